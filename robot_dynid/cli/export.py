@@ -9,7 +9,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import check_outputs, is_robot, load_model
+from robot_dynid.cli.files import (
+    OR_PARTIAL,
+    add_accept_partial,
+    check_outputs,
+    is_robot,
+    load_model,
+)
 from robot_dynid.cli.terminal import number
 from robot_dynid.errors import DynIdError, ModelError, UsageError
 from robot_dynid.files import check_folder
@@ -77,6 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, target in TARGETS.items():
         parser.add_argument(_option(name), metavar=target.metavar,
                             help=target.help)
+    add_accept_partial(parser)
 
 
 def _option(name: str) -> str:
@@ -85,6 +92,7 @@ def _option(name: str) -> str:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read model and URDF, write what is asked for."""
+    from robot_dynid.identified.caution import require_every_joint
     from robot_dynid.robot.urdf import read_urdf_text
 
     asked = {name: path for name in TARGETS if (path := getattr(arguments, name)) is not None}
@@ -95,6 +103,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     urdf: Urdf = (read_urdf_text(arguments.urdf), arguments.urdf) if arguments.urdf else ()
     drawn = model.posterior(arguments.samples) if arguments.samples else ((), ())
     made = {name: TARGETS[name].make(model, urdf) for name in asked}
+    if asked.keys() - {'c'}:  # whose functions have no number of a refused joint
+        require_every_joint(model, arguments.accept_partial, OR_PARTIAL)
     samples = {name: _numbered(name, path, len(drawn[0])) for name, path in asked.items()}
     unshaped = () if urdf or 'out' not in asked or model.robot.shapes else (
         f'{asked["out"]}: made of the description in the model, without shapes: give --urdf '

@@ -97,6 +97,10 @@ def add_accept(parser: argparse.ArgumentParser) -> None:
                              f'(may be given several times): {", ".join(KINDS)}')
 
 
+#: how to use a model although joints are refused
+OR_PARTIAL = 'identify it again, or say --accept-partial'
+
+
 def add_accept_partial(parser: argparse.ArgumentParser) -> None:
     """Declare the option that accepts models with refused joints."""
     parser.add_argument('--accept-partial', action='store_true',

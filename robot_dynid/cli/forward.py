@@ -33,6 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Evaluate the model; effort is N m (N) on the joint side."""
+    import numpy as np
+
     from robot_dynid.identified.caution import states_leave_out, stiff_leaves_out, usable
     from robot_dynid.robot.beyond_limits import beyond_limits
 
@@ -54,9 +56,12 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     warnings += [*beyond_limits(model.robot, q, qd), *model.trained.warnings(
         model.robot, dict(zip(CHANNELS, states, strict=False),
                           acceleration=found['acceleration']))]
+    whole = usable(model, arguments.accept_partial)
+    if not whole:  # all joints move together
+        found = {name: np.full_like(rows, np.nan) for name, rows in found.items()}
     if arguments.out:
         write_rows(arguments.out, model.joints, found)
-    return {'ok': usable(model, arguments.accept_partial),
+    return {'ok': whole,
             'joints': model.joints, **{name: rows.tolist() for name, rows in found.items()},
             'out': arguments.out, 'not_identified': model.not_identified, 'warnings': warnings}
 

@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.export import urdf as urdf_file
     from robot_dynid.identification.recipe import Recipe, read_recipe
     from robot_dynid.identified import model_file
-    from robot_dynid.identified.caution import usable
+    from robot_dynid.identified.caution import require_every_joint, usable
     from robot_dynid.io.recording_names import listed
     from robot_dynid.report.identification import identification_report
     from robot_dynid.validation.next_actions import Names
@@ -114,6 +114,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
              'verdict': verdict.plain()}
     if arguments.urdf:
         with written_before(arguments.out, arguments.report):
+            require_every_joint(result.model, arguments.accept_partial,
+                                f'{arguments.urdf} is not written')
             found |= _exported(result, urdf, arguments.urdf)
     return {**found, 'out': arguments.out, 'report': arguments.report, 'seconds': seconds,
             'findings': logs.findings, 'chapters': chapters}

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Evaluate the model; efforts are N m (N) on the joint side."""
-    from robot_dynid.identified.caution import stiff_leaves_out, usable
+    from robot_dynid.identified.caution import stiff_leaves_out, usable, without_refused
     from robot_dynid.robot.beyond_limits import beyond_limits
 
     model, states = read_model_and_states(arguments, CHANNELS, 'effort')
@@ -51,12 +51,14 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         warnings = [*stiff_leaves_out(model), *([
             f'elastic joints {elastic} are taken as stiff: with --dt SECONDS, the states being '
             'one motion, their gears bend'] if elastic else [])]
-        found = {'effort': model.inverse(q, qd, qdd, ripple=arguments.ripple, external=external)}
+        effort = model.inverse(q, qd, qdd, ripple=arguments.ripple, external=external)
+        found = {}
     else:
         warnings = []
         drive = model.inverse_elastic(q, qd, qdd, arguments.dt, external)
-        found = {'effort': drive.effort, 'motor_position': drive.position,
-                 'motor_velocity': drive.velocity}
+        effort = drive.effort
+        found = {'motor_position': drive.position, 'motor_velocity': drive.velocity}
+    found = {'effort': without_refused(model, effort), **found}
     warnings += [*beyond_limits(model.robot, q, qd), *model.trained.warnings(
         model.robot, dict(zip(CHANNELS, states, strict=True)))]
     if arguments.out:

@@ -25,7 +25,7 @@ from robot_dynid.cli.scores import (
     show_slow_changes,
 )
 from robot_dynid.cli.verdict import show_verdict
-from robot_dynid.errors import ModelError, UsageError
+from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read model and recordings, score, write the report."""
-    from robot_dynid.identified.caution import caution, usable
+    from robot_dynid.identified.caution import require_every_joint, usable
     from robot_dynid.report.identification import validation_report
     from robot_dynid.validation.forward_scores import validate_forward
     from robot_dynid.validation.next_actions import Names
@@ -71,9 +71,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         arguments.model, *arguments.data, arguments.robot))
     model = load_model(arguments.model, arguments.robot)
     allowed = _allowed(arguments.max_nrmse, model.robot.row_names)
-    if arguments.forward and not usable(model, arguments.accept_partial):
-        raise ModelError(f'forward dynamics move all joints at once, and {caution(model)}; leave '
-                         '--forward out, or say --accept-partial')
+    if arguments.forward:
+        require_every_joint(model, arguments.accept_partial,
+                            'leave --forward out, or say --accept-partial')
     forward = None
     with terminal.progress('validate') as progress:
         logs = load_logs(arguments.data, model.robot, progress, arguments.accept)

@@ -28,7 +28,7 @@ from robot_dynid.estimation.uncertainty.between_recordings import (
 )
 from robot_dynid.estimation.uncertainty.consistency import consistency
 from robot_dynid.estimation.uncertainty.held_out import HeldOut
-from robot_dynid.estimation.uncertainty.refusal import refusal_sentence, refusals
+from robot_dynid.estimation.uncertainty.refusal import explained_share, refusal_sentence, refusals
 from robot_dynid.estimation.uncertainty.stretches import recordings as recordings_of
 from robot_dynid.identification.by_recording import Recorded
 from robot_dynid.identification.fit import (
@@ -213,9 +213,12 @@ def _with_refusals(
     robot = experiment.model.robot
     if estimate.shares is not None:
         held = replace(held, share=estimate.shares, margin=np.zeros_like(estimate.shares))
-    found = None if estimator.single_joint_motions else consistency(experiment.information)
+    found = served = None
+    if not estimator.single_joint_motions:
+        found = consistency(experiment.information)
+        served = explained_share(experiment.information, estimate.values)
     by_joint = {robot.joints[robot.row_joints[row]]: reason
-                for row, reason in refusals(held, found).items()}
+                for row, reason in refusals(held, found, served).items()}
     refused = {joint: by_joint[joint] for joint in robot.joints if joint in by_joint}
     open_or_lost = estimate.status if estimate.not_excited else Status.NOT_IDENTIFIED
     status = open_or_lost if refused else estimate.status

@@ -1,4 +1,11 @@
-"""Warnings for uses of a model that lacks something there."""
+"""Uses of a model that lacks something there: what they get instead, and how they are warned.
+
+Python warns of refused joints, once. Services, topics, commands and C code, whose users may read
+numbers alone, have no number of a refused joint: its effort is NaN (`without_refused`). What moves
+all joints at once (accelerations, motions, descriptions for simulators) needs every joint: it is
+refused (`require_every_joint`), or NaN in tables; commands make an exception where
+``--accept-partial`` is given.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +19,7 @@ from numpy.typing import NDArray
 from robot_dynid.errors import ExportWarning, ModelError, RefusedJointWarning
 from robot_dynid.estimation.estimate import Status
 from robot_dynid.estimation.uncertainty.refusal import refusal_sentence
+from robot_dynid.types import FloatArray
 
 if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
@@ -26,6 +34,11 @@ def caution(model: IdentifiedModel) -> str:
     return '; '.join(refusal_sentence(joint, reasons[joint]) if joint in reasons else
                      f'joint {joint} is refused: {Status.NOT_IDENTIFIED.value}'
                      for joint in model.not_identified)
+
+
+def after_caution(model: IdentifiedModel, *texts: str) -> str:
+    """Return ``texts`` in one, the caution about refused joints first."""
+    return '; '.join(filter(None, (caution(model), *texts)))
 
 
 def cautions(model: IdentifiedModel) -> tuple[str, ...]:
@@ -67,6 +80,19 @@ def usable(model: IdentifiedModel, partial: bool = False) -> bool:
     """Return whether a model has numbers for all joints; with ``partial`` for any of them."""
     refused = len(model.not_identified)
     return refused < len(model.joints) if partial else refused == 0
+
+
+def without_refused(model: IdentifiedModel, effort: FloatArray) -> FloatArray:
+    """Return ``effort`` (..., n), NaN in refused joints."""
+    return np.where(np.isin(model.joints, model.not_identified), np.nan, effort)
+
+
+def require_every_joint(
+    model: IdentifiedModel, partial: bool = False, remedy: str = 'identify it again'
+) -> None:
+    """Raise ModelError for a model with refused joints; with ``partial`` only if all are."""
+    if not usable(model, partial):
+        raise ModelError(f'all joints move together, and {caution(model)}; {remedy}')
 
 
 def require_any_joint(model: IdentifiedModel) -> None:

@@ -602,7 +602,8 @@ class IdentifiedModel(Portable):
         digest = hashlib.sha256(self.to_yaml().encode()).hexdigest()
         origin = f'method {self.method or "unknown"}, {self.status or "no status"}'
         return c_code(self.mechanism, Provenance(
-            digest, origin, self.trained.quantities, cautions(self)))
+            digest, origin, self.trained.quantities, cautions(self),
+            tuple(map(self.joints.index, self.not_identified))))
 
     def to_yaml(self) -> str:
         """Return the model as text."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.identified.caution import without_refused
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.noise_levels import NoiseLevels
 from robot_dynid.monitoring.contact import ContactSettings, contact_levels
@@ -63,9 +64,10 @@ class Reading(NamedTuple):
     """Output of the monitor for the latest joint state, each (n,), N m (N) on the joint side.
 
     ``predicted`` effort and ``residual``, measured minus predicted, have passed a low-pass and
-    are late by ``Monitor.delay``; None until it has settled. ``external`` torque on the robot,
-    late by 1 / gain; ``claimed`` is what of it comes from friction that the law says holds a slow
-    joint, and may not; a contact begins where the rest is larger than ``threshold`` [N m].
+    are late by ``Monitor.delay``, NaN for refused joints; None until it has settled. ``external``
+    torque on the robot, late by 1 / gain; ``claimed`` is what of it comes from friction that the
+    law says holds a slow joint, and may not; a contact begins where the rest is larger than
+    ``threshold`` [N m].
     Joints that are ``unseen`` have no known external torque, ``blind`` ones no known contact,
     whatever ``external`` and ``contact`` are: see `Monitor.blind`. ``viscous_scale`` and
     ``dry_scale`` are viscous and all other friction now, as shares of what the model has.
@@ -215,8 +217,8 @@ class Monitor:
         self._elapsed = self._elapsed + step if step > 0.0 else 0.0
         missing = self._stream.missing
         self._sight.take(step, state, missing, self._stream.began)
-        if missing.any():
-            result[RESIDUAL, missing] = np.nan
+        result[RESIDUAL, missing] = np.nan
+        result[[PREDICTED, RESIDUAL]] = without_refused(self.model, result[[PREDICTED, RESIDUAL]])
         settled = self._elapsed > 0.0 and self._elapsed >= SETTLED * self.delay
         deflected: tuple[Any, ...] = ()
         if isinstance(self._observer, DeflectedObserver):

@@ -107,6 +107,23 @@ def test_export_writes_c_of_any_model(folder: Path, capsys: Capture) -> None:
     assert main(['export', 'plain.yaml', '--c', 'model']) == 2
 
 
+def test_a_refused_joint_is_written_only_where_it_is_accepted(
+    folder: Path, capsys: Capture
+) -> None:
+    replace(arm_model(), not_identified=('elbow',)).save('lost.yaml')
+    words = ['export', 'lost.yaml', '--out', 'o.urdf', '--mjcf', 'o.xml', '--c', 'code']
+    assert main(words) == 1
+    error = capsys.readouterr().err
+    assert 'all joints move together, and joint elbow is refused' in error
+    assert '--accept-partial' in error
+    assert not any((folder / name).exists() for name in ('o.urdf', 'o.xml', 'code'))
+    assert main([*words, '--accept-partial', '--json']) == 0
+    warnings = json.loads(capsys.readouterr().out)['warnings']
+    assert 'not identified, do not rely on them: elbow' in warnings
+    assert main(['export', 'lost.yaml', '--c', 'code']) == 0  # it has NaN for that joint
+    assert 'effort[1] = NAN;' in (folder / 'code' / 'arm.c').read_text()
+
+
 def test_export_writes_sdf_and_solver_parameters(folder: Path, capsys: Capture) -> None:
     assert main(['export', 'm.yaml', '--sdf', 'arm.sdf', '--inverse-dynamics-solver', 'ids.yaml',
                  '--json']) == 0

@@ -51,6 +51,8 @@ OPTIONS = [
       for verb in ('identify', 'information', 'validate', 'compare', 'contact', 'payload')),
     *((verb, '--accept-partial', 'test_verdict.py::test_exit_codes_of_refused_joints')
       for verb in ('forward', 'inverse', 'validate', 'contact')),
+    ('export', '--accept-partial',
+     'test_export_cli.py::test_a_refused_joint_is_written_only_where_it_is_accepted'),
     ('doctor', '--robot --json', 'test_environment.py::'
      'test_the_command_prints_and_exits_by_what_is_wrong'),
     ('doctor', '--seconds', 'test_doctor.py::test_a_robot_in_order_is_and_its_faults_are_not'),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 
@@ -14,14 +14,17 @@ from payload_recordings import motion, random_chain, recording
 from scipy.signal import lfilter
 
 from robot_dynid.cli.main import main
-from robot_dynid.errors import RefusedJointWarning
-from robot_dynid.estimation import Status
+from robot_dynid.errors import ModelError, RefusedJointWarning
+from robot_dynid.estimation import ESTIMATORS, Status
+from robot_dynid.estimation.estimate import Estimate
+from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.information import Accumulator, Information
+from robot_dynid.estimation.least_squares import LeastSquares
 from robot_dynid.estimation.uncertainty.held_out import HeldOut, held_out
-from robot_dynid.estimation.uncertainty.refusal import LARGEST_OUTSIDE, refusals
+from robot_dynid.estimation.uncertainty.refusal import LARGEST_OUTSIDE, explained_share, refusals
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identified.caution import caution
+from robot_dynid.identified.caution import caution, require_every_joint, without_refused
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.robot_file import load_robot
@@ -117,6 +120,42 @@ def test_folds_must_agree() -> None:
     assert even.margin[0] < held_out(information(np.array([0.1, 0.5, 0.1, 0.3, 0.3]))).margin[0]
 
 
+@dataclass(frozen=True)
+class Spoiling(LeastSquares):
+    """A method whose constraints spoil the friction of the last joint."""
+
+    name = 'spoiling'
+
+    def fit(self, experiment: Experiment) -> Estimate:
+        """Estimate the base parameters, then spoil one."""
+        found = super().fit(experiment)
+        values = found.values.copy()
+        values[found.names.index(f'fv{LAST + 1}')] += 50.0
+        return replace(found, values=values)
+
+
+def test_the_parameters_that_are_served_are_judged_whatever_the_method(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ESTIMATORS, 'spoiling', Spoiling())
+    log = healthy()
+    assert identify(ROBOT, [log], 'wls', RECIPE).model.not_identified == ()
+    found = identify(ROBOT, [log], 'spoiling', RECIPE)
+    joint = ROBOT.joints[LAST]
+    assert found.model.not_identified == (joint,)
+    assert 'worse than its mean does' in found.model.record.refused[joint]
+    assert found.training.model['all'][joint].r2 < 0.0
+
+
+def test_a_share_below_zero_is_refused() -> None:
+    held = held_out(information(np.full(5, 0.3)))
+    data = information(np.full(5, 0.01))
+    shares = [float(explained_share(data, np.array([value]))[0]) for value in (0.3, -0.3)]
+    assert shares[0] == pytest.approx(1.0, abs=0.01) and shares[1] == pytest.approx(-3.0, abs=0.1)
+    assert refusals(held, served=np.array(shares[:1])) == {}
+    assert 'worse than its mean does' in refusals(held, served=np.array(shares[1:]))[0]
+
+
 @pytest.fixture(scope='module')
 def lost() -> IdentificationResult:
     log = healthy()
@@ -146,6 +185,22 @@ def test_python_warns_once_for_every_model(lost: IdentificationResult, tmp_path:
         with warnings.catch_warnings():
             warnings.simplefilter('error')
             use(model)
+
+
+def test_a_refused_joint_has_no_effort_but_the_others_do(lost: IdentificationResult) -> None:
+    effort = np.arange(6.0).reshape(2, ROBOT.n)
+    found = without_refused(lost.model, effort)
+    assert np.isnan(found[:, LAST]).all()
+    np.testing.assert_array_equal(found[:, :LAST], effort[:, :LAST])
+
+
+def test_what_moves_all_joints_needs_all(lost: IdentificationResult) -> None:
+    require_every_joint(lost.model, partial=True)
+    require_every_joint(replace(lost.model, not_identified=()))
+    with pytest.raises(ModelError, match='all joints move together, and joint joint_3 is refused'):
+        require_every_joint(lost.model)
+    with pytest.raises(ModelError):
+        require_every_joint(replace(lost.model, not_identified=ROBOT.joints), partial=True)
 
 
 def test_the_result_of_identify_warns_where_it_is_used(lost: IdentificationResult) -> None:

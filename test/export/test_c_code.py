@@ -17,7 +17,7 @@ from tolerances import WRITTEN_OUT
 
 from robot_dynid import load_robot
 from robot_dynid.dynamics import rigid_body
-from robot_dynid.errors import ModelError, UsageError
+from robot_dynid.errors import ModelError, RefusedJointWarning, UsageError
 from robot_dynid.export.c.code import CCode, Provenance, c_code, c_name
 from robot_dynid.friction import AxisMotion
 from robot_dynid.identified.model import IdentifiedModel
@@ -214,6 +214,29 @@ def test_acceleration_that_cannot_be_is_not_a_number(arm, tmp_path) -> None:
     broken = Compiled(c_code(hollow), tmp_path)
     assert broken.call('forward_dynamics', *map(pointer, (good, good, good, out))) == 1
     assert np.isnan(out).all()
+
+
+def test_refused_joints_have_no_numbers(arm, tmp_path) -> None:
+    model, whole = arm
+    with pytest.warns(RefusedJointWarning):
+        lost = Compiled(replace(model, not_identified=('joint_2',)).to_c(), tmp_path)
+    lost.require_cpp()
+    given, keep = states(model)[:4], [0, 2]
+    for name, shape, count in (
+        ('inverse_dynamics', (3,), 3), ('gravity', (3,), 1), ('mass_matrix', (3, 3), 1),
+        ('friction_sliding', (3,), 3), ('inverse_dynamics_with_friction', (3,), 3),
+    ):
+        ours, full = (code(name, [shape], *given[:count])[0] for code in (lost, whole))
+        assert np.isnan(ours[:, 1]).all()
+        rest = np.ix_(range(STATES), *[keep] * len(shape))
+        np.testing.assert_array_equal(ours[rest], full[rest])
+        assert np.isfinite(ours).sum() == ours[rest].size
+    out, good = np.ones(3), np.full(3, 0.1)
+    for name in ('forward_dynamics', 'forward_dynamics_with_friction'):
+        assert lost.call(name, *map(pointer, (good, good, good, out))) == 1
+        assert np.isnan(out).all()
+    assert np.isnan(lost.friction_along([row[:5] for row in given[:3]], [g[:5] for g in given[:2]])
+                    ).all(axis=0).tolist() == [False, True, False]
 
 
 def test_the_head_says_what_the_model_is(tmp_path: Path) -> None:

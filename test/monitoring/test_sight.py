@@ -182,6 +182,10 @@ def test_models_that_cannot_watch_a_joint_say_so(model: IdentifiedModel) -> None
     follow(2 * SETTLED)
     assert 'refused by the identification' in follow.monitor.blind.pop('joint_2')
     assert follow.free[-1] is False
+    assert follow.reading is not None
+    for values in (follow.reading.predicted, follow.reading.residual):
+        assert values is not None
+        assert np.isnan(values).tolist() == [False, True, False]
     follow = Follower(model, MonitorSettings())
     follow(2 * SETTLED)
     assert set(follow.monitor.blind) == set(model.joints)

@@ -184,4 +184,10 @@ def test_exit_codes_of_refused_joints(
                   ['validate', model, data], ['contact', model, data]):
         given = [*words, '--json', *(['--accept-partial'] if partial else [])]
         assert main(given) == code, words
-        assert json.loads(capsys.readouterr().out)['ok'] is (code == 0)
+        shown = json.loads(capsys.readouterr().out)
+        assert shown['ok'] is (code == 0)
+        if words[0] == 'inverse':
+            assert [value is None for value in shown['effort'][0]] == [
+                j < joints for j in range(ROBOT.n)]
+        if words[0] == 'forward':
+            assert (None in shown['acceleration'][0]) is (code == 1)

@@ -18,7 +18,7 @@ from robot_dynid.document import Row, Section, Table, number
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.estimate import Details, Estimate, Estimator, Status
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
-from robot_dynid.estimation.information import FILTERED, Information
+from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.least_squares import residual_noise, unknown_columns
 from robot_dynid.estimation.settings import read_word, setting
 from robot_dynid.estimation.staged.motions_to_add import advice
@@ -34,6 +34,7 @@ from robot_dynid.estimation.staged.procedure import (
 )
 from robot_dynid.estimation.staged.single_joint_rows import single_joint_data
 from robot_dynid.estimation.staged.stage_fit import Knowledge, StageFit, stage_fit
+from robot_dynid.estimation.uncertainty.refusal import explained_share
 from robot_dynid.types import FloatArray
 
 #: share of a base parameter that must lie in open directions to call it not excited
@@ -166,11 +167,8 @@ class StagedLeastSquares(Estimator):
 
 def _shares(own: Sequence[Information], values: FloatArray) -> FloatArray:
     """Return the share (n,) of variance predicted, from the own stages, the last joint's first."""
-    shares = []
-    for joint, information in enumerate(reversed(own)):
-        energy = information.residual_energy(values, FILTERED)[joint] / information.samples
-        shares.append(1.0 - energy / max(information.spread(FILTERED)[joint] ** 2, 1e-300))
-    return np.array(shares)
+    return np.array([explained_share(information, values)[joint]
+                     for joint, information in enumerate(reversed(own))])
 
 
 def _of_stages(

@@ -38,13 +38,15 @@ class Provenance:
     """Description of a model for the head of its C code.
 
     ``digest`` of the model, ``origin`` its method and status; ``trained`` the ranges (n, 2) of the
-    joints by name, as far as known; ``cautions`` sentences that a user must read.
+    joints by name, as far as known; ``cautions`` sentences that a user must read. The joints
+    ``refused``, by number, have no efforts, and with one of them there are no accelerations.
     """
 
     digest: str = ''
     origin: str = ''
     trained: Mapping[str, FloatArray] = field(default_factory=dict)
     cautions: tuple[str, ...] = ()
+    refused: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,9 +221,21 @@ class _Text:
         kind = 'int' if function.status else 'void'
         return wrapped(f'{kind} {self._name}_{function.name}({", ".join(arguments)}){end}')
 
+    def _results(self, function: Function) -> list[str]:
+        """Return the lines that fill the results of a function, with NaN for refused joints."""
+        refused, count = self._provenance.refused, self._mechanism.robot.n
+        if refused and function.status and not function.state:  # accelerations
+            undone = [f'fill({name}, NAN);' for name, _ in function.writes]
+            return Writer((*undone, 'return 1;')).lines()
+        lost = [f'{name}[{i}]' if rank == 1 else f'{name}[{i}][{k}]'
+                for name, rank in function.writes for i in range(count)
+                for k in range(count if rank == 2 else 1)
+                if i in refused or (rank == 2 and k in refused)]
+        return Writer((*function.statements, *(f'{place} = NAN;' for place in lost))).lines()
+
     def _body(self, function: Function) -> list[str]:
         """Return the lines of a function."""
-        written = Writer(function.statements).lines()
+        written = self._results(function)
         text = '\n'.join(written)
         lines = []
         if function.state:

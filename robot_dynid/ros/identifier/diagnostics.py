@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
+from robot_dynid.identified.caution import after_caution
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.monitor import Monitor, Reading
 from robot_dynid.ros.identifier.monitoring import EVERY, MonitorStatus, told
@@ -32,6 +33,9 @@ def diagnosis(
     recorder = recording.recorder
     if recording.findings:
         status.level, status.message = DiagnosticStatus.ERROR, recording.findings[0]
+    if model is not None and model.not_identified:
+        status.level = max(status.level, DiagnosticStatus.WARN)
+        status.message = after_caution(model, status.message)
     values = {
         'model': model.robot.name if model is not None else 'none',
         'not identified': ', '.join(model.not_identified) if model is not None else '',
@@ -79,8 +83,9 @@ def contact_diagnosis(
               for joint in joints}
     if latest.reading is not None and not every:
         read = latest.reading
+        external = np.where(read.unseen, np.nan, read.external)
         for joint, torque, claimed, size in zip(
-                joints, read.external, read.claimed, read.threshold, strict=True):
+                joints, external, read.claimed, read.threshold, strict=True):
             values[f'{joint} external torque [N m]'] = f'{torque:.3f}'
             values[f'{joint} thresholds [N m]'] = f'{claimed - size:.3f}, {claimed + size:.3f}'
     if latest.reading is not None and any(monitor.model.adaptations):

@@ -18,7 +18,13 @@ from rclpy.node import Node
 
 from robot_dynid.dynamics.wrench import ExternalWrench
 from robot_dynid.errors import Cancelled, DynIdError, UsageError
-from robot_dynid.identified.caution import caution, states_leave_out, stiff_leaves_out
+from robot_dynid.identified.caution import (
+    after_caution,
+    require_every_joint,
+    states_leave_out,
+    stiff_leaves_out,
+    without_refused,
+)
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.robot.beyond_limits import beyond_limits
 from robot_dynid.ros.common.convert import joint_order, like, matrix, numbers, require_finite
@@ -68,7 +74,7 @@ class DynamicsServices:
 
     def forward(self, request: Any, response: Any) -> None:
         """Answer ~/forward_dynamics; raises UsageError for a request that cannot be."""
-        model = self._served()
+        model = self._served_whole()
         n = len(model.joints)
         _require_few('position', request.position, n, n if request.mass_matrix else 1)
         order = joint_order(request.joint_names, model.joints)
@@ -101,7 +107,7 @@ class DynamicsServices:
             response.mass_matrix = numbers(inertia)
 
     def inverse(self, request: Any, response: Any) -> None:
-        """Answer ~/inverse_dynamics; raises UsageError for a request that cannot be."""
+        """Answer ~/inverse_dynamics, NaN for refused joints; raises UsageError as `forward`."""
         model = self._served()
         n = len(model.joints)
         _require_few('position', request.position, n)
@@ -114,8 +120,8 @@ class DynamicsServices:
             q, qd, qdd = (a[:, order.to_model] for a in (q, qd, qdd))
         _require_within_limits(request, model, q, qd)
         external = _external(request, model, q)
-        effort = _checked(partial(model.inverse, q, qd, qdd, external=external), given, request,
-                          model)
+        effort = without_refused(model, _checked(
+            partial(model.inverse, q, qd, qdd, external=external), given, request, model))
         _mark(response, model, {'position': q, 'velocity': qd, 'acceleration': qdd},
               stiff_leaves_out(model))
         response.effort = numbers(effort if order is None else effort[:, order.back])
@@ -125,7 +131,7 @@ class DynamicsServices:
 
         Raises UsageError for a request that cannot be, is too large or has no place to wait.
         """
-        model = self._served()
+        model = self._served_whole()
         n = len(model.joints)
         order = joint_order(request.joint_names, model.joints)
         _require_few('effort', request.effort, n)
@@ -160,6 +166,11 @@ class DynamicsServices:
                                 for name in ('position', 'velocity')},
               () if motors else stiff_leaves_out(model))
 
+    def _served_whole(self) -> IdentifiedModel:
+        """Return the served model; raises ModelError for one with refused joints."""
+        model = self._served()
+        require_every_joint(model)
+        return model
 
     def _budget(self, shape: tuple[int, ...], dt: float) -> Progress:
         """Return the progress of a rollout which ends it when it takes too long.
@@ -206,8 +217,7 @@ def _mark(response: Any, model: IdentifiedModel, states: dict[str, FloatArray],
     And what of the gears is ``left_out``.
     """
     outside = model.trained.warnings(model.robot, states)
-    response.message = '; '.join(filter(None, (
-        caution(model), *outside, *left_out, response.message)))
+    response.message = after_caution(model, *outside, *left_out, response.message)
 
 
 def _require_within_limits(

@@ -25,6 +25,7 @@ from std_srvs.srv import Trigger
 
 from robot_dynid.document import number
 from robot_dynid.errors import DataError, DynIdError, UsageError
+from robot_dynid.identified.caution import after_caution
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.bag import Topics, log_from_topics
 from robot_dynid.io.cdr import JOINT_STATE, WRENCH, Batch
@@ -268,8 +269,9 @@ class HealthMonitoring:
             made = updated_model(health.identification)
             before = self._kept(health.identification.model)
             self._models.serve(made, made.to_yaml())
-        response.message = (f'serving {made.robot.name} {made.warnings[-1]}; ~/load_model brings '
-                            f'back the model before: {before}')
+        response.message = after_caution(
+            made, f'serving {made.robot.name} {made.warnings[-1]}',
+            f'~/load_model brings back the model before: {before}')
         self._node.get_logger().info(f'health: {response.message}')
 
     def _kept(self, model: IdentifiedModel) -> Path:

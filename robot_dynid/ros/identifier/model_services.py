@@ -12,7 +12,7 @@ import numpy as np
 from rclpy.node import Node
 
 from robot_dynid.errors import ModelError, UsageError
-from robot_dynid.identified.caution import caution, require_any_joint
+from robot_dynid.identified.caution import after_caution, require_any_joint
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common.convert import model_message
@@ -90,9 +90,8 @@ class ModelServices:
         if not request.path:
             raise UsageError(NO_PATH)
         response.model = self.load(str(self.files.file(request.path)))
-        warning = caution(self.served())
-        response.message = (f'{warning}; ' if warning else '') + \
-            f'{request.path}: serving the model of {response.model.robot}'
+        response.message = after_caution(
+            self.served(), f'{request.path}: serving the model of {response.model.robot}')
 
     def _save(self, request: Any, response: Any) -> None:
         model = self.served()

@@ -9,6 +9,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
 from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.identified.caution import require_every_joint
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.urdf import source_text
@@ -17,7 +18,7 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class RobotDescription:
-    """There while the served model has feasible parameters and the URDF of ``robot`` is known.
+    """There while the served model is feasible, without refused joints, and of a known URDF.
 
     The publisher goes with the model, so that no late subscriber gets the inertials of an
     earlier one.
@@ -41,6 +42,7 @@ class RobotDescription:
             if self._missing:
                 raise UsageError(self._missing)
             export = model.to_urdf(self._urdf)
+            require_every_joint(model)
         except DynIdError as error:
             if self._publisher is not None:
                 self._node.destroy_publisher(self._publisher)

@@ -22,7 +22,7 @@ from rclpy.action import ActionClient
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
-from robot_dynid.errors import Cancelled, UsageError
+from robot_dynid.errors import Cancelled, ModelError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.trained import Trained
 from robot_dynid.robot.robot_file import load_robot
@@ -553,6 +553,33 @@ def test_inverse_dynamics_answers_in_the_order_of_the_request(
     services.inverse(request, response)
     expected = model.inverse(*motion)[:, order]
     np.testing.assert_allclose(np.reshape(response.effort, (2, 3)), expected, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings('ignore::robot_dynid.errors.RefusedJointWarning')
+def test_a_refused_joint_has_no_effort_and_there_are_no_accelerations(
+    node: Any, model: IdentifiedModel
+) -> None:
+    services = DynamicsServices(node, lambda: replace(model, not_identified=('joint_2',)))
+    motion = np.random.default_rng(3).uniform(-1.0, 1.0, (3, 2, 3))
+    state = {name: array.array('d', part.ravel()) for name, part in zip(
+        ('position', 'velocity', 'acceleration'), motion, strict=True)}
+    response = ComputeInverseDynamics.Response()
+    services.inverse(ComputeInverseDynamics.Request(
+        joint_names=['joint_3', 'joint_1', 'joint_2'], **state), response)
+    effort = np.reshape(response.effort, (2, 3))
+    assert np.isnan(effort).all(axis=0).tolist() == [False, False, True]
+    expected = model.inverse(*motion[:, :, [1, 2, 0]])[:, [2, 0]]
+    np.testing.assert_allclose(effort[:, :2], expected, rtol=1e-12)
+    assert response.message.startswith('joint joint_2 is refused: ')
+    drives = {'effort': state.pop('acceleration')}
+    for handler, kind, more in (
+        (services.forward, ComputeForwardDynamics, {}),
+        (services.forward, ComputeForwardDynamics, {'mass_matrix': True}),
+        (services.rollout, ComputeRollout, {'dt': 1e-3}),
+    ):
+        with pytest.raises(ModelError, match='all joints move together, and joint joint_2'):
+            handler(kind.Request(**state, **drives, **more), kind.Response())
+    services.close()
 
 
 def test_rollouts_answer_in_the_order_of_the_request_and_name_the_joint_that_leaves(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ from robot_dynid.robot.urdf import robot_from_urdf
 pytestmark = pytest.mark.ros
 ROBOT = 'ur10e'
 BALL = parameters_from_com(1.0, [0.0, 0.0, 0.1], 0.01 * np.eye(3))
-FEASIBLE, LIGHTER, PLAIN = 'feasible.yaml', 'lighter.yaml', 'plain.yaml'
+FEASIBLE, LIGHTER, PLAIN, LOST = 'feasible.yaml', 'lighter.yaml', 'plain.yaml', 'lost.yaml'
 QUIET = 1.0  # s in which a latched message would have come, on this machine within 0.1 s
 
 
@@ -34,7 +35,9 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp('models')
     robot = load_robot(ROBOT)
     rng = np.random.default_rng(0)
-    feasible_model(robot, robot.nominal + BALL, rng).save(folder / FEASIBLE)
+    whole = feasible_model(robot, robot.nominal + BALL, rng)
+    whole.save(folder / FEASIBLE)
+    replace(whole, not_identified=('elbow_joint',)).save(folder / LOST)
     feasible_model(robot, 0.5 * robot.nominal + BALL, rng).save(folder / LIGHTER)
     nominal_model(ROBOT).save(folder / PLAIN)
     return folder
@@ -47,9 +50,10 @@ def client(module_domain: int) -> Iterator[Client]:
     user.close()
 
 
-def load(client: Client, path: Path) -> None:
+def load(client: Client, path: Path) -> str:
     response = client.call('load_model', path=str(path))
     assert response.success, response.message
+    return str(response.message)
 
 
 def late_descriptions(count: int) -> list[str]:
@@ -86,11 +90,15 @@ def test_description_goes_with_the_served_model(client: Client, models: Path) ->
         np.testing.assert_allclose(masses, 0.5 * nominal[:, 0] + BALL[0])
         for _ in range(2):
             load(client, models / PLAIN)
+        load(client, models / LIGHTER)
+        assert load(client, models / LOST).startswith('joint elbow_joint is refused: ')
+        client.wait(lambda: 'elbow_joint is refused' in client.diagnosis()['message'])
         assert late_descriptions(0) == [], 'the model before is not served any more'
         load(client, models / FEASIBLE)
         text, = late_descriptions(1)
         assert robot_from_urdf(text).nominal[0, 0] == pytest.approx(nominal[0, 0] + BALL[0])
         assert told(node, 'no ~/robot_description: the model of ur10e has no physically') == 1
+        assert told(node, 'no ~/robot_description: all joints move together, and joint elbow') == 1
         assert told(node, '~/robot_description: only in the model file') == 2, 'once for a model'
 
 
