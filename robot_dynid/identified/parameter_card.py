@@ -10,18 +10,23 @@ import numpy as np
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.document import percent
+from robot_dynid.identified.uncertainty import half_intervals
 from robot_dynid.reduction.origins import COMBINED, MEASURED, Origin, kind_of, origins
 
 if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
+
+#: origin of a parameter that the efforts show by itself, but no better than that it may be zero
+NEAR_ZERO = 'not distinguishable from zero'
 
 
 @dataclass(frozen=True)
 class ParameterRow:
     """One standard parameter of a link or a joint, ``part``, by ``name``, and its ``value``.
 
-    ``origin`` is measured, only in combination or prior; ``deviation`` that of a measured one,
-    else None; ``combinations`` those that are known, with their deviations; ``share`` of its
+    ``origin`` is measured, not distinguishable from zero (its 95 % interval holds zero), only in
+    combination or prior; ``deviation`` that of one which the efforts show by itself, else None;
+    ``combinations`` those that are known, with their deviations; ``share`` of its
     prior variance that the data left, None without a prior; ``measurement`` the one that would
     give it by itself, empty where it is measured. Units are those of `robot.inertia`.
     """
@@ -42,11 +47,12 @@ def parameter_card(model: IdentifiedModel) -> tuple[ParameterRow, ...]:
     details, standard = model.record.details, model.standard
     open_names = {name for name, std in zip(model.names, model.std, strict=True)
                   if not np.isfinite(std)}
-    rows = []
+    near_zero, rows = np.abs(model.values) <= half_intervals(model), []
     for origin in origins(model.reduction, open_names.union(details.from_prior)):
         known = origin.kind == MEASURED
         rows.append(ParameterRow(
-            _part(model, origin.name), origin.name, standard[origin.name], origin.kind,
+            _part(model, origin.name), origin.name, standard[origin.name],
+            NEAR_ZERO if known and near_zero[origin.base[0]] else origin.kind,
             float(model.std[origin.base[0]]) if known else None,
             _combinations(model, origin) if origin.kind == COMBINED else (),
             details.prior_share.get(origin.name),

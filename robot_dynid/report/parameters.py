@@ -23,7 +23,7 @@ from robot_dynid.document import (
 from robot_dynid.dynamics.kinematics import chain_points, link_poses
 from robot_dynid.identified.link_table import link_table
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.parameter_card import ParameterRow, parameter_card
+from robot_dynid.identified.parameter_card import NEAR_ZERO, ParameterRow, parameter_card
 from robot_dynid.identified.parameter_words import parameter_words
 from robot_dynid.identified.uncertainty import half_intervals
 from robot_dynid.reduction.identifiability import (
@@ -62,6 +62,7 @@ def links(model: IdentifiedModel) -> tuple[Section, ...]:
     else:
         text = ('Every link is a body that can exist. Ellipsoids are bodies of even density with '
                 'the same mass, centre and inertia. "Measured": the efforts show it by itself; '
+                '"not distinguishable from zero": they do, and its 95 % interval holds zero; '
                 '"combination": they show it together with others only; "prior": the recordings '
                 'say nothing, and the nominal robot decided. The last two may be far off although '
                 'efforts are right. '
@@ -92,7 +93,7 @@ def _card(card: Sequence[ParameterRow], complete: bool) -> Table:
     Without ``complete`` links no prior decided: values are those of what is measured.
     """
     rows = tuple(Row((
-        r.part, r.name, number(r.value) if complete or r.origin == MEASURED else '',
+        r.part, r.name, number(r.value) if complete or r.deviation is not None else '',
         r.origin if complete or r.origin != PRIOR else UNSEEN,
         '' if r.deviation is None else number(r.deviation, 2),
         '' if r.share is None else f'{percent(r.share)} %',
@@ -109,13 +110,13 @@ def _sheet(model: IdentifiedModel, j: int, card: Sequence[ParameterRow]) -> Shee
            if kind_of(row.name) and row.part == model.robot.bodies[j]
            and row.name.endswith(str(j + 1))}
     counts = {origin: sum(row.origin == origin for row in own.values())
-              for origin in (MEASURED, COMBINED, PRIOR)}
+              for origin in (MEASURED, NEAR_ZERO, COMBINED, PRIOR)}
     bodies = model.feasible_links
     told = ', '.join(f'{count} {words}' for count, words in zip(counts.values(), (
-        MEASURED, COMBINED, UNSEEN if bodies is None else 'from the prior')) if count)
+        MEASURED, NEAR_ZERO, COMBINED, UNSEEN if bodies is None else 'from the prior')) if count)
     if bodies is None:
-        facts = tuple(Fact(row.name, told, _unit_of(kind), 'measured')
-                      for kind, row in own.items() if row.origin == MEASURED
+        facts = tuple(Fact(row.name, told, _unit_of(kind), row.origin)
+                      for kind, row in own.items() if row.deviation is not None
                       for told in (with_deviation(row.value, row.deviation),))
         return Sheet(model.robot.bodies[j], facts, told)
     mass, first, inertia = _about_centre(bodies[j])
@@ -135,7 +136,8 @@ def _sheet(model: IdentifiedModel, j: int, card: Sequence[ParameterRow]) -> Shee
 def _origin(own: Mapping[str, ParameterRow], kinds: Sequence[str]) -> str:
     """Return the origin of what several parameters make: that of the least known of them."""
     found = {row.origin for kind, row in own.items() if kind in kinds}
-    return 'prior' if PRIOR in found else 'combination' if COMBINED in found else 'measured'
+    return 'prior' if PRIOR in found else 'combination' if COMBINED in found else \
+        MEASURED if MEASURED in found else NEAR_ZERO
 
 
 def _unit_of(kind: str) -> str:

@@ -38,7 +38,8 @@ from robot_dynid.ripple.fit import Wave
 @pytest.fixture(scope='module')
 def plain() -> IdentifiedModel:
     """Return a model without links and stages."""
-    return nominal_model('planar_3r')
+    model = nominal_model('planar_3r')
+    return replace(model, std=0.02 * np.abs(model.values))
 
 
 def test_models_without_links_or_stages_have_no_such_sections(plain: IdentifiedModel) -> None:
@@ -52,6 +53,20 @@ def test_models_without_links_or_stages_have_no_such_sections(plain: IdentifiedM
     told = {row.cells[1]: row.cells[2:4] for row in card.rows}
     assert told['m1'] == ('', 'not seen') and told['m2'] == ('', 'only in combination')
     assert told['mx3'][0] and told['mx3'][1] == 'measured'
+
+
+def test_an_interval_that_holds_zero_is_no_measurement(plain: IdentifiedModel) -> None:
+    i = plain.names.index('mx3')
+    for share, origin in ((0.3, 'measured'), (0.6, 'not distinguishable from zero')):
+        model = replace(plain, std=np.where(np.arange(len(plain.std)) == i,
+                                            share * abs(plain.values[i]), plain.std))
+        (row,) = (row for row in parameter_card(model) if row.name == 'mx3')
+        assert (row.origin, row.deviation) == (origin, model.std[i])
+        assert f'mx3 {row.value:.6g}: {origin}, deviation' in '\n'.join(comment_lines([row]))
+        (section,) = links(model)
+        assert origin in section.sheets[2].text
+        (fact,) = (fact for fact in section.sheets[2].facts if fact.name == 'mx3')
+        assert fact.origin == origin
 
 
 def test_links_are_told_with_what_the_prior_decided(plain: IdentifiedModel) -> None:
