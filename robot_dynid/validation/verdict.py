@@ -74,7 +74,19 @@ def judged(
     joints = tuple(_joint(known, j) for j in range(model.robot.n))
     actions = next_actions(model, validation, joints, known.findings, names)
     thin = f'Thin evidence: {THIN}. ' if known.recordings == 1 else ''
-    return Verdict(f'{thin}{_summary(joints)}. {known.words}.', joints, actions[:ACTIONS])
+    summary = f'{thin}{_summary(joints)}. {already_good(model, validation)}{known.words}.'
+    return Verdict(summary, joints, actions[:ACTIONS])
+
+
+def already_good(model: IdentifiedModel, validation: Validation) -> str:
+    """Return a sentence on the joints whose URDF leaves no more in motion; '' for none."""
+    ours, nominal = (scores.get('motion', {}) for scores in (validation.model, validation.control))
+    found = [joint for joint in model.joints
+             if joint in ours and joint in nominal and joint not in model.not_identified
+             and nominal[joint].relative_error <= AS_GOOD * ours[joint].relative_error]
+    where = '' if len(found) == len(model.joints) else f' in {", ".join(found)}'
+    return f'Your URDF was already this good{where}: nominal inertials with fitted friction ' \
+        'leave no more. ' if found else ''
 
 
 def refused_recordings(findings: Sequence[Finding]) -> Verdict:
