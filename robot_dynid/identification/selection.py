@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -28,7 +28,7 @@ from robot_dynid.estimation.friction_selection.law_selection import (
 )
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData
 from robot_dynid.estimation.information import Accumulator
-from robot_dynid.estimation.uncertainty.held_out import folds, held_out
+from robot_dynid.estimation.uncertainty.held_out import held_out
 from robot_dynid.friction import ADDITIONS, LAWS
 from robot_dynid.identification.effort_lag import alike, lag_of, likely, settled, sure
 from robot_dynid.identification.gear_effects import gear_effects
@@ -38,7 +38,7 @@ from robot_dynid.regressor import JointFriction, axes_of
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.signals.derivatives import derivative
-from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare
+from robot_dynid.signals.prepare import OVERSAMPLING, Preprocessing, Repaired, prepare
 from robot_dynid.threads import side_by_side
 from robot_dynid.types import FloatArray, Progress, Samples
 
@@ -47,6 +47,10 @@ WIDTHS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 DEFAULT_WIDTH = 0.01
 #: highest candidate cut-off as a share of the sampling frequency
 HIGHEST = 0.3
+#: samples per parameter, OVERSAMPLING of them for each period of the cut-off, of which a quarter
+#: is independent at each joint: neither a cut-off nor thinning leaves fewer than the first number;
+#: from the second on a higher cut-off, which keeps more of them, is no better for that
+LEAST_SAMPLES, AMPLE_SAMPLES = 5.0, 20.0
 #: choices of the cut-off after the first, with the friction found; two have always been enough
 CUTOFF_ROUNDS = 3
 #: share of the error by which held-out errors scatter, which refutes no lag that is sure
@@ -79,16 +83,34 @@ class Excerpt:
         """Return the recordings, prepared with ``settings``; raises DataError as `prepare`."""
         if settings not in self._last:
             self._last.clear()
-            self._last[settings] = [prepare(self.robot, r, settings) for r in self.recordings]
+            self._last[settings] = self._prepared(settings)
         return self._last[settings]
+
+    def _prepared(self, settings: Preprocessing) -> list[Samples]:
+        return [prepare(self.robot, r, settings) for r in self.recordings]
+
+    def thinned(
+        self, model: TorqueModel, settings: Preprocessing
+    ) -> tuple[Preprocessing, list[Samples]]:
+        """Return the samples, thinned only where that leaves enough to fit ``model``."""
+        samples = self._prepared(settings)
+        enough = LEAST_SAMPLES * len(model.reduction.kept)
+        if settings.decimate and sum(map(len, samples)) < enough:
+            settings = replace(settings, decimate=False)
+            samples = self._prepared(settings)
+        return settings, samples
 
     def score(self, model: TorqueModel, settings: Preprocessing) -> float:
         """Return the held-out score of a model of samples prepared with ``settings``."""
-        return self.error(model, self.samples(settings))
+        return float(self.errors(model, self.samples(settings)).mean())
 
-    def error(self, model: TorqueModel, samples: Iterable[Samples]) -> float:
-        """Return the held-out score of a model of prepared ``samples``."""
-        return held_out(Experiment.of(model, samples).information).score
+    def errors(self, model: TorqueModel, samples: Iterable[Samples]) -> FloatArray:
+        """Return the logarithm (f,) of the held-out error of each fold, the mean of the joints.
+
+        A joint and a fold count the same, whatever their torque; the mean is the score.
+        """
+        found = held_out(Experiment.of(model, samples).information)
+        return np.asarray(0.5 * np.mean(np.log(np.maximum(found.folds, 1e-300)), axis=1))
 
     def ramp(self, structure: Structure, settings: Preprocessing) -> Structure:
         """Return ``structure`` with the best width of the Coulomb ramp."""
@@ -151,7 +173,8 @@ def _chosen(part: Excerpt, recipe: Recipe, first: Structure, before: Choice | No
     cutoff = recipe.cutoff
     if cutoff is None:
         cutoff, scores = _choose_cutoff(part, best, progress)
-    settings = Preprocessing(cutoff, recipe.rate, recipe.effort_lag or 0.0, not first.gears)
+    settings, _ = part.thinned(best.torque_model(part.robot), Preprocessing(
+        cutoff, recipe.rate, recipe.effort_lag or 0.0, not first.gears))
     lag = None
     if recipe.effort_lag is None:
         progress('estimating the lag of the effort', 0.45)
@@ -243,30 +266,62 @@ def _alike(settings: Preprocessing, lag: Lag | None, before: Choice) -> bool:
 def _choose_cutoff(
     part: Excerpt, structure: Structure, progress: Progress
 ) -> tuple[float, tuple[tuple[float, float], ...]]:
+    """Choose the cut-off, see `best_cutoff`, and return the scores of all that were tried."""
     model = structure.torque_model(part.robot)
     highest = HIGHEST / max(r.step for r in part.recordings)
     candidates = [c for c in CUTOFFS if c <= highest] or [highest]
 
-    def score(cutoff: float) -> float | DataError:
+    def errors(cutoff: float) -> tuple[float, FloatArray] | DataError:
         try:
-            return part.error(model, [prepare(
-                part.robot, r, Preprocessing(cutoff, decimate=not structure.gears))
-                                      for r in part.recordings])
+            _, samples = part.thinned(model, Preprocessing(cutoff, decimate=not structure.gears))
+            seconds = sum(len(s) * float(s.time[1] - s.time[0]) for s in samples if len(s) > 1)
+            return (OVERSAMPLING * cutoff * seconds / len(model.reduction.kept),
+                    part.errors(model, samples))
         except DataError as error:
             return error
 
-    scores: dict[float, float] = {}
+    tried: dict[float, tuple[float, FloatArray]] = {}
     problem = DataError('no cut-off frequency can be tried on this data')
     for i, (cutoff, found) in enumerate(zip(
-            candidates, side_by_side(score, candidates), strict=True), start=1):
+            candidates, side_by_side(errors, candidates), strict=True), start=1):
         progress(f'tried a cut-off of {cutoff:g} Hz', 0.05 + 0.4 * i / len(candidates))
         if isinstance(found, DataError):
             problem = found
         else:
-            scores[cutoff] = found
-    if not scores:
+            tried[cutoff] = found
+    if not tried:
         raise problem
-    return min(scores, key=lambda cutoff: scores[cutoff]), tuple(scores.items())
+    return best_cutoff(tried), tuple(
+        (cutoff, float(errors.mean())) for cutoff, (_, errors) in tried.items())
+
+
+def best_cutoff(tried: Mapping[float, tuple[float, FloatArray]]) -> float:
+    """Return the cut-off [Hz] of the best score; while samples are scarce, the highest as good.
+
+    ``tried`` are samples per parameter, OVERSAMPLING for each period of the cut-off, and
+    `Excerpt.errors`. A cut-off that leaves LEAST_SAMPLES is taken before any that leaves fewer,
+    and one with fewer than AMPLE_SAMPLES must beat all that are higher by a standard error.
+    """
+    most = max(samples for samples, _ in tried.values())
+    errors = {cutoff: one for cutoff, (samples, one) in tried.items()
+              if samples >= min(LEAST_SAMPLES, most)}
+    best = min(errors, key=lambda cutoff: float(errors[cutoff].mean()))
+    if tried[best][0] >= AMPLE_SAMPLES:
+        return best
+    return max([best, *(
+        cutoff for cutoff, one in errors.items() if cutoff > best
+        and one.mean() < errors[best].mean() + _standard_error(one, errors[best]))])
+
+
+def _standard_error(errors: FloatArray, others: FloatArray) -> float:
+    """Return the standard error of the difference of two scores, from their parts (k,).
+
+    The same fold is hard or easy for both, so that differences count; zero where there are no two
+    folds to compare.
+    """
+    if len(errors) != len(others) or len(errors) < 2:
+        return 0.0
+    return float(np.std(errors - others, ddof=1) / np.sqrt(len(errors)))
 
 
 def _choose_lag(
@@ -340,7 +395,6 @@ def _choose_width(part: Excerpt, structure: Structure, settings: Preprocessing) 
     ramps = [Dictionary(laws) for laws in zip(*(c.laws for c in candidates), strict=True)]
     model = TorqueModel.of(links.robot, (*links.blocks, JointFriction(axes, tuple(ramps))))
     information = Experiment.of(model, part.samples(settings)).information
-    information = information.grouped(folds(len(information.batches)))
     names = np.array(information.names)
 
     def columns(candidate: Structure) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.friction_selection.law_request import LawRequest
 from robot_dynid.estimation.friction_selection.law_selection import AxisChoice, choose_laws
 from robot_dynid.estimation.staged.least_squares import StagedLeastSquares
-from robot_dynid.estimation.staged.own_effort import OwnFrictionData, own_motions, own_score
+from robot_dynid.estimation.staged.own_effort import OwnFrictionData, own_errors, own_motions
 from robot_dynid.identification.selection import WIDTHS, Excerpt, frictionless
 from robot_dynid.identified.structure import Structure
 from robot_dynid.signals.prepare import Preprocessing
@@ -22,9 +22,9 @@ from robot_dynid.types import FloatArray, Samples
 class SingleJointExcerpt(Excerpt):
     """Recordings in which one joint moves at a time."""
 
-    def error(self, model: TorqueModel, samples: Iterable[Samples]) -> float:
-        """Return the held-out score of the efforts of moving joints."""
-        return own_score(model, samples)
+    def errors(self, model: TorqueModel, samples: Iterable[Samples]) -> FloatArray:
+        """Return the logarithm (n,) of the held-out error of each joint while it moves."""
+        return own_errors(model, samples)
 
     def ramp(self, structure: Structure, settings: Preprocessing) -> Structure:
         """Return ``structure`` with the best width of the Coulomb ramp."""

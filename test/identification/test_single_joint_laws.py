@@ -7,7 +7,7 @@ import pytest
 from single_joint_recordings import planned, torque_model
 
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
-from robot_dynid.estimation.staged.own_effort import OwnEffort, OwnLoad, own_motions, own_score
+from robot_dynid.estimation.staged.own_effort import OwnEffort, OwnLoad, own_errors, own_motions
 from robot_dynid.estimation.staged.single_joint_rows import own_efforts, own_rows
 from robot_dynid.friction import Coulomb, Dahl, law_from
 from robot_dynid.identification.identify import IdentificationResult, identify
@@ -113,7 +113,7 @@ def test_the_control_row_and_the_score_know_only_joints_that_move():
         wide = [factor[:, -2] - factor[:, :-3] @ parameters[row]
                 for factor, row in zip(batch.factors, model.structure)]
         assert max(np.abs(one).max() for one in wide) < 1e-8
-    assert own_score(model, [clean]) == pytest.approx(own_score(model, [dirty]), abs=1e-6)
+    assert own_errors(model, [clean]) == pytest.approx(own_errors(model, [dirty]), abs=1e-6)
 
 
 def test_own_effort_keeps_what_the_moving_joint_tells_apart():

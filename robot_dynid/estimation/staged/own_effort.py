@@ -104,18 +104,18 @@ class OwnEffort(TorqueModel):
                              [np.zeros((count, columns)), np.eye(count)]])))
 
 
-def own_score(model: TorqueModel, recordings: Iterable[Samples]) -> float:
-    """Return the held-out score of a model, every joint by its own effort while it moves alone.
+def own_errors(model: TorqueModel, recordings: Iterable[Samples]) -> FloatArray:
+    """Return the logarithm (n,) of the held-out error of each joint that moves alone.
 
-    It is the mean logarithm of the errors against the raw effort. Raises DataError where a joint
-    has too few samples.
+    Against its own raw effort, the mean of the folds. Raises DataError where a joint has too few
+    samples.
     """
     scores = []
     for motion in own_motions(model.robot, recordings):
         own = OwnEffort.during(model, motion)
-        raw = held_out(Experiment.of(own, motion.recordings).information).raw[motion.joint]
-        scores.append(0.5 * np.log(max(float(raw), 1e-300)))
-    return float(np.mean(scores)) if scores else np.inf
+        raw = held_out(Experiment.of(own, motion.recordings).information).folds[:, motion.joint]
+        scores.append(float(0.5 * np.mean(np.log(np.maximum(raw, 1e-300)))))
+    return np.array(scores or [np.inf])
 
 
 @dataclass(frozen=True, eq=False)

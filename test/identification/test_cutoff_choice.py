@@ -1,0 +1,91 @@
+"""The cut-off of short and noisy recordings, and how far their samples are thinned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from synthetic_recordings import recording
+
+from robot_dynid.estimation.experiment import TorqueModel
+from robot_dynid.identification.identify import identify
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identification.selection import (
+    AMPLE_SAMPLES,
+    LEAST_SAMPLES,
+    Excerpt,
+    best_cutoff,
+    choose,
+)
+from robot_dynid.identified.structure import Structure
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.prepare import OVERSAMPLING, Preprocessing, repair
+from robot_dynid.types import FloatArray, Samples
+
+ROBOT = load_robot('planar_3r')
+COULOMB = Structure.uniform(ROBOT, False, 'coulomb', {'width': 0.05}).torque_model(ROBOT)
+SCARCE = 0.5 * AMPLE_SAMPLES
+FOLDS = np.array([0.3, -0.1, 0.1, 0.0, -0.2])
+#: of which the standard error is 0.035
+SCATTER = 0.1 * np.array([1.0, -1.0, 0.5, -0.5, 0.0])
+
+
+class Lower(Excerpt):
+    """Recordings for which every lower cut-off has a better score, in all folds."""
+
+    def errors(self, model: TorqueModel, samples: Iterable[Samples]) -> FloatArray:
+        """Return the cut-off."""
+        return np.full(5, next(iter(samples)).cutoff)
+
+
+def test_a_lower_cutoff_wins_only_beyond_a_standard_error():
+    lower, higher = (SCARCE, FOLDS), FOLDS + SCATTER
+    assert best_cutoff({3.0: lower, 4.5: (SCARCE, higher + 0.03)}) == 4.5
+    assert best_cutoff({3.0: lower, 4.5: (SCARCE, higher + 0.04)}) == 3.0
+    assert best_cutoff({3.0: lower, 4.5: (SCARCE, FOLDS + 0.01)}) == 3.0, 'all folds agree'
+    assert best_cutoff({3.0: (SCARCE, higher + 0.03), 4.5: (SCARCE, FOLDS)}) == 4.5
+    ample = 2.0 * AMPLE_SAMPLES, FOLDS
+    assert best_cutoff({3.0: ample, 4.5: (ample[0], higher + 0.03)}) == 3.0, 'by its score'
+
+
+def test_scores_of_other_folds_have_no_standard_error():
+    for lower, higher in ((FOLDS[:1], FOLDS[:1]), (FOLDS, FOLDS[:4] + 0.1),
+                          (np.array([np.inf]), np.array([np.inf]))):
+        assert best_cutoff({3.0: (SCARCE, lower), 4.5: (SCARCE, higher)}) == 3.0
+
+
+def test_a_cutoff_that_leaves_too_few_samples_is_the_last_resort():
+    few = 0.5 * LEAST_SAMPLES
+    assert best_cutoff({3.0: (few, FOLDS), 4.5: (1.5 * few, FOLDS + 1.0),
+                        6.5: (2.0 * few, FOLDS + 0.5), 10.0: (3.0 * few, FOLDS + 1.0)}) == 6.5
+    assert best_cutoff({3.0: (0.5 * few, FOLDS), 4.5: (few, FOLDS + 1.0)}) == 4.5
+
+
+def test_a_short_recording_keeps_samples_for_its_parameters():
+    """Six seconds: the score prefers 2 Hz, which leave four samples for each of 17 parameters."""
+    log = recording(ROBOT, 1, 6.0)
+    choice = choose(ROBOT, [repair(ROBOT, log)], Recipe(
+        friction='coulomb', ramp_width=0.05, effort_lag=0.0), lambda *_: None, kind=Lower)
+    (two, _), (three, _) = choice.cutoffs[:2]
+    assert [two, three] == [2.0, 3.0]
+    needed = LEAST_SAMPLES * len(COULOMB.reduction.kept) / OVERSAMPLING
+    assert two * (6.0 - 4.0 / two) < needed < three * (6.0 - 4.0 / three)
+    assert choice.preprocessing == Preprocessing(three)
+
+
+def test_samples_are_thinned_as_far_as_the_fit_allows():
+    short, long = (Excerpt(ROBOT, [repair(ROBOT, recording(ROBOT, 1, seconds))])
+                   for seconds in (4.0, 40.0))
+    for settings in (Preprocessing(2.0), Preprocessing(2.0, decimate=False)):
+        assert long.thinned(COULOMB, settings)[0] == settings
+    assert sum(map(len, long.thinned(COULOMB, Preprocessing(2.0))[1])) < 1000
+    settings, samples = short.thinned(COULOMB, Preprocessing(2.0))
+    assert settings == Preprocessing(2.0, decimate=False)
+    assert sum(map(len, samples)) == 400
+
+
+def test_a_short_recording_is_fitted_with_a_low_cutoff():
+    """Four seconds thinned to 2 Hz leave 34 samples, for 38 candidates of parameters."""
+    result = identify(ROBOT, [recording(ROBOT, 1, 4.0)], recipe=Recipe(
+        cutoff=2.0, effort_lag=0.0, ripple='none', adaptation='none'))
+    assert result.model.record.samples == 400
