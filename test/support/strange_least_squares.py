@@ -19,6 +19,9 @@ from robot_dynid.types import FloatArray
 LOOKS, CUTOFF = 100.0, 10.0
 #: speeds [rad/s, m/s] below which no Coulomb friction counts
 STICKS = 1e-3
+#: singular values below this share of the largest are open; columns are scaled by their size in
+#: states anywhere within the limits, but by no less than this
+OPEN, TINY = 1e-3, 1e-9
 #: seconds at both ends that are not looked at: filters settle
 ENDS = 0.5
 
@@ -31,12 +34,11 @@ class PlainFit:
         states, effort = _looked_at(recorded)
         columns = self._columns(states)
         n, width = arm.n, columns.shape[2]
-        rows = columns.reshape(-1, width)
-        scale = np.maximum(np.linalg.norm(rows, axis=0), 1e-12)
+        scale = np.maximum(np.linalg.norm(self._columns(_anywhere(arm)), axis=(0, 1)), TINY)
         weights = np.ones(n)
         for _ in range(2):
             weighted = (columns / scale * weights[:, None]).reshape(-1, width)
-            values = np.linalg.lstsq(weighted, (effort * weights).ravel(), rcond=1e-8)[0] / scale
+            values = np.linalg.lstsq(weighted, (effort * weights).ravel(), rcond=OPEN)[0] / scale
             weights = 1.0 / np.maximum(np.std(effort - columns @ values, axis=0), 1e-9)
         self.values = values
         self.friction = []
@@ -68,6 +70,11 @@ class PlainFit:
             size += (measured**2).sum(axis=0)
         plain, nominal = np.sqrt(errors / size)
         return plain, nominal
+
+
+def _anywhere(arm: Arm) -> tuple[FloatArray, ...]:
+    q, v, a = np.random.default_rng(0).uniform(-1.0, 1.0, (3, 200, arm.n))
+    return arm.middle + q * arm.half, v * arm.speed, a * arm.acceleration
 
 
 def _friction_columns(v: FloatArray) -> FloatArray:
