@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -109,10 +109,16 @@ class LeastSquares(Estimator):
         return joint_weights(information) if self.weighted else np.ones(len(
             information.structure))
 
-    def fit(self, experiment: Experiment) -> Estimate:
-        """Estimate the base parameters; raises nothing, trouble is in the status."""
+    def fit(self, experiment: Experiment, values: FloatArray | None = None) -> Estimate:
+        """Estimate the base parameters; raises nothing, trouble is in the status.
+
+        With ``values`` (b,) of another fit to the same information: these, with the deviations
+        that least squares have by their residuals.
+        """
         information, weights = experiment.information, self.joint_weights(experiment)
         solution = solve(information, weights)
+        if values is not None:
+            solution = replace(solution, values=values)
         scales = friction_scales(experiment.model, solution.values)
         return estimate_of(experiment, solution, batch_covariance(
             information, weights, solution, scales), self.name)
@@ -162,7 +168,7 @@ def unknown_columns(experiment: Experiment, variance: FloatArray) -> list[int]:
     was measured, in the joint they act on most. The effort of gears is that of the recorded
     motion: how far they bend is not free.
     """
-    reach = np.where(_gears(experiment.model), _recorded(experiment.information),
+    reach = np.where(_gears(experiment.model), recorded_effort(experiment.information),
                      experiment.model.moderate_effort)
     size = experiment.information.size()[np.argmax(reach, axis=0)]
     unknown = np.sqrt(variance) * reach.max(axis=0) > size
@@ -175,11 +181,18 @@ def _gears(model: TorqueModel) -> NDArray[np.bool_]:
                            in zip(model.blocks, model.kept_by_block, strict=True)])
 
 
-def _recorded(information: Information) -> FloatArray:
-    """Return the effort (n, b) of each parameter at one, root mean square in the recordings."""
+def recorded_effort(
+    information: Information, directions: FloatArray | None = None
+) -> FloatArray:
+    """Return the effort (n, b) of each parameter at one, root mean square in the recordings.
+
+    (n, p) of combinations where their ``directions`` (b, p) are given.
+    """
     b = len(information.names)
-    sizes = [np.linalg.norm(information.expanded(j)[:, :b], axis=0)
-             for j in range(len(information.structure))]
+    columns = [information.expanded(j)[:, :b] for j in range(len(information.structure))]
+    if directions is not None:
+        columns = [own @ directions for own in columns]
+    sizes = [np.linalg.norm(own, axis=0) for own in columns]
     return np.asarray(np.array(sizes) / np.sqrt(max(information.samples, 1)))
 
 

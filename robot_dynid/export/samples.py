@@ -75,7 +75,9 @@ class Posterior:
     def _feasible(self) -> FeasibleSet:
         robot, reduction = self.model.robot, self.model.reduction
         limits = limits_of(Bounds(), robot, len(reduction.standard))
-        return FeasibleSet(whitening(self.model, limits), limits)
+        size = np.sqrt(self.mean**2 + np.sum(self.factor**2, axis=0))
+        reach = np.abs(reduction.matrix) / np.where(size > 0.0, size, np.inf)[:, None]
+        return FeasibleSet(whitening(self.model, limits, reach), limits)
 
     @cached_property
     def _matrix(self) -> FloatArray:

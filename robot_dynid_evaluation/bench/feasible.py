@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -41,14 +42,11 @@ def measure(progress: Progress) -> list[Row]:
 
 def task_of(data: Recorded) -> Task:
     """Return the problem with the noise known, so that no time goes into its estimation."""
-    from robot_dynid.estimation.feasible.bounds import Bounds, limits_of
-    from robot_dynid.estimation.feasible.prior import whitening
-    from robot_dynid.estimation.feasible.program import FeasibleSet
+    from robot_dynid.estimation.feasible.bounds import Bounds
     from robot_dynid.estimation.feasible.simultaneous import Task
 
-    limits = limits_of(Bounds(), data.model.robot, len(data.truth))
-    feasible = FeasibleSet(whitening(data.model, limits), limits)
-    return Task(data.experiment(), feasible, 'entropic', 1.0 / data.noise)
+    return replace(Task.of(data.experiment(), 'entropic', Bounds()),
+                   joint_weights=1.0 / data.noise)
 
 
 def _beside_cvxpy(data: Recorded, progress: Progress) -> list[Row]:

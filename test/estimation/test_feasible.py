@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from chains import random_chain
-from feasible_recordings import assert_real, model_of, motion, moved, recorded
+from feasible_recordings import assert_real, model_of, motion, moved, recorded, truth_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis_profile import COSTLY
@@ -22,7 +22,8 @@ from robot_dynid.estimation.feasible.bounds import Bounds
 from robot_dynid.estimation.feasible.certificate import active_constraints
 from robot_dynid.estimation.feasible.program import ASKED, LEAST, PRIORS, SHORT
 from robot_dynid.estimation.feasible.sequential import SequentialFeasible
-from robot_dynid.estimation.feasible.simultaneous import Feasible, Task
+from robot_dynid.estimation.feasible.simultaneous import MOST_RISE, Feasible, Task
+from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.inertia import parameters_from_com
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.urdf import robot_from_urdf
@@ -173,6 +174,67 @@ def test_nominal_body_that_cannot_be_is_moved_and_named(broken):
     said = 'is stated of {}:' if broken == 'zero' else 'of {} is not that of a body'
     assert f'nominal inertia {said}'.format(robot.bodies[1]) in warning
     assert_real(data.model, estimate, rng)
+
+
+def slow_recording(rng):
+    """Return slow motion of an arm whose friction falls as soon as it moves."""
+    robot = load_robot('ur10e')
+    law = {'width': 0.005, 'breakaway': {'speed': 0.005}}
+    model = Structure.uniform(robot, True, 'coulomb+breakaway', law).torque_model(robot)
+    truth = truth_of(model, robot.nominal, rng)
+    samples = motion(robot, 600, rng)
+    samples = replace(samples, velocity=0.01 * samples.velocity)
+    clean = model.effort(samples, model.reduction.base(truth))
+    effort = clean + 0.02 * np.sqrt(np.mean(clean**2, axis=0)) * rng.normal(size=clean.shape)
+    return Experiment.of(replace(model, robot=spoiled(robot, rng, 0.1)), [
+        replace(samples, effort=effort, measured=effort)])
+
+
+@pytest.mark.parametrize('method', METHODS)
+def test_friction_that_only_slow_motion_shows_is_fitted(method):
+    rng = np.random.default_rng(17)
+    experiment = slow_recording(rng)
+    estimate = ESTIMATORS[method].fit(experiment)
+    assert_real(experiment.model, estimate, rng)
+    plain = LeastSquares().fit(experiment)
+    assert np.all(estimate.noise < (1.0 + MOST_RISE) * plain.noise)
+    assert not any('residuals are above' in text for text in estimate.warnings)
+    friction = dict(zip(estimate.certificate.names, estimate.standard, strict=True))
+    assert all(0.05 < friction[f'fb{j}'] < 0.6 for j in (4, 5, 6))
+
+
+def test_prior_that_decides_over_the_data_is_named():
+    data = recorded(spoiled(load_robot('planar_3r'), np.random.default_rng(18), 0.3),
+                    load_robot('planar_3r').nominal, np.random.default_rng(18), noise=0.01)
+    heavy = Feasible(prior_weight=1e3).fit(data.experiment)
+    assert any('residuals are above those of least squares by [%]: joint_1' in text
+               and 'prior of weight 1000 decides' in text for text in heavy.warnings)
+    chosen = Feasible().fit(data.experiment)
+    assert np.all(chosen.noise < (1.0 + MOST_RISE) * LeastSquares().fit(data.experiment).noise)
+
+
+@pytest.mark.parametrize('method', METHODS)
+def test_constraints_that_cost_much_are_named(method):
+    rng = np.random.default_rng(19)
+    robot = load_robot('planar_3r')
+    data = recorded(robot, robot.nominal, rng, noise=0.01)
+    lossy = data.truth.copy()
+    lossy[data.model.reduction.standard.index('fv2')] = -3.0  # friction that drives
+    effort = data.samples.effort + data.model.effort(
+        data.samples, data.model.reduction.base(lossy - data.truth))
+    estimate = ESTIMATORS[method].fit(Experiment.of(data.model, [
+        replace(data.samples, effort=effort, measured=effort)]))
+    told = next(text for text in estimate.warnings if 'residuals are above' in text)
+    assert 'joint_2' in told and 'no body has its parameters' in told and 'fv2 at zero' in told
+
+
+def test_deviations_are_those_of_the_feasible_fit():
+    data = recorded(spoiled(load_robot('planar_3r'), np.random.default_rng(20), 0.3),
+                    load_robot('planar_3r').nominal, np.random.default_rng(20), noise=0.01)
+    loose, firm = LeastSquares().fit(data.experiment), Feasible(prior_weight=1e4).fit(
+        data.experiment)
+    assert np.all(firm.noise > 2.0 * loose.noise)  # the prior decides: the fit is a bad one
+    assert np.median(firm.std / loose.std) > 1.5
 
 
 @pytest.mark.parametrize('method', METHODS)

@@ -17,6 +17,9 @@ from robot_dynid.types import FloatArray
 ACTIVE = 1e-4
 #: eigenvalues of V below this multiple of the least one count as at it
 AT_LEAST = 10.0
+#: links of which no more than this share of the nominal inertia is left in some direction bind:
+#: the entropic prior keeps them off zero by about its weight
+BINDING = 1e-2
 #: a parameter of which the prior decides more than this share comes from the prior
 MOSTLY = 0.5
 
@@ -106,11 +109,21 @@ def certificate(
         objective, rise, w.names, left, directions)
 
 
-def active_constraints(feasible: FeasibleSet, v: FloatArray) -> tuple[str, ...]:
-    """Return in words which constraints hold with equality at the scaled parameters v (p,)."""
+def binding_constraints(feasible: FeasibleSet, v: FloatArray) -> tuple[str, ...]:
+    """Return in words which constraints stop a fit with a weak prior at v (p,)."""
+    return active_constraints(feasible, v, BINDING)
+
+
+def active_constraints(
+    feasible: FeasibleSet, v: FloatArray, inertia: float = AT_LEAST * ASKED
+) -> tuple[str, ...]:
+    """Return in words which constraints hold with equality at the scaled parameters v (p,).
+
+    Those of links whose least eigenvalue is below ``inertia``.
+    """
     w = feasible.whitening
     found = [f'inertia of {name} at its least' for name, least in
-             zip(w.links, w.least(v), strict=True) if least < AT_LEAST * ASKED]
+             zip(w.links, w.least(v), strict=True) if least < inertia]
     found += [f'{name} at zero' for name, passive, value in
               zip(w.names, w.nonnegative, v, strict=True) if passive and value < ACTIVE]
     found += [label for label, equal, slack in

@@ -30,7 +30,7 @@ from robot_dynid.estimation.feasible.conic import (
     stacked,
     vector_of,
 )
-from robot_dynid.reduction.numeric import random_states
+from robot_dynid.reduction.numeric import states_at
 from robot_dynid.reduction.scale import length_of
 from robot_dynid.regressor.elastic import GEAR
 from robot_dynid.robot.inertia import parameters_from_pseudo_inertia, pseudo_inertia
@@ -55,8 +55,9 @@ class Whitening:
     """Dimensionless parameters v (p,): ``standard = transform @ v``; the nominal robot is
     ``centre``.
 
-    The ten of a link are `vector_of` V; the others are divided by the value at which one of them
-    alone makes the effort of the nominal links at about 1 rad/s. ``weights`` (p,) of the euclidean
+    The ten of a link are `vector_of` V; the others are divided by the least value at which one of
+    them alone makes the effort of a joint, that of the nominal links at about 1 rad/s or that of
+    the recordings. ``weights`` (p,) of the euclidean
     prior, ``nonnegative`` (p,), ``owners`` (p,) the joint whose equations come last to show each;
     ``floor`` (p,) the least of those that are not negative: zero, but for rotors and gears of
     elastic joints, which cannot move without any.
@@ -91,15 +92,18 @@ class Whitening:
         return np.asarray(np.linalg.inv(self.transform))
 
 
-def whitening(model: TorqueModel, limits: Limits) -> Whitening:
+def whitening(model: TorqueModel, limits: Limits, reach: FloatArray) -> Whitening:
     """Return the coordinates of ``model``; its nominal links are moved into what is feasible.
 
-    Raises UsageError naming a link whose bounds contradict each other.
+    ``reach`` (r, p) is the size of what each standard parameter at one makes in the data, in parts
+    of all that is there: break-away friction does nothing at 1 rad/s. Raises UsageError naming a
+    link whose bounds contradict each other.
     """
     robot, names = model.robot, model.reduction.standard
     bodies, warnings = nominal_bodies(robot, limits)
     links, count = 10 * robot.n, len(names)
-    transform = np.diag(np.concatenate([np.ones(links), _sizes(model, bodies)]))
+    transform = np.diag(np.concatenate([
+        np.ones(links), _sizes(model, bodies, reach[:, links:])]))
     for i, body in enumerate(bodies):
         transform[10 * i:10 * i + 10, 10 * i:10 * i + 10] = _link_transform(body)
     centre = np.zeros(count)
@@ -148,24 +152,18 @@ def _bent(states: Samples, model: TorqueModel) -> Samples:
     return replace(states, position=position, velocity=velocity, acceleration=acceleration)
 
 
-def _sizes(model: TorqueModel, bodies: FloatArray) -> FloatArray:
-    """Return the values (p - 10 n,) at which the other parameters make a nominal effort."""
-    fast = random_states(model.robot, 50, np.random.default_rng(0))
-    share = MODERATE_SPEED / float(np.sqrt(np.mean(fast.velocity**2)))
-    states = replace(fast, velocity=share * fast.velocity, acceleration=share * fast.acceleration)
-    states = _bent(states, model)
-    columns = model.columns(states)
+def _sizes(model: TorqueModel, bodies: FloatArray, reach: FloatArray) -> FloatArray:
+    """Return the values (p - 10 n,) at which the other parameters make the effort of a joint."""
+    columns = model.columns(_bent(states_at(model.robot, MODERATE_SPEED), model))
     links, matrix = 10 * model.robot.n, model.reduction.matrix
     nominal = np.concatenate([parameters_from_pseudo_inertia(body) for body in bodies])
     effort = _root_mean_square(np.tensordot(columns, matrix[:, :links] @ nominal, (1, 0)))
     effort = np.maximum(effort, 1e-3 * effort.max())
-    sizes = np.ones(matrix.shape[1] - links)
-    for k in range(len(sizes)):
-        own = _root_mean_square(np.tensordot(columns, matrix[:, links + k], (1, 0)))
-        joint = int(np.argmax(own))
-        if own[joint] > 0.0 and effort[joint] > 0.0:
-            sizes[k] = effort[joint] / own[joint]
-    return sizes
+    alone = np.sqrt(np.mean(np.tensordot(columns, matrix[:, links:], (1, 0)) ** 2, axis=1))
+    moderate = np.divide(alone, effort[:, None], out=np.zeros_like(alone),
+                         where=effort[:, None] > 0.0)
+    largest = np.concatenate([moderate, reach]).max(axis=0)
+    return np.where(largest > 0.0, 1.0 / np.where(largest > 0.0, largest, 1.0), 1.0)
 
 
 def _root_mean_square(effort: FloatArray) -> FloatArray:

@@ -88,7 +88,8 @@ class Answer:
     """A point v (p,) with how it was found.
 
     ``weight`` of the prior, 0 where it decides only what the data leaves open; ``gap`` between
-    primal and dual objective relative to the objective; ``trouble`` empty or what went wrong.
+    primal and dual objective relative to the objective; ``trouble`` empty or what went wrong;
+    ``binding`` constraints next to which the fit ends without the prior.
     """
 
     v: FloatArray
@@ -96,6 +97,7 @@ class Answer:
     gap: float
     steps: int
     trouble: str = ''
+    binding: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

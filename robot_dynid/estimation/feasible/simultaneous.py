@@ -24,6 +24,7 @@ from robot_dynid.estimation.feasible.bounds import Bounds, limits_of, read_bound
 from robot_dynid.estimation.feasible.certificate import (
     Certificate,
     CertificateSummary,
+    binding_constraints,
     certificate,
 )
 from robot_dynid.estimation.feasible.conic import Outcome, Solution
@@ -35,7 +36,7 @@ from robot_dynid.estimation.least_squares import (
     RANK_TOLERANCE,
     LeastSquares,
     joint_weights,
-    residual_noise,
+    recorded_effort,
     solve,
     weighted_factor,
 )
@@ -63,6 +64,8 @@ SMALLEST = 1e-6
 BEST_KNOWN = 1e-3
 #: gap, relative to the objective, that a solution of reduced accuracy may have
 WIDEST_GAP = 1e-4
+#: share by which no joint's residual may exceed that of least squares, but for constraints
+MOST_RISE = 0.05
 #: share of the way to the nominal robot by which rounding of the solver may be repaired
 FARTHEST = 1e-5
 
@@ -99,8 +102,8 @@ class FeasibleEstimate(Estimate):
     """An estimate that is a real robot's.
 
     ``standard`` (p,) standard parameters, ``values = K standard``; ``prior_weight`` is 0 where
-    least squares was feasible. The covariance is that of unconstrained least squares: constraints
-    and prior only narrow it.
+    least squares was feasible. The covariance is that of least squares with the residuals of the
+    feasible fit: constraints and prior only narrow it.
     """
 
     standard: FloatArray
@@ -128,7 +131,9 @@ class Task:
         size = experiment.information.size(FILTERED)
         size = np.maximum(size, max(1e-3 * size.max(), 1e-12))
         weights = np.minimum(joint_weights(experiment.information), 1.0 / (BEST_KNOWN * size))
-        return cls(experiment, FeasibleSet(whitening(model, limits), limits), prior, weights)
+        reach = recorded_effort(experiment.information, model.reduction.matrix) / size[:, None]
+        return cls(experiment, FeasibleSet(whitening(model, limits, reach), limits), prior,
+                   weights)
 
     @cached_property
     def matrix(self) -> FloatArray:
@@ -168,6 +173,18 @@ class Task:
     def base(self, v: FloatArray) -> FloatArray:
         """Return base parameters (b,)."""
         return np.asarray(self.matrix @ v)
+
+    def rise(self, values: FloatArray) -> FloatArray:
+        """Return the share (n,) by which ``values`` (b,) raise the residual of least squares.
+
+        Root mean square, of each joint; what is less than BEST_KNOWN of its effort is rounding.
+        """
+        information = self.experiment.information
+        least = solve(information, joint_weights(information)).values
+        rounding = BEST_KNOWN * information.size(FILTERED)
+        before, after = (np.maximum(np.sqrt(information.residual_energy(
+            found, FILTERED) / information.samples), rounding) for found in (least, values))
+        return np.asarray(after / np.maximum(before, 1e-300) - 1.0)
 
 
 def least_squares(task: Task, information: Information) -> tuple[FloatArray, FloatArray]:
@@ -231,10 +248,10 @@ class Feasible(Estimator):
         task = Task.of(experiment, self.prior, self.bounds)
         information, weight = experiment.information, self.prior_weight
         answer = None if weight else self.unconstrained(task, information)
-        if answer is None:
-            if weight is None:
-                weight = cross_validated(task, self.fitter)
-            answer = self.fitter(task, information)(max(weight, SMALLEST))
+        if answer is None or np.any(task.rise(task.base(answer.v)) > MOST_RISE):
+            fit = self.fitter(task, information)
+            answer = fit(max(weight, SMALLEST)) if weight is not None else unspoiled(
+                task, fit, cross_validated(task, self.fitter))
         return finished(task, answer, self.name)
 
     def unconstrained(self, task: Task, information: Information) -> Answer | None:
@@ -317,24 +334,56 @@ def cross_validated(
     return WEIGHTS[good[0] if len(good) else int(np.argmin(worst))]
 
 
+def unspoiled(task: Task, fit: Fitter, weight: float) -> Answer:
+    """Return the answer of the largest weight up to ``weight`` whose prior leaves residuals alone.
+
+    It may raise that of no joint by more than MOST_RISE beyond what the constraints do, which
+    those of the least weight show.
+    """
+    least = fit(WEIGHTS[-1])
+    allowed = np.maximum(task.rise(task.base(least.v)), 0.0)
+    for one in WEIGHTS[WEIGHTS.index(weight):-1]:
+        answer = fit(one)
+        rise = task.rise(task.base(answer.v))
+        if np.all(1.0 + rise <= (1.0 + MOST_RISE) * (1.0 + allowed)):
+            break
+    else:
+        answer = least
+    return replace(answer, binding=binding_constraints(task.feasible, least.v))
+
+
+def _spoiled(task: Task, answer: Answer, values: FloatArray) -> list[str]:
+    """Return a warning of the joints whose residual is far above that of least squares, if any."""
+    rise = task.rise(values)
+    rows = [f'{name} {100.0 * share:.0f}' for name, share in zip(
+        task.experiment.model.robot.row_names, rise, strict=True) if share > MOST_RISE]
+    if not rows:
+        return []
+    binding = answer.binding or binding_constraints(task.feasible, answer.v)
+    cause = f'no body has its parameters, what binds is {", ".join(binding)}' if binding else \
+        f'the prior of weight {answer.weight:g} decides; give it a smaller prior_weight'
+    return [f'residuals are above those of least squares by [%]: {", ".join(rows)}: {cause}']
+
+
 def finished(task: Task, answer: Answer, method: str) -> FeasibleEstimate:
     """Return the estimate of an answer with its certificate."""
     experiment, w = task.experiment, task.feasible.whitening
-    plain = LeastSquares().fit(experiment)
     standard = w.transform @ answer.v
     values = experiment.model.reduction.base(standard)
+    plain = LeastSquares().fit(experiment, values)
     design, target, rest = task.compressed(experiment.information)
-    mean, least = (float(np.sum((design @ base - target) ** 2)) + rest
-                   for base in (values, plain.values))
+    mean, least = (float(np.sum((design @ base - target) ** 2)) + rest for base in (
+        values, solve(experiment.information, joint_weights(experiment.information)).values))
     share = task.share(answer.weight)
     objective = mean + share * task.prior_value(answer.v)
     status, warnings = plain.status, list(w.warnings)
     if answer.trouble:
         status = Status.NOT_SOLVED
         warnings.append(f'the conic solver: {answer.trouble}')
+    else:
+        warnings += _spoiled(task, answer, values)
     kept = {f.name: getattr(plain, f.name) for f in fields(Estimate)}
-    kept.update(values=values, noise=residual_noise(experiment.information, values),
-                method=method, status=status, warnings=(*plain.warnings, *warnings))
+    kept.update(method=method, status=status, warnings=(*plain.warnings, *warnings))
     proof = certificate(task.feasible, answer, design @ task.matrix, share,
                         (objective, mean, least))
     kept.update(standard=standard, details=FeasibleDetails(float(answer.weight), proof.summary))
