@@ -7,6 +7,10 @@ an instrument: it has no part of that noise. Where the two estimates of the gear
 than chance (Durbin-Wu-Hausman), that by instruments is taken, with instruments of its own: those
 of gears that are many times too soft bend motors far from where they are. Source: Young 2011,
 Recursive Estimation and Time-Series Analysis, ch. 8 (refined instruments).
+
+Instruments that are weak for a stiffness leave it to least squares, which knows it where the
+effort follows the deflection: noise in a column makes its parameter too small at most by the share
+of the column that the effort does not follow. Source: Frisch 1934, Confluence Analysis.
 """
 
 from __future__ import annotations
@@ -24,10 +28,12 @@ from robot_dynid.estimation.errors_in_variables.instrumental import (
 )
 from robot_dynid.estimation.estimate import Details, Estimate, Estimator, Status
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
+from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.joint_covariance import (
     CorrelationDetails,
     GeneralisedLeastSquares,
 )
+from robot_dynid.estimation.least_squares import joint_weights, solve_rows, weighted_factor
 from robot_dynid.estimation.quantiles import student_quantile
 from robot_dynid.plain import from_plain
 from robot_dynid.regressor import Hysteresis, KinematicError, RigidLinks
@@ -38,6 +44,9 @@ from robot_dynid.types import FloatArray, Samples
 #: level of the test of the deflection; that at which stiffnesses count as biased is larger:
 #: to keep a biased value costs more than to lose some precision (Guggenberger 2010)
 LEVEL, BIASED = 0.05, 0.1
+#: least squares knows a stiffness if noise takes off at most a tenth, which is the bias of
+#: instruments that count as strong (Staiger, Stock 1997)
+FOLLOWED = 0.9
 #: fits by instruments at most, each with those of the one before; they end where no stiffness
 #: changes by more than this share of its deviation
 ROUNDS, SETTLED = 8, 0.1
@@ -89,8 +98,10 @@ class ElasticJoints(Estimator):
                              details=DetailsByInstruments(**vars(compared)))
         else:
             chosen = _by_least_squares(plain)
-        return without_undetermined(
-            chosen, own, compared.left_to_least_squares, _deviations(plain))
+        share = followed(experiment.information, chosen.values)
+        weak = [name for name in compared.left_to_least_squares
+                if share[chosen.names.index(name)] < FOLLOWED]
+        return without_undetermined(chosen, own, weak, _deviations(plain))
 
 
 def _by_instruments(
@@ -121,6 +132,18 @@ def _by_instruments(
 def _deviations(estimate: Estimate) -> FloatArray:
     """Return the deviations (b,) of all base parameters, of those not excited, too."""
     return np.asarray(np.sqrt(np.diag(estimate.covariance)))
+
+
+def followed(information: Information, values: FloatArray) -> FloatArray:
+    """Return the share (b,) of each column that the effort follows, the others given.
+
+    It is the squared partial correlation of column and effort, by ``values`` (b,). One column with
+    noise: its parameter is between the value of least squares and that over the share.
+    """
+    tall = weighted_factor(information, joint_weights(information))
+    unexplained = float(np.sum((tall[:, -1] - tall[:, :-1] @ values) ** 2))
+    spread = unexplained * np.sum(solve_rows(tall).root ** 2, axis=1)
+    return np.asarray(values**2 / np.maximum(values**2 + spread, 1e-300))
 
 
 def _by_least_squares(plain: Estimate) -> Estimate:
@@ -193,9 +216,9 @@ def undetermined(
 ) -> tuple[str, ...]:
     """Return the stiffnesses whose interval of the compliance 1/K holds zero, or nearly so.
 
-    ``own`` are all stiffnesses. The deflection that is seen must follow that of the model
-    (instruments are not ``weak``) and bear torque (K is above zero): else a stiffer gear explains
-    the data as well. ``least`` (b,) are deviations that none is below but by rounding.
+    ``own`` are all stiffnesses. The deflection that is seen must follow that of the model, or the
+    effort (else the stiffness is ``weak``), and bear torque (K is above zero): else a stiffer gear
+    explains the data as well. ``least`` (b,) are deviations that none is below but by rounding.
     """
     factor = student_quantile(1.0 - 0.5 * LEVEL, estimate.degrees_of_freedom)
     deviation = np.maximum(_deviations(estimate), least)

@@ -10,8 +10,15 @@ import numpy as np
 import pytest
 from elastic_arms import elastic_arm
 
-from robot_dynid.estimation import ESTIMATORS, Estimate, Feasible, FeasibleEstimate, Status
-from robot_dynid.estimation.elastic import Deflected
+from robot_dynid.estimation import (
+    ESTIMATORS,
+    Estimate,
+    Feasible,
+    FeasibleEstimate,
+    Status,
+    elastic,
+)
+from robot_dynid.estimation.elastic import Deflected, followed
 from robot_dynid.estimation.errors_in_variables.instrumental import (
     WEAK_F,
     InstrumentalVariables,
@@ -20,6 +27,7 @@ from robot_dynid.estimation.errors_in_variables.instrumental import (
 )
 from robot_dynid.estimation.errors_in_variables.instruments import motion_cutoff
 from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.estimation.information import Accumulator
 from robot_dynid.identified.structure import Structure
 from robot_dynid.plain import to_plain
 from robot_dynid.regressor.elastic import GEAR
@@ -198,3 +206,33 @@ def test_feasible_gears_and_rotors_are_positive(method: str) -> None:
 def _negative(estimate: Estimate) -> bool:
     values = dict(zip(estimate.names, estimate.values, strict=True))
     return any(values[f'{name}{j + 1}'] < 0.0 for j in JOINTS for name in ('D', 'Ia'))
+
+
+def test_what_weak_instruments_do_not_show_least_squares_may_know(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a plant apart from our laws, with encoders of 0.3 mrad."""
+    pytest.importorskip('pinocchio')
+    from strange_gears import recording
+
+    robot, log = recording({1: 700.0}, seconds=4.0, speed=0.7, friction=0.3, seed=1)
+    model = Structure.uniform(robot, True, 'coulomb', {}).torque_model(robot)
+    data = Experiment.of(model, [prepare(robot, repair(robot, log), Preprocessing(20.0))])
+    estimate = ESTIMATORS['elastic'].fit(data)
+    assert 'K2' not in estimate.not_excited and not any('K2' in w for w in estimate.warnings)
+    assert stiffness(estimate, 1) == pytest.approx(700.0, rel=0.01)
+    assert estimate.std[estimate.names.index('K2')] < 0.02 * 700.0
+    monkeypatch.setattr(elastic, 'FOLLOWED', 1.0)
+    assert 'K2' in ESTIMATORS['elastic'].fit(data).not_excited, 'its instruments are weak'
+
+
+def test_a_share_is_that_of_the_column_that_the_effort_follows() -> None:
+    """One column with noise of a share of its variance: least squares is that much too small."""
+    accumulator = Accumulator(('a',), np.ones((1, 1), dtype=bool), 1000)
+    rng, column = np.random.default_rng(0), np.sin(np.arange(20_000.0))
+    noisy_column = column + np.sqrt(0.25 * np.mean(column**2)) * rng.normal(size=len(column))
+    accumulator.add(noisy_column[None, None], 3.0 * column[:, None], 3.0 * column[:, None])
+    data = accumulator.information()
+    value = float(noisy_column @ column / (noisy_column @ noisy_column)) * 3.0
+    share = float(followed(data, np.array([value]))[0])
+    assert share == pytest.approx(0.8, abs=0.01) and value / share == pytest.approx(3.0, rel=0.01)
