@@ -37,6 +37,7 @@ HELP = 'identify a dynamic model from recordings'
 EXAMPLES = (
     'robot-dynid identify train.csv --robot ur10e --out M.yaml --report R.html',
     'robot-dynid identify bag_1/ bag_2/ --robot my_arm.yaml --recipe R.yaml --out M.yaml',
+    'robot-dynid identify recordings/ --robot my_arm.yaml --out M.yaml',
     "robot-dynid identify 'run.mcap[10:60]' --robot ur10e --method feasible --out M.yaml",
     'robot-dynid identify january/ @more.txt --robot ur10e --workers 8 --information kept/ '
     '--out M.yaml',
@@ -57,8 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='recordings: .csv, .csv.gz, rosbag2 folder, .mcap, .db3, all of one '
                              'or a window in seconds since it began: run.csv.gz[12.0:40.5]; '
                              "folders of these, patterns ('run_*.mcap'), lists of them "
-                             '(@list.txt); and information of recordings, X.info, see the verb '
-                             'information')
+                             '(@list.txt). Those with the purpose validation, or a name that '
+                             'ends in _validation, are left out of the fit and judge it. And '
+                             'information of recordings, X.info, see the verb information')
     parser.add_argument('--robot', help='name, URDF file or robot YAML; without it that of the '
                                         'information')
     parser.add_argument('--recipe', metavar='R.yaml',
@@ -81,18 +83,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read, identify, write model and report."""
     from robot_dynid.export import urdf as urdf_file
+    from robot_dynid.identification.identify import judged_by
     from robot_dynid.identification.recipe import Recipe, read_recipe
     from robot_dynid.identified import model_file
     from robot_dynid.identified.caution import require_every_joint, usable
+    from robot_dynid.io.purpose import by_purpose
     from robot_dynid.io.recording_names import listed
     from robot_dynid.report.identification import identification_report
     from robot_dynid.validation.next_actions import Names
 
     started = time.perf_counter()
-    arguments.data = listed(arguments.data)
+    arguments.data, judges = by_purpose(listed(arguments.data))
     outputs = ((arguments.out, model_file.MARK), (arguments.urdf, urdf_file.MARK),
                (arguments.report, report_mark(arguments.report)))
-    check_outputs(*outputs, inputs=(*arguments.data, arguments.robot, arguments.recipe))
+    check_outputs(*outputs, inputs=(
+        *arguments.data, *judges, arguments.robot, arguments.recipe))
     recipe = read_recipe(arguments.recipe) if arguments.recipe else Recipe()
     recipe = recipe.with_estimator_settings(_settings(arguments))
     estimator = recipe.estimator_for(arguments.method)
@@ -104,6 +109,13 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         known = (robot, information, workers)
         result, logs = _identified(arguments, known, recipe, progress)
         result.model.save(arguments.out)
+        findings = logs.findings
+        if judges:
+            terminal.note(f'left out of the fit, to judge by: {", ".join(judges)}')
+            with written_before(arguments.out):
+                unseen = load_logs(judges, robot, progress, arguments.accept)
+                result = judged_by(result, unseen)
+            findings |= unseen.findings
         seconds = time.perf_counter() - started
         verdict = result.verdict_with(Names(arguments.robot, arguments.out))
         progress('report', 0.9)
@@ -118,7 +130,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
                                 f'{arguments.urdf} is not written')
             found |= _exported(result, urdf, arguments.urdf)
     return {**found, 'out': arguments.out, 'report': arguments.report, 'seconds': seconds,
-            'findings': logs.findings, 'chapters': chapters}
+            'findings': findings, 'chapters': chapters}
 
 
 def _inputs(arguments: argparse.Namespace) -> tuple[RobotModel, RecordedInformation | None]:
@@ -260,6 +272,9 @@ def _result(result: IdentificationResult) -> dict[str, Any]:
         'base': len(parameters), 'rank': estimate.rank,
         'condition_number': estimate.condition, 'condition_number_raw': estimate.condition_raw,
         'preprocessing': _choices(result), 'joints': joint_scores(result.training),
+        'validation': None if result.validation is None else {
+            'recordings': sorted({trace.source for trace in result.validation.traces}),
+            'joints': joint_scores(result.validation)},
         'parameters': parameters,
         'interval_factor': interval_factor(estimate.degrees_of_freedom),
         'friction_spread': model.record.friction_spread,
@@ -294,6 +309,8 @@ def _choices(result: IdentificationResult) -> dict[str, Any]:
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print choices, parameters, scores, warnings, status."""
+    from robot_dynid.document import counted
+
     _show_refused(result, terminal)
     terminal.table('base parameters', ('name', 'value', 'std', 'relative %', 'combination'), (
         (p['name'], p['value'], number(p['std'], 2), percent(p['relative_std']), p['label'])
@@ -321,6 +338,9 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
         for r in result['deflection'].get('joints', [])))
     _show_friction(result, terminal)
     show_scores('prediction of the files of the fit', result['joints'], terminal)
+    if result['validation']:
+        show_scores(f'prediction of {counted(len(result["validation"]["recordings"]))} that the '
+                    'fit has not seen', result['validation']['joints'], terminal)
     terminal.facts((
         ('status', f'{result["status"]}: {result["advice"]}'),
         ('samples', f'{result["samples"]} (after preprocessing)'),

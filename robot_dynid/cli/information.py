@@ -51,6 +51,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         load_information,
         save_information,
     )
+    from robot_dynid.io.purpose import by_purpose
     from robot_dynid.io.recording_names import listed
     from robot_dynid.robot.robot_file import load_robot
 
@@ -58,7 +59,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     if not arguments.out.endswith(SUFFIX):
         raise UsageError(f'--out {arguments.out}: the name of an information file ends with '
                          f'{SUFFIX}')
-    arguments.data = listed(arguments.data)
+    arguments.data, judges = by_purpose(listed(arguments.data))
+    if judges:
+        terminal.note(f'left out, to judge by: {", ".join(judges)}')
     check_outputs((arguments.out, MARK), inputs=(
         *arguments.data, arguments.robot, arguments.recipe, arguments.like))
     recipe = read_recipe(arguments.recipe) if arguments.recipe else Recipe()

@@ -44,7 +44,9 @@ LARGEST = 1e3  # share that may be asked for
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument('model', metavar='M.yaml', help='identified model')
-    parser.add_argument('data', metavar='DATA', nargs='+', help='recordings')
+    parser.add_argument('data', metavar='DATA', nargs='+',
+                        help='recordings, or folders of them; where some have the purpose '
+                             'validation, or a name that ends in _validation, only those')
     parser.add_argument('--robot', help='check that the model belongs to this robot')
     parser.add_argument('--report', metavar='R.html', help='report to write')
     parser.add_argument('--forward', action='store_true',
@@ -60,6 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read model and recordings, score, write the report."""
     from robot_dynid.identified.caution import require_every_joint, usable
+    from robot_dynid.io.purpose import by_purpose
+    from robot_dynid.io.recording_names import listed
     from robot_dynid.report.identification import validation_report
     from robot_dynid.validation.forward_scores import validate_forward
     from robot_dynid.validation.next_actions import Names
@@ -67,6 +71,10 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.validation.verdict import judged
 
     started = time.perf_counter()
+    fitted, judges = by_purpose(listed(arguments.data))
+    if judges:
+        terminal.note(f'to fit, and not judged by: {", ".join(fitted)}')
+    arguments.data = judges or fitted
     check_outputs((arguments.report, report_mark(arguments.report)), inputs=(
         arguments.model, *arguments.data, arguments.robot))
     model = load_model(arguments.model, arguments.robot)

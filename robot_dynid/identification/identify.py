@@ -59,7 +59,7 @@ from robot_dynid.robot.serialization import robot_to_plain
 from robot_dynid.signals.windows import file_of
 from robot_dynid.types import FloatArray, Progress, RawLog
 from robot_dynid.validation.next_actions import Names
-from robot_dynid.validation.validate import Validation, score
+from robot_dynid.validation.validate import Validation, score, validate
 from robot_dynid.validation.verdict import judged
 
 
@@ -69,6 +69,8 @@ class IdentificationResult:
 
     ``training`` scores the model on (an excerpt of) the data it was fitted to; ``held_out`` on
     stretches of that data left out of the fit in turn; ``experiment`` keeps the information.
+    ``validation`` scores the model on recordings it was not fitted to, where there are some: then
+    these decide the verdict.
     """
 
     estimate: Estimate
@@ -78,6 +80,7 @@ class IdentificationResult:
     held_out: HeldOut
     training: Validation
     warnings: tuple[str, ...]
+    validation: Validation | None = None
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -86,6 +89,8 @@ class IdentificationResult:
 
     def verdict_with(self, names: Names | None) -> Verdict:
         """Return `verdict` with commands that have the ``names`` of robot and model file."""
+        if self.validation is not None:
+            return judged(self.model, self.validation, names=names)
         held = None if self.estimate.shares is not None else self.held_out
         return judged(self.model, self.training, held, names=names)
 
@@ -183,6 +188,13 @@ def fitted(
     model = replace(model, warnings=warnings, not_identified=tuple(refused))
     return IdentificationResult(estimate, model, experiment, choice, held, training,
                                 warnings)
+
+
+def judged_by(result: IdentificationResult, logs: Sequence[RawLog]) -> IdentificationResult:
+    """Return the result with the scores of its model on recordings that the fit has not seen."""
+    validation = validate(result.model, logs)
+    return replace(result, validation=validation,
+                   warnings=tuple(dict.fromkeys((*result.warnings, *validation.warnings))))
 
 
 def with_recordings(

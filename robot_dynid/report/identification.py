@@ -32,9 +32,11 @@ def identification_report(
     given; ``command`` are the words of the command line, if any.
     """
     model, training = result.model, result.training
+    unseen = () if result.validation is None else (trust.scores(
+        model, result.validation, 'Prediction of recordings that the fit has not seen'),)
     return _report(
         (model, training), logs, verdict or result.verdict, result.warnings, {
-            TRUST: (trust.summary(result), *extra,
+            TRUST: (trust.summary(result), *extra, *unseen,
                     trust.scores(model, training, 'Prediction of the files of the fit')),
             DATA: (provenance.data(logs, model, result.choice),
                    provenance.excitation(model, result.estimate),

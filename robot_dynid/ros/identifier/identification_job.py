@@ -20,6 +20,7 @@ from robot_dynid.files import check_target, file_digest
 from robot_dynid.identification.identify import (
     IdentificationResult,
     identify,
+    judged_by,
     with_recordings,
 )
 from robot_dynid.identification.payload import PayloadResult, identify_payload
@@ -74,6 +75,7 @@ class Job:
     """One identification; ``sources`` are files or windows of them, a recording, or a log itself.
 
     ``method`` is empty for that of the recipe. ``out`` and ``report`` are written below ``root``.
+    ``judges`` are recordings by which the model is judged.
 
     With ``payload`` only what the last link carries: against ``unloaded`` recordings of the same
     motion, or where there are none against ``arm``, the text of a model file.
@@ -86,6 +88,7 @@ class Job:
     out: str = ''
     report: str = ''
     root: str = '.'
+    judges: tuple[str, ...] = ()
     payload: bool = False
     unloaded: tuple[str, ...] = ()
     arm: str = ''
@@ -194,6 +197,10 @@ def _payload(job: Job, recordings: Parts, progress: Progress) -> Outcome:
                    f'{found.estimate.status.value}', warnings=found.warnings, payload=found)
 
 
+def _unheard(stage: str, fraction: float) -> None:
+    """Take no notice of the progress: all but the end is done."""
+
+
 def _later(progress: Progress) -> Progress:
     """Return the progress of what follows the reading."""
     return lambda stage, fraction: progress(stage, READING + (1.0 - READING) * fraction)
@@ -206,7 +213,11 @@ def _identified(
         result = identify(job.robot, logs, job.method or None, recipe, _later(progress))
         require_any_joint(result.model)
         files = {file_of(source) for source in job.sources if isinstance(source, str)}
-        return with_recordings(result, {file: file_digest(file) for file in files})
+        result = with_recordings(result, {file: file_digest(file) for file in files})
+        if not job.judges:
+            return result
+        progress('scoring', 1.0)
+        return judged_by(result, read_recordings(replace(job, sources=job.judges), _unheard))
     except (Cancelled, UsageError, UnexpectedError):
         raise
     except DynIdError as error:

@@ -12,6 +12,7 @@ from rclpy.node import Node
 
 from robot_dynid.errors import DataError, DynIdError, UsageError
 from robot_dynid.io.log import with_wrenches
+from robot_dynid.io.purpose import by_purpose
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common.convert import payload_message
 from robot_dynid.ros.common.deferred_action import DeferredActionServer
@@ -168,8 +169,11 @@ class IdentifyAction:
             arm = '' if self._models.model is None else self._models.model.to_yaml()
             return Job(self._robot, sources, recipe=recipe, payload=True,
                        unloaded=self._sources(goal.unloaded_files), arm=arm)
+        judges: tuple[str, ...] = ()
+        if goal.files:
+            sources, judges = map(tuple, by_purpose(self._sources(goal.files)))
         return Job(self._robot, sources, goal.method, recipe, goal.out, goal.report,
-                   self._models.files.directory)
+                   self._models.files.directory, judges)
 
     def _buffer(self) -> tuple[Recorded | RawLog, ...]:
         """Return the recorded buffer, or nothing as long as the disk is behind.
