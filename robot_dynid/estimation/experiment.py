@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -224,6 +224,11 @@ class Experiment:
             raise DataError(f'{count} of {self.information.samples} samples are there when the '
                             'recordings are read again; give them as a list, not as a generator')
 
+    @property
+    def by_motion(self) -> Experiment:
+        """The experiment whose batches are cells of distinct motion."""
+        return replace(self, information=self.information.distinct)
+
     def accumulator(
         self, names: tuple[str, ...] | None = None, structure: NDArray[np.bool_] | None = None
     ) -> Accumulator:
@@ -255,7 +260,7 @@ def by_recording(
             accumulator = Accumulator(model.reduction.names, model.structure,
                                       batch_samples(samples), expected)
         assert accumulator is not None
-        accumulator.begin(len(samples), samples.noise, goes_on)
+        accumulator.begin(samples, goes_on)
         accumulate_all(model, samples, accumulator, reversal_weights)
     if accumulator is not None:
         yield accumulator.information()

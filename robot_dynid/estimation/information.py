@@ -18,11 +18,14 @@ from numpy.typing import NDArray
 
 from robot_dynid.errors import UsageError
 from robot_dynid.kernels.triangle import add_equations, add_rows
-from robot_dynid.types import FloatArray
+from robot_dynid.signals.held_out_motion import DistinctMotion
+from robot_dynid.types import FloatArray, Samples
 
 #: columns behind the regressor: ones, filtered effort, raw effort
 EXTRA, ONE, FILTERED, RAW = 3, 0, 1, 2
 MAX_BATCHES = 128
+#: most cells of distinct motion, before neighbours become one
+MAX_CELLS = 64
 
 
 def triangle(rows: FloatArray) -> FloatArray:
@@ -64,6 +67,36 @@ def merged_batch(batches: Sequence[Batch]) -> Batch:
                  sum(b.samples for b in batches), batches[0].recording)
 
 
+@dataclass(frozen=True, eq=False)
+class ByMotion:
+    """The same data once more, by the cells of distinct motion that it passes.
+
+    ``batches`` (C,), one of every cell of ``motion``, from all stretches of time and recordings;
+    ``rows`` (N,) is the cell of every sample.
+    """
+
+    motion: DistinctMotion
+    batches: tuple[Batch, ...]
+    rows: NDArray[np.int32]
+
+    def merged(self, other: ByMotion) -> ByMotion:
+        """Return the data of both."""
+        motion, places = self.motion.merged(other.motion)
+        groups: list[list[Batch]] = [[] for _ in motion.seconds]
+        for place, batch in [*enumerate(self.batches), *zip(places, other.batches, strict=True)]:
+            groups[place].append(batch)
+        rows = np.append(self.rows, places[other.rows].astype(np.int32))
+        found = ByMotion(motion, tuple(map(merged_batch, groups)), rows)
+        while len(found.batches) > MAX_CELLS:
+            found = found.coarser()
+        return found
+
+    def coarser(self) -> ByMotion:
+        """Return it with every two cells made one."""
+        pairs = [self.batches[i:i + 2] for i in range(0, len(self.batches), 2)]
+        return ByMotion(self.motion.coarser(), tuple(map(merged_batch, pairs)), self.rows // 2)
+
+
 def _without_mean(wide: FloatArray) -> FloatArray:
     """Return an expanded factor of the same samples, less their mean."""
     one = wide[:, ONE - EXTRA]
@@ -76,13 +109,15 @@ class Information:
 
     ``names`` (b,) of the columns; ``structure`` (n, b) true where a parameter enters the effort of
     a joint; ``batches`` in order of time; ``noise`` (n,) [N m] of the effort where it is known
-    from a motion that was repeated.
+    from a motion that was repeated. ``by_motion`` is the same by cells of distinct motion, where
+    the motion is known.
     """
 
     names: tuple[str, ...]
     structure: NDArray[np.bool_]
     batches: tuple[Batch, ...]
     noise: FloatArray | None = None
+    by_motion: ByMotion | None = None
 
     @property
     def samples(self) -> int:
@@ -94,13 +129,24 @@ class Information:
         """All batches merged."""
         return merged_batch(self.batches)
 
+    @cached_property
+    def distinct(self) -> Information:
+        """The information in cells of distinct motion; as it is where no motion is known."""
+        return self if self.by_motion is None else replace(self, batches=self.by_motion.batches)
+
+    @property
+    def seconds(self) -> FloatArray:
+        """The lengths (C,) of the batches of `distinct` [s]; infinite where no motion is known."""
+        return np.full(len(self.batches), np.inf) if self.by_motion is None else \
+            self.by_motion.motion.seconds
+
     def subset(self, chosen: Sequence[int]) -> Information:
         """Return the information of some batches only."""
-        return replace(self, batches=tuple(self.batches[i] for i in chosen))
+        return replace(self, batches=tuple(self.batches[i] for i in chosen), by_motion=None)
 
     def grouped(self, groups: Sequence[Sequence[int]]) -> Information:
         """Return the information in longer batches, each made of a group of these."""
-        return replace(self, batches=tuple(
+        return replace(self, by_motion=None, batches=tuple(
             merged_batch([self.batches[i] for i in group]) for group in groups))
 
     def about(self, columns: Sequence[int] | NDArray[np.int64]) -> Information:
@@ -109,11 +155,19 @@ class Information:
         chosen[columns] = True
         kept = [np.concatenate([chosen[row], np.ones(EXTRA, dtype=bool)])
                 for row in self.structure]
-        batches = tuple(replace(batch, factors=tuple(
-            factor[:, own] for factor, own in zip(batch.factors, kept, strict=True)))
-            for batch in self.batches)
+
+        def less(batches: Sequence[Batch]) -> tuple[Batch, ...]:
+            return tuple(replace(batch, factors=tuple(
+                factor[:, own] for factor, own in zip(batch.factors, kept, strict=True)))
+                for batch in batches)
+
         names = tuple(name for name, own in zip(self.names, chosen, strict=True) if own)
-        return replace(self, names=names, structure=self.structure[:, chosen], batches=batches)
+        found, by_motion = less(self.batches), self.by_motion
+        if by_motion is not None:
+            by_motion = replace(by_motion, batches=found if by_motion.batches is self.batches
+                                else less(by_motion.batches))
+        return replace(self, names=names, structure=self.structure[:, chosen], batches=found,
+                       by_motion=by_motion)
 
     def merge(self, other: Information) -> Information:
         """Return the information of both; raises UsageError when the columns differ."""
@@ -125,7 +179,8 @@ class Information:
                                        weights=[self.samples, other.samples]))
         first = 1 + max((b.recording for b in self.batches), default=-1)
         later = tuple(replace(b, recording=first + b.recording) for b in other.batches)
-        return replace(self, batches=self.batches + later, noise=noise)
+        by_motion = self.by_motion and other.by_motion and self.by_motion.merged(other.by_motion)
+        return replace(self, batches=self.batches + later, noise=noise, by_motion=by_motion)
 
     def condensed(self, most: int = MAX_BATCHES) -> Information:
         """Return the information in about ``most`` batches where there are more.
@@ -146,7 +201,7 @@ class Information:
                 before.append(number)
             else:
                 groups.append([number])
-        return self.grouped(groups)
+        return replace(self.grouped(groups), by_motion=self.by_motion)
 
     def expanded(self, joint: int, batch: Batch | None = None) -> FloatArray:
         """Return the factor (m, b + 3) of one joint with all columns (rows unchanged)."""
@@ -242,21 +297,29 @@ class Accumulator:
         self._open: Batch | None = None
         self._noises: list[tuple[int, tuple[float, ...] | None]] = []
         self._recording = 0
+        self._motion: DistinctMotion | None = None
+        self._cells: NDArray[np.int64] | None = None
+        self._row, self._rows = 0, list[NDArray[np.int64]]()
+        self._by_cell: dict[int, Batch] = {}
 
     @property
     def room(self) -> int:
         """Samples that still fit into the open batch; a chunk must not be longer."""
         return self.batch_samples - (self._open.samples if self._open else 0)
 
-    def begin(
-        self, samples: int = 0, noise: tuple[float, ...] | None = None, goes_on: bool = False
-    ) -> None:
+    def begin(self, samples: Samples | None = None, goes_on: bool = False) -> None:
         """Begin a recording, or a part of one that ``goes_on``.
 
-        ``noise`` (n,) [N m] is known where its motion was repeated.
+        Where ``samples`` are given, they are those whose rows follow.
         """
         self._recording += not goes_on
-        self._noises.append((samples, noise))
+        self._noises.append((len(samples or ()), samples.noise if samples else None))
+        if samples is not None:
+            self._motion = self._motion or DistinctMotion()
+            self._cells, self._row = self._motion.add(samples), 0
+            self._rows.append(self._cells)
+            while len(self._motion.seconds) > MAX_CELLS:
+                self._coarser()
 
     def add(self, columns: FloatArray, effort: FloatArray, measured: FloatArray) -> None:
         """Add a chunk to the open batch: ``columns`` (n, b, N), both kinds of effort (N, n).
@@ -304,6 +367,41 @@ class Accumulator:
             self._open = Batch(factors, int(sizes[s]), self._recording if s else number)
             if self._open.samples >= self.batch_samples:
                 self._close()
+        if self._cells is not None:
+            self._add_by_motion(columns, efforts)
+
+    def _coarser(self) -> None:
+        """Make every two cells of distinct motion one."""
+        assert self._motion is not None
+        self._motion = self._motion.coarser()
+        self._rows = [cells // 2 for cells in self._rows]
+        self._cells = self._rows[-1]
+        before, self._by_cell = self._by_cell, {}
+        for cell, batch in before.items():
+            self._put(cell // 2, batch)
+
+    def _put(self, cell: int, batch: Batch) -> None:
+        before = self._by_cell.get(cell)
+        self._by_cell[cell] = batch if before is None else merged_batch([before, batch])
+
+    def _add_by_motion(self, columns: FloatArray, efforts: FloatArray) -> None:
+        """Add rows to the cells of distinct motion that they are in."""
+        assert self._cells is not None
+        count = efforts.shape[2]
+        cells = self._cells[self._row:self._row + count]
+        self._row += count
+        borders = np.array([0, *(1 + np.flatnonzero(np.diff(cells))), count])
+        passed = cells[borders[:-1]].tolist()
+        stacks = []
+        for i, active in enumerate(self._active):
+            k = len(active) + EXTRA
+            stack = np.zeros((len(passed), k, k))
+            add_equations(np.ascontiguousarray(columns[i]), active,
+                          np.ascontiguousarray(efforts[i]), borders, stack)
+            stacks.append(stack)
+        for cell, size, factors in zip(
+                passed, np.diff(borders).tolist(), zip(*stacks, strict=True), strict=True):
+            self._put(cell, Batch(factors, size))
 
     @cached_property
     def _active(self) -> list[NDArray[np.int64]]:
@@ -330,7 +428,10 @@ class Accumulator:
                 batches[-1] = merged_batch([batches[-1], self._open])
             else:
                 batches.append(self._open)
-        return Information(self.names, self.structure, tuple(batches), self._noise())
+        by_motion = None if self._motion is None else ByMotion(self._motion, tuple(
+            self._by_cell[cell] for cell in range(len(self._motion.seconds))),
+            np.concatenate(self._rows).astype(np.int32))
+        return Information(self.names, self.structure, tuple(batches), self._noise(), by_motion)
 
     def _noise(self) -> FloatArray | None:
         """Return the root mean square over all samples, None when one recording has none."""

@@ -153,9 +153,10 @@ class _SideBySide:
         cls, experiment: Experiment, batches: Sequence[int] | None = None
     ) -> _SideBySide:
         """Reduce the recordings, chunk by chunk; None stands for all ``batches``."""
-        known = experiment.information.batches
-        own = np.repeat([batches is None or i in batches for i in range(len(known))],
-                        [batch.samples for batch in known])
+        by_motion = experiment.information.by_motion
+        assert by_motion is not None
+        own = np.isin(by_motion.rows, np.arange(len(by_motion.batches)) if batches is None
+                      else batches)
         done = 0
         structure = experiment.information.structure
         present = np.hstack([structure, np.ones((len(structure), 1), dtype=bool)])

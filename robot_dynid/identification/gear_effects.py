@@ -27,8 +27,7 @@ from robot_dynid.estimation.least_squares import (
 )
 from robot_dynid.estimation.uncertainty.between_recordings import friction_scales
 from robot_dynid.estimation.uncertainty.held_out import (
-    errors_by_stretch,
-    folds,
+    errors_by_cell,
     held_out,
     surely_lower,
 )
@@ -273,7 +272,6 @@ class _Search:
     effects: tuple[GearEffects, ...]
     tried: tuple[tuple[str, ...], ...]
     information: Information
-    stretches: Information
 
     @classmethod
     def of(cls, robot: RobotModel, structure: Structure, samples: Sequence[Samples],
@@ -281,8 +279,7 @@ class _Search:
         """Reduce the samples with all effects; ``tried`` are parameters of each gear."""
         model = replace(structure, gears=tuple(effects)).torque_model(robot)
         information = Experiment.of(model, samples).information
-        grouped = information.grouped(folds(len(information.batches)))
-        return cls(model.gears, tuple(effects), tuple(tried), grouped, information)
+        return cls(model.gears, tuple(effects), tuple(tried), information)
 
     def unbent(self) -> list[float]:
         """Return the deflection [rad] of every gear where nothing bends it."""
@@ -363,6 +360,6 @@ class _Search:
         lower = self._errors(kept) < (1.0 - LESS)**2 * self._errors(none)
         if not lower.any():
             return [False] * len(self.gears)
-        own, others = (errors_by_stretch(self.stretches, self._about(k)) for k in (kept, none))
+        own, others = (errors_by_cell(self.information, self._about(k)) for k in (kept, none))
         return [bool(yes) and surely_lower(own[:, gear.row], others[:, gear.row], LEVEL)
                 for gear, yes in zip(self.gears, lower, strict=True)]

@@ -59,8 +59,8 @@ def joint_fit(
 class Training:
     """Recordings whose effort is to be explained; ``rows`` are all samples in their order.
 
-    ``features`` (M, n, k), ``effort`` and ``measured`` (M, n) [N m], ``batch`` (M,) the batch of
-    the experiment's information a sample is in. ``stride``: of long recordings one in so many
+    ``features`` (M, n, k), ``effort`` and ``measured`` (M, n) [N m], ``cell`` (M,) of distinct
+    motion a sample is in. ``stride``: of long recordings one in so many
     parts is there.
     """
 
@@ -68,7 +68,7 @@ class Training:
     features: FloatArray
     effort: FloatArray
     measured: FloatArray
-    batch: NDArray[np.int64]
+    cell: NDArray[np.int32]
     stride: int = 1
 
     @classmethod
@@ -91,12 +91,13 @@ class Training:
             return None
         experiment = replace(experiment, recordings=recordings) if stride == 1 else Experiment.of(
             experiment.model, recordings, experiment.reversal_weights)
-        counts = [b.samples for b in experiment.information.batches]
+        by_motion = experiment.information.by_motion
+        assert by_motion is not None
         return cls(
             experiment, np.concatenate(features),
             np.concatenate([s.effort for s in recordings if s.effort is not None]),
             np.concatenate([s.measured for s in recordings if s.measured is not None]),
-            np.repeat(np.arange(len(counts)), counts), stride)
+            by_motion.rows, stride)
 
     @cached_property
     def known(self) -> list[int]:
@@ -138,16 +139,16 @@ class Round:
 
 
 def alternate(
-    data: Training, kinds: Kinds, physics: Physics, batches: Sequence[int],
+    data: Training, kinds: Kinds, physics: Physics, cells: Sequence[int],
     watch: Stopwatch | None = None,
 ) -> Iterator[Round]:
-    """Fit physics and residual models of ``kinds`` in turn to some ``batches`` only, for ever."""
+    """Fit physics and residual models of ``kinds`` in turn to some ``cells`` only, for ever."""
     watch = watch or Stopwatch()
-    chosen = np.isin(data.batch, batches)
+    chosen = np.isin(data.cell, cells)
     values: FloatArray | None = None
     left = data.experiment
     while True:
-        values = physics(data.experiment, left, batches, values)
+        values = physics(data.experiment.by_motion, left.by_motion, cells, values)
         modelled = data.physics(values)
         loaded = data.loaded(values) if kinds else data
         models, notes = watch.timed(RESIDUAL, partial(fitted, loaded, kinds, modelled, chosen))
@@ -191,11 +192,11 @@ def predicted(data: Training, models: Sequence[ResidualModel | None]) -> FloatAr
 
 @dataclass(frozen=True, eq=False)
 class CrossFit:
-    """Held-out squared errors [(N m)^2] of the filtered effort, by round and stretch (batch).
+    """Held-out squared errors [(N m)^2] of the filtered effort, by round and cell.
 
-    Sums over the samples of a stretch: ``friction`` (R, B, n) of friction alone, ``physics``
-    (R, B, n) of friction and links, ``after`` (R, B, n) with the residual models. ``samples`` in
-    all.
+    Sums over the samples of a cell of distinct motion: ``friction`` (R, B, n) of friction alone,
+    ``physics`` (R, B, n) of friction and links, ``after`` (R, B, n) with the residual models.
+    ``samples`` in all.
     """
 
     friction: FloatArray
@@ -234,15 +235,13 @@ class CrossFit:
 
 
 def cross_fit(data: Training, kinds: Kinds, physics: Physics) -> CrossFit:
-    """Return errors of stretches on which neither physics nor residual models were fitted."""
-    count = len(data.experiment.information.batches)
-    left_out = folds(count)
-    held_out = [np.isin(data.batch, fold) for fold in left_out]
-    fits = [alternate(data, kinds, physics, [i for i in range(count) if i not in fold])
-            for fold in left_out]
+    """Return errors of motion to which neither physics nor residual models were fitted."""
+    parts = folds(data.experiment.information)
+    held_out = [np.isin(data.cell, part.test) for part in parts]
+    fits = [alternate(data, kinds, physics, part.fitted) for part in parts]
+    count = int(data.cell.max(initial=0)) + 1
     dry = friction_parameters(data.experiment.model)
     most = 1 if physics is joint_fit else ROUNDS
-    begins = np.searchsorted(data.batch, np.arange(count))
     table = np.empty((3, 0, count, data.effort.shape[1]))
     found = CrossFit(table[0], table[1], table[2], len(data.effort))
     while len(found.after) < most and found.rounds == len(found.after):
@@ -251,7 +250,7 @@ def cross_fit(data: Training, kinds: Kinds, physics: Physics) -> CrossFit:
             friction = data.physics(np.where(dry, one.values, 0.0))
             for stage, effort in enumerate((friction, one.physics, one.physics + one.added)):
                 errors[stage, rows] = data.effort[rows] - effort[rows]
-        own = np.add.reduceat(errors**2, begins, axis=1)
+        own = np.stack([np.sum(errors[:, data.cell == k]**2, axis=1) for k in range(count)], 1)
         table = np.concatenate([table, own[:, None]], axis=1)
         found = CrossFit(table[0], table[1], table[2], len(data.effort))
     return found
@@ -285,7 +284,7 @@ def fit_residual(
         return None
     tried = CHOICES if kind == AUTO else (kind,)
     known = data.known if set(tried) <= set(RESIDUALS) else []
-    robot, everything = experiment.model.robot, range(len(experiment.information.batches))
+    robot, everything = experiment.model.robot, range(int(data.cell.max(initial=0)) + 1)
     watch = watch or Stopwatch()
     before = dict(watch.seconds)
     kinds, crossed, errors = _chosen(data, tried, physics, known)

@@ -16,7 +16,13 @@ from robot_dynid.estimation.experiment import (
     in_parts,
     swift,
 )
-from robot_dynid.estimation.information import FILTERED, Accumulator, Information, merged
+from robot_dynid.estimation.information import (
+    FILTERED,
+    Accumulator,
+    Batch,
+    Information,
+    merged,
+)
 from robot_dynid.estimation.least_squares import joint_weights, solve
 from robot_dynid.estimation.uncertainty.held_out import held_out
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare
@@ -63,7 +69,7 @@ def _apart(
         far = swift(model.robot, samples)
         regression = Regression(model, samples)
         for k, (part, rows) in enumerate(zip(parts, (far, 1.0 - far), strict=True)):
-            part.begin(len(samples), samples.noise, goes_on)
+            part.begin(samples, goes_on)
             counts[k] += np.count_nonzero(rows, axis=0)
             for segment in samples.segments:
                 accumulate(regression, segment, part, rows)
@@ -72,11 +78,15 @@ def _apart(
 
 def _weighted(far: Information, near: Information, weights: FloatArray) -> Information:
     """Return the information of all rows, those ``near`` reversals times ``weights`` (rows,)."""
-    batches = tuple(replace(a, factors=tuple(
-        merged([one, weight * other])
-        for one, other, weight in zip(a.factors, b.factors, weights, strict=True)))
-        for a, b in zip(far.batches, near.batches, strict=True))
-    return replace(far, batches=batches)
+    def both(apart: Batch, close: Batch) -> Batch:
+        return replace(apart, factors=tuple(
+            merged([one, weight * other])
+            for one, other, weight in zip(apart.factors, close.factors, weights, strict=True)))
+
+    assert far.by_motion is not None and near.by_motion is not None
+    by_motion = replace(far.by_motion, batches=tuple(
+        map(both, far.by_motion.batches, near.by_motion.batches)))
+    return replace(far, batches=tuple(map(both, far.batches, near.batches)), by_motion=by_motion)
 
 
 def _residual_ratio(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import JointRipple
 from robot_dynid.ripple.fit import RippleFit, fit_ripple
 from robot_dynid.ripple.scan import JointResidual
-from robot_dynid.signals.held_out_motion import HeldOutMotion
+from robot_dynid.signals.held_out_motion import DistinctMotion, folds
 from robot_dynid.signals.prepare import Repaired, prepare
 from robot_dynid.threads import side_by_side
 from robot_dynid.types import FloatArray, Samples
@@ -49,8 +50,8 @@ class Rows:
     def of(cls, model: IdentifiedModel, recordings: Sequence[Repaired]) -> Rows | None:
         """Return those of a model without ripple; None where no positions are known."""
         settings = replace(model.preprocessing, decimate=False)
-        found: list[tuple[FloatArray, ...]] = []
-        motion = HeldOutMotion()
+        found: list[tuple[NDArray[Any], ...]] = []
+        motion = DistinctMotion()
         rows = sum(len(part.time) for recording in recordings for part in recording.parts)
         every = max(1, -(-rows // MOST_ROWS))
         for recording in recordings:
@@ -59,18 +60,16 @@ class Rows:
             except DataError:
                 continue  # a part of a longer one that is at rest or too short
             if samples.raw_position is not None:
-                motion.add(samples)
-                found.append(_rows(model, samples, every))
+                found.append(_rows(model, samples, every, motion.add(samples)))
         if not found:
             return None
-        held_out = motion.folds()
-        folds = np.concatenate([held_out.at(k, rows[-1]) for k, rows in enumerate(found)])
         source = np.repeat(np.arange(len(found)), [len(rows[-1]) for rows in found])
-        q, qd, effort, residual, seconds, _ = (
+        q, qd, effort, residual, seconds, cells = (
             np.concatenate(parts) for parts in zip(*found, strict=True))
+        held_out = folds(motion.seconds, 0.0)[cells]
         pieces = np.cumsum((np.diff(piece_of(seconds), prepend=-1.0) != 0.0)
                            | (np.diff(source, prepend=-1.0) != 0.0))
-        return cls(q, qd, effort, residual, folds, pieces)
+        return cls(q, qd, effort, residual, held_out, pieces)
 
     def of_joint(self, j: int) -> JointResidual | None:
         """Return the rows of one joint; None where it rests, or there are too few."""
@@ -82,11 +81,11 @@ class Rows:
 
 
 def _rows(
-    model: IdentifiedModel, samples: Samples, every: int
-) -> tuple[FloatArray, ...]:
-    """Return position, velocity, effort, residual (M, n), time since the first and time (M,) [s].
+    model: IdentifiedModel, samples: Samples, every: int, cells: NDArray[np.int64]
+) -> tuple[NDArray[Any], ...]:
+    """Return position, velocity, effort, residual (M, n), time since the first [s] and cell (M,).
 
-    One in ``every`` so many pieces of it.
+    One in ``every`` so many pieces of it; ``cells`` (N,) are those of the samples.
     """
     assert samples.measured is not None and samples.raw_position is not None
     effort = model.predicted(samples)
@@ -94,7 +93,7 @@ def _rows(
     since = samples.instants - samples.instants[0]
     own = samples.fresh & (piece_of(since) % every == 0.0)
     return (samples.raw_position[own], moved[own], effort[own], (samples.measured - effort)[own],
-            since[own], samples.instants[own])
+            since[own], cells[own])
 
 
 def piece_of(since: FloatArray) -> FloatArray:

@@ -7,14 +7,16 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping
+from dataclasses import fields
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.errors import DynIdError, ModelError
-from robot_dynid.estimation.information import Batch, Information
+from robot_dynid.estimation.information import Batch, ByMotion, Information
 from robot_dynid.files import atomic_write, open_regular
 from robot_dynid.identification.by_recording import RecordedInformation
 from robot_dynid.identification.selection import Choice
@@ -22,6 +24,7 @@ from robot_dynid.identified.record import FitRecord
 from robot_dynid.identified.trained import Extent
 from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.robot.serialization import robot_from_plain, robot_to_plain
+from robot_dynid.signals.held_out_motion import DistinctMotion
 from robot_dynid.signals.single_joint_motion import SingleJointMotion
 from robot_dynid.types import CHANNELS, FloatArray, Part, RawLog, channels
 from robot_dynid.version import VERSION
@@ -50,6 +53,13 @@ def save_information(
     for joint in range(len(info.information.structure)):
         arrays[f'factors_{joint}'] = np.array([b.factors[joint] for b in info.information.batches])
     arrays['batches'] = np.array([[b.samples, b.recording] for b in info.information.batches])
+    by_motion = info.information.by_motion
+    assert by_motion is not None
+    for joint in range(len(info.information.structure)):
+        arrays[f'cells_{joint}'] = np.array([b.factors[joint] for b in by_motion.batches])
+    arrays['rows'] = by_motion.rows
+    arrays |= {f'motion_{f.name}': getattr(by_motion.motion, f.name)
+               for f in fields(DistinctMotion)}
     if info.information.noise is not None:
         arrays['noise'] = info.information.noise
     if info.reversal_weights is not None:
@@ -119,21 +129,40 @@ def _read(head: dict[str, Any], content: dict[str, Any], source: str) -> Recorde
     robot = robot_from_plain(head['robot'], source)
     choice = from_plain(Choice, head['choice'])
     structure = content['structure']
-    factors = [content[f'factors_{joint}'] for joint in range(len(structure))]
-    batches = tuple(
-        Batch(tuple(own[i] for own in factors), int(samples), int(recording))
-        for i, (samples, recording) in enumerate(content['batches']))
+    batches = _batches('factors', content, content['batches'])
     model = choice.structure.torque_model(robot)
     names = tuple(head['names'])
     if names != model.reduction.names or not np.array_equal(structure, model.structure):
         raise ModelError(f'{source}: its parameters are not those of its robot and its friction '
                          'laws in this version; make it again from the recordings')
     return RecordedInformation(
-        robot, choice, Information(names, structure, batches, content.get('noise')),
+        robot, choice, Information(names, structure, batches, content.get('noise'),
+                                   _by_motion(content)),
         content.get('reversal_weights'), from_plain(Extent, head['extent']),
         FitRecord.from_plain(head['record'], ''), (*head['notes'], *_other(head, source)),
         tuple(_log(one, i, content) for i, one in enumerate(head['excerpt'])),
         tuple(from_plain(SingleJointMotion, one) for one in head.get('motions', ())))
+
+
+def _batches(
+    name: str, content: Mapping[str, Any], counts: NDArray[np.int64]
+) -> tuple[Batch, ...]:
+    """Return batches from arrays of their factors, one of every joint.
+
+    ``counts`` (B, 2) are their samples and recordings.
+    """
+    factors = [content[f'{name}_{joint}'] for joint in range(len(content['structure']))]
+    return tuple(Batch(tuple(own[i] for own in factors), int(samples), int(recording))
+                 for i, (samples, recording) in enumerate(counts))
+
+
+def _by_motion(content: Mapping[str, Any]) -> ByMotion:
+    """Return the data by cells of distinct motion."""
+    motion = DistinctMotion(*(content[f'motion_{f.name}'] for f in fields(DistinctMotion)))
+    motion.guard = float(motion.guard)
+    samples = np.bincount(content['rows'], minlength=len(motion.seconds))
+    counts = np.stack([samples, np.zeros_like(samples)], axis=1)
+    return ByMotion(motion, _batches('cells', content, counts), content['rows'])
 
 
 def _other(head: Mapping[str, Any], source: str) -> tuple[str, ...]:

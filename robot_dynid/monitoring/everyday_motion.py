@@ -65,7 +65,7 @@ def everyday_motion(model: IdentifiedModel, log: RawLog) -> EverydayMotion | Non
         return None
     size = max(1, round(BATCH_SECONDS / step))
     accumulator = Accumulator(torque.reduction.names, torque.structure, size)
-    accumulator.begin(len(samples))
+    accumulator.begin()
     regression = Regression(torque, samples)
     for rows in samples.segments:
         accumulate(regression, rows, accumulator, weights)

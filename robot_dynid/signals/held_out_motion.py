@@ -1,14 +1,15 @@
-"""Held-out data: folds of distinct motion.
+"""Distinct motion, and the folds that are made of it: the one owner of what is held out.
 
 A model is judged on motion that it was not fitted to. A motion that repeats, as the periods of a
 design or a program that loops do, passes the same states again, so a stretch of time left out is
-in the fit all the same. Here a stretch that passes states which were passed before belongs to the
-fold of those, within a recording and across recordings.
+in the fit all the same. Here a stretch that passes states which were passed before is the same
+*cell* as those, within a recording and across recordings. Folds are made of cells, in the order
+in which these were passed first, with a gap between them: filters and friction remember.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -19,11 +20,14 @@ from robot_dynid.types import FloatArray, Samples
 
 #: folds of which each is held out in turn
 FOLDS = 5
-#: length [s] of the blocks that are looked at as one, and of the batches within which nothing is
-#: compared: the states of a block are near to each other
+#: length [s] of the shortest cells, and of the batches within which nothing is compared: the
+#: states of a block are near to each other
 BLOCK, BATCH = 0.2, 1.0
+#: motion [s] between two folds, at least, and periods of the cut-off in which a filter forgets;
+#: the fold of cells that are in none
+GUARD, FADES, BETWEEN = 0.2, 0.5, -1
 #: states are looked at this often [1/s], and at most so many of them
-RATE, MOST_STATES = 50.0, 40_000
+RATE, MOST_STATES = 100.0, 40_000
 #: two states are the same where no position and no velocity differs by more than this share of its
 #: standard deviation
 SAME = 0.05
@@ -33,83 +37,136 @@ STANDS, REST = 1e-3, 0.05
 
 
 @dataclass
-class HeldOutMotion:
-    """The states that recordings pass, and the folds that follow from them."""
+class DistinctMotion:
+    """The states that recordings pass, each state once, and the cells they are in.
 
-    _time: list[FloatArray] = field(default_factory=list)
-    _states: list[FloatArray] = field(default_factory=list)
-
-    def add(self, samples: Samples) -> None:
-        """Add a recording, or the next part of one."""
-        time = samples.time
-        step = float(np.median(np.diff(time))) if len(time) > 1 else 1.0 / RATE
-        every = slice(None, None, max(1, round(1.0 / (RATE * max(step, 1e-9)))))
-        self._time.append(np.array(time[every]))
-        self._states.append(np.hstack([samples.position[every], samples.velocity[every]]))
-
-    def folds(self) -> Folds:
-        """Return the fold of every block of the recordings."""
-        number, first = self._blocks()
-        labels = _labels(_sources(number, *_scaled(np.vstack(self._states))))
-        return Folds(tuple(float(time[0]) if len(time) else 0.0 for time in self._time),
-                     tuple(np.split(labels, first[1:-1])))
-
-    def repeated(self) -> tuple[float, ...]:
-        """Return the share of every recording's motion that passes states of those before it."""
-        number, first = self._blocks()
-        states, rest = _scaled(np.vstack(self._states))
-        source, moved = _sources(number, states, rest), np.unique(number[~rest])
-        blocks = np.split(moved, np.searchsorted(moved, first[1:-1]))
-        return tuple(float(np.mean(source[own] < start)) if len(own) else 0.0
-                     for own, start in zip(blocks, first))
-
-    def _blocks(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the block of every state, and the first block of every recording and the end."""
-        blocks = [np.floor((time - time[0]) / BLOCK).astype(np.int64) if len(time) else
-                  np.empty(0, dtype=np.int64) for time in self._time]
-        counts = [int(own[-1]) + 1 if len(own) else 0 for own in blocks]
-        first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        return np.concatenate([own + start for own, start in zip(blocks, first)]), first
-
-
-@dataclass(frozen=True, eq=False)
-class Folds:
-    """Folds of recordings: ``begun`` [s] and the fold of every block of each of them."""
-
-    begun: tuple[float, ...]
-    labels: tuple[NDArray[np.int64], ...]
-
-    def at(self, recording: int, time: FloatArray) -> NDArray[np.int64]:
-        """Return the folds (N,) of instants ``time`` (N,) [s] of a recording."""
-        own = self.labels[recording]
-        block = np.floor((time - self.begun[recording]) / BLOCK).astype(np.int64)
-        return np.asarray(own[np.clip(block, 0, len(own) - 1)])
-
-
-def _scaled(states: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Return the states (N, k) in standard deviations of what moves, and which are at rest."""
-    n = states.shape[1] // 2
-    spread = states.std(axis=0)
-    moves = spread[:n] > STANDS
-    spread, states = spread[np.tile(moves, 2)], states[:, np.tile(moves, 2)]
-    rest = np.all(np.abs(states[:, len(spread) // 2:]) < REST * spread[len(spread) // 2:], axis=1)
-    return states / np.maximum(spread, 1e-12), rest
-
-
-def _sources(number: NDArray[np.int64], states: FloatArray, rest: NDArray[np.bool_]
-             ) -> NDArray[np.int64]:
-    """Return for every block the earlier one whose states it passes again, or itself.
-
-    ``number`` (N,) is the block of every state. A block at rest belongs to the one before it.
+    ``states`` (S, 2 n) [rad, m; rad/s, m/s], ``cells`` (S,) their cells, ``seconds`` (C,) how long
+    each cell was when it was passed first; ``moments`` (3, 2 n) the number, sum and sum of squares
+    of all states, also of those that were passed again; ``guard`` [s] as long as filters and
+    friction remember.
     """
-    count = int(number[-1]) + 1 if len(number) else 0
+
+    states: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    cells: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    seconds: FloatArray = field(default_factory=lambda: np.zeros(0))
+    moments: FloatArray = field(default_factory=lambda: np.zeros((3, 0)))
+    guard: float = GUARD
+
+    def add(self, samples: Samples) -> NDArray[np.int64]:
+        """Add a recording, or the next part of one, and return the cell (N,) of every sample."""
+        self.guard = max(self.guard, FADES / samples.cutoff if samples.cutoff else 0.0)
+        since = samples.time - samples.time[:1]
+        blocks, block = np.unique(np.floor(since / BLOCK), return_inverse=True)
+        passed = np.hstack([samples.position, samples.velocity])
+        at, states = [np.zeros(0)], [passed[:0]]
+        for rows in samples.segments:
+            at.append(np.arange(since[rows][0], since[rows][-1] + 0.5 / RATE, 1.0 / RATE))
+            states.append(np.column_stack([
+                np.interp(at[-1], since[rows], values) for values in passed[rows].T]))
+        inside = np.searchsorted(blocks, np.floor(np.concatenate(at) / BLOCK), 'right') - 1
+        return self._put(len(blocks), np.vstack(states), inside, 1.0 / RATE)[block]
+
+    def merged(self, other: DistinctMotion) -> tuple[DistinctMotion, NDArray[np.int64]]:
+        """Return the motion of both, and the cells (C,) that those of the ``other`` are in it."""
+        whole = replace(self, guard=max(self.guard, other.guard))
+        step = float(other.seconds.sum()) / max(len(other.states), 1)
+        again = other.moments - _moments(other.states)
+        return whole, whole._put(len(other.seconds), other.states, other.cells, step, again)
+
+    def coarser(self) -> DistinctMotion:
+        """Return it with every two cells made one."""
+        cells = np.arange(len(self.seconds)) // 2
+        return replace(self, cells=self.cells // 2, seconds=np.asarray(
+            np.bincount(cells, self.seconds), dtype=np.float64))
+
+    def _put(
+        self, count: int, states: FloatArray, block: NDArray[np.int64], step: float,
+        again: FloatArray | None = None,
+    ) -> NDArray[np.int64]:
+        """Put in ``states`` (M, 2 n), ``step`` seconds apart; return the cell of ``count`` blocks.
+
+        ``block`` (M,) numbers the blocks in order of time; ``again`` are the moments of states
+        that are not among them.
+        """
+        if not len(self.states):
+            self.states, self.moments = states[:0], np.zeros((3, states.shape[1]))
+        self.moments = self.moments + _moments(states) + (0.0 if again is None else again)
+        scaled, rest, before = self._scaled(states)
+        tree = _grown([], before, 0, len(before)) if len(before) else []
+        first = _sources(count, block, scaled, rest, (tree, self.cells))
+        seen = first < 0  # cells that were there before, from -1 down
+        fresh = np.flatnonzero(first == np.arange(len(first)))
+        cell = np.empty(len(first), dtype=np.int64)
+        cell[fresh] = len(self.seconds) + np.arange(len(fresh))
+        cell[~seen] = cell[first[~seen]]
+        cell[seen] = -1 - first[seen]
+        kept = np.isin(block, fresh)
+        self.states = np.vstack([self.states, states[kept]])
+        self.cells = np.append(self.cells, cell[block[kept]])
+        self.seconds = np.append(self.seconds, step * np.bincount(block, minlength=len(first))[
+            fresh])
+        while len(self.states) > MOST_STATES:
+            self.states, self.cells = self.states[::2], self.cells[::2]
+        return cell
+
+    def _scaled(
+        self, states: FloatArray
+    ) -> tuple[FloatArray, NDArray[np.bool_], FloatArray]:
+        """Return ``states`` in standard deviations of what moves, which rest, and those in it."""
+        count, mean, squares = self.moments
+        mean, squares = mean / np.maximum(count, 1.0), squares / np.maximum(count, 1.0)
+        spread = np.sqrt(np.maximum(squares - mean**2, 0.0))
+        n = states.shape[1] // 2
+        moves = np.tile(spread[:n] > STANDS, 2)
+        spread, states = spread[moves], states[:, moves]
+        half = len(spread) // 2
+        rest = np.all(np.abs(states[:, half:]) < REST * spread[half:], axis=1)
+        scale = np.maximum(spread, 1e-12)
+        return states / scale, rest, self.states[:, moves] / scale
+
+
+def folds(seconds: FloatArray, guard: float) -> NDArray[np.int64]:
+    """Return the fold (C,) of every cell, BETWEEN where it is between two of them.
+
+    ``seconds`` (C,) are the lengths of the cells, or infinite where these are not known. Distinct
+    motion is dealt out in order of time; not by whole recordings: one of them may be all that
+    moves a joint. The first cells of a fold, as long as the ``guard`` [s], keep it apart from the
+    fold before it; cells longer than that are their own guard.
+    """
+    lengths = np.where(np.isfinite(seconds), seconds, 1.0)
+    begins = np.cumsum(lengths) - lengths
+    part = (begins + 0.5 * lengths) * min(FOLDS, len(lengths)) / max(float(lengths.sum()), 1e-12)
+    fold = np.unique(part.astype(np.int64), return_inverse=True)[1].astype(np.int64)
+    first = begins[np.searchsorted(fold, fold)] if len(fold) else begins
+    near = (begins - first < 0.75 * guard) & (seconds < 2.0 * guard) & (fold > 0)
+    several = np.bincount(fold[~near], minlength=fold.max(initial=0) + 1) > 0
+    return np.where(near & several[fold], BETWEEN, fold)
+
+
+def _moments(states: FloatArray) -> FloatArray:
+    return np.stack([np.full(states.shape[1], float(len(states))), states.sum(axis=0),
+                     np.sum(states**2, axis=0)])
+
+
+def _sources(
+    count: int, number: NDArray[np.int64], states: FloatArray, rest: NDArray[np.bool_],
+    before: tuple[list[tuple[int, Any]], NDArray[np.int64]],
+) -> NDArray[np.int64]:
+    """Return for each of ``count`` blocks the earlier one whose states it passes again, or itself.
+
+    ``number`` (N,) is the block of every state; ``before`` is a tree of states, and the cell (S,)
+    of each: a block that passes those gets -1 less the cell. A block at rest belongs to the one
+    before it.
+    """
     source = np.arange(count)
     moving = np.flatnonzero(~rest)
     moving = moving[:: max(1, -(-len(moving) // MOST_STATES))]
     batch = number[moving] // round(BATCH / BLOCK)
     edges = np.append(np.flatnonzero(np.diff(batch, prepend=-1)), len(moving))
+    trees, cells = before
+    seen = _nearest(trees[0][1], states, cells) if trees else np.full(len(states), -1)
     # trees of 1, 2, 4, ... batches, as in a binary counter: each state is put into few of them
-    trees: list[tuple[int, Any]] = []
+    trees = []
     for k, (start, stop) in enumerate(pairwise(edges)):
         rows = moving[start:stop]
         nearest, distance = np.full(len(rows), -1), np.full(len(rows), np.inf)
@@ -119,19 +176,28 @@ def _sources(number: NDArray[np.int64], states: FloatArray, rest: NDArray[np.boo
             distance[better], nearest[better] = away[better], moving[first + at[better]]
         for own in np.unique(number[rows]):
             inside = number[rows] == own
+            earlier = seen[rows[inside]]
             hits = nearest[inside]
-            hits = hits[hits >= 0]
-            if 2 * len(hits) > np.count_nonzero(inside):
-                source[own] = np.argmax(np.bincount(source[number[hits]]))
+            if 2 * np.count_nonzero(earlier >= 0) > np.count_nonzero(inside):
+                source[own] = -1 - np.argmax(np.bincount(earlier[earlier >= 0]))
+            elif 2 * np.count_nonzero(hits >= 0) > np.count_nonzero(inside):
+                blocks, times = np.unique(source[number[hits[hits >= 0]]], return_counts=True)
+                source[own] = blocks[np.argmax(times)]
         if k:  # the batch before this one is near in time: it is compared from the next one on
             trees = _grown(trees, states[moving], edges[k - 1], edges[k])
     moved = np.zeros(count, dtype=np.bool_)
     moved[number[moving]] = True
     still = np.flatnonzero(~moved)
-    before = np.searchsorted(np.flatnonzero(moved), still) - 1
+    last = np.searchsorted(np.flatnonzero(moved), still) - 1
     if moved.any():
-        source[still] = source[np.flatnonzero(moved)[np.maximum(before, 0)]]
+        source[still] = source[np.flatnonzero(moved)[np.maximum(last, 0)]]
     return source
+
+
+def _nearest(tree: Any, states: FloatArray, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the cell (N,) of the state nearest to each, -1 where none is the same."""
+    away, at = tree.query(states, p=np.inf, distance_upper_bound=SAME)
+    return np.where(np.isfinite(away), np.append(cells, -1)[at], -1)
 
 
 def _grown(trees: list[tuple[int, Any]], states: FloatArray, start: int, stop: int
@@ -142,16 +208,3 @@ def _grown(trees: list[tuple[int, Any]], states: FloatArray, start: int, stop: i
     while trees and trees[-1][1].n <= stop - start:
         start = trees.pop()[0]
     return [*trees, (start, cKDTree(states[start:stop]))]
-
-
-def _labels(source: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the fold of every block, of which ``source`` is the first with its states.
-
-    Distinct motion is dealt out in order of time. Not by whole recordings: one of them may be all
-    that moves a joint.
-    """
-    own = np.flatnonzero(source == np.arange(len(source)))
-    fold = np.zeros(len(source), dtype=np.int64)
-    fold[own] = np.arange(len(own)) * FOLDS // len(own)
-    fold[own] = np.unique(fold[own], return_inverse=True)[1]
-    return np.asarray(fold[source])

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from linear_data import NAMES, NOISE, STRUCTURE, TRUE, Data
+from repeated_motion import motion
 from tolerances import COVARIANCE, LEAST_SQUARES, SAME_FORMULA
 
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.information import (
     FILTERED,
     MAX_BATCHES,
+    MAX_CELLS,
     RAW,
     Accumulator,
     merged,
@@ -29,6 +33,7 @@ from robot_dynid.estimation.least_squares import (
 )
 from robot_dynid.estimation.uncertainty import jackknife
 from robot_dynid.estimation.uncertainty.held_out import folds, held_out
+from robot_dynid.signals.held_out_motion import FOLDS
 
 
 @pytest.mark.parametrize('count', [6, 50, 400])
@@ -270,8 +275,8 @@ def test_held_out_errors_are_those_of_refits():
     found = held_out(information)
     weights = joint_weights(information)
     raw = np.zeros(2)
-    for fold in folds(10):
-        test = np.concatenate([np.arange(10 * b, 10 * b + 10) for b in fold])
+    for fold in folds(information):
+        test = np.concatenate([np.arange(10 * b, 10 * b + 10) for b in fold.test])
         train = np.setdiff1d(np.arange(100), test)
         values = np.linalg.lstsq(*data.stacked(weights, train), rcond=None)[0]
         error = data.raw[test] - np.einsum('ikn,k->ni', data.columns[:, :, test], values)
@@ -281,11 +286,56 @@ def test_held_out_errors_are_those_of_refits():
     assert np.all(found.share < 1.0) and found.share[0] > 0.99
 
 
-@given(st.integers(1, 200))
-def test_folds_are_contiguous_and_complete(count):
-    parts = folds(count)
-    assert [i for part in parts for i in part] == list(range(count))
-    assert all(parts)
+def test_what_repeats_is_one_cell_and_in_one_fold_wherever_it_is_merged():
+    """Equations of recordings whose motion repeats: by cells as by time, the same in total."""
+    parts = [by_cells(motion(seed, 8.0, periods, joints=2), seed) for seed, periods in (
+        (3, 3), (4, 1), (3, 1))]
+    whole = parts[0].merge(parts[1]).merge(parts[2])
+    for information in (*parts, whole):
+        distinct, total = information.distinct, information.total
+        assert distinct.samples == information.samples == len(information.by_motion.rows)
+        assert [b.samples for b in distinct.batches] == np.bincount(
+            information.by_motion.rows).tolist()
+        for ours, expected in zip(distinct.total.factors, total.factors, strict=True):
+            np.testing.assert_allclose(ours.T @ ours, expected.T @ expected, rtol=1e-9, atol=1e-6)
+        assert len(distinct.batches) <= MAX_CELLS
+    assert parts[0].seconds.sum() == pytest.approx(8.0, rel=0.1)
+    assert whole.seconds.sum() == pytest.approx(16.0, rel=0.1)
+    rows, length = whole.by_motion.rows, len(parts[0].by_motion.rows)
+    again = rows[-len(parts[2].by_motion.rows):]
+    assert np.mean(np.abs(rows[:len(again)] - again) <= 1) > 0.9
+    assert not set(rows[length:-len(again)]) & set(rows[:length])
+
+
+def by_cells(samples, seed):
+    """Return the information of equations with noise, one for each sample."""
+    data = Data(len(samples), seed)
+    accumulator = Accumulator(NAMES, STRUCTURE, 100)
+    accumulator.begin(samples)
+    for first in range(0, len(samples), 70):
+        rows = slice(first, first + 70)
+        accumulator.extend(data.columns[:, :, rows], data.effort[rows], data.raw[rows])
+    return accumulator.information()
+
+
+def test_errors_of_folds_are_those_of_motion_that_the_fit_has_not_seen():
+    """What a model lacks is alike in each period: left out by time, it is in the fit."""
+    samples = motion(5, 8.0, 3, joints=2)
+    count, structure = 12, np.ones((2, 12), dtype=bool)
+    waves = np.stack([np.sin(k * samples.position + k) for k in range(count)])
+    effort = samples.velocity[:, ::-1] * samples.position
+    accumulator = Accumulator(tuple(f'p{k}' for k in range(count)), structure, 100)
+    accumulator.begin(samples)
+    accumulator.extend(waves.transpose(2, 0, 1), effort, effort)
+    information = accumulator.information()
+    found = held_out(information)
+    by_time = held_out(replace(information, by_motion=None))
+    values = solve(information, joint_weights(information)).values
+    left = information.residual_energy(values, RAW) / information.samples
+    assert by_time.raw[0] < 1.1 * left[0] and found.raw[0] > 2.0 * left[0]
+    assert found.seconds == pytest.approx(8.0, rel=0.1)
+    assert found.folds.shape == (FOLDS, 2)
+    assert np.average(found.folds, axis=0, weights=found.samples) == pytest.approx(found.raw)
 
 
 @pytest.mark.parametrize('count', [300, 1290, 2000])

@@ -1,43 +1,35 @@
-"""Folds of distinct motion: what passes the same states is in one fold."""
+"""Cells of distinct motion and their folds: what passes the same states is in one fold."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from repeated_motion import RATE, motion
 
-from robot_dynid.signals.held_out_motion import BLOCK, FOLDS, HeldOutMotion
+from robot_dynid.signals.held_out_motion import (
+    BETWEEN,
+    BLOCK,
+    FOLDS,
+    GUARD,
+    MOST_STATES,
+    DistinctMotion,
+    folds,
+)
 from robot_dynid.types import Samples
 
-RATE = 100.0
 
-
-def folds_of(recordings):
-    held_out = HeldOutMotion()
-    for samples in recordings:
-        held_out.add(samples)
-    return held_out.folds()
-
-
-def motion(seed, period, periods, joints=3, begins=0.0, noise=0.0):
-    """Return samples of a random motion that repeats, and begins some seconds into its period."""
-    random = np.random.default_rng(seed)
-    time = np.arange(0.0, period * periods, 1.0 / RATE)
-    phase = 2.0 * np.pi / period * (time[:, None] + begins)
-    position, velocity = np.zeros((2, len(time), joints))
-    for k in range(1, 5):
-        a, b = random.normal(size=(2, joints)) / k
-        position += a * np.sin(k * phase) + b * np.cos(k * phase)
-        velocity += k * (a * np.cos(k * phase) - b * np.sin(k * phase)) * 2.0 * np.pi / period
-    position += noise * np.random.default_rng(seed + 1).normal(size=position.shape)
-    names = tuple(f'joint_{j + 1}' for j in range(joints))
-    return Samples(names, time, position, velocity, np.zeros_like(position))
+def folds_of(recordings, guard=0.0):
+    held_out = DistinctMotion()
+    cells = [held_out.add(samples) for samples in recordings]
+    fold = folds(held_out.seconds, guard)
+    return [fold[own] for own in cells]
 
 
 @settings(max_examples=25)
 @given(st.integers(0, 10**6), st.floats(3.0, 20.0), st.integers(2, 4), st.integers(2, 7))
 def test_periods_share_their_folds(seed, period, periods, joints):
     samples = motion(seed, period, periods, joints, noise=1e-3)
-    fold = folds_of([samples]).at(0, samples.time)
+    fold, = folds_of([samples])
     length = round(period * RATE)
     first = fold[:length]
     for k in range(1, periods):
@@ -49,16 +41,15 @@ def test_periods_share_their_folds(seed, period, periods, joints):
 
 def test_a_motion_recorded_again_is_in_the_folds_of_the_first_wherever_it_begins():
     once, again, other = motion(3, 8.0, 1), motion(3, 8.0, 1.5, begins=3.3), motion(4, 8.0, 1)
-    folds = folds_of([once, again, other])
-    expected = np.interp((again.time + 3.3) % 8.0, once.time, folds.at(0, once.time))
-    assert np.mean(folds.at(1, again.time) == expected) > 0.85
-    assert not set(folds.at(2, other.time)) & set(folds.at(0, once.time)[:300])
+    first, second, third = folds_of([once, again, other])
+    expected = np.interp((again.time + 3.3) % 8.0, once.time, first)
+    assert np.mean(second == expected) > 0.85
+    assert not set(third) & set(first[:300])
 
 
 def test_distinct_motion_is_cut_in_order_of_time_whatever_the_recordings_are():
     recordings = [motion(seed, 4.0, 1) for seed in range(7)]
-    folds = folds_of(recordings)
-    order = np.concatenate([folds.at(i, one.time) for i, one in enumerate(recordings)])
+    order = np.concatenate(folds_of(recordings))
     assert np.all(np.diff(order) >= 0) and np.all(np.bincount(order) > 0.9 * len(order) / FOLDS)
 
 
@@ -68,7 +59,7 @@ def test_rest_belongs_to_what_was_before_it():
     position = np.concatenate([samples.position[:400], still, samples.position[400:]])
     velocity = np.concatenate([samples.velocity[:400], 0.0 * still, samples.velocity[400:]])
     time = np.arange(len(position)) / RATE
-    fold = folds_of([Samples(samples.joints, time, position, velocity, velocity)]).at(0, time)
+    fold, = folds_of([Samples(samples.joints, time, position, velocity, velocity)])
     assert len(np.unique(fold[410:890])) == 1
 
 
@@ -78,14 +69,65 @@ def test_short_or_still_recordings_have_folds_in_time(still):
     if still:
         samples = Samples(samples.joints, samples.time, 0.0 * samples.position,
                           0.0 * samples.velocity, 0.0 * samples.position)
-    fold = folds_of([samples]).at(0, samples.time)
+    fold, = folds_of([samples])
     assert len(set(fold)) == FOLDS
 
 
-def test_the_share_of_a_recording_that_repeats_those_before_it_is_told():
+def test_cells_of_a_later_recording_are_those_it_passes_again():
     once, again, other = motion(3, 8.0, 1), motion(3, 8.0, 1.5, begins=3.3), motion(4, 8.0, 1)
-    held_out = HeldOutMotion()
-    for samples in (once, again, other):
-        held_out.add(samples)
-    first, second, third = held_out.repeated()
-    assert first == third == 0.0 and second > 0.85
+    held_out = DistinctMotion()
+    first, second, third = (held_out.add(samples) for samples in (once, again, other))
+    count = first.max() + 1
+    assert np.mean(second < count) > 0.85 and not np.any(third < count)
+    assert held_out.seconds.sum() == pytest.approx(16.0, rel=0.1)
+
+
+@pytest.mark.parametrize('parts', [1, 2, 3])
+def test_motion_merges_as_if_it_had_been_added_in_one_place(parts):
+    recordings = [motion(seed, 8.0, 1) for seed in (3, 4, 3, 5)]
+    whole, apart = DistinctMotion(), [DistinctMotion(), DistinctMotion()]
+    for samples in recordings:
+        whole.add(samples)
+    cells = [apart[i >= parts].add(samples) for i, samples in enumerate(recordings)]
+    both, places = apart[0].merged(apart[1])
+    assert both.seconds.sum() == pytest.approx(whole.seconds.sum(), rel=0.03)
+    assert both.moments == pytest.approx(whole.moments)
+    again = cells[2] if parts > 2 else places[cells[2]]
+    assert np.mean(np.abs(cells[0] - again) <= 1) > 0.9
+    assert len(apart[0].seconds) == max(c.max() for c in cells[:parts]) + 1  # is as it was
+
+
+def test_a_gap_is_between_folds_of_short_cells_only():
+    seconds = np.full(40, BLOCK)
+    fold = folds(seconds, GUARD)
+    assert np.count_nonzero(fold == BETWEEN) == (FOLDS - 1) * round(GUARD / BLOCK)
+    assert np.all(fold[np.flatnonzero(fold == BETWEEN) - 1] + 1
+                  == fold[np.flatnonzero(fold == BETWEEN) + 1])
+    for long in (np.full(40, 1.0), np.full(40, np.inf)):
+        assert np.array_equal(folds(long, GUARD), np.arange(40) // 8)
+
+
+@given(st.lists(st.floats(0.05, 30.0), min_size=1, max_size=80))
+def test_every_fold_has_cells_and_they_are_in_order(seconds):
+    fold = folds(np.array(seconds), GUARD)
+    count = fold.max() + 1
+    assert count <= FOLDS and set(range(count)) <= set(fold.tolist())
+    assert np.all(np.diff(fold[fold != BETWEEN]) >= 0)
+
+
+def test_cells_get_coarser_and_hold_all_seconds():
+    held_out = DistinctMotion()
+    held_out.add(motion(7, 9.0, 1))
+    coarse = held_out.coarser()
+    assert len(coarse.seconds) == -(-len(held_out.seconds) // 2)
+    assert coarse.seconds.sum() == pytest.approx(held_out.seconds.sum())
+    assert np.array_equal(coarse.cells, held_out.cells // 2)
+
+
+def test_states_stay_few_and_motion_is_known_again():
+    held_out = DistinctMotion()
+    for seed in range(50, 59):
+        held_out.add(motion(seed, 100.0, 1))
+    assert len(held_out.states) <= MOST_STATES
+    count = len(held_out.seconds)
+    assert np.mean(held_out.add(motion(52, 100.0, 1)) < count) > 0.9

@@ -312,16 +312,14 @@ def cross_validated(
 
     Without such a weight, the one whose worst joint is best.
     """
-    information = task.experiment.information
-    count, n = len(information.batches), len(information.structure)
-    parts = folds(count)
-    if len(parts) < 2:
+    information = task.experiment.information.distinct
+    energy = np.zeros((len(WEIGHTS), len(information.structure)))
+    parts = folds(information)
+    if not parts:
         return UNCHOSEN
-    energy = np.zeros((len(WEIGHTS), n))
     for part in parts:
-        rest = information.subset([i for i in range(count) if i not in part])
-        test = information.subset(part).total
-        fit = fitter(task, rest)
+        test = information.subset(part.test).total
+        fit = fitter(task, information.subset(part.fitted))
         for row, weight in enumerate(WEIGHTS):
             answer = fit(weight)
             energy[row] += np.inf if answer.trouble else \

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from robot_dynid.estimation.experiment import CHUNK, MODERATE_SPEED, Regression, TorqueModel
 from robot_dynid.estimation.information import merged, triangle
-from robot_dynid.estimation.uncertainty.held_out import FOLDS
 from robot_dynid.friction import FrictionLaw
 from robot_dynid.friction.terms import Parameter, Term
 from robot_dynid.kernels.triangle import add_rows
 from robot_dynid.reduction.numeric import states_at
 from robot_dynid.regressor import JointFriction
+from robot_dynid.signals.held_out_motion import DistinctMotion, folds
 from robot_dynid.threads import side_by_side
 from robot_dynid.types import FloatArray, Samples
 
@@ -103,16 +103,17 @@ class Factor:
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """Triangular factors by fold and joint of ``[links and rotors, dictionaries, filtered, raw]``.
+    """Triangular factors by part and joint of ``[links and rotors, dictionaries, filtered, raw]``.
 
-    Of these columns the factors of joint j hold ``active[j]`` only, the others are zero.
-    ``links`` is the number of columns of links and rotors; ``first`` (a + 1,) the first dictionary
-    column of every axis, and the end; ``samples`` the count in every fold; ``reach`` (rows, d) the
-    effort of each dictionary column at one, root mean square at about 1 rad/s.
+    ``parts`` are the folds of distinct motion, and last what is between them. Of these columns
+    the factors of joint j hold ``active[j]`` only, the others are zero. ``links`` is the number
+    of columns of links and rotors; ``first`` (a + 1,) the first dictionary column of every axis,
+    and the end; ``samples`` the count in every part; ``reach`` (rows, d) the effort of each
+    dictionary column at one, root mean square at about 1 rad/s.
     """
 
     friction: JointFriction
-    folds: tuple[tuple[FloatArray, ...], ...]
+    parts: tuple[tuple[FloatArray, ...], ...]
     active: tuple[NDArray[np.int64], ...]
     links: int
     first: NDArray[np.int64]
@@ -128,54 +129,55 @@ class Factors:
         counts = [len(law.parameters) for law in friction.laws]
         first = links + np.concatenate([[0], np.cumsum(counts)])
         active = _active(model, friction, first)
-        edges = np.linspace(0, sum(len(s) for s in recordings), FOLDS + 1).astype(np.int64)
+        motion = DistinctMotion()
+        cells = [motion.add(samples) for samples in recordings]
+        fold = folds(motion.seconds, motion.guard)
+        place = [fold[own] for own in cells]  # BETWEEN, the last one, belongs to no fold
+        count = int(fold.max(initial=0)) + 2
         regressed = [s.moved for s in recordings]  # once, not for every joint
 
         def reduced(group: tuple[list[int], list[int]]) -> dict[int, FloatArray]:
             joints, axes = group
             acting = _acting(friction, axes)
-            found = {j: np.zeros((FOLDS, len(active[j]), len(active[j]))) for j in joints}
-            done = 0
-            for samples, moved in zip(recordings, regressed, strict=True):
+            found = {j: np.zeros((count, len(active[j]), len(active[j]))) for j in joints}
+            for samples, moved, own in zip(recordings, regressed, place, strict=True):
                 regression = Regression(model, moved)  # links and rotors have no history
                 history = friction.history(samples, axes)
-                for rows, tables in _tables(regression, (joints, acting, history), edges - done):
-                    fold = int(np.searchsorted(edges, done + rows.start, 'right')) - 1
+                for rows, tables in _tables(regression, (joints, acting, history), own):
                     for j, table in zip(joints, tables, strict=True):
-                        add_rows(found[j][fold], table)
-                done += len(samples)
+                        add_rows(found[j][own[rows.start]], table)
             return found
 
         by_joint: dict[int, FloatArray] = {}
         for found in side_by_side(reduced, _apart(friction.axes.effort)):
             by_joint |= found
-        sizes = np.diff(edges)
-        folds = tuple(tuple(by_joint[j][fold] for j in range(len(active)))
-                      for fold in np.flatnonzero(sizes))
+        sizes = np.bincount(np.concatenate(place) % count, minlength=count)
+        parts = tuple(tuple(by_joint[j][part] for j in range(len(active)))
+                      for part in range(count))
         states = states_at(model.robot, MODERATE_SPEED)
         reach = np.sqrt(np.mean(friction.history(states)**2, axis=1))
         acting = np.abs(np.repeat(friction.axes.effort, counts, axis=0))
-        return cls(friction, folds, tuple(active), links, first, sizes[sizes > 0],
+        return cls(friction, parts, tuple(active), links, first, sizes,
                    (acting * reach[:, None]).T)
 
     @cached_property
     def whole(self) -> tuple[Factor, ...]:
-        """Factors over all folds, one per joint."""
-        return self._merged(self.folds)
+        """Factors over all data, one per joint."""
+        return self._merged(self.parts)
 
     @cached_property
     def train(self) -> tuple[tuple[Factor, ...], ...]:
         """Factors by fold left out and joint, over all other folds."""
-        return tuple(self._merged([f for i, f in enumerate(self.folds) if i != fold])
-                     for fold in range(len(self.folds)))
+        return tuple(self._merged([f for i, f in enumerate(self.parts[:-1]) if i != fold])
+                     for fold in range(len(self.parts) - 1))
 
     @cached_property
     def test(self) -> tuple[tuple[Factor, ...], ...]:
         """Factors by fold and joint, over that fold."""
-        return tuple(self._merged([fold]) for fold in self.folds)
+        return tuple(self._merged([fold]) for fold in self.parts[:-1])
 
-    def _merged(self, folds: Sequence[tuple[FloatArray, ...]]) -> tuple[Factor, ...]:
-        return tuple(Factor.of(merged([fold[j] for fold in folds]), columns,
+    def _merged(self, parts: Sequence[tuple[FloatArray, ...]]) -> tuple[Factor, ...]:
+        return tuple(Factor.of(merged([part[j] for part in parts]), columns,
                                int(self.first[-1]) + 2)
                      for j, columns in enumerate(self.active))
 
@@ -215,18 +217,18 @@ def _acting(friction: JointFriction, axes: Sequence[int]) -> FloatArray:
 
 def _tables(
     regression: Regression, group: tuple[list[int], FloatArray, FloatArray],
-    edges: NDArray[np.int64],
+    place: NDArray[np.int64],
 ) -> Iterator[tuple[slice, Iterator[FloatArray]]]:
-    """Yield rows within one fold and, for every joint of a group, its table (active, rows).
+    """Yield rows within one part and, for every joint of a group, its table (active, rows).
 
-    ``group`` are joints, the effort (h, rows) that a unit torque of each friction column has on
-    all of them, and these columns (h, N).
+    ``place`` (N,) is the part of every row. ``group`` are joints, the effort (h, rows) that a
+    unit torque of each friction column has on all of them, and these columns (h, N).
     """
     samples, structure = regression.samples, regression.model.structure
     assert samples.effort is not None and samples.measured is not None
     effort, measured = samples.effort, samples.measured
     joints, acting, history = group
-    cuts = sorted({0, len(samples), *(int(e) for e in edges if 0 < e < len(samples)),
+    cuts = sorted({0, len(samples), *(1 + np.flatnonzero(np.diff(place))).tolist(),
                    *range(0, len(samples), CHUNK)})
 
     def table(j: int, rows: slice, columns: FloatArray) -> FloatArray:

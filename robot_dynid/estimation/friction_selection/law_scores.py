@@ -62,8 +62,8 @@ class LawScores:
         train.append(_eliminated(factors.whole, rest, own, noise)[0])
         norms = np.sqrt(sum(np.sum((factors.whole[j].columns(own) / noise[j])**2, axis=0)
                             for j in rows))
-        return cls(_dictionary(factors, axis), np.array(train), np.array(test), factors.samples,
-                   norms, _relative_reach(factors)[own - factors.links])
+        return cls(_dictionary(factors, axis), np.array(train), np.array(test),
+                   factors.samples[:-1], norms, _relative_reach(factors)[own - factors.links])
 
     def settled(self, law: FrictionLaw) -> FrictionLaw:
         """Return the law with those of its prunable parameters only that its prediction needs.

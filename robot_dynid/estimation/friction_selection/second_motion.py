@@ -6,7 +6,6 @@ depends on the place, such as the pull of cables, looks like it in one motion an
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -20,18 +19,13 @@ from robot_dynid.estimation.least_squares import (
     solved_part,
     weighted_factor,
 )
+from robot_dynid.estimation.uncertainty.held_out import folds
 from robot_dynid.friction import FrictionLaw
 from robot_dynid.friction.additions import Breakaway
 from robot_dynid.friction.law import Compound
 from robot_dynid.friction.stribeck import Stribeck
 from robot_dynid.regressor import JointFriction
-from robot_dynid.signals.repetition import SAME_MOTION, period
-from robot_dynid.types import FloatArray, Samples
-
-#: parts of a single recording, each of them a motion: half of one may show a joint turn once
-PARTS = 4
-#: shares of a motion at which it is compared with another one
-LEVELS = np.linspace(0.02, 0.98, 13)
+from robot_dynid.types import FloatArray
 
 
 def breakaway(law: FrictionLaw) -> tuple[str, ...]:
@@ -53,38 +47,6 @@ def without_breakaway(named: Named, coulomb: FrictionLaw) -> Named:
     return '+'.join([first, *(word for word, _ in kept)]), base
 
 
-def motions(recordings: Sequence[Samples]) -> list[list[slice]]:
-    """Return, motion by motion, the stretches of all samples in which it was recorded.
-
-    Recordings of one motion belong together. The PARTS of a single recording that does not repeat
-    are as many motions; one that does is one.
-    """
-    ends = np.cumsum([0, *(len(samples) for samples in recordings)]).tolist()
-    if len(recordings) == 1 and not period(recordings[0]):
-        cuts = [ends[-1] * k // PARTS for k in range(PARTS + 1)]
-        return [[slice(*ends)] for ends in itertools.pairwise(cuts)]
-    firsts: list[Samples] = []
-    found: list[list[slice]] = []
-    for samples, stretch in zip(recordings, map(slice, ends[:-1], ends[1:]), strict=True):
-        like = next((i for i, first in enumerate(firsts) if _same(first, samples)), None)
-        if like is None:
-            firsts.append(samples)
-            found.append([stretch])
-        else:
-            found[like].append(stretch)
-    return found
-
-
-def _same(first: Samples, second: Samples) -> bool:
-    """Return whether two recordings are of one motion, whenever each of them began."""
-    for own in ('position', 'velocity'):
-        one, other = (np.quantile(getattr(s, own), LEVELS, axis=0) for s in (first, second))
-        size = np.maximum(one.var(axis=0), 1e-12)
-        if np.mean((one - other)**2 / size) > SAME_MOTION:
-            return False
-    return True
-
-
 def holding(
     data: FrictionData, laws: Sequence[Named], plain: Sequence[Named | None],
     links: FloatArray | None,
@@ -99,8 +61,7 @@ def holding(
         return list(laws)
     friction = JointFriction(data.axes, tuple(law for _, law in laws), data.load(links))
     model = TorqueModel.of(data.model.robot, (*data.model.blocks, friction))
-    information = Experiment.of(model, data.recordings).information
-    left_out = _batches(information, motions(data.recordings))
+    information = Experiment.of(model, data.recordings).information.distinct
     names, weights = np.array(information.names), joint_weights(information)
     found = list(laws)
     for axis in asked:
@@ -109,40 +70,30 @@ def holding(
         without = information.about(np.flatnonzero(~np.isin(names, own)))
         rows = data.axes.effort[axis] != 0.0
         refitted = [f'{p}{label}' for p in law.parameters]
-        before, after = (np.sqrt(_errors(one, weights, left_out, refitted)[:, rows].sum(axis=1))
+        before, after = (np.sqrt(_errors(one, weights, refitted)[:, rows].sum(axis=1))
                          for one in (without, information))
         if other is not None and not _lower(before, after):
             found[axis] = other
     return found
 
 
-def _batches(information: Information, apart: Sequence[Sequence[slice]]) -> list[list[int]]:
-    """Return the batches of each motion, those whose middle is in one of its stretches."""
-    sizes = np.array([batch.samples for batch in information.batches])
-    middle = np.cumsum(sizes) - 0.5 * sizes
-    found = [[i for i, at in enumerate(middle) if any(s.start <= at < s.stop for s in own)]
-             for own in apart]
-    return [own for own in found if own]
-
-
 def _errors(
-    information: Information, weights: FloatArray, left_out: Sequence[Sequence[int]],
-    refitted: Sequence[str],
+    information: Information, weights: FloatArray, refitted: Sequence[str]
 ) -> FloatArray:
-    """Return the squared errors (m, rows) of the raw effort of each motion left out in turn.
+    """Return the squared errors (f, rows) of the raw effort of each fold of distinct motion.
 
     Only the parameters named ``refitted`` are left out, too: all others are those of the fit to
     all motions, since fewer may show a law of friction and leave links open. In squares of the
-    noise, whose inverse is ``weights`` (rows,); none without another motion.
+    noise, whose inverse is ``weights`` (rows,); none where nothing can be left out.
     """
     found = []
     values = solve(information, weights).values
     free = np.isin(information.names, refitted)
-    for own in left_out if len(left_out) > 1 else ():
-        rest = [i for i in range(len(information.batches)) if i not in own]
-        part = solved_part(weighted_factor(information.subset(rest), weights), free, values)
+    for fold in folds(information):
+        part = solved_part(
+            weighted_factor(information.subset(fold.fitted), weights), free, values)
         energy = information.residual_energy(
-            part, RAW, merged_batch([information.batches[i] for i in own]))
+            part, RAW, merged_batch([information.batches[i] for i in fold.test]))
         found.append(energy * weights**2)
     return np.array(found).reshape(-1, len(weights))
 

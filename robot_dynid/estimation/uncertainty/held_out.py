@@ -1,4 +1,4 @@
-"""Held-out errors inside the training data, straight from the information."""
+"""Errors on distinct motion that was left out of the fit, straight from the information."""
 
 from __future__ import annotations
 
@@ -8,27 +8,40 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.estimation.information import EXTRA, FILTERED, ONE, RAW, Batch, Information
+from robot_dynid.estimation.information import (
+    EXTRA,
+    FILTERED,
+    ONE,
+    RAW,
+    Batch,
+    Information,
+    merged_batch,
+)
 from robot_dynid.estimation.least_squares import joint_weights, solve
 from robot_dynid.estimation.quantiles import student_quantile
+from robot_dynid.signals import held_out_motion
 from robot_dynid.types import FloatArray
 
-#: base parameters (b,) from some batches
+#: base parameters (b,) from some batches of the information in cells of distinct motion
 Fit = Callable[[Sequence[int]], FloatArray]
-FOLDS = 5
 #: one-sided level at which the share of a joint is sure
 LEVEL = 0.95
+#: length [s] from which on a fold is a motion of its own
+MOTION = 4.0
 #: an effort that varies by less than this share of its size is constant
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Errors of every joint on batches that were not used for the fit.
+    """Errors of every joint on distinct motion that was not used for the fit.
 
     ``raw`` and ``filtered`` (n,) mean squared errors against the raw and the filtered effort
     [(N m)^2]; ``share`` (n,) of the variance of the filtered effort that is predicted, sure to
     ``margin`` (n,) by the scatter of the folds; ``constant`` (n,) efforts have no variance.
+    ``folds`` (f, n) are the mean squared raw errors of each fold [(N m)^2], ``samples`` (f,) their
+    sizes; ``seconds`` of distinct motion; ``spread`` (n,) [(N m)^2] the variance of the effort by
+    the parameters on any motion, where it is known.
     """
 
     raw: FloatArray
@@ -36,6 +49,27 @@ class HeldOut:
     share: FloatArray
     margin: FloatArray
     constant: NDArray[np.bool_]
+    folds: FloatArray
+    samples: FloatArray
+    seconds: float
+    spread: FloatArray | float = 0.0
+
+    @property
+    def motions(self) -> int:
+        """Number of distinct motions: the folds, or one that is cut by phase, or none to hold out.
+        """
+        count = len(self.folds)
+        return count if self.seconds >= MOTION * count else min(count, 1)
+
+    @property
+    def promise(self) -> FloatArray:
+        """The root mean square error (n,) [N m] to expect on a new motion.
+
+        What the model leaves of a fold is left of a motion near to those of the fit. A new one is
+        further away: it has an effect of its own, as large again, and the parameters that the
+        motion of the fit does not show well count in it.
+        """
+        return np.asarray(np.sqrt(self.raw + self.filtered + self.spread))
 
     @property
     def score(self) -> float:
@@ -43,56 +77,68 @@ class HeldOut:
         return float(0.5 * np.mean(np.log(np.maximum(self.raw, 1e-300))))
 
 
-def folds(count: int) -> list[list[int]]:
-    """Cut ``count`` batches into contiguous folds, so that neighbours do not leak."""
-    return [list(map(int, part)) for part in np.array_split(np.arange(count), min(FOLDS, count))]
+@dataclass(frozen=True)
+class Fold:
+    """Batches of the information in cells of distinct motion: a fold, and those of its fit."""
+
+    test: list[int]
+    fitted: list[int]
+
+
+def folds(information: Information) -> list[Fold]:
+    """Return the folds of distinct motion, each left out in turn; none of a single cell."""
+    motion = information.by_motion
+    fold = held_out_motion.folds(information.seconds, 0.0 if motion is None else
+                                 motion.motion.guard)
+    count = int(fold.max(initial=-1)) + 1
+    return [Fold(np.flatnonzero(fold == k).tolist(),
+                 np.flatnonzero((fold != k) & (fold != held_out_motion.BETWEEN)).tolist())
+            for k in range(count)] if count > 1 else []
 
 
 def held_out(
     information: Information, scored: Information | None = None, fit: Fit | None = None
 ) -> HeldOut:
-    """Return the errors of cross-validation over contiguous stretches of time.
+    """Return the errors of cross-validation over folds of distinct motion.
 
-    ``scored`` is the information the errors are counted on, batch by batch the same stretches as
+    ``scored`` is the information the errors are counted on, batch by batch the same motion as
     those fitted; by default the same information. ``fit`` returns the base parameters (b,) from
-    some batches of ``information``; by default weighted least squares.
+    some batches of the `distinct` information; by default weighted least squares.
     """
-    parts = folds(len(information.batches))
-    information = information.grouped(parts)
-    scored = information if scored is None else scored.grouped(parts)
+    information = information.distinct
+    scored = information if scored is None else scored.distinct
     weights = joint_weights(information)
     n = len(information.structure)
-    raw = np.zeros(n)
-    errors, variations = [], []
-    for fold, test in enumerate(scored.batches if len(parts) > 1 else ()):
-        rest = [i for i in range(len(parts)) if i != fold]
-        values = solve(information.subset(rest), weights).values if fit is None else fit(
-            [batch for i in rest for batch in parts[i]])
-        raw += scored.residual_energy(values, RAW, test)
-        errors.append(scored.residual_energy(values, FILTERED, test))
+    raw, filtered, variations, samples = [], [], [], []
+    for fold in folds(information):
+        values = solve(information.subset(fold.fitted), weights).values if fit is None else fit(
+            fold.fitted)
+        test = merged_batch([scored.batches[i] for i in fold.test])
+        raw.append(scored.residual_energy(values, RAW, test))
+        filtered.append(scored.residual_energy(values, FILTERED, test))
         variations.append(_variation(scored, test))
-    samples = scored.samples
-    share, margin = _share(np.array(errors).reshape(-1, n), np.array(variations).reshape(-1, n))
+        samples.append(test.samples)
+    errors, whole = np.array(filtered).reshape(-1, n), max(sum(samples), 1)
+    share, margin = _share(errors, np.array(variations).reshape(-1, n))
     constant = scored.spread(FILTERED) <= ROUNDING * scored.size(FILTERED)
-    return HeldOut(raw / samples, np.sum(errors, axis=0) / samples, share, margin, constant)
+    sizes, energy = np.array(samples, dtype=np.float64), np.array(raw).reshape(-1, n)
+    return HeldOut(energy.sum(axis=0) / whole, errors.sum(axis=0) / whole, share, margin, constant,
+                   energy / sizes[:, None], sizes, float(information.seconds.sum()))
 
 
-def errors_by_stretch(information: Information, chosen: NDArray[np.int64]) -> FloatArray:
-    """Return the sums of squares (batches, n) [(N m)^2] of what cross-validation leaves of each.
+def errors_by_cell(information: Information, chosen: NDArray[np.int64]) -> FloatArray:
+    """Return the sums of squares (C, n) [(N m)^2] of what cross-validation leaves of each cell.
 
-    Against the raw effort, every batch with the fit of the ``chosen`` (k,) parameters to all folds
-    but its own.
+    Against the raw effort, every cell of distinct motion with the fit of the ``chosen`` (k,)
+    parameters to the folds that it is not in.
     """
-    parts = folds(len(information.batches))
-    grouped = information.grouped(parts).about(chosen)
-    weights = joint_weights(grouped)
-    found = np.zeros((len(information.batches), len(information.structure)))
-    for fold, own in enumerate(parts if len(parts) > 1 else ()):
-        values = np.zeros(len(information.names))
-        values[chosen] = solve(
-            grouped.subset([i for i in range(len(parts)) if i != fold]), weights).values
-        found[own] = [information.residual_energy(values, RAW, information.batches[i])
-                      for i in own]
+    about = information.distinct.about(chosen)
+    weights = joint_weights(about)
+    found = np.zeros((len(about.batches), len(about.structure)))
+    for fold in folds(about):
+        values = solve(about.subset(fold.fitted), weights).values
+        found[fold.test] = [about.residual_energy(values, RAW, about.batches[i])
+                            for i in fold.test]
     return found
 
 
