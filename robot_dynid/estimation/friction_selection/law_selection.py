@@ -29,7 +29,8 @@ from robot_dynid.regressor.friction import Load
 from robot_dynid.threads import side_by_side
 from robot_dynid.types import FloatArray
 
-#: a law with more parameters must lower the held-out error by this share, in most folds
+#: a law with more parameters must lower the held-out error by this share, in most folds, and by
+#: more than its standard error
 GAIN = 0.02
 #: rounds through the axes, each with the laws of the others as they are by then
 ROUNDS = 2
@@ -79,9 +80,15 @@ class ScoredLaw:
         return len(self.law.parameters) + len(self.law.searched)
 
     def improves_on(self, other: ScoredLaw, gain: float) -> bool:
-        """Return whether the error is lower by ``gain``, and in most folds, if excited."""
+        """Return whether the error is lower by ``gain``, and in most folds, if excited.
+
+        By more than a standard error of the difference, too, as the folds have it.
+        """
+        gains = other.errors**2 - self.errors**2
+        sure = float(gains.mean()) > float(gains.std(ddof=1)) / np.sqrt(len(gains)) \
+            if len(gains) > 1 else False
         lower = self.score < (1.0 - gain) * other.score
-        return self.excited and lower and float(np.mean(self.errors < other.errors)) > 0.5
+        return self.excited and lower and sure and float(np.mean(gains > 0.0)) > 0.5
 
 
 #: additions by name, with the settings of those that are not to be chosen
