@@ -131,7 +131,8 @@ def left_open(experiment: Experiment) -> tuple[str, ...]:
     solution = solve(information, weights)
     scales = friction_scales(experiment.model, solution.values)
     scores = batch_scores(information, weights, solution)
-    variance = scatter_variance(information, scores, scales)
+    variance = scatter_variance(
+        information, scores, scales, scores_by_motion(information, weights, solution))
     return _open_names(experiment, solution, variance)
 
 
@@ -295,7 +296,16 @@ def batch_covariance(
     the next is estimated apart.
     Source: MacKinnon, Nielsen, Webb 2023 (CR3); Cameron, Miller 2015.
     """
-    return scatter_covariance(information, batch_scores(information, weights, solution), scales)
+    return scatter_covariance(information, batch_scores(information, weights, solution), scales,
+                              scores_by_motion(information, weights, solution))
+
+
+def scores_by_motion(
+    information: Information, weights: FloatArray, solution: Solution
+) -> BatchScores | None:
+    """Return the `batch_scores` of the cells of distinct motion, None where it is not known."""
+    return None if information.by_motion is None else batch_scores(
+        information.distinct, weights, solution)
 
 
 def batch_scores(

@@ -1,8 +1,10 @@
-"""Deviations from the scatter of long stretches of time, and of whole recordings.
+"""Deviations from the scatter of long stretches of time, of distinct motion and of recordings.
 
 Leaving out a second at a time takes seconds for independent. What a model lacks is alike for
 longer: a motion repeats its speeds, a joint warms up, and from one recording to the next friction
 is another. A few long stretches are independent, and Student's quantiles pay for their number.
+Where a motion is passed again and again, what a model lacks in it is the same each time: then
+stretches of distinct motion are left out, wherever they were passed.
 """
 
 from __future__ import annotations
@@ -26,12 +28,14 @@ DECIDED = 10.0
 
 
 def scatter_covariance(
-    information: Information, scores: BatchScores, scales: FrictionScales | None = None
+    information: Information, scores: BatchScores, scales: FrictionScales | None = None,
+    by_motion: BatchScores | None = None,
 ) -> tuple[FloatArray, int]:
     """Return the covariance (b, b) of an estimate, and its degrees of freedom.
 
     The variance of each parameter comes from STRETCHES stretches, from more and shorter ones
-    where one of those alone decides it; and from whole recordings where these scatter more. With
+    where one of those alone decides it; and from whole recordings, or from as many stretches of
+    distinct motion, where these scatter more: ``by_motion`` are the scores of its cells. With
     ``scales``, what friction differs by from one recording to the next is a variance component
     of its own instead: that of few recordings is known from all axes together only.
     Correlations of the rest are those of single batches. Not a number where there is a single
@@ -39,7 +43,7 @@ def scatter_covariance(
     Source: Ibragimov, Mueller 2010 (few clusters); MacKinnon, Nielsen, Webb 2023 (CR3).
     """
     count = len(information.batches)
-    parts = _Parts.of(information, scores, scales)
+    parts = _Parts.of(information, scores, scales, by_motion)
     found, freedom = covariance(parts.within.changes(stretches(count, count))[0])
     found = _scaled(found, parts.variance(count, np.diag(found)))
     if parts.between is not None:
@@ -48,14 +52,15 @@ def scatter_covariance(
 
 
 def scatter_variance(
-    information: Information, scores: BatchScores, scales: FrictionScales | None = None
+    information: Information, scores: BatchScores, scales: FrictionScales | None = None,
+    by_motion: BatchScores | None = None,
 ) -> FloatArray:
     """Return the variances (b,) of `scatter_covariance`, without its correlations.
 
     These take most of its time. Scores whose ``root`` has some rows only give those of as many
     parameters.
     """
-    parts = _Parts.of(information, scores, scales)
+    parts = _Parts.of(information, scores, scales, by_motion)
     found = parts.variance(len(information.batches))
     return parts.raised(found if parts.between is None else found + np.diag(parts.between))
 
@@ -66,7 +71,8 @@ class _Parts:
 
     The ``scores`` of all batches, and those ``within`` recordings; the covariance ``between``
     (b, b) of recordings, or None; the batches of the ``recordings``, none where they say nothing;
-    ``explained`` (b,) what of the scatter of recordings is in it already.
+    ``explained`` (b,) what of the scatter of recordings is in it already; the scores of cells of
+    distinct motion, ``by_motion``, or None.
     """
 
     scores: BatchScores
@@ -74,18 +80,20 @@ class _Parts:
     between: FloatArray | None
     recordings: Groups
     explained: NDArray[np.bool_]
+    by_motion: BatchScores | None
 
     @classmethod
-    def of(cls, information: Information, scores: BatchScores, scales: FrictionScales | None
-           ) -> _Parts:
+    def of(cls, information: Information, scores: BatchScores, scales: FrictionScales | None,
+           by_motion: BatchScores | None) -> _Parts:
         whole = recordings(information)
         if not 1 < len(whole) < len(information.batches):
             whole = []
         if scales is None or not whole:
-            return cls(scores, scores, None, whole, np.zeros(len(scores.root), dtype=bool))
+            return cls(scores, scores, None, whole, np.zeros(len(scores.root), dtype=bool),
+                       by_motion)
         found = between_recordings(scores, whole, scales)
         return cls(scores, found.within, found.covariance, whole,
-                   np.any(scales.directions != 0.0, axis=1))
+                   np.any(scales.directions != 0.0, axis=1), by_motion)
 
     def variance(self, count: int, single: FloatArray | None = None) -> FloatArray:
         """Return the variance (b,) by stretches of ``count`` batches.
@@ -106,11 +114,16 @@ class _Parts:
         return np.where(known, found, single)
 
     def raised(self, variance: FloatArray) -> FloatArray:
-        """Return the ``variance`` (b,), that of recordings where these scatter more."""
-        if not self.recordings:
-            return variance
-        several, known = _variance(self.scores, self.recordings)
-        return np.where(known & ~self.explained & (several > variance), several, variance)
+        """Return the ``variance`` (b,), that of recordings or of motion where these scatter more.
+        """
+        if self.recordings:
+            several, known = _variance(self.scores, self.recordings)
+            variance = np.where(
+                known & ~self.explained & (several > variance), several, variance)
+        if self.by_motion is not None:
+            several, known = _variance(self.by_motion, stretches(len(self.by_motion.score)))
+            variance = np.where(known & (several > variance), several, variance)
+        return variance
 
 
 def _scaled(found: FloatArray, variance: FloatArray) -> FloatArray:
