@@ -188,7 +188,8 @@ class FitRecord:
     single recording; ``motor_encoders`` of joints whose deflection the model uses; ``refused``
     joints with the reason; ``details`` of the method. ``recording_digests`` are the SHA-256 of the
     files of the recordings, empty for what came from none; likewise ``robot_digest``
-    and ``recipe_digest``. What was not looked for is empty, or None.
+    and ``recipe_digest``. ``left_over`` [N m] is the deviation of what the model leaves of the
+    effort of each joint in motion that was not fitted. What was not looked for is empty, or None.
     """
 
     recordings: tuple[str, ...] = ()
@@ -213,6 +214,7 @@ class FitRecord:
     slow_changes: tuple[SlowChange, ...] = ()
     friction_spread: Mapping[str, float] | None = None
     motor_encoders: tuple[MotorEncoder, ...] = ()
+    left_over: tuple[float, ...] = ()
 
     @property
     def spread_sentence(self) -> str:

@@ -1,4 +1,4 @@
-"""Uncertainty of the base parameters of an identified model."""
+"""Uncertainty of an identified model: of its parameters, and of the effort it predicts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robot_dynid.estimation.estimate import interval_factor
+from robot_dynid.identified.by_parameters import effort_by_parameters
 from robot_dynid.types import FloatArray
 
 if TYPE_CHECKING:
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 #: digits of correlations in model files
 SHOWN = 7
+#: random states, within the ranges of the fit, that stand for motion that is not known
+STATES = 200
 
 
 def half_intervals(model: IdentifiedModel) -> FloatArray:
@@ -22,6 +25,39 @@ def half_intervals(model: IdentifiedModel) -> FloatArray:
     Models of older files do not know their degrees of freedom, which then count as many.
     """
     return interval_factor(model.record.degrees_of_freedom or np.inf) * model.std
+
+
+def effort_intervals(
+    model: IdentifiedModel, q: FloatArray, qd: FloatArray, qdd: FloatArray
+) -> FloatArray:
+    """Return half of the 95 % interval (K, n) [N m] of the effort in states (K, n).
+
+    It holds what is not known of the parameters, and what the model leaves of the effort in motion
+    that was not fitted, which is another in every motion: a random effect per joint.
+    """
+    left = np.zeros(model.robot.n)
+    left[:len(model.record.left_over)] = model.record.left_over
+    return interval_factor(model.record.degrees_of_freedom or np.inf) * np.sqrt(
+        _variance(model, q, qd, qdd) + left**2)
+
+
+def parameter_variance(model: IdentifiedModel) -> FloatArray:
+    """Return the mean variance (n,) [(N m)^2] of the effort by the parameters, on any motion.
+
+    Over random states within the ranges of the fit.
+    """
+    draw = np.random.default_rng(0)
+    ranges = [model.trained.quantities[name].T for name in ('position', 'velocity',
+                                                            'acceleration')]
+    q, qd, qdd = (draw.uniform(low, high, (STATES, model.robot.n)) for low, high in ranges)
+    return np.asarray(_variance(model, q, qd, qdd).mean(axis=0))
+
+
+def _variance(
+    model: IdentifiedModel, q: FloatArray, qd: FloatArray, qdd: FloatArray
+) -> FloatArray:
+    return np.asarray(np.sum(
+        (effort_by_parameters(model, q, qd, qdd) @ model.covariance_factor.T)**2, axis=2))
 
 
 def correlation_factor(covariance: FloatArray, std: FloatArray) -> FloatArray:
