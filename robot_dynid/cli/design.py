@@ -1,4 +1,4 @@
-"""`robot-dynid design`: an excitation trajectory within the robot's limits."""
+"""`robot-dynid design`: excitation trajectories within the robot's limits, to fit and to judge."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from robot_dynid.errors import DynIdError, UsageError
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress, Terminal
     from robot_dynid.excitation.design import Design, DesignCriteria
+    from robot_dynid.report.plan import Plan
     from robot_dynid.robot.model import RobotModel
     from robot_dynid.types import FloatArray
 
-HELP = 'design an excitation trajectory'
+HELP = 'design an excitation trajectory, and a distinct one to judge a model by'
 EXAMPLES = (
     'robot-dynid design ur10e --out T.yaml',
     'robot-dynid design ur10e --duration 30 --scale 0.7 --seed 1 --out T.yaml --report plan.html',
+    "robot-dynid design ur10e --options '{validation: false}' --out T.yaml",
     "robot-dynid design my_arm.yaml --type static-poses --options '{poses: 30}' --out T.yaml",
     'robot-dynid design my_arm.yaml --type sine-sequence --adaptive --data 1.csv --out T.yaml',
 )
@@ -74,24 +76,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--seed', type=int, help='of the random starts (default 0)')
     parser.add_argument('--scale', type=float,
                         help='part of every limit that may be used (default 0.9)')
-    parser.add_argument('--out', required=True, metavar='T.yaml', help='trajectory file to write')
-    parser.add_argument('--report', metavar='R.html', help='pictures of the plan to write')
+    parser.add_argument('--out', required=True, metavar='T.yaml',
+                        help='trajectory file to write; beside it, T_validation.yaml, the motion '
+                             "to judge by, without it: --options '{validation: false}'")
+    parser.add_argument('--report', metavar='R.html',
+                        help='pictures of the plan to write; R_validation.html likewise')
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
-    """Design the trajectory, check its points, write it."""
+    """Design the trajectories, check their points, write them."""
     from robot_dynid.collision.scene import scene_of
-    from robot_dynid.excitation.design import design
+    from robot_dynid.excitation.design import design_pair
     from robot_dynid.excitation.design_criteria import design_criteria
     from robot_dynid.excitation.families import parse_request
+    from robot_dynid.excitation.request import validation_request
     from robot_dynid.excitation.search.clearance import keeping_clear
     from robot_dynid.execution.plan import RATE
     from robot_dynid.execution.sampled import check_points
-    from robot_dynid.io.trajectory_file import MARK, save_trajectory
+    from robot_dynid.io.purpose import beside
+    from robot_dynid.io.trajectory_file import MARK
     from robot_dynid.plain import to_plain
-    from robot_dynid.report.plan import Plan, plan_report
+    from robot_dynid.report.plan import Plan
     from robot_dynid.robot.robot_file import load_robot
-    from robot_dynid.trajectories.elements import elements
+    from robot_dynid.trajectories.limits import motion_limits
+    from robot_dynid.types import VALIDATION
 
     started = time.perf_counter()
     options = {name: getattr(arguments, name)
@@ -107,7 +115,14 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
                          'ask for --type sine-sequence --adaptive')
     RATE.read(arguments.rate, "option 'rate'")
     check_points(getattr(request.options, 'duration', 0.0), arguments.rate)
-    check_outputs((arguments.out, MARK), (arguments.report, report_mark(arguments.report)),
+    places = [arguments]
+    if validation_request(request) is not None:
+        places.append(argparse.Namespace(
+            json=arguments.json, out=str(beside(arguments.out)),
+            report=arguments.report and str(beside(arguments.report))))
+    mark = report_mark(arguments.report)
+    check_outputs(*((place.out, MARK) for place in places),
+                  *((place.report, mark) for place in places),
                   inputs=(arguments.robot, arguments.model, arguments.options, *arguments.data))
     robot = load_robot(arguments.robot)
     links = _links(arguments.model, robot)
@@ -121,23 +136,38 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
                         'robot': robot.name, 'type': request.kind,
                         'seconds': time.perf_counter() - started}
         scene = scene_of(robot, request.common.surroundings(robot.surroundings))
-        found = design(robot, request, keeping_clear(criteria, scene))
-    _check_points(found, arguments.rate)
-    save_trajectory(found.trajectory, arguments.out, robot.name)
-    with written_before(arguments.out):
-        chapters = reported(arguments, lambda: plan_report(
-            Plan(request.kind, robot, found, criteria, scene)))
+        found, judge = design_pair(motion_limits(robot, request.common.limits), request,
+                                   keeping_clear(criteria, scene))
+    plans = [Plan(request.kind, robot, one, criteria, scene) for one in (found, judge) if one]
+    for plan in plans:
+        _check_points(plan.found, arguments.rate)
+    purposes = request.common.purpose, VALIDATION
+    motions = [_written(plan, place, purpose)
+               for plan, place, purpose in zip(plans, places, purposes)]
     return {
-        'robot': robot.name, 'type': request.kind, 'out': arguments.out,
-        'report': arguments.report, **_figures(found),
-        'duration': found.trajectory.duration, 'limits': found.used,
+        'robot': robot.name, 'type': request.kind, **motions[0],
+        'validation': motions[1] if judge else None,
         'starts': [vars(start) for start in found.starts], 'ended_early': found.ended_early,
         'stages': [vars(stage) for stage in found.stages],
         'session': found.session and {**to_plain(found.session), 'outlook': found.session.outlook},
-        'elements': elements(found.trajectory), 'warnings': found.warnings,
-        'chapters': chapters,
         'seconds': time.perf_counter() - started,
     }
+
+
+def _written(plan: Plan, place: argparse.Namespace, purpose: str) -> dict[str, Any]:
+    """Write the trajectory and the report of a plan; return what is told of it."""
+    from robot_dynid.io.trajectory_file import save_trajectory
+    from robot_dynid.report.plan import plan_report
+    from robot_dynid.trajectories.elements import elements
+
+    found = plan.found
+    save_trajectory(found.trajectory, place.out, plan.robot.name, purpose)
+    with written_before(place.out):
+        chapters = reported(place, lambda: plan_report(plan))
+    return {'out': place.out, 'report': place.report, **_figures(found),
+            'duration': found.trajectory.duration, 'limits': found.used,
+            'elements': elements(found.trajectory), 'warnings': found.warnings,
+            'chapters': chapters}
 
 
 def _adaptive(arguments: argparse.Namespace) -> str:
@@ -169,7 +199,7 @@ def _nothing_more(criteria: DesignCriteria, accuracy: float) -> dict[str, Any]:
     return {'out': None, 'report': None, 'condition_number': None, 'log_det': None, 'parts': {},
             'largest_deviation': deviation, 'least_known': name, 'clearance': None,
             'duration': 0.0, 'limits': {}, 'starts': [], 'ended_early': False, 'stages': [],
-            'elements': [],
+            'elements': [], 'validation': None,
             'session': {'accuracy': accuracy, 'met': True, 'swings': [], 'unreachable': [],
                         'why': '', 'later': [], 'outlook': 'nothing more is to be recorded'},
             'warnings': []}
@@ -230,6 +260,7 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
         ('log det', result['log_det']),
         ('least known', _least_known(result)), ('starts', _starts(result['starts'])),
         ('clearance', _clearance(result['clearance'])),
+        ('to judge by', _judge(result['validation'])),
     ))
     names = list(dict.fromkeys(name for used in result['limits'].values() for name in used))
     rows = [(joint, *(percent(used.get(name)) for name in names))
@@ -241,6 +272,9 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     terminal.table('part of the limits used [%]', ('joint', *names), rows)
     show_elements(result['elements'], terminal)
     terminal.warnings(result['warnings'])
+    terminal.warnings(f'to judge by: {warning}' for warning in (
+        result['validation'] or {'warnings': ()})['warnings']
+        if warning not in result['warnings'])
 
 
 def show_elements(elements: Sequence[Mapping[str, Any]], terminal: Terminal) -> None:
@@ -288,6 +322,14 @@ def _least_known(result: dict[str, Any]) -> str:
     if result['largest_deviation'] is None:
         return 'no nominal parameters to compare with'
     return f'{result["least_known"]}, deviation {percent(result["largest_deviation"])} %'
+
+
+def _judge(judge: dict[str, Any] | None) -> str:
+    """Return the motion to judge by in one line."""
+    if judge is None:
+        return 'no other motion'
+    return (f'another motion, {judge["duration"]:.4g} s, written to {judge["out"]}; clearance '
+            f'{_clearance(judge["clearance"])}')
 
 
 def _starts(starts: list[dict[str, Any]]) -> str:

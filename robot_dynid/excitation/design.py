@@ -12,7 +12,7 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DynIdError, UsageError, reported
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.excitation.precision import Precision
-from robot_dynid.excitation.request import DesignOptions, Request
+from robot_dynid.excitation.request import DesignOptions, Request, validation_request
 from robot_dynid.excitation.score import Score
 from robot_dynid.excitation.search.basis import Basis
 from robot_dynid.excitation.search.effort import EffortLimits, Inverse
@@ -20,10 +20,11 @@ from robot_dynid.excitation.search.objective import Objective
 from robot_dynid.excitation.search.optimise import Problem
 from robot_dynid.excitation.search.starts import Found, StartRow, search
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.signals.held_out_motion import RATE, DistinctMotion
 from robot_dynid.trajectories.constraint import Clearance, Constraint
 from robot_dynid.trajectories.limits import MotionLimits, fractions_used, motion_limits, violations
 from robot_dynid.trajectories.trajectory import Motion, Trajectory
-from robot_dynid.types import FloatArray, Progress, frozen
+from robot_dynid.types import FloatArray, Progress, Samples, frozen
 
 #: step [s] of the grid on which predicted efforts are checked in the end
 EFFORT_STEP = 0.001
@@ -40,6 +41,9 @@ SEEN = 10.0
 #: parts of the way from the start to the optimum, of which the largest that keeps everything
 #: between the instants of the search, too, is taken
 FRACTIONS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0)
+#: motions to judge by that are designed until one is distinct
+ATTEMPTS = 3
+
 
 class Reason(Enum):
     """Why a given motion is refused."""
@@ -93,6 +97,14 @@ class DesignCriteria:
     elapsed: Callable[[], float] | None = None
     warnings: tuple[str, ...] = ()
     precision: Precision | None = None
+
+    def part(self, done: int, count: int) -> DesignCriteria:
+        """Return the criteria of one of ``count`` designs; its time limit begins now."""
+        report, clock = self.progress, self.elapsed
+        begun = 0.0 if clock is None else clock()
+        return replace(
+            self, progress=report and (lambda stage, share: report(stage, (done + share) / count)),
+            elapsed=clock and (lambda: clock() - begun))
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,6 +225,70 @@ def design(robot: RobotModel, request: Request, criteria: DesignCriteria | None 
     return design_within(
         motion_limits(robot, request.common.limits), request, criteria or DesignCriteria()
     )
+
+
+@reported
+@one_blas_thread()
+def design_pair(
+    limits: MotionLimits, request: Request, criteria: DesignCriteria
+) -> tuple[Design, Design | None]:
+    """Return the best motion within ``limits``, and a distinct one to judge a model by.
+
+    The latter is None where the request asks for none, or its kind has none. It stays within the
+    range, the speeds and the accelerations of the other, and is the first of a few that passes no
+    states of it; where all do, the one that does least, with a warning. Raises what
+    `design_within` raises, for either.
+    """
+    if validation_request(request) is None:
+        return design_within(limits, request, criteria), None
+    fit = design_within(limits, request, criteria.part(0, 2))
+    reached, scale = _reached(fit, request.common.scale), request.common.scale
+    found: list[tuple[float, Design]] = []
+    for attempt in range(ATTEMPTS):
+        another = validation_request(request, attempt)
+        assert another is not None
+        made = design_within(reached, another, criteria.part(1, 2))
+        found.append((repeated(fit.trajectory, made.trajectory), made))
+        if not found[-1][0]:
+            break
+    share, judge = min(found, key=lambda one: one[0])
+    note = (f'{share:.0%} of the motion to judge by passes states of the motion to fit, as those '
+            'of few joints do: only the rest of it tells something new',) if share else ()
+    used = fractions_used(judge.trajectory.peaks(), limits)
+    for joint, shares in judge.used.items():
+        if 'effort' in shares:
+            used[joint]['effort'] = scale * shares['effort']
+    return fit, replace(judge, limits=limits, used=used, warnings=(*judge.warnings, *note))
+
+
+def _reached(fit: Design, scale: float) -> MotionLimits:
+    """Return the limits within which a motion to judge by stays in the range of that to fit.
+
+    Speeds and accelerations are those reached both ways, but at least half of the larger ones.
+    """
+    limits, peaks = fit.limits, fit.trajectory.peaks()
+    motion = _sampled(fit.trajectory)
+    velocity, acceleration = (
+        frozen(np.maximum(np.minimum(values.max(axis=0), -values.min(axis=0)), 0.5 * peak))
+        for values, peak in ((motion.velocity, peaks.velocity),
+                             (motion.acceleration, peaks.acceleration)))
+    return replace(limits, lower=peaks.lower, upper=peaks.upper, velocity=velocity,
+                   acceleration=acceleration, jerk=frozen(scale * limits.jerk),
+                   effort=frozen(scale * limits.effort))
+
+
+def _sampled(trajectory: Trajectory) -> Samples:
+    """Return what a recording of a motion would hold of its states."""
+    time = np.arange(0.0, trajectory.duration, 1.0 / RATE)
+    motion = trajectory.sample(time)
+    return Samples(trajectory.joints, time, motion.position, motion.velocity, motion.acceleration)
+
+
+def repeated(trajectory: Trajectory, other: Trajectory) -> float:
+    """Return the share of the ``other`` motion that passes states of a trajectory."""
+    distinct = DistinctMotion()
+    first, second = (distinct.add(_sampled(one)) for one in (trajectory, other))
+    return float(np.mean(np.isin(second, first)))
 
 
 @one_blas_thread()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from robot_dynid.errors import reported
@@ -10,19 +11,45 @@ from robot_dynid.excitation.planned.composite import CompositeOptions, plan_comp
 from robot_dynid.excitation.planned.constant_velocity import ConstantVelocityOptions, plan_sweeps
 from robot_dynid.excitation.planned.sine_sequence import SineSequenceOptions, sine_sequence
 from robot_dynid.excitation.planned.static_poses import StaticPosesOptions, plan_static_poses
-from robot_dynid.excitation.request import Family, Request, checked_request
+from robot_dynid.excitation.request import (
+    Family,
+    Request,
+    checked_request,
+    validation_request,
+)
 from robot_dynid.excitation.search.fourier_basis import FourierBasis
 from robot_dynid.trajectories.bspline import BSplineBasis, BSplineOptions
 from robot_dynid.trajectories.fourier import FourierOptions
 
+#: length of a motion to judge by, in terms of that of the motion to fit: other frequencies
+SHORTER = 0.7
+
+
+def _single_period(options: FourierOptions, attempt: int) -> FourierOptions:
+    """Return the options of one period: another one than those of the motion to fit."""
+    length = options.duration / options.periods * min(options.periods, 2)
+    return replace(options, duration=SHORTER * length, periods=1)
+
+
+def _shorter(options: BSplineOptions, attempt: int) -> BSplineOptions:
+    return replace(options, duration=SHORTER * options.duration)
+
+
+def _segments(options: CompositeOptions, attempt: int) -> CompositeOptions | None:
+    """Return a composite of the segments that have a motion to judge by, None without any."""
+    found = (validation_request(segment, attempt) for segment in options.segments)
+    segments = tuple(segment for segment in found if segment is not None)
+    return CompositeOptions(segments) if segments else None
+
+
 #: everything that can be designed: options, and a basis or a plan
 FAMILIES: dict[str, Family] = {
-    'fourier': Family(FourierOptions, basis=FourierBasis),
-    'bspline': Family(BSplineOptions, basis=BSplineBasis),
+    'fourier': Family(FourierOptions, basis=FourierBasis, validation=_single_period),
+    'bspline': Family(BSplineOptions, basis=BSplineBasis, validation=_shorter),
     'sine-sequence': Family(SineSequenceOptions, plan=sine_sequence),
     'constant-velocity': Family(ConstantVelocityOptions, plan=plan_sweeps),
     'static-poses': Family(StaticPosesOptions, plan=plan_static_poses),
-    'composite': Family(CompositeOptions, plan=plan_composite),
+    'composite': Family(CompositeOptions, plan=plan_composite, validation=_segments),
 }
 DEFAULT = 'fourier'
 

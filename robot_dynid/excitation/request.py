@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from robot_dynid.excitation.search.basis import Basis
 from robot_dynid.excitation.search.objective import NAMES
 from robot_dynid.numbers import RANGE, NumberRange, check_ranges, ranged, shown
 from robot_dynid.robot.surroundings import KEYS, Surroundings, surroundings_from_plain
+from robot_dynid.types import FIT, PURPOSES, VALIDATION
 
 #: common options that only the search for coefficients reads
 SEARCH = ('starts', 'iterations', 'time_limit', 'objective', 'accuracy')
@@ -28,12 +29,14 @@ SEED = NumberRange(0, 2**63 - 1, whole=True)
 class Family:
     """A kind of excitation: its options class, and either the basis whose coefficients are
     optimised, or how the whole is planned for a robot: ``plan(criteria, limits, options,
-    generator)`` returns a Planned.
+    generator)`` returns a Planned. ``validation(options, attempt)`` returns the options of a
+    motion to judge a model by, None where it has none, as families without it.
     """
 
     options: type[Any]
     basis: MakeBasis | None = None
     plan: Callable[..., Any] | None = None
+    validation: Callable[[Any, int], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class DesignOptions:
     ``limits`` (joint -> limit) narrows or completes those of the robot.
     ``floor``, ``keep_out``, ``environment``, ``clearance`` and ``ignore_pairs`` (Surroundings)
     replace what the robot's file says, None: they do not.
+    ``purpose`` of the motion is one of PURPOSES; with ``validation`` a motion to fit comes with
+    another, distinct one to judge by, where the kind has one.
     """
 
     seed: int = ranged(0, SEED)
@@ -63,9 +68,17 @@ class DesignOptions:
     environment: Any = None
     clearance: Any = None
     ignore_pairs: Any = None
+    purpose: str = FIT
+    validation: bool = True
 
     def __post_init__(self) -> None:
         check_ranges(self, "option '{}'")
+        if self.purpose not in PURPOSES:
+            raise UsageError(f"option 'purpose' must be {' or '.join(PURPOSES)}, got "
+                             f'{shown(self.purpose)}')
+        if not isinstance(self.validation, bool):
+            raise UsageError("option 'validation' must be true or false, got "
+                             f'{shown(self.validation)}')
         if self.objective not in NAMES:
             raise UsageError(f'unknown objective {shown(self.objective)}; known: '
                              f'{", ".join(NAMES)}')
@@ -90,6 +103,21 @@ class Request:
     common: DesignOptions
 
 
+def validation_request(request: Request, attempt: int = 0) -> Request | None:
+    """Return the request of the motion by which a model fitted to another one is judged.
+
+    Every ``attempt`` gives another one. None where none is asked for, or the kind has none. Within
+    what the other motion reaches one start is enough.
+    """
+    common, validation = request.common, request.family.validation
+    if validation is None or common.purpose != FIT or not common.validation:
+        return None
+    options = validation(request.options, attempt)
+    seed = int(np.random.default_rng((common.seed, attempt)).integers(2**31))
+    return options and replace(request, options=options, common=replace(
+        common, seed=seed, scale=1.0, starts=1, accuracy=float('inf'), purpose=VALIDATION))
+
+
 def checked_request(
     families: Mapping[str, Family], kind: str, options: Mapping[str, Any] | None
 ) -> Request:
@@ -107,6 +135,9 @@ def checked_request(
     common_fields = [f for f in fields(DesignOptions) if f.name not in own_names]
     known = {f.name: f for f in (*fields(family.options), *common_fields)}
     for name in given:
+        if name == 'validation' and given[name] and family.validation is None:
+            raise UsageError(f"option 'validation' has no effect on {kind}; design the motion to "
+                             "judge by with another type and the option 'purpose: validation'")
         if name in SEARCH and family.basis is None and name not in own_names:
             raise UsageError(f"option '{name}' has no effect on {kind}, which is planned, not "
                              'searched for; leave it out')

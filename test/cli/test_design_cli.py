@@ -13,7 +13,8 @@ from robot_dynid.cli.main import main
 from robot_dynid.cli.option_text import with_text
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.errors import UsageError
-from robot_dynid.io.trajectory_file import load_trajectory
+from robot_dynid.excitation.design import repeated
+from robot_dynid.io.trajectory_file import load_motion, load_trajectory
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.composite import dwells, plateaus
 
@@ -66,6 +67,37 @@ def test_a_file_of_options_and_flags_go_together(designed, tmp_path):
 def test_wrong_options_are_explained(text, words):
     with pytest.raises(UsageError, match=words):
         with_text({'seed': 1}, text)
+
+
+def test_another_motion_to_judge_by_is_written_beside(designed, tmp_path):
+    found, trajectory = designed(*SHORT, '--report', tmp_path / 'plan.html')
+    judge, purpose = load_motion(tmp_path / 'T_validation.yaml')
+    assert (purpose, load_motion(tmp_path / 'T.yaml')[1]) == ('validation', 'fit')
+    assert not repeated(trajectory, judge) and judge.duration < trajectory.duration
+    told = found['validation']
+    assert told['out'] == str(tmp_path / 'T_validation.yaml')
+    assert told['duration'] == judge.duration and told['chapters']
+    assert all(0.0 < max(used.values()) <= 0.9 for used in told['limits'].values())
+    assert told['report'] == str(tmp_path / 'plan_validation.html')
+    assert (tmp_path / 'plan_validation.html').stat().st_size > 10_000
+
+
+def test_without_another_motion_only_one_is_written(designed, tmp_path):
+    words = '--options', '{validation: false}'
+    assert designed(*SHORT, *words)[0]['validation'] is None
+    assert [path.name for path in tmp_path.iterdir()] == ['T.yaml']
+
+
+def test_a_motion_to_judge_by_is_designed_with_its_purpose(designed, tmp_path):
+    assert designed(*SHORT, '--options', '{purpose: validation}')[0]['validation'] is None
+    assert load_motion(tmp_path / 'T.yaml')[1] == 'validation'
+
+
+def test_what_is_beside_is_not_overwritten(tmp_path, capsys):
+    (tmp_path / 'T_validation.yaml').write_text('mine')
+    words = ['design', ROBOT, *map(str, SHORT), '--out', str(tmp_path / 'T.yaml')]
+    assert main(words) == 2
+    assert 'T_validation.yaml' in capsys.readouterr().err and not (tmp_path / 'T.yaml').exists()
 
 
 def test_periods_repeat_the_motion(designed):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +11,6 @@ from robot_dynid.excitation.design import Design, DesignCriteria, Planned, desig
 from robot_dynid.excitation.planned.planner import Planner
 from robot_dynid.excitation.request import Request
 from robot_dynid.trajectories.limits import MotionLimits, narrowed
-from robot_dynid.types import Progress
 
 
 @dataclass(frozen=True)
@@ -43,8 +41,7 @@ def plan_composite(
     """
     designs: list[Design] = []
     for done, request in enumerate(options.segments):
-        shared = replace(criteria, progress=_part(criteria.progress, done, len(options.segments)),
-                         elapsed=_since(criteria.elapsed))
+        shared = criteria.part(done, len(options.segments))
         own = narrowed(limits, request.common.limits)
         designs.append(design_within(own, request, shared))
     trajectory = Planner(criteria, limits).joined([found.trajectory for found in designs])
@@ -52,19 +49,3 @@ def plan_composite(
                    for number, found in enumerate(designs, start=1) for stage in found.stages)
     return Planned(trajectory, stages, tuple(w for found in designs for w in found.warnings),
                    any(found.ended_early for found in designs))
-
-
-def _since(elapsed: Callable[[], float] | None) -> Callable[[], float] | None:
-    """Return a clock that starts now: the time limit of a segment is its own."""
-    if elapsed is None:
-        return None
-    clock, begun = elapsed, elapsed()
-    return lambda: clock() - begun
-
-
-def _part(progress: Progress | None, done: int, count: int) -> Progress | None:
-    """Return the progress of one of ``count`` segments as part of the whole."""
-    if progress is None:
-        return None
-    report = progress
-    return lambda stage, fraction: report(stage, (done + fraction) / count)
