@@ -41,7 +41,8 @@ EXCITATIONS = {
 #: a quick move to the start; and patience, for a machine that is busy with other things
 EXCITATION_PARAMETERS = {'approach_scale': 0.6, 'state_timeout': 1.0, 'controller_timeout': 1.0,
                          'feedback_timeout': 2.0, 'tracking_window': 0.5,
-                         'first_pass_scale': 1.0, 'warm_up': 0, 'return_to_start': False}
+                         'first_pass_scale': 1.0, 'warm_up': 0, 'return_to_start': False,
+                         'validation': False}  # the truth judges
 LONGEST_MOTION, LONGEST_FIT = 600.0, 180.0  # s
 
 

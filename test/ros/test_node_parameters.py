@@ -66,6 +66,7 @@ TESTS: dict[str, dict[str, str]] = {
         **each('test_excitation_handlers.py::'
                'test_controller_and_face_decide_whom_it_talks_to', 'controller', 'face'),
         **each('test_excitation_handlers.py::test_controller_wait', 'controller_wait'),
+        **each('test_plan.py::test_the_parameter_decides_where_the_goal_does_not', 'validation'),
         **each('test_excitation_handlers.py::'
                'test_where_nothing_can_be_written_nothing_is_moved', 'recording_directory'),
         **each('test_given_trajectory.py::test_what_does_not_fit_is_refused_by_name',

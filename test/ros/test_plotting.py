@@ -28,7 +28,7 @@ CURVE = re.compile(r'(/.+)/([^/]+)/(position|velocity|effort)')
 NODES: dict[str, Callable[[], Any]] = {
     'identifier': Identifier, 'excitation': ExcitationNode, 'simulated_robot': SimulatedRobot}
 #: parameters that may be set while a node runs
-LIVE = {'excitation': {'first_pass_scale', 'warm_up', 'return_to_start'},
+LIVE = {'excitation': {'first_pass_scale', 'warm_up', 'return_to_start', 'validation'},
         'simulated_robot': {'fault', 'speed_scaling'}, 'identifier': set[str]()}
 NUMBERS = {ParameterType.PARAMETER_DOUBLE: 'floating_point_range',
            ParameterType.PARAMETER_INTEGER: 'integer_range'}

@@ -17,7 +17,7 @@ PARAMETERS = {'robot': ROBOT, 'approach_scale': 0.6, 'controller_wait': 1.5,
               'acceptance_timeout': 10.0, 'result_timeout': 5.0, 'stop_timeout': 5.0,
               'cancel_timeout': 1.0,  # a stop not answered by then is followed by a harder one
               'tracking_window': 1.0, 'first_pass_scale': 1.0, 'warm_up': 0,
-              'return_to_start': False, 'lookahead': 2.0}
+              'return_to_start': False, 'validation': False, 'lookahead': 2.0}
 # At the 500 Hz of the default, with which test_stops judges the stops, four tenths of a core more
 # go into each motion.
 SIMULATION = {'robot': ROBOT, 'effort_noise': 0.0, 'state_rate': 100.0}

@@ -31,7 +31,7 @@ from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import Marker
 
 from robot_dynid.errors import Cancelled, DynIdError
-from robot_dynid.excitation.design import MotionRefused, Reason, SessionOver
+from robot_dynid.excitation.design import SessionOver
 from robot_dynid.execution.checklist import verdict
 from robot_dynid.execution.guards import Code, GuardSettings, Outcome
 from robot_dynid.ros.common import interrupts, real_time
@@ -43,7 +43,7 @@ from robot_dynid.ros.common.listener import Listener, message_of
 from robot_dynid.ros.common.params import check_parameter, load_parameters, refuse_unknown
 from robot_dynid.ros.common.rclpy_compat import spin_once
 from robot_dynid.ros.excitation.alarm_topics import AlarmTopics
-from robot_dynid.ros.excitation.plan import ExcitationPlan, NotChecked, UnknownTrajectory
+from robot_dynid.ros.excitation.plan import ExcitationPlan, refusal
 from robot_dynid.ros.excitation.progress import (
     diagnosis,
     feedback_message,
@@ -56,8 +56,6 @@ from robot_dynid.ros.excitation.tip_path import path_marker
 from robot_dynid.threads import limit_threads
 from robot_dynid_interfaces.action import Check, Excite
 
-REFUSALS = {Reason.JOINTS: Code.JOINTS_DIFFER, Reason.LIMITS: Code.LIMIT_BROKEN,
-            Reason.EFFORT: Code.EFFORT_PREDICTED, Reason.CLEARANCE: Code.COLLISION}
 TICK = 0.01  # s between looks of the listener at least, while something is executed
 IDLE = 0.05  # s between looks without a goal
 WAITS = 0.02  # s between checks of what is waited for
@@ -106,9 +104,10 @@ class ExcitationNode(Node):
 
     def _connect(self) -> None:
         group, steady = self._group, Clock(clock_type=ClockType.STEADY_TIME)
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self._trajectory = self.create_publisher(JointTrajectory, '~/trajectory', latched)
-        self._path = self.create_publisher(Marker, '~/path', latched)
+        one, both = (QoSProfile(depth=depth, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+                     for depth in (1, 2))
+        self._trajectory = self.create_publisher(JointTrajectory, '~/trajectory', one)
+        self._path = self.create_publisher(Marker, '~/path', both)
         self._diagnostics = Diagnostics(self, self.runner.robot.name)
         self.listener.subscribe(JointState, 'joint_states', self._on_joint_states, STATES_QOS)
         self._alarms = AlarmTopics(self, self.runner.alarms, self._on_alarm, self.listener)
@@ -216,12 +215,14 @@ class ExcitationNode(Node):
         return Check.Result(success=success, message=sendable(text), items=statuses)
 
     def _show(self, plan: ExcitationPlan) -> None:
-        """Publish a plan."""
-        for warning in (*plan.design.warnings, *self.runner.warnings):
+        """Publish a plan: the points of all motions, those to fit at last, and their ways."""
+        for warning in (*plan.warnings, *self.runner.warnings):
             self.get_logger().warning(warning)
-        self._trajectory.publish(plan.message)
-        self._path.publish(path_marker(
-            plan.robot, plan.segments[-1].points, self.get_clock().now()))
+        ways = [motion.segments[-1].points for motion in plan.motions]
+        for motion in reversed(plan.motions):
+            self._trajectory.publish(motion.message)
+        for number, points in enumerate((*ways, None)[:2]):
+            self._path.publish(path_marker(plan.robot, points, self.get_clock().now(), number))
 
     def _reply(self, handle: Any, outcome: Outcome, plan: ExcitationPlan | DynIdError | None,
                identifier: str = '') -> Excite.Result:
@@ -237,7 +238,7 @@ class ExcitationNode(Node):
                 result.out_of_reach = list(session.unreachable)
             result.duration, result.plan = plan.duration, identifier
             result.total_duration = self.runner.total_duration
-            result.warnings = [*plan.design.warnings, *self.runner.warnings]
+            result.warnings = [*plan.warnings, *self.runner.warnings]
             result.recording = self.runner.recording
         if outcome.code is Code.SUCCESS:
             self.get_logger().info(text)
@@ -283,7 +284,8 @@ class ExcitationNode(Node):
         if self._handle is not None and now >= self._next_feedback:
             self._next_feedback = now + FEEDBACK_PERIOD
             self._handle.publish_feedback(
-                feedback_message(now, self.runner.execution, self.runner.design))
+                feedback_message(now, self.runner.execution, self.runner.design,
+                                 self.runner.later))
 
     def _set_parameters(self, changes: list[Parameter]) -> SetParametersResult:
         """Take over parameters that may change, for the next goal."""
@@ -303,17 +305,6 @@ class ExcitationNode(Node):
         self._alarms.check_publishers()
         self._diagnostics.publish(diagnosis(
             'execution', runner.execution, runner.states, self.last, runner.controller.ready()))
-
-
-def refusal(error: DynIdError) -> Code:
-    """Return the code of a goal that is refused with ``error``."""
-    if isinstance(error, UnknownTrajectory):
-        return Code.UNKNOWN_TRAJECTORY
-    if isinstance(error, NotChecked):
-        return Code.NOT_CHECKED
-    if isinstance(error, SessionOver):
-        return Code.ACCURACY_MET if error.met else Code.OUT_OF_REACH
-    return REFUSALS[error.reason] if isinstance(error, MotionRefused) else Code.INVALID
 
 
 def _with_message(act: Callable[[], str]) -> Callable[[Any, Any], None]:

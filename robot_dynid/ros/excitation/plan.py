@@ -22,15 +22,16 @@ from robot_dynid.excitation.design import (
     Design,
     MotionRefused,
     Reason,
+    SessionOver,
     SwingRow,
-    design_within,
+    design_pair,
     review,
 )
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import parse_request
 from robot_dynid.excitation.planned.sine_sequence import ADAPTIVE
 from robot_dynid.excitation.search.clearance import keeping_clear
-from robot_dynid.execution.guards import GuardSettings, JointStates
+from robot_dynid.execution.guards import Code, GuardSettings, JointStates
 from robot_dynid.execution.pace import Pacing
 from robot_dynid.execution.pieces import in_pieces, shortage
 from robot_dynid.execution.plan import excitation_segments, with_moves
@@ -39,7 +40,7 @@ from robot_dynid.execution.segment import Segment, segment_faults
 from robot_dynid.execution.watchdog import Rules
 from robot_dynid.identification.measured_precision import after_recordings
 from robot_dynid.io.log import Opened, open_log
-from robot_dynid.io.trajectory_file import load_trajectory
+from robot_dynid.io.trajectory_file import load_motion
 from robot_dynid.numbers import shown
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.surroundings import Surroundings
@@ -49,13 +50,15 @@ from robot_dynid.ros.excitation.controller_client import goal_message, trajector
 from robot_dynid.ros.excitation.settings import ExcitationSettings, rules
 from robot_dynid.trajectories.limits import MotionLimits, motion_limits
 from robot_dynid.trajectories.trajectory import Trajectory
-from robot_dynid.types import Progress, frozen
+from robot_dynid.types import FIT, VALIDATION, Progress, frozen
 
 DesignGoal = tuple[str, Mapping[str, Any] | None]
 #: option that lists the recordings an adaptive sequence goes on from
 DATA = 'data'
 #: dry runs that are kept
 KEPT = 8
+REFUSALS = {Reason.JOINTS: Code.JOINTS_DIFFER, Reason.LIMITS: Code.LIMIT_BROKEN,
+            Reason.EFFORT: Code.EFFORT_PREDICTED, Reason.CLEARANCE: Code.COLLISION}
 IDENTIFIER = re.compile(r'dry-run-[0-9a-f]{16}')
 
 
@@ -74,12 +77,25 @@ class NotChecked(DynIdError):
     """A check that is required cannot be made."""
 
 
+def refusal(error: DynIdError) -> Code:
+    """Return the code of a goal that is refused with ``error``."""
+    if isinstance(error, UnknownTrajectory):
+        return Code.UNKNOWN_TRAJECTORY
+    if isinstance(error, NotChecked):
+        return Code.NOT_CHECKED
+    if isinstance(error, SessionOver):
+        return Code.ACCURACY_MET if error.met else Code.OUT_OF_REACH
+    return REFUSALS[error.reason] if isinstance(error, MotionRefused) else Code.INVALID
+
+
 @dataclass(frozen=True, eq=False)
 class ExcitationPlan:
     """A checked excitation and its points; moves to its start and back are added when it begins.
 
     ``settings`` those it was made with; ``reach`` the limits in which the robot may stand;
-    ``surroundings`` what it keeps clear of, ``scene`` as it was when last checked.
+    ``surroundings`` what it keeps clear of, ``scene`` as it was when last checked. ``purpose`` is
+    that of its recording; ``validation`` the plan of the motion to judge by, which is executed
+    after it, where there is one.
     """
 
     robot: RobotModel
@@ -89,6 +105,19 @@ class ExcitationPlan:
     surroundings: Surroundings
     scene: Scene
     segments: tuple[Segment, ...]
+    purpose: str = FIT
+    validation: ExcitationPlan | None = None
+
+    @property
+    def motions(self) -> tuple[ExcitationPlan, ...]:
+        """The plans of all motions in the order of execution."""
+        return (self,) if self.validation is None else (self, self.validation)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings of the design of all motions, each once."""
+        return tuple(dict.fromkeys(
+            warning for motion in self.motions for warning in motion.design.warnings))
 
     @property
     def duration(self) -> float:
@@ -104,8 +133,9 @@ class ExcitationPlan:
     @cached_property
     def identifier(self) -> str:
         """Name of the plan as a dry run: the same for the same points, limits and settings."""
-        digest = hashlib.sha256(f'{self.settings} {self.surroundings}'.encode())
-        for segment in self.segments:
+        purposes = [motion.purpose for motion in self.motions]
+        digest = hashlib.sha256(f'{self.settings} {self.surroundings} {purposes}'.encode())
+        for segment in (segment for motion in self.motions for segment in motion.segments):
             digest.update(segment.name.encode())
             for record in (segment.points, segment.limits):
                 for value in vars(record).values():
@@ -176,7 +206,8 @@ class ExcitationPlan:
         found = review(self.design.trajectory, self.segments[-1].limits, criteria)
         _check_points(self.segments, self.settings)
         warnings = tuple(dict.fromkeys((*self.design.warnings, *found.warnings)))
-        return replace(self, scene=scene, design=replace(
+        judge = self.validation and self.validation.checked_again(robot, settings, progress)
+        return replace(self, scene=scene, validation=judge, design=replace(
             self.design, warnings=warnings, clearance=found.clearance))
 
 
@@ -195,6 +226,8 @@ def designed(
     data = options.get(DATA) if isinstance(options, Mapping) else None
     if data is not None:
         options = {name: value for name, value in (options or {}).items() if name != DATA}
+    if not settings.validation and (options is None or isinstance(options, Mapping)):
+        options = {'validation': False, **(options or {})}
     request = parse_request(kind, options)
     if data is not None and getattr(request.options, 'procedure', '') != ADAPTIVE:
         raise UsageError(f"option '{DATA}' is what an adaptive sequence goes on from; leave it "
@@ -212,15 +245,20 @@ def designed(
         for path in data:
             opened.add(open_log(path, robot, opened.scratch))
         criteria = after_recordings(criteria, robot, opened.parts, progress)
-    found = design_within(full.scaled(1.0, settings.speed_scale), request, criteria)
-    _check_length(found.trajectory.duration, settings)
-    return _planned(robot, found, settings, full, scene)
+    fit, judge = design_pair(full.scaled(1.0, settings.speed_scale), request, criteria)
+    judged = None if judge is None else replace(
+        _planned(robot, judge, settings, full, scene), purpose=VALIDATION)
+    return replace(_planned(robot, fit, settings, full, scene), purpose=request.common.purpose,
+                   validation=judged)
 
 
 def given(
-    robot: RobotModel, trajectory: Trajectory, settings: ExcitationSettings, progress: Progress
+    robot: RobotModel, trajectory: Trajectory, settings: ExcitationSettings, progress: Progress,
+    purpose: str = FIT,
 ) -> ExcitationPlan:
     """Check a trajectory that was designed before; it is executed as it is, or not at all.
+
+    ``purpose`` is that of its recording.
 
     Raises MotionRefused naming what does not fit the robot, its limits and its surroundings,
     NotChecked where a check is required that cannot be made, Cancelled when ``progress`` asks to
@@ -238,7 +276,7 @@ def given(
             raise
         raise MotionRefused(error.reason, f'{error} (with the parameter speed_scale '
                             f'{settings.speed_scale:g})') from error
-    return _planned(robot, found, settings, full, scene)
+    return replace(_planned(robot, found, settings, full, scene), purpose=purpose)
 
 
 def with_files(options: Any, files: RequestedFiles) -> Any:
@@ -271,8 +309,8 @@ class DryRuns:
             self._plans.popitem(last=False)
         return plan.identifier
 
-    def find(self, name: str) -> ExcitationPlan | Trajectory:
-        """Return the plan of a dry run, or the trajectory in a file, that a goal names.
+    def find(self, name: str) -> ExcitationPlan | tuple[Trajectory, str]:
+        """Return the plan of a dry run, or the trajectory in a file and its purpose, of a goal.
 
         Raises UnknownTrajectory.
         """
@@ -285,7 +323,7 @@ class DryRuns:
                 f"dry run '{name}' is not known here: the node keeps the last {KEPT}, until it "
                 'ends; ask for a dry run again and give the identifier in its result')
         try:
-            return load_trajectory(self._files.file(name))
+            return load_motion(self._files.file(name))
         except UsageError as error:
             raise UnknownTrajectory(f'trajectory: {error}') from error
 
@@ -294,6 +332,7 @@ def _planned(
     robot: RobotModel, design: Design, settings: ExcitationSettings, full: MotionLimits,
     scene: Scene,
 ) -> ExcitationPlan:
+    _check_length(design.trajectory.duration, settings)
     segments = excitation_segments(design.trajectory, design.limits, settings.plan)
     _check_points(segments, settings)
     segments = _in_pieces(segments, settings)

@@ -22,14 +22,14 @@ def result_message(outcome: Outcome, joints: tuple[str, ...]) -> Excite.Result:
 
 
 def feedback_message(
-    now: float, execution: Execution | None, design: tuple[str, float]
+    now: float, execution: Execution | None, design: tuple[str, float], later: float = 0.0
 ) -> Excite.Feedback:
-    """Return the feedback at ``now`` s of the steady clock."""
+    """Return the feedback at ``now`` s of the steady clock; ``later`` s of motion follow."""
     if execution is None:
         return Excite.Feedback(segment=design[0], fraction=design[1])
     segment, fraction = execution.doing(now)
     return Excite.Feedback(
-        segment=segment, fraction=fraction, remaining=execution.remaining(now),
+        segment=segment, fraction=fraction, remaining=execution.remaining(now) + later,
         tracking_error=array.array('d', execution.tracking_error(now)))
 
 

@@ -19,8 +19,9 @@ from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynid.errors import Cancelled, DynIdError, UsageError
+from robot_dynid.execution import checklist
 from robot_dynid.execution.alarms import Alarms
-from robot_dynid.execution.checklist import Item, refusal, unguarded
+from robot_dynid.execution.checklist import Item, unguarded
 from robot_dynid.execution.commands import Cancel, Commands, Hold, Phase, Send
 from robot_dynid.execution.guards import Code, GuardSettings, JointStates, Outcome
 from robot_dynid.execution.plan import announcement, total_duration
@@ -42,6 +43,7 @@ from robot_dynid.ros.excitation.plan import (
     ExcitationPlan,
     designed,
     given,
+    refusal,
     with_files,
 )
 from robot_dynid.ros.excitation.settings import ExcitationSettings
@@ -54,6 +56,7 @@ COMPILING = 0.1  # s between looks at how far the compilation of kernels is
 LISTENING = 1.0  # s to listen for the checklist at least
 LONGEST_LISTENING = 2.0  # s at most, until something of all has come in
 PENDING = 0.02  # s to take in the messages that arrived meanwhile
+TO_JUDGE = '; to judge by: '  # between the texts of two motions
 FIRST_STATES = 1.0  # s until the recording, or a dry run, must have received the joints
 
 
@@ -69,7 +72,7 @@ class Runner:
         self.execution: Execution | None = None
         self.design: tuple[str, float] = ('design', 0.0)
         self.recording = ''
-        self.total_duration = 0.0
+        self.total_duration = self.later = 0.0
         self._notes: tuple[str, ...] = ()
         self.waits = Waits()
         self.stop, self.leaving = threading.Event(), False
@@ -113,7 +116,7 @@ class Runner:
     def begin(self) -> None:
         """Forget the last goal."""
         self.execution, self.design, self.recording = None, ('design', 0.0), ''
-        self.total_duration, self._notes = 0.0, ()
+        self.total_duration, self.later, self._notes = 0.0, 0.0, ()
         self.stop.clear()
 
     async def planned(self, request: Excite.Goal) -> ExcitationPlan:
@@ -136,7 +139,8 @@ class Runner:
             found = self.dry_runs.find(request.trajectory)
             if isinstance(found, ExcitationPlan):
                 return found.checked_again(robot, settings, progress)
-            return given(robot, found, settings, progress)
+            trajectory, purpose = found
+            return given(robot, trajectory, settings, progress, purpose)
         options = load_yaml(request.options, 'options', UsageError)
         return designed(robot, (request.type, with_files(options, self.files)), settings, progress)
 
@@ -151,24 +155,50 @@ class Runner:
         await self.waits.until(lambda: self._unseen() is None, FIRST_STATES)
         self._refuse_if_stopped()
         blind = self._unseen()
-        segments = plan.segments
+        segments = [motion.segments for motion in plan.motions]
         if blind is not None:
             self._notes = (f'the moves to the start and back are not contained in the total time: '
                            f'{blind.text}',)
         else:
             try:
-                segments = await self._background(lambda: plan.with_moves(self.states))
+                segments = await self._background(
+                    lambda: [motion.with_moves(self.states) for motion in plan.motions])
             except DynIdError as error:
                 self._notes = (f'from where the robot stands this would be refused: {error}',)
-        text = self._announce(plan, segments)
-        return Outcome(Code.SUCCESS, f'dry run, nothing was sent; {text}; {plan.summary}')
-
-    def _announce(self, plan: ExcitationPlan, segments: tuple[Segment, ...]) -> str:
-        self.total_duration = total_duration(segments)
-        return announcement(plan.duration, segments)
+        text = TO_JUDGE.join(
+            f'{announcement(motion.duration, own)}; {motion.summary}'
+            for motion, own in zip(plan.motions, segments))
+        self.total_duration = sum(map(total_duration, segments))
+        return Outcome(Code.SUCCESS, f'dry run, nothing was sent; {text}')
 
     async def executed(self, plan: ExcitationPlan) -> Outcome:
-        """Check who is there, plan from where the robot stands, record, and go."""
+        """Execute the motions of a plan one after the other, each checked and recorded by itself.
+
+        The robot is at rest in between. Where the first does not succeed no other follows.
+        """
+        if plan.validation is None:
+            return await self._executed(plan)
+        self.later = total_duration(plan.validation.segments)
+        fit = await self._executed(plan)
+        recording, seconds = self.recording, self.total_duration
+        if fit.code is not Code.SUCCESS:
+            return fit
+        self.execution, self.design = None, ('check', 0.0)
+        self.total_duration = self.later = 0.0
+        try:
+            outcome = await self._executed(plan.validation, Path(recording))
+        except Cancelled:
+            outcome = Outcome(Code.CANCELLED, 'cancelled before it was sent')
+        except DynIdError as error:
+            outcome = Outcome(refusal(error), f'{error}; it was not sent')
+        self.recording, self.total_duration = recording, seconds + self.total_duration
+        return Outcome(outcome.code, f'{fit.text}{TO_JUDGE}{outcome.text}')
+
+    async def _executed(self, plan: ExcitationPlan, fitted: Path | None = None) -> Outcome:
+        """Check who is there, plan from where the robot stands, record, and go.
+
+        ``fitted`` is the recording of the motion before, to whose model this one is the judge.
+        """
         settings, guards = self.settings, self.guards
         if not await self.waits.until(self.controller.ready, settings.controller_wait):
             self._refuse_if_stopped()
@@ -191,14 +221,15 @@ class Runner:
             return refused
         rules, self._goals = await self._background(lambda: plan.goals(guards, self.states))
         segments = tuple(self._goals)
-        text = self._announce(plan, segments)
+        text = announcement(plan.duration, segments)
+        self.total_duration = total_duration(segments)
         execution = Execution(segments, rules, self.states, self.alarms)
         await self.waits.until(lambda: self._unseen() is None, FIRST_STATES)
         refused = execution.forbidden(time.monotonic())
         if refused is not None:
             return refused
         try:
-            unrecorded = await self._recording(self.total_duration)
+            unrecorded = await self._recording(plan, fitted)
             self._refuse_if_stopped()
             if unrecorded is not None:
                 return unrecorded
@@ -241,7 +272,7 @@ class Runner:
         """Return why the first motion is refused; later ones are not held up."""
         if self._checked:
             return None
-        refused = refusal(await self.checked(thorough=False))
+        refused = checklist.refusal(await self.checked(thorough=False))
         self._checked = refused is None
         return refused and Outcome(refused.code, f'{refused.text}; nothing was sent')
 
@@ -328,10 +359,12 @@ class Runner:
             await self.waits.until(worker.done)
         return worker.result()
 
-    async def _recording(self, seconds: float) -> Outcome | None:
+    async def _recording(self, plan: ExcitationPlan, fitted: Path | None) -> Outcome | None:
         """Begin the recording; return why there is none."""
+        seconds = self.total_duration
         try:
-            path = await self._background(lambda: self._bag.begin(seconds), self._files)
+            path = await self._background(
+                lambda: self._bag.begin(seconds, plan.purpose, fitted), self._files)
         except (DynIdError, OSError) as error:
             return Outcome(Code.NOT_RECORDED, f'{error}; nothing was sent')
         self.recording = str(path)

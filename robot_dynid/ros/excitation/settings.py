@@ -56,6 +56,9 @@ class ExcitationSettings(RobotParameters, FileParameters):
         allowed=WARM_UP)
     return_to_start: bool = parameter(
         True, 'whether to move back to where the robot stood', live=True)
+    validation: bool = parameter(
+        True, 'whether a design comes with a distinct motion to judge a model by, executed after '
+        'it into a bag of its own; the option validation of a goal comes first', live=True)
     require_collision_check: bool = parameter(
         False, 'whether a motion is refused when collisions cannot be checked')
     longest: float = parameter(600.0, 'longest motion allowed, s', allowed=LONGEST)

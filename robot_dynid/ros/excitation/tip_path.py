@@ -15,11 +15,18 @@ MOST = 5000  # points of a line
 WIDTH = 0.005  # m
 
 
-def path_marker(robot: RobotModel, points: SampledTrajectory, stamp: Time) -> Marker:
-    """Return the way of the tip as a line strip in the frame of the base link."""
+def path_marker(
+    robot: RobotModel, points: SampledTrajectory | None, stamp: Time, number: int = 0
+) -> Marker:
+    """Return the way of the tip as line strip ``number`` in the frame of the base link.
+
+    Without ``points`` it takes that line away.
+    """
+    if points is None:
+        return Marker(ns='excitation', id=number, action=Marker.DELETE)
     every = max(1, -(-len(points.time) // MOST))
     tips = tip_positions(robot, np.asarray(points.position[::every]))
-    marker = Marker(ns='excitation', id=0, type=Marker.LINE_STRIP, action=Marker.ADD)
+    marker = Marker(ns='excitation', id=number, type=Marker.LINE_STRIP, action=Marker.ADD)
     marker.header.frame_id, marker.header.stamp = robot.base_link, stamp.to_msg()
     marker.pose.orientation.w, marker.scale.x = 1.0, WIDTH
     marker.color.r, marker.color.g, marker.color.b, marker.color.a = 0.1, 0.6, 1.0, 1.0

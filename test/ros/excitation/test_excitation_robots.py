@@ -37,6 +37,7 @@ PARAMETERS = {
     'state_timeout': 5.0, 'controller_timeout': 5.0, 'feedback_timeout': 5.0,
     'acceptance_timeout': 10.0, 'result_timeout': 10.0, 'tracking_window': 3.0,
     'approach_scale': 0.6, 'first_pass_scale': 1.0, 'warm_up': 0, 'return_to_start': False,
+    'validation': False,
 }
 ARM = {'state_rate': 100.0, 'effort_noise': 0.0}
 

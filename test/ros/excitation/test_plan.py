@@ -18,9 +18,9 @@ from robot_dynid.cli.main import main
 from robot_dynid.dynamics.kinematics import chain_points
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.errors import DynIdError, UsageError
-from robot_dynid.excitation.design import MotionRefused, Reason
+from robot_dynid.excitation.design import MotionRefused, Reason, repeated
 from robot_dynid.execution.guards import Code, GuardSettings, JointStates
-from robot_dynid.io.trajectory_file import load_trajectory
+from robot_dynid.io.trajectory_file import load_trajectory, save_trajectory
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.surroundings import surroundings_from_plain
@@ -66,7 +66,7 @@ def no_design(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object) -> None:
         raise AssertionError('designed anew')
 
-    monkeypatch.setattr(plans, 'design_within', fail)
+    monkeypatch.setattr(plans, 'design_pair', fail)
 
 
 def test_command_and_node_design_the_same_and_warn_alike(
@@ -87,6 +87,69 @@ def test_a_given_trajectory_gives_the_points_of_its_design(request: Any) -> None
     assert again.design.trajectory is trajectory
     assert points(again) == points(made)
     assert again.summary == made.summary
+
+
+def test_a_design_comes_with_a_distinct_motion_to_judge_by() -> None:
+    plan = designed()
+    fit, judge = plan.motions
+    assert fit is plan and (fit.purpose, judge.purpose) == ('fit', 'validation')
+    assert not repeated(fit.design.trajectory, judge.design.trajectory)
+    assert judge.motions == (judge,) and judge.scene is fit.scene
+    assert set(plan.warnings) == {*fit.design.warnings, *judge.design.warnings}
+    names = [segment.name for segment in judge.segments]
+    assert names == [segment.name for segment in fit.segments] == ['first_pass', 'excitation']
+
+
+def test_the_parameter_decides_where_the_goal_does_not() -> None:
+    for parameter, option, motions in ((True, None, 2), (False, None, 1), (True, False, 1),
+                                       (False, True, 2)):
+        options = OPTIONS if option is None else {**OPTIONS, 'validation': option}
+        plan = plans.designed(
+            ROBOT, ('fourier', options), replace(SETTINGS, validation=parameter), silent)
+        assert len(plan.motions) == motions
+    off = replace(SETTINGS, validation=False)
+    poses = plans.designed(ROBOT, ('static-poses', {'poses': 4, 'dwell': 0.2}), off, silent)
+    assert poses.validation is None
+
+
+def test_either_motion_is_refused_where_it_breaks_what_it_must_keep(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The motion to judge by is checked as that to fit: in the design, and before a dry run runs.
+    """
+    good, plan = plans.design_pair, designed()
+    assert plan.validation is not None
+
+    def turned(way: int) -> Any:
+        def pair(*arguments: Any) -> Any:
+            found = list(good(*arguments))
+            limits = found[way].limits
+            found[way] = replace(found[way], limits=limits.scaled(1.0, 0.1))
+            return tuple(found)
+        return pair
+
+    for way in (0, 1):
+        monkeypatch.setattr(plans, 'design_pair', turned(way))
+        with pytest.raises(MotionRefused, match='its limit is'):
+            designed.__wrapped__()
+    tight = replace(plan.validation, segments=tuple(
+        replace(segment, limits=segment.limits.scaled(1.0, 0.1))
+        for segment in plan.validation.segments))
+    with pytest.raises(MotionRefused, match='its limit is'):
+        replace(plan, validation=tight).checked_again(ROBOT, SETTINGS, silent)
+
+
+def test_a_given_trajectory_keeps_the_purpose_of_its_recording(tmp_path: Path) -> None:
+    for purpose in ('fit', 'validation'):
+        save_trajectory(designed().design.trajectory, tmp_path / 'T.yaml', purpose=purpose)
+        found = plans.DryRuns(RequestedFiles(print, str(tmp_path))).find('T.yaml')
+        assert isinstance(found, tuple) and found[1] == purpose
+        plan = plans.given(ROBOT, found[0], SETTINGS, silent, found[1])
+        assert plan.purpose == purpose and plan.motions == (plan,)
+    (tmp_path / 'T.yaml').write_text(
+        (tmp_path / 'T.yaml').read_text().replace('purpose: validation', 'purpose: show'))
+    with pytest.raises(plans.UnknownTrajectory, match='purpose must be fit or validation, got'):
+        plans.DryRuns(RequestedFiles(print, str(tmp_path))).find('T.yaml')
 
 
 def test_a_given_trajectory_keeps_the_effort_limits() -> None:

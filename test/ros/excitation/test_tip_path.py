@@ -41,4 +41,6 @@ def test_a_long_motion_is_a_line_of_few_points_in_the_frame_of_the_base() -> Non
     assert marker.header.frame_id == robot.base_link and marker.type == Marker.LINE_STRIP
     assert 0.4 * MOST < len(marker.points) <= MOST
     tip = tip_positions(robot, points.position[:1])[0]
+    none = path_marker(robot, None, Time(), 1)
+    assert (none.action, none.id, none.ns) == (Marker.DELETE, 1, marker.ns) and marker.id == 0
     assert np.allclose([marker.points[0].x, marker.points[0].y, marker.points[0].z], tip)
