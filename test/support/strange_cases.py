@@ -15,10 +15,8 @@ from strange_motions import TRAINING, judging
 from strange_plant import Plant, Recorded
 
 from robot_dynid import identify
-from robot_dynid.estimation.estimate import interval_factor
-from robot_dynid.identified.by_parameters import effort_by_parameters
 from robot_dynid.identified.suitability import FEED_FORWARD, GRAVITY
-from robot_dynid.identified.uncertainty import half_intervals
+from robot_dynid.identified.uncertainty import effort_intervals, half_intervals
 from robot_dynid.monitoring.contact_events import contact_events
 from robot_dynid.types import FloatArray
 from robot_dynid.validation.validate import Trace, validate
@@ -135,10 +133,8 @@ def _covered(model: Any, traces: Sequence[Trace], tests: Sequence[Recorded]) -> 
         shown = np.arange(0, len(trace.time), max(1, len(trace.time) // 400))
         rows = np.searchsorted(recorded.log.time, trace.time[shown] - 1e-6)
         q, v, a = (one[rows] for one in recorded.states)
-        columns = effort_by_parameters(model, q, v, a)
-        half = interval_factor(model.record.degrees_of_freedom or np.inf) * np.linalg.norm(
-            columns @ model.covariance_factor.T, axis=2)
-        inside = np.abs(recorded.effort[rows] - trace.predicted[shown]) <= half
+        away = np.abs(recorded.effort[rows] - trace.predicted[shown])
+        inside = away <= effort_intervals(model, q, v, a)
         moves = np.abs(v) > MOVES * np.abs(v).max(axis=0)
         hits += (inside & moves).sum(axis=0)
         count += moves.sum(axis=0)

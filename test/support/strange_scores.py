@@ -103,13 +103,13 @@ class Summary:
     def lines(self, title: str) -> Iterator[str]:
         """Yield the tables."""
         yield f'{title}: {self.cases} recordings, {len(self.promise)} joints'
-        yield f'  {"":36}{"median":>8}{"90 %":>8}{"largest":>8}'
+        yield f'  {"":36}{"median":>11}{"90 %":>11}{"largest":>11}'
         for name, values in (('error over plain least squares', self.over_plain),
                              ('error over nominal links + friction', self.over_nominal),
                              ('error over the better of these', self.over_better),
                              ('error got over promised', self.promise)):
             figures = (*np.percentile(values, (50, 90)), values.max())
-            yield f'  {name:36}' + ''.join(f'{one:8.3g}' for one in figures)
+            yield f'  {name:36}' + ''.join(f'{one:11.3g}' for one in figures)
         named, right, there = self.waves
         for name, figure in (
                 ('above 1.1 of plain, of the better',
