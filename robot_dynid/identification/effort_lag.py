@@ -21,11 +21,13 @@ ROUNDS, SETTLED = 4, 0.1
 
 
 def lag_of(information: Information) -> Lag:
-    """Return the lag [s], the last parameter; its deviation is by stretches and recordings."""
+    """Return the lag [s], the last parameter, with its deviation."""
     weights = joint_weights(information)
     solution = solve(information, weights)
-    scores = batch_scores(information, weights, solution)
-    variance = scatter_variance(information, replace(scores, root=scores.root[-1:]))
+    by_time, by_motion = (
+        replace(batch_scores(part, weights, solution), root=solution.root[-1:])
+        for part in (information, information.distinct))
+    variance = scatter_variance(information, by_time, by_motion=by_motion)
     return Lag(float(solution.values[-1]), float(np.sqrt(variance[0])))
 
 

@@ -355,7 +355,7 @@ def effort_lag(model: TorqueModel, recordings: Sequence[Samples]) -> Lag:
         assert samples.effort is not None and samples.measured is not None
         accumulator = accumulator or Accumulator(
             names, structure, batch_samples(samples), sum(map(len, recordings)))
-        accumulator.begin()
+        accumulator.begin(samples)
         rate = samples.at_stamps(_rate(samples.gridded))
         regression = Regression(model, samples)
         far = swift(model.robot, samples)
