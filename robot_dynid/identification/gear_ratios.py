@@ -21,13 +21,14 @@ from robot_dynid.ripple.scan import RESOLVED, JointResidual
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.encoders import encoders_of
 from robot_dynid.signals.filters import zero_phase_low_pass
+from robot_dynid.signals.held_out_motion import DistinctMotion, folds
 from robot_dynid.signals.prepare import Repaired, prepare
-from robot_dynid.types import FloatArray, RawLog
+from robot_dynid.types import FloatArray, RawLog, Samples
 
 #: Hz below which a deflection is that of the motion
 MOTION = 5.0
-#: stretches left out in turn, and the length [s] of the pieces whose gains are compared
-FOLDS, PIECE = 5, 0.2
+#: length [s] of the pieces whose gains are compared
+PIECE = 0.2
 #: speeds of the amplitudes as shares of the top speed
 SLOW, FAST = 0.05, 0.5
 
@@ -87,10 +88,13 @@ def other_wave(robot: RobotModel, log: RawLog, gear: Gear, sought: float) -> flo
     motor = log.motor_position[:, gear.joint] / encoder.factor
     bent, step = motor - log.position[:, gear.joint], float(np.median(np.diff(log.time)))
     left = bent - zero_phase_low_pass(bent[:, None], MOTION, step)[:, 0]
-    velocity = np.gradient(motor) / np.maximum(np.gradient(log.time), 1e-6)
+    time = np.maximum(np.gradient(log.time), 1e-6)
+    velocity, motion = np.gradient(motor) / time, DistinctMotion()
+    cells = motion.add(Samples(log.joints, log.time, log.position, np.gradient(
+        log.position, axis=0) / time[:, None], np.zeros_like(log.position)))
     top = float(np.abs(velocity).max())
     waves = fit_ripple(JointResidual(
-        motor, velocity, np.zeros_like(left), left, np.arange(len(left)) * FOLDS // len(left),
+        motor, velocity, np.zeros_like(left), left, folds(motion.seconds, 0.0)[cells],
         np.floor((log.time - log.time[0]) / PIECE).astype(np.int64), SLOW * top, FAST * top)).waves
     apart = max(RESOLVED, 2.0 * np.pi / float(np.ptp(motor)))
     return waves[0].order if waves and abs(waves[0].order - sought) > apart else None

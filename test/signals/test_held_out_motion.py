@@ -1,5 +1,7 @@
 """Cells of distinct motion and their folds: what passes the same states is in one fold."""
 
+import ast
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -131,3 +133,59 @@ def test_states_stay_few_and_motion_is_known_again():
     assert len(held_out.states) <= MOST_STATES
     count = len(held_out.seconds)
     assert np.mean(held_out.add(motion(52, 100.0, 1)) < count) > 0.9
+
+
+#: who holds motion out, and to decide what
+CALLERS = {
+    'estimation/feasible/simultaneous.py': 'the weight of the prior',
+    'estimation/friction_selection/candidate_columns.py': 'laws of friction and their shapes',
+    'estimation/friction_selection/second_motion.py': 'break-away',
+    'estimation/staged/own_effort.py': 'settings of the method staged',
+    'estimation/uncertainty/held_out.py': 'scores, refusals, verdicts, intervals',
+    'excitation/design.py': 'whether the motion to judge by is another one',
+    'identification/fit.py': 'scores of the fit',
+    'identification/gear_effects.py': 'effects of elastic gears',
+    'identification/gear_ratios.py': 'waves that belong to another ratio',
+    'identification/gears.py': 'whether elasticity matters',
+    'identification/residual_fit.py': 'residual models of deflection',
+    'identification/reversal_weights.py': 'weights near reversals',
+    'identification/selection.py': 'cut-off, lag, ramp',
+    'identification/sensor_side.py': 'the side of the gear that a sensor is on',
+    'identification/torque_ripple.py': 'torque ripple',
+}
+#: who cuts time into stretches instead: changes with time, and paths that are simulated in one go
+IN_TIME = {
+    'adaptation/fit.py', 'estimation/errors_in_variables/latent.py',
+    'estimation/errors_in_variables/latent_laws.py',
+    'estimation/trajectory/trajectory_fit.py',
+    'estimation/uncertainty/between_recordings.py', 'estimation/uncertainty/scatter.py',
+    'estimation/payload.py',
+}
+
+
+def test_motion_is_held_out_by_one_owner(root):
+    """Folds, and scores on folds, come from here; what is cut in time is known."""
+    holding, in_time = set(), set()
+    for path in sorted((root / 'robot_dynid').rglob('*.py')):
+        name = path.relative_to(root / 'robot_dynid').as_posix()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = {one.name for one in node.names}
+                if node.module.endswith('.uncertainty.held_out') and names & {
+                        'folds', 'held_out', 'errors_by_cell'}:
+                    holding.add(name)
+                if node.module.endswith('.held_out_motion') and names & {
+                        'folds', 'DistinctMotion'}:
+                    holding.add(name)
+                if node.module.endswith('.signals') and 'held_out_motion' in names:
+                    holding.add(name)
+                if node.module.endswith('.uncertainty.stretches') and names & {
+                        'stretches', 'long_batches'}:
+                    in_time.add(name)
+            if isinstance(node, ast.Name) and node.id == 'FOLDS' and name != \
+                    'signals/held_out_motion.py':
+                in_time.add(name)
+    # they carry cells, and cut nothing
+    holding -= {'estimation/information.py', 'io/information_file.py'}
+    assert holding == set(CALLERS)
+    assert in_time == IN_TIME
