@@ -22,6 +22,7 @@ from robot_dynid.signals.prepare import Repaired, moving, prepare, repair
 from robot_dynid.signals.repetition import repeatability
 from robot_dynid.types import FloatArray, RawLog, Samples
 from robot_dynid.validation.encoder_steps import step_warning
+from robot_dynid.validation.passband import settings_for
 from robot_dynid.validation.residual_parts import ResidualParts, residual_parts
 from robot_dynid.validation.rollout_scores import RolloutScore, rollouts_along
 from robot_dynid.validation.slow_changes import SlowChanges
@@ -218,7 +219,7 @@ def _trace(
 ) -> Trace:
     """Return the trace of a recording; ``how``: stride, and whether in full."""
     stride, in_full = how
-    samples = prepare(model.robot, recording, model.preprocessing)
+    samples = prepare(model.robot, recording, settings_for(model, recording))
     assert samples.measured is not None
     own = np.flatnonzero(samples.fresh)[::stride]
     smooth = model.without_ripple(samples)
