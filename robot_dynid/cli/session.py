@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         result = run_session(
             arguments.node, Session(options, longest, tuple(arguments.data)), operator,
             arguments.timeout)
-    return {**result, 'accuracy': float(options['accuracy'])}
+    return {**result, 'accuracy': float(options['accuracy']), 'node': arguments.node}
 
 
 def agreed(shown: Any, beforehand: bool, terminal: Terminal) -> bool:
@@ -98,3 +98,10 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     ))
     for recording in result['recordings']:
         terminal.line(recording)
+    if result['swings']:
+        terminal.line('next: record a motion of all joints to judge the model by, where the cell '
+                      'allows it; identify takes its recording with the others, and leaves it out '
+                      'of the fit')
+        terminal.command(
+            f'ros2 action send_goal {result["node"]}/excite robot_dynid_interfaces/action/Excite '
+            '"{options: \'{purpose: validation}\'}"')

@@ -235,3 +235,14 @@ def test_the_operator_is_shown_each_motion(
     assert [verb.agreed(asked, False, terminal) for _ in range(3)] == [True, False, False]
     said = capsys.readouterr().err
     assert "'joint_1' swings 3 times" in said and 'no floor' in said and '12 s' in said
+
+
+def test_after_swings_the_motion_to_judge_by_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    swing = {'duration': 8.0, 'expected': 0.1, 'code': 'SUCCESS'}
+    result = {'ended': 'met', 'message': 'met', 'largest_deviation': 0.1, 'accuracy': 0.1,
+              'out_of_reach': [], 'recordings': ['a'], 'node': '/cell/excitation'}
+    for swings in ([swing], []):
+        verb.show({**result, 'swings': swings}, Terminal())
+        said = capsys.readouterr().out
+        assert ('send_goal /cell/excitation/excite robot_dynid_interfaces/action/Excite '
+                '"{options: \'{purpose: validation}\'}"' in said) == bool(swings)
