@@ -16,14 +16,15 @@ from robot_dynid.numbers import SECONDS, SPEED, TEMPERATURE, ranged
 class Levelling(Addition):
     """``fl clip(v / speed, -1, 1)``: viscous friction that levels off at ``speed`` [rad/s, m/s].
 
-    Greased gears shear-thin: friction rises quickly at low speed and slowly above. Where the
-    ``speeds`` of the axis in the fit are below ``speed``, nothing was seen to level off.
+    Greased gears shear-thin: friction rises quickly at low speed and slowly above; and what holds
+    an axis at rest is on average less than its friction in motion. Where the ``speeds`` of the
+    axis in the fit are below ``speed``, nothing was seen to level off.
     """
 
     speed: float = ranged(0.3, SPEED)
     speeds: Range = None
     name: ClassVar[str] = 'levelling'
-    shapes: ClassVar[tuple[Shape, ...]] = (Shape('speed', 0.05, 1.6, 6),)
+    shapes: ClassVar[tuple[Shape, ...]] = (Shape('speed', 0.0125, 1.6, 8),)
 
     def __post_init__(self) -> None:
         self.check()
@@ -56,7 +57,7 @@ class Breakaway(Addition):
     def table(self, dry: Term) -> tuple[Parameter, ...]:
         """Return the dry friction that fades with the speed."""
         fading = replace(dry, fade=self.speed, speeds=both_ways(self.speeds))
-        return (Parameter('fb', (fading,), nonnegative=False),)
+        return (Parameter('fb', (fading,)),)
 
 
 @dataclass(frozen=True)

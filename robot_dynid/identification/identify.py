@@ -21,6 +21,7 @@ from robot_dynid.estimation.least_squares import (
     textbook_covariance,
     weighted_factor,
 )
+from robot_dynid.estimation.passive_friction import with_passive_friction
 from robot_dynid.estimation.staged.single_joint_rows import own_efforts
 from robot_dynid.estimation.uncertainty.between_recordings import (
     between_recordings,
@@ -146,7 +147,8 @@ def fitted(
     progress('fitting', 0.9)
     held = held_out_in(experiment, estimator, gathered.sweeps)
     deflected = fit_deflection(experiment, estimator, recipe, gathered.sweeps, watch)
-    estimate = with_sequential_values(estimator.fit(experiment), deflected)
+    estimate = with_passive_friction(
+        with_sequential_values(estimator.fit(experiment), deflected), experiment)
     if choice.structure.gears:
         for allowing in (with_other_hysteresis, with_low_pass):
             estimate = allowing(

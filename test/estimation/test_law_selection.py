@@ -7,11 +7,12 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from motions import lively
 from nominal import nominal_model
 from scipy.optimize import least_squares
 from tolerances import AGAINST_FULL_SEARCH, BREAKAWAY, LEAST_SQUARES, PRESLIDING_AMPLITUDE
 
-from robot_dynid.errors import UsageError
+from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation.friction_selection.law_request import COULOMB
 from robot_dynid.estimation.friction_selection.law_scores import LawScores, sure_inverse
 from robot_dynid.estimation.friction_selection.law_selection import (
@@ -112,8 +113,18 @@ def test_known_friction_is_chosen_and_found(name):
         assert not any('stribeck' in one.law and 'breakaway' in one.law for one in entry.tried)
 
 
-@pytest.mark.parametrize('name', ['dahl+breakaway', 'maxwell+breakaway'])
-def test_breakaway_of_either_sign_is_chosen_and_found(name):
+def test_friction_that_is_smaller_at_rest_is_no_breakaway():
+    """It levels off at a low speed: nothing of it is below zero."""
+    robot, log = recording('dahl+breakaway')
+    model = identify(robot, [log], recipe=RECIPE).model
+    assert TRUE['dahl+breakaway'][1]['fb'] < 0.0
+    for j, law in enumerate(model.structure.laws):
+        assert 'levelling' in law.settings() and 'breakaway' not in law.settings()
+        assert all(model.standard[f'{name}{j + 1}'] >= 0.0 for name in law.nonnegative)
+
+
+def test_breakaway_is_chosen_and_found():
+    name = 'maxwell+breakaway'
     robot, log = recording(name)
     model, true = identify(robot, [log], recipe=RECIPE).model, TRUE[name][1]['fb']
     for j, law in enumerate(model.structure.laws):
@@ -492,3 +503,12 @@ def test_choices_are_the_same_on_one_core_and_on_two(monkeypatch):
         monkeypatch.setattr('os.sched_getaffinity', lambda _, cores=cores: set(range(cores)))
         found.append(identify(robot, [take(log, log.time < 15.0)]).model.to_yaml())
     assert found[0] == found[1]
+
+
+def test_what_is_too_short_to_leave_a_part_out_says_so():
+    model = nominal_model('planar_3r')
+    torque = type(model.torque_model).of(model.robot, model.structure.blocks(model.robot)[:1])
+    short = lively(torque, 200).part(slice(100, 115))
+    with pytest.raises(DataError, match='too short to choose a law of friction'):
+        choose_laws(FrictionData(torque, axes_of(model.robot), [short]), 'auto',
+                    [Coulomb(0.01)] * 3, load=False)

@@ -1,0 +1,49 @@
+"""Friction that cannot drive: parameters below zero where a passive axis has none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.estimation.estimate import Estimate, interval_factor
+from robot_dynid.estimation.experiment import Experiment, TorqueModel
+from robot_dynid.estimation.least_squares import joint_weights, weighted_factor
+from robot_dynid.regressor import JointFriction
+
+
+def with_passive_friction(estimate: Estimate, experiment: Experiment) -> Estimate:
+    """Return the estimate with no friction below zero that a passive axis has at or above.
+
+    The other parameters move to where weighted least squares has them then. Deviations stay:
+    those of the estimate without bounds. One that is below zero beyond chance is named.
+    """
+    bounded = _passive(experiment.model)
+    negative = bounded & (estimate.values < 0.0)
+    if estimate.standard is not None or not negative.any():
+        return estimate
+    from scipy.optimize import lsq_linear
+
+    information = experiment.information
+    design = weighted_factor(information, joint_weights(information))[:, :-1]
+    scale = np.linalg.norm(design, axis=0)
+    scale[scale == 0.0] = 1.0
+    least = np.where(bounded, -estimate.values * scale, -np.inf)
+    shift = lsq_linear(design / scale, np.zeros(len(design)), (least, np.inf), method='bvls').x
+    values = np.where(bounded & (shift <= least), 0.0, estimate.values + shift / scale)
+    reach = interval_factor(estimate.degrees_of_freedom) * estimate.std
+    named = [f'{estimate.names[i]} ({estimate.values[i]:.3g} +- {reach[i]:.2g})'
+             for i in np.flatnonzero(negative & (estimate.values < -reach))]
+    warnings = (f'friction below zero is none and taken as zero: {", ".join(named)}; something '
+                'else looks like it: try another friction law, or record slow motion',
+                ) if named else ()
+    return replace(estimate, values=values, warnings=(*estimate.warnings, *warnings))
+
+
+def _passive(model: TorqueModel) -> NDArray[np.bool_]:
+    """Return a mask (b,) of base parameters that are friction of passive axes by themselves."""
+    own = {name for block in model.blocks if isinstance(block, JointFriction)
+           for name in block.nonnegative}
+    alone = np.count_nonzero(model.reduction.matrix, axis=1) == 1
+    return np.asarray(np.array([name in own for name in model.reduction.names]) & alone)
