@@ -86,7 +86,7 @@ def already_good(model: IdentifiedModel, validation: Validation) -> str:
              and nominal[joint].relative_error <= AS_GOOD * ours[joint].relative_error]
     where = '' if len(found) == len(model.joints) else f' in {", ".join(found)}'
     return f'Your URDF was already this good{where}: nominal inertials with fitted friction ' \
-        'leave no more. ' if found else ''
+        f'leave at most {100.0 * (AS_GOOD - 1.0):.0f} % more. ' if found else ''
 
 
 def refused_recordings(findings: Sequence[Finding]) -> Verdict:

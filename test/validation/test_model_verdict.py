@@ -84,8 +84,8 @@ def test_a_good_model_is_good_for_everything(arm, unseen) -> None:
                for joint in verdict.joints for use in joint.uses)
     assert verdict.words == (
         'Good for gravity compensation, feed-forward, contact detection and simulation in all '
-        'joints. Your URDF was already this good: nominal inertials with fitted friction leave no '
-        'more. Judged on one recording that the fit has not seen.')
+        'joints. Your URDF was already this good: nominal inertials with fitted friction leave at '
+        'most 10 % more. Judged on one recording that the fit has not seen.')
     assert [joint.joint for joint in verdict.joints] == list(arm[0].joints)
     assert verdict.joints[0].words == f'good for {", ".join(USES)}'
 
