@@ -14,6 +14,7 @@ from robot_dynid.errors import DataError, UsageError, reported
 from robot_dynid.estimation.experiment import MODERATE_SPEED, batch_samples
 from robot_dynid.estimation.information import Accumulator, Information
 from robot_dynid.estimation.payload import PayloadEstimate, fit_payload
+from robot_dynid.identified.caution import caution
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.rigid_equivalent import rigid_equivalent
 from robot_dynid.plausibility.gate import plausible_recordings
@@ -117,10 +118,11 @@ def identify_payload(
     names = (*(friction_of(model).names if model and not unloaded else ()), *PARAMETERS)
     information = gathered(names, parts)
     report('fitting', 0.8)
+    refused = [caution(model)] if model is not None and model.not_identified else []
     estimate = fit_payload(information, moderate_effort(body), robot.drive.gain_uncertainty)
     return PayloadResult(estimate, robot, body.link, information.samples,
                          tuple(part.match for part in parts),
-                         (*findings, *more, *warnings_of(parts)))
+                         (*refused, *findings, *more, *warnings_of(parts)))
 
 
 def require_recordings(robot: RobotModel, loaded: Sequence[RawLog]) -> None:

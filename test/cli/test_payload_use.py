@@ -90,6 +90,7 @@ def test_command_line_with_a_model_and_a_link(tmp_path, capsys):
     assert main([*words, '--json']) == 0
     found = json.loads(capsys.readouterr().out)
     assert found['frame'] == 'wrist_1_link' and found['robot'] == 'ur10e'
+    assert found['warnings'][0].startswith('joint wrist_3_joint is refused: ')  # of the arm
     assert found['mass'] == pytest.approx(MASS, rel=PAYLOAD_MASS)
     assert found['centre_of_mass'] == pytest.approx(payload[1:4] / MASS, abs=0.02)
     assert main([*words, '--robot', 'puma560']) == 1
