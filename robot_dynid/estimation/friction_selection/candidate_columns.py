@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.errors import DataError
 from robot_dynid.estimation.experiment import CHUNK, MODERATE_SPEED, Regression, TorqueModel
 from robot_dynid.estimation.information import merged, triangle
 from robot_dynid.friction import FrictionLaw
@@ -124,7 +125,10 @@ class Factors:
     def of(
         cls, model: TorqueModel, friction: JointFriction, recordings: Sequence[Samples]
     ) -> Factors:
-        """Reduce ``recordings``; ``model`` has links and rotors only."""
+        """Reduce ``recordings``; ``model`` has links and rotors only.
+
+        Raises DataError where no part of the motion can be left out.
+        """
         links = len(model.reduction.kept)
         counts = [len(law.parameters) for law in friction.laws]
         first = links + np.concatenate([[0], np.cumsum(counts)])
@@ -134,6 +138,10 @@ class Factors:
         fold = folds(motion.seconds, motion.guard)
         place = [fold[own] for own in cells]  # BETWEEN, the last one, belongs to no fold
         count = int(fold.max(initial=0)) + 2
+        if count < 3:
+            raise DataError(f'{motion.seconds.sum():.2g} s of motion are too short to choose a '
+                            'law of friction by a part left out: record a longer motion, or name '
+                            'a law in the recipe')
         regressed = [s.moved for s in recordings]  # once, not for every joint
 
         def reduced(group: tuple[list[int], list[int]]) -> dict[int, FloatArray]:

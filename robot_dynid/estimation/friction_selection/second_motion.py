@@ -99,9 +99,7 @@ def _errors(
 
 
 def _lower(before: FloatArray, after: FloatArray) -> bool:
-    """Return whether errors (m,) are lower over all motions, and in half of them; none are not.
-
-    By how much is asked where laws are chosen.
-    """
-    lower = float(np.linalg.norm(after)) < float(np.linalg.norm(before))
-    return lower and float(np.mean(after < before)) >= 0.5
+    """Return whether errors (f,) are lower by more than their standard error, and in most folds."""
+    gains = before**2 - after**2
+    return len(gains) > 1 and float(np.mean(gains > 0.0)) > 0.5 and \
+        float(gains.mean()) > float(gains.std(ddof=1)) / np.sqrt(len(gains))
