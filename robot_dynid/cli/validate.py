@@ -25,7 +25,7 @@ from robot_dynid.cli.scores import (
     show_slow_changes,
 )
 from robot_dynid.cli.verdict import show_verdict
-from robot_dynid.errors import UsageError
+from robot_dynid.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,14 +82,17 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     if arguments.forward:
         require_every_joint(model, arguments.accept_partial,
                             'leave --forward out, or say --accept-partial')
-    forward = None
+    forward, failed = None, ''
     with terminal.progress('validate') as progress:
         logs = load_logs(arguments.data, model.robot, progress, arguments.accept)
         progress('scoring', 0.8)
         validation = validate(model, logs)
         if arguments.forward:
             progress('forward dynamics', 0.85)
-            forward = validate_forward(model, logs)
+            try:
+                forward = validate_forward(model, logs)
+            except ModelError as error:  # all else is shown
+                failed = f'no forward dynamics: {error}'
         names = Names(arguments.robot, arguments.model) if arguments.robot else \
             Names.without_file(model.robot.name, arguments.model)
         verdict = judged(model, validation, forward=forward, names=names)
@@ -99,7 +102,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     joints = joint_scores(validation)
     above = [joint for joint, most in allowed.items() if not joints[joint]['nrmse'] <= most]
     return {
-        'ok': usable(model, arguments.accept_partial) and not above,
+        'ok': usable(model, arguments.accept_partial) and not above and not failed,
         'robot': model.robot.name, 'model': arguments.model, 'files': len(logs.recordings),
         'joints': joints, 'max_nrmse': allowed, 'above_max_nrmse': above,
         'not_identified': model.not_identified,
@@ -109,8 +112,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         'verdict': verdict.plain(),
         'forward': {} if forward is None else forward_scores(model, forward),
         'findings': logs.findings,
-        'warnings': tuple(dict.fromkeys((*validation.warnings, *(
-            () if forward is None else forward.warnings)))), 'report': arguments.report,
+        'warnings': tuple(dict.fromkeys((*validation.warnings, *([failed] if failed else (
+            () if forward is None else forward.warnings))))), 'report': arguments.report,
         'seconds': time.perf_counter() - started, 'chapters': chapters,
     }
 

@@ -23,14 +23,12 @@ LONGEST_STEP = 1e-3
 PIECE = 20_000
 #: least internal steps [1 us each] that are worth a thread
 LEAST_STEPS = 256
-#: what to do about parameters of no body: where nothing but efforts without rotors, else
-SENSORS = ('if the efforts are those of torque sensors behind the gears, which do not see rotors, '
-           'put sensor: link into the robot YAML, or put rotor_inertia: false into the recipe')
+#: what to do about parameters of no body
 FEASIBLE = 'identify with --method feasible, which finds only what bodies can have'
 CAUSES = {
     rollout.INDEFINITE:
-        'the mass matrix is not positive definite there, which least squares does not guarantee: '
-        f'{SENSORS}; otherwise {FEASIBLE}',
+        'the mass matrix is not positive definite there, which least squares does not guarantee; '
+        f'{FEASIBLE}',
     rollout.OVERFLOW: 'the state grows beyond all numbers: are the units right?',
 }
 

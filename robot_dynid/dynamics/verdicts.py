@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dynid.dynamics.rollout import FEASIBLE, SENSORS
+from robot_dynid.dynamics.rollout import FEASIBLE
 from robot_dynid.errors import ModelError
 from robot_dynid.kernels.forward_dynamics import UNSETTLED
 from robot_dynid.types import FloatArray
@@ -25,4 +25,4 @@ def require_solved(verdicts: FloatArray, q: FloatArray) -> None:
             'joints lock themselves; is fw, friction per load, what the gears can have?')
     raise ModelError(
         f'the identified mass matrix is not positive definite in {state}, which least squares '
-        f'does not guarantee: {SENSORS}; otherwise {FEASIBLE}')
+        f'does not guarantee; {FEASIBLE}')

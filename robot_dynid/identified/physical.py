@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.dynamics.elastic import coordinates
-from robot_dynid.dynamics.rollout import FEASIBLE, SENSORS
+from robot_dynid.dynamics.rollout import FEASIBLE
 from robot_dynid.errors import ModelError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.regressor import axes_of
@@ -16,13 +17,14 @@ from robot_dynid.types import FloatArray
 INDEFINITE = 'the identified mass matrix is not positive definite'
 #: random configurations at which the identified mass matrix is checked
 MASS_MATRIX_CHECKS = 1000
+#: of these the configurations around which the search for worse ones goes on, and how far, by the
+#: range of the joints
+WORST, SEARCH = 50, (0.1, 0.05, 0.02, 0.01)
 
 
 def impossible(model: IdentifiedModel) -> list[str]:
     """Return warnings about rotors with inertia below zero, and an indefinite mass matrix."""
-    rotors = model.structure.rotor_inertia and not model.elastic_joints
-    remedy = f'{SENSORS}; otherwise {FEASIBLE}' if rotors else FEASIBLE
-    return [f'{warning}; {remedy}' for warning in (*_rotors(model), *_mass_matrix(model))]
+    return [f'{warning}; {FEASIBLE}' for warning in (*_rotors(model), *_mass_matrix(model))]
 
 
 def _rotors(model: IdentifiedModel) -> list[str]:
@@ -41,22 +43,50 @@ def _rotors(model: IdentifiedModel) -> list[str]:
 
 
 def _mass_matrix(model: IdentifiedModel) -> list[str]:
-    """Say where the mass matrix is not positive definite.
+    """Say where the mass matrix is not positive definite."""
+    where = indefinite_at(model)
+    return [f'{INDEFINITE} {where}; forward dynamics is refused there'] if where else []
 
-    Checked at random configurations within the joint limits (a full turn where there are none);
-    of elastic joints that of links and motors apart, which may fail where their sum does not.
+
+def indefinite_at(model: IdentifiedModel) -> str:
+    """Return in words where the mass matrix is not positive definite; '' where it is everywhere.
+
+    Checked at random configurations within the joint limits (a full turn where there are none)
+    and, where all of these are good, at those it is nearest to singular around; of elastic joints
+    that of links and motors apart, which may fail where their sum does not.
     """
     rng = np.random.default_rng(0)
     limits = model.robot.limits
     lower = np.where(np.isfinite(limits.lower), limits.lower, -np.pi)
     upper = np.where(np.isfinite(limits.upper), limits.upper, np.pi)
     q = rng.uniform(lower, upper, (MASS_MATRIX_CHECKS, model.robot.n))
-    smallest = np.linalg.eigvalsh(_inertia(model, q))[:, 0]
-    bad = int(np.sum(smallest <= 0.0))
-    if not bad:
-        return []
-    return [f'{INDEFINITE} at {bad} of {len(q)} random '
-            'configurations; forward dynamics is refused there']
+    least = _definiteness(model, q)
+    if bad := int(np.sum(least <= 0.0)):
+        return f'at {bad} of {len(q)} random configurations'
+    for reach in SEARCH:
+        worst = q[np.argsort(least)[:WORST]]
+        near = np.repeat(worst, MASS_MATRIX_CHECKS // WORST, axis=0)
+        near = near + reach * (upper - lower) * rng.standard_normal(near.shape)
+        near = np.clip(near, lower, upper)
+        q, least = np.vstack([worst, near]), _definiteness(model, np.vstack([worst, near]))
+        if least.min() <= 0.0:
+            pose = ', '.join(f'{angle:.3g}' for angle in q[np.argmin(least)])
+            return f'at some configurations, such as {pose}'
+    return ''
+
+
+def definite(model: IdentifiedModel, q: FloatArray) -> NDArray[np.bool_]:
+    """Return a mask (K,) of the configurations (K, n) whose mass matrix is positive definite."""
+    return _definiteness(model, q) > 0.0
+
+
+def _definiteness(model: IdentifiedModel, q: FloatArray) -> FloatArray:
+    """Return the least eigenvalue (K,) of the mass matrix with diagonals of one."""
+    matrix = _inertia(model, q)
+    scale = np.sqrt(np.abs(np.diagonal(matrix, axis1=1, axis2=2)))
+    scale = np.where(scale > 0.0, scale, 1.0)
+    return np.asarray(np.linalg.eigvalsh(
+        matrix / (scale[:, :, None] * scale[:, None, :]))[:, 0])
 
 
 def _inertia(model: IdentifiedModel, q: FloatArray) -> FloatArray:

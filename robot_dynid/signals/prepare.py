@@ -28,6 +28,9 @@ OVERSAMPLING = 8.0
 #: periods of the cut-off until the filter's step response is within 0.15 % of its end, left out
 #: where a stretch begins or ends in motion; and how long it must rest at an end to be known there
 SETTLED, RESTING = 2.0, 0.5
+#: highest cut-off that a recording shows, as a share of its sampling rate: derivatives by central
+#: differences are right so far
+HIGHEST = 0.3
 #: least samples of a stretch that is filtered
 SHORTEST = 5
 #: a grid may be this much coarser than the recording
@@ -59,6 +62,10 @@ class Preprocessing:
     effort_lag: float = field(default=0.0, metadata={BOUNDS: EFFORT_LAG})
     decimate: bool = True
     trim_rest: bool = True
+
+    def shown_by(self, recording: Repaired) -> Preprocessing:
+        """Return them with the cut-off limited to what a ``recording`` of another rate shows."""
+        return replace(self, cutoff=min(self.cutoff, HIGHEST / recording.step))
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
+from robot_dynid.dynamics.rollout import FEASIBLE
 from robot_dynid.errors import DataError, DynIdError, ModelError, reported
 from robot_dynid.estimation.experiment import swift
 from robot_dynid.identified.caution import require_any_joint, warn
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.physical import definite
 from robot_dynid.plausibility.gate import plausible_recordings
 from robot_dynid.signals.parts import LEFT_OUT, Parts
-from robot_dynid.signals.prepare import moving, prepare, repair
+from robot_dynid.signals.prepare import Preprocessing, moving, prepare, repair
 from robot_dynid.signals.stacked import drive_effort, per_joint
 from robot_dynid.types import FloatArray, RawLog, Samples, interpolated, take
 from robot_dynid.validation.rollout_scores import RolloutScore, Stretches
@@ -83,8 +85,9 @@ class ForwardValidation:
 def validate_forward(model: IdentifiedModel, logs: Sequence[RawLog]) -> ForwardValidation:
     """Score forward dynamics and rollouts of ``model`` on recordings, as `validate` takes them.
 
-    Raises ModelError where the model has no forward dynamics, or every joint is refused; DataError
-    or UsageError for unusable recordings.
+    Samples in which the mass matrix is not positive definite do not count. Raises ModelError where
+    the model has no forward dynamics, or every joint is refused; DataError or UsageError for
+    unusable recordings.
     """
     warn(model)
     require_any_joint(model)
@@ -94,14 +97,16 @@ def validate_forward(model: IdentifiedModel, logs: Sequence[RawLog]) -> ForwardV
     found, floors, rollouts = list[Accelerations](), list[FloatArray](), list[_Rollouts]()
     for log in logs:
         try:
-            samples = _samples(model, log)
+            repaired = repair(model.robot, log, model.preprocessing.rate)
+            settings = model.preprocessing.shown_by(repaired)
+            samples = prepare(model.robot, repaired, settings).gridded
         except DataError as error:
             if log.part is None:
                 raise
             notes.append(f'{error} ({LEFT_OUT})')
             continue
         found.append(_accelerations(model, control, samples, stride))
-        floors.append(_floor(model, log))
+        floors.append(_floor(model, log, settings))
         if model.elastic_joints and samples.external is not None:
             notes.append(f'{log.source}: rollouts of elastic joints take no external wrench: '
                          'there are none along it')
@@ -109,17 +114,18 @@ def validate_forward(model: IdentifiedModel, logs: Sequence[RawLog]) -> ForwardV
             rollouts.append(_rollouts(model, control, samples))
     if not found:
         raise DataError('no recording to validate on')
+    left_out = 1.0 - np.mean(np.isfinite(np.concatenate([a.predicted[:, 0] for a in found])))
+    if left_out == 1.0:
+        raise ModelError('the mass matrix is not positive definite in any sample of the '
+                         f'recordings; {FEASIBLE}')
+    if left_out:
+        notes.append(f'the mass matrix is not positive definite in {100.0 * left_out:.3g} % of '
+                     f'the samples, whose accelerations are not scored; {FEASIBLE}')
     names = model.robot.row_names[:model.robot.coordinates]
     return ForwardValidation(
         _scores(names, found, lambda a: a.predicted),
         {} if control is None else _scores(names, found, lambda a: a.control),
         np.sqrt(np.mean(floors, axis=0)), _horizons(rollouts), (*findings, *notes))
-
-
-def _samples(model: IdentifiedModel, log: RawLog) -> Samples:
-    """Return a recording filtered, its effort at the instants of its motion."""
-    robot, settings = model.robot, model.preprocessing
-    return prepare(robot, repair(robot, log, settings.rate), settings).gridded
 
 
 def _control(model: IdentifiedModel) -> tuple[IdentifiedModel | None, list[str]]:
@@ -139,28 +145,29 @@ def _control(model: IdentifiedModel) -> tuple[IdentifiedModel | None, list[str]]
 def forward_accelerations(model: IdentifiedModel, samples: Samples) -> FloatArray:
     """Return the accelerations (N, c) [rad/s^2, m/s^2] under the filtered effort of samples.
 
-    Those of the joints, then of motors of elastic ones. Raises ModelError where the mass matrix
-    is not positive definite, or a gear cannot be.
+    Those of the joints, then of motors of elastic ones; NaN where the mass matrix is not positive
+    definite. Raises ModelError where a gear cannot be, or no acceleration fits the friction.
     """
     robot, external = model.robot, samples.external
     effort = drive_effort(robot, samples)
     (q, theta), (qd, theta_d) = (per_joint(robot, both) for both in (
         samples.position, samples.velocity))
+    rows = definite(model, q)
+    outside = None if external is None else external[rows]
+    found = np.full((len(q), robot.coordinates), np.nan)
     if not model.elastic_joints:
-        return model.forward(q, qd, effort, external)
-    links, motors = model.forward_elastic(q, qd, effort, theta, theta_d, external)
-    return np.hstack([links, motors[:, list(robot.drive.elastic)]])
+        found[rows] = model.forward(q[rows], qd[rows], effort[rows], outside)
+        return found
+    links, motors = model.forward_elastic(
+        q[rows], qd[rows], effort[rows], theta[rows], theta_d[rows], outside)
+    found[rows] = np.hstack([links, motors[:, list(robot.drive.elastic)]])
+    return found
 
 
 def _accelerations(
     model: IdentifiedModel, control: IdentifiedModel | None, samples: Samples, stride: int
 ) -> Accelerations:
-    beside = None
-    if control is not None:
-        try:
-            beside = forward_accelerations(control, samples)[::stride]
-        except ModelError:
-            beside = np.full_like(samples.acceleration, np.nan)[::stride]
+    beside = None if control is None else forward_accelerations(control, samples)[::stride]
     near = swift(model.robot, samples)[:, :model.robot.coordinates] < 0.5
     return Accelerations(
         samples.acceleration[::stride], forward_accelerations(model, samples)[::stride], beside,
@@ -171,18 +178,21 @@ def _scores(
     names: Sequence[str], found: Sequence[Accelerations],
     of: Callable[[Accelerations], FloatArray | None],
 ) -> Scores:
-    modelled = [own for one in found if (own := of(one)) is not None]
+    modelled = np.concatenate([own for one in found if (own := of(one)) is not None])
+    rows = np.isfinite(modelled).all(axis=1)
     return subset_scores(
-        names, (np.concatenate([one.measured for one in found]), np.concatenate(modelled)),
-        np.concatenate([one.motion for one in found]),
-        np.concatenate([one.near for one in found]))
+        names, (np.concatenate([one.measured for one in found])[rows], modelled[rows]),
+        np.concatenate([one.motion for one in found])[rows],
+        np.concatenate([one.near for one in found])[rows])
 
 
-def _floor(model: IdentifiedModel, log: RawLog) -> FloatArray:
+def _floor(model: IdentifiedModel, log: RawLog, settings: Preprocessing) -> FloatArray:
     """Return the mean squared error (c,) that noise makes, NaN where half of the rows are too few.
     """
     try:
-        even, odd = (_samples(model, take(log, slice(first, None, 2))) for first in range(2))
+        even, odd = (prepare(model.robot, repair(
+            model.robot, take(log, slice(first, None, 2)), settings.rate), settings).gridded
+            for first in range(2))
     except DynIdError:
         return np.full(model.robot.coordinates, np.nan)
     errors = [half.acceleration - forward_accelerations(model, half) for half in (even, odd)]

@@ -192,7 +192,7 @@ def score(
     """
     traces, notes, slow = list[Trace](), list[str](), SlowChanges(model)
     for recording in recordings:
-        notes += recording.notes
+        notes += [*recording.notes, *_limited(model, recording)]
         try:
             traces.append(_trace(model, recording, (stride, in_full), slow))
         except DataError as error:
@@ -212,6 +212,15 @@ def score(
     )
     outside = (f'{t.source}: {sentence}' for t in traces for sentence in sentences(t.outside))
     return replace(found, warnings=(*notes, *found.remarks, *outside, *_remarks(model)))
+
+
+def _limited(model: IdentifiedModel, recording: Repaired) -> list[str]:
+    """Return a note where the recording is too slow for the cut-off of the model."""
+    fitted, shown = (settings.cutoff for settings in (
+        model.preprocessing, model.preprocessing.shown_by(recording)))
+    return [f'{recording.source}: {1.0 / recording.step:.4g} Hz show motion up to {shown:.3g} Hz; '
+            f'scored with this cut-off, the model was fitted with {fitted:g} Hz'] \
+        if shown < fitted else []
 
 
 def _trace(

@@ -19,10 +19,11 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import motion_limits
 from robot_dynid.trajectories.trajectory import Motion
-from robot_dynid.types import FloatArray, RawLog
+from robot_dynid.types import FloatArray, RawLog, take
 from robot_dynid.validation.forward_scores import (
     CONSTANT_VELOCITY,
     CONTROL,
@@ -31,6 +32,7 @@ from robot_dynid.validation.forward_scores import (
     ForwardValidation,
     validate_forward,
 )
+from robot_dynid.validation.validate import validate
 
 ROBOT = load_robot('planar_3r')
 NO_FRICTION: tuple[Law, ...] = (('none', {}),)
@@ -211,6 +213,52 @@ def test_models_that_no_body_has_are_refused() -> None:
     found = validate_forward(replace(model, control=-model.values), [log_of(model)])
     assert found.control == {} and any('nominal inertials' in w for w in found.warnings)
     assert CONTROL not in found.horizons[0].scores
+
+
+def test_where_the_mass_matrix_is_indefinite_the_rest_is_scored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = model_of(ROBOT, NO_FRICTION)
+    log = log_of(model)
+    values = np.array(model.values)
+    values[model.names.index('mx2')] *= 8.0  # no robot's where the elbow is bent
+    broken = replace(model, values=values)
+    found = validate_forward(broken, [log])
+    note, = (text for text in found.warnings if 'not positive definite in' in text)
+    share = float(note.split(' in ')[1].split(' %')[0]) / 100.0
+    scored = found.model['all']['joint_1'].samples
+    whole = validate_forward(model, [log]).model['all']['joint_1'].samples
+    assert 0.0 < share < 1.0 and scored == pytest.approx((1.0 - share) * whole, rel=0.01)
+    assert np.all(np.isfinite(rmse(found))) and 'sensor: link' not in note
+    assert found.horizons[0].scores[MODEL].count > 0
+
+    path, data = str(tmp_path / 'm.yaml'), str(tmp_path / 'd.csv')
+    replace(model, values=-model.values).save(path)  # nowhere
+    write_csv(data, log)
+    assert main(['validate', path, data, '--forward']) == 1
+    printed = capsys.readouterr()
+    assert 'RMSE/std %' in printed.out
+    assert 'no forward dynamics: the mass matrix is not positive definite' in ' '.join(
+        (printed.out + printed.err).split())
+
+
+@pytest.mark.parametrize('forward', [False, True])
+def test_a_slower_recording_is_scored_with_what_it_shows(forward: bool) -> None:
+    model = model_of(ROBOT, NO_FRICTION)
+    fitted = replace(model, preprocessing=Preprocessing(33.0))
+    log = take(log_of(model, 1.0), slice(None, None, 13))  # 30.8 Hz
+    slow, noted = fitted, []
+    if forward:
+        errors = [score.relative_error for score in validate_forward(
+            slow, [log]).model['all'].values()]
+    else:
+        found = validate(slow, [log])
+        errors = [score.relative_error for score in found.model['all'].values()]
+        noted = [text for text in found.warnings if 'show motion up to' in text]
+        assert noted == ['seed 0: 30.77 Hz show motion up to 9.23 Hz; scored with this cut-off, '
+                         'the model was fitted with 33 Hz']
+        assert not any('show motion' in text for text in validate(slow, [log_of(model)]).warnings)
+    assert max(errors) < 0.2
 
 
 @pytest.mark.parametrize('law', ['none', 'coulomb+load'])
