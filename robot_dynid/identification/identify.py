@@ -42,6 +42,7 @@ from robot_dynid.identification.gathered import Gathered, Request, gather
 from robot_dynid.identification.gear_effects import with_low_pass, with_other_hysteresis
 from robot_dynid.identification.gears import with_gears
 from robot_dynid.identification.motor_encoders import with_motor_encoders
+from robot_dynid.identification.real_robot import real_robot
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.selection import Choice
 from robot_dynid.identification.sensor_side import sensor_warnings
@@ -149,6 +150,8 @@ def fitted(
     deflected = fit_deflection(experiment, estimator, recipe, gathered.sweeps, watch)
     estimate = with_passive_friction(
         with_sequential_values(estimator.fit(experiment), deflected), experiment)
+    if deflected.values is None:
+        estimator, estimate = real_robot(estimator, estimate, experiment, choice)
     if choice.structure.gears:
         for allowing in (with_other_hysteresis, with_low_pass):
             estimate = allowing(
