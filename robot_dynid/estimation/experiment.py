@@ -234,12 +234,14 @@ class Experiment:
     ) -> Accumulator:
         """Return an empty accumulator whose batches will be those of ``information``.
 
+        Its cells of distinct motion, too, unless there are other parameters, of other ``names``.
         ``structure`` (n, b) is true where a parameter acts on a joint.
         """
         known = self.information
         sizes = tuple(batch.samples for batch in known.batches)
         return Accumulator(names or known.names, known.structure if structure is None else
-                           structure, sizes[0], sizes=sizes)
+                           structure, sizes[0], sizes=sizes,
+                           cells=None if names else known.by_motion)
 
 
 def by_recording(

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -279,7 +280,8 @@ class Accumulator:
 
     Batches are ``batch_samples`` long; when there are more than MAX_BATCHES, neighbours merge and
     the length doubles. Where so many samples are ``expected``, it is doubled before. Where
-    ``sizes`` are given, batches are as long as these, one after another.
+    ``sizes`` are given, batches are as long as these, one after another; ``cells`` are those of
+    distinct motion that all rows are in, where these are known before.
     """
 
     names: tuple[str, ...]
@@ -287,6 +289,7 @@ class Accumulator:
     batch_samples: int
     expected: int = 0
     sizes: tuple[int, ...] = ()
+    cells: ByMotion | None = None
 
     def __post_init__(self) -> None:
         if self.sizes:
@@ -297,9 +300,10 @@ class Accumulator:
         self._open: Batch | None = None
         self._noises: list[tuple[int, tuple[float, ...] | None]] = []
         self._recording = 0
-        self._motion: DistinctMotion | None = None
-        self._cells: NDArray[np.int64] | None = None
-        self._row, self._rows = 0, list[NDArray[np.int64]]()
+        self._motion = None if self.cells is None else self.cells.motion
+        self._rows: list[NDArray[Any]] = [] if self.cells is None else [self.cells.rows]
+        self._cells = self._rows[0] if self._rows else None
+        self._row = 0
         self._by_cell: dict[int, Batch] = {}
 
     @property

@@ -196,10 +196,13 @@ class RobustLeastSquares(Estimator):
         joints = experiment.model.robot.row_names
         bread = np.sqrt(np.maximum(last.slope, LEAST_SLOPE)) / last.scale
         root = replace(last.solution, root=solve(experiment.information, bread).root)
-        scored = (last.information, np.ones(len(joints)))
+        by_time, by_motion = (batch_scores(known, bread, root, (made, np.ones(len(joints))))
+                              for known, made in (
+            (experiment.information, last.information),
+            (experiment.information.distinct, last.information.distinct)))
         spread = scatter_covariance(
-            experiment.information, batch_scores(experiment.information, bread, root, scored),
-            friction_scales(experiment.model, last.solution.values))
+            experiment.information, by_time,
+            friction_scales(experiment.model, last.solution.values), by_motion)
         estimate = estimate_of(experiment, last.solution, spread, self.name)
         settled = bool(warnings) or last.moved < self.tolerance
         low = {joint: float(share) for joint, share in zip(joints, last.low, strict=True)}

@@ -152,11 +152,13 @@ class _SideBySide:
     def of(
         cls, experiment: Experiment, batches: Sequence[int] | None = None
     ) -> _SideBySide:
-        """Reduce the recordings, chunk by chunk; None stands for all ``batches``."""
+        """Reduce the recordings, chunk by chunk.
+
+        ``batches`` are cells of distinct motion, see `Experiment.by_motion`; None stands for all.
+        """
         by_motion = experiment.information.by_motion
-        assert by_motion is not None
-        own = np.isin(by_motion.rows, np.arange(len(by_motion.batches)) if batches is None
-                      else batches)
+        own = np.ones(experiment.information.samples, dtype=bool) if batches is None or \
+            by_motion is None else np.isin(by_motion.rows, batches)
         done = 0
         structure = experiment.information.structure
         present = np.hstack([structure, np.ones((len(structure), 1), dtype=bool)])

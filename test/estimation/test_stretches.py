@@ -6,12 +6,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from motions import torque_model, truth_of, with_effort
+from repeated_motion import motion
 from scipy import stats
 from scipy.signal import lfilter
 from tolerances import COVERAGE, COVERAGE_OF_DRIFT, SAME_FORMULA, WIDTH_FOR_WHITE
 
+from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.information import Accumulator, Information
-from robot_dynid.estimation.least_squares import batch_covariance, batch_scores, solve
+from robot_dynid.estimation.irls import RobustLeastSquares
+from robot_dynid.estimation.joint_covariance import GeneralisedLeastSquares
+from robot_dynid.estimation.least_squares import (
+    LeastSquares,
+    batch_covariance,
+    batch_scores,
+    solve,
+)
 from robot_dynid.estimation.uncertainty.between_recordings import FrictionScales
 from robot_dynid.estimation.uncertainty.scatter import scatter_covariance, scatter_variance
 from robot_dynid.estimation.uncertainty.stretches import STRETCHES, recordings, stretches
@@ -141,3 +151,30 @@ def test_batches_know_their_recording():
     both = information.merge(information)
     assert [len(r) for r in recordings(both)] == 6 * [10]
     assert [len(r) for r in recordings(information.subset([0, 1, 15]))] == [2, 1]
+
+
+@pytest.mark.parametrize('estimator', [
+    LeastSquares(), GeneralisedLeastSquares(), RobustLeastSquares()])
+def test_what_is_alike_in_every_period_is_in_the_deviations(estimator):
+    """What a model lacks repeats with the motion: leaving out stretches of time does not show it.
+
+    Against fits to the periods of other motions, whose scatter is what the deviation is to be.
+    """
+    model, values, stated, by_time = torque_model('planar_3r'), [], [], []
+    for seed in range(8):
+        samples = motion(seed, 8.0, 4)
+        lacks = 2.0 * np.sin(2.0 * samples.position + np.arange(3.0))
+        effort = model.effort(samples, truth_of(model)) + lacks
+        experiment = Experiment.of(model, [with_effort(samples, effort)])
+        estimate = estimator.fit(experiment)
+        values.append(estimate.values)
+        stated.append(estimate.std)
+        without = replace(experiment, information=replace(experiment.information, by_motion=None))
+        by_time.append(estimator.fit(without).std)
+    spread = np.std(values, axis=0)
+    shown = np.isfinite(np.array(stated)).all(axis=0) & np.isfinite(np.array(by_time)).all(axis=0)
+    assert shown.sum() > 5
+    of_motion, of_time = (np.median(np.array(one), axis=0)[shown] / spread[shown]
+                          for one in (stated, by_time))
+    assert 0.5 < np.median(of_motion) < 2.0
+    assert np.median(of_time) < 0.7 * np.median(of_motion)

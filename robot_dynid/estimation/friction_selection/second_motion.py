@@ -99,7 +99,7 @@ def _errors(
 
 
 def _lower(before: FloatArray, after: FloatArray) -> bool:
-    """Return whether errors (f,) are lower by more than their standard error, and in most folds."""
+    """Return whether errors (f,) fall by more than a standard error of that, in most folds."""
     gains = before**2 - after**2
     return len(gains) > 1 and float(np.mean(gains > 0.0)) > 0.5 and \
         float(gains.mean()) > float(gains.std(ddof=1)) / np.sqrt(len(gains))
