@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from linear_data import NAMES, STRUCTURE, Data
+from repeated_motion import motion
 from tolerances import LEAST_SQUARES
 
 from robot_dynid.estimation.information import Accumulator
@@ -13,22 +16,23 @@ from robot_dynid.estimation.least_squares import residual_noise, solve
 
 def test_noise_of_repeated_recordings_counts_by_their_samples():
     """Known noise is a root mean square over all samples, however they were put together."""
-    data = Data(60)
-    parts = []
-    for noise in ((3.0, 1.0), (1.0, 2.0)):
-        accumulator = Accumulator(NAMES, STRUCTURE, 20)
-        rows = slice(0, 20) if not parts else slice(20, 60)
-        accumulator.begin(len(data.effort[rows]), noise)
+    data, samples = Data(60), motion(0, 0.6, 1)
+    first, second = slice(0, 20), slice(20, 60)
+
+    def added(accumulator, rows, noise):
+        accumulator.begin(replace(samples.part(rows), noise=noise))
         accumulator.add(data.columns[:, :, rows], data.effort[rows], data.raw[rows])
-        parts.append(accumulator)
+        return accumulator
+
+    one = added(Accumulator(NAMES, STRUCTURE, 20), first, (3.0, 1.0))
+    other = added(Accumulator(NAMES, STRUCTURE, 40), second, (1.0, 2.0)).information()
     expected = np.sqrt([(20 * 9.0 + 40 * 1.0) / 60, (20 * 1.0 + 40 * 4.0) / 60])
-    first, second = (part.information() for part in parts)
-    assert first.merge(second).noise == pytest.approx(expected)
-    parts[0].begin(40, (1.0, 2.0))
-    assert parts[0].information().noise == pytest.approx(expected)
-    parts[0].begin(40, None)  # of one recording it is not known
-    assert parts[0].information().noise is None
-    assert first.merge(parts[0].information()).noise is None
+    assert one.information().merge(other).noise == pytest.approx(expected)
+    both = added(one, second, (1.0, 2.0))
+    assert both.information().noise == pytest.approx(expected)
+    unknown = added(both, second, None).information()  # of one recording it is not known
+    assert unknown.noise is None
+    assert other.merge(unknown).noise is None
 
 
 def test_noise_is_what_is_left_over_per_degree_of_freedom():
