@@ -53,12 +53,12 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         warnings += [stiff + ', '.join(f'{name}.<joint>' for name in MOTORS)] if elastic else []
         warnings += ['all joints of the model are rigid: the columns of motors are not used'] \
             if given else []
-    warnings += [*beyond_limits(model.robot, q, qd), *model.trained.warnings(
-        model.robot, dict(zip(CHANNELS, states, strict=False),
-                          acceleration=found['acceleration']))]
     whole = usable(model, arguments.accept_partial)
     if not whole:  # all joints move together
         found = {name: np.full_like(rows, np.nan) for name, rows in found.items()}
+    warnings += [*beyond_limits(model.robot, q, qd), *model.trained.warnings(
+        model.robot, dict(zip(CHANNELS, states, strict=False),
+                          acceleration=found['acceleration']))]
     if arguments.out:
         write_rows(arguments.out, model.joints, found)
     return {'ok': whole,
