@@ -15,7 +15,7 @@ from random_robots import Peer, random_urdf  # noqa: E402
 from robot_dynid.dynamics import rigid_body  # noqa: E402
 from robot_dynid.errors import ModelError  # noqa: E402
 from robot_dynid.identified.model import IdentifiedModel  # noqa: E402
-from robot_dynid.identified.physical import impossible  # noqa: E402
+from robot_dynid.identified.physical import definite, impossible  # noqa: E402
 from robot_dynid.identified.structure import Structure  # noqa: E402
 from robot_dynid.robot.model import PRISMATIC, RobotModel  # noqa: E402
 from robot_dynid.robot.screws import Screw, robot_from_screws  # noqa: E402
@@ -168,3 +168,21 @@ def test_a_mass_matrix_that_is_indefinite_in_part_of_the_range_is_reported() -> 
     assert np.all(np.isfinite(broken.forward(good, 0.0 * good, 0.0 * good)))
     with pytest.raises(ModelError, match='not positive definite in state 0'):
         broken.forward(bad, 0.0 * bad, 0.0 * bad)
+
+
+def test_a_mass_matrix_that_is_indefinite_where_random_poses_miss_it_is_reported() -> None:
+    model = nominal_model('planar_3r')
+    limits, first = model.robot.limits, list(model.names).index('mx2')
+    q = np.random.default_rng(0).uniform(limits.lower, limits.upper, (1000, 3))
+
+    def heavier(factor: float) -> IdentifiedModel:
+        values = np.array(model.values)
+        values[first] *= factor
+        return replace(model, values=values)
+
+    lower, upper = 1.0, 8.0
+    for _ in range(40):
+        middle = 0.5 * (lower + upper)
+        lower, upper = (middle, upper) if definite(heavier(middle), q).all() else (lower, middle)
+    warning, = impossible(heavier(lower))  # all of the thousand are good, hardly
+    assert 'not positive definite at some configurations, such as ' in warning
