@@ -43,6 +43,9 @@ SEEN = 10.0
 FRACTIONS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0)
 #: motions to judge by that are designed until one is distinct
 ATTEMPTS = 3
+#: share of the range and of the speeds of a motion to fit that one to judge by covers: less shows
+#: nothing of the rest
+COVERED = 0.6
 
 
 class Reason(Enum):
@@ -235,30 +238,36 @@ def design_pair(
     """Return the best motion within ``limits``, and a distinct one to judge a model by.
 
     The latter is None where the request asks for none, or its kind has none. It stays within the
-    range, the speeds and the accelerations of the other, and is the first of a few that passes no
-    states of it; where all do, the one that does least, with a warning. Raises what
-    `design_within` raises, for either.
+    range, the speeds and the accelerations of the other, and is the first of a few that covers
+    COVERED of the range and the speeds, and passes no states of it; where all do, the one that
+    does least, with a warning. Raises what `design_within` raises, for either.
     """
     if validation_request(request) is None:
         return design_within(limits, request, criteria), None
     fit = design_within(limits, request, criteria.part(0, 2))
     reached, scale = _reached(fit, request.common.scale), request.common.scale
-    found: list[tuple[float, Design]] = []
+    found: list[tuple[float, float, Design]] = []
     for attempt in range(ATTEMPTS):
         another = validation_request(request, attempt)
         assert another is not None
         made = design_within(reached, another, criteria.part(1, 2))
-        found.append((repeated(fit.trajectory, made.trajectory), made))
-        if not found[-1][0]:
+        found.append((repeated(fit.trajectory, made.trajectory),
+                      max(COVERED - _covered(fit.trajectory, made.trajectory), 0.0), made))
+        if not any(found[-1][:2]):
             break
-    share, judge = min(found, key=lambda one: one[0])
-    note = (f'{share:.0%} of the motion to judge by passes states of the motion to fit, as those '
-            'of few joints do: only the rest of it tells something new',) if share else ()
+    share, lack, judge = min(found, key=lambda one: one[:2])
+    notes = list(judge.warnings)
+    if share:
+        notes.append(f'{share:.0%} of the motion to judge by passes states of the motion to fit, '
+                     'as those of few joints do: only the rest of it tells something new')
+    if lack:
+        notes.append(f'the motion to judge by covers {COVERED - lack:.0%} of the range or speeds '
+                     'of a joint: a longer motion to fit, or more iterations, give a wider one')
     used = fractions_used(judge.trajectory.peaks(), limits)
     for joint, shares in judge.used.items():
         if 'effort' in shares:
             used[joint]['effort'] = scale * shares['effort']
-    return fit, replace(judge, limits=limits, used=used, warnings=(*judge.warnings, *note))
+    return fit, replace(judge, limits=limits, used=used, warnings=tuple(notes))
 
 
 def _reached(fit: Design, scale: float) -> MotionLimits:
@@ -275,6 +284,13 @@ def _reached(fit: Design, scale: float) -> MotionLimits:
     return replace(limits, lower=peaks.lower, upper=peaks.upper, velocity=velocity,
                    acceleration=acceleration, jerk=frozen(scale * limits.jerk),
                    effort=frozen(scale * limits.effort))
+
+
+def _covered(trajectory: Trajectory, other: Trajectory) -> float:
+    """Return the least share of a joint's range, or of its speeds, that the ``other`` covers."""
+    whole, part = (np.concatenate([np.ptp(one.position, axis=0), np.ptp(one.velocity, axis=0)])
+                   for one in (_sampled(trajectory), _sampled(other)))
+    return float(np.min(part / np.maximum(whole, 1e-12)))
 
 
 def _sampled(trajectory: Trajectory) -> Samples:

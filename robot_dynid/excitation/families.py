@@ -21,18 +21,18 @@ from robot_dynid.excitation.search.fourier_basis import FourierBasis
 from robot_dynid.trajectories.bspline import BSplineBasis, BSplineOptions
 from robot_dynid.trajectories.fourier import FourierOptions
 
-#: length of a motion to judge by, in terms of that of the motion to fit: other frequencies
-SHORTER = 0.7
+#: length of a motion to judge by, in terms of a period of the motion to fit: other frequencies,
+#: and time enough for its range without its accelerations
+LONGER = 1.5
 
 
 def _single_period(options: FourierOptions, attempt: int) -> FourierOptions:
     """Return the options of one period: another one than those of the motion to fit."""
-    length = options.duration / options.periods * min(options.periods, 2)
-    return replace(options, duration=SHORTER * length, periods=1)
+    return replace(options, duration=LONGER * options.duration / options.periods, periods=1)
 
 
-def _shorter(options: BSplineOptions, attempt: int) -> BSplineOptions:
-    return replace(options, duration=SHORTER * options.duration)
+def _longer(options: BSplineOptions, attempt: int) -> BSplineOptions:
+    return replace(options, duration=LONGER * options.duration)
 
 
 def _segments(options: CompositeOptions, attempt: int) -> CompositeOptions | None:
@@ -45,7 +45,7 @@ def _segments(options: CompositeOptions, attempt: int) -> CompositeOptions | Non
 #: everything that can be designed: options, and a basis or a plan
 FAMILIES: dict[str, Family] = {
     'fourier': Family(FourierOptions, basis=FourierBasis, validation=_single_period),
-    'bspline': Family(BSplineOptions, basis=BSplineBasis, validation=_shorter),
+    'bspline': Family(BSplineOptions, basis=BSplineBasis, validation=_longer),
     'sine-sequence': Family(SineSequenceOptions, plan=sine_sequence),
     'constant-velocity': Family(ConstantVelocityOptions, plan=plan_sweeps),
     'static-poses': Family(StaticPosesOptions, plan=plan_static_poses),

@@ -73,7 +73,7 @@ def test_another_motion_to_judge_by_is_written_beside(designed, tmp_path):
     found, trajectory = designed(*SHORT, '--report', tmp_path / 'plan.html')
     judge, purpose = load_motion(tmp_path / 'T_validation.yaml')
     assert (purpose, load_motion(tmp_path / 'T.yaml')[1]) == ('validation', 'fit')
-    assert not repeated(trajectory, judge) and judge.duration < trajectory.duration
+    assert not repeated(trajectory, judge) and judge.duration != trajectory.duration
     told = found['validation']
     assert told['out'] == str(tmp_path / 'T_validation.yaml')
     assert told['duration'] == judge.duration and told['chapters']
