@@ -17,6 +17,7 @@ from robot_dynid.regressor import GearEffects
 from robot_dynid.regressor.elastic import Gear
 from robot_dynid.regressor.gear_effects import PRESSES, presses_per_radian
 from robot_dynid.ripple.fit import fit_ripple
+from robot_dynid.ripple.model import ABOVE_FAST
 from robot_dynid.ripple.scan import RESOLVED, JointResidual
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.encoders import encoders_of
@@ -29,8 +30,8 @@ from robot_dynid.types import FloatArray, RawLog, Samples
 MOTION = 5.0
 #: length [s] of the pieces whose gains are compared
 PIECE = 0.2
-#: speeds of the amplitudes as shares of the top speed
-SLOW, FAST = 0.05, 0.5
+#: speed at which creep ends, as a share of the top speed
+SLOW = 0.05
 
 
 def ratio_warnings(
@@ -95,6 +96,7 @@ def other_wave(robot: RobotModel, log: RawLog, gear: Gear, sought: float) -> flo
     top = float(np.abs(velocity).max())
     waves = fit_ripple(JointResidual(
         motor, velocity, np.zeros_like(left), left, folds(motion.seconds, 0.0)[cells],
-        np.floor((log.time - log.time[0]) / PIECE).astype(np.int64), SLOW * top, FAST * top)).waves
+        np.floor((log.time - log.time[0]) / PIECE).astype(np.int64), SLOW * top, top / ABOVE_FAST,
+        step)).waves
     apart = max(RESOLVED, 2.0 * np.pi / float(np.ptp(motor)))
     return waves[0].order if waves and abs(waves[0].order - sought) > apart else None

@@ -14,6 +14,7 @@ from robot_dynid.identification.recipe import NONE, Recipe
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import JointRipple
 from robot_dynid.ripple.fit import RippleFit, fit_ripple
+from robot_dynid.ripple.model import ABOVE_FAST
 from robot_dynid.ripple.scan import JointResidual
 from robot_dynid.signals.held_out_motion import DistinctMotion, folds
 from robot_dynid.signals.prepare import Repaired, prepare
@@ -26,9 +27,9 @@ PIECE = 0.2
 BORDER = 1e-6
 #: rows from which on waves are sought, and about as many as are looked at: evenly spaced pieces
 LEAST_ROWS, MOST_ROWS = 1000, 30_000
-#: speeds of the amplitudes as shares of the top speed: all grow up to ``fast``, creep ends at
-#: ``slow``; a joint slower than REST [rad/s, m/s] throughout is at rest
-FAST, SLOW, REST = 0.5, 0.05, 0.01
+#: share of the top speed at which creep ends; a joint slower than REST [rad/s, m/s] throughout is
+#: at rest
+SLOW, REST = 0.05, 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +37,7 @@ class Rows:
     """Rows of all recordings as they were measured, each (N, n), and their folds and pieces (N,).
 
     ``position`` [rad] in the rows of the effort, ``velocity`` [rad/s], ``effort`` [N m] of the
-    model and the ``residual`` [N m] it leaves.
+    model and the ``residual`` [N m] it leaves. ``step`` [s] is the time between two rows.
     """
 
     position: FloatArray
@@ -45,6 +46,7 @@ class Rows:
     residual: FloatArray
     folds: NDArray[np.int64]
     pieces: NDArray[np.int64]
+    step: float
 
     @classmethod
     def of(cls, model: IdentifiedModel, recordings: Sequence[Repaired]) -> Rows | None:
@@ -69,7 +71,9 @@ class Rows:
         held_out = folds(motion.seconds, 0.0)[cells]
         pieces = np.cumsum((np.diff(piece_of(seconds), prepend=-1.0) != 0.0)
                            | (np.diff(source, prepend=-1.0) != 0.0))
-        return cls(q, qd, effort, residual, held_out, pieces)
+        steps = np.diff(seconds)
+        return cls(q, qd, effort, residual, held_out, pieces,
+                   float(np.median(steps[steps > 0.0])))
 
     def of_joint(self, j: int) -> JointResidual | None:
         """Return the rows of one joint; None where it rests, or there are too few."""
@@ -77,7 +81,8 @@ class Rows:
         if top < REST or len(self.folds) < LEAST_ROWS:
             return None
         return JointResidual(self.position[:, j], self.velocity[:, j], self.effort[:, j],
-                             self.residual[:, j], self.folds, self.pieces, SLOW * top, FAST * top)
+                             self.residual[:, j], self.folds, self.pieces, SLOW * top,
+                             top / ABOVE_FAST, self.step)
 
 
 def _rows(
@@ -124,7 +129,8 @@ def with_ripple(
 
     found = list(side_by_side(fit, range(len(joints))))
     record = tuple(
-        JointRipple(joint, one.before, one.after, one.waves, one.compliance, one.compliance_std)
+        JointRipple(joint, one.before, one.after, one.waves, one.compliance, one.compliance_std,
+                    one.aliased)
         for joint, one in zip(joints, found, strict=True) if one is not None)
     ripples = tuple(None if one is None else one.ripple for one in found)
     return replace(model, ripples=ripples if any(ripples) else (),

@@ -133,7 +133,7 @@ class JointRipple:
     ``before`` and ``after`` [N m] are the root mean squares of what the model leaves of the
     unfiltered effort, on stretches left out in turn, without and with the ripple; ``waves`` the
     largest first. ``compliance`` [rad/(N m)] is by how much torque shifts its phase, zero where
-    that does not show.
+    that does not show. ``aliased`` waves are not used: others explain the recordings as well.
     """
 
     joint: str
@@ -142,6 +142,7 @@ class JointRipple:
     waves: tuple[Wave, ...] = ()
     compliance: float = 0.0
     compliance_std: float = 0.0
+    aliased: tuple[Wave, ...] = ()
 
     @property
     def gain(self) -> float:

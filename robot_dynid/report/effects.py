@@ -44,7 +44,10 @@ RIPPLE = (
     'stretches of the recordings left out in turn, without and with the waves. A wave is there '
     'only where it lowers them, and where noise of the same spectrum gives one so large with a '
     'probability below 1 in 1000. Delay: by how much the wave comes before the position of its '
-    'row, negative where it comes later.')
+    'row, negative where it comes later. Above the top speed recorded no wave is predicted.')
+ALIASED = (
+    'Waves that the recordings do not tell from others, by their speeds and the sampling of the '
+    'effort, are not used (record faster, or move slowly through the range of the joint):')
 STIFFNESS = (
     'Torque twists a gear, and shifts the waves of its motor against the encoder behind it. The '
     'stiffness that this implies, with its 95 % interval, is experimental; it holds where the '
@@ -156,10 +159,15 @@ def torque_ripple(model: IdentifiedModel) -> tuple[Section, ...]:
     found = model.record.ripple
     if not found:
         return ()
-    silent = ', '.join(one.joint for one in found if not one.waves)
+    silent = ', '.join(one.joint for one in found if not one.waves + one.aliased)
     text = f'{RIPPLE} {STIFFNESS}' if any(one.stiffness for one in found) else RIPPLE
     if silent:
         text = f'{text} None beyond chance at {silent}.'
+    hidden = '; '.join(f'{number(wave.order)} at {one.joint}, which looks like '
+                       f'{", ".join(map(number, wave.aliases))}'
+                       for one in found for wave in one.aliased)
+    if hidden:
+        text = f'{text} {ALIASED} {hidden}.'
     errors = tuple(Row((one.joint, number(one.before), number(one.after),
                         percent(one.gain), number(len(one.waves)), _stiffness(one.stiffness)))
                    for one in found if one.waves)

@@ -41,7 +41,8 @@ class Wave:
     """One wave of torque ripple as it was found.
 
     ``order`` [1/rad]; ``amplitude`` [N m], its root mean square over the recordings; ``delay``
-    [s] and its deviation; ``chance`` that noise alone gives such a wave.
+    [s] and its deviation; ``chance`` that noise alone gives such a wave. ``aliases`` are orders
+    [1/rad] that explain the same rows about as well.
     """
 
     order: float
@@ -49,12 +50,14 @@ class Wave:
     delay: float
     delay_std: float
     chance: float
+    aliases: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class RippleFit:
     """Torque ripple of a joint, or None; ``waves`` as found.
 
+    ``aliased`` waves are there, but the recordings do not show their orders: they are not used.
     ``before`` and ``after`` [N m] are the root mean squares of stretches left out in turn without
     and with it. ``compliance`` [rad/(N m)] and its deviation are those that the load shows, see
     `compliance_of_load`; zero where the phase shows none.
@@ -66,6 +69,7 @@ class RippleFit:
     after: float
     compliance: float = 0.0
     compliance_std: float = 0.0
+    aliased: tuple[Wave, ...] = ()
 
 
 def fit_ripple(data: JointResidual, ratio: float | None = None) -> RippleFit:
@@ -79,20 +83,30 @@ def fit_ripple(data: JointResidual, ratio: float | None = None) -> RippleFit:
     chances: list[float] = []
     while len(phases.orders):
         phases = _fitted(phases, data)
-        chances = _chances(phases, data, known)
+        fit = Fit.of(phases, data)
+        left = Spectrum.of(data, fit.left(), phases.compliance)
+        chances = _chances(phases, fit, left, known)
         worst = int(np.argmax(chances))
         if chances[worst] <= UNLIKELY:
             break
         phases = phases.without(worst)
     if not len(phases.orders):
         return RippleFit(None, (), before, before)
-    ripple = phases.ripple(data)
+    waves = _waves(phases, data, chances, _aliases(phases, fit, left, known))
+    for wave in waves:
+        if wave.aliases:
+            phases = phases.without(int(np.argmin(np.abs(phases.orders - wave.order))))
+    aliased = tuple(wave for wave in waves if wave.aliases)
+    nothing = RippleFit(None, (), before, before, aliased=aliased)
+    if not len(phases.orders):
+        return nothing
     errors = NormalEquations.of(data, phases.columns(data)).held_out()
     if not _better(data.residual, errors, data, SURE_TOGETHER):
-        return RippleFit(None, (), before, before)
+        return nothing
     after = float(np.sqrt(np.mean(errors**2)))
     twist = compliance_of_load(phases, data) if phases.compliance else (0.0, 0.0)
-    return RippleFit(ripple, _waves(phases, ripple, data, chances), before, after, *twist)
+    return RippleFit(phases.ripple(data), tuple(wave for wave in waves if not wave.aliases),
+                     before, after, *twist, aliased)
 
 
 def _chosen(data: JointResidual, known: FloatArray) -> Phases:
@@ -204,26 +218,49 @@ def _settled(phases: Phases, data: JointResidual, known: FloatArray) -> Phases:
     return min(tried, key=lambda one: float(np.sum(Fit.of(one, data).left()**2)))
 
 
-def _chances(phases: Phases, data: JointResidual, known: FloatArray) -> list[float]:
-    """Return for each wave the probability of its power in noise, the others taken off."""
-    fit = Fit.of(phases, data)
-    left = fit.left()
-    spectrum = Spectrum.of(data, left, phases.compliance)
-    found = []
+def _chances(
+    phases: Phases, fit: Fit, left: Spectrum, known: FloatArray
+) -> list[float]:
+    """Return for each wave the probability of its power in what is ``left`` without all."""
+    errors, found = fit.left(), []
     for k, (order, delay) in enumerate(zip(phases.orders, phases.delays, strict=True)):
-        alone = left + fit.of_wave(k)
+        alone = errors + fit.of_wave(k)
         wave = float(order), float(delay), phases.compliance
-        found.append(float(np.exp(-max(0.0, spectrum.surprise_of(data, alone, wave, known)))))
+        found.append(float(np.exp(-max(0.0, left.surprise_of(fit.data, alone, wave, known)))))
+    return found
+
+
+def _aliases(
+    phases: Phases, fit: Fit, left: Spectrum, known: FloatArray
+) -> list[tuple[float, ...]]:
+    """Return for each wave the orders [1/rad] that explain nearly as much, none where it is told.
+
+    An order that rows hardly show has that of equal samples. Orders of a gear, ``known`` (F,), are
+    told from others beforehand.
+    """
+    data, errors = fit.data, fit.left()
+    found: list[tuple[float, ...]] = []
+    for k, order in enumerate(phases.orders):
+        if order > data.highest_order:
+            found.append((data.alias(float(order)),))
+            continue
+        rivals = np.empty(0)
+        if order not in known:
+            alone = Spectrum.of(data, errors + fit.of_wave(k), phases.compliance)
+            rivals = alone.rivals(float(order), data.resolved, left)
+        found.append(tuple(rivals.tolist()))
     return found
 
 
 def _waves(
-    phases: Phases, ripple: TorqueRipple, data: JointResidual, chances: list[float]
+    phases: Phases, data: JointResidual, chances: list[float], aliases: list[tuple[float, ...]]
 ) -> tuple[Wave, ...]:
     """Return the waves as they are reported, the largest first."""
     shares = amplitudes(data.velocity, data.slow, data.fast)
-    sizes = np.einsum('ns,wsc->nwc', shares, ripple.coefficients.reshape(-1, SHARES, 2))
-    power = np.mean(np.sum(sizes**2, axis=2), axis=0)
-    found = [Wave(*(float(x) for x in one)) for one in zip(
-        phases.orders, np.sqrt(power), phases.delays, phases.delay_std, chances, strict=True)]
+    coefficients = phases.ripple(data).coefficients.reshape(-1, SHARES, 2)
+    power = np.mean(np.sum(np.einsum('ns,wsc->nwc', shares, coefficients)**2, axis=2), axis=0)
+    found = [Wave(float(order), float(size), float(delay), float(std), chance, same)
+             for order, size, delay, std, chance, same in zip(
+                 phases.orders, np.sqrt(power), phases.delays, phases.delay_std, chances, aliases,
+                 strict=True)]
     return tuple(sorted(found, key=lambda wave: -wave.amplitude))

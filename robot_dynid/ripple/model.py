@@ -15,6 +15,8 @@ from robot_dynid.types import FloatArray, Samples, frozen
 SHARES = 3
 #: columns of a wave
 COLUMNS = 2 * SHARES
+#: the top speed that amplitudes are fitted to, over that up to which they grow
+ABOVE_FAST = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +29,9 @@ class TorqueRipple:
     behind it. ``orders`` (w,) [1/rad] are waves per turn of the joint; ``delays`` (w,) [s] by how
     much the position of a row of measurements is older than its effort, negative where it is newer
     or the wave comes later; ``compliance`` [rad/(N m)]. Amplitudes are a(qd) = a_0 + a_1 min(|qd|
-    / fast, 1) + a_2 exp(-|qd| / slow), ``slow`` and ``fast`` in rad/s. ``coefficients`` (6 w,) [N
-    m] are those of sine and cosine of a_0, a_1, a_2, wave by wave. A prismatic joint has m for
+    / fast, 1) + a_2 exp(-|qd| / slow), ``slow`` and ``fast`` in rad/s, up to ABOVE_FAST ``fast``,
+    the top speed recorded, and zero beyond it. ``coefficients`` (6 w,) [N m] are those of sine and
+    cosine of a_0, a_1, a_2, wave by wave. A prismatic joint has m for
     rad, N for N m.
 
     Raises ValueError where shapes or numbers cannot be.
@@ -107,8 +110,9 @@ def amplitudes(
 ) -> FloatArray:
     """Return the shares (..., 3) of an amplitude at ``velocity`` (...) [rad/s]: see above."""
     speed = np.abs(velocity)
-    return np.stack([np.ones_like(speed), np.minimum(speed / fast, 1.0), np.exp(-speed / slow)],
-                    axis=-1)
+    shares = np.stack([np.ones_like(speed), np.minimum(speed / fast, 1.0),
+                       np.exp(-speed / slow)], axis=-1)
+    return np.where((speed <= ABOVE_FAST * fast)[..., None], shares, 0.0)
 
 
 class RippleTorque:
@@ -143,9 +147,8 @@ class RippleTorque:
             return found
         q, qd, tau = (x[:, self._joints] for x in (position, velocity, effort))
         phase = self._orders * (q + self._compliance * tau + self._delays * qd)
-        speed = np.abs(qd)
-        fast, slow = np.minimum(speed / self._fast, 1.0), np.exp(-speed / self._slow)
-        sine, cosine = (steady + more * fast + creep * slow for steady, more, creep in (
+        shares = np.moveaxis(amplitudes(qd, self._slow, self._fast), -1, 0)
+        sine, cosine = (np.einsum('sw,snw->nw', one, shares) for one in (
             self._sine, self._cosine))
         waves = np.sin(phase) * sine + np.cos(phase) * cosine
         found[:, self._rippling] = np.add.reduceat(waves, self._firsts, axis=1)

@@ -27,6 +27,12 @@ AROUND, QUIET = 400, 0.25
 RESOLVED = 1.5
 #: peaks that a scan returns for their surprise, and for their size
 MOST_PEAKS = 5
+#: a joint moves above this share of its top speed
+MOVING = 0.02
+#: an order that is so many times as likely as another is told from it
+UNLIKELIER = 100.0
+#: share of the rows that must be slow enough to show an order
+SHOWING = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +43,7 @@ class JointResidual:
     ``effort`` (N,) [N m] as the model predicts it and ``residual`` (N,) [N m], what it leaves;
     ``folds`` (N,) number the recordings or stretches that are left out in turn, ``blocks`` (N,)
     short pieces whose gains are compared. ``slow`` and ``fast`` [rad/s] are those of the
-    amplitudes of `TorqueRipple`.
+    amplitudes of `TorqueRipple`; ``step`` [s] is the time between two rows.
     """
 
     position: FloatArray
@@ -48,6 +54,7 @@ class JointResidual:
     blocks: NDArray[np.int64]
     slow: float
     fast: float
+    step: float
 
     @cached_property
     def stretches(self) -> tuple[tuple[int, slice], ...]:
@@ -68,19 +75,59 @@ class JointResidual:
         return np.ascontiguousarray(amplitudes(self.velocity, self.slow, self.fast).T)
 
     @cached_property
-    def whitened(self) -> FloatArray:
-        """Shares (3, N), made independent of each other."""
-        gram = self.shares @ self.shares.T / 2.0
-        whitening = np.linalg.cholesky(
-            np.linalg.inv(gram + 1e-9 * np.trace(gram) * np.eye(len(gram))))
-        return whitening.T @ self.shares
+    def moving(self) -> NDArray[np.int64]:
+        """The rows in which the joint moves.
+
+        While it rests all rows are the same one: what friction holds then looks like many waves.
+        """
+        speed = np.abs(self.velocity)
+        return np.flatnonzero(speed > MOVING * speed.max())
+
+    @cached_property
+    def highest_order(self) -> float:
+        """The highest order [1/rad] that rows show: more than half a wave between two is none.
+
+        SHOWING of the rows must be slow enough for it.
+        """
+        way = float(np.quantile(np.abs(self.velocity[self.moving]), SHOWING)) * self.step
+        return np.pi / max(way, np.pi / MOST_ORDER)
+
+    @cached_property
+    def resolved(self) -> float:
+        """The distance [1/rad] from which on two orders differ over the range of positions."""
+        return max(RESOLVED, 2.0 * np.pi / max(float(np.ptp(self.position)), 1e-9))
+
+    def alias(self, order: float) -> float:
+        """Return the order [1/rad] of the slowest wave of equal samples at the usual speed."""
+        turn = 2.0 * np.pi / (float(np.median(np.abs(self.velocity[self.moving]))) * self.step)
+        return abs(order - turn * round(order / turn))
+
+    def scores(self, residual: FloatArray) -> FloatArray:
+        """Return the shares (2, 3, N) times a ``residual`` (N,), and times what is fast in it.
+
+        Slow is what links and friction leave: at an even speed it looks like any wave that turns
+        about a whole number of times between two rows. The three are made independent, and of
+        equal variance although errors are larger at some speeds than at others, so that sums of
+        them along a phase are normal where there is no wave. Source: White, Econometrica 48, 1980,
+        section 2 (covariance with errors of unequal variance).
+        """
+        found = np.zeros((2, *self.shares.shape))
+        rows, moved = self.moving, residual[self.moving]
+        fast = without_lines(moved, self.block[rows])
+        for one, values in zip(found, (moved, fast), strict=True):
+            one[:, rows] = self.shares[:, rows] * values
+            gram = one @ one.T / 2.0
+            whitening = np.linalg.cholesky(
+                np.linalg.inv(gram + 1e-9 * np.trace(gram) * np.eye(len(gram))))
+            one[:] = whitening.T @ one
+        return found
 
 
 @dataclass(frozen=True)
 class Peak:
     """An order [1/rad] that stands out, its delay [s], and the `surprise` that it does.
 
-    ``size`` [(N m)^2] is what it takes off the sum of squares.
+    ``size`` is its power over that of usual noise.
     """
 
     order: float
@@ -107,7 +154,8 @@ def gear_orders(ratio: float | None) -> FloatArray:
 class Spectrum:
     """Powers of a residual over its noise, chi-squared of six where there is nothing else.
 
-    ``power`` (D, K) at DELAYS and ``orders`` (K,) [1/rad]; ``level`` (K,) [(N m)^2] the noise.
+    ``power`` (D, K) at DELAYS and ``orders`` (K,) [1/rad], the lesser of those of the residual and
+    of what is fast in it; ``level`` (2, K) is the noise of either, of `JointResidual.scores`.
     """
 
     orders: FloatArray
@@ -121,20 +169,22 @@ class Spectrum:
         """Scan a ``residual`` (N,) [N m] of ``data`` with a compliance [rad/(N m)]."""
         from scipy.fft import rfft
 
-        weighted = data.whitened * residual
+        scores = data.scores(residual)
+        weighted = scores.reshape(-1, scores.shape[-1])
         twisted = data.position + compliance * data.effort
         kept = slice(LEAST_ORDER, MOST_ORDER + 1)
-        power = np.empty((len(DELAYS), MOST_ORDER + 1 - LEAST_ORDER))
+        power = np.empty((len(scores), len(DELAYS), MOST_ORDER + 1 - LEAST_ORDER))
         sums = np.empty((AT_ONCE, len(weighted), BINS))
         for first in range(0, len(DELAYS), AT_ONCE):
             own = slice(first, first + AT_ONCE)
             for i, delay in enumerate(DELAYS[own]):
                 _sum_up(weighted, twisted + delay * data.velocity, sums[i])
             found = rfft(sums[:i + 1])[:, :, kept]
-            power[own] = np.sum(found.real**2 + found.imag**2, axis=1)
-        level = _level(power)
+            squares = (found.real**2 + found.imag**2).reshape(len(found), *scores.shape[:2], -1)
+            power[:, own] = np.sum(squares, axis=2).swapaxes(0, 1)
+        level = np.stack([_level(one) for one in power])
         orders = np.arange(LEAST_ORDER, MOST_ORDER + 1, dtype=np.float64)
-        return cls(orders, power / level, level)
+        return cls(orders, np.min(power / level[:, None], axis=0), level)
 
     def peaks(self, known: FloatArray) -> list[Peak]:
         """Return the peaks of the greatest surprise, and the largest of the others that surprise.
@@ -159,7 +209,7 @@ class Spectrum:
             best = np.where(apart <= RESOLVED, 0.0, best)
         around = np.stack([np.roll(best, shift) for shift in (-2, -1, 1, 2)]).max(axis=0)
         columns = np.flatnonzero((best >= around) & (best > 0.0))
-        ranks = [np.argsort(-one[columns])[:MOST_PEAKS] for one in (best, best * self.level)]
+        ranks = [np.argsort(-one[columns])[:MOST_PEAKS] for one in (best, best * self.level[0])]
         columns = columns[np.unique(np.concatenate(ranks))]
         return [self._peak(float(self.orders[k]), int(k), len(self.orders)) for k in columns]
 
@@ -167,7 +217,19 @@ class Spectrum:
         powers = self.power[:, column]
         most = float(powers.max())
         return Peak(order, float(DELAYS[powers.argmax()]), surprise(most, rivals),
-                    most * float(self.level[column]))
+                    most * float(self.level[0, column]))
+
+    def rivals(self, order: float, resolved: float, without: Spectrum) -> FloatArray:
+        """Return the orders (r,) [1/rad] nearly as likely as ``order``, the likeliest first.
+
+        Apart from those nearer than ``resolved`` [1/rad]. What is there ``without`` the wave, too,
+        is another one.
+        """
+        best = np.maximum(self.power - without.power, 0.0).max(axis=0)
+        near = np.abs(self.orders - order) < resolved
+        as_likely = np.where(near, 0.0, best) > best[near].max() - 2.0 * np.log(UNLIKELIER)
+        found = np.flatnonzero(as_likely)
+        return np.asarray(self.orders[found[np.argsort(-best[found])][:MOST_PEAKS]])
 
     def surprise_of(
         self, data: JointResidual, alone: FloatArray, wave: tuple[float, float, float],
@@ -180,11 +242,20 @@ class Spectrum:
         """
         order, delay, compliance = wave
         phase = order * (data.position + compliance * data.effort + delay * data.velocity)
-        weighted = data.whitened * alone
-        power = np.sum((weighted @ np.cos(phase))**2 + (weighted @ np.sin(phase))**2)
+        scores = data.scores(alone)
+        power = np.sum((scores @ np.cos(phase))**2 + (scores @ np.sin(phase))**2, axis=1)
         column = int(np.clip(round(order) - LEAST_ORDER, 0, len(self.orders) - 1))
         rivals = len(known) if order in known else len(self.orders)
-        return surprise(float(power / self.level[column]), rivals)
+        return surprise(float(np.min(power / self.level[:, column])), rivals)
+
+
+def without_lines(values: FloatArray, block: NDArray[np.int64]) -> FloatArray:
+    """Return ``values`` (N,) less the straight line through those of each ``block`` (N,)."""
+    place = np.unique(block, return_inverse=True)[1]
+    count = np.bincount(place)
+    along = np.arange(len(values)) - np.repeat(np.cumsum(count) - 0.5 * count - 0.5, count)
+    slope = np.bincount(place, along * values) / np.maximum(np.bincount(place, along**2), 1e-12)
+    return np.asarray(values - (np.bincount(place, values) / count)[place] - slope[place] * along)
 
 
 def surprise(power: float, rivals: int) -> float:

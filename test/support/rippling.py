@@ -56,7 +56,7 @@ def joint_residual(
     number = np.arange(len(time)) * folds // len(time)
     top = float(np.abs(qd).max())
     return JointResidual(q, qd, effort, left, number, (time // 0.2).astype(np.int64),
-                         0.05 * top, 0.5 * top)
+                         0.05 * top, 0.5 * top, 0.011)
 
 
 def with_gear(log: RawLog, joint: int, gear: Gear) -> RawLog:
