@@ -32,10 +32,11 @@ def joint_scores(validation: Validation) -> dict[str, Any]:
     So are, where the model has slow changes, the scores with these.
     """
     joints: dict[str, Any] = {}
-    own = validation.repeatability
+    own, noise = validation.repeatability, validation.noise
     for i, (joint, score) in enumerate(validation.model['all'].items()):
         entry = score_fields(score)
         entry['repeatability'] = None if own is None else float(own[i])
+        entry['noise'] = None if noise is None else float(noise[i])
         for part in PARTS:
             if joint in validation.model.get(part, {}):
                 entry[part] = score_fields(validation.model[part][joint])
@@ -131,11 +132,11 @@ def show_forward(scores: Mapping[str, Any], terminal: Terminal) -> None:
 
 def show_scores(title: str, joints: Mapping[str, Any], terminal: Terminal) -> None:
     """Print one row per joint: RMSE in effort units, then relative errors in per cent."""
-    columns = ('joint', 'RMSE', 'robot itself', 'RMSE/std %', 'error %', 'control %',
+    columns = ('joint', 'RMSE', 'robot itself', 'noise', 'RMSE/std %', 'error %', 'control %',
                'motion %', 'rest %', 'near reversals %', 'R²', 'outliers %')
     terminal.table(title, columns, [_row(name, score) for name, score in joints.items()])
     terminal.line('error: ||e|| / ||measured||; control: the same for nominal inertials with '
-                  'fitted friction; robot itself: RMS deviation where the motion repeats',
+                  'fitted friction; robot itself, noise: RMS deviations where the motion repeats',
                   style='dim')
 
 
@@ -153,9 +154,10 @@ def show_slow_changes(joints: Mapping[str, Any], terminal: Terminal) -> None:
 
 
 def _row(name: str, score: Mapping[str, Any]) -> tuple[Any, ...]:
-    return (name, score['rmse'], score['repeatability'], percent(score['nrmse']),
-            percent(score['relative_error']), *(_share(score, part) for part in (
-                'control', *PARTS)), f'{score["r2"]:.3f}', percent(score['outliers']))
+    return (name, score['rmse'], score['repeatability'], score['noise'],
+            percent(score['nrmse']), percent(score['relative_error']),
+            *(_share(score, part) for part in ('control', *PARTS)),
+            f'{score["r2"]:.3f}', percent(score['outliers']))
 
 
 def _share(score: Mapping[str, Any], part: str) -> str:

@@ -28,4 +28,5 @@ def show_verdict(verdict: Mapping[str, Any], terminal: Terminal) -> None:
 
 def _against(use: Mapping[str, Any]) -> str:
     """Return the reason against a use; that against all uses is the same, and said once."""
-    return f'not for {use["use"]}: {use["words"]}' if use['value'] is not None else use['words']
+    words = str(use['words'])
+    return words if use['value'] is None else f'not good for {use["use"]}: {words}'

@@ -55,14 +55,15 @@ from robot_dynid.identified.record import CutoffScore, FitRecord, digest_of
 from robot_dynid.identified.suitability import Verdict
 from robot_dynid.identified.trained import Trained
 from robot_dynid.identified.uncertainty import correlation_factor
-from robot_dynid.monitoring.noise_levels import with_noise_levels
+from robot_dynid.monitoring.noise_levels import learn_noise_levels, recorded_motions
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.serialization import robot_to_plain
 from robot_dynid.signals.windows import file_of
 from robot_dynid.types import FloatArray, Progress, RawLog
+from robot_dynid.validation.contact_scores import on_other_motion
 from robot_dynid.validation.next_actions import Names
 from robot_dynid.validation.validate import Validation, score, validate
-from robot_dynid.validation.verdict import judged
+from robot_dynid.validation.verdict import beyond, judged
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,10 +186,15 @@ def fitted(
         model = with_ripple(model, part, recipe)
     progress('looking for slow changes', 0.94)
     model, estimate = with_slow_changes((model, estimate), part, recipe, estimator, experiment)
-    model = with_noise_levels(with_motor_encoders(model, gathered.logs), gathered.logs)
+    model = with_motor_encoders(model, gathered.logs)
+    motions = recorded_motions(model, gathered.logs)
+    model = replace(model, noise_levels=learn_noise_levels(model, motions))
 
     progress('scoring', 0.95)
     training = score(model, part, in_full=True)
+    model, contact = on_other_motion(model, motions, beyond(
+        held if estimate.shares is None else None, training))
+    training = replace(training, contact=contact)
     warnings = (*training.remarks, *warnings)
     model = replace(model, warnings=warnings, not_identified=tuple(refused))
     return IdentificationResult(estimate, model, experiment, choice, held, training,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,9 @@ from robot_dynid.types import FloatArray, frozen
 
 #: gain [1/s] of the observer the levels are taken with
 NOMINAL_GAIN = 30.0
+#: share of samples without contact below the levels: hard stops and glitches are above; and what
+#: normal deviates exceed in the rest, of either sign
+QUANTILE, NORMAL_QUANTILE = 0.999, 3.29
 GAIN = NumberRange(1e-9, 1e9, '1/s')
 COLUMNS = ('moving', 'holding', 'speed')
 
@@ -60,6 +63,12 @@ class NoiseLevels:
     def at_gain(self, gain: float) -> FloatArray:
         """Return ``moving`` (n,) [N m] for another gain: white noise grows with its root."""
         return np.asarray(self.moving * np.sqrt(max(gain / self.gain, 1.0)))
+
+    def widened(self, deviation: FloatArray) -> NoiseLevels:
+        """Return the levels where the model errs by a ``deviation`` (n,) [N m] more."""
+        deflected = None if self.deflected is None else self.deflected.widened(deviation)
+        moving = np.hypot(self.moving, NORMAL_QUANTILE * deviation)
+        return replace(self, moving=frozen(moving), deflected=deflected)
 
     def plain(self, joints: tuple[str, ...]) -> dict[str, Any]:
         """Return everything as names and numbers."""

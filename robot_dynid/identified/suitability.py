@@ -33,17 +33,17 @@ CRITERIA: Mapping[str, Criterion] = {
         'A released joint drifts where the error of weight and offset exceeds the dry friction '
         'that holds it; a warm joint may have half of the friction of a cold one.'),
     FEED_FORWARD: Criterion(
-        'effort in motion that the model leaves, over the effort', 0.2, 'of the effort',
+        'effort that the model leaves on motion it was not fitted to, over the effort', 0.2,
+        'of the effort',
         'What is left is done by feedback: with four fifths fed forward its errors are five '
         'times smaller. A model that leaves more than nominal inertials with fitted friction '
-        'has no use; one that is within a quarter of what the robot itself repeats has no '
-        'better.'),
+        'has no use.'),
     CONTACT: Criterion(
-        'smallest external torque that is always seen, over the effort limit', 0.1,
-        'of the effort limit',
-        'A push of a tenth of what the joint can do is to be told from friction and errors of '
-        'the model, in motion and while the joint sticks; one sample in a thousand without '
-        'contact exceeds the level, and a contact takes three in turn.'),
+        'push that is detected in 95 % of the motion, over 140 N at the tip or the largest effort '
+        'of the joint, whichever is less', 1.0, 'of the largest useful push',
+        'ISO/TS 15066 permits 140 N on chest and hands; and whoever looks for pushes larger than '
+        'all effort of the joint needs no model. A tip nearer than 0.1 m to the axis counts as '
+        '0.1 m away.'),
     SIMULATION: Criterion(
         'error of simulated positions over 0.5 s, over that of joints that go on at constant '
         'velocity', 0.5, 'of the error at constant velocity',
@@ -57,15 +57,29 @@ WITHOUT_FRICTION = Criterion(
     'of the largest static effort',
     'Nothing holds a joint without dry friction: it sinks by the error, and a twentieth of the '
     'weight is what a light touch balances.')
+#: of contact detection, too
+FALSE_ALARMS = Criterion(
+    'contacts that are reported where nothing touches the robot', 1.0, 'false alarms per hour',
+    'Each alarm stops the robot, and whoever sees one an hour switches detection off.')
+
+
+@dataclass(frozen=True)
+class NextAction:
+    """An action to take; ``command`` is one to paste, '' where hardware must be touched."""
+
+    words: str
+    command: str = ''
 
 
 @dataclass(frozen=True)
 class UseVerdict:
     """Suitability of one joint of a model for one ``use`` (of USES).
 
-    ``ok`` is None where it cannot be judged; ``value`` is the number it is judged by and
+    ``ok`` is True where the recordings show that it is good, False where they show that it is
+    not, and None where they show neither; ``value`` is the number it is judged by and
     ``threshold`` the largest that is good, both in ``unit``, None where they are not known;
-    ``words`` say what was measured, against what, and why.
+    ``words`` say what was measured, against what, and why; ``shown_by`` is what would show what
+    is not shown, None where no recording does.
     """
 
     use: str
@@ -74,11 +88,12 @@ class UseVerdict:
     threshold: float | None
     unit: str
     words: str
+    shown_by: NextAction | None = None
 
     @property
     def word(self) -> str:
-        """'good', 'not' or 'not judged'."""
-        return 'not judged' if self.ok is None else 'good' if self.ok else 'not'
+        """'good', 'not good' or 'not shown'."""
+        return 'not shown' if self.ok is None else 'good' if self.ok else 'not good'
 
 
 @dataclass(frozen=True)
@@ -88,14 +103,6 @@ class JointVerdict:
     joint: str
     uses: tuple[UseVerdict, ...]
     words: str
-
-
-@dataclass(frozen=True)
-class NextAction:
-    """An action to take; ``command`` is one to paste, '' where hardware must be touched."""
-
-    words: str
-    command: str = ''
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.noise_levels import NOMINAL_GAIN, NoiseLevels
+from robot_dynid.identified.noise_levels import NOMINAL_GAIN, QUANTILE, NoiseLevels
 from robot_dynid.monitoring.deflected_observer import (
     DEFLECTED,
     GEAR_SPREAD,
@@ -24,14 +24,12 @@ from robot_dynid.monitoring.observer import Observer
 from robot_dynid.monitoring.state_monitor import DRY, EXTERNAL
 from robot_dynid.types import FloatArray, RawLog, frozen
 
-#: rows of the recordings the levels are learnt from
-ROWS = 20_000
+#: rows of the recordings the levels are learnt from, and least time [s] where that is more
+ROWS, SECONDS = 20_000, 60.0
 #: speeds [rad/s, m/s] below which friction may be uncertain; the data chooses
 SPEEDS = (0.005, 0.01, 0.02, 0.05, 0.1)
 #: share of slow motion in the memory of the observer from which it reflects holding
 SLOW = 0.3
-#: share of samples without contact below the levels: hard stops and glitches are above
-QUANTILE = 0.999
 #: share of samples in which residual models are as sure as usual: the rest is the edge of the data
 USUAL = 0.9
 
@@ -126,13 +124,16 @@ def holding_torque(model: IdentifiedModel) -> FloatArray:
 
 
 @one_blas_thread()
-def with_noise_levels(model: IdentifiedModel, logs: Sequence[RawLog]) -> IdentifiedModel:
-    """Return the model with the levels of its own recordings, ROWS rows of each at most."""
-    motions, rows = [], 0
+def recorded_motions(model: IdentifiedModel, logs: Sequence[RawLog]) -> list[MonitorInput]:
+    """Return the motion that levels are learnt from, ROWS or SECONDS of each recording at most."""
+    motions, share = list[MonitorInput](), 0.0
     for i in range(len(logs)):
-        motions.append(monitor_input(model, logs[i]).in_motion(ROWS))
-        rows += len(motions[-1].time)
+        whole = monitor_input(model, logs[i])
+        step = float(np.median(np.diff(whole.time))) if len(whole.time) > 1 else SECONDS
+        rows = max(ROWS, round(SECONDS / max(step, 1e-9)))
+        motions.append(whole.in_motion(rows))
+        share += len(motions[-1].time) / rows
         fastest = np.max([np.abs(m.velocity).max(axis=0) for m in motions], axis=0)
-        if rows >= ROWS and fastest.min() > SPEEDS[-1]:  # else later ones may show other joints
+        if share >= 1.0 and fastest.min() > SPEEDS[-1]:  # else later ones may show other joints
             break
-    return replace(model, noise_levels=learn_noise_levels(model, motions))
+    return motions

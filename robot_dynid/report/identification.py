@@ -83,7 +83,7 @@ def _report(
         log.source for log in provenance.recordings_of(logs)), *(
         trace.source for trace in validation.traces)])
     chapters = {
-        TRUST: (trust.suitability(verdict), *own[TRUST]),
+        TRUST: (trust.suitability(verdict, own[TRUST]), *own[TRUST]),
         NEXT: (*trust.actions(verdict), *trust.warnings(with_file_names(warnings, names))),
         SEE: (*curves.predictions(validation, model), *curves.friction_data(validation, model),
               *effects.friction_curves(model), *curves.ripple_data(validation, model)),

@@ -37,20 +37,39 @@ def conclusion(status: Status) -> Conclusion:
     return Conclusion(kind, f'{name(status.name.lower()).capitalize()}:', f'{status.value}.')
 
 
-def suitability(verdict: Verdict) -> Section:
-    """Return the uses each joint is good for, with numbers, thresholds and reasons."""
+def suitability(verdict: Verdict, below: Sequence[Section] = ()) -> Section:
+    """Return the uses each joint is good for, with numbers, thresholds and reasons.
+
+    Its banner is no better than those of the sections ``below`` it.
+    """
     uses = [use.use for use in verdict.joints[0].uses] if verdict.joints else []
     rows = tuple(Row((joint.joint, *(_use(use) for use in joint.uses)))
                  for joint in verdict.joints)
-    why = tuple(Row((joint.joint, use.use, use.words))
+    why = tuple(Row((joint.joint, use.use, _because(use)))
                 for joint in verdict.joints for use in joint.uses if use.words)
-    judged = [use.ok for joint in verdict.joints for use in joint.uses]
-    kind = 'poor' if not any(judged) else 'good' if all(judged) else 'fair'
+    kinds = [section.status.kind for section in below if section.status is not None]
+    kind = next((kind for kind in ('poor', 'fair') if kind in (_kind(verdict), *kinds)), 'good')
     tables = (Table(('joint', *uses), rows),
               Table(('joint', 'use', 'because'), why, 'Why: what was measured, against what',
                     words=True, folded=True)) if rows else ()
     return Section('What it is good for', tables=tables,
                    status=Conclusion(kind, '', verdict.words))
+
+
+def _kind(verdict: Verdict) -> str:
+    """Return 'poor' where a joint or a use is not good at all, 'good' where all are."""
+    uses = [[use.ok for use in joint.uses] for joint in verdict.joints]
+    if not uses or any(not any(ok is not False for ok in part)
+                       for part in (*uses, *zip(*uses, strict=True))):
+        return 'poor'
+    return 'good' if all(all(joint) for joint in uses) else 'fair'
+
+
+def _because(use: UseVerdict) -> str:
+    """Return what was measured, and what would show what is not shown."""
+    motion = use.shown_by
+    return use.words if motion is None else \
+        f'{use.words}. {motion.words[:1].upper()}{motion.words[1:]}: {motion.command}'
 
 
 def _use(use: UseVerdict) -> Cell:
@@ -69,11 +88,10 @@ def _beyond(value: float, threshold: float) -> str:
 
 def _beside(use: UseVerdict) -> str:
     """Return the reason for a verdict that its number alone does not give."""
-    if use.ok is None or use.value is None or use.threshold is None \
-            or use.ok == (use.value <= use.threshold):
+    if use.ok is not False or use.value is None or use.threshold is None \
+            or use.value > use.threshold:
         return ''
-    return ', but the robot itself repeats no better' if use.ok else \
-        ', but nominal inertials do better'
+    return ', but nominal inertials do better'
 
 
 def actions(verdict: Verdict) -> tuple[Section, ...]:
@@ -130,28 +148,29 @@ def scores(model: IdentifiedModel, validation: Validation, title: str) -> Sectio
     """Return the scores of model and control row, joint by joint, motion and rest apart."""
     control = validation.control.get('all')
     rows = []
-    own = validation.repeatability
+    own, noise = validation.repeatability, validation.noise
     for i, (joint, score) in enumerate(validation.model['all'].items()):
         mark = 'poor' if score.relative_error > POOR_ERROR else ''
         parts = [validation.model.get(part, {}).get(joint) for part in ('motion', 'rest', NEAR)]
         rows.append(Row((
-            joint, number(score.rmse), number(None if own is None else float(own[i])),
+            joint, number(score.rmse), *(number(None if one is None else float(one[i]))
+                                         for one in (own, noise)),
             percent(score.nrmse), percent(score.relative_error),
             percent(control[joint].relative_error if control else None),
             *(percent(p.relative_error if p else None) for p in parts), f'{score.r2:.3f}',
             ' / '.join(number(q, 2) for q in score.quartiles), percent(score.outliers)), mark))
     units = effort_unit(model.robot)
-    columns = ('joint', f'RMSE [{units}]', f'robot itself [{units}]', 'RMSE / std [%]',
-               'error [%]', 'nominal [%]', 'in motion [%]', 'at rest [%]', 'near reversals [%]',
-               'R²', f'quartiles [{units}]', 'outliers [%]')
+    columns = ('joint', f'RMSE [{units}]', f'robot itself [{units}]', f'noise [{units}]',
+               'RMSE / std [%]', 'error [%]', 'nominal [%]', 'in motion [%]', 'at rest [%]',
+               'near reversals [%]', 'R²', f'quartiles [{units}]', 'outliers [%]')
     text = ('Error: |measured − predicted| / |measured| against the raw effort. Nominal: the '
             'nominal inertials with fitted friction; a model that is not better has learnt '
             'nothing about the links. At rest friction is undetermined and decides the error; '
             'near reversals, where a joint sticks and turns, it matters most. '
-            'Robot itself: RMS deviation from its own repetition, where the motion repeats; no '
-            'model can do better.')
+            'Robot itself and noise: RMS deviation from its own repetition, where the motion '
+            'repeats, and of single samples; no model can do better than both together.')
     table = Table(columns, tuple(rows), 'All scores, joint by joint', folded=True)
-    repeated = None if own is None else own.tolist()
+    repeated = None if own is None or noise is None else np.hypot(own, noise).tolist()
     return Section(title, text=text, tables=(table,), figures=(Figure(error_bars({
         'identified model': validation.model['all'],
         'nominal inertials with fitted friction': control or {}}, repeated)),))
@@ -162,7 +181,7 @@ def error_bars(
 ) -> figures.Spec:
     """Return bars of the relative error per joint, predictions by name beside each other.
 
-    ``repeated`` are the deviations of the robot from itself, in the unit of the effort.
+    ``repeated`` are the deviations of robot and noise, in the unit of the effort.
     """
     colours = (figures.MODEL, figures.CONTROL, *figures.SERIES[2:])
     curves = [figures.bars(list(scores), [100.0 * s.relative_error for s in scores.values()],
@@ -172,7 +191,8 @@ def error_bars(
         first = next(iter(by_model.values()))
         sizes = [100.0 * own * s.relative_error / s.rmse if s.rmse > 0.0 else np.nan
                  for own, s in zip(repeated, first.values(), strict=True)]
-        curves.append(figures.bars(list(first), sizes, 'the robot from itself', figures.MEASURED))
+        curves.append(figures.bars(list(first), sizes, 'robot itself and noise',
+                                   figures.MEASURED))
     return figures.figure(
         curves, figures.axis(), figures.axis('relative error of the effort [%]',
                                              more={'rangemode': 'tozero'}), more={'height': 300})

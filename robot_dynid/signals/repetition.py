@@ -1,4 +1,4 @@
-"""Repeatability of a robot: the error below which no model can predict."""
+"""Repeatability of a robot: the error below which no model can predict, and noise beside it."""
 
 from __future__ import annotations
 
@@ -42,19 +42,22 @@ def period(samples: Samples) -> int:
     return int(delays[best]) if difference[best] < SAME_MOTION else 0
 
 
-def repeatability(samples: Samples) -> FloatArray | None:
-    """Return the RMS deviation (n,) [N m] of the raw effort between repetitions of one motion.
+def repeatability(samples: Samples) -> tuple[FloatArray, FloatArray] | None:
+    """Return how repetitions of a motion differ: by the robot, and by noise, (n,) [N m] each.
 
-    Divided by sqrt(2), so it is the deviation of a single repetition. The repetitions are brought
-    to the same instants along their filtered effort, so their noise stays as it is. None when the
-    motion does not repeat or no effort was measured.
+    Both as deviations of a single repetition: that of the filtered effort without the noise that
+    passes the filter, and that of single samples of the effort, taken to be white. Steady effects
+    that the filter takes away, such as ripple, are in neither. None when the motion does not
+    repeat or no effort was measured.
     """
     delay = period(samples)
     if not delay or samples.measured is None or samples.effort is None:
         return None
     smooth = samples.gridded.effort
     assert smooth is not None
-    effort = smooth + (samples.measured - samples.effort)
-    difference = effort[delay:] - effort[:-delay]
-    deviation: FloatArray = np.sqrt(np.mean(difference**2, axis=0) / 2.0)
-    return deviation
+    rough = samples.measured - samples.effort
+    within, outside = (np.mean((x[delay:] - x[:-delay])**2, axis=0) / 2.0 for x in (smooth, rough))
+    step = float(samples.time[1] - samples.time[0])
+    passed = 0.0 if samples.cutoff is None else min(2.0 * samples.cutoff * step, 0.5)
+    variance = outside / (1.0 - passed)
+    return np.sqrt(np.maximum(within - passed * variance, 0.0)), np.sqrt(variance)

@@ -31,7 +31,7 @@ from robot_dynid.validation.validate import NEAR, Validation
 COUPLED = 0.7
 #: relative error of a joint up to which nobody looks for the motor of another in what is left
 SLIGHT = 0.01
-#: a joint is hardly moved below this share of its range, which counts as a turn at most
+#: a joint is hardly moved below this share of its range, a turn at most, or of its speed limit
 MOVED = 0.2
 #: friction that differs by this share from one recording to the next shows in every prediction
 DIFFERS = 0.1
@@ -41,6 +41,9 @@ SIMPLE = 1.5
 LATE = 2e-3
 #: identified and nominal weight differ by this share of the nominal one where something is mounted
 HEAVIER = 0.15
+#: judged recordings show a joint in this share of its trained ranges at least; a motion whose
+#: ranges differ from those of the fit by less than that share in no joint is that of the fit again
+COVERED, AGAIN = 0.5, 0.02
 #: poses in which weights are compared
 POSES = 100
 
@@ -65,11 +68,11 @@ def next_actions(
     """Return the actions, the most valuable first; ``joints`` are the verdicts on them."""
     names = names or Names.without_file(model.robot.name)
     found = (
-        *_about_data(model, validation, findings),
+        *_about_data(model, validation, findings), *_not_shown(joints),
         *_about_motion(model, validation, joints, names),
         *_about_recordings(model, validation, names), *_about_friction(model, validation, names),
-        *_about_load(model, findings), *_check(model, validation, names), *_about_gears(model),
-        *_about_contact(model, joints))
+        *_about_load(model, findings), *_check(model, validation, joints, names),
+        *_about_gears(model), *_about_contact(model, joints))
     return tuple(dict.fromkeys(found))
 
 
@@ -77,6 +80,84 @@ def _design(names: Names, kind: str, out: str, *options: str) -> str:
     """Return the command that plans a motion."""
     return shlex.join(['robot-dynid', 'design', names.robot, '--type', kind, *options,
                        '--out', out])
+
+
+def judging_motion(names: Names, cause: str) -> NextAction:
+    """Return the motion to judge a model by, where for a ``cause`` the recordings do not do."""
+    return NextAction(
+        f'{cause}: record a motion that the fit has not seen, and score the model on it: '
+        f'robot-dynid validate {shlex.quote(names.model)} RECORDING',
+        _design(names, 'fourier', 'unseen.yaml', '--seed', '2'))
+
+
+def averaged_motion(names: Names) -> NextAction:
+    """Return the motion that shows what noise hides."""
+    return NextAction('the noise of the effort hides what the model leaves: record many periods '
+                      'and average over them (recipe period: auto)',
+                      _design(names, 'fourier', 'periods.yaml', '--periods', '20'))
+
+
+def static_poses(names: Names) -> NextAction:
+    """Return the motion that shows weight."""
+    return NextAction('the weight is not known well enough: record static poses',
+                      _design(names, 'static-poses', 'poses.yaml'))
+
+
+def simulated_motion(names: Names) -> NextAction:
+    """Return the recording along which motion is simulated."""
+    return NextAction('no motion was simulated: score forward dynamics on a recording',
+                      shlex.join(['robot-dynid', 'validate', names.model, 'RECORDING',
+                                  '--forward']))
+
+
+def identify_again(model: IdentifiedModel, names: Names) -> NextAction:
+    """Return the command for a model file that lacks what later versions write."""
+    return NextAction('the model file lacks what the verdict needs: identify again',
+                      _identify(model, names))
+
+
+def _not_shown(joints: Sequence[JointVerdict]) -> Iterator[NextAction]:
+    """Yield what would show the uses that are not shown."""
+    yield from dict.fromkeys(use.shown_by for joint in joints for use in joint.uses
+                             if use.shown_by is not None)
+
+
+def uncovered(
+    model: IdentifiedModel, validation: Validation | None, names: Names
+) -> tuple[NextAction | None, ...]:
+    """Return for every joint the motion over the range that recordings lack, None for none.
+
+    Those of the fit, by the limits of the robot; and those of a ``validation`` by the fit.
+    """
+    still = _hardly_moved(model)
+    ranges = [] if validation is None else list(_trained_and_judged(model, validation))
+    part = judging_motion(names, 'the recordings cover less than half of the range of the fit')
+    return tuple(_wider_motion(names, still) if joint in still else part if any(
+        judged[j] < COVERED * trained[j] for trained, judged in ranges) else None
+        for j, joint in enumerate(model.joints))
+
+
+def _wider_motion(names: Names, still: Sequence[str]) -> NextAction:
+    return NextAction(f'record a motion that uses range and speed of {", ".join(still)}: the '
+                      'recordings hardly move it', _design(names, 'fourier', 'excitation.yaml'))
+
+
+def repeats(model: IdentifiedModel, validation: Validation) -> bool:
+    """Return True if recordings have the ranges of the fit in all joints, as its motion has."""
+    ranges = list(_trained_and_judged(model, validation))
+    return bool(ranges) and all(np.all(np.abs(judged - trained) <= AGAIN * np.maximum(
+        trained, AGAIN)) for trained, judged in ranges)
+
+
+def _trained_and_judged(
+    model: IdentifiedModel, validation: Validation
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield the widths (n,) of the ranges of the fit and of recordings: positions, velocities."""
+    for name in ('position', 'velocity'):
+        values = [getattr(trace, name) for trace in validation.traces]
+        if name in model.trained.quantities and all(one is not None for one in values):
+            yield (np.ptp(model.trained.quantities[name], axis=1),
+                   np.ptp(np.concatenate(values), axis=0))
 
 
 def _identify(
@@ -130,9 +211,7 @@ def _about_motion(
                          'everywhere', _identify(model, names, '--method', 'feasible'))
     still = _hardly_moved(model)
     if still:
-        yield NextAction(f'record a motion that uses the range of {", ".join(still)}: the '
-                         'recordings hardly move it',
-                         _design(names, 'fourier', 'excitation.yaml'))
+        yield _wider_motion(names, still)
     unknown = [name for name, std in zip(model.names, model.std, strict=True)
                if not np.isfinite(std)]
     if unknown:
@@ -151,18 +230,19 @@ def _about_motion(
                          f'{", ".join(left)} is left, and friction is the largest part of what '
                          'models miss', _design(names, 'constant-velocity', 'sweeps.yaml'))
     if heavy:
-        yield NextAction(f'record static poses: the weight of {", ".join(heavy)} is not known '
-                         'well enough', _design(names, 'static-poses', 'poses.yaml'))
+        yield static_poses(names)
 
 
 def _hardly_moved(model: IdentifiedModel) -> list[str]:
-    """Return the joints that used little of their range, which counts as a turn at most."""
-    known, limits = model.trained.quantities.get('position'), model.robot.limits
-    if known is None:
+    """Return the joints that used little of their range, a turn at most, or of their speed."""
+    known, limits = model.trained.quantities, model.robot.limits
+    if not {'position', 'velocity'} <= set(known):
         return []
     room = np.fmin(limits.upper - limits.lower, 2.0 * np.pi)
-    return [joint for joint, used, whole in zip(
-        model.joints, np.ptp(known, axis=1), room, strict=True) if used < MOVED * whole]
+    speed = np.where(np.isfinite(limits.velocity), limits.velocity, 0.0)
+    little = (np.ptp(known['position'], axis=1) < MOVED * room) | (
+        np.abs(known['velocity']).max(axis=1) < MOVED * speed)
+    return [joint for joint, moved in zip(model.joints, ~little, strict=True) if not moved]
 
 
 def _not_for(joints: Sequence[JointVerdict], use: str, model: IdentifiedModel) -> list[str]:
@@ -181,6 +261,11 @@ def _about_recordings(
             'show how friction changes from day to day, and its intervals are wide',
             _design(names, 'fourier', 'another.yaml', '--seed', '1'))
     outside = {t.source: t.outside for t in validation.traces if t.outside}
+    alarms = validation.contact is not None and validation.contact.alarms.any() and {
+        t.source: None for t in validation.traces if t.source not in model.record.recordings}
+    if alarms:
+        yield NextAction('identify from these recordings, too: without contact the monitor '
+                         'reports some', _identify(model, names, more=tuple(alarms)))
     if outside:
         joints: dict[str, dict[str, None]] = {}
         for one in (one for found in outside.values() for one in found):
@@ -267,15 +352,12 @@ def _varying(effort: FloatArray) -> FloatArray:
 
 
 def _check(
-    model: IdentifiedModel, validation: Validation, names: Names
+    model: IdentifiedModel, validation: Validation, joints: Sequence[JointVerdict], names: Names
 ) -> Iterator[NextAction]:
     """Yield the check on a recording that the fit has not seen, where there was none."""
     seen = set(model.record.recordings)
-    if all(trace.source in seen for trace in validation.traces):
-        yield NextAction(
-            'record a motion that the fit has not seen, and score the model on it: robot-dynid '
-            f'validate {shlex.quote(names.model)} RECORDING',
-            _design(names, 'fourier', 'unseen.yaml', '--seed', '2'))
+    if all(trace.source in seen for trace in validation.traces) and not list(_not_shown(joints)):
+        yield judging_motion(names, 'the model was judged on recordings of its fit')
 
 
 def _about_contact(model: IdentifiedModel, joints: Sequence[JointVerdict]) -> Iterator[NextAction]:

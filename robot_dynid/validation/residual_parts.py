@@ -1,4 +1,4 @@
-"""Parts of what a model leaves of the effort: what is static, what others cause, what alarms.
+"""Parts of what a model leaves of the effort: what is static, and what other joints cause.
 
 What is left of the filtered effort r of a joint in motion is compared with
 
@@ -18,7 +18,6 @@ import numpy as np
 
 from robot_dynid.identified.by_parameters import effort_by_parameters
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.noise_levels import NOMINAL_GAIN
 from robot_dynid.types import FloatArray, Samples
 
 #: about how many rows of a recording are enough
@@ -27,8 +26,6 @@ ROWS = 3000
 SLIDES = 0.02
 #: directions of the columns below this share of the largest are not fitted: chance decides them
 RANK = 1e-2
-#: share of samples without contact that may look like one: as of the noise levels of the model
-FALSE_ALARMS = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,27 +34,23 @@ class ResidualParts:
 
     ``static`` (n,) [N m] root mean square of the error of weight and offset; ``caused`` (n, n)
     share of what is left of a joint (row), beside its own friction and the accelerations of both,
-    that friction of another joint (column) explains; ``external`` (n,) [N m] what the external
-    torque that an observer sees exceeds in FALSE_ALARMS of the samples, beyond the friction that
-    may hold slow joints; ``rows`` they were found from.
+    that friction of another joint (column) explains; ``rows`` they were found from.
     """
 
     static: FloatArray
     caused: FloatArray
-    external: FloatArray
     rows: int
 
     @classmethod
     def merged(cls, parts: Sequence[ResidualParts]) -> ResidualParts | None:
-        """Return those of several recordings, None of none; any of them may alarm."""
+        """Return those of several recordings, None of none."""
         if not parts:
             return None
         weights = np.array([part.rows for part in parts], dtype=np.float64)
         weights /= weights.sum()
         static = np.sqrt(sum(w * p.static**2 for w, p in zip(weights, parts, strict=True)))
         caused = np.asarray(sum(w * p.caused for w, p in zip(weights, parts, strict=True)))
-        external = np.max([part.external for part in parts], axis=0)
-        return cls(static, caused, external, sum(part.rows for part in parts))
+        return cls(static, caused, sum(part.rows for part in parts))
 
 
 def residual_parts(
@@ -91,7 +84,7 @@ def residual_parts(
                     for sign in (-1.0, 1.0))]
                 both = _left_over(np.hstack([inertial, *other]), rest)
                 caused[j, k] = 1.0 - both / alone if alone > 0.0 else 0.0
-    return ResidualParts(static, caused, _external(model, samples, left), len(chosen))
+    return ResidualParts(static, caused, len(chosen))
 
 
 def _friction(speed: FloatArray, acceleration: FloatArray) -> FloatArray:
@@ -115,21 +108,3 @@ def _static(weights: FloatArray, own: FloatArray, rest: FloatArray) -> float:
 def _left_over(columns: FloatArray, rest: FloatArray) -> float:
     """Return the squared sum of what columns leave."""
     return float(np.sum((rest - columns @ _fit(columns, rest))**2))
-
-
-def _external(model: IdentifiedModel, samples: Samples, left: FloatArray) -> FloatArray:
-    """Return the level (n,) [N m] of the low-passed residual without what may hold slow joints."""
-    from scipy.linalg import solve_banded
-
-    levels = model.noise_levels
-    if levels is None or len(samples) < 2:
-        return np.zeros(model.robot.n)
-    keep = float(np.exp(-NOMINAL_GAIN * np.median(np.diff(samples.time))))
-    slow = (np.abs(samples.velocity) < levels.speed).astype(np.float64)
-    beyond = []
-    for rows in samples.segments:
-        bands = np.outer([1.0, -keep], np.ones(rows.stop - rows.start))  # y' - keep y = rest
-        torque, share = (solve_banded((1, 0), bands, (1.0 - keep) * part[rows])
-                         for part in (left, slow))
-        beyond.append(np.abs(torque) - levels.holding * share)
-    return np.maximum(np.quantile(np.concatenate(beyond), 1.0 - FALSE_ALARMS, axis=0), 0.0)

@@ -21,6 +21,7 @@ from robot_dynid.signals.parts import LEFT_OUT, Parts
 from robot_dynid.signals.prepare import Repaired, moving, prepare, repair
 from robot_dynid.signals.repetition import repeatability
 from robot_dynid.types import FloatArray, RawLog, Samples
+from robot_dynid.validation.contact_scores import ContactScore, scored_contact
 from robot_dynid.validation.encoder_steps import step_warning
 from robot_dynid.validation.passband import settings_for
 from robot_dynid.validation.residual_parts import ResidualParts, residual_parts
@@ -60,8 +61,9 @@ class Trace:
     """Measured, modelled and control effort (N, n) [N m] of a recording, at its stamps (N,) s.
 
     Every measured effort stands there once, as it was measured; what is compared with it was
-    evaluated at its stamp. ``moving`` (N,) is 1 while any joint moves; ``repeatability`` (n,)
-    [N m] the deviation of the robot from itself, where the motion of the recording repeats;
+    evaluated at its stamp. ``moving`` (N,) is 1 while any joint moves; ``repeatability`` and
+    ``noise`` (n,) [N m] are the deviations of the robot from itself and of single samples of the
+    effort, where the motion of the recording repeats;
     ``near`` (N, n) is true where a joint is near its own reversal, or held while others move.
     ``remark`` says what of the model could not be used, ``outside`` what was beyond the ranges the
     model was trained in. ``rollouts`` (K, 2 n) are the mean squared errors of simulated motions
@@ -93,6 +95,7 @@ class Trace:
     velocity: FloatArray | None = None
     friction: FloatArray | None = None
     waves: FloatArray | None = None
+    noise: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +111,8 @@ class Validation:
 
     ``warm_up`` is the model with friction that follows the power it dissipates, and ``adaptive``
     with coefficients that were followed, too: they alone use the measured effort, that before
-    each sample. Empty for a model without.
+    each sample. Empty for a model without. ``contact`` is the score of contact detection, None
+    of models without noise levels.
     """
 
     model: Scores
@@ -117,6 +121,7 @@ class Validation:
     warnings: tuple[str, ...]
     warm_up: Scores = field(default_factory=dict)
     adaptive: Scores = field(default_factory=dict)
+    contact: ContactScore | None = field(default=None, kw_only=True)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -126,8 +131,12 @@ class Validation:
     @property
     def repeatability(self) -> FloatArray | None:
         """RMS deviation (n,) [N m] of the robot from itself: no model can do better."""
-        found = [t.repeatability for t in self.traces if t.repeatability is not None]
-        return np.sqrt(np.mean(np.square(found), axis=0)) if found else None
+        return _pooled([t.repeatability for t in self.traces])
+
+    @property
+    def noise(self) -> FloatArray | None:
+        """RMS noise (n,) [N m] of single samples of the effort, beside `repeatability`."""
+        return _pooled([t.noise for t in self.traces])
 
     @property
     def rollout(self) -> RolloutScore | None:
@@ -145,6 +154,12 @@ class Validation:
         return ResidualParts.merged([t.parts for t in self.traces if t.parts is not None])
 
 
+def _pooled(deviations: Sequence[FloatArray | None]) -> FloatArray | None:
+    """Return the root mean square (n,) of deviations that are known, None of none."""
+    known = [one for one in deviations if one is not None]
+    return np.sqrt(np.mean(np.square(known), axis=0)) if known else None
+
+
 @reported
 @one_blas_thread()
 def validate(model: IdentifiedModel, logs: Sequence[RawLog]) -> Validation:
@@ -157,24 +172,31 @@ def validate(model: IdentifiedModel, logs: Sequence[RawLog]) -> Validation:
     rows = logs.rows if isinstance(logs, Parts) else 0
     notes: list[str] = []
     steps: dict[str, list[str]] = {}
-    found = score(model, _repaired(model, logs, notes, steps), max(1, -(-rows // SCORED)), True)
+    contact: list[ContactScore] = []
+    found = score(model, _repaired(model, logs, notes, steps, contact),
+                  max(1, -(-rows // SCORED)), True)
     alike = (f'{", ".join(sources)}: {sentence}' for sentence, sources in steps.items())
-    return replace(found, warnings=(*findings, *alike, *notes, *found.warnings))
+    return replace(found, warnings=(*findings, *alike, *notes, *found.warnings),
+                   contact=ContactScore.merged(contact))
 
 
 def _repaired(
-    model: IdentifiedModel, logs: Iterable[RawLog], notes: list[str], steps: dict[str, list[str]]
+    model: IdentifiedModel, logs: Iterable[RawLog], notes: list[str],
+    steps: dict[str, list[str]], contact: list[ContactScore]
 ) -> Iterator[Repaired]:
     """Yield recordings but parts that cannot be used, which go into ``notes``.
 
-    What is said of the steps of encoders goes into ``steps``, with the sources it is said of.
+    What is said of the steps of encoders goes into ``steps``, with the sources it is said of; the
+    scores of contact detection, which sees what was measured as it was, into ``contact``.
     """
     for log in logs:
         warning = step_warning(model, log) if log.part is None else None
         if warning:
             steps.setdefault(warning, []).append(log.source)
         try:
-            yield repair(model.robot, log, model.preprocessing.rate)
+            repaired = repair(model.robot, log, model.preprocessing.rate)
+            contact += scored_contact(model, log)
+            yield repaired
         except DataError as error:
             if log.part is None:
                 raise
@@ -238,10 +260,11 @@ def _trace(
     rollouts, steady = rollouts_along(model, samples) if in_full else (None, None)
     control, at_stamps = model.torque_model.effort(samples, model.control), samples.moved
     control = control + model.ripple_torque.along(samples, control)
+    robot, noise = repeatability(samples) or (None, None)
     return Trace(
         recording.source, samples.instants[own], samples.measured[own], predicted,
         control[own], moving(samples)[own],
-        repeatability(samples), swift(model.robot, samples)[own] < 0.5,
+        robot, swift(model.robot, samples)[own] < 0.5,
         '; '.join(filter(None, (
             unused(model.robot, model.residual_models, samples),
             doubt(samples, samples.measured - smooth)))),
@@ -251,7 +274,7 @@ def _trace(
         position=at_stamps.position[own, :model.robot.n],
         velocity=at_stamps.velocity[own, :model.robot.n],
         friction=model.torque_model.friction_effort(samples, model.values)[own],
-        waves=_largest_waves(model, samples, smooth, own),
+        waves=_largest_waves(model, samples, smooth, own), noise=noise,
     )
 
 

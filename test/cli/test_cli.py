@@ -292,7 +292,8 @@ def test_prints_of_libraries_stay_off_stdout(
 def test_the_verdict_is_printed_and_is_in_json(stage: Stage, run: Run, capsys: Capture) -> None:
     verdict = run('validate', stage.model, stage.test)['verdict']
     assert [joint['joint'] for joint in verdict['joints']] == ['joint_1', 'joint_2', 'joint_3']
-    assert all(use['word'] in ('good', 'not', 'not judged') and use['ok'] in (True, False, None)
+    assert all(use['word'] in ('good', 'not good', 'not shown')
+               and use['ok'] in (True, False, None)
                for joint in verdict['joints'] for use in joint['uses'])
     assert main(['validate', str(stage.model), str(stage.test)]) == 0
     printed = capsys.readouterr().out

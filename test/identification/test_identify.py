@@ -13,6 +13,7 @@ from robot_dynid.errors import Cancelled, DataError, UsageError
 from robot_dynid.estimation import ESTIMATORS, Status
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
+from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.signals.repetition import repeatability
 from robot_dynid.types import RawLog, Samples
 from robot_dynid.validation.validate import Trace, Validation, joint_score, validate
@@ -236,17 +237,36 @@ def test_scores_by_hand():
     assert dead.nrmse == np.inf and dead.r2 == -np.inf
 
 
-def test_a_robot_repeats_itself_to_the_noise_of_one_repetition(planar):
+def test_noise_and_what_the_robot_does_differently_are_told_apart(planar):
     rng = np.random.default_rng(6)
-    time = np.arange(0.0, 12.0, DT)
+    time = np.arange(0.0, 8.0, DT)
     q = np.sin(np.outer(time, 0.5 * np.pi * np.arange(1.0, 4.0)))
     noise = np.array([0.1, 0.2, 0.3]) * rng.normal(size=q.shape)
-    samples = Samples(planar.joints, time, q, q, q, effort=q, measured=5.0 * q + noise)
-    found = repeatability(samples)
+    drift = np.array([0.3, 0.0, 0.1]) * (time[:, None] > 4.0)
+    cutoff = 0.05 / DT
+    smooth, passed = (zero_phase_low_pass(one, cutoff, DT) for one in (q + drift, noise))
+    samples = Samples(planar.joints, time, q, q, q, effort=smooth + passed,
+                      measured=q + drift + noise, cutoff=cutoff)
+    robot, found = repeatability(samples)
     assert found == pytest.approx([0.1, 0.2, 0.3], rel=NOISE_LEVEL)
-    trace = Trace('a', time, q, q, q, time, found)
-    twice = Validation({}, {}, (trace, replace(trace, repeatability=7.0 * found)), ())
-    assert twice.repeatability == pytest.approx(5.0 * found)
+    assert robot[[0, 2]] == pytest.approx(np.array([0.3, 0.1]) / np.sqrt(2.0), rel=0.2)
+    assert robot[1] < 0.05
+    trace = Trace('a', time, q, q, q, time, robot, noise=found)
+    twice = Validation({}, {}, (trace, replace(trace, repeatability=7.0 * robot)), ())
+    assert twice.repeatability == pytest.approx(5.0 * robot)
+    assert twice.noise == pytest.approx(found)
+
+
+def test_junk_effort_is_noise_and_no_repeatability(planar):
+    time = np.arange(0.0, 12.0, DT)
+    q = np.sin(np.outer(time, 0.5 * np.pi * np.arange(1.0, 4.0)))
+    junk = np.random.default_rng(7).normal(size=q.shape)
+    cutoff = 0.05 / DT
+    samples = Samples(planar.joints, time, q, q, q, measured=junk, cutoff=cutoff,
+                      effort=zero_phase_low_pass(junk, cutoff, DT))
+    robot, noise = repeatability(samples)
+    assert (robot < 0.25).all()
+    assert noise == pytest.approx(np.ones(3), rel=NOISE_LEVEL)
 
 
 def test_control_row_has_nominal_links_and_fitted_friction(planar):

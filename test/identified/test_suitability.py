@@ -15,7 +15,8 @@ from robot_dynid.identified.suitability import (
 )
 
 
-@pytest.mark.parametrize(('ok', 'word'), [(True, 'good'), (False, 'not'), (None, 'not judged')])
+@pytest.mark.parametrize(('ok', 'word'), [
+    (True, 'good'), (False, 'not good'), (None, 'not shown')])
 def test_a_verdict_is_plain_data_with_a_word_for_every_use(ok: bool | None, word: str) -> None:
     uses = tuple(UseVerdict(use, ok, 0.1, 0.2, 'N m', 'why') for use in USES)
     verdict = Verdict('all', (JointVerdict('elbow', uses, 'sum'),), (NextAction('look'),))

@@ -13,16 +13,15 @@ from robot_dynid.dynamics.momentum import Momentum
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.model_file import DIGEST
-from robot_dynid.identified.noise_levels import NoiseLevels
+from robot_dynid.identified.noise_levels import QUANTILE, NoiseLevels
 from robot_dynid.monitoring import noise_levels
 from robot_dynid.monitoring.contact import LEAST_STATES, ContactSettings
 from robot_dynid.monitoring.monitor import Monitor, MonitorSettings, Reading
 from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.monitoring.noise_levels import (
-    QUANTILE,
     holding_torque,
     learn_noise_levels,
-    with_noise_levels,
+    recorded_motions,
 )
 from robot_dynid.monitoring.observer import REST
 from robot_dynid.robot.robot_file import load_robot
@@ -152,11 +151,11 @@ def test_levels_are_those_of_motion_also_after_a_long_rest(
 ) -> None:
     """A recorder that is started before a motion is designed records rest for a minute."""
     monkeypatch.setattr(noise_levels, 'ROWS', 1500)
+    monkeypatch.setattr(noise_levels, 'SECONDS', 0.0)
     model = model_of(load_robot('seven_axis'))
     log = in_turn(motion(model.robot), 6000)
     whole = learn_noise_levels(model, [monitor_input(model, log)])
-    found = with_noise_levels(model, [log]).noise_levels
-    assert found is not None
+    found = learn_noise_levels(model, recorded_motions(model, [log]))
     # of a quarter of the rows, some of them with what the observer has when it begins
     np.testing.assert_array_less(0.5 * whole.moving, found.moving)
     np.testing.assert_array_less(found.moving, 2.0 * whole.moving)
@@ -167,8 +166,7 @@ def test_levels_are_those_of_motion_also_after_a_long_rest(
     # the second recording has the motion of joints that rest in the first
     rest = replace(log, time=log.time[:6000], position=log.position[:6000],
                    velocity=log.velocity[:6000], effort=log.effort[:6000])
-    both = with_noise_levels(model, [rest, log]).noise_levels
-    assert both is not None
+    both = learn_noise_levels(model, recorded_motions(model, [rest, log]))
     assert np.all(both.moving > 0.5 * whole.moving)
 
 
@@ -203,3 +201,17 @@ def test_levels_of_other_gains_grow_with_the_root_and_never_shrink() -> None:
     levels = NoiseLevels(np.array([1.0, 2.0]), np.full(2, 3.0), np.full(2, 0.01), 30.0)
     for gain, factor in ((120.0, 2.0), (30.0, 1.0), (10.0, 1.0)):
         np.testing.assert_allclose(levels.at_gain(gain), factor * levels.moving, rtol=1e-12)
+
+
+def test_levels_widen_by_what_a_model_errs_on_other_motion() -> None:
+    """The share of samples above the level stays the same with the error added."""
+    draw = np.random.default_rng(1).normal(size=(2, 400_000))
+    level = np.quantile(np.abs(draw[0]), QUANTILE)
+    levels = NoiseLevels(np.full(2, level), np.ones(2), np.ones(2))
+    levels = replace(levels, deflected=levels)
+    found = levels.widened(np.array([0.0, 2.0]))
+    both = np.quantile(np.abs(draw[0] + 2.0 * draw[1]), QUANTILE)
+    np.testing.assert_allclose(found.moving, [level, both], rtol=0.03)
+    assert found.deflected is not None
+    np.testing.assert_array_equal(found.deflected.moving, found.moving)
+    np.testing.assert_array_equal(found.holding, levels.holding)

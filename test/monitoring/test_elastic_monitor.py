@@ -19,7 +19,7 @@ from robot_dynid.monitoring.deflected_observer import DEFLECTED, GEAR, GEAR_SPRE
 from robot_dynid.monitoring.monitor import Monitor, MonitorSettings, Reading, observer_of
 from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.monitoring.motor_states import OLDEST, MotorStates
-from robot_dynid.monitoring.noise_levels import with_noise_levels
+from robot_dynid.monitoring.noise_levels import learn_noise_levels, recorded_motions
 from robot_dynid.monitoring.observer import Observer
 from robot_dynid.monitoring.sight import SETTLING
 from robot_dynid.monitoring.state_monitor import EXTERNAL, PREDICTED, RESIDUAL, THRESHOLD
@@ -297,8 +297,9 @@ def test_the_gear_senses_torque_beside_hysteresis_and_kinematic_error() -> None:
         known = replace(one, std=5e-3 * np.abs(one.values))
         known = with_motor_encoders(known, [seen])
         encoders = tuple(replace(each, offset=0.0) for each in known.record.motor_encoders)
-        known = with_noise_levels(
-            replace(known, record=replace(known.record, motor_encoders=encoders)), [seen])
+        known = replace(known, record=replace(known.record, motor_encoders=encoders))
+        known = replace(known, noise_levels=learn_noise_levels(
+            known, recorded_motions(known, [seen])))
         found = observer_of(known, MonitorSettings()).along(monitor_input(known, seen))[100:]
         error = found[:, GEAR] - expected[100:]
         errors.append(np.sqrt(np.mean(error**2, axis=0)))

@@ -17,6 +17,7 @@ from synthetic_recordings import recording
 
 from robot_dynid.document import (
     Chapter,
+    Conclusion,
     Figure,
     Report,
     Section,
@@ -108,7 +109,7 @@ def test_the_verdict_leads_and_actions_follow_with_their_commands(report: Report
     assert good_for.status is not None and good_for.status.advice == 'Good for some uses.'
     first = good_for.tables[0].rows[0].cells
     assert [cell.mark for cell in first[1:]] == ['good', 'poor', '', 'good']
-    assert [cell.text for cell in first[1:]] == ['good', 'not', 'not judged', 'good']
+    assert [cell.text for cell in first[1:]] == ['good', 'not good', 'not shown', 'good']
     assert first[2].note == '0.12 N m, at most 0.1'
     assert [action.command for action in next_.actions] == [
         'robot-dynid design planar_3r --out T.yaml', '']
@@ -118,7 +119,7 @@ def test_the_verdict_leads_and_actions_follow_with_their_commands(report: Report
     (False, 0.1004, '0.1004 N m, at most 0.1'),
     (True, 0.1, '0.1 N m, at most 0.1'),
     (False, 0.05, '0.05 N m, at most 0.1, but nominal inertials do better'),
-    (True, 0.12, '0.12 N m, at most 0.1, but the robot itself repeats no better'),
+    (True, 0.12, '0.12 N m, at most 0.1'),
     (None, 0.05, '0.05 N m, at most 0.1')])
 def test_a_cell_says_what_decided_where_the_number_did_not(
     ok: bool | None, value: float, told: str
@@ -126,6 +127,26 @@ def test_a_cell_says_what_decided_where_the_number_did_not(
     use = UseVerdict('simulation', ok, value, 0.1, 'N m', 'why')
     section = trust.suitability(Verdict('words', (JointVerdict('elbow', (use,), 'words'),)))
     assert section.tables[0].rows[0].cells[1].note == told
+
+
+@pytest.mark.parametrize(('kinds', 'oks', 'banner'), [
+    (('poor',), (True, True), 'poor'), (('fair',), (True, True), 'fair'),
+    (('good',), (True, True), 'good'), (('good',), (True, None), 'fair'),
+    (('good',), (True, False), 'poor'), (('good',), (None, None), 'fair')])
+def test_a_banner_is_no_better_than_those_below_it(kinds, oks, banner) -> None:
+    joints = tuple(JointVerdict(name, (UseVerdict('simulation', ok, None, None, '', ''),), '')
+                   for name, ok in zip(('elbow', 'wrist'), oks, strict=True))
+    below = [Section('below', status=Conclusion(kind, '', '')) for kind in kinds]
+    found = trust.suitability(Verdict('words', joints), [*below, Section('none')])
+    assert found.status is not None and found.status.kind == banner
+
+
+def test_what_is_not_shown_stands_with_the_motion_that_shows_it() -> None:
+    use = UseVerdict('simulation', None, None, None, '', 'seen once', NextAction(
+        'record more', 'robot-dynid design arm --out T.yaml'))
+    section = trust.suitability(Verdict('words', (JointVerdict('elbow', (use,), 'words'),)))
+    assert section.tables[1].rows[0].cells[2] == (
+        'seen once. Record more: robot-dynid design arm --out T.yaml')
 
 
 @pytest.mark.parametrize(('value', 'deviation', 'told'), [

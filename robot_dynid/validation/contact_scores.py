@@ -1,0 +1,175 @@
+"""Contact scores: false alarms on recordings without contact, and the push that is detected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.dynamics.kinematics import tip_positions
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.monitoring.contact import LEAST_STATES
+from robot_dynid.monitoring.monitor import MonitorSettings, levels_of, observer_of
+from robot_dynid.monitoring.monitor_input import (
+    LONGEST_STEP,
+    MOVES,
+    MonitorInput,
+    monitor_input,
+)
+from robot_dynid.monitoring.sight import WATCHED, sight_along
+from robot_dynid.monitoring.state_monitor import CLAIMED, CONTACT, EXTERNAL, THRESHOLD
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.types import FloatArray, RawLog
+
+#: length [s] of the blocks whose peaks count: six time constants of the observer
+BLOCK = 0.2
+#: share of the blocks, and least number of them, that tell the tail of the peaks
+TAIL, LEAST_PEAKS = 0.05, 10
+#: share of the instants of motion, and of directions, in which a push is detected
+DETECTED = 0.95
+#: share of samples whose effort is not larger than the largest that counts
+LARGEST = 0.999
+#: poses of a recording for which the lever of the tip is computed, and step of a joint there
+POSES, STEP = 50, 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class ContactScore:
+    """Contact as the monitor of a model reports it on recordings without contact.
+
+    ``seconds`` (n,) in which each joint was watched, and ``alarms`` (n,) of it; ``peaks`` (B, n)
+    the largest external torque of each BLOCK that lasts as long as a contact must, over its
+    threshold, NaN where it was not watched;
+    ``needed`` (M, 2 n) [N m, N] the push that each instant of motion needs in either direction;
+    ``effort`` (n,) [N m, N] the largest of the recordings; ``levers`` (P, n) [m, 1] by which the
+    tip moves with each joint, in poses of the recordings. ``excess`` (n,) [N m, N] of the
+    thresholds is for the error on motion the fit has not seen: it counts in ``needed`` alone.
+    """
+
+    seconds: FloatArray
+    alarms: FloatArray
+    peaks: FloatArray
+    needed: FloatArray
+    effort: FloatArray
+    levers: FloatArray
+    excess: FloatArray
+
+    @classmethod
+    def merged(cls, scores: Iterable[ContactScore]) -> ContactScore | None:
+        """Return the score of several recordings, None of none."""
+        found = list(scores)
+        if not found:
+            return None
+        seconds, alarms = (sum(getattr(one, name) for one in found)
+                           for name in ('seconds', 'alarms'))
+        peaks, needed, levers = (np.concatenate([getattr(one, name) for one in found])
+                                 for name in ('peaks', 'needed', 'levers'))
+        effort = np.max([one.effort for one in found], axis=0)
+        return cls(np.asarray(seconds), np.asarray(alarms), peaks, needed, effort, levers,
+                   found[0].excess)
+
+    def rate(self, j: int) -> float:
+        """Return the expected number of false alarms of a joint per hour, infinite if unknown.
+
+        What was counted, or what the tail of the highest peaks lets expect, whichever is larger:
+        squares of the peaks of a normal process are exponential (Rice 1945).
+        """
+        if not self.seconds[j] > 0.0:
+            return np.inf
+        peaks = np.sort(self.peaks[np.isfinite(self.peaks[:, j]), j])**2
+        count = min(max(LEAST_PEAKS, round(TAIL * len(peaks))), len(peaks) - 1)
+        expected = 0.0
+        if count > 0:
+            base = peaks[-count - 1]
+            excess = max(float(np.mean(peaks[-count:] - base)), np.finfo(np.float64).tiny)
+            expected = count * float(np.exp(min((base - 1.0) / excess, 0.0)))
+        return 3600.0 * max(expected, float(self.alarms[j])) / float(self.seconds[j])
+
+    @property
+    def push(self) -> FloatArray:
+        """External torque (n,) [N m, N] detected in DETECTED of the motion, NaN without any."""
+        if not len(self.needed):
+            return np.full(len(self.seconds), np.nan)
+        both = self.needed.reshape(-1, len(self.seconds))
+        return np.asarray(np.quantile(both, DETECTED, axis=0))
+
+    @property
+    def lever(self) -> FloatArray:
+        """Median lever (n,) [m, 1] of the tip about each joint."""
+        return np.asarray(np.median(self.levers, axis=0))
+
+
+def scored_contact(model: IdentifiedModel, log: RawLog) -> Iterator[ContactScore]:
+    """Yield the score of a recording, or of the rows of a part that are its own.
+
+    None of models without noise levels. Raises DataError without effort.
+    """
+    motion = None if model.noise_levels is None else monitor_input(model, log)
+    if motion is not None and len(motion.time):
+        yield contact_score(model, motion, rows=None if log.part is None else log.part.own(
+            motion.time))
+
+
+def on_other_motion(
+    model: IdentifiedModel, motions: Sequence[MonitorInput], deviation: FloatArray
+) -> tuple[IdentifiedModel, ContactScore | None]:
+    """Return the model with the noise levels of motion that its fit has not seen, and its score.
+
+    There it errs by ``deviation`` (n,) [N m] more than on ``motions``, those of the fit.
+    """
+    levels = model.noise_levels
+    if levels is None:
+        return model, None
+    wide = levels.widened(deviation[:model.robot.n])
+    excess = MonitorSettings().contact.margin * (wide.moving - levels.moving)
+    model = replace(model, noise_levels=wide)
+    return model, ContactScore.merged(
+        contact_score(model, motion, excess) for motion in motions)
+
+
+def contact_score(
+    model: IdentifiedModel, motion: MonitorInput, excess: FloatArray | None = None,
+    rows: NDArray[np.bool_] | None = None,
+) -> ContactScore:
+    """Score the contacts that the monitor reports on a recording without contact.
+
+    ``excess`` as of `ContactScore`, zero where it is None; only ``rows`` (N,) count.
+    """
+    from scipy.ndimage import minimum_filter1d
+
+    settings, n, time = MonitorSettings(), model.robot.n, motion.time
+    results = observer_of(model, settings).along(motion)
+    sight = sight_along(model, levels_of(model, settings).moving, settings.gain, motion)
+    watched = (sight == WATCHED) if rows is None else (sight == WATCHED) & rows[:, None]
+    off, threshold = results[:, EXTERNAL] - results[:, CLAIMED], results[:, THRESHOLD]
+    excess = np.zeros(n) if excess is None else excess
+    contact = (results[:, CONTACT] != 0.0) & watched
+    begins = np.diff(contact, axis=0, prepend=False) & contact
+    steps = np.diff(time, prepend=time[:1]).clip(0.0, LONGEST_STEP)
+    ratio = np.where(watched, np.abs(off) / np.maximum(threshold - excess, 1e-300), -np.inf)
+    step = max(float(np.median(steps)), 1e-9)
+    lasting = max(LEAST_STATES, 1 + int(settings.contact.duration / step))
+    block = np.floor((time - time[0]) / BLOCK)
+    peaks = np.maximum.reduceat(minimum_filter1d(ratio, lasting, axis=0), np.flatnonzero(
+        np.diff(block, prepend=-1.0)), axis=0)
+    speed = np.abs(motion.velocity)
+    moves = (speed > MOVES * speed.max(axis=0)).any(axis=1) & watched.any(axis=1)
+    chosen = np.flatnonzero(moves & np.isfinite(threshold).all(axis=1))
+    chosen = chosen[::max(1, round(0.5 * BLOCK / step))]
+    needed = np.hstack([threshold[chosen] - off[chosen], threshold[chosen] + off[chosen]])
+    poses = motion.position[::max(1, len(time) // POSES)]
+    return ContactScore(
+        steps @ watched, np.sum(begins, axis=0).astype(np.float64),
+        np.where(np.isfinite(peaks), peaks, np.nan), needed.reshape(-1, 2 * n),
+        np.quantile(np.abs(motion.effort), LARGEST, axis=0), _levers(model.robot, poses), excess)
+
+
+def _levers(robot: RobotModel, q: FloatArray) -> FloatArray:
+    """Return by how much the tip moves with each joint (P, n) [m/rad, 1] at ``q`` (P, n)."""
+    before, found = tip_positions(robot, q), np.empty_like(q)
+    for j in range(robot.n):
+        off = STEP * np.eye(robot.n)[j]
+        found[:, j] = np.linalg.norm(tip_positions(robot, q + off) - before, axis=1) / STEP
+    return found
