@@ -294,7 +294,7 @@ def _covered(trajectory: Trajectory, other: Trajectory) -> float:
 
 
 def _sampled(trajectory: Trajectory) -> Samples:
-    """Return what a recording of a motion would hold of its states."""
+    """Return the states of a motion as samples at RATE."""
     time = np.arange(0.0, trajectory.duration, 1.0 / RATE)
     motion = trajectory.sample(time)
     return Samples(trajectory.joints, time, motion.position, motion.velocity, motion.acceleration)

@@ -113,7 +113,8 @@ def validation_request(request: Request, attempt: int = 0) -> Request | None:
     if validation is None or common.purpose != FIT or not common.validation:
         return None
     options = validation(request.options, attempt)
-    seed = int(np.random.default_rng((common.seed, attempt)).integers(2**31))
+    generator = np.random.default_rng((common.seed, attempt))
+    seed = int(generator.integers(2**31))
     return options and replace(request, options=options, common=replace(
         common, seed=seed, scale=1.0, starts=1, accuracy=float('inf'), purpose=VALIDATION))
 

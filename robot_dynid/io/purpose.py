@@ -1,4 +1,4 @@
-"""What recordings are for: to fit a model, or to judge it by.
+"""Purposes of recordings: to fit a model, or to judge it by.
 
 A bag says so in the custom data of its metadata.yaml (`ros2 bag record --custom-data
 purpose=validation` writes the same); of tables, and of bags whose recorder was killed, the name

@@ -100,7 +100,7 @@ def is_bag(folder: Path) -> bool:
 
 
 def custom_data(bag: Path) -> dict[str, Any]:
-    """Return what the recorder of a bag noted beside the messages, empty where nothing is."""
+    """Return the custom data in the metadata of a bag, empty where there is none."""
     try:
         about = load_yaml(read_text(bag / METADATA), METADATA, UsageError)
         found = about['rosbag2_bagfile_information'].get('custom_data')
