@@ -303,7 +303,10 @@ def batch_covariance(
 def scores_by_motion(
     information: Information, weights: FloatArray, solution: Solution
 ) -> BatchScores | None:
-    """Return the `batch_scores` of the cells of distinct motion, None where it is not known."""
+    """Return the `batch_scores` of the cells of distinct motion, None where it is not known.
+
+    ``weights`` (n,) are those of the joints.
+    """
     return None if information.by_motion is None else batch_scores(
         information.distinct, weights, solution)
 

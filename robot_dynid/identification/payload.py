@@ -24,12 +24,12 @@ from robot_dynid.regressor.attached import AttachedBody
 from robot_dynid.robot.inertia import PARAMETERS
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.pairing import Pair, align
-from robot_dynid.signals.prepare import Preprocessing, prepare, repair
+from robot_dynid.signals.prepare import HIGHEST, Preprocessing, prepare, repair
 from robot_dynid.types import FloatArray, Progress, RawLog, Samples
 
-#: low-pass [Hz] where no model brings its own, at most this share of the sampling frequency; the
+#: low-pass [Hz] where no model brings its own, as far as the recording shows it; the
 #: mass of the measured pair moves by 0.1 % from 2 to 15 Hz
-CUTOFF, HIGHEST = 6.5, 0.3
+CUTOFF = 6.5
 #: efforts that differ by less than this share are the same recording
 SAME_EFFORT = 1e-9
 #: states by which the reach of a parameter is taken

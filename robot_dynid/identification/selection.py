@@ -38,15 +38,19 @@ from robot_dynid.regressor import JointFriction, axes_of
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.signals.derivatives import derivative
-from robot_dynid.signals.prepare import OVERSAMPLING, Preprocessing, Repaired, prepare
+from robot_dynid.signals.prepare import (
+    CUTOFFS,
+    HIGHEST,
+    OVERSAMPLING,
+    Preprocessing,
+    Repaired,
+    prepare,
+)
 from robot_dynid.threads import side_by_side
 from robot_dynid.types import FloatArray, Progress, Samples
 
-CUTOFFS = (2.0, 3.0, 4.5, 6.5, 10.0, 15.0, 22.0, 33.0, 50.0, 75.0, 110.0)
 WIDTHS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 DEFAULT_WIDTH = 0.01
-#: highest candidate cut-off as a share of the sampling frequency
-HIGHEST = 0.3
 #: samples per parameter, OVERSAMPLING of them for each period of the cut-off, of which a quarter
 #: is independent at each joint: neither a cut-off nor thinning leaves fewer than the first number;
 #: from the second on a higher cut-off, which keeps more of them, is no better for that

@@ -31,6 +31,8 @@ SETTLED, RESTING = 2.0, 0.5
 #: highest cut-off that a recording shows, as a share of its sampling rate: derivatives by central
 #: differences are right so far
 HIGHEST = 0.3
+#: cut-offs [Hz] that are tried where none is given
+CUTOFFS = (2.0, 3.0, 4.5, 6.5, 10.0, 15.0, 22.0, 33.0, 50.0, 75.0, 110.0)
 #: least samples of a stretch that is filtered
 SHORTEST = 5
 #: a grid may be this much coarser than the recording

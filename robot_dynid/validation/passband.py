@@ -15,9 +15,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from robot_dynid.errors import DataError
-from robot_dynid.identification.selection import CUTOFFS, HIGHEST
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.signals.prepare import Efforts, Preprocessing, Repaired, prepare
+from robot_dynid.signals.prepare import (
+    CUTOFFS,
+    HIGHEST,
+    Efforts,
+    Preprocessing,
+    Repaired,
+    prepare,
+)
 from robot_dynid.types import FloatArray, RawLog
 
 Timed = TypeVar('Timed', RawLog, Efforts)
@@ -43,7 +49,7 @@ def settings_for(model: IdentifiedModel, recording: Repaired) -> Preprocessing:
     for cutoff in candidates:
         with_it = replace(fit, cutoff=cutoff, decimate=False, trim_rest=False)
         try:
-            samples = prepare(model.robot, _first(recording), with_it)
+            samples = prepare(model.robot, first_rows(recording), with_it)
         except DataError:
             continue  # too short for so slow a filter
         own = samples.fresh
@@ -54,8 +60,8 @@ def settings_for(model: IdentifiedModel, recording: Repaired) -> Preprocessing:
     return replace(fit, cutoff=min(max(chosen, fit.cutoff), highest))
 
 
-def _first(recording: Repaired) -> Repaired:
-    """Return the first rows of a recording."""
+def first_rows(recording: Repaired) -> Repaired:
+    """Return the first ROWS rows of a recording, by which its cut-off is chosen."""
     part, *_ = recording.parts
     if len(part.time) <= ROWS:
         return recording

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from nominal import nominal_model
 
-from robot_dynid.identification.selection import CUTOFFS, HIGHEST
-from robot_dynid.signals.prepare import Preprocessing, prepare, repair
+from robot_dynid.signals.prepare import CUTOFFS, HIGHEST, Preprocessing, prepare, repair
 from robot_dynid.types import RawLog
 from robot_dynid.validation import passband
 from robot_dynid.validation.passband import settings_for
@@ -95,6 +94,6 @@ def test_first_rows_of_a_long_recording_decide(model, monkeypatch):
     monkeypatch.setattr(passband, 'ROWS', 5000)
     assert chosen(model, log) == whole
     repaired = repair(model.robot, log)
-    part, = passband._first(repaired).parts
+    part, = passband.first_rows(repaired).parts
     assert len(part.time) == 5000 and len(part.effort) == 5000
     assert len(repaired.parts[0].time) > 5000
