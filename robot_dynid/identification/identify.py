@@ -54,7 +54,7 @@ from robot_dynid.identified.physical import impossible
 from robot_dynid.identified.record import CutoffScore, FitRecord, digest_of
 from robot_dynid.identified.suitability import Verdict
 from robot_dynid.identified.trained import Trained
-from robot_dynid.identified.uncertainty import correlation_factor
+from robot_dynid.identified.uncertainty import correlation_factor, parameter_variance
 from robot_dynid.monitoring.noise_levels import learn_noise_levels, recorded_motions
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.serialization import robot_to_plain
@@ -173,6 +173,7 @@ def fitted(
                        recipe_digest=digest_of(recipe)),
         feasible=estimate.standard, residual_models=deflected.models,
         trained=Trained(extent.quantities))
+    model, held = _with_promise(model, held)
     model, gear_notes = with_gears(model, gathered.logs[0], part, recipe)
     warnings = (
         *refusal_notes, *gathered.findings, *robot.warnings, *torque_model.reduction.warnings,
@@ -224,6 +225,15 @@ def with_digests(record: FitRecord, digests: Mapping[str, str]) -> FitRecord:
     """Return the record with the digest of the file of every recording, '' without one."""
     return replace(record, recording_digests=tuple(
         digests.get(source) or digests.get(file_of(source), '') for source in record.recordings))
+
+
+def _with_promise(model: IdentifiedModel, held: HeldOut) -> tuple[IdentifiedModel, HeldOut]:
+    """Return the model and the held-out errors, with what to expect of a new motion."""
+    spread = np.zeros(len(held.raw))
+    spread[:model.robot.n] = parameter_variance(model)
+    left = tuple(np.sqrt(held.filtered[:model.robot.n]).tolist())
+    return replace(model, record=replace(model.record, left_over=left)), \
+        replace(held, spread=spread)
 
 
 def _with_refusals(
