@@ -70,7 +70,7 @@ def merged_batch(batches: Sequence[Batch]) -> Batch:
 
 @dataclass(frozen=True, eq=False)
 class ByMotion:
-    """The same data by cells of the distinct motion that it passes, not by time.
+    """Data by cells of distinct motion, beside the same data by stretches of time.
 
     ``batches`` (C,), one of every cell of ``motion``, from all stretches of time and recordings;
     ``rows`` (N,) is the cell of every sample.

@@ -76,7 +76,7 @@ class JointResidual:
 
     @cached_property
     def moving(self) -> NDArray[np.int64]:
-        """The rows in which the joint moves.
+        """The rows (M,) in which the joint moves.
 
         While it rests all rows are the same one: what friction holds then looks like many waves.
         """
