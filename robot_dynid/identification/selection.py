@@ -302,8 +302,8 @@ def _choose_cutoff(
 def best_cutoff(tried: Mapping[float, tuple[float, FloatArray]]) -> float:
     """Return the cut-off [Hz] of the best score; while samples are scarce, the highest as good.
 
-    ``tried`` are samples per parameter, OVERSAMPLING for each period of the cut-off, and
-    `Excerpt.errors` (f,). A cut-off that leaves LEAST_SAMPLES is taken before any that leaves fewer,
+    ``tried`` are samples per parameter, OVERSAMPLING for each period of the cut-off, and (f,)
+    `Excerpt.errors`. A cut-off that leaves LEAST_SAMPLES is taken before any that leaves fewer,
     and one with fewer than AMPLE_SAMPLES must beat all that are higher by a standard error.
     """
     most = max(samples for samples, _ in tried.values())

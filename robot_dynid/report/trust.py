@@ -66,7 +66,7 @@ def _kind(verdict: Verdict) -> str:
 
 
 def _because(use: UseVerdict) -> str:
-    """Return what was measured, and what would show what is not shown."""
+    """Return the reason: what was measured, and the motion that would show what is not shown."""
     motion = use.shown_by
     return use.words if motion is None else \
         f'{use.words}. {motion.words[:1].upper()}{motion.words[1:]}: {motion.command}'

@@ -43,7 +43,7 @@ def period(samples: Samples) -> int:
 
 
 def repeatability(samples: Samples) -> tuple[FloatArray, FloatArray] | None:
-    """Return how repetitions of a motion differ: by the robot, and by noise, (n,) [N m] each.
+    """Return the deviations of repetitions: of the robot, and by noise, (n,) [N m] each.
 
     Both as deviations of a single repetition: that of the filtered effort without the noise that
     passes the filter, and that of single samples of the effort, taken to be white. Steady effects

@@ -117,7 +117,7 @@ def identify_again(model: IdentifiedModel, names: Names) -> NextAction:
 
 
 def _not_shown(joints: Sequence[JointVerdict]) -> Iterator[NextAction]:
-    """Yield what would show the uses that are not shown."""
+    """Yield the motions that would show the uses that are not shown."""
     yield from dict.fromkeys(use.shown_by for joint in joints for use in joint.uses
                              if use.shown_by is not None)
 
