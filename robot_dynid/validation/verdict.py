@@ -65,7 +65,7 @@ AS_GOOD = 1.1
 #: static effort by a parameter below this share of gravity is rounding, as about a vertical axis
 ROUNDING = 1e-9
 #: the static error that is exceeded in few poses, over the root mean square along a motion
-EXTREME = 2.0
+EXTREME = 1.5
 #: with more than this share of noise in the power of an effort, the effort is noise
 NOISY = 0.5
 #: a tip that is nearer to an axis [m] is touched at this distance; push [N] at the tip

@@ -618,28 +618,30 @@ def test_one_file_is_thinner_evidence(told: Verdicts) -> None:
     verdict, whole = told('one file'), told('ur10e')
     assert verdict.words.startswith('Thin evidence')
     wider = [of(verdict, j, GRAVITY).value / of(whole, j, GRAVITY).value for j in range(6)]
-    assert min(wider) > 1.5
+    assert np.median(wider) > 1.5 and min(wider) > 1.0
     assert any('another motion on another day' in one.words for one in verdict.actions)
 
 
-def test_friction_of_the_tx40_hides_no_push_that_hurts(told: Verdicts) -> None:
+def test_one_motion_of_the_tx40_leaves_all_uses_open(told: Verdicts) -> None:
     verdict = told('tx40')
     for joint in verdict.joints:
-        assert [use.ok for use in joint.uses if use.use != CONTACT] == [True] * 3
-    assert not any(of(verdict, j, CONTACT).ok is False for j in range(6))
+        assert [use.ok for use in joint.uses] == [None] * 4
+    assert any('hold one motion only' in one.words for one in verdict.actions)
     assert not any('coupling' in one.words for one in verdict.actions)
 
 
 def test_a_wrist_that_two_motors_turn_is_named(told: Verdicts) -> None:
     verdict = told('tx40 without coupling')
-    assert [of(verdict, j, FEED_FORWARD).ok for j in range(6)] == [True] * 4 + [False] * 2
+    assert [of(verdict, j, FEED_FORWARD).ok for j in range(6)] == [None] * 4 + [False] * 2
     assert 'coupling which motor turns with joint_5 and joint_6' in verdict.actions[0].words
 
 
 def test_a_dead_wrist_is_refused_and_the_other_joints_are_not(told: Verdicts) -> None:
     verdict = told('dead wrist')
     assert words_of(verdict, 5) == ['not good'] * 4
-    assert [words_of(verdict, j) for j in range(5)] == [['good'] * 3 + ['not good']] * 5
+    words = [words_of(verdict, j) for j in range(5)]
+    assert [one[1:] for one in words] == [['good'] * 2 + ['not good']] * 5
+    assert all(one[0] in ('good', 'not shown') for one in words)
     assert 'in all joints but wrist_3_joint; not good for simulation' in verdict.words
     assert verdict.actions[0].words.startswith('check the effort signal of wrist_3_joint')
 
