@@ -25,7 +25,8 @@ from robot_dynid.types import FloatArray, Samples
 #: columns behind the regressor: ones, filtered effort, raw effort
 EXTRA, ONE, FILTERED, RAW = 3, 0, 1, 2
 MAX_BATCHES = 128
-#: most cells of distinct motion, before neighbours become one
+#: most cells of distinct motion of a recording, before neighbours become one; of several
+#: recordings twice as many
 MAX_CELLS = 64
 
 
@@ -88,7 +89,7 @@ class ByMotion:
             groups[place].append(batch)
         rows = np.append(self.rows, places[other.rows].astype(np.int32))
         found = ByMotion(motion, tuple(map(merged_batch, groups)), rows)
-        while len(found.batches) > MAX_CELLS:
+        while len(found.batches) > 2 * MAX_CELLS:
             found = found.coarser()
         return found
 

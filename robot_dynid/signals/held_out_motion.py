@@ -26,8 +26,9 @@ BLOCK, BATCH = 0.2, 1.0
 #: motion [s] between two folds, at least, and periods of the cut-off in which a filter forgets;
 #: the fold of cells that are in none
 GUARD, FADES, BETWEEN = 0.2, 0.5, -1
-#: states are looked at this often [1/s], and at most so many of them
-RATE, MOST_STATES = 100.0, 40_000
+#: states are kept this often [1/s], and at most so many of them; one in so many is compared with
+#: those before
+RATE, MOST_STATES, COMPARED = 100.0, 40_000, 4
 #: two states are the same where no position and no velocity differs by more than this share of its
 #: standard deviation
 SAME = 0.05
@@ -164,25 +165,22 @@ def _sources(
     batch = number[moving] // round(BATCH / BLOCK)
     edges = np.append(np.flatnonzero(np.diff(batch, prepend=-1)), len(moving))
     trees, cells = before
-    seen = _nearest(trees[0][1], states, cells) if trees else np.full(len(states), -1)
+    seen = np.full(len(states), -1)
+    if trees:
+        compared = np.concatenate([moving[a:b:COMPARED] for a, b in pairwise(edges)])
+        seen[compared] = _nearest(trees[0][1], states[compared], cells)
     # trees of 1, 2, 4, ... batches, as in a binary counter: each state is put into few of them
     trees = []
     for k, (start, stop) in enumerate(pairwise(edges)):
-        rows = moving[start:stop]
+        rows = moving[start:stop:COMPARED]
         nearest, distance = np.full(len(rows), -1), np.full(len(rows), np.inf)
         for first, tree in trees:
             away, at = tree.query(states[rows], p=np.inf, distance_upper_bound=SAME)
             better = away < distance
             distance[better], nearest[better] = away[better], moving[first + at[better]]
-        for own in np.unique(number[rows]):
-            inside = number[rows] == own
-            earlier = seen[rows[inside]]
-            hits = nearest[inside]
-            if 2 * np.count_nonzero(earlier >= 0) > np.count_nonzero(inside):
-                source[own] = -1 - np.argmax(np.bincount(earlier[earlier >= 0]))
-            elif 2 * np.count_nonzero(hits >= 0) > np.count_nonzero(inside):
-                blocks, times = np.unique(source[number[hits[hits >= 0]]], return_counts=True)
-                source[own] = blocks[np.argmax(times)]
+        passed = np.where(seen[rows] >= 0, -1 - seen[rows], source[number[nearest]])
+        known = (seen[rows] >= 0) | (nearest >= 0)
+        _take(source, number[rows], passed, known)
         if k:  # the batch before this one is near in time: it is compared from the next one on
             trees = _grown(trees, states[moving], edges[k - 1], edges[k])
     moved = np.zeros(count, dtype=np.bool_)
@@ -192,6 +190,28 @@ def _sources(
     if moved.any():
         source[still] = source[np.flatnonzero(moved)[np.maximum(last, 0)]]
     return source
+
+
+def _take(
+    source: NDArray[np.int64], number: NDArray[np.int64], passed: NDArray[np.int64],
+    known: NDArray[np.bool_],
+) -> None:
+    """Set the ``source`` of blocks most of whose states were passed before.
+
+    ``number`` (M,) is the block of every state, in order, ``passed`` (M,) what it was in before,
+    where that is ``known`` (M,): what most states of a block say.
+    """
+    first, last = number[0], number[-1]
+    size, hits = (np.bincount(one - first, minlength=last - first + 1)
+                  for one in (number, number[known]))
+    again = np.flatnonzero(2 * hits > size)
+    if not len(again):
+        return
+    low = passed.min()
+    wide = int(passed.max() - low) + 1
+    votes = np.bincount((number[known] - first) * wide + passed[known] - low,
+                        minlength=(last - first + 1) * wide).reshape(-1, wide)
+    source[first + again] = low + votes[again].argmax(axis=1)
 
 
 def _nearest(tree: Any, states: FloatArray, cells: NDArray[np.int64]) -> NDArray[np.int64]:

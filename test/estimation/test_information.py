@@ -298,7 +298,7 @@ def test_what_repeats_is_one_cell_and_in_one_fold_wherever_it_is_merged():
             information.by_motion.rows).tolist()
         for ours, expected in zip(distinct.total.factors, total.factors, strict=True):
             np.testing.assert_allclose(ours.T @ ours, expected.T @ expected, rtol=1e-9, atol=1e-6)
-        assert len(distinct.batches) <= MAX_CELLS
+        assert len(distinct.batches) <= 2 * MAX_CELLS
     assert parts[0].seconds.sum() == pytest.approx(8.0, rel=0.1)
     assert whole.seconds.sum() == pytest.approx(16.0, rel=0.1)
     rows, length = whole.by_motion.rows, len(parts[0].by_motion.rows)
