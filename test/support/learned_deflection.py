@@ -10,7 +10,7 @@ from monitored import model_of
 
 from robot_dynid.identification.motor_encoders import with_motor_encoders
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.monitoring.noise_levels import with_noise_levels
+from robot_dynid.monitoring.noise_levels import learn_noise_levels, recorded_motions
 from robot_dynid.residual import MixtureRegression, ResidualModel
 from robot_dynid.residual.model import ResidualFit
 from robot_dynid.robot.robot_file import load_robot
@@ -59,7 +59,8 @@ def fitted(fit: ResidualFit) -> ResidualModel:
 def model_with(fit: ResidualFit) -> IdentifiedModel:
     own = replace(model_of(ROBOT), residual_models=(None, fitted(fit), None))
     logs = [recording(2), recording(3)]
-    return with_noise_levels(with_motor_encoders(own, logs), logs)
+    known = with_motor_encoders(own, logs)
+    return replace(known, noise_levels=learn_noise_levels(known, recorded_motions(known, logs)))
 
 
 GMR = MixtureRegression()

@@ -11,7 +11,7 @@ from sine_motion import Sines
 
 from robot_dynid.identification.motor_encoders import with_motor_encoders
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.monitoring.noise_levels import with_noise_levels
+from robot_dynid.monitoring.noise_levels import learn_noise_levels, recorded_motions
 from robot_dynid.robot.model import LINK
 from robot_dynid.simulation.arm import Arm, TorqueStep, measured, record
 from robot_dynid.types import FloatArray, RawLog
@@ -52,4 +52,5 @@ def watched_model(logs: Sequence[RawLog]) -> IdentifiedModel:
     """
     model = true_model()
     model = replace(model, std=5e-3 * np.abs(model.values))
-    return with_noise_levels(with_motor_encoders(model, logs), logs)
+    known = with_motor_encoders(model, logs)
+    return replace(known, noise_levels=learn_noise_levels(known, recorded_motions(known, logs)))
