@@ -398,9 +398,9 @@ def _contact(known: Evidence, j: int) -> UseVerdict:
 
 def _fewest(count: int) -> float:
     """Return the least mean of a Poisson variable with which ``count`` is no surprise."""
-    from scipy.stats import chi2
+    from scipy.special import gammaincinv
 
-    return 0.5 * float(chi2.ppf(1.0 - LEVEL, 2 * count))
+    return float(gammaincinv(count, 1.0 - LEVEL))
 
 
 def _simulation(known: Evidence, j: int) -> UseVerdict:
