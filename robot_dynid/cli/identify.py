@@ -272,6 +272,9 @@ def _result(result: IdentificationResult) -> dict[str, Any]:
         'base': len(parameters), 'rank': estimate.rank,
         'condition_number': estimate.condition, 'condition_number_raw': estimate.condition_raw,
         'preprocessing': _choices(result), 'joints': joint_scores(result.training),
+        'expected': {} if estimate.shares is not None else {
+            row: {'left_out': left, 'new_motion': new} for row, left, new in zip(
+                rows, np.sqrt(result.held_out.raw).tolist(), result.held_out.promise.tolist())},
         'validation': None if result.validation is None else {
             'recordings': sorted({trace.source for trace in result.validation.traces}),
             'joints': joint_scores(result.validation)},
@@ -338,6 +341,9 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
         for r in result['deflection'].get('joints', [])))
     _show_friction(result, terminal)
     show_scores('prediction of the files of the fit', result['joints'], terminal)
+    terminal.table('error to expect [N m]', ('joint', 'motion left out', 'a new motion'), (
+        (joint, one['left_out'], one['new_motion'])
+        for joint, one in result['expected'].items()))
     if result['validation']:
         show_scores(f'prediction of {counted(len(result["validation"]["recordings"]))} that the '
                     'fit has not seen', result['validation']['joints'], terminal)

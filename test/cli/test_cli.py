@@ -108,6 +108,8 @@ def test_identify_finds_the_truth(run: Run, stage: Stage) -> None:
                 '--report', report, '--method', 'ols')
     assert {'status', 'samples', 'base', 'condition_number', 'joints', 'parameters',
             'seconds'} <= set(found)
+    assert set(found['expected']) == set(found['joints'])
+    assert all(one['new_motion'] > one['left_out'] > 0.0 for one in found['expected'].values())
     assert found['status'] == 'ok'
     assert found['base'] == len(found['parameters'])
     assert report.stat().st_size > 1_000_000

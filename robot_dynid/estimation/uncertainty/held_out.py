@@ -27,7 +27,7 @@ Fit = Callable[[Sequence[int]], FloatArray]
 #: one-sided level at which the share of a joint is sure
 LEVEL = 0.95
 #: length [s] from which on a fold is a motion of its own
-MOTION = 4.0
+MOTION = 3.0
 #: an effort that varies by less than this share of its size is constant
 ROUNDING = 1e-9
 
