@@ -35,6 +35,7 @@ from robot_dynid.identified.rollout import rollout
 from robot_dynid.identified.states import checked_states
 from robot_dynid.identified.structure import Structure
 from robot_dynid.identified.trained import Trained
+from robot_dynid.identified.uncertainty import effort_intervals
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.regressor import axes_of
 from robot_dynid.residual import ResidualModel
@@ -316,6 +317,19 @@ class IdentifiedModel(Portable):
         (a, b, c), single = checked_states(
             self, {'position': q, 'velocity': qd, 'acceleration': qdd})
         found = effort_by_parameters(self, a, b, c)
+        return found[0] if single else found
+
+    @one_blas_thread()
+    def effort_interval(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> FloatArray:
+        """Return half of the 95 % interval (K, n) or (n,) [N m] of `inverse`.
+
+        It holds what is not known of the parameters, and what the model leaves of the effort in
+        motion that was not fitted. Raises UsageError on wrong input, ModelError for a model
+        without covariance.
+        """
+        states, single = checked_states(
+            self, {'position': q, 'velocity': qd, 'acceleration': qdd})
+        found = effort_intervals(self, *states)
         return found[0] if single else found
 
     @one_blas_thread()

@@ -32,13 +32,15 @@ def effort_intervals(
 ) -> FloatArray:
     """Return half of the 95 % interval (K, n) [N m] of the effort in states (K, n).
 
-    It holds what is not known of the parameters, and what the model leaves of the effort in motion
-    that was not fitted, which is another in every motion: a random effect per joint.
+    It holds what is not known of the parameters, by Student's quantile, and what the model leaves
+    of the effort in motion that was not fitted, which is another in every motion: a random effect
+    per joint.
     """
     left = np.zeros(model.robot.n)
     left[:len(model.record.left_over)] = model.record.left_over
-    return interval_factor(model.record.degrees_of_freedom or np.inf) * np.sqrt(
-        _variance(model, q, qd, qdd) + left**2)
+    of_parameters = interval_factor(model.record.degrees_of_freedom or np.inf) * np.sqrt(
+        _variance(model, q, qd, qdd))
+    return np.asarray(np.hypot(of_parameters, interval_factor(np.inf) * left))
 
 
 def parameter_variance(model: IdentifiedModel) -> FloatArray:

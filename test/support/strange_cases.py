@@ -98,7 +98,7 @@ def run_case(name: str, motion: str, seed: int) -> Case:
     return Case(
         name, motion, seed, model.joints, plant.rate,
         np.array([one.relative_error for one in scores]), plain, nominal, np.array(moving),
-        np.array([one.rmse for one in scores]), np.sqrt(result.held_out.raw[:arm.n]),
+        np.array([one.rmse for one in scores]), result.held_out.promise[:arm.n],
         tuple(one.word for one in _uses(result, FEED_FORWARD)),
         *_static(result, plant, training), _covered(model, validation.traces, tests),
         _waves(model, plant, training), contacts, watched, tuple(model.not_identified),
