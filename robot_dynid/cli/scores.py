@@ -131,13 +131,18 @@ def show_forward(scores: Mapping[str, Any], terminal: Terminal) -> None:
 
 
 def show_scores(title: str, joints: Mapping[str, Any], terminal: Terminal) -> None:
-    """Print one row per joint: RMSE in effort units, then relative errors in per cent."""
+    """Print one row per joint: RMSE in effort units, then relative errors in per cent.
+
+    Columns are those in which a joint has a number.
+    """
     columns = ('joint', 'RMSE', 'robot itself', 'noise', 'RMSE/std %', 'error %', 'control %',
-               'motion %', 'rest %', 'near reversals %', 'R²', 'outliers %')
-    terminal.table(title, columns, [_row(name, score) for name, score in joints.items()])
+               'motion %', 'rest %', 'reversals %', 'R²')
+    rows = [_row(name, score) for name, score in joints.items()]
+    shown = [i for i in range(len(columns)) if any(row[i] not in (None, '-') for row in rows)]
+    terminal.table(title, [columns[i] for i in shown], [[row[i] for i in shown] for row in rows])
     terminal.line('error: ||e|| / ||measured||; control: the same for nominal inertials with '
-                  'fitted friction; robot itself, noise: RMS deviations where the motion repeats',
-                  style='dim')
+                  'fitted friction; reversals: near those of the joint; robot itself, noise: RMS '
+                  'deviations where the motion repeats', style='dim')
 
 
 def show_slow_changes(joints: Mapping[str, Any], terminal: Terminal) -> None:
@@ -157,7 +162,7 @@ def _row(name: str, score: Mapping[str, Any]) -> tuple[Any, ...]:
     return (name, score['rmse'], score['repeatability'], score['noise'],
             percent(score['nrmse']), percent(score['relative_error']),
             *(_share(score, part) for part in ('control', *PARTS)),
-            f'{score["r2"]:.3f}', percent(score['outliers']))
+            f'{score["r2"]:.3f}')
 
 
 def _share(score: Mapping[str, Any], part: str) -> str:

@@ -76,8 +76,9 @@ def held_out_in(
     if first is None:
         return held_out(experiment.information)
     physics = SequentialFit.of(experiment.model, first, Stopwatch(None), estimator)
+    cells = experiment.by_motion
     return held_out(experiment.information,
-                    fit=lambda batches: physics(experiment, experiment, batches, None))
+                    fit=lambda chosen: physics(cells, cells, chosen, None))
 
 
 def fit_deflection(

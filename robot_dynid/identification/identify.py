@@ -63,7 +63,7 @@ from robot_dynid.types import FloatArray, Progress, RawLog
 from robot_dynid.validation.contact_scores import on_other_motion
 from robot_dynid.validation.next_actions import Names
 from robot_dynid.validation.validate import Validation, score, validate
-from robot_dynid.validation.verdict import beyond, judged
+from robot_dynid.validation.verdict import judged
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,8 +193,8 @@ def fitted(
 
     progress('scoring', 0.95)
     training = score(model, part, in_full=True)
-    model, contact = on_other_motion(model, motions, beyond(
-        held if estimate.shares is None else None, training))
+    unseen = held.excess if estimate.shares is None else np.zeros(model.robot.n)
+    model, contact = on_other_motion(model, motions, unseen)
     training = replace(training, contact=contact)
     warnings = (*training.remarks, *warnings)
     model = replace(model, warnings=warnings, not_identified=tuple(refused))

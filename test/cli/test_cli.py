@@ -141,7 +141,7 @@ def test_people_get_tables(
     for words in ('base parameters', 'joint_3', 'control %', 'cut-off', 'condition', 'status'):
         assert words in out
     assert main(['validate', str(model), str(stage.test)]) == 0
-    assert 'outliers %' in capsys.readouterr().out
+    assert 'reversals %' in capsys.readouterr().out
 
 
 def test_validate_scores_every_joint(run: Run, stage: Stage) -> None:

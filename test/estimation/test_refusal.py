@@ -172,7 +172,7 @@ def test_an_unmodelled_effect_is_told_with_its_share(lost: IdentificationResult)
 
 def test_python_warns_once_for_every_model(lost: IdentificationResult, tmp_path: Path) -> None:
     model = identify(ROBOT, [healthy()], recipe=RECIPE).model
-    replace(model, not_identified=lost.model.not_identified,
+    replace(model, not_identified=lost.model.not_identified, method=lost.model.method,
             record=lost.model.record).save(tmp_path / 'm.yaml')
     zeros = np.zeros(3)
     uses = (lambda m: m.inverse(zeros, zeros, zeros), lambda m: m.forward(zeros, zeros, zeros),
@@ -245,7 +245,7 @@ def test_shares_beyond_what_can_be_read_are_words():
     """As of friction that eight seconds do not show, refitted on the half of them."""
     none = np.zeros(3)
     told = refusals(HeldOut(none, none, np.array([-0.5, -300.0, 0.9]), np.array([0.1, 400.0, 0.1]),
-                            np.zeros(3, dtype=bool)))
+                            np.zeros(3, dtype=bool), none[None], np.ones(1), 20.0, none))
     assert set(told) == {0, 1}
     assert '-50% +- 10% of its variance' in told[0]
     assert 'far worse than by its mean' in told[1] and '%' not in told[1]

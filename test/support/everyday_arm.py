@@ -89,7 +89,7 @@ class EverydayArm:
         effort = (np.tensordot(self.truth, columns, (0, 1)).T + noise) * on
         torque = self.model.torque_model
         made = Accumulator(torque.reduction.names, torque.structure, round(1.0 / STEP))
-        made.begin(count)
+        made.begin()
         made.extend(columns, effort, effort)
         information = made.information()
         sliding = STEP * np.outer([b.samples for b in information.batches], on)

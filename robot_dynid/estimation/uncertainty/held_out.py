@@ -40,7 +40,8 @@ class HeldOut:
     [(N m)^2]; ``share`` (n,) of the variance of the filtered effort that is predicted, sure to
     ``margin`` (n,) by the scatter of the folds; ``constant`` (n,) efforts have no variance.
     ``folds`` (f, n) are the mean squared raw errors of each fold [(N m)^2], ``samples`` (f,) their
-    sizes; ``seconds`` of distinct motion; ``spread`` (n,) [(N m)^2] the variance of the effort by
+    sizes; ``seconds`` of distinct motion; ``fitted`` (n,) the mean squared raw error where all
+    motion is in the fit [(N m)^2]; ``spread`` (n,) [(N m)^2] the variance of the effort by
     the parameters on any motion, where it is known.
     """
 
@@ -52,6 +53,7 @@ class HeldOut:
     folds: FloatArray
     samples: FloatArray
     seconds: float
+    fitted: FloatArray
     spread: FloatArray | float = 0.0
 
     @property
@@ -60,6 +62,11 @@ class HeldOut:
         """
         count = len(self.folds)
         return count if self.seconds >= MOTION * count else min(count, 1)
+
+    @property
+    def excess(self) -> FloatArray:
+        """The error (n,) [N m] on motion left out beyond that in the fit, root mean square."""
+        return np.sqrt(np.maximum(self.raw - self.fitted, 0.0))
 
     @property
     def promise(self) -> FloatArray:
@@ -118,12 +125,15 @@ def held_out(
         filtered.append(scored.residual_energy(values, FILTERED, test))
         variations.append(_variation(scored, test))
         samples.append(test.samples)
+    every = solve(information, weights).values if fit is None else fit(
+        range(len(information.batches)))
+    fitted = scored.residual_energy(every, RAW) / max(scored.samples, 1)
     errors, whole = np.array(filtered).reshape(-1, n), max(sum(samples), 1)
     share, margin = _share(errors, np.array(variations).reshape(-1, n))
     constant = scored.spread(FILTERED) <= ROUNDING * scored.size(FILTERED)
     sizes, energy = np.array(samples, dtype=np.float64), np.array(raw).reshape(-1, n)
     return HeldOut(energy.sum(axis=0) / whole, errors.sum(axis=0) / whole, share, margin, constant,
-                   energy / sizes[:, None], sizes, float(information.seconds.sum()))
+                   energy / sizes[:, None], sizes, float(information.seconds.sum()), fitted)
 
 
 def errors_by_cell(information: Information, chosen: NDArray[np.int64]) -> FloatArray:

@@ -136,7 +136,8 @@ def test_the_verdict_is_that_of_the_result_in_sentences() -> None:
     model = found.model
     assert found.code is Code.NOT_SAVED and model is not None
     whole, *others = found.verdict
-    assert whole.startswith('Thin evidence') and 'good for gravity compensation' in whole.lower()
+    assert whole.startswith('Thin evidence') and 'feed-forward' in whole
+    assert 'not shown' in whole
     assert any('next: ' in sentence and 'm.yaml' in sentence for sentence in others)
 
 
