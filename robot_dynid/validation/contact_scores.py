@@ -31,6 +31,8 @@ TAIL, LEAST_PEAKS = 0.05, 10
 DETECTED = 0.95
 #: share of samples whose effort is not larger than the largest that counts
 LARGEST = 0.999
+#: a joint rests that stays below this share of its greatest speed for a BLOCK
+STILL = 0.01
 #: poses of a recording for which the lever of the tip is computed, and step of a joint there
 POSES, STEP = 50, 1e-6
 
@@ -46,6 +48,7 @@ class ContactScore:
     ``effort`` (n,) [N m, N] the largest of the recordings; ``levers`` (P, n) [m, 1] by which the
     tip moves with each joint, in poses of the recordings. ``excess`` (n,) [N m, N] of the
     thresholds is for the error on motion the fit has not seen: it counts in ``needed`` alone.
+    ``stops`` (n,) counts how often each joint came to rest: there friction is taken up.
     """
 
     seconds: FloatArray
@@ -55,6 +58,7 @@ class ContactScore:
     effort: FloatArray
     levers: FloatArray
     excess: FloatArray
+    stops: FloatArray
 
     @classmethod
     def merged(cls, scores: Iterable[ContactScore]) -> ContactScore | None:
@@ -62,13 +66,12 @@ class ContactScore:
         found = list(scores)
         if not found:
             return None
-        seconds, alarms = (sum(getattr(one, name) for one in found)
-                           for name in ('seconds', 'alarms'))
+        seconds, alarms, stops = (np.sum([getattr(one, name) for one in found], axis=0)
+                                  for name in ('seconds', 'alarms', 'stops'))
         peaks, needed, levers = (np.concatenate([getattr(one, name) for one in found])
                                  for name in ('peaks', 'needed', 'levers'))
         effort = np.max([one.effort for one in found], axis=0)
-        return cls(np.asarray(seconds), np.asarray(alarms), peaks, needed, effort, levers,
-                   found[0].excess)
+        return cls(seconds, alarms, peaks, needed, effort, levers, found[0].excess, stops)
 
     def rate(self, j: int) -> float:
         """Return the expected number of false alarms of a joint per hour, infinite if unknown.
@@ -151,10 +154,10 @@ def contact_score(
     ratio = np.where(watched, np.abs(off) / np.maximum(threshold - excess, 1e-300), -np.inf)
     step = max(float(np.median(steps)), 1e-9)
     lasting = max(LEAST_STATES, 1 + int(settings.contact.duration / step))
-    block = np.floor((time - time[0]) / BLOCK)
-    peaks = np.maximum.reduceat(minimum_filter1d(ratio, lasting, axis=0), np.flatnonzero(
-        np.diff(block, prepend=-1.0)), axis=0)
+    blocks = np.flatnonzero(np.diff(np.floor((time - time[0]) / BLOCK), prepend=-1.0))
+    peaks = np.maximum.reduceat(minimum_filter1d(ratio, lasting, axis=0), blocks, axis=0)
     speed = np.abs(motion.velocity)
+    still = np.maximum.reduceat(speed, blocks, axis=0) < STILL * speed.max(axis=0)
     moves = (speed > MOVES * speed.max(axis=0)).any(axis=1) & watched.any(axis=1)
     chosen = np.flatnonzero(moves & np.isfinite(threshold).all(axis=1))
     chosen = chosen[::max(1, round(0.5 * BLOCK / step))]
@@ -163,7 +166,8 @@ def contact_score(
     return ContactScore(
         steps @ watched, np.sum(begins, axis=0).astype(np.float64),
         np.where(np.isfinite(peaks), peaks, np.nan), needed.reshape(-1, 2 * n),
-        np.quantile(np.abs(motion.effort), LARGEST, axis=0), _levers(model.robot, poses), excess)
+        np.quantile(np.abs(motion.effort), LARGEST, axis=0), _levers(model.robot, poses), excess,
+        np.sum(still[1:] & ~still[:-1], axis=0).astype(np.float64))
 
 
 def _levers(robot: RobotModel, q: FloatArray) -> FloatArray:

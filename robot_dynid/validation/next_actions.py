@@ -85,8 +85,8 @@ def _design(names: Names, kind: str, out: str, *options: str) -> str:
 def judging_motion(names: Names, cause: str) -> NextAction:
     """Return the motion to judge a model by, where for a ``cause`` the recordings do not do."""
     return NextAction(
-        f'{cause}: record a motion that the fit has not seen, and score the model on it: '
-        f'robot-dynid validate {shlex.quote(names.model)} RECORDING',
+        f'{cause}: record a motion that the fit has not seen, and score the model on it with '
+        'robot-dynid validate',
         _design(names, 'fourier', 'unseen.yaml', '--seed', '2'))
 
 
@@ -101,6 +101,13 @@ def static_poses(names: Names) -> NextAction:
     """Return the motion that shows weight."""
     return NextAction('the weight is not known well enough: record static poses',
                       _design(names, 'static-poses', 'poses.yaml'))
+
+
+def stopping_motion(names: Names) -> NextAction:
+    """Return the motion that shows what friction holds when joints stop."""
+    return NextAction('joints hardly come to rest: record a motion that stops, as static poses, '
+                      'and score the model on it with robot-dynid validate',
+                      _design(names, 'static-poses', 'stops.yaml'))
 
 
 def simulated_motion(names: Names) -> NextAction:

@@ -50,6 +50,7 @@ from robot_dynid.validation.next_actions import (
     repeats,
     simulated_motion,
     static_poses,
+    stopping_motion,
     uncovered,
 )
 from robot_dynid.validation.residual_parts import SLIDES
@@ -70,6 +71,8 @@ EXTREME = 1.5
 NOISY = 0.5
 #: a tip that is nearer to an axis [m] is touched at this distance; push [N] at the tip
 LEAST_LEVER, TIP_PUSH = 0.1, 140.0
+#: a joint that comes to rest less often does not show what friction holds when it stops
+LEAST_STOPS = 5
 #: level at which more false alarms than allowed are sure
 LEVEL = 0.95
 #: dry friction below this share of the largest static effort holds nothing
@@ -393,6 +396,9 @@ def _contact(known: Evidence, j: int) -> UseVerdict:
         cause = 'the external torque without contact comes near its threshold'
         return verdict(None, expected, f'{words}, up to {number(expected, 2)} an hour to be '
                        'expected', FALSE_ALARMS, judging_motion(known.names, cause))
+    if score.stops[j] < LEAST_STOPS:
+        return verdict(None, value, f'{words}; it came to rest {score.stops[j]:.0f} times, where '
+                       'friction is taken up', shown_by=stopping_motion(known.names))
     return verdict(True, value, words)
 
 

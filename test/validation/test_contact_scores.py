@@ -14,7 +14,7 @@ from robot_dynid.monitoring.contact_events import contact_events
 from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.monitoring.noise_levels import learn_noise_levels
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.types import FloatArray, Part
+from robot_dynid.types import FloatArray, Part, RawLog
 from robot_dynid.validation.contact_scores import (
     ContactScore,
     contact_score,
@@ -26,7 +26,7 @@ from robot_dynid.validation.contact_scores import (
 def score_of(peaks: FloatArray, seconds: float, alarms: float = 0.0) -> ContactScore:
     """Return a score of one joint."""
     return ContactScore(np.array([seconds]), np.array([alarms]), peaks[:, None],
-                        np.ones((1, 2)), np.ones(1), np.ones((1, 1)), np.zeros(1))
+                        np.ones((1, 2)), np.ones(1), np.ones((1, 1)), np.zeros(1), np.ones(1))
 
 
 @pytest.fixture(scope='module')
@@ -120,3 +120,20 @@ def test_levers_are_the_distances_of_the_tip_from_the_axes() -> None:
     distances = [np.linalg.norm(np.cross(axis, tip - origin)) for origin in origins]
     assert found == pytest.approx(distances, rel=1e-5, abs=1e-6)
     assert found.max() > 0.3
+
+
+@pytest.mark.parametrize('pauses', [0, 1, 6])
+def test_stops_are_counted_joint_by_joint(arm, pauses) -> None:
+    """Of a motion to and fro with pauses; a reversal is no stop."""
+    model, _ = arm
+    time = np.arange(0.0, 20.0, 2e-3)
+    speed = np.sin(2.0 * np.pi * time)
+    for k in range(pauses):
+        speed[(time > 3.0 * k + 1.0) & (time < 3.0 * k + 2.0)] = 0.0
+    velocity = np.repeat(speed[:, None], model.robot.n, axis=1)
+    velocity[:, 1] = 0.5 + 0.1 * np.sin(time)  # never rests
+    position = np.cumsum(velocity, axis=0) * 2e-3
+    log = RawLog('stops', model.robot.joints, time, position, velocity, np.zeros_like(position))
+    found = contact_score(model, monitor_input(model, log))
+    assert found.stops[0] == pauses and found.stops[1] == 0
+    assert ContactScore.merged([found, found]).stops[0] == 2 * pauses

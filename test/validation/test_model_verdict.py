@@ -46,6 +46,7 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.types import FloatArray, RawLog, Samples
+from robot_dynid.validation import verdict as verdicts
 from robot_dynid.validation.forward_scores import CONTROL
 from robot_dynid.validation.next_actions import COUPLED, SLIGHT, Names
 from robot_dynid.validation.residual_parts import SLIDES, ResidualParts, residual_parts
@@ -55,6 +56,7 @@ from robot_dynid.validation.verdict import (
     AS_GOOD,
     EXTREME,
     LEAST_LEVER,
+    LEAST_STOPS,
     TIP_PUSH,
     judged,
     refused_recordings,
@@ -65,6 +67,12 @@ QUICK = Recipe(cutoff=8.0, effort_lag=0.0, friction='dahl', ripple='none', adapt
 PLAIN = replace(QUICK, friction='coulomb', ramp_width=0.01)
 #: the joint whose numbers are changed
 JOINT = 1
+
+
+@pytest.fixture(autouse=True)
+def _stops_are_not_asked_for(monkeypatch) -> None:
+    """The simulated arms here move without a stop."""
+    monkeypatch.setattr(verdicts, 'LEAST_STOPS', 0)
 
 
 @pytest.fixture(scope='module')
@@ -299,7 +307,8 @@ def test_the_push_is_held_against_the_tip_and_the_effort(
 ) -> None:
     push = share * min(TIP_PUSH * max(lever, LEAST_LEVER), effort)
     found = of(judged(arm[2].model, with_contact(
-        unseen, needed=push, levers=lever, effort=effort, peaks=0.1)), JOINT, CONTACT)
+        unseen, needed=push, levers=lever, effort=effort, peaks=0.1, stops=LEAST_STOPS)),
+        JOINT, CONTACT)
     assert (found.ok, found.value) == (good, pytest.approx(share))
     assert f'{push:.3g} N m at the joint' in found.words
     assert f'{push / max(lever, LEAST_LEVER):.3g} N at the tip' in found.words
@@ -309,11 +318,22 @@ def test_the_push_is_held_against_the_tip_and_the_effort(
     (1.0, 60.0, False), (8.0, 40.0, False), (1.0, 1800.0, None), (0.0, 60.0, True)])
 def test_false_alarms_are_held_against_one_an_hour(arm, unseen, alarms, seconds, ok) -> None:
     found = of(judged(arm[2].model, with_contact(
-        unseen, alarms=alarms, seconds=seconds, peaks=0.1, levers=10.0, effort=1e3)),
-        JOINT, CONTACT)
+        unseen, alarms=alarms, seconds=seconds, peaks=0.1, levers=10.0, effort=1e3,
+        stops=LEAST_STOPS)), JOINT, CONTACT)
     assert found.ok is ok
     assert f'{int(alarms) or "no"} false alarm' in found.words
     assert (found.unit == FALSE_ALARMS.unit) is (ok is not True)
+
+
+@pytest.mark.parametrize(('stops', 'ok'), [(LEAST_STOPS - 1, None), (LEAST_STOPS, True)])
+def test_contact_is_shown_by_motion_that_stops(arm, unseen, stops, ok, monkeypatch) -> None:
+    monkeypatch.setattr(verdicts, 'LEAST_STOPS', LEAST_STOPS)
+    found = of(judged(arm[2].model, with_contact(
+        unseen, alarms=0.0, peaks=0.1, levers=10.0, effort=1e3, stops=stops)), JOINT, CONTACT)
+    assert found.ok is ok
+    if ok is None:
+        assert f'came to rest {stops} times' in found.words
+        assert found.shown_by is not None and 'static-poses' in found.shown_by.command
 
 
 def test_a_model_that_is_wrong_is_not_good_for_contact(arm) -> None:
