@@ -166,7 +166,7 @@ def _sources(
     edges = np.append(np.flatnonzero(np.diff(batch, prepend=-1)), len(moving))
     trees, cells = before
     seen = np.full(len(states), -1)
-    if trees:
+    if trees and len(moving):
         compared = np.concatenate([moving[a:b:COMPARED] for a, b in pairwise(edges)])
         seen[compared] = _nearest(trees[0][1], states[compared], cells)
     # trees of 1, 2, 4, ... batches, as in a binary counter: each state is put into few of them

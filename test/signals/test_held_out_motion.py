@@ -99,6 +99,15 @@ def test_motion_merges_as_if_it_had_been_added_in_one_place(parts):
     assert len(apart[0].seconds) == max(c.max() for c in cells[:parts]) + 1  # is as it was
 
 
+def test_a_recording_at_rest_comes_after_one_that_moves():
+    held_out, still = DistinctMotion(), motion(2, 1.0, 1)
+    held_out.add(motion(3, 8.0, 1))
+    count = len(held_out.seconds)
+    cells = held_out.add(Samples(still.joints, still.time, 0.0 * still.position,
+                                 0.0 * still.velocity, 0.0 * still.position))
+    assert cells.min() == count and cells.max() == len(held_out.seconds) - 1
+
+
 def test_a_gap_is_between_folds_of_short_cells_only():
     seconds = np.full(40, BLOCK)
     fold = folds(seconds, GUARD)
