@@ -72,10 +72,11 @@ def state(position: float) -> bytes:
 def test_parameters_of_the_node(tmp_path: Path, model: IdentifiedModel) -> None:
     recipe, file = tmp_path / 'recipe.yaml', tmp_path / 'model.yaml'
     recipe.write_text('cutoff: 7.5\n')
+    (tmp_path / 'a.csv').write_text('time\n')
     model.save(file)
     with made(Identifier, robot=ROBOT, model=file, recipe=recipe, monitor=False,
               recording_directory=tmp_path / 'bags', optional_topics='[effort]',
-              queue_depth=2345) as node:
+              files_directory=tmp_path, queue_depth=2345) as node:
         assert node.models.served().names == model.names
         depths = {s.topic_name: s.qos_profile.depth for s in node.subscriptions
                   if s.topic_name in ('/joint_states', '/motor_states', '/effort')}
