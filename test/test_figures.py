@@ -188,11 +188,7 @@ def test_figures_of_two_months(ur10e_data: Path, tmp_path: Path) -> None:
         printed('identify', *data, '--robot', 'ur10e', '--out', str(tmp_path / f'{name}.yaml'))
     result = printed('compare', *(str(tmp_path / f'{name}.yaml') for name in months))
     (changes,) = result['changes'].values()
-    robot = list(dict.fromkeys(change['joint'] for change in changes))
-    keys = 'before', 'size', 'most', 'half_interval', 'probability'
     named = [change for change in changes if change['changed']]
-    assert {change['effect'] for change in named} == {'friction'}
-    assert_there('docs/fleet.md', [
-        row(str(robot.index(change['joint']) + 1), [change[key] for key in keys], '.4g')
-        for change in named])
+    assert len(changes) == 18 and not named
+    assert_there('docs/fleet.md', ['it names nothing among its 18 tests'])
     trust.keep('compared', {'rows': named}, perf_counter() - began)
