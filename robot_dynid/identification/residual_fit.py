@@ -14,7 +14,7 @@ from robot_dynid.errors import DataError
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.friction_selection.law_request import AUTO
 from robot_dynid.estimation.least_squares import joint_weights, solve
-from robot_dynid.estimation.uncertainty.held_out import folds
+from robot_dynid.estimation.uncertainty.held_out import falls, folds
 from robot_dynid.identification.sequential_fit import RESIDUAL, Stopwatch, friction_parameters
 from robot_dynid.identified.record import DeflectionRecord, JointDeflection
 from robot_dynid.residual import CHOICES, RESIDUALS, GearModel, ResidualModel
@@ -28,9 +28,8 @@ from robot_dynid.residual.deflection import (
 )
 from robot_dynid.types import FloatArray, Samples
 
-#: a residual model must lower the held-out error by this share, and the logarithms of the errors
-#: of stretches by so many deviations of their mean
-GAIN, SURE = 0.01, 2.5
+#: a residual model must lower the held-out error by this share
+GAIN = 0.01
 #: samples residual models are fitted to, at about 1 kB each; long recordings have more
 RESIDUAL_SAMPLES = 200_000
 #: loops in turn are gone through at most so often, while the score falls by this much
@@ -192,11 +191,11 @@ def predicted(data: Training, models: Sequence[ResidualModel | None]) -> FloatAr
 
 @dataclass(frozen=True, eq=False)
 class CrossFit:
-    """Held-out squared errors [(N m)^2] of the filtered effort, by round and cell.
+    """Held-out squared errors [(N m)^2] of the filtered effort, by round and fold.
 
-    Sums over the samples of a cell of distinct motion: ``friction`` (R, B, n) of friction alone,
-    ``physics`` (R, B, n) of friction and links, ``after`` (R, B, n) with the residual models.
-    ``samples`` in all.
+    Sums over the samples of a fold of distinct motion: ``friction`` (R, F, n) of friction alone,
+    ``physics`` (R, F, n) of friction and links, ``after`` (R, F, n) with the residual models.
+    ``samples`` in all folds.
     """
 
     friction: FloatArray
@@ -205,12 +204,12 @@ class CrossFit:
     samples: int
 
     def rms(self, errors: FloatArray) -> FloatArray:
-        """Return the root mean square (n,) [N m] of ``errors`` (B, n)."""
+        """Return the root mean square (n,) [N m] of ``errors`` (F, n)."""
         return np.asarray(np.sqrt(errors.sum(axis=0) / self.samples))
 
     @property
     def before(self) -> FloatArray:
-        """Errors (B, n) of the physics as it is without any residual model."""
+        """Errors (F, n) of the physics as it is without any residual model."""
         return np.asarray(self.physics[0])
 
     @property
@@ -223,15 +222,13 @@ class CrossFit:
 
     @property
     def last(self) -> FloatArray:
-        """Errors (B, n) after as many rounds as lower them."""
+        """Errors (F, n) after as many rounds as lower them."""
         return np.asarray(self.after[self.rounds - 1])
 
     def lower(self, after: FloatArray, before: FloatArray) -> NDArray[np.bool_]:
-        """Return (n,) whether errors (B, n) fell by GAIN, and by more than chance."""
-        gains = 0.5 * np.log((before + 1e-300) / (after + 1e-300))
-        falls = self.rms(after) < (1.0 - GAIN) * self.rms(before)
-        return np.asarray(falls & (np.sqrt(len(gains)) * gains.mean(axis=0)
-                                   > SURE * gains.std(axis=0)))
+        """Return (n,) whether errors (F, n) fell by GAIN, and by more than chance."""
+        lower = self.rms(after) < (1.0 - GAIN) * self.rms(before)
+        return lower & [falls(*both) for both in zip(after.T, before.T, strict=True)]
 
 
 def cross_fit(data: Training, kinds: Kinds, physics: Physics) -> CrossFit:
@@ -239,20 +236,20 @@ def cross_fit(data: Training, kinds: Kinds, physics: Physics) -> CrossFit:
     parts = folds(data.experiment.information)
     held_out = [np.isin(data.cell, part.test) for part in parts]
     fits = [alternate(data, kinds, physics, part.fitted) for part in parts]
-    count = int(data.cell.max(initial=0)) + 1
     dry = friction_parameters(data.experiment.model)
     most = 1 if physics is joint_fit else ROUNDS
-    table = np.empty((3, 0, count, data.effort.shape[1]))
-    found = CrossFit(table[0], table[1], table[2], len(data.effort))
+    samples = int(np.sum(held_out))
+    table = np.empty((3, 0, len(parts), data.effort.shape[1]))
+    found = CrossFit(table[0], table[1], table[2], samples)
     while len(found.after) < most and found.rounds == len(found.after):
-        errors = np.empty((3, *data.effort.shape))
-        for one, rows in zip((next(fit) for fit in fits), held_out, strict=True):
+        errors = np.empty((3, 1, *table.shape[2:]))
+        for k, (fit, rows) in enumerate(zip(fits, held_out, strict=True)):
+            one = next(fit)
             friction = data.physics(np.where(dry, one.values, 0.0))
             for stage, effort in enumerate((friction, one.physics, one.physics + one.added)):
-                errors[stage, rows] = data.effort[rows] - effort[rows]
-        own = np.stack([np.sum(errors[:, data.cell == k]**2, axis=1) for k in range(count)], 1)
-        table = np.concatenate([table, own[:, None]], axis=1)
-        found = CrossFit(table[0], table[1], table[2], len(data.effort))
+                errors[stage, 0, k] = np.sum((data.effort[rows] - effort[rows])**2, axis=0)
+        table = np.concatenate([table, errors], axis=1)
+        found = CrossFit(table[0], table[1], table[2], samples)
     return found
 
 

@@ -23,6 +23,7 @@ from robot_dynid.estimation.friction_selection.second_motion import (
 )
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData, Named
 from robot_dynid.estimation.friction_selection.shape_search import refined
+from robot_dynid.estimation.uncertainty.held_out import falls
 from robot_dynid.friction import ADDITIONS, LAWS, FrictionLaw
 from robot_dynid.friction.additions import Breakaway
 from robot_dynid.regressor.friction import Load
@@ -84,11 +85,8 @@ class ScoredLaw:
 
         By more than a standard error of the difference, too, as the folds have it.
         """
-        gains = other.errors**2 - self.errors**2
-        sure = float(gains.mean()) > float(gains.std(ddof=1)) / np.sqrt(len(gains)) \
-            if len(gains) > 1 else False
-        lower = self.score < (1.0 - gain) * other.score
-        return self.excited and lower and sure and float(np.mean(gains > 0.0)) > 0.5
+        return self.excited and self.score < (1.0 - gain) * other.score and falls(
+            self.errors**2, other.errors**2)
 
 
 #: additions by name, with the settings of those that are not to be chosen

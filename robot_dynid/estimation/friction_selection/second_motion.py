@@ -19,7 +19,7 @@ from robot_dynid.estimation.least_squares import (
     solved_part,
     weighted_factor,
 )
-from robot_dynid.estimation.uncertainty.held_out import folds
+from robot_dynid.estimation.uncertainty.held_out import falls, folds
 from robot_dynid.friction import FrictionLaw
 from robot_dynid.friction.additions import Breakaway
 from robot_dynid.friction.law import Compound
@@ -72,7 +72,7 @@ def holding(
         refitted = [f'{p}{label}' for p in law.parameters]
         before, after = (np.sqrt(_errors(one, weights, refitted)[:, rows].sum(axis=1))
                          for one in (without, information))
-        if other is not None and not _lower(before, after):
+        if other is not None and not falls(after**2, before**2):
             found[axis] = other
     return found
 
@@ -96,10 +96,3 @@ def _errors(
             part, RAW, merged_batch([information.batches[i] for i in fold.test]))
         found.append(energy * weights**2)
     return np.array(found).reshape(-1, len(weights))
-
-
-def _lower(before: FloatArray, after: FloatArray) -> bool:
-    """Return whether errors (f,) fall by more than a standard error of that, in most folds."""
-    gains = before**2 - after**2
-    return len(gains) > 1 and float(np.mean(gains > 0.0)) > 0.5 and \
-        float(gains.mean()) > float(gains.std(ddof=1)) / np.sqrt(len(gains))

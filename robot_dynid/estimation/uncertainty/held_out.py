@@ -152,6 +152,16 @@ def errors_by_cell(information: Information, chosen: NDArray[np.int64]) -> Float
     return found
 
 
+def falls(errors: FloatArray, others: FloatArray) -> bool:
+    """Return whether squared errors (f,) of folds are lower than ``others``.
+
+    In most folds, and on average by more than a standard error of it.
+    """
+    gains = others - errors
+    return len(gains) > 1 and bool(
+        gains.mean() > gains.std(ddof=1) / np.sqrt(len(gains)) and np.mean(gains > 0.0) > 0.5)
+
+
 def surely_lower(errors: FloatArray, others: FloatArray, level: float) -> bool:
     """Return whether errors (k,) of stretches are lower than ``others``, by Wilcoxon's test.
 
