@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from robot_dynid.errors import RobotError, UsageError, clipped
-from robot_dynid.robot.inertia import move_parameters, pseudo_inertia
+from robot_dynid.robot.implausible import implausible_inertials
+from robot_dynid.robot.inertia import move_parameters
 from robot_dynid.robot.model import PRISMATIC, REVOLUTE, Limits, Link, RobotModel
 from robot_dynid.types import FloatArray, frozen
 
@@ -220,7 +221,7 @@ def _index(
     transforms = np.array(placements)
     types = [PRISMATIC if j.kind == 'prismatic' else REVOLUTE for j in order]
     limits = np.array([j.limits for j in order]).T
-    return RobotModel(
+    robot = RobotModel(
         name=name,
         joints=tuple(j.name for j in order),
         types=np.array(types, dtype=np.int8),
@@ -235,17 +236,6 @@ def _index(
         base_link=base,
         links=tuple(members),
         source=source,
-        warnings=(*doubts, *_implausible(members)),
     )
-
-
-def _implausible(links: Sequence[Link]) -> list[str]:
-    """Return a sentence for every link whose stated inertial no real body can have."""
-    stated = [link for link in links if link.has_inertial]
-    if not stated:
-        return []
-    matrices = np.array([pseudo_inertia(link.parameters) for link in stated])
-    return [f'link {link.name!r}: its inertia is physically impossible (smallest eigenvalue of '
-            f'the pseudo-inertia {least:.3g})'
-            for link, least in zip(stated, np.linalg.eigvalsh(matrices)[:, 0].tolist())
-            if least < -1e-9 * max(1.0, float(link.parameters[0]))]
+    return replace(robot, warnings=(*doubts, *(
+        f'link {one.link!r}: {one.text}' for one in implausible_inertials(robot))))

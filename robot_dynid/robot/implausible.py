@@ -1,0 +1,199 @@
+"""Inertials that no link has: masses, inertias and centres of mass in another unit than SI.
+
+A link is judged by the density of the ellipsoid that has its mass and inertia: metal is not as
+dense as a link with a mass in g, and air not as thin as one with an inertia in kg mm^2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynid.robot.inertia import com_from_parameters, pseudo_inertia
+from robot_dynid.robot.model import PRISMATIC, Link, RobotModel
+
+#: densities [kg/m^3] of links: air has 1.2, osmium 22 600. Simplified inertias of public
+#: descriptions reach from 0.06 to 24 000; a wrong unit changes them by a factor of 1000 at least
+THINNEST, DENSEST = 0.02, 1e5
+#: ellipsoids are at least so thick relative to their length: inertias of rods have no thickness
+THICKNESS = 0.1
+#: lengths of the robot, or metres if it is shorter, that a centre of mass may be from its frame
+OUTSIDE, LENGTH = 3.0, 1.0
+#: so many lengths of the robot is no radius of gyration, and no link has this mass per cube of it
+WIDEST, HEAVIEST = 1.5, 1000.0  # , kg/m^3
+#: links with a smaller share of the mass of the robot, and of this mass times the square of its
+#: length, are of no consequence
+SHARE = 1e-3
+#: what units look like, with the factors from them to kg and kg m^2
+UNITS = {
+    'inertia looks like g m^2': (1.0, 1e-3),
+    'inertia looks like kg cm^2': (1.0, 1e-4),
+    'inertia looks like kg mm^2': (1.0, 1e-6),
+    'inertia looks like g cm^2': (1.0, 1e-7),
+    'inertia looks like g mm^2': (1.0, 1e-9),
+    'mass looks like g': (1e-3, 1.0),
+    'mass and inertia look like g and g m^2': (1e-3, 1e-3),
+    'mass and inertia look like g and kg mm^2': (1e-3, 1e-6),
+    'mass and inertia look like g and g cm^2': (1e-3, 1e-7),
+    'mass and inertia look like g and g mm^2': (1e-3, 1e-9),
+}
+#: usual density [kg/m^3] of links, their radius of gyration over the length of the robot, their
+#: mass over its cube [kg/m^3], and by how many decades these vary
+USUAL, DECADES = np.array([500.0, 0.1, 3.0]), np.array([0.6, 0.4, 0.8])
+PLACEHOLDER = 'mass or inertia looks like a placeholder, write those of the link'
+#: decades of the density from the usual one, up to which a unit explains it
+EXPLAINED = 2.0
+#: share of its trace by which an inertia may break the triangle inequality and still have a size
+BROKEN = 0.1
+#: what a link's inertia is about shows where mass times squared distance of its centre is this
+#: share of the trace; so many links must show the same
+OFFSET, AGREEING = 0.2, 3
+
+
+class ImplausibleInertial(NamedTuple):
+    """A link whose inertial cannot be right, and the reason as a sentence.
+
+    ``body`` is the index of the joint that moves it. ``misleading``: efforts computed with it say
+    nothing about a recording; otherwise its weight may be right and its inertia of a usual size.
+    """
+
+    link: str
+    text: str
+    body: int
+    misleading: bool
+
+
+class _Body(NamedTuple):
+    """A moving link with all that is fixed to it.
+
+    ``mass`` [kg], ``radius`` of gyration [m], ``density`` [kg/m^3] of its ellipsoid; ``round``: it
+    has the same moment of inertia about all axes, as placeholders do.
+    """
+
+    joint: int
+    mass: float
+    radius: float
+    density: float
+    round: bool
+
+    def wide(self, length: float) -> bool:
+        """Return whether it has too much inertia for its mass, on a robot of ``length`` [m]."""
+        return self.density < THINNEST or self.radius > WIDEST * length
+
+    def heavy(self, length: float) -> bool:
+        """Return whether it has too much mass, on a robot of ``length`` [m]."""
+        return self.density > DENSEST or self.mass > HEAVIEST * length**3
+
+
+def implausible_inertials(robot: RobotModel) -> tuple[ImplausibleInertial, ...]:
+    """Return the moving links whose inertials cannot be right.
+
+    What is fixed to a link is judged together with it: a camera may have no inertia.
+    """
+    length = reach(robot)
+    least = max(length, LENGTH)
+    far = {link: distance for link in _stated(robot) if (
+        distance := float(np.linalg.norm(link.parameters[1:4])) / float(link.parameters[0])
+    ) > OUTSIDE * least}
+    wrong = [ImplausibleInertial(
+        link.name, f'its centre of mass is {distance:.3g} m from its frame, on a robot of '
+        f'{length:.2g} m; it looks like mm or cm, write m', link.body, True)
+        for link, distance in far.items()]
+    bodies = [body for body in _bodies(robot, least)
+              if body.joint not in {link.body for link in far}]
+    wide = [body for body in bodies if body.wide(least)]
+    heavy = [body for body in bodies if not body.wide(least) and body.heavy(least)]
+    for group in (wide, heavy):
+        unit = _unit(group, least)
+        wrong += [ImplausibleInertial(
+            _heaviest(robot, body.joint), f'mass of {body.mass:.4g} kg with a radius of gyration '
+            f'of {body.radius:.3g} m on a robot of {length:.2g} m; {unit or PLACEHOLDER}',
+            body.joint, group is wide or unit != '' or body.mass > HEAVIEST * least**3)
+            for body in group]
+    return (*wrong, *_impossible(robot), *([] if wrong else _about_frames(robot)))
+
+
+def reach(robot: RobotModel) -> float:
+    """Return the length [m] of the longest chain of links, travel of sliding joints included."""
+    travel = np.where(robot.types == PRISMATIC, robot.limits.upper - robot.limits.lower, 0.0)
+    along = np.linalg.norm(robot.translations, axis=1) + np.nan_to_num(travel, posinf=0.0)
+    for j, parent in enumerate(robot.parents):
+        along[j] += along[parent] if parent >= 0 else 0.0
+    return float(max([*along, *(along[link.body] + np.linalg.norm(link.placement[:3, 3])
+                                for link in robot.links)]))
+
+
+def _bodies(robot: RobotModel, length: float) -> Iterator[_Body]:
+    """Yield the moving links of consequence on a robot of ``length`` [m] whose size is known."""
+    masses, traces = robot.nominal[:, 0], robot.nominal[:, [4, 6, 9]].sum(axis=1)
+    least = SHARE * masses.sum()
+    counts = (masses > least) | (traces > least * length**2)
+    for j in np.flatnonzero(counts & (masses > 0.0)).tolist():
+        mass, _, inertia = com_from_parameters(robot.nominal[j])
+        moments = np.linalg.eigvalsh(inertia)
+        second = 0.5 * moments.sum() - moments
+        if second[2] < -BROKEN * moments.sum():
+            continue
+        axes = np.sqrt(5.0 / mass * np.maximum(second, 0.0))
+        volume = 4.0 / 3.0 * np.pi * float(np.prod(np.maximum(axes, THICKNESS * axes.max())))
+        yield _Body(j, mass, float(np.sqrt(max(moments[2], 0.0) / mass)),
+                    mass / volume if volume else np.inf,
+                    bool(np.ptp(moments) < 1e-6 * moments[2]))
+
+
+def _heaviest(robot: RobotModel, joint: int) -> str:
+    """Return the name of the link that has most of the inertia of a body, or of its mass."""
+    members = [link for link in robot.links if link.body == joint and link.has_inertial]
+    return max(members, key=lambda link: (
+        float(link.parameters[[4, 6, 9]].sum()), float(link.parameters[0]))).name \
+        if members else robot.bodies[joint]
+
+
+def _unit(bodies: Sequence[_Body], length: float) -> str:
+    """Return the unit that explains implausible links, as part of a sentence; '' if none does."""
+    if all(body.round and body.wide(length) for body in bodies):
+        return ''
+    sizes = [[body.density, body.radius / length, body.mass / length**3] for body in bodies]
+    median = np.median(np.log10(np.clip(sizes, 1e-99, 1e99) / USUAL), axis=0)
+    off = {name: median + np.log10([mass * (mass / inertia)**1.5, (inertia / mass)**0.5, mass])
+           for name, (mass, inertia) in UNITS.items()}
+    best = min(off, key=lambda name: float(np.sum((off[name] / DECADES)**2)))
+    return f'{best}, write kg and kg m^2' if abs(off[best][0]) < EXPLAINED else ''
+
+
+def _impossible(robot: RobotModel) -> Iterator[ImplausibleInertial]:
+    """Yield the links whose moments of inertia no distribution of mass has."""
+    for link in _stated(robot):
+        least = float(np.linalg.eigvalsh(pseudo_inertia(link.parameters))[0])
+        trace = float(np.trace(com_from_parameters(link.parameters)[2]))
+        if least < -1e-9 * max(1.0, float(link.parameters[0])):
+            yield ImplausibleInertial(
+                link.name, 'its inertia is physically impossible (smallest eigenvalue of the '
+                f'pseudo-inertia {least:.3g})', link.body, least < -BROKEN * trace)
+
+
+def _about_frames(robot: RobotModel) -> list[ImplausibleInertial]:
+    """Return the links whose inertias look taken about their frame, if all do.
+
+    Taken so, they are those of bodies after the share of the distance is subtracted once more,
+    which of other inertias of long links is true by chance only.
+    """
+    links = []
+    for link in _stated(robot):
+        mass, com, inertia = com_from_parameters(link.parameters)
+        trace, square = float(np.trace(inertia)), float(com @ com)
+        if mass * square > OFFSET * trace:
+            share = mass * (square * np.eye(3) - np.outer(com, com))
+            moments = np.linalg.eigvalsh(inertia - share)
+            if 0.5 * moments.sum() - moments[2] < -1e-3 * trace:
+                return []
+            links.append(link)
+    return [ImplausibleInertial(
+        link.name, 'its inertia looks taken about the frame of the link; write it about the '
+        'centre of mass', link.body, False) for link in links] if len(links) >= AGREEING else []
+
+
+def _stated(robot: RobotModel) -> list[Link]:
+    return [link for link in robot.links if link.has_inertial and link.parameters[0] > 0.0]
