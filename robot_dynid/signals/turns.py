@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray, RawLog
@@ -53,18 +54,23 @@ def fastest(robot: RobotModel) -> FloatArray:
 
 
 def turned_over(
-    step: FloatArray, seconds: FloatArray | float, speed: FloatArray
+    step: FloatArray, seconds: FloatArray | float, speed: FloatArray | float,
+    within: bool = False, filled: NDArray[np.bool_] | bool = False,
 ) -> FloatArray:
     """Return by how much [rad] steps of a position are those of the count, a turn or zero.
 
-    ``step`` (N,) within ``seconds`` (N,), of a joint not faster than ``speed``. What the joint
-    may have moved by itself is none, nor is anything after a pause in which it may have gone half
-    a turn, or while stamps go back.
+    ``step`` (N,) within ``seconds`` (N,), of a joint not faster than ``speed``, or than FASTEST
+    where all its positions are ``within`` a turn, as those of a driver that wraps. What the joint
+    may have moved by itself is none, nor is anything while stamps go back, or after a pause in
+    which it may have gone half a turn. A pause is ``filled`` (N,) where only numbers are missing:
+    these are interpolated, the short way round.
     """
-    reach = speed * seconds
     turn = np.copysign(TURN, step)
-    over = (np.abs(step - turn) <= reach + SLACK) & (reach < 0.5 * TURN) & (reach > 0.0)
-    return np.where(over, turn, 0.0)
+    off = np.abs(step - turn) - SLACK
+    own = speed * seconds
+    over = (off <= np.where(within, FASTEST * seconds, own)) & (own > 0.0)
+    short = filled | (own < 0.5 * TURN)
+    return np.where(over & short & (np.abs(step) > 0.5 * TURN), turn, 0.0)
 
 
 def unrolled(robot: RobotModel, log: RawLog) -> tuple[RawLog, list[str]]:
@@ -79,8 +85,9 @@ def unrolled(robot: RobotModel, log: RawLog) -> tuple[RawLog, list[str]]:
             wide = np.flatnonzero(np.abs(step) > 0.5 * TURN)
             if not len(wide):
                 continue
-            seconds = np.diff(log.time[rows])[wide]
-            turns = turned_over(step[wide], seconds, fastest(robot)[j])
+            turns = turned_over(
+                step[wide], np.diff(log.time[rows])[wide], fastest(robot)[j],
+                bool(np.ptp(values[rows, j]) <= TURN + SLACK), np.diff(rows)[wide] > 1)
             seams = wide[turns != 0.0]
             if 2 * len(seams) <= len(wide):  # it steps as far without turning over: another unit
                 continue

@@ -94,6 +94,32 @@ def test_numbers_that_are_missing_at_the_seam_hide_no_turn() -> None:
     same_motion(np.where(bad, log.position, found.position), log.position)
 
 
+@pytest.mark.parametrize('missing', [100, 300])
+def test_long_holes_in_the_numbers_are_closed_the_short_way_round(missing: int) -> None:
+    """They are interpolated, which must not take a joint round by a turn."""
+    log = replace(turning(), reference_position=None)
+    slow = replace(log, position=0.2 * log.position)
+    shown = replace(slow, position=reported(slow.position, -np.pi))
+    for row in at_seams(slow):
+        shown.position[row - missing // 2:row + missing // 2, 0] = np.nan
+    found, notes = plausible(ROBOT, shown)
+    bad = ~np.isfinite(shown.position)
+    assert bad.any() and 'position.joint_1 turns over 1 time(s)' in ''.join(notes)
+    same_motion(np.where(bad, slow.position, found.position), slow.position)
+
+
+@pytest.mark.parametrize(('speed', 'rate'), [(28.0, 10.0), (20.0, 10.0), (28.0, 100.0)])
+@pytest.mark.parametrize('limit', [2.0, np.nan])
+def test_joints_faster_than_they_are_said_to_be_are_followed(
+    speed: float, rate: float, limit: float,
+) -> None:
+    robot = replace(ROBOT, limits=replace(ROBOT.limits, velocity=np.full(3, limit)))
+    time = np.arange(0.0, 4.0, 1.0 / rate)
+    truth = np.stack([speed * time, 4.0 + 3.0 * np.sin(speed / 3.0 * time), -speed * time], axis=1)
+    found, _ = plausible(robot, RawLog('fast', robot.joints, time, reported(truth, -np.pi)))
+    same_motion(found.position, truth)
+
+
 @settings(max_examples=25)
 @given(st.floats(-7.0, 7.0), st.floats(-9.0, 9.0), st.sampled_from([1e-3, 4e-3, 2e-2, 0.1]))
 def test_states_one_by_one_are_the_recording(least: float, speed: float, step: float) -> None:
