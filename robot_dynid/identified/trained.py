@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from robot_dynid.regressor import axes_of
 from robot_dynid.robot.model import PRISMATIC, RobotModel
+from robot_dynid.signals.turns import SLACK, TURN
 from robot_dynid.types import FloatArray, Samples
 
 #: units of what is compared, of joints that turn and of those that slide
@@ -140,12 +141,16 @@ class Trained:
     def _beyond(self, robot: RobotModel, name: str, values: FloatArray) -> FloatArray:
         """Return by how much values (N, n) are outside.
 
-        Positions of joints without limits may differ by whole turns.
+        Positions of joints that go further than a turn, or were recorded beyond their limits, may
+        differ by whole turns: drivers wrap.
         """
         low, high = self.quantities[name].T
         if name == 'position':
-            turns = np.round((values - 0.5 * (low + high)) / (2.0 * np.pi))
-            values = values - np.where(robot.endless, 2.0 * np.pi, 0.0) * turns
+            lower, upper = robot.limits.lower, robot.limits.upper
+            inside = (low >= lower - SLACK) & (high <= upper + SLACK)
+            wraps = (robot.types != PRISMATIC) & ~(inside & (upper - lower <= TURN))
+            turns = np.round((values - 0.5 * (low + high)) / TURN)
+            values = values - np.where(wraps, TURN, 0.0) * turns
         return np.asarray(np.maximum(np.maximum(low - values, values - high), 0.0))
 
     def plain(self, joints: tuple[str, ...]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.signals.turns import SLACK, TURN
 from robot_dynid.types import FloatArray, Samples
 
 #: folds of which each is held out in turn
@@ -89,7 +90,9 @@ class DistinctMotion:
         ``block`` (M,) numbers the blocks in order of time; ``again`` are the moments of states
         that are not among them.
         """
-        if not len(self.states):
+        if len(self.states):
+            states, again = self._turned(states, again)
+        else:
             self.states, self.moments = states[:0], np.zeros((3, states.shape[1]))
         self.moments = self.moments + _moments(states) + (0.0 if again is None else again)
         scaled, rest, before = self._scaled(states)
@@ -109,6 +112,27 @@ class DistinctMotion:
         while len(self.states) > MOST_STATES:
             self.states, self.cells = self.states[::2], self.cells[::2]
         return cell
+
+    def _turned(
+        self, states: FloatArray, again: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """Return ``states`` and moments less the whole turns that put them where there are some.
+
+        Drivers that wrap may begin the same motion a turn apart.
+        """
+        if not len(states):
+            return states, again
+        low, high = states.min(axis=0), states.max(axis=0)
+        least, most = self.states.min(axis=0), self.states.max(axis=0)
+        turns = TURN * np.rint(0.5 * (low + high - least - most) / TURN)
+        shared, moved = (np.minimum(high - by, most) - np.maximum(low - by, least)
+                         for by in (0.0, turns))
+        turns[(moved < shared + SLACK) | (np.arange(len(turns)) >= len(turns) // 2)] = 0.0
+        if again is not None:
+            count, total, squares = again
+            again = np.stack([count, total - turns * count,
+                              squares - 2.0 * turns * total + turns**2 * count])
+        return states - turns, again
 
     def _scaled(
         self, states: FloatArray

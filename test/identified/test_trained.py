@@ -123,6 +123,17 @@ def test_whole_turns_are_no_excess_of_joints_without_limits():
     assert trained.warnings(ROBOT, {'position': little}) == ()
 
 
+@pytest.mark.parametrize(('limit', 'outside'), [
+    (2.0 * np.pi, False), (2.8, False), (1.9, False), (3.1, True)],
+    ids=['two turns', 'recorded beyond', 'recorded far beyond', 'less than a turn'])
+def test_whole_turns_are_no_excess_of_joints_whose_driver_wraps(limit, outside):
+    """Of a joint with limits wider than a turn, or recorded beyond them as one without is."""
+    trained = Trained({'position': np.array([[1.5, 4.7 if limit < 3.0 else 3.1]] * 3)})
+    limits = replace(ROBOT.limits, lower=np.full(3, -limit), upper=np.full(3, limit))
+    q = np.full((1, 3), 2.0 - 2.0 * np.pi)
+    assert trained.outside(replace(ROBOT, limits=limits), {'position': q}).all() == outside
+
+
 def test_several_recordings_know_the_widest_range_and_the_longest_time():
     def extent(low, high, seconds, warm=True):
         ends = np.array([[low, high]] * 3)

@@ -1,6 +1,7 @@
 """Cells of distinct motion and their folds: what passes the same states is in one fold."""
 
 import ast
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -47,6 +48,36 @@ def test_a_motion_recorded_again_is_in_the_folds_of_the_first_wherever_it_begins
     expected = np.interp((again.time + 3.3) % 8.0, once.time, first)
     assert np.mean(second == expected) > 0.85
     assert not set(third) & set(first[:300])
+
+
+@pytest.mark.parametrize('merged', [False, True])
+def test_a_motion_recorded_again_whole_turns_away_is_the_same(merged):
+    """As a driver reports it that wraps, where the motion begins near the seam."""
+    once, again = motion(3, 8.0, 1), motion(3, 8.0, 1.5, begins=3.3)
+    away = replace(again, position=again.position + 2.0 * np.pi * np.array([1.0, -2.0, 0.0]))
+    held_out, other, plain = DistinctMotion(), DistinctMotion(), DistinctMotion()
+    held_out.add(once), plain.add(once)
+    if merged:
+        other.add(away)
+        held_out, _ = held_out.merged(other)
+    else:
+        held_out.add(away)
+    plain.add(again)
+    assert held_out.seconds.sum() < 1.05 * plain.seconds.sum()
+    np.testing.assert_allclose(held_out.moments, plain.moments, rtol=1e-9 if not merged else 0.02,
+                               atol=1e-6 if not merged else 1.0)
+
+
+def test_a_part_of_a_motion_of_many_turns_stays_where_it_is():
+    once, part = motion(3, 8.0, 1), motion(3, 8.0, 0.4)
+    along = 4.0 * once.time[:, None]
+    spin, again = (replace(one, position=one.position + along[:len(one.time)],
+                           velocity=one.velocity + 4.0) for one in (once, part))
+    held_out = DistinctMotion()
+    held_out.add(spin)
+    before = held_out.seconds.sum()
+    held_out.add(again)
+    assert held_out.seconds.sum() < before + 0.2
 
 
 def test_distinct_motion_is_cut_in_order_of_time_whatever_the_recordings_are():
