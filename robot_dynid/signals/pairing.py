@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
 from robot_dynid.signals.repetition import SAME_MOTION
+from robot_dynid.signals.turns import TURN
 from robot_dynid.types import FloatArray, Samples
 
 #: the least overlap of two recordings, as a share of the shorter one
@@ -40,10 +41,13 @@ def align(first: Samples, second: Samples) -> Pair:
     """Find the lag and the drift between two clocks from the positions, and interpolate.
 
     The lag is searched over all overlaps by the correlation of the positions and then, with the
-    drift, refined by Gauss-Newton steps to a fraction of a sample. Raises DataError when nothing
-    moves, too little overlaps or the motions differ.
+    drift, refined by Gauss-Newton steps to a fraction of a sample. Drivers that wrap may begin
+    them whole turns apart. Raises DataError when nothing moves, too little overlaps or the motions
+    differ.
     """
     scale = _scale(first)
+    apart = second.position.mean(axis=0) - first.position.mean(axis=0)
+    second = replace(second, position=second.position - TURN * np.rint(apart / TURN))
     clock = np.array([_coarse_lag(first, second, scale), 0.0])
     middle = 0.5 * float(first.time[0] + first.time[-1])
     for _ in range(ROUNDS):

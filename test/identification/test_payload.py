@@ -205,6 +205,15 @@ def test_clocks_may_differ_by_a_fraction_of_a_sample_and_drift():
     assert found.first.time[0] >= 3.0
 
 
+def test_motions_whole_turns_apart_are_aligned():
+    """As a driver reports them that wraps, where the motion begins near the seam."""
+    robot = torque_robot('ur10e')
+    loaded, unloaded = pair(robot, random_payload(RNG))
+    a, b = (prepare(robot, repair(robot, log), Preprocessing(6.5)) for log in (loaded, unloaded))
+    turned = replace(b, position=b.position + 2.0 * np.pi * np.array([1, 0, -1, 0, 2, 0]))
+    assert align(a, turned).lag == pytest.approx(align(a, b).lag, abs=1e-9)
+
+
 def test_the_frame_may_be_any_link_behind_the_last_joint():
     robot = torque_robot('ur10e')
     tool = replace(robot.links[-1], name='tool', placement=np.array([
