@@ -40,7 +40,7 @@ def joint_scores(validation: Validation) -> dict[str, Any]:
         for part in PARTS:
             if joint in validation.model.get(part, {}):
                 entry[part] = score_fields(validation.model[part][joint])
-        if validation.control:
+        if joint in validation.control.get('all', {}):
             entry['control'] = score_fields(validation.control['all'][joint])
         for key, scores in ((WARM_UP, validation.warm_up), (ADAPTIVE, validation.adaptive)):
             if scores:
@@ -140,9 +140,10 @@ def show_scores(title: str, joints: Mapping[str, Any], terminal: Terminal) -> No
     rows = [_row(name, score) for name, score in joints.items()]
     shown = [i for i in range(len(columns)) if any(row[i] not in (None, '-') for row in rows)]
     terminal.table(title, [columns[i] for i in shown], [[row[i] for i in shown] for row in rows])
-    terminal.line('error: ||e|| / ||measured||; control: the same for nominal inertials with '
-                  'fitted friction; reversals: near those of the joint; robot itself, noise: RMS '
-                  'deviations where the motion repeats', style='dim')
+    control = 'control: the same for nominal inertials with fitted friction; ' if any(
+        'control' in score for score in joints.values()) else ''
+    terminal.line(f'error: ||e|| / ||measured||; {control}reversals: near those of the joint; '
+                  'robot itself, noise: RMS deviations where the motion repeats', style='dim')
 
 
 def show_slow_changes(joints: Mapping[str, Any], terminal: Terminal) -> None:

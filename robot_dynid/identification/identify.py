@@ -56,6 +56,7 @@ from robot_dynid.identified.suitability import Verdict
 from robot_dynid.identified.trained import Trained
 from robot_dynid.identified.uncertainty import correlation_factor, parameter_variance
 from robot_dynid.monitoring.noise_levels import learn_noise_levels, recorded_motions
+from robot_dynid.robot.implausible import without_inertials
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.serialization import robot_to_plain
 from robot_dynid.signals.windows import file_of
@@ -176,7 +177,8 @@ def fitted(
     model, held = _with_promise(model, held)
     model, gear_notes = with_gears(model, gathered.logs[0], part, recipe)
     warnings = (
-        *refusal_notes, *gathered.findings, *robot.warnings, *torque_model.reduction.warnings,
+        *refusal_notes, *gathered.findings, *robot.warnings, *without_inertials(robot),
+        *torque_model.reduction.warnings,
         *gathered.notes, *estimate.warnings, *_advice(estimate, estimator, choice),
         *_unexplained(experiment, estimator),
         *sensor_warnings(experiment, held, part, choice), *deflected.warnings, *gear_notes,

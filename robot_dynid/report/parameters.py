@@ -126,7 +126,8 @@ def _sheet(model: IdentifiedModel, j: int, card: Sequence[ParameterRow]) -> Shee
         ('Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz'))]
     moments = np.sort(np.linalg.eigvalsh(inertia))
     return Sheet(model.robot.bodies[j], (
-        Fact('mass', number(mass, 3), 'kg', origins[0], f'nominal {number(nominal, 3)} kg'),
+        Fact('mass', number(mass, 3), 'kg', origins[0],
+             f'nominal {number(nominal, 3)} kg' if nominal else 'no mass in the description'),
         Fact('centre of mass', ', '.join(f'{1e3 * c:.0f}' for c in first), 'mm', origins[1],
              'x, y, z in the frame of the link'),
         Fact('inertia', ', '.join(number(m, 2) for m in moments), 'kg m²', origins[2],

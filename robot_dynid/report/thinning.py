@@ -92,7 +92,7 @@ def curve(traces: Sequence[Trace], row: int, joint: int, points: int = POINTS) -
         far = _far_outside(error)
         outliers.append(np.column_stack([time[far], error[far]]))
     joined = [np.concatenate(c) if c else np.empty(0) for c in columns]
-    known = all(t.control is not None for t in traces)
+    known = all(t.control is not None for t in traces) and bool(np.isfinite(joined[3]).any())
     turned = np.concatenate(turns)
     return Curve(joined[0], joined[1], joined[2], joined[3] if known else None, tuple(gaps),
                  turned[::max(1, -(-len(turned) // REVERSALS))], np.vstack(outliers)[:MARKED])

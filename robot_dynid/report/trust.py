@@ -129,8 +129,8 @@ def validated(model: IdentifiedModel, validation: Validation) -> Section:
              if scores[j].relative_error > EQUAL * control[j].relative_error]
     good = not worse and not model.not_identified
     comparison = f'worse in {", ".join(worse)}' if worse else 'no worse in any joint'
-    advice = (f'{comparison} than nominal inertials with fitted friction. Of the fit: '
-              f'{model.status}.')
+    beside = f'{comparison} than nominal inertials with fitted friction. ' if control else ''
+    advice = f'{beside}Of the fit: {model.status}.'
     samples = next(iter(scores.values())).samples
     word = 'The model predicts' if good else 'The model predicts with reservations'
     return Section('The prediction', cards=(*_errors(scores), Card('samples', str(samples))),
@@ -146,7 +146,7 @@ def _errors(scores: Mapping[str, JointScore]) -> tuple[Card, Card]:
 
 def scores(model: IdentifiedModel, validation: Validation, title: str) -> Section:
     """Return the scores of model and control row, joint by joint, motion and rest apart."""
-    control = validation.control.get('all')
+    control = validation.control.get('all', {})
     rows = []
     own, noise = validation.repeatability, validation.noise
     for i, (joint, score) in enumerate(validation.model['all'].items()):
@@ -156,16 +156,18 @@ def scores(model: IdentifiedModel, validation: Validation, title: str) -> Sectio
             joint, number(score.rmse), *(number(None if one is None else float(one[i]))
                                          for one in (own, noise)),
             percent(score.nrmse), percent(score.relative_error),
-            percent(control[joint].relative_error if control else None),
+            percent(control[joint].relative_error if joint in control else None),
             *(percent(p.relative_error if p else None) for p in parts), f'{score.r2:.3f}',
             ' / '.join(number(q, 2) for q in score.quartiles), percent(score.outliers)), mark))
     units = effort_unit(model.robot)
     columns = ('joint', f'RMSE [{units}]', f'robot itself [{units}]', f'noise [{units}]',
                'RMSE / std [%]', 'error [%]', 'nominal [%]', 'in motion [%]', 'at rest [%]',
                'near reversals [%]', 'R²', f'quartiles [{units}]', 'outliers [%]')
-    text = ('Error: |measured − predicted| / |measured| against the raw effort. Nominal: the '
-            'nominal inertials with fitted friction; a model that is not better has learnt '
-            'nothing about the links. At rest friction is undetermined and decides the error; '
+    nominal = ('Nominal: the nominal inertials with fitted friction; a model that is not better '
+               'has learnt nothing about the links.' if control else
+               'The description has no inertials to compare with.')
+    text = ('Error: |measured − predicted| / |measured| against the raw effort. '
+            f'{nominal} At rest friction is undetermined and decides the error; '
             'near reversals, where a joint sticks and turns, it matters most. '
             'Robot itself and noise: RMS deviation from its own repetition, where the motion '
             'repeats, and of single samples; no model can do better than both together.')
@@ -173,7 +175,7 @@ def scores(model: IdentifiedModel, validation: Validation, title: str) -> Sectio
     repeated = None if own is None or noise is None else np.hypot(own, noise).tolist()
     return Section(title, text=text, tables=(table,), figures=(Figure(error_bars({
         'identified model': validation.model['all'],
-        'nominal inertials with fitted friction': control or {}}, repeated)),))
+        'nominal inertials with fitted friction': control}, repeated)),))
 
 
 def error_bars(

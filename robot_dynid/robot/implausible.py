@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.robot.inertia import com_from_parameters, pseudo_inertia
 from robot_dynid.robot.model import PRISMATIC, Link, RobotModel
@@ -113,6 +114,28 @@ def implausible_inertials(robot: RobotModel) -> tuple[ImplausibleInertial, ...]:
             body.joint, group is wide or unit != '' or body.mass > HEAVIEST * least**3)
             for body in group]
     return (*wrong, *_impossible(robot), *([] if wrong else _about_frames(robot)))
+
+
+def described(robot: RobotModel) -> NDArray[np.bool_]:
+    """Return a mask (n,) of the joints that can be compared with the nominal links they carry.
+
+    These have some mass, and nothing misleading, see `ImplausibleInertial`.
+    """
+    misleading = [one.body for one in implausible_inertials(robot) if one.misleading]
+    return np.asarray((robot.carried @ robot.nominal[:, 0] > 0.0)
+                      & ~robot.carried[:, misleading].any(axis=1))
+
+
+def without_inertials(robot: RobotModel) -> tuple[str, ...]:
+    """Return a sentence about the moving links that have no mass in the description, if any."""
+    massless = [name for name, mass in zip(robot.bodies, robot.nominal[:, 0]) if not mass > 0.0]
+    if not massless:
+        return ()
+    if len(massless) == robot.n:
+        return ('the description of the robot has no inertials: nothing is compared with nominal '
+                'links',)
+    return (f'no inertial in the description: {", ".join(massless)}; nominal links lack their '
+            'mass',)
 
 
 def reach(robot: RobotModel) -> float:

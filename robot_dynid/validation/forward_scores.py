@@ -27,6 +27,7 @@ from robot_dynid.identified.caution import require_any_joint, warn
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import definite
 from robot_dynid.plausibility.gate import plausible_recordings
+from robot_dynid.robot.implausible import described
 from robot_dynid.signals.parts import LEFT_OUT, Parts
 from robot_dynid.signals.prepare import Preprocessing, moving, prepare, repair
 from robot_dynid.signals.stacked import drive_effort, per_joint
@@ -130,6 +131,8 @@ def validate_forward(model: IdentifiedModel, logs: Sequence[RawLog]) -> ForwardV
 
 def _control(model: IdentifiedModel) -> tuple[IdentifiedModel | None, list[str]]:
     """Return the model of nominal inertials with fitted friction; None, and why, without."""
+    if not described(model.robot).any():
+        return None, []
     control = replace(model, values=model.control, feasible=None, not_identified=())
     poses = np.zeros((1, model.robot.n))
     try:

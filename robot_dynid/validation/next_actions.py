@@ -21,6 +21,7 @@ from robot_dynid.identified.suitability import (
     NextAction,
 )
 from robot_dynid.plausibility.finding import Finding
+from robot_dynid.robot.implausible import described, without_inertials
 from robot_dynid.robot.locate import known_robots
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
@@ -320,10 +321,12 @@ def _about_load(model: IdentifiedModel, findings: Sequence[Finding]) -> Iterator
     """Yield a load that the description of the robot does not know."""
     heavier = {} if findings else _heavier(model)
     if heavier:
-        words = ', '.join(f'{joint} {percent(share)} %' for joint, share in heavier.items())
+        words = ', '.join(f'{joint} {percent(share)} % of it' if np.isfinite(share) else
+                          f'{joint}, which has none' for joint, share in heavier.items())
         yield NextAction('put what was mounted into the URDF, or identify it as a payload '
                          '(robot-dynid payload): weight differs from that of the nominal links, '
-                         f'{words} of it')
+                         f'{words}' + ''.join(f' ({one})' for one in without_inertials(
+                             model.robot)))
 
 
 def _about_gears(model: IdentifiedModel) -> Iterator[NextAction]:
@@ -336,6 +339,7 @@ def _about_gears(model: IdentifiedModel) -> Iterator[NextAction]:
 
 def _heavier(model: IdentifiedModel) -> dict[str, float]:
     """Return the share by which weight differs from the nominal one, where beyond the interval."""
+    known = described(model.robot)
     if model.correlation_factor is None or \
             model.robot.drive.kind == 'gravity_compensated_torque':
         return {}
@@ -345,12 +349,11 @@ def _heavier(model: IdentifiedModel) -> dict[str, float]:
     nominal = _varying(columns @ model.control)
     sure = 3.0 * np.sqrt(np.mean(np.sum(
         (columns @ model.covariance_factor.T)**2, axis=2), axis=0))
-    found = {}
-    for j, joint in enumerate(model.joints):
-        if joint not in model.not_identified and off[j] > max(
-                HEAVIER * nominal[j], float(sure[j]), HEAVIER * 0.2 * float(nominal.max())):
-            found[joint] = float(off[j] / nominal[j]) if nominal[j] > 0.0 else np.inf
-    return found
+    some = nominal > SLIGHT * float(nominal.max())
+    return {joint: float(off[j] / nominal[j]) if some[j] else np.inf
+            for j, joint in enumerate(model.joints)
+            if joint not in model.not_identified and known[j] and off[j] > max(
+                HEAVIER * nominal[j], float(sure[j]), HEAVIER * 0.2 * float(nominal.max()))}
 
 
 def _varying(effort: FloatArray) -> FloatArray:

@@ -16,6 +16,7 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.trained import Outside, measured, sentences
 from robot_dynid.plausibility.gate import plausible_recordings
 from robot_dynid.residual.deflection import unused
+from robot_dynid.robot.implausible import described, without_inertials
 from robot_dynid.signals.external import doubt
 from robot_dynid.signals.parts import LEFT_OUT, Parts
 from robot_dynid.signals.prepare import Repaired, moving, prepare, repair
@@ -59,6 +60,8 @@ Scores = dict[str, dict[str, JointScore]]
 @dataclass(frozen=True, eq=False)
 class Trace:
     """Measured, modelled and control effort (N, n) [N m] of a recording, at its stamps (N,) s.
+
+    The control is NaN for joints whose nominal links the description does not say.
 
     Every measured effort stands there once, as it was measured; what is compared with it was
     evaluated at its stamp. ``moving`` (N,) is 1 while any joint moves; ``repeatability`` and
@@ -260,6 +263,7 @@ def _trace(
     rollouts, steady = rollouts_along(model, samples) if in_full else (None, None)
     control, at_stamps = model.torque_model.effort(samples, model.control), samples.moved
     control = control + model.ripple_torque.along(samples, control)
+    control[:, ~described(model.robot)[list(model.robot.row_joints)]] = np.nan
     robot, noise = repeatability(samples) or (None, None)
     return Trace(
         recording.source, samples.instants[own], samples.measured[own], predicted,
@@ -297,7 +301,7 @@ def _largest_waves(
 
 def _remarks(model: IdentifiedModel) -> tuple[str, ...]:
     warning = caution(model)
-    return (warning,) if warning else ()
+    return (*((warning,) if warning else ()), *without_inertials(model.robot))
 
 
 def _scores(
@@ -318,6 +322,7 @@ def subset_scores(
     """Return the scores of a ``pair``, measured and modelled (N, n), by subset and joint.
 
     ``motion`` (N,) says where the robot moves, ``near`` (N, n) where a joint is near a reversal.
+    Joints of which nothing is modelled, all NaN, are absent.
     """
     measured, modelled = pair
     found: Scores = {}
@@ -326,7 +331,7 @@ def subset_scores(
         by_joint = rows.T if rows.ndim == 2 else [rows] * len(joints)
         scored = {joint: joint_score(measured[own, j], modelled[own, j])
                   for j, (joint, own) in enumerate(zip(joints, by_joint, strict=True))
-                  if own.any()}
+                  if own.any() and not np.isnan(modelled[own, j]).all()}
         if scored:
             found[subset] = scored
     return found

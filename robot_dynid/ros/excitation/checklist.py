@@ -29,6 +29,7 @@ from robot_dynid.execution.checklist import (
 )
 from robot_dynid.execution.guards import GuardSettings, JointStates, Outcome
 from robot_dynid.files import room
+from robot_dynid.robot.implausible import described
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common.controller_messages import seconds
 from robot_dynid.ros.common.listener import UnreadableMessage, message_of
@@ -160,14 +161,15 @@ class Checklist:
 def gravity_effort(robot: RobotModel, position: FloatArray) -> FloatArray | None:
     """Return the effort (n,) that the nominal model predicts at rest at ``position`` (n,).
 
-    In the unit of the joint states; None where there is no model, or no such effort.
+    In the unit of the joint states, NaN where the description does not say the links of a joint;
+    None where it says none, or there is no such effort.
     """
-    robot = robot.rigid
-    if robot.drive.kind not in COMPARABLE or not np.any(robot.nominal[:, 0] > 0.0):
+    robot, known = robot.rigid, described(robot)
+    if robot.drive.kind not in COMPARABLE or not known.any():
         return None
     still = np.zeros((1, robot.n))
     torque = inverse_dynamics(robot, position[None, :], still, still)
-    return np.asarray(robot.motor_torque(torque)[0] / robot.torque_factors)
+    return np.where(known, robot.motor_torque(torque)[0] / robot.torque_factors, np.nan)
 
 
 def limits_of_states(robot: RobotModel) -> MotionLimits:
