@@ -20,7 +20,12 @@ from robot_dynid.estimation.experiment import TorqueModel, added, by_recording
 from robot_dynid.estimation.information import Information
 from robot_dynid.identification.friction_curves import friction_curves
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identification.recordings import Prepared, Recordings, Unusable
+from robot_dynid.identification.recordings import (
+    Prepared,
+    Recordings,
+    Unusable,
+    accepted_kinds,
+)
 from robot_dynid.identification.selection import Choice, between
 from robot_dynid.identified.record import FitRecord, digest_of
 from robot_dynid.identified.trained import Extent
@@ -147,6 +152,7 @@ class _Sum:
         record = replace(
             records[0],
             recordings=tuple(name for r in records for name in r.recordings),
+            accepted=tuple(dict.fromkeys(kind for r in records for kind in r.accepted)),
             recording_digests=tuple(one for r in records for one in r.recording_digests),
             averaging=tuple(one for r in records for one in r.averaging),
             friction_curves=tuple(one for r in records for one in r.friction_curves))
@@ -421,6 +427,7 @@ class _Reduce:
         record = FitRecord(
             recordings=tuple(one.source for one in group.recordings), averaging=tuple(
                 prepared.averaged.values()), recipe_digest=self.key,
+            accepted=accepted_kinds(self.recipe, parts),
             recording_digests=(group.digest,) * len(group.recordings))
         notes = prepared.all_notes
         return Reduced(RecordedInformation(

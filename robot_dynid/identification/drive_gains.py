@@ -20,10 +20,10 @@ from robot_dynid.identification.payload import (
     settings_for,
     warnings_of,
 )
+from robot_dynid.identified.accepted import recordings_for
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.rigid_equivalent import rigid_equivalent
 from robot_dynid.identified.structure import Structure
-from robot_dynid.plausibility.gate import plausible_recordings
 from robot_dynid.regressor.attached import AttachedBody
 from robot_dynid.robot.inertia import PARAMETERS
 from robot_dynid.robot.model import RobotModel
@@ -72,8 +72,8 @@ def identify_drive_gains(
         robot = model.robot
     robot = robot.rigid
     # the gains that are looked for are in the scale of the efforts
-    loaded, findings = plausible_recordings(robot, loaded, ['effort_scale'])
-    unloaded, more = plausible_recordings(robot, unloaded, ['effort_scale'])
+    loaded, findings = recordings_for(model, robot, loaded, ['effort_scale'])
+    unloaded, more = recordings_for(model, robot, unloaded, ['effort_scale'])
     groups = _groups(robot, equal)
     body = AttachedBody.on(robot, load.link)
     torque = _torque_model(robot, model)

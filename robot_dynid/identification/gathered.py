@@ -13,7 +13,7 @@ from robot_dynid.identification.elastic_joints import with_elastic_joints
 from robot_dynid.identification.fit import identify_sweeps
 from robot_dynid.identification.gear_effects import effects_left_out
 from robot_dynid.identification.recipe import THREE, Recipe
-from robot_dynid.identification.recordings import Prepared, Recordings
+from robot_dynid.identification.recordings import Prepared, Recordings, accepted_kinds
 from robot_dynid.identification.reversal_weights import reversal_weights
 from robot_dynid.identification.selection import (
     Choice,
@@ -115,7 +115,8 @@ def gather(
             estimator.name)]
     return Gathered(
         robot, choice, experiment, Extent.merged(tuple(prepared.extents.values())),
-        replace(record, recordings=_sources(logs)), tuple(notes), findings, logs, part, sweeps,
+        replace(record, recordings=_sources(logs), accepted=accepted_kinds(recipe, logs)),
+        tuple(notes), findings, logs, part, sweeps,
         prepared.kept.release)
 
 

@@ -14,10 +14,10 @@ from robot_dynid.errors import DataError, UsageError, reported
 from robot_dynid.estimation.experiment import MODERATE_SPEED, batch_samples
 from robot_dynid.estimation.information import Accumulator, Information
 from robot_dynid.estimation.payload import PayloadEstimate, fit_payload
+from robot_dynid.identified.accepted import recordings_for
 from robot_dynid.identified.caution import caution
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.rigid_equivalent import rigid_equivalent
-from robot_dynid.plausibility.gate import plausible_recordings
 from robot_dynid.reduction.numeric import random_states
 from robot_dynid.regressor import JointFriction
 from robot_dynid.regressor.attached import AttachedBody
@@ -103,8 +103,8 @@ def identify_payload(
         robot = model.robot  # its drive gains are those the parameters belong to
     robot = robot.rigid
     require_recordings(robot, loaded)
-    loaded, findings = plausible_recordings(robot, loaded)
-    unloaded, more = plausible_recordings(robot, unloaded)
+    loaded, findings = recordings_for(model, robot, loaded)
+    unloaded, more = recordings_for(model, robot, unloaded)
     body, report = AttachedBody.on(robot, link), progress or (lambda *_: None)
     if unloaded:
         source = _differences(body, model, loaded, unloaded)

@@ -40,6 +40,14 @@ class Unusable(DataError):
     """A part of a longer recording that cannot be used; the others still can."""
 
 
+def accepted_kinds(recipe: Recipe, logs: Sequence[RawLog]) -> tuple[str, ...]:
+    """Return the kinds of findings that are stated to be meant so of any of the recordings."""
+    of_all = (*recipe.accept, *logs.accepted) if isinstance(logs, Parts) else recipe.accept
+    own = logs.recordings if isinstance(logs, Parts) else ()
+    return tuple(dict.fromkeys((*of_all, *(
+        kind for log in own if isinstance(log, RawLog) for kind in log.accepted))))
+
+
 @contextmanager
 def part_of(place: Part | None) -> Iterator[None]:
     """Turn the DataError of a part of a longer recording into Unusable."""

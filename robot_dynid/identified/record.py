@@ -190,7 +190,8 @@ class FitRecord:
     joints with the reason; ``details`` of the method. ``recording_digests`` are the SHA-256 of the
     files of the recordings, empty for what came from none; likewise ``robot_digest``
     and ``recipe_digest``. ``left_over`` [N m] is the deviation of what the model leaves of the
-    effort of each joint in motion that was not fitted. What was not looked for is empty, or None.
+    effort of each joint in motion that was not fitted. ``accepted`` are the kinds of findings
+    about recordings that were stated to be meant so. What was not looked for is empty, or None.
     """
 
     recordings: tuple[str, ...] = ()
@@ -216,6 +217,7 @@ class FitRecord:
     friction_spread: Mapping[str, float] | None = None
     motor_encoders: tuple[MotorEncoder, ...] = ()
     left_over: tuple[float, ...] = ()
+    accepted: tuple[str, ...] = ()
 
     @property
     def spread_sentence(self) -> str:

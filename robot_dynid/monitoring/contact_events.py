@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError, reported
+from robot_dynid.identified.accepted import recordings_for
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.contact import LEAST_STATES
 from robot_dynid.monitoring.deflected_observer import DEFLECTED
@@ -24,7 +25,6 @@ from robot_dynid.monitoring.motor_states import follows_motors, motors_unused, u
 from robot_dynid.monitoring.noise_levels import holding_torque
 from robot_dynid.monitoring.sight import WATCHED, BlindTime, blind_times, sight_along
 from robot_dynid.monitoring.state_monitor import CLAIMED, CONTACT, EXTERNAL, THRESHOLD
-from robot_dynid.plausibility.gate import plausible_recordings
 from robot_dynid.types import FloatArray, RawLog
 
 
@@ -80,7 +80,7 @@ def contact_events(
     """Return the contacts that the monitor finds. Raises DataError for unusable recordings."""
     if not len(logs):
         raise DataError('no recording to look for contacts in')
-    logs, findings = plausible_recordings(model.robot, logs)
+    logs, findings = recordings_for(model, model.robot, logs)
     found = [_contact_events(model, log, settings or MonitorSettings()) for log in logs]
     found[0] = replace(found[0], notes=(*findings, *found[0].notes))
     return tuple(found)

@@ -73,6 +73,7 @@ def _settings(model: IdentifiedModel) -> tuple[Row, ...]:
         ('friction', '; '.join(model.structure.described)),
         ('rotor inertia', setting(model.structure.rotor_inertia)),
         ('effort kind', model.robot.drive.kind), ('method', model.method),
+        ('findings accepted', ', '.join(model.record.accepted) or 'none'),
     )
     return tuple(Row(pair) for pair in pairs)
 

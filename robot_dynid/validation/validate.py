@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError, reported
 from robot_dynid.estimation.experiment import swift
+from robot_dynid.identified.accepted import recordings_for
 from robot_dynid.identified.caution import caution
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.trained import Outside, measured, sentences
-from robot_dynid.plausibility.gate import plausible_recordings
 from robot_dynid.residual.deflection import unused
 from robot_dynid.robot.implausible import described, without_inertials
 from robot_dynid.signals.external import doubt
@@ -171,7 +171,7 @@ def validate(model: IdentifiedModel, logs: Sequence[RawLog]) -> Validation:
     Beyond SCORED samples, evenly spaced ones count. Raises DataError or UsageError for unusable
     recordings.
     """
-    logs, findings = plausible_recordings(model.robot, Parts.of(logs))
+    logs, findings = recordings_for(model, model.robot, Parts.of(logs))
     rows = logs.rows if isinstance(logs, Parts) else 0
     notes: list[str] = []
     steps: dict[str, list[str]] = {}
