@@ -30,6 +30,7 @@ from robot_dynid.regressor import (
     axes_of,
     frictionless_blocks,
 )
+from robot_dynid.robot.implausible import implausible_inertials
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray, Progress, frozen
@@ -51,17 +52,20 @@ def design_criteria(
     Planned excitations look for rotor inertias, too, unless ``blocks`` are given. ``noise`` (n,)
     N m (N) is the deviation of an effort sample of each joint, by default 1 % of its effort limit
     (all alike where a limit is unknown). Efforts are predicted with ``links`` (n, 10), those of a
-    previous model, or the nominal inertials where the robot has them. Elastic joints are taken as
-    rigid: what moves the links bends their gears.
+    previous model, or the nominal inertials where the robot has them and none is misleading.
+    Elastic joints are taken as rigid: what moves the links bends their gears.
     """
     robot = robot.rigid
     spread = _noise(robot) if noise is None else frozen(np.broadcast_to(noise, (robot.n,)))
     chosen = _default_blocks(robot) if blocks is None else tuple(blocks)
     model = TorqueModel.of(robot, chosen)
     seen = TorqueModel.of(robot, _smooth(robot, chosen))
-    known = links
-    if known is None and np.any(robot.nominal[:, 0] > 0.0):
-        known = robot.nominal
+    known, warnings = links, _warnings(robot, chosen, noise is None)
+    if known is None:
+        misleading = [f'link {one.link!r}: {one.text}' for one in implausible_inertials(robot)
+                      if one.misleading]
+        warnings += tuple(misleading)
+        known = robot.nominal if np.any(robot.nominal[:, 0] > 0.0) and not misleading else None
     parts = part_observations(robot, spread)
     planned = TorqueModel.of(robot, _with_rotors(robot)) if blocks is None else model
     return DesignCriteria(
@@ -71,7 +75,7 @@ def design_criteria(
         model=planned, elapsed=elapsed,
         objective=Objectives(Observation.of(seen, spread), parts, _sizes(seen, spread, known)),
         precision=_precision(planned, spread, known),
-        warnings=_warnings(robot, chosen, noise is None))
+        warnings=warnings)
 
 
 @dataclass(frozen=True, eq=False)

@@ -88,3 +88,14 @@ def test_predicted_efforts_are_those_of_the_nominal_inertials():
         )
     with pytest.raises(DynIdError, match="objective 'precision' is relative to nominal"):
         design(unknown, parse_request('', {'objective': 'precision'}), criteria)
+
+
+def test_links_in_other_units_predict_no_efforts():
+    """With them no motion keeps the effort limits, which says nothing of the motion."""
+    robot = load_robot('planar_3r')
+    nominal = robot.nominal.copy()
+    nominal[1, 4:] *= 1e6
+    criteria = design_criteria(robot.with_nominal(nominal))
+    assert criteria.inverse is None
+    assert [text for text in criteria.warnings if 'inertia looks like kg mm^2' in text]
+    assert design_criteria(robot.with_nominal(nominal), links=robot.nominal).inverse is not None
