@@ -194,7 +194,8 @@ def _impossible(robot: RobotModel) -> Iterator[ImplausibleInertial]:
         if least < -1e-9 * max(1.0, float(link.parameters[0])):
             yield ImplausibleInertial(
                 link.name, 'its inertia is physically impossible (smallest eigenvalue of the '
-                f'pseudo-inertia {least:.3g})', link.body, least < -BROKEN * trace)
+                f'pseudo-inertia {least:.3g}); correct its moments', link.body,
+                least < -BROKEN * trace)
 
 
 def _about_frames(robot: RobotModel) -> list[ImplausibleInertial]:

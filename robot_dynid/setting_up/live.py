@@ -16,6 +16,7 @@ from robot_dynid.errors import DataError
 from robot_dynid.execution.checklist import Facts, Item, Requirements, StateMessage, all_items
 from robot_dynid.plausibility.finding import Finding
 from robot_dynid.plausibility.gate import examine, verdict
+from robot_dynid.robot.implausible import implausible_inertials
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.setting_up.diagnosis import (
     ERROR,
@@ -26,6 +27,7 @@ from robot_dynid.setting_up.diagnosis import (
     of_item,
 )
 from robot_dynid.setting_up.middleware import domain
+from robot_dynid.signals.plausible import plausible
 from robot_dynid.signals.prepare import check_usable
 from robot_dynid.types import RawLog
 
@@ -78,7 +80,17 @@ def live_diagnoses(robot: RobotModel, live: Live) -> list[Diagnosis]:
     if not standing:
         items = list(_items(replace(live, facts=replace(live.facts, gravity=None))))
     return [*found, names, *_controller(live, items), *_states(live, items, gate), *gate,
-            _unknown(live, moved)]
+            *_description(robot), _unknown(live, moved)]
+
+
+def _description(robot: RobotModel) -> list[Diagnosis]:
+    """Return what cannot be of the links that the description states."""
+    found = []
+    for one in implausible_inertials(robot):
+        what, _, remedy = one.text.partition('; ')
+        found.append(Diagnosis('inertials', WARN, f'link {one.link} of {robot.source}', what,
+                               remedy))
+    return found
 
 
 def _items(live: Live) -> tuple[Item, ...]:
@@ -224,7 +236,8 @@ def _gate(robot: RobotModel, live: Live) -> tuple[list[Diagnosis], bool | None]:
     if log is None:
         return [Diagnosis('recording', ERROR, live.topic, live.unreadable,
                           'correct what the driver publishes')], None
-    moved = bool(np.ptp(np.nan_to_num(log.position), axis=0).max(initial=0.0) > TRAVEL)
+    travel = np.ptp(np.nan_to_num(plausible(robot, log)[0].position), axis=0)
+    moved = bool(travel.max(initial=0.0) > TRAVEL)
     try:
         return [of_finding(one, live.topic) for one in gate_findings(robot, log)], moved
     except DataError as error:

@@ -22,6 +22,9 @@ PREFIXED = tuple(f'left_{joint}' for joint in UR.joints)
 OTHERS = tuple(f'joint_a{i + 1}' for i in range(UR.n))
 WALL = UR.with_gravity(np.array([9.81, 0.0, 0.0]))
 
+MISSTATED = UR.with_nominal(UR.nominal * np.where(np.outer(
+    np.arange(UR.n) == 2, np.arange(10) > 3), 1e6, 1.0))
+
 
 def times(name: str, factor: Any) -> Spoil:
     """Return what multiplies a channel."""
@@ -128,6 +131,9 @@ BROKEN: dict[str, tuple[Callable[[], Live], RobotModel, str, Any, str]] = {
     'two publishers': (
         lambda: replace(system(UR), publishers=('/driver', '/joint_state_publisher')), UR,
         'publishers', WARN, 'stop all but one'),
+    'links in another unit': (
+        lambda: system(UR, moving=True), MISSTATED, 'inertials', WARN,
+        'inertia looks like'),
     'unreadable': (
         lambda: replace(system(UR), log=None, unreadable='no usable messages'), UR, 'recording',
         ERROR, 'no usable messages'),
@@ -160,6 +166,14 @@ def test_the_fault_is_named_and_nothing_else(setup: str) -> None:
     one = found[name]
     assert one.level is level and words in f'{one.what}; {one.remedy}', one
     assert one.where and one.remedy, 'what, where, what to do'
+
+
+def test_a_joint_that_rests_where_its_driver_wraps_stands_still() -> None:
+    def at_the_seam(data: dict[str, Any]) -> None:
+        side = np.random.default_rng(0).choice([-1.0, 1.0], len(data['stamp']))
+        data['position'][:, 5] = side * (np.pi - 1e-4)
+
+    assert 'stood still' in live_diagnoses(UR, system(UR, at_the_seam))[-1].what
 
 
 def test_a_recording_that_the_gate_cannot_take_is_told() -> None:
