@@ -16,7 +16,8 @@ class Mechanism:
     """Links, rotors, friction and gears of a robot of n joints; efforts are N m (N) at the joints.
 
     ``robot`` gives geometry, limits and the gravity that its drives feel; ``links`` (n, 10) are
-    standard parameters in the frames of the links; ``rotors`` those of the motors on the joint
+    standard parameters in the frames of the links, and where there are springs between them four
+    columns more, see `counterbalance`; ``rotors`` those of the motors on the joint
     side; ``friction`` acts on the motors, which move with their joints where ``gears`` is None.
     """
 

@@ -60,7 +60,7 @@ def _tree(robot: RobotModel) -> tuple[FloatArray, NDArray[np.int64], FloatArray]
 
 def _parameters(robot: RobotModel, parameters: ArrayLike | None) -> FloatArray:
     chosen = robot.nominal if parameters is None else parameters
-    return _constant(np.reshape(chosen, (robot.n, 10)))
+    return _constant(np.reshape(chosen, (robot.n, -1)))
 
 
 def inverse_dynamics(
@@ -69,8 +69,9 @@ def inverse_dynamics(
 ) -> FloatArray:
     """Return the rigid-body effort (N, n) of the motion (recursive Newton-Euler).
 
-    ``parameters`` (n, 10) standard parameters, by default the nominal ones. Raises UsageError on
-    wrong shapes. Source: Luh, Walker, Paul 1980; Featherstone 2008, section 5.3.
+    ``parameters`` (n, 10) standard parameters, by default the nominal ones; those of springs are
+    behind them, (n, 14), see `counterbalance`. Raises UsageError on wrong shapes.
+    Source: Luh, Walker, Paul 1980; Featherstone 2008, section 5.3.
     """
     inputs = _states(robot, q, qd, qdd)
     out = np.empty_like(inputs[0])

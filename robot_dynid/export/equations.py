@@ -31,6 +31,7 @@ from robot_dynid.kernels.friction import (
     SIDE,
     WEIGHT,
 )
+from robot_dynid.kernels.newton_euler import SPRING
 from robot_dynid.types import FloatArray
 
 #: numbers, vectors and matrices of the package
@@ -131,6 +132,7 @@ class Equations:
         self.coordinates = Coordinates.of(mechanism)
         self._robot, self._math = mechanism.robot, algebra
         self._bodies = [self._body(row) for row in mechanism.links]
+        self._springs = mechanism.links[:, SPRING:]
         self._zero = algebra.constant(np.zeros(3))
 
     def inverse(
@@ -367,11 +369,17 @@ class Equations:
     def _add_straight(
         self, q: Sequence[Number], qd: Sequence[Number], effort: list[Number]
     ) -> None:
-        """Add what is straight in position and velocity: gears, viscous friction, offsets."""
+        """Add what is straight in position and velocity, gears and offsets, and springs."""
         stiffness, damping, _ = self.coordinates.straight()
         for i, offset in enumerate(self.coordinates.offset()):
             effort[i] = (effort[i] + float(offset) + _along(stiffness[i], q)
                          + _along(damping[i], qd))
+        for i, spring in enumerate(self._springs.tolist()):
+            if any(spring):
+                a, b, x, y = spring
+                sine, cosine = self._math.sin(q[i]), self._math.cos(q[i])
+                effort[i] = effort[i] + (a * sine + b * cosine) * (
+                    1.0 + x * x + y * y - 2.0 * (x * cosine - y * sine)) ** -0.5
 
     def _friction(self, qd: Sequence[Number]) -> tuple[Vector, Vector]:
         """Return the curved friction (a,) of all axes, without load and per size of the load."""

@@ -19,6 +19,7 @@ from robot_dynid.export.sliding_friction import SlidingFriction, sliding_from
 from robot_dynid.friction import AxisFriction
 from robot_dynid.friction.terms import RAMP, Term
 from robot_dynid.kernels.friction import KIND, ROW, STOP
+from robot_dynid.kernels.newton_euler import SPRING
 from robot_dynid.ripple import RippleTorque
 from robot_dynid.types import FloatArray
 
@@ -72,8 +73,8 @@ class Written:
         """The arm with what the form holds, and nothing else."""
         whole = self.arm.mechanism
         gears = whole.gears.linear if self.form.gears and whole.gears is not None else None
-        return replace(whole, rotors=Rotors.of(self._inertia), friction=self._friction,
-                       gears=gears)
+        return replace(whole, links=whole.links[:, :SPRING], rotors=Rotors.of(self._inertia),
+                       friction=self._friction, gears=gears)
 
     @property
     def _inertia(self) -> FloatArray:
@@ -181,6 +182,8 @@ class Written:
         past = whole.friction.terms[whole.friction.terms[:, KIND] >= STOP, ROW].astype(int)
         yield 'friction that builds up after a reversal', ', '.join(
             name for i, name in enumerate(self.axes) if i in past)
+        yield 'counterbalance, at most [N m]', _listed(
+            joints, np.linalg.norm(whole.links[:, SPRING:SPRING + 2], axis=1))
         yield 'torque ripple, rms [N m]', _listed(joints, self.ripple)
         yield 'friction that warms up or drifts', ', '.join(self.arm.changing)
 

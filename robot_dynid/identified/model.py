@@ -38,6 +38,7 @@ from robot_dynid.identified.trained import Trained
 from robot_dynid.identified.uncertainty import effort_intervals
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.regressor import axes_of
+from robot_dynid.regressor.counterbalance import bodies_of
 from robot_dynid.residual import ResidualModel
 from robot_dynid.residual.deflection import deflection_effort
 from robot_dynid.ripple import RippleTorque, TorqueRipple
@@ -141,12 +142,12 @@ class IdentifiedModel(Portable):
 
     @cached_property
     def _links(self) -> FloatArray:
-        return self._standard_values[:10 * self.robot.n].reshape(-1, 10).copy()
+        return bodies_of(self.robot, self.torque_model.blocks, self.standard)
 
     @property
     def feasible_links(self) -> FloatArray | None:
         """Feasible parameters (n, 10) of the links, in their frames; None where there are none."""
-        return None if self.feasible is None else self._links.copy()
+        return None if self.feasible is None else self._links[:, :10].copy()
 
     @cached_property
     def _rotors(self) -> Rotors:
@@ -233,7 +234,7 @@ class IdentifiedModel(Portable):
         return rigid_body.InverseDynamics(self._dynamics_robot, self._links, self._rotors)
 
     def frictionless_effort(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
-        """Return the effort (K, n) of links and rotors in float states (K, n), unchecked."""
+        """Return the effort (K, n) of all but friction in float states (K, n), unchecked."""
         return self._smooth_dynamics(q, qd, qdd)
 
     def friction(self, q: FloatArray, qd: FloatArray, qdd: FloatArray | None = None) -> FloatArray:
@@ -411,7 +412,7 @@ class IdentifiedModel(Portable):
         return matrix[0] if single else matrix
 
     def gravity(self, q: ArrayLike) -> FloatArray:
-        """Return the effort (K, n) or (n,) [N m] of the weight alone."""
+        """Return the effort (K, n) or (n,) [N m] of weight and counterbalances alone."""
         (a,), single = checked_states(self, {'position': q})
         effort = rigid_body.gravity_effort(self._dynamics_robot, a, self._links)
         return effort[0] if single else effort
@@ -508,7 +509,7 @@ class IdentifiedModel(Portable):
         number = SAMPLES.read_whole(count, 'the number of samples')
         torque = self.torque_model
         if self.feasible is not None:
-            torque = replace(torque, robot=torque.robot.with_nominal(self._links))
+            torque = replace(torque, robot=torque.robot.with_nominal(self._links[:, :10]))
         drawn = Posterior(torque, self.values, self.covariance_factor).drawn(
             number, np.random.default_rng(seed))
         return tuple(replace(self, values=self.reduction.base(standard), feasible=standard)

@@ -25,6 +25,7 @@ from robot_dynid.numbers import BOUNDS, NumberRange, shown
 from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.regressor import GearEffects, axes_of
+from robot_dynid.regressor.counterbalance import Spring
 from robot_dynid.residual import residual_from_plain
 from robot_dynid.ripple import TorqueRipple
 from robot_dynid.robot.model import RobotModel
@@ -81,6 +82,7 @@ class _Blocks:
     rotor_inertia: bool
     friction: _Friction
     gears: tuple[GearEffects, ...] = ()
+    counterbalance: tuple[Spring, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def dump(model: IdentifiedModel) -> str:
         'parameters': parameters, **_correlation(model), **_feasible(model),
         'preprocessing': asdict(model.preprocessing), 'blocks': {
             'rotor_inertia': model.structure.rotor_inertia,
-            'friction': _friction(model.structure), **_gears(model.structure),
+            'friction': _friction(model.structure), **_effects(model.structure),
         },
         **_residual(model), **_ripple(model), **_adaptation(model),
         **({'trained': model.trained.plain(model.joints)} if model.trained.quantities else {}),
@@ -176,8 +178,9 @@ def _friction(structure: Structure) -> dict[str, Any]:
             **load}
 
 
-def _gears(structure: Structure) -> dict[str, Any]:
-    return {'gears': to_plain(structure.gears)} if structure.gears else {}
+def _effects(structure: Structure) -> dict[str, Any]:
+    effects = {'gears': structure.gears, 'counterbalance': structure.springs}
+    return {name: to_plain(own) for name, own in effects.items() if own}
 
 
 def _read_structure(blocks: _Blocks) -> Structure:
@@ -189,7 +192,8 @@ def _read_structure(blocks: _Blocks) -> Structure:
     if len(names) != len(friction.settings):
         raise ValueError(f'blocks.friction: {len(names)} laws with {len(friction.settings)} '
                          'settings')
-    return Structure(blocks.rotor_inertia, names, friction.settings, friction.load, blocks.gears)
+    return Structure(blocks.rotor_inertia, names, friction.settings, friction.load, blocks.gears,
+                     blocks.counterbalance)
 
 
 def _residual(model: IdentifiedModel) -> dict[str, Any]:
@@ -316,6 +320,8 @@ def _fields(content: dict[str, Any], source: str) -> dict[str, Any]:
     if np.any(std < 0.0):
         raise ValueError('parameters: a std is negative')
     structure = _read_structure(given.blocks)
+    if any(spring.joint >= robot.n for spring in structure.springs):
+        raise ValueError(f'blocks.counterbalance: a joint is none of the {robot.n}')
     if structure.load is not None:
         ENTRY.array(structure.load, (robot.n, 10), 'blocks.friction.load')
     reduction = _reduction(given.reduction, [p.name for p in given.parameters])

@@ -11,6 +11,7 @@ import numpy as np
 from robot_dynid.friction.words import unit_of, words_of
 from robot_dynid.regressor import (
     Axes,
+    Counterbalance,
     Hysteresis,
     JointFriction,
     KinematicError,
@@ -78,6 +79,10 @@ def _block(robot: RobotModel, block: Block) -> Iterator[ParameterWords]:
             part, slides = _axis(robot, block.axes, owner)
             yield ParameterWords(
                 name, part, words_of(parameter, slides), unit_of(parameter, slides))
+    elif isinstance(block, Counterbalance):
+        for name, spring in zip(block.names, block.springs, strict=True):
+            yield ParameterWords(name, robot.joints[spring.joint],
+                                 'largest torque of the counterbalance', 'N m')
     elif isinstance(block, Springs):
         yield from _springs(robot, block)
     elif isinstance(block, KinematicError | Hysteresis):

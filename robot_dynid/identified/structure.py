@@ -15,12 +15,14 @@ from robot_dynid.identified.trained import Extent
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.regressor import (
     Block,
+    Counterbalance,
     GearEffects,
     JointFriction,
     axes_of,
     effect_blocks,
     frictionless_blocks,
 )
+from robot_dynid.regressor.counterbalance import Spring
 from robot_dynid.regressor.friction import Load
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
@@ -32,7 +34,7 @@ class Structure:
 
     ``load`` (n, 10) are the standard parameters of the links by which the transmitted torque is
     computed, where a law depends on it. ``gears`` are the effects of the gears of elastic joints,
-    one entry each; none where no gear has any.
+    one entry each; none where no gear has any. ``springs`` relieve joints of the weight.
     """
 
     rotor_inertia: bool
@@ -40,6 +42,7 @@ class Structure:
     settings: tuple[Mapping[str, Any], ...]
     load: tuple[tuple[float, ...], ...] | None = None
     gears: tuple[GearEffects, ...] = ()
+    springs: tuple[Spring, ...] = ()
 
     @classmethod
     def uniform(cls, robot: RobotModel, rotor_inertia: bool, friction: str,
@@ -58,6 +61,13 @@ class Structure:
             if needed and load is not None else None
         return cls(rotor_inertia, tuple(name for name, _ in laws),
                    tuple(dict(law.settings()) for _, law in laws), kept)
+
+    def with_laws(
+        self, laws: Sequence[tuple[str, FrictionLaw]], load: FloatArray | None
+    ) -> Structure:
+        """Return it with other friction ``laws``, as of `of`."""
+        return replace(Structure.of(self.rotor_inertia, laws, load), gears=self.gears,
+                       springs=self.springs)
 
     def within(self, extent: Extent) -> Structure:
         """Return it for a fit to recordings of ``extent``, beyond which no law bends."""
@@ -91,10 +101,11 @@ class Structure:
         return JointFriction(axes_of(robot), self.laws, self.load_of(robot))
 
     def blocks(self, robot: RobotModel) -> tuple[Block, ...]:
-        """Build the blocks: links, rotors, gears of elastic joints and their effects, friction."""
+        """Build the blocks: links, rotors, gears and their effects, counterbalances, friction."""
         found = frictionless_blocks(robot, self.rotor_inertia)
         effects = effect_blocks(robot, self.gears) if robot.drive.elastic and self.gears else ()
-        return (*found, *effects, self.friction_of(robot))
+        springs = (Counterbalance(robot, self.springs),) if self.springs else ()
+        return (*found, *effects, *springs, self.friction_of(robot))
 
     def torque_model(self, robot: RobotModel, reduction: Reduction | None = None) -> TorqueModel:
         """Build the torque model, with a known ``reduction`` or a newly computed one.

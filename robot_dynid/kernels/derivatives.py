@@ -30,6 +30,8 @@ from robot_dynid.kernels.newton_euler import (
     MOMENT,
     ROWS,
     SIG,
+    SPRING,
+    TRIG,
     VEL,
     _accumulate,
     _base,
@@ -314,6 +316,20 @@ def _collect(work, parents, mass, room, out):
 
 
 @inlined
+def _springs(work, parameters, out):
+    """Add the slopes of the springs at the joints to ``out`` (N, N, LANES)."""
+    if parameters.shape[1] > SPRING:
+        for j in range(parameters.shape[0]):
+            sine, cosine = parameters[j, SPRING], parameters[j, SPRING + 1]
+            x, y = parameters[j, SPRING + 2], parameters[j, SPRING + 3]
+            for k in range(LANES):
+                s, c = work[j + 1, TRIG, k], work[j + 1, TRIG + 1, k]
+                square = 1.0 + x * x + y * y - 2.0 * (x * c - y * s)
+                turned = (sine * s + cosine * c) * (x * s + y * c) / square
+                out[j, j, k] += (sine * c - cosine * s - turned) / np.sqrt(square)
+
+
+@inlined
 def _efforts(work, effort):
     """Fill ``effort`` (n, LANES) with that of the links whose forces were summed."""
     for j in range(effort.shape[0]):
@@ -435,6 +451,7 @@ def inverse_derivatives(tree, links, straight, friction, inputs, outputs):
             found = out if own else slopes
             _links(work, parents, bodies, room)
             if own:
+                _springs(work, parameters, out[BY_POSITION])
                 _rotors(work, parents, rotors, (v, a), spin, out)
             else:
                 slopes[:] = 0.0

@@ -12,6 +12,7 @@ from robot_dynid.kernels.newton_euler import (
     MC,
     ROWS,
     _accumulate,
+    _add_spring,
     _base,
     _forward_pass,
     _inertia,
@@ -129,6 +130,7 @@ def _links(work, tree, parameters, first, scratch, equations):
     _mass_matrix(work, parents, first, mass, matrix, wrench)
     for j in range(first, parents.shape[0]):
         _project(work[j + 1, AXIS:], work[j + 1, FORCE:], bias[j])
+        _add_spring(work[j + 1], parameters[j], bias[j])
 
 
 @inlined

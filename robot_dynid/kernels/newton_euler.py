@@ -29,6 +29,8 @@ LANES = compilation.LANES
 #: first row of each quantity in the work array of one joint
 ROT, POS, AXIS, VEL, ACC, MC, SIG, FORCE, MOMENT = 0, 9, 12, 18, 24, 30, 33, 39, 42
 INPUT, TRIG, ROWS = 45, 48, 50
+#: first column of the spring of a joint, behind the ten of its link, where it has one
+SPRING = 10
 #: first column of each constant of a joint: R(q) = A + B cos q + C sin q, p(q) = P + D q
 G_A, G_B, G_C, G_P, G_D, G_AXIS = 0, 9, 18, 27, 30, 33
 
@@ -278,6 +280,17 @@ def _project(axis, wrench, out):
 
 
 @inlined
+def _add_spring(own, p, load):
+    """Add to ``load`` (LANES,) the torque of the spring at a joint, see `counterbalance`."""
+    if p.shape[0] > SPRING:
+        sine, cosine, x, y = p[SPRING], p[SPRING + 1], p[SPRING + 2], p[SPRING + 3]
+        square = 1.0 + x * x + y * y
+        for k in range(LANES):
+            s, c = own[TRIG, k], own[TRIG + 1, k]
+            load[k] += (sine * s + cosine * c) / np.sqrt(square - 2.0 * (x * c - y * s))
+
+
+@inlined
 def _effort(work, parents, parameters, load):
     """Fill ``load`` (n, LANES) with the effort of the motion that was placed."""
     turned, momentum = np.empty((9, LANES)), np.empty((6, LANES))
@@ -286,12 +299,16 @@ def _effort(work, parents, parameters, load):
         _inertial_force(work[j + 1], parameters[j, 0], momentum)
     for j in range(parents.shape[0] - 1, -1, -1):
         _project(work[j + 1, AXIS:], work[j + 1, FORCE:], load[j])
+        _add_spring(work[j + 1], parameters[j], load[j])
         _accumulate(work[parents[j] + 1], work[j + 1], FORCE, 6)
 
 
 @compiled
 def inverse_dynamics(geometry, parents, gravity, parameters, inputs, out):
-    """Recursive Newton-Euler: ``out`` (N, n) from ``inputs`` q, qd, qdd and (n, 10) parameters."""
+    """Recursive Newton-Euler: ``out`` (N, n) from ``inputs`` q, qd, qdd and parameters (n, 10).
+
+    Those of springs are behind them, (n, 14), where there are any.
+    """
     n = parents.shape[0]
     work, load = np.zeros((n + 1, ROWS, LANES)), np.empty((n, LANES))
     _base(work, gravity)

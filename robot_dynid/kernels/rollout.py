@@ -38,6 +38,7 @@ from robot_dynid.kernels.newton_euler import (
     LANES,
     ROWS,
     _accumulate,
+    _add_spring,
     _base,
     _inertia,
     _inertial_force,
@@ -79,6 +80,7 @@ def _equations(tree, work, state, effort, scratch, equations):
     _mass_matrix(work, parents, 0, mass, matrix, wrench)
     for j in range(n):
         _project(work[j + 1, AXIS:], work[j + 1, FORCE:], load[j])
+        _add_spring(work[j + 1], parameters[j], load[j])
     for j in range(n, load.shape[0]):
         matrix[j] = 0.0
         load[j] = 0.0

@@ -25,9 +25,10 @@ from robot_dynid.kernels.newton_euler import (
 )
 from robot_dynid.kernels.rotors import LINE, ROOM, SHARE, SPIN
 
-_base, _place, _inertia, _wrench, _effort, _project, _accumulate = at_width(
+_base, _place, _inertia, _wrench, _effort, _project, _accumulate, _add_spring = at_width(
     1, newton_euler._base, newton_euler._place, newton_euler._inertia, newton_euler._wrench,
-    newton_euler._effort, newton_euler._project, newton_euler._accumulate)
+    newton_euler._effort, newton_euler._project, newton_euler._accumulate,
+    newton_euler._add_spring)
 _line, _spin, _along, _reflected, _rotor_effort = at_width(
     1, rotors._line, rotors._spin, rotors._along, rotors._reflected, rotors._rotor_effort)
 
@@ -96,6 +97,9 @@ def momentum_of(tree, parameters, work, out, rate):
         weight[5, 0] = hx * gy - hy * gx
         _project(own[AXIS:], weight, power)
         rate[j] += power[0]
+        power[0] = 0.0
+        _add_spring(own, parameters[j], power)
+        rate[j] -= power[0]
         if parents[j] >= 0:
             mass[parents[j]] += mass[j]
             _accumulate(parent, own, MC, 3)

@@ -142,7 +142,7 @@ class GearSide:
         if friction.needs_load:
             friction = _with_motors(friction, e)
         self._follow = Follower(
-            Links(_beside(links.robot, e), np.vstack([links.parameters, np.zeros((e, 10))]),
+            Links(_beside(links.robot, e), np.pad(links.parameters, ((0, e), (0, 0))),
                   all_rotors(links.rotors, gears)),
             friction, _on_links(n, e, levels), (gain, corner_of(model.preprocessing.cutoff)),
             SlowTables.of((), gain, np.zeros(0)))

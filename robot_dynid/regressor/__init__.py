@@ -2,6 +2,7 @@
 
 from robot_dynid.dynamics.rotors import SpinningRotors
 from robot_dynid.regressor.block import Axes, Block, SmoothBlock, axes_of
+from robot_dynid.regressor.counterbalance import Counterbalance
 from robot_dynid.regressor.elastic import Springs
 from robot_dynid.regressor.friction import JointFriction
 from robot_dynid.regressor.gear_effects import (
@@ -15,11 +16,12 @@ from robot_dynid.regressor.rigid import RigidLinks
 from robot_dynid.robot.model import RobotModel
 
 BLOCKS = {'rigid': RigidLinks, 'rotor_inertia': RotorInertia, 'friction': JointFriction,
-          'springs': Springs, 'kinematic_error': KinematicError, 'hysteresis': Hysteresis}
+          'springs': Springs, 'counterbalance': Counterbalance,
+          'kinematic_error': KinematicError, 'hysteresis': Hysteresis}
 
-__all__ = ['BLOCKS', 'Axes', 'Block', 'GearEffects', 'Hysteresis', 'JointFriction',
-           'KinematicError', 'RigidLinks', 'RotorInertia', 'SmoothBlock', 'SpinningRotors',
-           'Springs', 'axes_of', 'effect_blocks', 'frictionless_blocks']
+__all__ = ['BLOCKS', 'Axes', 'Block', 'Counterbalance', 'GearEffects', 'Hysteresis',
+           'JointFriction', 'KinematicError', 'RigidLinks', 'RotorInertia', 'SmoothBlock',
+           'SpinningRotors', 'Springs', 'axes_of', 'effect_blocks', 'frictionless_blocks']
 
 
 def frictionless_blocks(robot: RobotModel, rotor_inertia: bool) -> tuple[Block, ...]:

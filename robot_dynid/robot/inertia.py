@@ -83,7 +83,7 @@ def com_from_parameters(parameters: ArrayLike) -> tuple[float, FloatArray, Float
         raise ZeroDivisionError('a body without mass has no centre of mass')
     com = p[1:4] / mass
     s = skew(com)
-    return mass, com, symmetric(p[4:]) + mass * (s @ s)
+    return mass, com, symmetric(p[4:10]) + mass * (s @ s)
 
 
 def pseudo_inertia(parameters: ArrayLike) -> FloatArray:
@@ -93,7 +93,7 @@ def pseudo_inertia(parameters: ArrayLike) -> FloatArray:
     Source: Wensing, Kim, Slotine, RA-L 2018, eq. 10.
     """
     p = np.asarray(parameters, dtype=np.float64)
-    inertia = symmetric(p[4:])
+    inertia = symmetric(p[4:10])
     matrix = np.empty((4, 4))
     matrix[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
     matrix[:3, 3] = matrix[3, :3] = p[1:4]

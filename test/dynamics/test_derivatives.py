@@ -10,6 +10,7 @@ import pytest
 
 pin = pytest.importorskip('pinocchio')
 
+from counterbalanced import counterbalanced  # noqa: E402
 from friction_models import with_law  # noqa: E402
 from geared_robots import Geared, identified, random_geared  # noqa: E402
 from random_robots import Peer, random_urdf  # noqa: E402
@@ -139,7 +140,7 @@ def sliding(model: IdentifiedModel, seed: int = 3) -> tuple[FloatArray, FloatArr
     ('tx40', 'coulomb+load'), ('elastic_2r', 'stribeck+load')])
 def test_friction_of_models(name: str, law: str) -> None:
     """Ramps, tangents, their tails, directions, loads; motors that turn with two joints."""
-    model = with_law(name, law, 2.0)
+    model = counterbalanced(with_law(name, law, 2.0))
     q, qd, qdd = sliding(model)
     agree(model.inverse_derivatives(q, qd, qdd), slopes(model.inverse, (q, qd, qdd), FINE),
           100.0 * FIVE_POINTS)
@@ -152,7 +153,7 @@ def test_friction_of_models(name: str, law: str) -> None:
 @pytest.mark.parametrize('law', ['coulomb', 'stribeck+load'])
 def test_motors_behind_elastic_gears(law: str) -> None:
     """Friction of the motors, at the load of the links, against the model's own accelerations."""
-    model = with_law('elastic_2r', law, 2.0)
+    model = counterbalanced(with_law('elastic_2r', law, 2.0))
     ours, n = Derivatives(model.mechanism), model.robot.n
     rng = np.random.default_rng(4)
     x, v, drives = (rng.uniform(0.1, 1.0, (4, size)) * rng.choice([-1.0, 1.0], (4, size))

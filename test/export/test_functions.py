@@ -11,6 +11,7 @@ import pytest
 
 casadi = pytest.importorskip('casadi', reason='optional oracle is not installed: casadi')
 
+from counterbalanced import counterbalanced  # noqa: E402
 from friction_models import with_law  # noqa: E402
 from geared_robots import identified, random_geared  # noqa: E402
 from tolerances import SAME_FORMULA  # noqa: E402
@@ -32,6 +33,8 @@ MODELS: dict[str, Callable[[], IdentifiedModel]] = {
     'ur10e': lambda: with_law('ur10e', 'dahl+load+levelling'),
     'tx40': lambda: with_law('tx40', 'stribeck+load+breakaway'),
     'elastic_2r': lambda: with_law('elastic_2r', 'dahl+load'),
+    'counterbalanced': lambda: counterbalanced(with_law('ur10e', 'coulomb')),
+    'counterbalanced, elastic': lambda: counterbalanced(with_law('elastic_2r', 'coulomb')),
     'tree': lambda: identified(random_geared(1), 'stribeck', fv=1.0, fc=2.0, fs=0.5),
     'elastic tree': lambda: identified(random_geared(7, gives=True), fv=1.0, fc=2.0),
 }

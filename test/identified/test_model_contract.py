@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from counterbalanced import counterbalanced
 from monitored import model_of
 from tolerances import BEGINNING, REDUCED
 
@@ -53,13 +54,15 @@ FRICTION = (*LAWS, *(f'{law}+{a}' for law, a in zip(
     'coulomb+load')
 CASES = [*((robot, 'coulomb') for robot in ROBOTS), *(('coupled wrist', law) for law in FRICTION),
          ('elastic, rotors askew', 'coulomb+load'), ('elastic, rotors askew', 'maxwell+load'),
-         ('rotors askew', 'stribeck+load')]
+         ('rotors askew', 'stribeck+load'),
+         *((robot, 'counterbalance') for robot in ('chain', 'coupled wrist', 'prismatic', 'elastic'))]
 
 
 @pytest.fixture(params=CASES, ids=', '.join)
 def model(request: pytest.FixtureRequest) -> IdentifiedModel:
     """Return a model with nominal links, all other parameters random, friction small."""
     robot, law = ROBOTS[request.param[0]](), request.param[1]
+    springs, law = law == 'counterbalance', law.replace('counterbalance', 'coulomb')
     structure = Structure.uniform(robot, True, law, {})
     if 'load' in law:
         structure = replace(structure, load=tuple(tuple(row) for row in robot.nominal.tolist()))
@@ -68,7 +71,8 @@ def model(request: pytest.FixtureRequest) -> IdentifiedModel:
     kept = found.reduction.standard
     small = np.array([0.03 if name.startswith('f') else 1.0 for name in kept])
     values = found.reduction.base(small * [found.standard[name] for name in kept])
-    return replace(found, values=values)
+    found = replace(found, values=values)
+    return counterbalanced(found) if springs else found
 
 
 def states(model: IdentifiedModel) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from counterbalanced import SPRINGS
 from tolerances import SAME_FORMULA
 
 from robot_dynid.estimation.experiment import Regression, TorqueModel, chunks
@@ -41,6 +42,8 @@ def built(kind, robot):
         return BLOCKS[kind](robot)
     if kind == 'friction':
         return BLOCKS[kind](axes, tuple(Coulomb(0.05) for _ in axes.labels))
+    if kind == 'counterbalance':
+        return BLOCKS[kind](robot, SPRINGS)
     if kind in ('kinematic_error', 'hysteresis'):
         effects = GearEffects((3e-5, 4e-5), (1e-3, 0.1))
         return BLOCKS[kind](robot, Springs(robot).gears, (effects, effects))
@@ -100,7 +103,7 @@ def test_torque_of_resting_robot_in_no_gravity_is_only_the_offset(kind):
     still = Samples(robot.joints, np.arange(5.0), *np.zeros((3, 5, 5)))
     found = columns(block, still, rows=robot.rows)
     for c, parameter in enumerate(block.names):
-        assert np.any(found[:, c]) == parameter.startswith(('f0', 's', 'Kc'))
+        assert np.any(found[:, c]) == parameter.startswith(('f0', 's', 'Kc', 'cb'))
 
 
 def test_rotors_turn_with_their_axes():

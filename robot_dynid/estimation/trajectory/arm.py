@@ -21,8 +21,18 @@ from robot_dynid.errors import UsageError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.friction.terms import slid, table_of, warm
 from robot_dynid.kernels.friction import COLUMNS, REFERENCE
-from robot_dynid.regressor import JointFriction, RigidLinks, RotorInertia, axes_of
+from robot_dynid.regressor import (
+    Counterbalance,
+    JointFriction,
+    RigidLinks,
+    RotorInertia,
+    axes_of,
+)
+from robot_dynid.regressor.counterbalance import bodies_of
 from robot_dynid.types import FloatArray, Samples
+
+#: blocks whose torque is that of the simulated state
+MOVING = (RigidLinks, RotorInertia, Counterbalance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +87,7 @@ class ArmModel:
     def moving(self) -> NDArray[np.bool_]:
         """Mask (b,) of the parameters of links and rotors."""
         return np.concatenate([
-            np.full(len(chosen), isinstance(block, (RigidLinks, RotorInertia)))
+            np.full(len(chosen), isinstance(block, MOVING))
             for block, chosen in zip(self.torque.blocks, self.torque.kept_by_block, strict=True)])
 
     @cached_property
@@ -109,9 +119,9 @@ class ArmModel:
         out = np.zeros((self.torque.robot.n, int(self.moving.sum()), len(q)))
         first = 0
         for block, chosen in zip(self.torque.blocks, self.torque.kept_by_block, strict=True):
-            if isinstance(block, (RigidLinks, RotorInertia)) and len(chosen):
+            if isinstance(block, MOVING) and len(chosen):
                 own = out[:, first:first + len(chosen)]
-                block.fill(states, np.empty((0, len(q))), chosen, own)
+                block.fill(states, block.history(states), chosen, own)
                 first += len(chosen)
         return out
 
@@ -136,8 +146,7 @@ class Arm:
     @cached_property
     def _links(self) -> FloatArray:
         torque = self.model.torque
-        found = torque.reduction.standard_values(self.values)
-        return found[:10 * torque.robot.n].reshape(-1, 10).copy()
+        return bodies_of(torque.robot, torque.blocks, self._standard)
 
     @cached_property
     def _rotors(self) -> Rotors:
@@ -178,7 +187,7 @@ class Arm:
         for block, chosen in zip(torque.blocks, torque.kept_by_block, strict=True):
             own = self.values[first:first + len(chosen)]
             first += len(chosen)
-            if not isinstance(block, (RigidLinks, RotorInertia)) or not len(chosen):
+            if not isinstance(block, MOVING) or not len(chosen):
                 continue
             weights = np.zeros((n, len(chosen), n * count))
             for i in range(n):

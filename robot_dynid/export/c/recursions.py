@@ -18,6 +18,7 @@ import numpy as np
 from robot_dynid.dynamics.rotors import Rotors
 from robot_dynid.export.c.expressions import Node
 from robot_dynid.export.c.frames import Frames
+from robot_dynid.kernels.newton_euler import SPRING
 from robot_dynid.types import FloatArray
 
 Vector = list[Node]
@@ -64,11 +65,12 @@ class Motion:
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """Mass, first moment (3) and second moment (3 x 3) in the frame of a link."""
+    """Mass, first moment (3) and second moment (3 x 3) of a link; torque of its spring."""
 
     mass: Node
     first: Vector
     second: Matrix
+    spring: Node | None = None
 
 
 class Tree:
@@ -129,8 +131,19 @@ class Tree:
     def bodies(self, parameters: FloatArray) -> list[Body]:
         """Return the links with standard parameters (n, 10) in the robot's frames."""
         return [Body(self.graph.node(float(p[3, 3])), self.constants(p[:3, 3]),
-                     [self.constants(row) for row in p[:3, :3]])
-                for p in self.frames.moments(parameters)]
+                     [self.constants(row) for row in p[:3, :3]], self._spring(j, own[SPRING:]))
+                for j, (p, own) in enumerate(zip(
+                    self.frames.moments(parameters), parameters, strict=True))]
+
+    def _spring(self, j: int, spring: FloatArray) -> Node | None:
+        """Return the torque of a ``spring`` (4,) at a joint; (0,) where there is none."""
+        if not spring.any():
+            return None
+        a, b, x, y = spring.tolist()
+        sine, cosine = (self.graph.call(name, self._position[j]) for name in ('sin', 'cos'))
+        length: Node = self.graph.call('sqrt', 1.0 + x * x + y * y - 2.0 * (x * cosine - y * sine))
+        torque: Node = (a * sine + b * cosine) / length
+        return torque
 
     def motions(self, velocity: Sequence[Node], acceleration: Sequence[Node]) -> list[Motion]:
         """Return the motion of all links, the base accelerated against gravity."""
@@ -195,7 +208,8 @@ class Tree:
         for j in reversed(range(self.count)):
             rotation, way = self.axis(j)
             force, moment = wrenches[j]
-            efforts.insert(0, dot(rotation, moment) + dot(way, force))
+            effort, spring = dot(rotation, moment) + dot(way, force), bodies[j].spring
+            efforts.insert(0, effort if spring is None else effort + spring)
             parent = self.frames.parents[j]
             if parent >= 0:
                 moved = self.moved_wrench(j, force, moment)
