@@ -196,7 +196,7 @@ def _bodies(model: IdentifiedModel) -> list[dict[str, Any]]:
     if model.feasible is None:
         return found
     for link, identified, nominal in zip(
-        model.robot.bodies, model.arm.mechanism.links, model.robot.nominal, strict=True
+        model.robot.bodies, model.arm.mechanism.bodies, model.robot.nominal, strict=True
     ):
         mass, com, _ = com_from_parameters(identified)
         found.append({'link': link, 'mass': mass, 'nominal_mass': float(nominal[0]),

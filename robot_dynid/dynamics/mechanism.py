@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from robot_dynid.dynamics.gears import Gears
 from robot_dynid.dynamics.rotors import Rotors
 from robot_dynid.friction import AxisFriction
+from robot_dynid.kernels.newton_euler import SPRING
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 
@@ -26,3 +27,8 @@ class Mechanism:
     rotors: Rotors
     friction: AxisFriction
     gears: Gears | None = None
+
+    @property
+    def bodies(self) -> FloatArray:
+        """The standard parameters (n, 10) of the links alone."""
+        return self.links[:, :SPRING]

@@ -142,7 +142,7 @@ class _Builder:
             frame = plant.AddFrame(drake.FixedOffsetFrame(
                 f'{robot.joints[j]}_frame', above.body_frame(), place))
             body = plant.AddRigidBody(
-                robot.bodies[j], _inertia(self.written.mechanism.links[j]))
+                robot.bodies[j], _inertia(self.written.mechanism.bodies[j]))
             self.bodies.append(body)
             self._add_joint(j, frame, body)
         for link in robot.links:

@@ -42,7 +42,7 @@ class IdentifiedArm:
     changing: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, parameters in zip(self.robot.bodies, self.mechanism.links, strict=True):
+        for name, parameters in zip(self.robot.bodies, self.mechanism.bodies, strict=True):
             if not is_physical(parameters):
                 raise ModelError(f'link {name!r}: no body has the parameters of the model; '
                                  'identify again with --method feasible')

@@ -149,7 +149,7 @@ class _Document:
                 'name': self.names.take(name),
                 **placed(robot.rotations[j], robot.translations[j])})
             bodies.append(body)
-            _add_inertial(body, self._mechanism.links[j])
+            _add_inertial(body, self._mechanism.bodies[j])
             SubElement(body, 'joint', {
                 'name': robot.joints[j], 'axis': number_text(robot.axes[j]),
                 'type': 'hinge' if robot.types[j] == REVOLUTE else 'slide', **_range(robot, j)})

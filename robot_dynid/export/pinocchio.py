@@ -68,7 +68,7 @@ def pinocchio_model(arm: IdentifiedArm) -> PinocchioModel:
         ids.append(model.addJoint(ids[parent + 1], _joint(robot, j), place, robot.joints[j]))
         model.addJointFrame(ids[-1])
         model.appendBodyToJoint(ids[-1], pinocchio.Inertia.FromDynamicParameters(
-            np.array(arm.mechanism.links[j])), pinocchio.SE3.Identity())
+            np.array(arm.mechanism.bodies[j])), pinocchio.SE3.Identity())
         model.addBodyFrame(robot.bodies[j], ids[-1], pinocchio.SE3.Identity(), 0)
     for link in robot.links:
         if link.name not in robot.bodies:

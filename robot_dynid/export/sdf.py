@@ -67,7 +67,7 @@ def exported_sdf(arm: IdentifiedArm) -> Sdf:
     for j, parent in enumerate(robot.parents):
         above = robot.base_link if parent < 0 else robot.bodies[parent]
         _add_joint(model, written, j, above)
-        _add_link(model, robot.bodies[j], robot.joints[j], arm.mechanism.links[j])
+        _add_link(model, robot.bodies[j], robot.joints[j], arm.mechanism.bodies[j])
     for link in robot.links:
         if link.name not in robot.bodies:
             frame = SubElement(model, 'frame', name=link.name,

@@ -63,7 +63,7 @@ def solver_parameters(arm: IdentifiedArm) -> SolverParameters:
     if not np.array_equal(robot.parents, np.arange(-1, robot.n - 1)):
         raise ModelError(f'{robot.name} is a tree, and inverse_dynamics_solver knows chains only: '
                          'give tip_link in the robot YAML and identify that chain')
-    description = made_urdf(robot, arm.mechanism.links)
+    description = made_urdf(robot, arm.mechanism.bodies)
     content = {'/**': {'ros__parameters': {
         'inverse_dynamics_solver_plugin_name': PLUGIN,
         NAMESPACE: {'root': robot.base_link, 'tip': robot.bodies[-1],

@@ -146,7 +146,7 @@ def exported_urdf(arm: IdentifiedArm, urdf_text: str, source: str = 'URDF') -> E
     warnings: list[str] = []
     changes = _at_rest(robot, urdf_text, source, warnings)
     for body in range(robot.n):
-        changes |= _shares(robot, body, arm.mechanism.links[body], warnings)
+        changes |= _shares(robot, body, arm.mechanism.bodies[body], warnings)
     text = UrdfText(with_name(urdf_text, robot), source)
     elements = text.root.named('link')
     for name, parameters in changes.items():

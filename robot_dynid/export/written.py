@@ -73,7 +73,7 @@ class Written:
         """The arm with what the form holds, and nothing else."""
         whole = self.arm.mechanism
         gears = whole.gears.linear if self.form.gears and whole.gears is not None else None
-        return replace(whole, links=whole.links[:, :SPRING], rotors=Rotors.of(self._inertia),
+        return replace(whole, links=whole.bodies, rotors=Rotors.of(self._inertia),
                        friction=self._friction, gears=gears)
 
     @property

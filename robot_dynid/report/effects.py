@@ -322,6 +322,21 @@ def friction(model: IdentifiedModel) -> tuple[Section, ...]:
         'whose shapes are among the settings in the last chapter.')),) if sheets else ()
 
 
+def counterbalances(model: IdentifiedModel) -> tuple[Section, ...]:
+    """Return one section about the springs that relieve joints, none without any."""
+    rows = tuple(Row((
+        model.joints[spring.joint], number(abs(model.standard[f'cb{spring.joint + 1}'])),
+        number(np.degrees(spring.angle)), number(spring.ratio)))
+        for spring in model.structure.springs)
+    text = ('Springs that relieve a joint of the weight: with x = position + angle and the ratio '
+            'r of the distances of the anchors from the axis, their torque is the largest one '
+            'times sin x / sqrt(1 + r² - 2 r cos x). Gravity compensation, simulation, C, CasADi '
+            'and JAX have it; what cannot hold it says so when it is exported.')
+    columns = ('joint', 'largest torque [N m]', 'angle [deg]', 'ratio')
+    return (Section('Counterbalances', text=text, tables=(Table(columns, rows, ''),)),) \
+        if rows else ()
+
+
 def method(model: IdentifiedModel) -> tuple[Section, ...]:
     """Return the sections that the method of the fit has of its own."""
     return model.record.details.sections(model.method, model.robot.row_names)

@@ -55,7 +55,8 @@ FRICTION = (*LAWS, *(f'{law}+{a}' for law, a in zip(
 CASES = [*((robot, 'coulomb') for robot in ROBOTS), *(('coupled wrist', law) for law in FRICTION),
          ('elastic, rotors askew', 'coulomb+load'), ('elastic, rotors askew', 'maxwell+load'),
          ('rotors askew', 'stribeck+load'),
-         *((robot, 'counterbalance') for robot in ('chain', 'coupled wrist', 'prismatic', 'elastic'))]
+         *((robot, 'counterbalance')
+           for robot in ('chain', 'coupled wrist', 'prismatic', 'elastic'))]
 
 
 @pytest.fixture(params=CASES, ids=', '.join)
