@@ -19,12 +19,13 @@ velocities in %.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from gate_healthy import drawn, healthy_lines, measured, simulated
@@ -124,11 +125,15 @@ def is_right(row: Row, case: Case, finding: Finding, by_torque: bool) -> bool:
 def outcomes(case: Case, finding: Finding) -> list[bool | None]:
     """Return whether the alternatives of a remedy lead to the recording without the fault.
 
-    None where that cannot be tried.
+    None where that cannot be tried. An alternative may be about another joint, which the evidence
+    names.
     """
+    others = [joint for joint in case.robot.joints if re.search(
+        rf'\bor of (?:\S+, )*{joint}\b', finding.looks_like)]
     return [None if fix is None or case.right is None else
             puts_right(fix(case.robot, case.sample.log), case.right)
-            for fix in remedies(case.robot, finding)]
+            for joints in (finding.joints, *((joint,) for joint in others))
+            for fix in remedies(case.robot, replace(finding, joints=joints))]
 
 
 def misleads(row: Row, case: Case, finding: Finding) -> bool:
