@@ -84,7 +84,7 @@ def live_diagnoses(robot: RobotModel, live: Live) -> list[Diagnosis]:
 
 
 def _description(robot: RobotModel) -> list[Diagnosis]:
-    """Return what cannot be of the links that the description states."""
+    """Return a warning of each link that no body has."""
     found = []
     for one in implausible_inertials(robot):
         what, _, remedy = one.text.partition('; ')
