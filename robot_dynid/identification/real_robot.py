@@ -1,4 +1,4 @@
-"""Least squares whose mass matrix no robot has give way to the fit of bodies that can exist."""
+"""Least squares that no robot has, or that learned noise, give way to bodies that can exist."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from robot_dynid.errors import MissingDependency
 from robot_dynid.estimation import DEFAULT, ESTIMATORS, Estimate, Estimator, Feasible
 from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.estimation.feasible.near_nominal import worse_than_nominal
 from robot_dynid.estimation.least_squares import residual_noise
 from robot_dynid.identification.selection import Choice
 from robot_dynid.identified.model import IdentifiedModel
@@ -21,8 +22,10 @@ def real_robot(
     """Return the method and the estimate that the model is made of.
 
     Where the default method gives a mass matrix that is not positive definite within the joint
-    limits, these are the method feasible and its estimate from the same information, with a
-    warning that says so; without its solver, that it is missing. All else stays as it is.
+    limits, or predicts distinct motion worse than nominal links with fitted friction do, these are
+    the method feasible, which has the nominal links as its prior, and its estimate from the same
+    information, with a warning that says so; without its solver, that it is missing. So it is for
+    counterbalances: with free links, weight and spring grow and cancel. All else stays as it is.
     """
     torque = experiment.model
     if estimator != ESTIMATORS[DEFAULT] or torque.gears:
@@ -30,7 +33,8 @@ def real_robot(
     where = indefinite_at(IdentifiedModel(
         torque.robot, choice.structure, torque.reduction, estimate.values, estimate.std,
         estimate.values, choice.preprocessing))
-    if not where:
+    worse, springs = worse_than_nominal(experiment), choice.structure.springs
+    if not (where or worse or springs):
         return estimator, estimate
     try:
         feasible = Feasible().fit(experiment)
@@ -39,7 +43,18 @@ def real_robot(
     before, after = (residual_noise(experiment.information, found.values)
                      for found in (estimate, feasible))
     rise = after / np.maximum(before, np.finfo(float).tiny) - 1.0
-    note = (f'the mass matrix of {estimator.name} is not positive definite {where}: these are '
+    causes = [f'the mass matrix of {estimator.name} is not positive definite {where}'] \
+        if where else []
+    if worse:
+        rows = (f'{joint} {free:.3g}, not {nominal:.3g}'
+                for joint, (free, nominal) in worse.items())
+        causes.append(f'on motion left out {estimator.name} leaves more than nominal links with '
+                      f'fitted friction [N m]: {", ".join(rows)}')
+    if springs:
+        names = ', '.join(torque.robot.joints[spring.joint] for spring in springs)
+        causes.append(f'{names}: efforts hardly tell the torque of a counterbalance from the '
+                      'weight, nominal links do')
+    note = (f'{"; ".join(causes)}: these are '
             f'parameters of bodies that can exist (method {feasible.method}), whose residuals '
             f'are {100.0 * np.median(rise):.2g} % larger in the median of the joints, '
             f'{100.0 * rise.max():.2g} % at most ({torque.robot.row_names[int(rise.argmax())]})')

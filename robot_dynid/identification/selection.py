@@ -19,6 +19,7 @@ from robot_dynid.estimation.experiment import (
     chunks,
     swift,
 )
+from robot_dynid.estimation.feasible.near_nominal import best_held_out
 from robot_dynid.estimation.friction_selection.candidate_columns import Dictionary
 from robot_dynid.estimation.friction_selection.law_request import COULOMB, LawRequest
 from robot_dynid.estimation.friction_selection.law_selection import (
@@ -30,6 +31,7 @@ from robot_dynid.estimation.friction_selection.selection_data import FrictionDat
 from robot_dynid.estimation.information import Accumulator
 from robot_dynid.estimation.uncertainty.held_out import held_out
 from robot_dynid.friction import ADDITIONS, LAWS
+from robot_dynid.identification.counterbalance import with_springs
 from robot_dynid.identification.effort_lag import alike, lag_of, likely, settled, sure
 from robot_dynid.identification.gear_effects import gear_effects
 from robot_dynid.identification.recipe import Recipe
@@ -111,14 +113,19 @@ class Excerpt:
     def errors(self, model: TorqueModel, samples: Iterable[Samples]) -> FloatArray:
         """Return the logarithm (f,) of the held-out error of each fold, the mean of the joints.
 
-        A joint and a fold count the same, whatever their torque; the mean is the score.
+        A joint and a fold count the same, whatever their torque; the mean is the score. Each joint
+        counts by the fit that leaves it least, see `near_nominal`.
         """
-        found = held_out(Experiment.of(model, samples).information)
-        return np.asarray(0.5 * np.mean(np.log(np.maximum(found.folds, 1e-300)), axis=1))
+        errors = best_held_out(Experiment.of(model, samples))
+        return np.asarray(0.5 * np.mean(np.log(np.maximum(errors, 1e-300)), axis=1))
 
     def ramp(self, structure: Structure, settings: Preprocessing) -> Structure:
         """Return ``structure`` with the best width of the Coulomb ramp."""
         return _choose_width(self, structure, settings)
+
+    def springs(self, structure: Structure, settings: Preprocessing) -> Structure:
+        """Return ``structure`` with the counterbalances that the recordings show."""
+        return with_springs(self.robot, structure, self.samples(settings))
 
     def laws(
         self, structure: Structure, settings: Preprocessing, requests: Sequence[LawRequest]
@@ -192,6 +199,8 @@ def _chosen(part: Excerpt, recipe: Recipe, first: Structure, before: Choice | No
     if recipe.ramp_width is None:
         progress('choosing the Coulomb ramp', 0.5)
         structure = part.ramp(first, settings)
+    progress('looking for counterbalances', 0.7)
+    structure = part.springs(structure, settings)
     choices: tuple[AxisChoice, ...] = ()
     requests = recipe.law_requests(part.robot)
     if any(request.law != COULOMB for request in requests):
@@ -252,8 +261,7 @@ def with_laws_of(
     if [name for name, _ in laws] == list(before.friction):
         return choice
     load = None if before.load is None else np.array(before.load)
-    structure = Structure.of(before.rotor_inertia, laws, load)
-    return replace(choice, structure=structure, friction=tuple(
+    return replace(choice, structure=before.with_laws(laws, load), friction=tuple(
         one if one.law == name else replace(one, law=name, tried=(
             *one.tried, LawScore(name, one.error_over_coulomb)))
         for one, (name, _) in zip(choice.friction, laws, strict=True)))
@@ -426,5 +434,4 @@ def _choose_laws(
                         part.samples(settings))
     loads = part.robot.drive.kind != 'gravity_compensated_torque'
     laws, choices, load = choose_laws(data, requests, structure.laws, loads)
-    return replace(Structure.of(structure.rotor_inertia, laws, load),
-                   gears=structure.gears), choices
+    return structure.with_laws(laws, load), choices

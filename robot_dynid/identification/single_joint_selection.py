@@ -33,6 +33,10 @@ class SingleJointExcerpt(Excerpt):
         return min(candidates,
                    key=lambda one: self.score(one.torque_model(self.robot), settings))
 
+    def springs(self, structure: Structure, settings: Preprocessing) -> Structure:
+        """Return ``structure``: a joint by itself does not tell springs from the weight."""
+        return structure
+
     def laws(
         self, structure: Structure, settings: Preprocessing, requests: Sequence[LawRequest]
     ) -> tuple[Structure, tuple[AxisChoice, ...]]:
@@ -55,7 +59,7 @@ class SingleJointExcerpt(Excerpt):
                 structure.laws[j:j + 1], loading is not None)
             laws[j] = found[0]
             choices += made
-        return Structure.of(structure.rotor_inertia, laws, loading), tuple(choices)
+        return structure.with_laws(laws, loading), tuple(choices)
 
     def _loading(
         self, structure: Structure, samples: Sequence[Samples]

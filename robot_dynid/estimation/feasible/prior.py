@@ -123,6 +123,14 @@ def _link_transform(body: FloatArray) -> FloatArray:
     return np.array([parameters_from_pseudo_inertia(root @ b @ root.T) for b in bases]).T
 
 
+def link_transforms(robot: RobotModel) -> list[FloatArray]:
+    """Return T (10, 10) of every nominal link, of a stock body where that is none."""
+    stock = _stock_body(robot)
+    bodies = (pseudo_inertia(p) for p in robot.nominal)
+    return [_link_transform(body if _whitened_least(body, stock) > REAL else stock)
+            for body in bodies]
+
+
 def _owners(model: TorqueModel) -> NDArray[np.int64]:
     """Return the joint (p,) whose equations come last to show each parameter; links their own."""
     seen = (model.structure.astype(np.float64) @ np.abs(model.reduction.matrix)) > 0.0
@@ -175,11 +183,7 @@ def nominal_bodies(robot: RobotModel, limits: Limits) -> tuple[FloatArray, list[
 
     Raises UsageError naming a link whose bounds contradict each other.
     """
-    nominal = np.array([pseudo_inertia(p) for p in robot.nominal])
-    masses = nominal[nominal[:, 3, 3] > 0.0, 3, 3]
-    mass = float(np.median(masses)) if len(masses) else 1.0
-    radius = STOCK_RADIUS * length_of(robot) ** 2
-    stock = STOCK_MASS * mass * np.diag([radius, radius, radius, 1.0])
+    nominal, stock = np.array([pseudo_inertia(p) for p in robot.nominal]), _stock_body(robot)
     bodies, warnings, unknown = np.empty_like(nominal), [], []
     for i, (name, body) in enumerate(zip(robot.bodies, nominal, strict=True)):
         bodies[i], reason = _nearest(body, stock, _rows_of(limits, i))
@@ -200,6 +204,20 @@ def nominal_bodies(robot: RobotModel, limits: Limits) -> tuple[FloatArray, list[
     return bodies, warnings
 
 
+def _stock_body(robot: RobotModel) -> FloatArray:
+    """Return the pseudo-inertia (4, 4) of a small body for links without a nominal one."""
+    masses = robot.nominal[robot.nominal[:, 0] > 0.0, 0]
+    mass = float(np.median(masses)) if len(masses) else 1.0
+    radius = STOCK_RADIUS * length_of(robot) ** 2
+    return STOCK_MASS * mass * np.diag([radius, radius, radius, 1.0])
+
+
+def _whitened_least(body: FloatArray, stock: FloatArray) -> float:
+    """Return the least eigenvalue of a pseudo-inertia in parts of the ``stock`` body."""
+    root = np.linalg.cholesky(stock)
+    return float(np.linalg.eigvalsh(np.linalg.solve(root, np.linalg.solve(root, body).T))[0])
+
+
 def _rows_of(limits: Limits, link: int) -> Limits:
     """Return the rows about the ten parameters of one link alone."""
     own = slice(10 * link, 10 * link + 10)
@@ -215,9 +233,7 @@ def _nearest(body: FloatArray, stock: FloatArray, own: Limits) -> tuple[FloatArr
 
     Near is meant in the whitened euclidean metric of the body, or of ``stock`` where it is none.
     """
-    root = np.linalg.cholesky(stock)
-    white = np.linalg.solve(root, np.linalg.solve(root, body).T)
-    real = float(np.linalg.eigvalsh(white)[0]) > REAL
+    real = _whitened_least(body, stock) > REAL
     values = own.matrix @ parameters_from_pseudo_inertia(body) - own.offset
     slack = 1e-9 * np.abs(own.matrix) @ np.abs(parameters_from_pseudo_inertia(body))
     kept = np.where(own.equal, np.abs(values) <= slack, values >= -slack)

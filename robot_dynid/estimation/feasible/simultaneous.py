@@ -49,6 +49,7 @@ from robot_dynid.estimation.settings import (
 )
 from robot_dynid.estimation.uncertainty.held_out import folds
 from robot_dynid.numbers import NumberRange, check_ranges, shown
+from robot_dynid.regressor import Counterbalance
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 
@@ -247,7 +248,8 @@ class Feasible(Estimator):
         """
         task = Task.of(experiment, self.prior, self.bounds)
         information, weight = experiment.information, self.prior_weight
-        answer = None if weight else self.unconstrained(task, information)
+        sprung = any(isinstance(block, Counterbalance) for block in experiment.model.blocks)
+        answer = None if weight or sprung else self.unconstrained(task, information)
         if answer is None or np.any(task.rise(task.base(answer.v)) > MOST_RISE):
             fit = self.fitter(task, information)
             answer = fit(max(weight, SMALLEST)) if weight is not None else unspoiled(

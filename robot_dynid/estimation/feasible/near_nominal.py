@@ -1,0 +1,144 @@
+"""Least squares drawn to the nominal links, and the held-out error of the best draw.
+
+A free fit to a short motion learns noise: on distinct motion it may be worse than the nominal
+links with fitted friction. Between the two lie fits with a prior on the links, of which each joint
+is judged by the one that leaves it least. So candidates of cut-off, friction or springs compete on
+what a model is able to predict, and not on how well they happen to be determined.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.estimation.feasible.prior import link_transforms
+from robot_dynid.estimation.information import RAW, Information
+from robot_dynid.estimation.least_squares import joint_weights, solve, weighted_factor
+from robot_dynid.estimation.uncertainty.held_out import falls, folds
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.types import FloatArray
+
+#: weights of the prior, of one link as of `Feasible`: nominal links, ..., least squares
+PULLS = (np.inf, 1.0, 1e-1, 1e-2, 1e-3, 1e-4, 0.0)
+#: share by which a free fit may be worse on distinct motion than nominal links
+NOISE = 0.1
+#: share of the largest singular value below which columns are dependent
+DEPENDENT = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class NearNominal:
+    """Fits to information, drawn to the nominal links of ``robot`` by each of PULLS.
+
+    ``matrix`` (b, p): base parameters = matrix @ standard ones; ``weights`` (n,) of the joints
+    [1 / (N m)].
+    """
+
+    robot: RobotModel
+    matrix: FloatArray
+    weights: FloatArray
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> NearNominal:
+        """Return the fits of an experiment, joints weighted as in least squares."""
+        model = experiment.model
+        return cls(model.robot, model.reduction.matrix, joint_weights(experiment.information))
+
+    @cached_property
+    def _transform(self) -> FloatArray:
+        """Matrix (b, 10 n): base parameters of links in units of the nominal ones."""
+        return np.hstack([self.matrix[:, 10 * i:10 * i + 10] @ one
+                          for i, one in enumerate(link_transforms(self.robot))])
+
+    def values(self, information: Information) -> FloatArray:
+        """Return the base parameters (PULLS, b)."""
+        found, _ = self.responses(information)
+        free = solve(information, self.weights).values
+        return np.concatenate([found[:, :, 0], free[None]])
+
+    def responses(self, information: Information) -> tuple[FloatArray, FloatArray]:
+        """Return the base parameters (PULLS - 1, b, 1 + k) that the effort and columns ask for.
+
+        The k columns of the ``information`` beyond the base parameters are no part of the fit, but
+        efforts that it takes up, as nominal links leave them nothing; least squares are left out.
+        The other (PULLS - 1, 1 + k, 1 + k) are the products of what the fits leave of each of
+        them, with the prior counted, in parts of the noise of all joints and samples.
+        """
+        tall = np.linalg.qr(weighted_factor(information, self.weights), mode='r')
+        tall = tall / np.sqrt(information.samples * len(information.structure))
+        count, links = len(self.matrix), 10 * self.robot.n
+        nominal = self.matrix[:, :links] @ self.robot.nominal.ravel()
+        design, others = tall[:, :count], self.matrix[:, links:]
+        sides = np.roll(tall[:, count:], 1, axis=1)
+        sides[:, 0] -= design @ nominal
+        beside, moved = design @ others, design @ self._transform
+        back = _inverse(beside)
+        rest = sides - beside @ (back @ sides)
+        p, sizes, q = np.linalg.svd(moved - beside @ (back @ moved), full_matrices=False)
+        along, values, products = p.T @ rest, [], []
+        for pull in PULLS[:-1]:
+            stiff = sizes**2 + 0.5 * pull / self.robot.n
+            x = q.T @ (sizes[:, None] * along / stiff[:, None])
+            values.append(self._transform @ x + others @ (back @ (sides - moved @ x)))
+            products.append(rest.T @ rest - along.T @ ((sizes**2 / stiff)[:, None] * along))
+        found = np.array(values)
+        found[:, :, 0] += nominal
+        return found, np.array(products)
+
+    def held_out(self, information: Information) -> FloatArray:
+        """Return the mean squared raw errors (PULLS, f, n) [(N m)^2] of folds left out."""
+        found = np.empty((len(PULLS), 0, len(information.structure)))
+        for fold in folds(information):
+            test = information.subset(fold.test)
+            errors = [test.residual_energy(values, RAW) / test.samples
+                      for values in self.values(information.subset(fold.fitted))]
+            found = np.concatenate([found, np.array(errors)[:, None]], axis=1)
+        return found
+
+
+def by_fold(information: Information) -> Information:
+    """Return the information in one batch per fold of distinct motion."""
+    return information.distinct.grouped([fold.test for fold in folds(information.distinct)])
+
+
+def best_of(errors: FloatArray) -> FloatArray:
+    """Return the errors (f, n) of the best pull of each joint, among (PULLS, f, n)."""
+    if not errors.shape[1]:
+        return np.asarray(errors[0])
+    best = np.argmin(errors.mean(axis=1), axis=0)
+    return np.asarray(errors[best, :, np.arange(len(best))].T)
+
+
+def best_held_out(experiment: Experiment) -> FloatArray:
+    """Return the mean squared raw errors (f, n) [(N m)^2] of folds.
+
+    Those of least squares, but for joints of which these learn noise: some fit nearer to the
+    nominal links leaves less by NOISE there.
+    """
+    errors = NearNominal.of(experiment).held_out(by_fold(experiment.information))
+    best, free = best_of(errors), errors[-1]
+    noisy = best.mean(axis=0) < (1.0 - NOISE)**2 * free.mean(axis=0) if len(free) else False
+    return np.asarray(np.where(noisy, best, free))
+
+
+def worse_than_nominal(experiment: Experiment) -> dict[str, tuple[float, float]]:
+    """Return the joints where a free fit leaves more of distinct motion than nominal links do.
+
+    With the root mean square error [N m] of both, friction fitted; the larger is so by NOISE, in
+    most folds and by more than its standard error.
+    """
+    errors = NearNominal.of(experiment).held_out(by_fold(experiment.information))
+    nominal, free = errors[0], errors[-1]
+    sizes = np.sqrt(np.mean([free, nominal], axis=1)) if nominal.size else np.zeros((2, 0))
+    return {name: (float(sizes[0, j]), float(sizes[1, j]))
+            for j, name in enumerate(experiment.model.robot.row_names[:sizes.shape[1]])
+            if sizes[1, j] < (1.0 - NOISE) * sizes[0, j] and falls(nominal[:, j], free[:, j])}
+
+
+def _inverse(beside: FloatArray) -> FloatArray:
+    """Return the pseudo-inverse of columns, each scaled to one."""
+    scale = np.maximum(np.linalg.norm(beside, axis=0), 1e-300)
+    return np.asarray(np.linalg.pinv(beside / scale, rcond=DEPENDENT) / scale[:, None])
