@@ -65,7 +65,7 @@ class Structure:
     def with_laws(
         self, laws: Sequence[tuple[str, FrictionLaw]], load: FloatArray | None
     ) -> Structure:
-        """Return it with other friction ``laws``, as of `of`."""
+        """Return it with other friction ``laws``; ``load`` (n, 10) as of `of`."""
         return replace(Structure.of(self.rotor_inertia, laws, load), gears=self.gears,
                        springs=self.springs)
 

@@ -54,17 +54,17 @@ class NearNominal:
                           for i, one in enumerate(link_transforms(self.robot))])
 
     def values(self, information: Information) -> FloatArray:
-        """Return the base parameters (PULLS, b)."""
+        """Return the base parameters (P, b), of each of the P PULLS."""
         found, _ = self.responses(information)
         free = solve(information, self.weights).values
         return np.concatenate([found[:, :, 0], free[None]])
 
     def responses(self, information: Information) -> tuple[FloatArray, FloatArray]:
-        """Return the base parameters (PULLS - 1, b, 1 + k) that the effort and columns ask for.
+        """Return the base parameters (P - 1, b, 1 + k) that the effort and columns ask for.
 
         The k columns of the ``information`` beyond the base parameters are no part of the fit, but
         efforts that it takes up, as nominal links leave them nothing; least squares are left out.
-        The other (PULLS - 1, 1 + k, 1 + k) are the products of what the fits leave of each of
+        The other (P - 1, 1 + k, 1 + k) are the products of what the fits leave of each of
         them, with the prior counted, in parts of the noise of all joints and samples.
         """
         tall = np.linalg.qr(weighted_factor(information, self.weights), mode='r')
@@ -89,7 +89,7 @@ class NearNominal:
         return found, np.array(products)
 
     def held_out(self, information: Information) -> FloatArray:
-        """Return the mean squared raw errors (PULLS, f, n) [(N m)^2] of folds left out."""
+        """Return the mean squared raw errors (P, f, n) [(N m)^2] of folds left out."""
         found = np.empty((len(PULLS), 0, len(information.structure)))
         for fold in folds(information):
             test = information.subset(fold.test)
@@ -105,7 +105,7 @@ def by_fold(information: Information) -> Information:
 
 
 def best_of(errors: FloatArray) -> FloatArray:
-    """Return the errors (f, n) of the best pull of each joint, among (PULLS, f, n)."""
+    """Return the errors (f, n) of the best pull of each joint, among (P, f, n)."""
     if not errors.shape[1]:
         return np.asarray(errors[0])
     best = np.argmin(errors.mean(axis=1), axis=0)
