@@ -60,11 +60,11 @@ class NearNominal:
         return np.concatenate([found[:, :, 0], free[None]])
 
     def responses(self, information: Information) -> tuple[FloatArray, FloatArray]:
-        """Return the base parameters (P - 1, b, 1 + k) that the effort and columns ask for.
+        """Return the base parameters (P, b, k) that the effort and other columns ask for.
 
-        The k columns of the ``information`` beyond the base parameters are no part of the fit, but
-        efforts that it takes up, as nominal links leave them nothing; least squares are left out.
-        The other (P - 1, 1 + k, 1 + k) are the products of what the fits leave of each of
+        The columns of the ``information`` beyond the base parameters are no part of the fit, but
+        efforts that it takes up, as nominal links leave them nothing; the effort is the first of
+        these k. Of the P PULLS least squares are left out. The other (P, k, k) are the products of what the fits leave of each of
         them, with the prior counted, in parts of the noise of all joints and samples.
         """
         tall = np.linalg.qr(weighted_factor(information, self.weights), mode='r')
