@@ -64,8 +64,9 @@ class NearNominal:
 
         The columns of the ``information`` beyond the base parameters are no part of the fit, but
         efforts that it takes up, as nominal links leave them nothing; the effort is the first of
-        these k. Of the P PULLS least squares are left out. The other (P, k, k) are the products of what the fits leave of each of
-        them, with the prior counted, in parts of the noise of all joints and samples.
+        these k. Of the P PULLS least squares are left out. The other (P, k, k) are the products of
+        what the fits leave of each of them, with the prior counted, in parts of the noise of all
+        joints and samples.
         """
         tall = np.linalg.qr(weighted_factor(information, self.weights), mode='r')
         tall = tall / np.sqrt(information.samples * len(information.structure))
