@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +54,9 @@ class StoredExamination:
     @property
     def rows(self) -> Excerpt:
         """The thinned excerpt."""
-        return Excerpt(*map(self.scratch.get, self.tables))
+        found: dict[str, Any] = {f.name: self.scratch.get(table) for f, table in zip(
+            fields(Excerpt), self.tables, strict=True)}
+        return replace(Excerpt(**found), step=float(found['step'][0]))
 
     @property
     def samples(self) -> NDArray[np.uint64]:
@@ -75,6 +78,7 @@ class Shelf:
         self._count += 1
         if self._count <= IN_MEMORY or isinstance(one, StoredExamination):
             return one
-        tables = tuple(self._scratch.put(getattr(one.rows, f.name)) for f in fields(Excerpt))
+        tables = tuple(self._scratch.put(np.atleast_1d(getattr(one.rows, f.name)))
+                       for f in fields(Excerpt))
         return StoredExamination(one.source, one.findings, one.unexplained, one.accepted,
                                  self._scratch, tables, self._scratch.put(one.samples))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,7 @@ class Excerpt:
     ``position``, ``velocity``, ``acceleration`` (N, n) from the measured position alone, and
     ``torque`` (N, n) [N m, N], low-passed. Within (K,) blocks of about BLOCK the position moved by
     ``travel`` (K, n), and measured velocity sums up to ``integrated`` (K, n), NaN without it, in
-    ``seconds`` (K,).
+    ``seconds`` (K,). ``step`` [s] is the typical one of the stamps, NaN for none.
     """
 
     position: FloatArray
@@ -45,6 +46,7 @@ class Excerpt:
     travel: FloatArray
     integrated: FloatArray
     seconds: FloatArray
+    step: float
 
     def __len__(self) -> int:
         return len(self.position)
@@ -54,13 +56,15 @@ def excerpt(robot: RobotModel, log: RawLog) -> Excerpt:
     """Return the excerpt of a recording; parts without numbers are left out."""
     pieces = [_piece(robot, part) for window in _windows(log)
               for part in _stretches(plausible(robot, take(log, window))[0])]
-    return joined([_empty(robot.n), *pieces])
+    return replace(joined([_empty(robot.n), *pieces]), step=typical_step(log.time))
 
 
 def joined(parts: list[Excerpt]) -> Excerpt:
     """Return several excerpts as one."""
-    return Excerpt(*(np.concatenate([getattr(part, f.name) for part in parts])
-                     for f in fields(Excerpt)))
+    steps = [part.step for part in parts if np.isfinite(part.step)]
+    whole: dict[str, Any] = {f.name: np.concatenate([getattr(part, f.name) for part in parts])
+                             for f in fields(Excerpt) if f.name != 'step'}
+    return Excerpt(**whole, step=float(np.median(steps)) if steps else float('nan'))
 
 
 def thinned(whole: Excerpt, rows: int) -> Excerpt:
@@ -81,14 +85,14 @@ def spread(lengths: Sequence[int], parts: Iterable[Excerpt], rows: int) -> Excer
     found, seen = [], 0
     for length, part in zip(lengths, parts, strict=True):
         few = {name: getattr(part, name)[-seen % every::every].copy() for name in TABLES}
-        found.append(replace(_empty(part.position.shape[1]), **few))
+        found.append(replace(_empty(part.position.shape[1]), step=part.step, **few))
         seen += length
     return joined(found)
 
 
 def _empty(n: int) -> Excerpt:
     none = np.empty((0, n))
-    return Excerpt(none, none, none, none, none, none, np.empty(0))
+    return Excerpt(none, none, none, none, none, none, np.empty(0), float('nan'))
 
 
 def _windows(log: RawLog) -> list[slice]:
@@ -136,7 +140,7 @@ def _piece(robot: RobotModel, part: RawLog) -> Excerpt:
     qdd = derivative(qd, dt)
     edge = max(2, round(EDGE / dt))
     rows = slice(edge, len(time) - edge, max(1, round(1.0 / (KEPT * dt))))
-    return Excerpt(q[rows], qd[rows], qdd[rows], tau[rows], *_travelled(part))
+    return Excerpt(q[rows], qd[rows], qdd[rows], tau[rows], *_travelled(part), float('nan'))
 
 
 def _averaged(part: RawLog, torque: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

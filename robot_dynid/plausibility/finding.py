@@ -15,11 +15,14 @@ KINDS: Mapping[str, str] = {
     'clock': 'stamps of one publisher and one clock',
     'position_unit': 'the unit of positions, or the side of the gear they are measured on',
     'velocity': 'velocity as the derivative of position: unit, sign, order of joints',
+    'position_sign': 'the direction of a joint',
     'position_offset': 'the zero of a joint',
     'joint_order': 'which column belongs to which joint',
     'effort_scale': 'the unit of efforts',
     'effort_sign': 'the sign of efforts',
     'gravity': 'whether efforts hold gravity, as their kind and the mounting of the base say',
+    'description': 'whether the description is of this arm',
+    'counterbalance': 'springs that the description does not state',
     'duplicate': 'recordings that are counted once',
 }
 

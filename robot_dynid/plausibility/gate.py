@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from robot_dynid.errors import DataError
+from robot_dynid.plausibility.causes import ROWS, causes
 from robot_dynid.plausibility.content import candidates, digests, merged, shared
-from robot_dynid.plausibility.effort import ROWS, another_motion, effort_findings, unexplained
 from robot_dynid.plausibility.examination import Examination, Examined, Shelf
 from robot_dynid.plausibility.excerpt import WINDOWS, excerpt, joined, spread, thinned
 from robot_dynid.plausibility.finding import Finding, Severity, accepted, checked_kinds
-from robot_dynid.plausibility.motion import motion_findings
-from robot_dynid.plausibility.mounting import mounting_findings
+from robot_dynid.plausibility.score import Explained
 from robot_dynid.plausibility.stamps import stamp_findings
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.parts import Parts
@@ -53,16 +52,13 @@ class Chosen(Sequence[RawLog]):
 def examine(robot: RobotModel, log: RawLog) -> Examination:
     """Examine one recording; bounded work and memory whatever its length."""
     robot = robot.rigid
-    rows = excerpt(robot, log)
-    found = stamp_findings(robot, log, rows)
+    rows = thinned(excerpt(robot, log), ROWS)
+    found = stamp_findings(log)
     if not _refused(found):
-        found += motion_findings(robot, log.source, rows)
-    if not _refused(found):
-        found += mounting_findings(robot, log.source, rows) or effort_findings(
-            robot, log.source, rows)
-    few = thinned(rows, ROWS)
-    return Examination(log.source, tuple(found), few, digests(log), unexplained(robot, few),
-                       log.accepted)
+        found += causes(robot, log.source, rows, lambda factor: thinned(excerpt(
+            robot, replace(log, time=factor * log.time)), ROWS))
+    return Examination(log.source, tuple(found), rows, digests(log),
+                       Explained(robot, rows).unexplained, log.accepted)
 
 
 def examine_recording(
@@ -96,7 +92,8 @@ def examine_parts(robot: RobotModel, source: str, parts: Sequence[RawLog]) -> Ex
             samples.append(digests(log))
     few = thinned(joined(rows), ROWS)
     return Examination(
-        source, tuple(found.values()), few, merged(samples), unexplained(robot.rigid, few), kinds)
+        source, tuple(found.values()), few, merged(samples),
+        Explained(robot.rigid, few).unexplained, kinds)
 
 
 def plausible_recordings(
@@ -174,14 +171,10 @@ def _together(
     robot: RobotModel, examined: Sequence[Examined], known: set[str]
 ) -> list[Finding]:
     """Return findings of all recordings together, and of those that are explained worst."""
-    decided = [one for one in examined if np.isfinite(one.unexplained)]
-    worst = sorted(decided, key=lambda one: -one.unexplained)[:TRIED]
-    found = [f for one in worst for f in another_motion(robot, one.source, one.rows)]
-    if found or len(examined) < 2:
-        return found
-    rows = spread([len(one) for one in examined], (one.rows for one in examined), 4 * ROWS)
-    return [*(f for f in effort_findings(robot, TOGETHER, rows) if f.kind not in known),
-            *another_motion(robot, TOGETHER, thinned(rows, ROWS))]
+    if len(examined) < 2:
+        return []
+    rows = spread([len(one) for one in examined], (one.rows for one in examined), ROWS)
+    return [f for f in causes(robot, TOGETHER, rows) if f.kind not in known]
 
 
 def _refused(findings: Iterable[Finding]) -> bool:

@@ -9,9 +9,9 @@ import numpy as np
 
 from robot_dynid.errors import DataError, DynIdError
 from robot_dynid.io.log import load_log
-from robot_dynid.plausibility.effort import Data, fitted
 from robot_dynid.plausibility.excerpt import excerpt
 from robot_dynid.plausibility.finding import Severity
+from robot_dynid.plausibility.score import Explained
 from robot_dynid.robot.model import EFFORT_KINDS, RobotModel
 from robot_dynid.setting_up.diagnosis import ERROR, OK, WARN, Diagnosis, of_finding
 from robot_dynid.setting_up.live import gate_findings
@@ -19,9 +19,6 @@ from robot_dynid.signals.alignment import without_holes
 from robot_dynid.signals.encoders import encoders_of
 from robot_dynid.signals.plausible import plausible
 from robot_dynid.types import RawLog
-
-#: share of the effort that the nominal links must explain for its size to say something of gains
-EXPLAINED = 0.8
 
 
 def recording_diagnoses(robot: RobotModel, paths: Sequence[str]) -> list[Diagnosis]:
@@ -105,9 +102,7 @@ def gains_of_size(robot: RobotModel, paths: Sequence[str]) -> dict[str, float] |
         except DynIdError:
             continue
         if len(rows) > 40:
-            fit = fitted(Data.of(robot.rigid, rows))
-            scales.append(np.where((fit.explained > EXPLAINED) & (fit.scale > 0.0),
-                                   robot.torque_factors / np.maximum(fit.scale, 1e-9), np.nan))
+            scales.append(robot.torque_factors / Explained(robot.rigid, rows).free_sizes)
     if not scales or not np.isfinite(scales).any():
         return None
     with np.errstate(all='ignore'):

@@ -11,9 +11,10 @@ from live_systems import system
 
 from robot_dynid.io.log import load_log
 from robot_dynid.plausibility.excerpt import excerpt
+from robot_dynid.plausibility.explanations import gravity_direction
 from robot_dynid.plausibility.finding import Severity
 from robot_dynid.plausibility.gate import examine
-from robot_dynid.plausibility.mounting import gravity_direction
+from robot_dynid.plausibility.score import Explained
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import RawLog
 
@@ -37,9 +38,9 @@ def recording(gravity: tuple[float, ...], moving: bool) -> RawLog:
 def test_the_gravity_of_a_moving_arm_is_found(mounted: str) -> None:
     gravity, words = MOUNTED[mounted]
     log = recording(gravity, moving=True)
-    found, left, _ = gravity_direction(UR, excerpt(UR.rigid, log))
+    rows = excerpt(UR.rigid, log)
+    found = gravity_direction(UR, rows, Explained(UR, rows))
     np.testing.assert_allclose(found, gravity, atol=0.02 * G)
-    assert left < 0.1
     stated = UR if mounted != 'upright' else UR.with_gravity(np.array([G, 0.0, 0.0]))
     [one] = examine(stated, log).findings
     assert (one.kind, one.severity) == ('gravity', Severity.REFUSE) and words in one.looks_like
@@ -64,7 +65,9 @@ def test_other_faults_are_no_mounting() -> None:
 
 def test_the_ur10e_stands_upright(ur10e_data: Path) -> None:
     log = load_log(ur10e_data / 'train' / '20_02_12-40sec_12harm.csv.gz', UR)
-    found, _, _ = gravity_direction(UR, excerpt(UR.rigid, log))
+    rows = excerpt(UR.rigid, log)
+    found = gravity_direction(UR, rows, Explained(UR, rows))
+    assert found is not None
     assert np.degrees(np.arccos(-found[2] / np.linalg.norm(found))) < 5.0
     [one] = examine(UR.with_gravity(np.array([0.0, G, 0.0])), log).findings
     assert one.kind == 'gravity' and 'mounted upright' in one.looks_like

@@ -30,7 +30,7 @@ ROBOT = load_robot('planar_3r')
 SETTINGS = {'cutoff': 10.0, 'friction': 'coulomb', 'ramp_width': 0.01, 'effort_lag': 0.0,
             'ripple': 'none'}
 RECIPE = recipe_from_dict(SETTINGS)
-NEGATED = r'effort_sign.*look negated; change the sign of the efforts.*--accept'
+NEGATED = r'effort_sign.*look negated.*; change the sign of the efforts.*--accept'
 
 
 @pytest.fixture(scope='module')
