@@ -23,8 +23,11 @@ WEIGHTY = 0.2
 #: evidence of so large a share of the largest is told
 STRONG = 0.4
 #: what is said by efforts must lower what is left of them, in sum of the logarithms of all joints
-BY_EFFORTS = 'joint_order', 'position_offset', 'gravity', 'description', 'counterbalance'
+BY_EFFORTS = ('joint_order', 'position_offset', 'position_sign', 'position_unit', 'gravity',
+              'description', 'counterbalance')
 LOWER = 0.3
+#: or inertials that do not have to be far from the description any more, by so many nats
+SURE = 36.0
 #: nats of each number that is fitted to the recording
 FREE = 2.0
 #: so many explanations are fitted in full, after a first look at all
@@ -76,6 +79,8 @@ def _best(
     table = [one for one in explanations(stated.stated, stated.rows, stated)
              if kind in ('', one.kind)]
     gains = np.array([look.total - _scored(stated, look, one, 1).total for one in table])
+    if not np.isfinite(look.total):
+        return []
     chosen = sorted(i for i in np.argsort(-gains, kind='stable')[:FITTED].tolist() if gains[i] > 0)
     slow = score.parts[5].sum() > 0.5 * CONVINCING or (score.off > SAYS_NOTHING).any()
     units = [i for i, one in enumerate(table) if one.kind == 'time_unit' and i not in chosen]
@@ -137,20 +142,33 @@ def _scored(
             rounds=rounds)
         if len(rows) < len(stated.rows) / 2:
             return replace(then, total=float('inf'))
-    lower = float(np.sum(np.log(score.left) - np.log(then.left)))
-    if len(then.left) and not lower > LOWER and one.kind in BY_EFFORTS:
-        return replace(then, total=float('inf'))
-    if np.mean(stated.moves) < FEW and 0 < len(one.joints) < stated.robot.n and (
-            one.kind != 'velocity'):
-        return replace(then, total=float('inf'))
-    of_efforts = change.of_efforts and one.kind != 'effort_sign'
-    of_positions = one.kind == 'position_unit' and change.velocity is not None
-    if (of_efforts or of_positions) and 0 < len(one.joints) < 3 and (
-            then.weight[list(one.joints)].max() < WEIGHTY):
+    if not _shown(stated, score, one, then):
         return replace(then, total=float('inf'))
     lost = max(int(np.isfinite(score.off).sum() - np.isfinite(then.off).sum()), 0)
     return replace(then, total=then.total + lost * ENOUGH * float(np.log(SAYS_NOTHING))
                    + one.free * FREE)
+
+
+def _shown(stated: Explained, score: Score, one: Explanation, then: Score) -> bool:
+    """Return whether efforts can show an explanation, where it rests on them.
+
+    They must be explained better unless motion, friction or limits say so; by links with a mass.
+    """
+    falls = sum(float((score.parts[k] - then.parts[k]).sum()) for k in (1, 2, 5))
+    by_motion = falls > 0.5 * CONVINCING
+    lower = by_motion or np.sum(np.log(score.left / then.left)) > LOWER or (
+        score.total - then.total > SURE and one.kind != 'description')
+    if one.kind == 'time_unit' and not by_motion:
+        return False
+    if one.kind in BY_EFFORTS and not (lower and np.all(then.size[then.weight > WEIGHTY] > 0.0)):
+        return False
+    if one.kind == 'velocity' or not 0 < len(one.joints) < stated.robot.n:
+        return True
+    of_links = (one.change.of_efforts and one.kind != 'effort_sign') or (
+        one.kind == 'position_unit' and one.change.velocity is not None)
+    shown = then.weight > np.maximum(then.left, WEIGHTY)
+    return bool(np.mean(stated.moves) >= FEW and (
+        not of_links or shown[list(one.joints)].any()))
 
 
 def _finding(
@@ -174,34 +192,27 @@ def _of(robot: RobotModel, joints: tuple[int, ...]) -> str:
 
 
 def _evidence(before: Score, after: Score) -> Iterator[str]:
-    """Yield what the explanation leaves, and what is stated, where that differs most."""
-    falls = {name: float((before.parts[k] - after.parts[k]).sum()) for k, name in enumerate(
-        ('efforts', 'travel', 'friction', 'size', 'links', 'limits'))}
-    falls['travel'] = float(np.nansum(before.parts[1] - after.parts[1]))
-    most = max(falls.values())
-    strong = [name for name, fall in falls.items() if fall > STRONG * most]
-    if 'efforts' in strong:
-        fell = before.parts[0] - after.parts[0] > 0.0
-        a, b = (float(np.exp(np.mean(np.log(s.left[fell])))) for s in (before, after))
-        yield f'as stated {a:.0%} of the efforts are unexplained, then {b:.0%}'
-    if 'travel' in strong:
-        a, b = (float(np.nanmax(s.off)) if np.isfinite(s.off).any() else 0.0
-                for s in (before, after))
-        yield f'as stated velocity differs from the change of position by {a:.0%}, then by {b:.0%}'
-    if 'friction' in strong:
-        j = int(np.argmax(before.parts[2] - after.parts[2]))
-        yield (f'as stated friction takes {before.taken[j]:.0%} of effort times speed, then '
-               f'{after.taken[j]:.0%}')
-    if 'size' in strong:
-        j = int(np.argmax(before.parts[3] - after.parts[3]))
-        yield (f'as stated links have to be {before.size[j]:.2g} times as heavy as described, '
-               f'then {after.size[j]:.2g} times')
-    if strong == ['links']:
-        yield (f'as stated the inertials have to be far from those described, by {most:.0f} more '
-               'in the logarithm of their probability than then')
-    if 'limits' in strong:
-        yield ('as stated motion, efforts or stamps are beyond what a robot can do, by factors of '
-               f'{np.exp(falls["limits"] / ENOUGH):.2g} in all')
+    """Yield in words by what an explanation is better than what is stated."""
+    falls = [np.nan_to_num(a - b) for a, b in zip(before.parts, after.parts, strict=True)]
+    sums = [float(fall.sum()) for fall in falls]
+    worst = [int(np.argmax(fall)) for fall in falls]
+    fell = falls[0] > 0.0 if np.any(falls[0] > 0.0) else np.isfinite(before.left)
+    left, off = ([float(np.exp(np.mean(np.log(s.left[fell])))) for s in (before, after)],
+                 [s.off[worst[1]] for s in (before, after)])
+    words = (
+        f'{left[0]:.0%} of the efforts are unexplained, then {left[1]:.0%}',
+        f'velocity differs from the change of position by {off[0]:.0%}, then by {off[1]:.0%}',
+        f'friction takes {before.taken[worst[2]]:.0%} of effort times speed, then '
+        f'{after.taken[worst[2]]:.0%}',
+        f'links have to be {before.size[worst[3]]:.2g} times as heavy as described, then '
+        f'{after.size[worst[3]]:.2g} times',
+        f'the inertials have to be far from those described, by {sums[4]:.0f} in the logarithm of '
+        'their probability',
+        'motion, efforts or stamps are beyond what a robot can do, by factors of '
+        f'{np.exp(sums[5] / ENOUGH):.2g} in all')
+    for fall, text in zip(sums, words, strict=True):
+        if fall > STRONG * max(sums):
+            yield f'as stated {text}'
 
 
 def _merged(same: list[Finding]) -> Finding:

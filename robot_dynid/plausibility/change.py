@@ -17,7 +17,7 @@ CHANNELS = ('position', 'velocity', 'effort')
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """What turns a recording, and the robot it is of, into what they may have to be.
+    """A change of a recording, and of the robot that it is of.
 
     Factors and offsets (n,) of positions, and of measured velocities and efforts; ``order`` (n,)
     of columns, by channel; ``time`` is the factor of stamps. Of the robot: ``gravity`` (3,)

@@ -20,8 +20,7 @@ IN_MEMORY = 32
 class Examination:
     """Findings about one recording, and its excerpt and digests for the comparison with others.
 
-    ``rows`` a thinned excerpt; ``samples`` (k,) digests of its content; ``unexplained`` share of
-    the efforts that nominal links and friction leave, NaN if undecided; ``accepted`` kinds of
+    ``rows`` a thinned excerpt; ``samples`` (k,) digests of its content; ``accepted`` kinds of
     findings that are known to be meant so. Its length is the number of ``rows``.
     """
 
@@ -29,7 +28,6 @@ class Examination:
     findings: tuple[Finding, ...]
     rows: Excerpt
     samples: NDArray[np.uint64]
-    unexplained: float
     accepted: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -42,7 +40,6 @@ class StoredExamination:
 
     source: str
     findings: tuple[Finding, ...]
-    unexplained: float
     accepted: tuple[str, ...]
     scratch: Scratch
     tables: tuple[Kept, ...]
@@ -80,5 +77,5 @@ class Shelf:
             return one
         tables = tuple(self._scratch.put(np.atleast_1d(getattr(one.rows, f.name)))
                        for f in fields(Excerpt))
-        return StoredExamination(one.source, one.findings, one.unexplained, one.accepted,
+        return StoredExamination(one.source, one.findings, one.accepted,
                                  self._scratch, tables, self._scratch.put(one.samples))

@@ -280,13 +280,17 @@ def _currents(robot: RobotModel, stated: Explained) -> Iterator[Explanation]:
         yield Explanation('effort_scale', (), '', '',
                           Change(effort=np.full(robot.n, 1.0 / typical)), free=1)
         return
-    what = 'currents [A], or torque on the motor side of the gear' if typical < 1.0 else \
-        'currents in mA, or another unit'
+    state = 'state effort_kind: current and drive_gains in the robot YAML'
+    what, remedy = (
+        'currents [A], or torque on the motor side of the gear',
+        f'{state}, or multiply efforts by the gear ratios') if typical < 1.0 else (
+        'currents in mA, or another unit',
+        'if they are currents, divide efforts by 1000, so that they are A, and '
+        f'{state}; else convert efforts to N m (N) on the joint side')
     yield Explanation(
         'effort_scale', tuple(range(robot.n)),
         f'efforts are {", ".join(f"{s:.3g}" for s in scales)} times those of the nominal links: '
-        f'they look like {what}', 'state effort_kind: current and drive_gains in the robot YAML, '
-        'or multiply efforts by the gear ratios', Change(effort=1.0 / scales), free=robot.n)
+        f'they look like {what}', remedy, Change(effort=1.0 / scales), free=robot.n)
 
 
 def _orders(robot: RobotModel) -> Iterator[Explanation]:
@@ -352,7 +356,7 @@ def gravity_direction(
 
 
 def mounting(direction: FloatArray) -> tuple[str, str]:
-    """Return gravity as it is written in a robot YAML, and how the base is mounted then."""
+    """Return gravity of a direction (3,) as a robot YAML has it, and how the base is mounted."""
     usual = float(np.linalg.norm(STANDARD_GRAVITY))
     unit = direction / np.linalg.norm(direction)
     axis = int(np.argmax(np.abs(unit)))

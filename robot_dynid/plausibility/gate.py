@@ -14,7 +14,6 @@ from robot_dynid.plausibility.content import candidates, digests, merged, shared
 from robot_dynid.plausibility.examination import Examination, Examined, Shelf
 from robot_dynid.plausibility.excerpt import WINDOWS, excerpt, joined, spread, thinned
 from robot_dynid.plausibility.finding import Finding, Severity, accepted, checked_kinds
-from robot_dynid.plausibility.score import Explained
 from robot_dynid.plausibility.stamps import stamp_findings
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.parts import Parts
@@ -24,7 +23,7 @@ from robot_dynid.types import DAMAGE, RawLog
 #: recordings share samples from the first share on; from the second on one is a copy
 PART, COPY = 0.03, 0.9
 #: so many recordings are tried with other motions, and how all are named
-TRIED, TOGETHER = 8, 'all recordings together'
+TOGETHER = 'all recordings together'
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +56,7 @@ def examine(robot: RobotModel, log: RawLog) -> Examination:
     if not _refused(found):
         found += causes(robot, log.source, rows, lambda factor: thinned(excerpt(
             robot, replace(log, time=factor * log.time)), ROWS))
-    return Examination(log.source, tuple(found), rows, digests(log),
-                       Explained(robot, rows).unexplained, log.accepted)
+    return Examination(log.source, tuple(found), rows, digests(log), log.accepted)
 
 
 def examine_recording(
@@ -90,10 +88,8 @@ def examine_parts(robot: RobotModel, source: str, parts: Sequence[RawLog]) -> Ex
             samples.append(one.samples)
         else:
             samples.append(digests(log))
-    few = thinned(joined(rows), ROWS)
-    return Examination(
-        source, tuple(found.values()), few, merged(samples),
-        Explained(robot.rigid, few).unexplained, kinds)
+    return Examination(source, tuple(found.values()), thinned(joined(rows), ROWS),
+                       merged(samples), kinds)
 
 
 def plausible_recordings(

@@ -1,4 +1,4 @@
-"""How well a description explains a recording: one fit, one score in nats.
+"""Score of a recording by one fit: how well the description of the robot explains it, in nats.
 
 Links have the nominal inertials, or others as far as descriptions are off (HYPOTHESES), rotors and
 friction are free, offsets small. What the fit leaves counts by its logarithm, as do measured
@@ -26,8 +26,8 @@ from robot_dynid.types import FloatArray
 #: rows of smoothed motion per independent one, and so many of these say all there is to say:
 #: what no model has in it goes on in further ones
 CORRELATED, ENOUGH = 8.0, 20.0
-#: relative deviations of the mass of a link by itself, of its ten parameters, and of the links at
-#: the ends, which may carry something
+#: relative deviations of the mass of a link by itself and of its ten parameters, and of what it
+#: may carry over the mass of all: nothing, something at the ends, something anywhere
 HYPOTHESES = ((0.05, 0.03, 0.0), (0.05, 0.03, 0.1), (1.1, 0.3, 0.1))
 Hypothesis = tuple[float, float, float]
 #: the least mass of a link as a share of the mean one, its least length [m]; the mass [kg] of
@@ -39,9 +39,9 @@ OFFSET, LEAST, LEAST_MOTION = 0.3, 0.04, 0.03
 RAMPS = 0.02, 0.2
 #: friction drives where it has this share of rms effort times rms speed, and by so many deviations
 DRIVING, DEVIATIONS = 0.03, 6.0
-#: the size of efforts is known to this factor; that of one joint is shown by itself where at most
-#: this share of the power is left
-SIZE, EXPLAINED = 3.0, 0.5
+#: the size of efforts is known to this factor, and smaller ones count as the least; that of one
+#: joint is shown by itself where at most this share of the power is left
+SIZE, LEAST_SIZE, EXPLAINED = 3.0, 0.01, 0.5
 #: share of what gravity is in any of so many poses from which on nominal efforts say something
 LOADED, POSES = 0.3, 200
 #: a joint moves in a block by this travel [rad, m], and in so many blocks
@@ -244,16 +244,6 @@ class Explained:
         parts = (score.parts[0], travel, *score.parts[2:])
         return replace(score, total=sum(float(p.sum()) for p in parts), off=off, parts=parts)
 
-    @property
-    def unexplained(self) -> float:
-        """The share of the efforts that is not explained, geometric mean over all joints.
-
-        NaN if undecided: all joints must move, and something must be known of the links.
-        """
-        if len(self.rows) < 3 or not self.moves.all() or not self.known:
-            return float('nan')
-        return float(np.exp(np.mean(np.log(self.score().left))))
-
     @cached_property
     def _count(self) -> float:
         """Independent rows."""
@@ -261,7 +251,7 @@ class Explained:
 
     @cached_property
     def _held(self) -> FloatArray:
-        """What dry friction takes of the effort (n,) [N m] of joints that are held, either way."""
+        """The effort (n,) [N m] of joints that are held which dry friction takes, either way."""
         if self.like:
             return self.like[0]._held[self.like[1]]
         capacity = _capacity(self.robot)
@@ -372,7 +362,8 @@ class Explained:
                 size[j], weight[j] = float(fitted @ nominal) / square, np.sqrt(square / power[j])
                 least = len(nominal) * (LOADED * _capacity(self.robot)[j])**2
                 shown = square / (square + left[j]**2 * power[j] + least)
-                cost[j] = 0.5 * shown * (np.log(np.clip(size[j], 1e-6, 1.0)) / np.log(SIZE))**2
+                far = np.log(np.clip(size[j], LEAST_SIZE, 1.0)) / np.log(SIZE)
+                cost[j] = 0.5 * shown * far**2
         return size, cost, weight
 
     @cached_property
@@ -433,9 +424,8 @@ class Explained:
 
 
 def rms(values: FloatArray) -> float:
-    """Return the root mean square."""
-    flat = values.ravel()
-    return float(np.sqrt(flat @ flat / flat.size)) if flat.size else 0.0
+    """Return the root mean square of ``values`` (N,)."""
+    return float(np.sqrt(values @ values / values.size)) if values.size else 0.0
 
 
 @lru_cache(maxsize=64)
@@ -470,7 +460,7 @@ def _links(robot: RobotModel, known: bool, hypothesis: Hypothesis) -> FloatArray
         if body[0] > 0.0:
             size = max(size, float(np.sqrt(max(np.trace(symmetric(body[4:])), 0.0) / body[0])))
         weight = np.hypot(each * (abs(body[0]) + SMALL * mass / n),
-                          carried * mass * ends[i] if known else mass / n)
+                          carried * mass * (ends[i] or alone > 1.0) if known else mass / n)
         scale = weight * np.array([1.0] + 3 * [size] + 6 * [size**2])
         place = slice(10 * i, 10 * i + 10)
         found[place, place] = np.linalg.cholesky(

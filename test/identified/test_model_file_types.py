@@ -134,7 +134,9 @@ def recording(name: str) -> RawLog:
     effort = model.inverse(q, qd, qdd) + 0.05 * np.random.default_rng(0).normal(size=q.shape)
     motors = {'motor_position': q + 1e-3 * np.sin(3.0 * phase),
               'motor_velocity': qd} if model.elastic_joints else {}
-    return RawLog('run.csv', model.joints, time, q, qd, effort, **motors)
+    # some of the models are of no arm that could be
+    return RawLog('run.csv', model.joints, time, q, qd, effort, accepted=('description',),
+                  **motors)
 
 
 def use(model: IdentifiedModel, log: RawLog) -> None:

@@ -178,12 +178,14 @@ def test_states_stay_few_and_motion_is_known_again():
 
 #: who holds motion out, and to decide what
 CALLERS = {
+    'estimation/feasible/near_nominal.py': 'whether least squares learn noise',
     'estimation/feasible/simultaneous.py': 'the weight of the prior',
     'estimation/friction_selection/candidate_columns.py': 'laws of friction and their shapes',
     'estimation/friction_selection/second_motion.py': 'break-away',
     'estimation/staged/own_effort.py': 'settings of the method staged',
     'estimation/uncertainty/held_out.py': 'scores, refusals, verdicts, intervals',
     'excitation/design.py': 'whether the motion to judge by is another one',
+    'identification/counterbalance.py': 'springs at joints',
     'identification/fit.py': 'scores of the fit',
     'identification/gear_effects.py': 'effects of elastic gears',
     'identification/gear_ratios.py': 'waves that belong to another ratio',

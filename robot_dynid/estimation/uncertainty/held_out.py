@@ -157,9 +157,11 @@ def falls(errors: FloatArray, others: FloatArray) -> bool:
 
     In most folds, and on average by more than a standard error of it.
     """
+    if len(errors) < 2 or not np.isfinite([errors, others]).all():
+        return False
     gains = others - errors
-    return len(gains) > 1 and bool(
-        gains.mean() > gains.std(ddof=1) / np.sqrt(len(gains)) and np.mean(gains > 0.0) > 0.5)
+    return bool(gains.mean() > gains.std(ddof=1) / np.sqrt(len(gains))
+                and np.mean(gains > 0.0) > 0.5)
 
 
 def surely_lower(errors: FloatArray, others: FloatArray, level: float) -> bool:
