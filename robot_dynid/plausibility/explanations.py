@@ -21,7 +21,7 @@ DEGREES = 180.0 / np.pi
 TIMES = {'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9, 'minutes': 60.0}
 #: a clock that is off by less than the first share goes unsaid, from the second on it is refused
 CLOCK, WRONG_CLOCK, SLOWEST = 0.05, 0.1, 0.1
-#: factors of stamps where no velocity tells them
+#: factors of stamps that no velocity shows: what they explain as well is not said
 CLOCKS = (0.5, 0.8, 1.25, 2.0)
 #: slopes of velocities that tell of one clock agree to this share
 ONE_CLOCK = 0.05
@@ -98,10 +98,7 @@ def _times(stated: Explained) -> Iterator[Explanation]:
     slopes = slopes[np.isfinite(slopes)]
     if not len(slopes):
         for clock in CLOCKS:
-            yield Explanation('clock', (), 'the clock of the stamps looks '
-                              f'{1.0 / clock:.3g} times too fast',
-                              'record the stamps of the driver, and velocities',
-                              Change(time=clock), Severity.WARN, free=1)
+            yield Explanation('clock', (), '', '', Change(time=clock), free=1)
         return
     clock = float(np.median(slopes))
     if SLOWEST < clock < 1.0 / SLOWEST and np.ptp(slopes) < ONE_CLOCK * clock and abs(

@@ -107,7 +107,10 @@ def implausible_inertials(robot: RobotModel) -> tuple[ImplausibleInertial, ...]:
     wide = [body for body in bodies if body.wide(least)]
     heavy = [body for body in bodies if not body.wide(least) and body.heavy(least)]
     for group in (wide, heavy):
-        unit = _unit(group, least)
+        # a payload that is described as a point has too little inertia, in the right unit
+        alone = group is heavy and 2 * len(heavy) <= len(bodies) and all(
+            body.mass <= HEAVIEST * least**3 for body in heavy)
+        unit = '' if alone else _unit(group, least)
         wrong += [ImplausibleInertial(
             _heaviest(robot, body.joint), f'mass of {body.mass:.4g} kg with a radius of gyration '
             f'of {body.radius:.3g} m on a robot of {length:.2g} m; {unit or PLACEHOLDER}',
