@@ -299,8 +299,8 @@ def _orders(robot: RobotModel) -> Iterator[Explanation]:
                                (CHANNELS, 'the joints look')):
             yield Explanation(
                 'velocity' if what == 'velocities look' else 'joint_order', (a, b),
-                f'{what} swapped', f'put the columns of {" and ".join(channels)}, or the names of '
-                'the joints, in order',
+                f'{what} swapped', f'put {"all" if len(channels) > 1 else channels[0]} columns of '
+                'these joints, or their names, in order',
                 Change(order=tuple((channel, order) for channel in channels)))
 
 

@@ -1,0 +1,93 @@
+"""Faults of recordings and descriptions are named, on arms and motions of the strange plant.
+
+A few rows of the table that `python test/support/gate_table.py --help` describes. What clearly
+shows in the plant must be named, with a remedy that leads to the recording without the fault; of
+what does not nothing must be said that is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+pin = pytest.importorskip('pinocchio', reason='optional oracle is not installed: pinocchio')
+
+from gate_rows import ROWS, Take  # noqa: E402
+from gate_table import (  # noqa: E402
+    BAD_REMEDY,
+    BROKEN,
+    FALSE,
+    SILENT,
+    WRONG,
+    Cell,
+    line_of,
+    run_row,
+)
+
+#: standard deviations in torque from which on a fault must be named; below, it may be
+CLEAR = 25.0
+TAKES = (Take('ur10e', 'random', False, 2), Take('ur10e', 'pick', False, 2),
+         Take('tx40', 'random', False, 2), Take('tx40', 'pick', False, 2))
+NAMED = (
+    'mounted: wall x', 'mounted: wall y', 'mounted: ceiling', 'mounted: tilted 30 degrees',
+    'mounted: tilted 45 degrees', 'position x 2, velocity too', 'position x 2 only',
+    'offset 30 degrees', 'offset 90 degrees', 'wrist joints swapped', 'efforts swapped',
+    'URDF x 0.6', 'sign of a position, velocity too', 'sign of a position only',
+    'sign of an effort', 'an effort x 2', 'an effort / 100', 'all efforts x 1000', 'degrees',
+    'clock x 0.8', 'clock x 1.07', 'clock x 2', 'time in ms', 'gravity removed',
+    'gravity not removed', 'inertias in g mm^2', 'masses in g')
+#: may be passed over, and must not be taken for anything else
+TAKEN_UP = ('healthy', 'all efforts x 2', 'tool of 0.25 of the load', 'late efforts',
+            'no inertials')
+BAD = (WRONG, FALSE, BAD_REMEDY, BROKEN)
+
+
+def must_be_named(cell: Cell) -> bool:
+    """Return whether a fault shows clearly, in the torque or by the motion."""
+    row = ROWS[cell.row]
+    return row.by != 'torque' or cell.told.torque > CLEAR
+
+
+def in_turn(names: Sequence[str]) -> list[Any]:
+    """Return each row with one of the takes."""
+    takes = [TAKES[i % len(TAKES)] for i in range(len(names))]
+    return [pytest.param(take, name, id=f'{take.name}-{take.motion}-{name}')
+            for take, name in zip(takes, names, strict=True)]
+
+
+@pytest.mark.parametrize(('take', 'name'), in_turn(NAMED))
+def test_what_shows_is_named(take: Take, name: str) -> None:
+    """A joint is drawn where a fault is of one; in the long run, each joint in turn."""
+    (cell,) = run_row(take, name, 1)
+    assert cell.verdict not in BAD, line_of(cell, True)
+    assert cell.verdict != SILENT or not must_be_named(cell), line_of(cell, True)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize('name', NAMED)
+@pytest.mark.parametrize('take', TAKES, ids=lambda take: f'{take.name}-{take.motion}')
+def test_what_shows_is_named_in_each_joint(take: Take, name: str) -> None:
+    wrong = [line_of(cell, True) for cell in run_row(take, name)
+             if cell.verdict in BAD or (cell.verdict == SILENT and must_be_named(cell))]
+    assert not wrong, '\n'.join(wrong)
+
+
+@pytest.mark.parametrize(('take', 'name'), in_turn(TAKEN_UP))
+def test_what_identification_takes_up_is_taken_for_nothing_else(take: Take, name: str) -> None:
+    (cell,) = run_row(take, name)
+    assert cell.verdict not in BAD, line_of(cell, True)
+
+
+def test_a_counterbalance_is_no_reason_to_refuse() -> None:
+    (cell,) = run_row(TAKES[0], 'counterbalance')
+    assert cell.verdict not in BAD, line_of(cell, True)
+    assert cell.severity_fits, line_of(cell, True)
+
+
+@pytest.mark.parametrize(('motion', 'name'), [
+    ('random', 'wrapped at pi'), ('pick', 'wrapped at 360'), ('random', 'one wrap')])
+def test_wraps_are_told_and_nothing_else(motion: str, name: str) -> None:
+    (cell,) = run_row(Take('gen3', motion, False, 2), name)
+    assert cell.verdict not in (*BAD, SILENT), line_of(cell, True)
