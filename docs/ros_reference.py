@@ -132,19 +132,18 @@ def parameters(node: str) -> str:
 
     Where a parameter has no description of its own, the comment of the parameter file tells.
     """
-    from robot_dynid.numbers import RANGE
+    from robot_dynid.settings import settings_of
 
     told = comments(node)
     text = ['| parameter | default | allowed | meaning |', '|---|---|---|---|']
-    for entry in (entry for struct in structs()[node] for entry in fields(struct)):
-        meta = entry.metadata
-        choices = ', '.join(f'`{choice}`' for choice in meta.get('choices', ()))
-        default = list(entry.default) if isinstance(entry.default, tuple) else entry.default
+    for name, one in (item for struct in structs()[node] for item in settings_of(struct).items()):
+        choices = ', '.join(f'`{choice}`' for choice in one.choices)
+        default = list(one.default) if isinstance(one.default, tuple) else one.default
         shown = str(default).lower() if isinstance(default, bool) else default
-        live = ' May be set while the node runs.' if meta.get('live') else ''
-        meaning = cell(str(meta.get('description') or told.get(entry.name, ''))).rstrip('.')
-        text.append(f'| `{entry.name}` | `{shown if shown != "" else repr("")}` | '
-                    f'{choices or meta.get(RANGE, "")} | '
+        live = ' May be set while the node runs.' if one.live else ''
+        meaning = cell(one.help or told.get(name, '')).rstrip('.')
+        text.append(f'| `{name}` | `{shown if shown != "" else repr("")}` | '
+                    f'{choices or one.allowed} | '
                     f'{meaning}.{live} |')
     return '\n'.join(text)
 

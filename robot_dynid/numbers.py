@@ -7,7 +7,7 @@ would take the computer for days. What is unusual but possible is none of their 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,8 @@ import numpy as np
 from robot_dynid.errors import DynIdError, UsageError, clipped
 from robot_dynid.types import FloatArray, frozen
 
-#: key of the metadata of a dataclass field that holds its NumberRange
-RANGE = 'range'
-#: the same of what a file holds, and users do not give
+#: key of the metadata of a dataclass field that holds its NumberRange in files; users do not give
+#: it, as they do what is declared by `robot_dynid.settings`
 BOUNDS = 'bounds'
 
 
@@ -84,31 +83,6 @@ class NumberRange:
             needed = f'at least {self.low:g}'
         return (f'{where} must be {needed}, is {shown(value)}{self.note and ": " + self.note} '
                 f'(range {self})')
-
-
-def ranged(default: Any, allowed: NumberRange, description: str = '') -> Any:
-    """Return the field of a dataclass whose number, or tuple of numbers, has a range.
-
-    The default need not lie in it: None, or an infinite one, stands for no number.
-    ``description`` is what users are told where the number is a parameter of a node.
-    """
-    return field(default=default, metadata={RANGE: allowed, 'description': description})
-
-
-def check_ranges(
-    settings: Any, named: str, error: type[DynIdError] = UsageError, key: str = RANGE
-) -> None:
-    """Raise ``error`` where a field of a dataclass is outside its range, RANGE or BOUNDS.
-
-    ``named`` is how the message calls a field, such as ``option '{}'``.
-    """
-    for f in fields(settings):
-        allowed, value = f.metadata.get(key), getattr(settings, f.name)
-        if allowed is None or (type(value) is type(f.default) and value == f.default):
-            continue
-        for one in value if isinstance(value, tuple) else (value,):
-            if not (isinstance(one, str) and one in allowed.words):
-                allowed.read(one, named.format(f.name), error)
 
 
 def is_number(value: Any) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.errors import clipped
-from robot_dynid.numbers import BOUNDS, check_ranges, is_number, number_array, shown
+from robot_dynid.numbers import BOUNDS, is_number, number_array, shown
 from robot_dynid.types import frozen
 
 T = TypeVar('T')
@@ -63,8 +63,11 @@ def from_plain(kind: type[T], content: Any, where: str = '') -> T:
         made = kind(**values)
     except ValueError as error:
         raise ValueError(f'{where}: {error}' if where else str(error)) from None
-    check_ranges(made, _below(where.replace('{', '{{').replace('}', '}}'), '{}'),
-                 key=BOUNDS)
+    for f in fields(kind):  # type: ignore[arg-type]
+        value = getattr(made, f.name)
+        if BOUNDS in f.metadata and not (type(value) is type(f.default) and value == f.default):
+            for one in value if isinstance(value, tuple) else (value,):
+                f.metadata[BOUNDS].read(one, _below(where, f.name))
     return made
 
 

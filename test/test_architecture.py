@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ROOMS = (
     ('blas', 'errors', 'threads', 'version', 'workers'),
     ('files', 'scratch', 'types', 'kernels', 'yaml_text'),
-    ('numbers',),
+    ('numbers', 'settings'),
     ('document', 'plain'),
     ('ripple', 'robot'),
     ('dynamics', 'friction', 'signals', 'trajectories'),

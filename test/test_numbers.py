@@ -18,13 +18,12 @@ import robot_dynid
 from robot_dynid.errors import MissingDependency, RobotError, UsageError
 from robot_dynid.estimation import ESTIMATORS
 from robot_dynid.estimation.drive_gains import KnownLoad
-from robot_dynid.estimation.settings import SETTING
 from robot_dynid.excitation.families import FAMILIES
 from robot_dynid.excitation.request import DesignOptions
 from robot_dynid.friction import ADDITIONS, LAWS
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.numbers import RANGE, NumberRange, check_ranges, ranged
-from robot_dynid.ros.common.params import check_parameter
+from robot_dynid.numbers import NumberRange
+from robot_dynid.settings import require_allowed, settings_of
 from robot_dynid.signals.averaging import Periodic
 
 NUMERIC = (int, float, int | None, float | None, float | str | None, tuple[float, ...],
@@ -40,7 +39,7 @@ WITHOUT = {
 
 def described(owner: type) -> bool:
     """Return whether a dataclass has fields that are settings or parameters of a node."""
-    return any({RANGE, SETTING, 'description'} & set(f.metadata) for f in fields(owner))
+    return bool(settings_of(owner))
 
 
 def modules() -> Iterator[Any]:
@@ -79,7 +78,7 @@ def test_settings_of_every_kind_are_found() -> None:
 def test_every_number_has_a_range(owner: type) -> None:
     hints = get_type_hints(owner)
     missing = [f.name for f in fields(owner) if hints[f.name] in NUMERIC
-               and RANGE not in f.metadata and (owner.__name__, f.name) not in WITHOUT]
+               and f.name not in ranges_of(owner) and (owner.__name__, f.name) not in WITHOUT]
     assert not missing, f'{owner.__name__}: give a range to {", ".join(missing)}'
 
 
@@ -93,18 +92,15 @@ def beyond(allowed: NumberRange) -> list[Any]:
 
 def given(owner: type, name: str, value: Any) -> None:
     """Give a value to a setting as users do."""
-    field_of = {f.name: f for f in fields(owner)}
-    entry = field_of[name]
-    if isinstance(entry.default, tuple):
+    if isinstance(settings_of(owner)[name].default, tuple):
         value = (value,)
-    if 'description' in entry.metadata:
-        check_parameter(owner, name, value)
-    elif SETTING in entry.metadata:
-        entry.metadata[SETTING].read(value, name)
-        owner(**{name: value})
-    elif owner is KnownLoad:
+    if owner is KnownLoad:
         replace(KnownLoad(1.0), **{name: (value, 0.0, 0.0)})
+    elif owner.__module__.startswith('robot_dynid.ros.'):
+        settings_of(owner)[name].read(value, name)  # objects are made of what was read
     else:
+        with pytest.raises(UsageError):
+            settings_of(owner)[name].read(value, name)
         owner(**{name: value})
 
 
@@ -169,5 +165,4 @@ def test_words_may_stand_for_a_number() -> None:
     assert Recipe(period='auto').period == 'auto'
     with pytest.raises(UsageError, match="period must be a finite number, is 'often'"):
         Recipe(period='often')
-    assert ranged(1.0, LENGTHS).metadata[RANGE] is LENGTHS
-    check_ranges(Recipe(cutoff=5), '{}')
+    require_allowed(Recipe(cutoff=5), '{}')

@@ -15,8 +15,8 @@ from robot_dynid.cli.main import VERBS, parser
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation import ESTIMATORS, owned_settings
 from robot_dynid.estimation.feasible.bounds import Bounds
-from robot_dynid.estimation.settings import settings_of
 from robot_dynid.identification.recipe import Recipe, recipe_from_text
+from robot_dynid.settings import settings_of
 
 PAGE = (Path(__file__).resolve().parents[1] / 'docs' / 'recipe.md').read_text(encoding='utf-8')
 COMMON, OWNED = (

@@ -15,9 +15,9 @@ from robot_dynid.estimation.feasible.simultaneous import Feasible, FeasibleEstim
 from robot_dynid.estimation.irls import RobustLeastSquares
 from robot_dynid.estimation.joint_covariance import GeneralisedLeastSquares
 from robot_dynid.estimation.least_squares import LeastSquares
-from robot_dynid.estimation.settings import Setting, settings_of
 from robot_dynid.estimation.staged.least_squares import StagedEstimate, StagedLeastSquares
 from robot_dynid.estimation.trajectory.trajectory_fit import TrajectoryFit
+from robot_dynid.settings import Setting, settings_of
 
 ESTIMATORS: dict[str, Estimator] = {
     'ols': LeastSquares(weighted=False),

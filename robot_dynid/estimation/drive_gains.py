@@ -25,8 +25,9 @@ from robot_dynid.estimation.information import FILTERED, Batch, Information
 from robot_dynid.estimation.least_squares import RANK_TOLERANCE
 from robot_dynid.estimation.quantiles import student_quantile
 from robot_dynid.estimation.uncertainty.jackknife import deviations, leave_one_out
-from robot_dynid.numbers import LENGTH, MASS, check_ranges, ranged
+from robot_dynid.numbers import LENGTH, MASS
 from robot_dynid.robot.inertia import com_from_parameters
+from robot_dynid.settings import require_allowed, setting
 from robot_dynid.types import FloatArray
 
 #: a gain is determined when its relative deviation is below this
@@ -62,12 +63,12 @@ class KnownLoad:
     """
 
     mass: float
-    centre_of_mass: tuple[float, float, float] | None = ranged(None, LENGTH)
+    centre_of_mass: tuple[float, float, float] | None = setting(None, LENGTH)
     link: str = ''
 
     def __post_init__(self) -> None:
         MASS.read(self.mass, 'known mass')
-        check_ranges(self, 'known {}')
+        require_allowed(self, 'known {}')
 
     @property
     def fixed(self) -> FloatArray:

@@ -15,10 +15,10 @@ from robot_dynid.document import Section, Table
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.quantiles import student_quantile
-from robot_dynid.estimation.settings import read_settings
 from robot_dynid.friction import FrictionLaw
 from robot_dynid.plain import from_plain
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.settings import read_settings
 from robot_dynid.types import FloatArray
 
 #: returns values (b,) of which those in the mask (b,) are solved for, and the others as they are

@@ -13,7 +13,6 @@ from typing import Protocol
 import numpy as np
 
 from robot_dynid.document import percent
-from robot_dynid.errors import UsageError
 from robot_dynid.estimation.estimate import Details, Estimate, Estimator, Status
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.information import Information
@@ -27,9 +26,9 @@ from robot_dynid.estimation.least_squares import (
     solve,
     weighted_factor,
 )
-from robot_dynid.estimation.settings import read_word, setting
 from robot_dynid.estimation.uncertainty.between_recordings import friction_scales
 from robot_dynid.estimation.uncertainty.scatter import scatter_covariance
+from robot_dynid.settings import require_allowed, setting
 from robot_dynid.types import FloatArray
 
 #: median of |x| of a standard normal deviate: its quantile at 3/4
@@ -151,7 +150,7 @@ class RobustLeastSquares(Estimator):
     noise. Memory: one number for MEDIAN_SAMPLES and each joint, for the median.
     """
 
-    robust: str = setting('huber', read_word, 'weights of the residuals: huber or tukey')
+    robust: str = setting('huber', tuple(NORMS), 'weights of the residuals: huber or tukey')
     tolerance: float = 1e-4
     rounds: int = 100
     name = 'irls'
@@ -159,8 +158,7 @@ class RobustLeastSquares(Estimator):
     details_type = RobustDetails
 
     def __post_init__(self) -> None:
-        if self.robust not in NORMS:
-            raise UsageError(f'robust {self.robust!r}: choose one of {", ".join(NORMS)}')
+        require_allowed(self, '{}')
 
     def fit(self, experiment: Experiment) -> Estimate:
         """Estimate the base parameters; raises DataError when recordings cannot be read again."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,9 @@ import numpy as np
 from robot_dynid.errors import UsageError
 from robot_dynid.excitation.search.basis import Basis
 from robot_dynid.excitation.search.objective import NAMES
-from robot_dynid.numbers import RANGE, NumberRange, check_ranges, ranged, shown
+from robot_dynid.numbers import NumberRange, shown
 from robot_dynid.robot.surroundings import KEYS, Surroundings, surroundings_from_plain
+from robot_dynid.settings import require_allowed, setting, settings_of
 from robot_dynid.types import FIT, PURPOSES, VALIDATION
 
 #: common options that only the search for coefficients reads
@@ -55,13 +56,13 @@ class DesignOptions:
     another, distinct one to judge by, where the kind has one.
     """
 
-    seed: int = ranged(0, SEED)
-    scale: float = ranged(0.9, NumberRange(1e-3, 1.0, note='it is a part of every limit'))
-    starts: int = ranged(8, NumberRange(1, 1000, whole=True))
-    iterations: int = ranged(300, NumberRange(1, 100_000, whole=True))
-    time_limit: float = ranged(float('inf'), NumberRange(0.0, 1e6, 's'))
+    seed: int = setting(0, SEED)
+    scale: float = setting(0.9, NumberRange(1e-3, 1.0, note='it is a part of every limit'))
+    starts: int = setting(8, NumberRange(1, 1000, whole=True))
+    iterations: int = setting(300, NumberRange(1, 100_000, whole=True))
+    time_limit: float = setting(float('inf'), NumberRange(0.0, 1e6, 's'))
     objective: str = 'condition'
-    accuracy: float = ranged(float('inf'), NumberRange(1e-9, 1e9))
+    accuracy: float = setting(float('inf'), NumberRange(1e-9, 1e9))
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     floor: Any = None
     keep_out: Any = None
@@ -72,7 +73,7 @@ class DesignOptions:
     validation: bool = True
 
     def __post_init__(self) -> None:
-        check_ranges(self, "option '{}'")
+        require_allowed(self, "option '{}'")
         if self.purpose not in PURPOSES:
             raise UsageError(f"option 'purpose' must be {' or '.join(PURPOSES)}, got "
                              f'{shown(self.purpose)}')
@@ -144,21 +145,15 @@ def checked_request(
                              'searched for; leave it out')
         if name not in known:
             raise UsageError(f"unknown option '{name}' of {kind}; known: {', '.join(known)}")
-    values = {name: _number(name, value, known[name]) for name, value in given.items()}
+    ranges = {**settings_of(DesignOptions), **settings_of(family.options)}
+    values = {name: ranges[name].read(value, f"option '{name}'") if name in ranges else value
+              for name, value in given.items()}
     common = DesignOptions(**{f.name: values[f.name] for f in common_fields if f.name in values})
     own = {f.name: values[f.name] for f in fields(family.options) if f.name in values}
     for name, value in own.items():
         if known[name].type == SEGMENTS:
             own[name] = _segments(families, value, common.seed)
     return Request(kind, family, family.options(**own), common)
-
-
-def _number(name: str, value: Any, option: Field[Any]) -> Any:
-    """Return an option that has a range as a number of it, any other as it is."""
-    allowed: NumberRange | None = option.metadata.get(RANGE)
-    if allowed is None or (type(value) is float and value == option.default):
-        return value
-    return allowed.read(value, f"option '{name}'")
 
 
 def _segments(families: Mapping[str, Family], given: Any, seed: int) -> tuple[Request, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from robot_dynid.errors import UsageError
 from robot_dynid.execution.attention import StampClock
-from robot_dynid.numbers import NumberRange, check_ranges, ranged
+from robot_dynid.numbers import NumberRange
+from robot_dynid.settings import require_allowed, setting
 from robot_dynid.signals.turns import TURN
 from robot_dynid.types import FloatArray
 
@@ -66,8 +67,7 @@ PATH, LIMITED, IMMEDIATE = STOPS
 
 def _stop(default: str, cause: str) -> Any:
     """Return the field of the kind of stop for a cause."""
-    return field(default=default, metadata={
-        'choices': STOPS, 'description': f'how the robot is stopped {cause}'})
+    return setting(default, STOPS, f'how the robot is stopped {cause}')
 
 
 @dataclass(frozen=True)
@@ -84,44 +84,44 @@ class GuardSettings:
     switches this guard off.
     """
 
-    state_timeout: float = ranged(
+    state_timeout: float = setting(
         0.1, TIMEOUT, 'longest silence of the joint states, s')
-    controller_timeout: float = ranged(
+    controller_timeout: float = setting(
         0.2, TIMEOUT, 'longest silence of the controller state, s')
-    feedback_timeout: float = ranged(
+    feedback_timeout: float = setting(
         0.5, TIMEOUT, 'longest silence of the feedback of the action, s')
-    acceptance_timeout: float = ranged(
+    acceptance_timeout: float = setting(
         2.0, TIMEOUT, 'longest wait for the answer to a goal, s')
-    result_timeout: float = ranged(
+    result_timeout: float = setting(
         1.0, TIMEOUT, 'longest wait for the result after the end of a motion, s')
-    cancel_timeout: float = ranged(
+    cancel_timeout: float = setting(
         0.05, TIMEOUT,
         'a cancel request that is not confirmed in this time is followed by a hold, s')
-    stop_timeout: float = ranged(
+    stop_timeout: float = setting(
         1.0, TIMEOUT, 'a stop that is not confirmed in this time is reported as such, s')
-    tracking_window: float = ranged(
+    tracking_window: float = setting(
         0.05, TIME, 'by how much the robot may lag or lead in time, s')
-    effort_fraction: float = ranged(
+    effort_fraction: float = setting(
         0.9, NumberRange(0.0, 1.0), 'allowed part of the effort limits; 0: not watched')
-    effort_samples: int = ranged(
+    effort_samples: int = setting(
         2, NumberRange(1, 10_000, whole=True),
         'consecutive states with an effort above what is allowed')
-    rest_velocity: float = ranged(
+    rest_velocity: float = setting(
         0.05, NumberRange(0.0, 1e3, 'rad/s or m/s'),
         'speed that counts as standing still, rad/s or m/s')
-    stop_time: float = ranged(
+    stop_time: float = setting(
         1.0, TIME, 'longest time a decelerating stop may take, s; 0: every stop is a hard one')
-    join_time: float = ranged(
+    join_time: float = setting(
         0.1, TIME, 'time for the controller to go over to another motion in mid-motion, s')
-    emergency_stop_required: bool = field(default=False, metadata={
-        'description': 'whether an emergency stop must be heard before the robot is moved'})
-    emergency_stop_timeout: float = ranged(
+    emergency_stop_required: bool = setting(
+        False, text='whether an emergency stop must be heard before the robot is moved')
+    emergency_stop_timeout: float = setting(
         0.5, TIME,
         'longest silence of an emergency stop that comes regularly, s; 0: of changes only')
-    temperature_limit: float = ranged(
+    temperature_limit: float = setting(
         0.0, NumberRange(0.0, 1e3, 'deg C'),
         'temperature of a joint at which it is stopped, degrees C; 0: not watched')
-    temperature_timeout: float = ranged(
+    temperature_timeout: float = setting(
         5.0, TIMEOUT, 'longest silence of the temperature of a joint, s')
 
     stop_cancelled: str = _stop(PATH, 'when the goal is cancelled')
@@ -134,11 +134,7 @@ class GuardSettings:
     stop_tracking: str = _stop(IMMEDIATE, 'when the tracking error is too large')
 
     def __post_init__(self) -> None:
-        check_ranges(self, 'guard {}')
-        for name in STOP_OF.values():
-            if getattr(self, name) not in STOPS:
-                raise UsageError(f'guard {name}: {getattr(self, name)!r}; choose one of '
-                                 f'{", ".join(STOPS)}')
+        require_allowed(self, 'guard {}')
 
     def stop_for(self, code: Code) -> str:
         """Return the kind of stop for a cause; LIMITED for most of those without a setting."""

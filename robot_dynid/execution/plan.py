@@ -11,7 +11,8 @@ from robot_dynid.errors import DynIdError
 from robot_dynid.execution.pace import stretched
 from robot_dynid.execution.sampled import SampledTrajectory, sampled
 from robot_dynid.execution.segment import Segment
-from robot_dynid.numbers import NumberRange, check_ranges, ranged
+from robot_dynid.numbers import NumberRange
+from robot_dynid.settings import require_allowed, setting
 from robot_dynid.trajectories.composite import Composite
 from robot_dynid.trajectories.fourier import FourierTrajectory
 from robot_dynid.trajectories.limits import MotionLimits
@@ -41,15 +42,15 @@ class PlanOptions:
     between. ``return_to_start`` moves back to where the robot stood.
     """
 
-    rate: float = ranged(50.0, RATE)
-    lead_in: float = ranged(0.2, LEAD_IN)
-    approach_scale: float = ranged(0.2, SCALE)
-    first_pass_scale: float = ranged(1.0, SCALE)
-    warm_up: int = ranged(0, WARM_UP)
+    rate: float = setting(50.0, RATE)
+    lead_in: float = setting(0.2, LEAD_IN)
+    approach_scale: float = setting(0.2, SCALE)
+    first_pass_scale: float = setting(1.0, SCALE)
+    warm_up: int = setting(0, WARM_UP)
     return_to_start: bool = False
 
     def __post_init__(self) -> None:
-        check_ranges(self, 'parameter {}')
+        require_allowed(self, 'parameter {}')
 
 
 def straight(start: FloatArray, goal: FloatArray, limits: MotionLimits

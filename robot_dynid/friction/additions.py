@@ -9,7 +9,8 @@ import numpy as np
 
 from robot_dynid.friction.law import Addition, Shape, both_ways
 from robot_dynid.friction.terms import POWER, RAMP, Parameter, Range, Term
-from robot_dynid.numbers import SECONDS, SPEED, TEMPERATURE, ranged
+from robot_dynid.numbers import SECONDS, SPEED, TEMPERATURE
+from robot_dynid.settings import setting
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Levelling(Addition):
     axis in the fit are below ``speed``, nothing was seen to level off.
     """
 
-    speed: float = ranged(0.3, SPEED)
+    speed: float = setting(0.3, SPEED)
     speeds: Range = None
     name: ClassVar[str] = 'levelling'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('speed', 0.0125, 1.6, 8),)
@@ -45,7 +46,7 @@ class Breakaway(Addition):
     tangent.
     """
 
-    speed: float = ranged(0.1, SPEED)
+    speed: float = setting(0.1, SPEED)
     speeds: Range = None
     name: ClassVar[str] = 'breakaway'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('speed', 0.005, 0.2, 4),)
@@ -83,8 +84,8 @@ class Drift(Addition):
     by then: so it is for a state without a past, which is warm.
     """
 
-    seconds: float = ranged(30.0, SECONDS)
-    longest: float | None = ranged(None, SECONDS)
+    seconds: float = setting(30.0, SECONDS)
+    longest: float | None = setting(None, SECONDS)
     name: ClassVar[str] = 'drift'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('seconds', 5.0, 500.0, 5),)
 
@@ -106,7 +107,7 @@ class TemperatureDependent(Addition):
     ``temperatures`` of the axis in the fit friction is as it is at their end.
     """
 
-    reference: float = ranged(25.0, TEMPERATURE)
+    reference: float = setting(25.0, TEMPERATURE)
     temperatures: Range = None
     name: ClassVar[str] = 'temperature'
 

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from robot_dynid.friction.law import FrictionLaw, Shape
 from robot_dynid.friction.terms import POWER, RAMP, Parameter, Term
-from robot_dynid.numbers import SPEED, ranged
+from robot_dynid.numbers import SPEED
+from robot_dynid.settings import setting
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class Asymmetric(FrictionLaw):
     ``width`` [rad/s or m/s]. An offset would only repeat half the difference of the Coulomb terms.
     """
 
-    width: float = ranged(0.01, SPEED)
+    width: float = setting(0.01, SPEED)
     name: ClassVar[str] = 'asymmetric'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('width', 1e-3, 0.1, 7),)
 

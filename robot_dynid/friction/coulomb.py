@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from robot_dynid.friction.law import FrictionLaw, Shape
 from robot_dynid.friction.terms import CONSTANT, POWER, RAMP, Parameter, Term
-from robot_dynid.numbers import SPEED, ranged
+from robot_dynid.numbers import SPEED
+from robot_dynid.settings import setting
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Coulomb(FrictionLaw):
     flip with the noise of the velocity.
     """
 
-    width: float = ranged(0.01, SPEED)
+    width: float = setting(0.01, SPEED)
     name: ClassVar[str] = 'coulomb'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('width', 1e-3, 0.1, 7, shared=True),)
 

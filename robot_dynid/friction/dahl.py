@@ -8,7 +8,8 @@ from typing import ClassVar
 from robot_dynid.friction.law import FrictionLaw, Shape
 from robot_dynid.friction.terms import CONSTANT, DAHL, POWER, Parameter, Term
 from robot_dynid.kernels.friction import SLIDING
-from robot_dynid.numbers import SPEED, TRAVEL, ranged
+from robot_dynid.numbers import SPEED, TRAVEL
+from robot_dynid.settings import setting
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,8 @@ class Dahl(FrictionLaw):
     Source: Dahl 1968, with exponent one.
     """
 
-    length: float = ranged(3e-4, TRAVEL)
-    width: float = ranged(SLIDING, SPEED)
+    length: float = setting(3e-4, TRAVEL)
+    width: float = setting(SLIDING, SPEED)
     name: ClassVar[str] = 'dahl'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('length', 2e-5, 2e-2, 10),)
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from robot_dynid.errors import UsageError
 from robot_dynid.friction.terms import CONSTANT, Parameter, Range, Term, slid, table_of, warm
 from robot_dynid.kernels.friction import fill_columns
-from robot_dynid.numbers import NumberRange, check_ranges, shown
+from robot_dynid.numbers import NumberRange, shown
+from robot_dynid.settings import require_allowed
 from robot_dynid.types import FloatArray
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class Settings:
 
     def check(self) -> None:
         """Raise UsageError where a setting is outside its range."""
-        check_ranges(self, f'friction law {self.name}: {{}}')
+        require_allowed(self, f'friction law {self.name}: {{}}')
 
     def read_range(self, name: str) -> None:
         """Make a tuple of the setting ``name``; raises UsageError unless it is a range."""

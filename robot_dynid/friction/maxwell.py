@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 from robot_dynid.friction.law import FrictionLaw
 from robot_dynid.friction.terms import CONSTANT, POWER, STOP, Parameter, Term
 from robot_dynid.kernels.friction import SLIDING
-from robot_dynid.numbers import SPEED, TRAVEL, ranged
+from robot_dynid.numbers import SPEED, TRAVEL
+from robot_dynid.settings import setting
 
 if TYPE_CHECKING:
     from typing import Self
@@ -34,8 +35,8 @@ class Maxwell(FrictionLaw):
     Source: Al-Bender, Lampaert, Swevers 2005 without their rate law; Kuhnen 2003.
     """
 
-    lengths: tuple[float, ...] = ranged((1e-4, 1e-3), TRAVEL)
-    width: float = ranged(SLIDING, SPEED)
+    lengths: tuple[float, ...] = setting((1e-4, 1e-3), TRAVEL)
+    width: float = setting(SLIDING, SPEED)
     name: ClassVar[str] = 'maxwell'
 
     def __post_init__(self) -> None:

@@ -8,7 +8,8 @@ from typing import ClassVar
 from robot_dynid.errors import UsageError
 from robot_dynid.friction.law import FrictionLaw, Shape, both_ways
 from robot_dynid.friction.terms import CONSTANT, POWER, TANH, Parameter, Range, Term
-from robot_dynid.numbers import SPEED, ranged
+from robot_dynid.numbers import SPEED
+from robot_dynid.settings import setting
 
 
 @dataclass(frozen=True)
@@ -20,8 +21,8 @@ class Stribeck(FrictionLaw):
     of which the law is linear. Source: Makkar, Dixon, Sawyer, Hu 2005, eq. 2.
     """
 
-    width: float = ranged(0.01, SPEED)
-    speed: float = ranged(0.1, SPEED)
+    width: float = setting(0.01, SPEED)
+    speed: float = setting(0.1, SPEED)
     speeds: Range = None
     name: ClassVar[str] = 'stribeck'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('width', 1e-3, 0.03, 4),

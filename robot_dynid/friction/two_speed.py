@@ -8,7 +8,8 @@ from typing import ClassVar
 from robot_dynid.errors import UsageError
 from robot_dynid.friction.law import FrictionLaw, Shape
 from robot_dynid.friction.terms import POWER, TANH, Parameter, Range, Term
-from robot_dynid.numbers import SPEED, ranged
+from robot_dynid.numbers import SPEED
+from robot_dynid.settings import setting
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,8 @@ class TwoSpeed(FrictionLaw):
     dissipates. Source: Actuators 2023, 12, 454, equations 9 to 11 (steepness there 1e-4).
     """
 
-    steepness: float = ranged(0.01, SPEED)
-    threshold: float = ranged(0.05, SPEED)
+    steepness: float = setting(0.01, SPEED)
+    threshold: float = setting(0.05, SPEED)
     speeds: Range = None
     name: ClassVar[str] = 'two-speed'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('steepness', 3e-3, 0.03, 2),

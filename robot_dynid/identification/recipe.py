@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,22 +21,13 @@ from robot_dynid.estimation.friction_selection.law_request import (
     LawRequest,
 )
 from robot_dynid.estimation.friction_selection.law_request import NONE as NO_FRICTION
-from robot_dynid.estimation.settings import (
-    SETTING,
-    Setting,
-    number_setting,
-    read_flag,
-    read_settings,
-    read_word,
-    setting,
-    settings_of,
-)
 from robot_dynid.files import read_text
-from robot_dynid.numbers import NumberRange, check_ranges, shown
+from robot_dynid.numbers import NumberRange, shown
 from robot_dynid.plausibility.finding import checked_kinds
 from robot_dynid.regressor import axes_of
 from robot_dynid.residual import RESIDUALS
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.settings import read_settings, require_allowed, setting, settings_of
 from robot_dynid.signals.averaging import PERIOD as AVERAGED_PERIOD
 from robot_dynid.signals.averaging import WARM_UP, Periodic
 from robot_dynid.signals.prepare import CUTOFF, EFFORT_LAG, RATE
@@ -134,30 +125,33 @@ class Recipe:
     Raises UsageError naming the key.
     """
 
-    cutoff: float | None = number_setting(None, CUTOFF, 'cut-off of the low-pass [Hz]')
-    ramp_width: float | None = number_setting(
+    cutoff: float | None = setting(None, CUTOFF, 'cut-off of the low-pass [Hz]')
+    ramp_width: float | None = setting(
         None, RAMP_WIDTH, 'width of the Coulomb ramp [rad/s, m/s]')
-    effort_lag: float | None = number_setting(None, EFFORT_LAG, 'lag of the effort [s]')
-    rate: float | None = number_setting(None, RATE, 'rate of the uniform grid [Hz]')
-    rotor_inertia: bool | None = setting(None, read_flag, 'whether the effort shows rotors')
+    effort_lag: float | None = setting(None, EFFORT_LAG, 'lag of the effort [s]')
+    rate: float | None = setting(None, RATE, 'rate of the uniform grid [Hz]')
+    rotor_inertia: bool | None = setting(
+        None, text='whether the effort shows rotors', kind=bool)
     friction: str | Mapping[str, str] = setting(
         AUTO, _read_friction, 'friction law of all axes, or by joint, or auto')
-    period: float | str | None = number_setting(
+    period: float | str | None = setting(
         None, PERIOD, 'period to average over [s], or auto')
-    warm_up: int = number_setting(
+    warm_up: int = setting(
         Periodic.warm_up, WARM_UP, 'first periods to leave out')
-    residual: str = setting(AUTO, read_word, 'residual model of the deflection')
-    ripple: str = setting(AUTO, read_word, 'torque ripple locked to position: auto or none')
+    residual: str = setting(
+        AUTO, (AUTO, NONE, *RESIDUALS), 'residual model of the deflection')
+    ripple: str = setting(
+        AUTO, (AUTO, NONE), 'torque ripple locked to position: auto or none')
     adaptation: str = setting(
-        AUTO, read_word,
+        AUTO, (AUTO, NONE),
         'friction that warms up and coefficients that drift: auto or none')
-    loops: str = setting(JOINT, read_word, 'friction and links at once, or in turn (three)')
+    loops: str = setting(
+        JOINT, (JOINT, THREE), 'friction and links at once, or in turn (three)')
     elastic_joints: tuple[str, ...] | None = setting(None, _read_joints, 'joints that deflect')
-    windows: Mapping[str, tuple[Window, ...]] = field(default_factory=dict, metadata={
-        SETTING: Setting(_read_windows, 'windows of recordings')})
+    windows: Mapping[str, tuple[Window, ...]] = setting(
+        dict, _read_windows, 'windows of recordings')
     accept: tuple[str, ...] = setting((), _read_kinds, 'findings that are meant to be so')
-    estimator: Mapping[str, Any] = field(
-        default_factory=dict, metadata={SETTING: Setting(_read_estimator, 'method and settings')})
+    estimator: Mapping[str, Any] = setting(dict, _read_estimator, 'method and settings')
 
     @property
     def periodic(self) -> Periodic | None:
@@ -240,18 +234,8 @@ class Recipe:
             estimator_from(self.estimator[NAME], settings)
         else:
             check_settings(settings)
-        check_ranges(self, 'recipe: {}')
+        require_allowed(self, 'recipe: {}')
         checked_kinds(self.accept)
-        if self.residual not in (AUTO, NONE, *RESIDUALS):
-            raise UsageError(f'recipe: residual {self.residual!r}: choose one of {AUTO}, {NONE}, '
-                             f'{", ".join(RESIDUALS)}')
-        if self.ripple not in (AUTO, NONE):
-            raise UsageError(f'recipe: ripple {self.ripple!r}: choose one of {AUTO}, {NONE}')
-        if self.adaptation not in (AUTO, NONE):
-            raise UsageError(
-                f'recipe: adaptation {self.adaptation!r}: choose one of {AUTO}, {NONE}')
-        if self.loops not in (JOINT, THREE):
-            raise UsageError(f'recipe: loops {self.loops!r}: choose one of {JOINT}, {THREE}')
         for text in self._laws.values():
             request = LawRequest.of(text)  # refuses an unknown one
             if self.ramp_width is not None and not request.auto \

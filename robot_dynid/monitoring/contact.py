@@ -9,8 +9,9 @@ import numpy as np
 from robot_dynid.errors import UsageError
 from robot_dynid.identified.noise_levels import NoiseLevels
 from robot_dynid.monitoring.state_monitor import ContactLevels
-from robot_dynid.numbers import NumberRange, check_ranges, ranged
+from robot_dynid.numbers import NumberRange
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.settings import require_allowed, setting
 
 #: joint states that contact must last, however far apart they are: a jerk between two of them
 #: looks like external torque in one or two
@@ -33,13 +34,13 @@ class ContactSettings:
     [N m], one for all joints or one each, take the place of ``margin`` times the level in motion.
     """
 
-    margin: float = ranged(2.0, MARGIN)
-    release: float = ranged(0.6, RELEASE)
-    duration: float = ranged(0.005, DURATION)
-    thresholds: tuple[float, ...] = ranged((), THRESHOLD)
+    margin: float = setting(2.0, MARGIN)
+    release: float = setting(0.6, RELEASE)
+    duration: float = setting(0.005, DURATION)
+    thresholds: tuple[float, ...] = setting((), THRESHOLD)
 
     def __post_init__(self) -> None:
-        check_ranges(self, 'contact {}')
+        require_allowed(self, 'contact {}')
 
 
 def contact_levels(

@@ -51,8 +51,9 @@ from robot_dynid.monitoring.recursive_identification import (
     RecursiveIdentification,
     prior_freedom,
 )
-from robot_dynid.numbers import NumberRange, check_ranges, ranged
+from robot_dynid.numbers import NumberRange
 from robot_dynid.regressor import JointFriction, RigidLinks, RotorInertia, Springs
+from robot_dynid.settings import require_allowed, setting
 from robot_dynid.types import FloatArray
 
 #: days of a month, the unit of the rate of false alarms; a day [s]
@@ -87,11 +88,11 @@ class HealthSettings:
     Of a group on the same day they are one. A robot that moves all day has no more.
     """
 
-    memory: float = ranged(120.0, MEMORY)
-    false_alarms: float = ranged(0.1, NumberRange(1e-6, 1e3))
+    memory: float = setting(120.0, MEMORY)
+    false_alarms: float = setting(0.1, NumberRange(1e-6, 1e3))
 
     def __post_init__(self) -> None:
-        check_ranges(self, '{} of the health')
+        require_allowed(self, '{} of the health')
 
 
 class Condition(Enum):

@@ -36,7 +36,8 @@ from robot_dynid.monitoring.state_monitor import (
     VISCOUS_SCALE,
     ContactLevels,
 )
-from robot_dynid.numbers import NumberRange, check_ranges, ranged
+from robot_dynid.numbers import NumberRange
+from robot_dynid.settings import require_allowed, setting
 from robot_dynid.signals.causal import delay_of
 from robot_dynid.types import FloatArray, frozen
 
@@ -53,11 +54,11 @@ GAIN = NumberRange(1e-3, 1e10, '1/s')
 class MonitorSettings:
     """``gain`` [1/s] of the momentum observer; ``contact`` the thresholds of contact."""
 
-    gain: float = ranged(30.0, GAIN)
+    gain: float = setting(30.0, GAIN)
     contact: ContactSettings = field(default_factory=ContactSettings)
 
     def __post_init__(self) -> None:
-        check_ranges(self, '{} of the observer')
+        require_allowed(self, '{} of the observer')
 
 
 class Reading(NamedTuple):

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dynid.errors import DataError
-from robot_dynid.numbers import NumberRange, check_ranges, ranged
+from robot_dynid.numbers import NumberRange
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.settings import require_allowed, setting
 from robot_dynid.signals import alignment, periodic
 from robot_dynid.signals.encoders import joint_side
 from robot_dynid.signals.external import net_torque
@@ -43,11 +44,11 @@ class Periodic:
     dropped, since the robot swings in.
     """
 
-    period: float | None = ranged(None, PERIOD)
-    warm_up: int = ranged(1, WARM_UP)
+    period: float | None = setting(None, PERIOD)
+    warm_up: int = setting(1, WARM_UP)
 
     def __post_init__(self) -> None:
-        check_ranges(self, '{}')
+        require_allowed(self, '{}')
 
 
 def average(

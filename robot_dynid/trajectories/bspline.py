@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynid.errors import UsageError
-from robot_dynid.numbers import POSITION, SECONDS, NumberRange, check_ranges, ranged
+from robot_dynid.numbers import POSITION, SECONDS, NumberRange
+from robot_dynid.settings import require_allowed, setting
 from robot_dynid.trajectories.limits import MotionLimits, largest_gain
 from robot_dynid.trajectories.trajectory import Motion, Peaks, clipped, joint_names, vector
 from robot_dynid.types import FloatArray, frozen
@@ -44,11 +45,11 @@ ROUNDING = 1e-10
 class BSplineOptions:
     """Settings of a B-spline: ``duration`` s, and ``knots`` inside it, as many as free poses."""
 
-    duration: float = ranged(20.0, SECONDS)
-    knots: int = ranged(15, KNOTS)
+    duration: float = setting(20.0, SECONDS)
+    knots: int = setting(15, KNOTS)
 
     def __post_init__(self) -> None:
-        check_ranges(self, "option '{}'")
+        require_allowed(self, "option '{}'")
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,14 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynid.errors import UsageError
-from robot_dynid.numbers import (
-    FREQUENCY,
-    POSITION,
-    SECONDS,
-    NumberRange,
-    check_ranges,
-    ranged,
-)
+from robot_dynid.numbers import FREQUENCY, POSITION, SECONDS, NumberRange
+from robot_dynid.settings import require_allowed, setting
 from robot_dynid.trajectories.limits import MotionLimits, largest_gain
 from robot_dynid.trajectories.trajectory import (
     Motion,
@@ -51,12 +45,12 @@ class FourierOptions:
     harmonic cannot start at rest.
     """
 
-    duration: float = ranged(20.0, SECONDS)
-    harmonics: int = ranged(5, HARMONICS)
-    periods: int = ranged(1, PERIODS)
+    duration: float = setting(20.0, SECONDS)
+    harmonics: int = setting(5, HARMONICS)
+    periods: int = setting(1, PERIODS)
 
     def __post_init__(self) -> None:
-        check_ranges(self, "option '{}'")
+        require_allowed(self, "option '{}'")
 
 
 @dataclass(frozen=True, eq=False)

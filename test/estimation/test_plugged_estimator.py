@@ -18,13 +18,13 @@ from robot_dynid.estimation import ESTIMATORS
 from robot_dynid.estimation.estimate import Details, Estimate, Estimator
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.least_squares import LeastSquares, joint_weights, weighted_factor
-from robot_dynid.estimation.settings import number_setting
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import recipe_from_dict
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.numbers import NumberRange
 from robot_dynid.plain import to_plain
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.settings import setting
 from robot_dynid.types import FloatArray
 
 ROBOT = load_robot('planar_3r')
@@ -52,7 +52,7 @@ class RidgeDetails(Details):
 class Ridge(Estimator):
     """Weighted least squares with a penalty on the size of the parameters."""
 
-    penalty: float = number_setting(
+    penalty: float = setting(
         0.0, NumberRange(0.0, 1e6), 'weight of the squared parameters')
     name = 'ridge'
     summary = 'least squares that shrinks parameters'

@@ -174,7 +174,7 @@ def parameter_names() -> set[str]:
         for node in ast.walk(ast.parse(path.read_text('utf-8'))):
             if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Call) and \
                     isinstance(node.value.func, ast.Name) and node.value.func.id in (
-                        'parameter', 'ranged') and isinstance(node.target, ast.Name):
+                        'setting', '_stop') and isinstance(node.target, ast.Name):
                 found.add(node.target.id)
     for name in NODES:
         content = yaml.safe_load((ROOT / 'config' / f'{name}.yaml').read_text('utf-8'))

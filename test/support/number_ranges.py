@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
-from robot_dynid.numbers import RANGE, NumberRange
+from robot_dynid.numbers import NumberRange
+from robot_dynid.settings import settings_of
 
 
 def ranges_of(owner: type) -> dict[str, NumberRange]:
     """Return the ranges of a dataclass by the names of its fields."""
-    return {f.name: f.metadata[RANGE] for f in fields(owner) if RANGE in f.metadata}
+    return {name: one.range for name, one in settings_of(owner).items() if one.range is not None}

@@ -35,10 +35,10 @@ from robot_dynid.estimation.least_squares import (
     solve_rows,
     weighted_factor,
 )
-from robot_dynid.estimation.settings import number_setting
 from robot_dynid.estimation.uncertainty.jackknife import covariance
-from robot_dynid.numbers import FREQUENCY, check_ranges
+from robot_dynid.numbers import FREQUENCY
 from robot_dynid.regressor import JointFriction
+from robot_dynid.settings import require_allowed, setting
 from robot_dynid.types import FloatArray, Samples
 
 #: instruments are weak below this first-stage F
@@ -99,7 +99,7 @@ class InstrumentalVariables(Estimator):
     are free of noise, too; friction may be its own instrument then.
     """
 
-    instrument_cutoff: float | None = number_setting(
+    instrument_cutoff: float | None = setting(
         None, FREQUENCY, 'cut-off of the instruments [Hz]; chosen from the data unless given')
     motors: Callable[[Samples], Samples] | None = None
     name = 'iv'
@@ -107,7 +107,7 @@ class InstrumentalVariables(Estimator):
     details_type = InstrumentDetails
 
     def __post_init__(self) -> None:
-        check_ranges(self, '{}')
+        require_allowed(self, '{}')
 
     def fit(self, experiment: Experiment) -> Estimate:
         """Estimate the base parameters; raises DataError when recordings cannot be read again."""

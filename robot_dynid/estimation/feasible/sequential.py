@@ -31,8 +31,8 @@ from robot_dynid.estimation.feasible.simultaneous import (
     least_squares,
 )
 from robot_dynid.estimation.information import EXTRA, FILTERED, Batch, Information
-from robot_dynid.estimation.settings import number_setting
 from robot_dynid.numbers import NumberRange
+from robot_dynid.settings import setting
 from robot_dynid.types import FloatArray
 
 #: a polishing sweep that lowers the objective by less than this share of it is the last one
@@ -113,8 +113,8 @@ class SequentialFeasible(Feasible):
     Every problem holds ``generations`` of links: 1 is the procedure of the source.
     """
 
-    sweeps: int = number_setting(2, SWEEPS, 'sweeps of polishing at most')
-    generations: int = number_setting(2, GENERATIONS, 'generations of links in every problem')
+    sweeps: int = setting(2, SWEEPS, 'sweeps of polishing at most')
+    generations: int = setting(2, GENERATIONS, 'generations of links in every problem')
     name = 'sequential-feasible'
     summary = 'parameters of bodies that can exist, link by link from the last one'
 

@@ -17,7 +17,6 @@ from functools import cached_property
 
 import numpy as np
 
-from robot_dynid.errors import UsageError
 from robot_dynid.estimation.estimate import Details, Estimate, Estimator, Status
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.feasible.bounds import Bounds, limits_of, read_bounds
@@ -40,17 +39,11 @@ from robot_dynid.estimation.least_squares import (
     solve,
     weighted_factor,
 )
-from robot_dynid.estimation.settings import (
-    SETTING,
-    Setting,
-    number_setting,
-    read_word,
-    setting,
-)
 from robot_dynid.estimation.uncertainty.held_out import folds
-from robot_dynid.numbers import NumberRange, check_ranges, shown
+from robot_dynid.numbers import NumberRange
 from robot_dynid.regressor import Counterbalance
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.settings import require_allowed, setting
 from robot_dynid.types import FloatArray
 
 #: weights of the prior that cross-validation chooses from, the largest first
@@ -214,12 +207,11 @@ PRIOR_WEIGHT = NumberRange(0.0, 1e12)
 class Feasible(Estimator):
     """All links at once, as the problem is stated."""
 
-    prior: str = setting('entropic', read_word,
+    prior: str = setting('entropic', tuple(PRIORS),
                          f'distance to the nominal links: {" or ".join(PRIORS)}')
-    prior_weight: float | None = number_setting(
+    prior_weight: float | None = setting(
         None, PRIOR_WEIGHT, 'weight of the prior; cross-validated unless given')
-    bounds: Bounds = field(default_factory=Bounds, metadata={SETTING: Setting(
-        read_bounds, 'bounds of links, see docs/feasible.md')})
+    bounds: Bounds = setting(Bounds, read_bounds, 'bounds of links, see docs/feasible.md')
     name = 'feasible'
     summary = 'parameters of bodies that can exist, all links at once'
     details_type = FeasibleDetails
@@ -228,9 +220,7 @@ class Feasible(Estimator):
     open_parameters = 'what the data leaves open is near the nominal robot'
 
     def __post_init__(self) -> None:
-        if self.prior not in PRIORS:
-            raise UsageError(f'prior {shown(self.prior)}: choose one of {", ".join(PRIORS)}')
-        check_ranges(self, '{}')
+        require_allowed(self, '{}')
 
     def for_robot(self, robot: RobotModel) -> Feasible:
         """Return it with the ellipsoids that its bounds take from the collision primitives.

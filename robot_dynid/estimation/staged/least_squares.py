@@ -15,12 +15,10 @@ from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.document import Row, Section, Table, number
-from robot_dynid.errors import UsageError
 from robot_dynid.estimation.estimate import Details, Estimate, Estimator, Status
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.least_squares import residual_noise, unknown_columns
-from robot_dynid.estimation.settings import read_word, setting
 from robot_dynid.estimation.staged.motions_to_add import advice
 from robot_dynid.estimation.staged.procedure import (
     PROCEDURES,
@@ -35,6 +33,7 @@ from robot_dynid.estimation.staged.procedure import (
 from robot_dynid.estimation.staged.single_joint_rows import single_joint_data
 from robot_dynid.estimation.staged.stage_fit import Knowledge, StageFit, stage_fit
 from robot_dynid.estimation.uncertainty.refusal import explained_share
+from robot_dynid.settings import require_allowed, setting
 from robot_dynid.types import FloatArray
 
 #: share of a base parameter that must lie in open directions to call it not excited
@@ -136,7 +135,7 @@ class StagedEstimate(Estimate):
 class StagedLeastSquares(Estimator):
     """Least squares stage by stage; ``procedure`` is one of PROCEDURES."""
 
-    procedure: str = setting('distal-to-proximal', read_word,
+    procedure: str = setting('distal-to-proximal', tuple(PROCEDURES),
                              f'order of the stages: {" or ".join(PROCEDURES)}')
     name = 'staged'
     summary = 'least squares joint by joint, from recordings in which one joint moves at a time'
@@ -145,9 +144,7 @@ class StagedLeastSquares(Estimator):
     open_parameters = 'what no stage determines keeps its nominal value'
 
     def __post_init__(self) -> None:
-        if self.procedure not in PROCEDURES:
-            raise UsageError(f'procedure {self.procedure!r}: choose one of '
-                             f'{", ".join(PROCEDURES)}')
+        require_allowed(self, '{}')
 
     def fit(self, experiment: Experiment) -> StagedEstimate:
         """Find the motions with locked joints in the recordings and estimate stage by stage.

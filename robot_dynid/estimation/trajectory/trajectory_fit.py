@@ -15,12 +15,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from robot_dynid.document import Row, Table, number
-from robot_dynid.errors import UsageError
 from robot_dynid.estimation.estimate import Details, Estimate, Estimator
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.least_squares import batch_covariance, estimate_of, solve
-from robot_dynid.estimation.settings import read_word, setting
 from robot_dynid.estimation.trajectory.arm import ArmModel
 from robot_dynid.estimation.trajectory.equation_error import EquationError
 from robot_dynid.estimation.trajectory.held_out_rollouts import (
@@ -34,6 +32,7 @@ from robot_dynid.estimation.trajectory.intervals import intervals_of
 from robot_dynid.estimation.trajectory.multiple_shooting import Condensed, MultipleShooting, Shot
 from robot_dynid.estimation.trajectory.starts import STARTS, Bodies, Definite, rules_of, values_of
 from robot_dynid.estimation.uncertainty.stretches import stretches
+from robot_dynid.settings import require_allowed, setting
 from robot_dynid.types import FloatArray
 
 #: weights of the equations beside the simulation, one after the other
@@ -108,15 +107,14 @@ class TrajectoryFit(Estimator):
     feasible ones only. Sources: see `multiple_shooting`.
     """
 
-    start: str = setting('wls', read_word, 'method whose parameters the fit starts from: '
+    start: str = setting('wls', tuple(STARTS), 'method whose parameters the fit starts from: '
                          f'{" or ".join(STARTS)}')
     name = 'trajectory'
     summary = 'simulated motions follow the measured ones; least squares where that is no gain'
     details_type = TrajectoryDetails
 
     def __post_init__(self) -> None:
-        if self.start not in STARTS:
-            raise UsageError(f'start {self.start!r}: choose one of {", ".join(STARTS)}')
+        require_allowed(self, '{}')
 
     def fit(self, experiment: Experiment) -> Estimate:
         """Estimate the base parameters.

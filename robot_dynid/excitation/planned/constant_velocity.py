@@ -15,7 +15,8 @@ from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.excitation.design import DesignCriteria, Planned, StageRow
 from robot_dynid.excitation.planned.planner import Planner
-from robot_dynid.numbers import SPEED, NumberRange, check_ranges, ranged, shown
+from robot_dynid.numbers import SPEED, NumberRange, shown
+from robot_dynid.settings import require_allowed, setting
 from robot_dynid.trajectories.limits import HEADROOM, MotionLimits
 from robot_dynid.trajectories.sweep import Plateau, Sweep, shortest_ramp
 from robot_dynid.types import FloatArray, Samples, frozen
@@ -38,15 +39,15 @@ class ConstantVelocityOptions:
     """
 
     joints: Sequence[str] = ()
-    speeds: int = ranged(6, NumberRange(1, 100, whole=True))
-    slowest: float = ranged(0.05, NumberRange(1e-4, 0.999, note='it is a part of the velocity '
+    speeds: int = setting(6, NumberRange(1, 100, whole=True))
+    slowest: float = setting(0.05, NumberRange(1e-4, 0.999, note='it is a part of the velocity '
                                               'limit'))
-    plateau: float = ranged(0.5, PLATEAU)
-    configurations: int = ranged(2, NumberRange(1, 100, whole=True))
+    plateau: float = setting(0.5, PLATEAU)
+    configurations: int = setting(2, NumberRange(1, 100, whole=True))
     ladder: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_ranges(self, "option '{}'")
+        require_allowed(self, "option '{}'")
         if isinstance(self.joints, str) or not isinstance(self.joints, Sequence):
             raise UsageError(f"option 'joints' must be a list of joint names, got "
                              f'{shown(self.joints)}')

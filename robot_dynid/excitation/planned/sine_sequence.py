@@ -33,8 +33,9 @@ from robot_dynid.excitation.planned.adaptive_swings import (
 from robot_dynid.excitation.planned.planner import Planner
 from robot_dynid.excitation.planned.stage_rows import stage_rows
 from robot_dynid.excitation.planned.swings import CANDIDATES, LARGEST, Swings, wide_and_narrow
-from robot_dynid.numbers import NumberRange, check_ranges, ranged, shown
+from robot_dynid.numbers import NumberRange, shown
 from robot_dynid.robot.model import PRISMATIC
+from robot_dynid.settings import require_allowed, setting
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.types import FloatArray
 
@@ -61,18 +62,18 @@ class SineSequenceOptions:
     """
 
     procedure: str = 'distal-to-proximal'
-    periods: int | None = ranged(None, NumberRange(1, 100, whole=True))
-    configurations: int = ranged(3, NumberRange(1, 100, whole=True))
-    accuracy: float | None = ranged(None, ACCURACY)
-    longest: float | None = ranged(None, LONGEST)
-    swings: int | None = ranged(None, SWINGS)
+    periods: int | None = setting(None, NumberRange(1, 100, whole=True))
+    configurations: int = setting(3, NumberRange(1, 100, whole=True))
+    accuracy: float | None = setting(None, ACCURACY)
+    longest: float | None = setting(None, LONGEST)
+    swings: int | None = setting(None, SWINGS)
 
     def __post_init__(self) -> None:
         known = (*PROCEDURES, ADAPTIVE)
         if not isinstance(self.procedure, str) or self.procedure not in known:
             raise UsageError(f"option 'procedure' must be one of {', '.join(known)}, got "
                              f'{shown(self.procedure)}')
-        check_ranges(self, "option '{}'")
+        require_allowed(self, "option '{}'")
         given = [name for name in ('accuracy', 'longest', 'swings')
                  if getattr(self, name) is not None]
         if given and self.procedure != ADAPTIVE:

@@ -17,8 +17,9 @@ from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.excitation.design import DesignCriteria, Planned, StageRow
 from robot_dynid.excitation.planned.planner import Planner
-from robot_dynid.numbers import NumberRange, check_ranges, ranged
+from robot_dynid.numbers import NumberRange
 from robot_dynid.reduction.echelon import independent_columns
+from robot_dynid.settings import require_allowed, setting
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.trajectories.trajectory import QuinticMove, Trajectory
 from robot_dynid.types import FloatArray, Samples
@@ -44,11 +45,11 @@ PRIOR = 1e-9
 class StaticPosesOptions:
     """Settings of static poses: ``poses``, each held twice for ``dwell`` s."""
 
-    poses: int = ranged(20, POSES)
-    dwell: float = ranged(1.0, DWELL)
+    poses: int = setting(20, POSES)
+    dwell: float = setting(1.0, DWELL)
 
     def __post_init__(self) -> None:
-        check_ranges(self, "option '{}'")
+        require_allowed(self, "option '{}'")
 
 
 def plan_static_poses(

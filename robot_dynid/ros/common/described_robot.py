@@ -24,13 +24,13 @@ from robot_dynid.files import atomic_write
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.common import interrupts
-from robot_dynid.ros.common.params import parameter
 from robot_dynid.ros.common.rclpy_compat import (
     NO_EVENTS,
     OutsideExecutor,
     SubscriptionWait,
     take,
 )
+from robot_dynid.settings import setting
 
 #: a parameter robot whose last part this is names the topic with the URDF
 TOPIC = 'robot_description'
@@ -44,10 +44,10 @@ LOOK = 100_000_000  # ns between looks at whether the node shall end
 class RobotParameters:
     """Parameters that say which robot a node is for."""
 
-    robot: str = parameter(
-        '', 'name of a robot, robot YAML, URDF or xacro file, or topic robot_description')
-    robot_description: str = parameter(
-        '', 'URDF text, in place of that on the topic robot_description; empty: the topic')
+    robot: str = setting(
+        '', text='name of a robot, robot YAML, URDF or xacro file, or topic robot_description')
+    robot_description: str = setting(
+        '', text='URDF text, in place of that on the topic robot_description; empty: the topic')
 
 
 class RobotFiles:

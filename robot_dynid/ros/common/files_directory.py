@@ -17,7 +17,7 @@ from rclpy.node import Node
 
 from robot_dynid.errors import UsageError
 from robot_dynid.numbers import shown
-from robot_dynid.ros.common.params import parameter
+from robot_dynid.settings import setting
 from robot_dynid.signals.windows import named
 
 
@@ -29,10 +29,10 @@ class NoSuchFile(UsageError):
 class FileParameters:
     """Parameters of a node whose requests name files."""
 
-    files_directory: str = parameter(
-        '.', 'folder below which the files lie that requests read or write; a relative one counts '
-        'from the working directory of the node')
-    file_requests: bool = parameter(True, 'whether requests may read or write files')
+    files_directory: str = setting(
+        '.', text='folder below which the files lie that requests read or write; a relative one '
+        'counts from the working directory of the node')
+    file_requests: bool = setting(True, text='whether requests may read or write files')
 
 
 @dataclass(frozen=True)

@@ -1,31 +1,30 @@
-"""Node parameters: one frozen dataclass per node, one loader for all of them.
-
-A node declares dataclasses whose fields have defaults of type bool, int, float, str, or tuple of
-one of these. It calls ``refuse_unknown(node, ItsDataclass)``, then
-``load_parameters(node, ItsDataclass)`` once.
-"""
+"""Node parameters: the settings of frozen dataclasses, declared, checked and kept up to date."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import Field, field, fields
+from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
-from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rcl_interfaces.msg import (
+    FloatingPointRange,
+    IntegerRange,
+    ParameterDescriptor,
+    SetParametersResult,
+)
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from robot_dynid.errors import UsageError
+from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.files import read_text
-from robot_dynid.numbers import RANGE, NumberRange, shown
+from robot_dynid.numbers import shown
 from robot_dynid.ros.common.rclpy_compat import parameter_overrides
+from robot_dynid.settings import Setting, settings_of
 from robot_dynid.yaml_text import load_yaml
 
-Struct = TypeVar('Struct')
 KINDS = {bool: Parameter.Type.BOOL, int: Parameter.Type.INTEGER, float: Parameter.Type.DOUBLE,
          str: Parameter.Type.STRING}
 LISTS = {bool: Parameter.Type.BOOL_ARRAY, int: Parameter.Type.INTEGER_ARRAY,
@@ -38,41 +37,72 @@ PARAMETERS = 'ros__parameters'
 SIMILAR = 0.75
 
 
-def parameter(
-    default: Any, description: str, *, choices: tuple[Any, ...] = (), element: type = float,
-    live: bool = False, allowed: NumberRange | None = None,
-) -> Any:
-    """Return a dataclass field with what ``ros2 param describe`` shall say.
+def load_parameters(node: Node, *structs: type[Any]) -> list[Any]:
+    """Declare the settings of all ``structs`` on ``node``; return one object of each.
 
-    ``choices`` lists the values allowed, ``allowed`` is the range of a number, ``element`` the
-    type inside a tuple, ``live`` marks a parameter that may be set while the node runs.
-    """
-    ranged = {} if allowed is None else {RANGE: allowed}
-    return field(default=default, metadata={
-        **ranged,
-        'description': description, 'choices': choices, 'element': element, 'live': live,
-    })
-
-
-def refuse_unknown(node: Node, *structs: type[Any]) -> None:
-    """Raise UsageError naming the parameters given to ``node`` that no field of ``structs`` is.
-
-    Sections of a parameter file for other nodes do not count, nor do parameters of rclpy itself;
-    but a file of which nothing is for this node does, see `refuse_misplaced`.
+    Raises UsageError for a parameter that none of them has, for one given to another node by
+    mistake, and for a value that is not allowed.
     """
     refuse_misplaced(node.get_fully_qualified_name(), sys.argv)
-    known = [entry.name for struct in structs for entry in fields(struct)]
-    unknown = [name for name in parameter_overrides(node) if name not in known
+    given = parameter_overrides(node)
+    known = [name for struct in structs for name in settings_of(struct)]
+    unknown = [name for name in given if name not in known
                and not node.has_parameter(name) and not name.startswith(OF_RCLPY)]
-    if not unknown:
-        return
-    told = []
-    for name in unknown:
-        nearest = get_close_matches(name, known, 1, 0.0)
-        told.append(f'{shown(name)} (nearest known: {nearest[0]})')
-    raise UsageError(
-        f'node {node.get_fully_qualified_name()} has no parameter {", ".join(told)}; correct or '
-        'remove it in the parameter file, the launch file or after -p')
+    if unknown:
+        nearest = ', '.join(f'{shown(name)} (nearest known: '
+                            f'{get_close_matches(name, known, 1, 0.0)[0]})' for name in unknown)
+        raise UsageError(
+            f'node {node.get_fully_qualified_name()} has no parameter {nearest}; correct or '
+            'remove it in the parameter file, the launch file or after -p')
+    loaded = []
+    for struct in structs:
+        values = {name: read_parameter(one, name, given.get(name, one.default))
+                  for name, one in settings_of(struct).items()}
+        for name, one in settings_of(struct).items():
+            _declare(node, name, one, values[name])
+        loaded.append(struct(**values))
+    return loaded
+
+
+def read_parameter(one: Setting, name: str, value: Any) -> Any:
+    """Return the value of a parameter; rcl reads an empty list as None. Raises UsageError."""
+    empty = value is None and isinstance(one.default, tuple)
+    return one.read(() if empty else value, f'parameter {name}:')
+
+
+def follow_changes(
+    node: Node, struct: type[Any], take: Callable[[dict[str, Any]], None]
+) -> None:
+    """Hand the values of parameters that are set while the node runs to ``take``."""
+    def changed(changes: list[Parameter]) -> SetParametersResult:
+        known = settings_of(struct)
+        try:
+            take({change.name: read_parameter(known[change.name], change.name, change.value)
+                  for change in changes if change.name in known})
+        except DynIdError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    node.add_on_set_parameters_callback(changed)
+
+
+def _declare(node: Node, name: str, one: Setting, value: Any) -> None:
+    """Declare a parameter of the type of its setting, which an empty list does not show."""
+    is_list = isinstance(one.default, tuple)
+    kind = (LISTS if is_list else KINDS)[one.kind]
+    descriptor = ParameterDescriptor(
+        type=kind.value, description=one.help, read_only=not one.live,
+        dynamic_typing=one.live,  # the node converts whole numbers itself
+        additional_constraints=one.allowed)
+    if one.range is not None and kind is Parameter.Type.DOUBLE:
+        descriptor.floating_point_range = [FloatingPointRange(
+            from_value=float(one.range.low), to_value=float(one.range.high))]
+    elif one.range is not None and kind is Parameter.Type.INTEGER:
+        descriptor.integer_range = [IntegerRange(
+            from_value=int(one.range.low), to_value=int(one.range.high))]
+    node.declare_parameter(name, kind, ignore_override=True)
+    node.set_parameters([Parameter(name, kind, list(value) if is_list else value)])
+    node.set_descriptor(name, descriptor)
 
 
 def refuse_misplaced(node: str, arguments: Sequence[str]) -> None:
@@ -127,85 +157,3 @@ def _sections(content: Any, name: str = '') -> Iterator[str]:
             yield name
         else:
             yield from _sections(value, f'{name}/{key}' if name else str(key))
-
-
-def load_parameters(node: Node, struct: type[Struct]) -> Struct:
-    """Declare every field of ``struct`` on ``node`` and return the values given.
-
-    Whole numbers pass where a float is expected. Raises UsageError naming the parameter, its
-    value and what is allowed.
-    """
-    given, values = parameter_overrides(node), dict[str, Any]()
-    for entry in fields(struct):  # type: ignore[arg-type]
-        value = given.get(entry.name, entry.default)
-        values[entry.name] = check_parameter(struct, entry.name, value)
-        _declare(node, entry, values[entry.name])
-    return struct(**values)
-
-
-def _declare(node: Node, entry: Field[Any], value: Any) -> None:
-    """Declare a parameter of the type of its field, which an empty list does not tell."""
-    meta, is_list = entry.metadata, isinstance(entry.default, tuple)
-    kind = LISTS[meta.get('element', float)] if is_list else KINDS[type(entry.default)]
-    live = bool(meta.get('live', False))
-    descriptor = ParameterDescriptor(
-        type=kind.value, description=str(meta.get('description', '')), read_only=not live,
-        dynamic_typing=live,  # the node converts whole numbers itself
-        additional_constraints=_constraints(meta))
-    allowed = meta.get(RANGE)
-    if allowed is not None and kind is Parameter.Type.DOUBLE:
-        descriptor.floating_point_range = [FloatingPointRange(
-            from_value=float(allowed.low), to_value=float(allowed.high))]
-    elif allowed is not None and kind is Parameter.Type.INTEGER:
-        descriptor.integer_range = [IntegerRange(
-            from_value=int(allowed.low), to_value=int(allowed.high))]
-    node.declare_parameter(entry.name, kind, ignore_override=True)
-    node.set_parameters([Parameter(entry.name, kind, list(value) if is_list else value)])
-    node.set_descriptor(entry.name, descriptor)
-
-
-def check_parameter(struct: type, name: str, given: Any) -> Any:
-    """Return ``given`` as the type of the field ``name``; raises UsageError when it does not fit.
-
-    For callbacks on live parameters too.
-    """
-    entry = next(f for f in fields(struct) if f.name == name)
-    value = _converted(given, entry.default, entry.metadata.get('element', float))
-    choices, allowed = entry.metadata.get('choices', ()), entry.metadata.get(RANGE)
-    if value is None:
-        kind = type(entry.default).__name__
-        if isinstance(entry.default, tuple):
-            kind = f'list of {entry.metadata.get("element", float).__name__}'
-        span = '' if allowed is None else f' (range {allowed})'
-        raise UsageError(f'parameter {name}: must be {kind}, is {given!r}{span}')
-    if choices and value not in choices:
-        raise UsageError(f'parameter {name}: {given!r}; choose one of '
-                         f'{", ".join(map(str, choices))}')
-    if allowed is not None:
-        for one in value if isinstance(value, tuple) else (value,):
-            allowed.read(one, f'parameter {name}:')
-    return value
-
-
-def _constraints(meta: Mapping[str, Any]) -> str:
-    """Return the values allowed as text."""
-    choices = meta.get('choices', ())
-    return f'one of {", ".join(map(str, choices))}' if choices else str(meta.get(RANGE, ''))
-
-
-def _converted(given: Any, default: Any, element: type) -> Any:
-    """Return ``given`` in the type of ``default``, or None when it is of another type."""
-    if isinstance(default, tuple):
-        if given is None:  # rcl reads [] as a parameter without value
-            return ()
-        if isinstance(given, (str, bytes)) or not hasattr(given, '__iter__'):
-            return None
-        items = [_scalar(item, element) for item in given]
-        return None if None in items else tuple(items)
-    return _scalar(given, type(default))
-
-
-def _scalar(given: Any, kind: type) -> Any:
-    if kind is float and isinstance(given, int) and not isinstance(given, bool):
-        return float(given) if abs(given) < 2**63 else None  # that of ROS
-    return given if type(given) is kind else None

@@ -17,13 +17,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import rclpy
-from rcl_interfaces.msg import SetParametersResult
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
@@ -40,7 +38,7 @@ from robot_dynid.ros.common.described_robot import RobotFiles
 from robot_dynid.ros.common.diagnostics import Diagnostics
 from robot_dynid.ros.common.kernel_compilation import KERNELS, NotReady
 from robot_dynid.ros.common.listener import Listener, message_of
-from robot_dynid.ros.common.params import check_parameter, load_parameters, refuse_unknown
+from robot_dynid.ros.common.params import follow_changes, load_parameters
 from robot_dynid.ros.common.rclpy_compat import spin_once
 from robot_dynid.ros.excitation.alarm_topics import AlarmTopics
 from robot_dynid.ros.excitation.plan import ExcitationPlan, refusal
@@ -74,9 +72,7 @@ class ExcitationNode(Node):
 
     def __init__(self) -> None:
         super().__init__('excitation')
-        refuse_unknown(self, ExcitationSettings, GuardSettings)
-        settings = load_parameters(self, ExcitationSettings)
-        self.guard_settings = load_parameters(self, GuardSettings)
+        settings, self.guard_settings = load_parameters(self, ExcitationSettings, GuardSettings)
         self.last: Outcome | None = None
         self._handle: Any = None
         self._checking = False
@@ -87,7 +83,7 @@ class ExcitationNode(Node):
         self.runner = Runner(self, RobotFiles(self, settings), settings, self.guard_settings,
                              self._group, self.listener)
         self._connect()
-        self.add_on_set_parameters_callback(self._set_parameters)
+        follow_changes(self, ExcitationSettings, self._take_changes)
         self.runner.compilation.start(lambda: self.get_logger().info(self._ready()))
 
     def _ready(self) -> str:
@@ -287,18 +283,9 @@ class ExcitationNode(Node):
                 feedback_message(now, self.runner.execution, self.runner.design,
                                  self.runner.later))
 
-    def _set_parameters(self, changes: list[Parameter]) -> SetParametersResult:
+    def _take_changes(self, changed: dict[str, Any]) -> None:
         """Take over parameters that may change, for the next goal."""
-        known, settings = vars(self.runner.settings), self.runner.settings
-        try:
-            for change in changes:
-                if change.name in known:
-                    value = check_parameter(ExcitationSettings, change.name, change.value)
-                    settings = replace(settings, **{change.name: value})
-        except DynIdError as error:
-            return SetParametersResult(successful=False, reason=str(error))
-        self.runner.settings = settings
-        return SetParametersResult(successful=True)
+        self.runner.settings = replace(self.runner.settings, **changed)
 
     def _diagnose(self) -> None:
         runner = self.runner

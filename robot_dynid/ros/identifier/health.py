@@ -39,13 +39,13 @@ from robot_dynid.monitoring.updated_model import updated_model
 from robot_dynid.numbers import NumberRange
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common.diagnostics import Diagnostics
-from robot_dynid.ros.common.params import parameter
 from robot_dynid.ros.common.rclpy_compat import InvalidHandle
 from robot_dynid.ros.common.service_thread import ServiceThread
 from robot_dynid.ros.identifier.model_services import ModelServices
 from robot_dynid.ros.identifier.monitoring import Monitoring
 from robot_dynid.ros.identifier.recording import TOPICS, Recording, folder_name
 from robot_dynid.ros.identifier.robot_description import LATCHED
+from robot_dynid.settings import setting
 from robot_dynid.types import RawLog
 
 STRETCH = 5_000_000_000  # ns of joint states that are taken together
@@ -62,14 +62,13 @@ LEVELS = {Condition.OK: DiagnosticStatus.OK, Condition.CHANGED: DiagnosticStatus
 class HealthParameters:
     """Parameters of the health; see config/identifier.yaml."""
 
-    health: bool = parameter(
-        False, 'whether to follow the parameters of the served model in everyday motion')
-    health_memory: float = parameter(
-        HealthSettings.memory, 'time of sliding over which a joint forgets older motion [s]',
-        allowed=MEMORY)
-    health_false_alarms: float = parameter(
-        HealthSettings.false_alarms, 'false alarms per month',
-        allowed=NumberRange(1e-6, 1e3))
+    health: bool = setting(
+        False, text='whether to follow the parameters of the served model in everyday motion')
+    health_memory: float = setting(
+        HealthSettings.memory, MEMORY, 'time of sliding over which a joint forgets older motion '
+        '[s]')
+    health_false_alarms: float = setting(
+        HealthSettings.false_alarms, NumberRange(1e-6, 1e3), 'false alarms per month')
 
     def health_settings(self) -> HealthSettings:
         """Return them as the core takes them; raises UsageError."""

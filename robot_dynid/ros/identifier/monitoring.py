@@ -29,12 +29,12 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.cdr import EffortWriter, JointStateReader
 from robot_dynid.monitoring.contact import DURATION, MARGIN, RELEASE, THRESHOLD, ContactSettings
 from robot_dynid.monitoring.monitor import GAIN, Monitor, MonitorSettings, Reading
-from robot_dynid.ros.common.params import parameter
 from robot_dynid.ros.common.rclpy_compat import InvalidHandle
 from robot_dynid.ros.identifier.contact_markers import contact_markers
 from robot_dynid.ros.identifier.model_services import ModelServices
 from robot_dynid.ros.identifier.recording import MOTORS, Recording
 from robot_dynid.ros.identifier.robot_description import LATCHED
+from robot_dynid.settings import setting
 from robot_dynid.types import FloatArray
 
 LATE = 250_000_000  # ns; joint states that have waited longer are left out
@@ -61,17 +61,14 @@ MOTOR_TOPICS = ('predicted_effort_std', 'gear_torque', 'gear_torque_std')
 class MonitorParameters:
     """Parameters of the monitor; see config/identifier.yaml."""
 
-    monitor: bool = parameter(True, 'whether to compare joint states with the served model')
-    observer_gain: float = parameter(30.0, 'of the momentum observer [1/s]', allowed=GAIN)
-    contact_margin: float = parameter(
-        2.0, 'threshold over the noise level without contact', allowed=MARGIN)
-    contact_thresholds: tuple[float, ...] = parameter(
-        (), 'thresholds in motion [N m], one or one per joint, instead of the margin',
-        allowed=THRESHOLD)
-    contact_release: float = parameter(
-        0.6, 'share of the threshold below which contact ends', allowed=RELEASE)
-    contact_duration: float = parameter(
-        0.005, 'that contact must last, and be gone [s]', allowed=DURATION)
+    monitor: bool = setting(True, text='whether to compare joint states with the served model')
+    observer_gain: float = setting(30.0, GAIN, 'of the momentum observer [1/s]')
+    contact_margin: float = setting(2.0, MARGIN, 'threshold over the noise level without contact')
+    contact_thresholds: tuple[float, ...] = setting(
+        (), THRESHOLD, 'thresholds in motion [N m], one or one per joint, instead of the margin')
+    contact_release: float = setting(
+        0.6, RELEASE, 'share of the threshold below which contact ends')
+    contact_duration: float = setting(0.005, DURATION, 'that contact must last, and be gone [s]')
 
     def settings(self) -> MonitorSettings:
         """Return them as the monitor takes them; raises UsageError."""

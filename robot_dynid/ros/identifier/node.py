@@ -19,14 +19,14 @@ from rclpy.node import Node
 from robot_dynid.errors import UsageError
 from robot_dynid.files import read_text
 from robot_dynid.identification.recipe import recipe_from_text
-from robot_dynid.numbers import NumberRange, check_ranges
+from robot_dynid.numbers import NumberRange
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common import interrupts
 from robot_dynid.ros.common.described_robot import RobotFiles, RobotParameters
 from robot_dynid.ros.common.diagnostics import Diagnostics
 from robot_dynid.ros.common.files_directory import FileParameters, RequestedFiles
 from robot_dynid.ros.common.kernel_compilation import KernelCompilation
-from robot_dynid.ros.common.params import load_parameters, parameter, refuse_unknown
+from robot_dynid.ros.common.params import load_parameters
 from robot_dynid.ros.identifier.diagnostics import contact_diagnosis, diagnosis
 from robot_dynid.ros.identifier.dynamics_services import DynamicsServices
 from robot_dynid.ros.identifier.health import HealthMonitoring, HealthParameters
@@ -34,6 +34,7 @@ from robot_dynid.ros.identifier.identify_action import IdentifyAction
 from robot_dynid.ros.identifier.model_services import ModelServices
 from robot_dynid.ros.identifier.monitoring import Monitoring, MonitorParameters
 from robot_dynid.ros.identifier.recording import TOPICS, Recording
+from robot_dynid.settings import require_allowed, setting
 from robot_dynid.threads import limit_threads
 
 QUEUE_DEPTH = NumberRange(1000, 1_000_000, whole=True)
@@ -52,23 +53,17 @@ class IdentifierParameters(
         RobotParameters, FileParameters, MonitorParameters, HealthParameters):
     """Parameters of the node; see config/identifier.yaml."""
 
-    model: str = parameter('', 'model file to serve from the start; empty: none')
-    recording_directory: str = parameter(
-        'recordings', 'folder that receives one bag per recording')
-    recipe: str = parameter('', 'recipe file for goals that bring no recipe; empty: defaults')
-    optional_topics: tuple[str, ...] = parameter(
-        (), 'further topics to expect: motor_states, effort (replaces the effort field), '
-        'joint_torques (behind the gears)',
-        element=str)
-    queue_depth: int = parameter(10000, 'joint states that may wait',
-                                 allowed=QUEUE_DEPTH)
+    model: str = setting('', text='model file to serve from the start; empty: none')
+    recording_directory: str = setting(
+        'recordings', text='folder that receives one bag per recording')
+    recipe: str = setting('', text='recipe file for goals that bring no recipe; empty: defaults')
+    optional_topics: tuple[str, ...] = setting(
+        (), TOPICS[1:], 'further topics to expect: motor_states, effort (replaces the effort '
+        'field), joint_torques (behind the gears)', kind=str)
+    queue_depth: int = setting(10000, QUEUE_DEPTH, 'joint states that may wait')
 
     def __post_init__(self) -> None:
-        unknown = [name for name in self.optional_topics if name not in TOPICS[1:]]
-        if unknown:
-            raise UsageError(f'parameter optional_topics: {unknown[0]!r}; choose among '
-                             f'{", ".join(TOPICS[1:])}')
-        check_ranges(self, 'parameter {}')
+        require_allowed(self, 'parameter {}')
         self.settings()
         self.health_settings()
         if self.health and not self.monitor:
@@ -81,9 +76,8 @@ class Identifier(Node):
 
     def __init__(self) -> None:
         super().__init__('identifier')
-        refuse_unknown(self, IdentifierParameters)
         with ExitStack() as opened:  # threads must not outlive a start that fails
-            self._open(load_parameters(self, IdentifierParameters), opened)
+            self._open(load_parameters(self, IdentifierParameters)[0], opened)
             self._opened = opened.pop_all()
 
     def _open(self, parameters: IdentifierParameters, opened: ExitStack) -> None:

@@ -7,20 +7,18 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, replace
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import rclpy
 from control_msgs.msg import JointTrajectoryControllerState
-from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
-from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.errors import UsageError
 from robot_dynid.numbers import POSITION, NumberRange
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
@@ -30,13 +28,9 @@ from robot_dynid.ros.common.controller_messages import (
     fill_joint_state,
     fill_motor_state,
 )
-from robot_dynid.ros.common.params import (
-    check_parameter,
-    load_parameters,
-    parameter,
-    refuse_unknown,
-)
+from robot_dynid.ros.common.params import follow_changes, load_parameters
 from robot_dynid.ros.simulated_robot.trajectory_server import TrajectoryServer
+from robot_dynid.settings import setting
 from robot_dynid.simulation.arm import CONTROL_PERIOD
 from robot_dynid.simulation.simulator import FAULTS, Simulator
 from robot_dynid.simulation.trajectory_controller import Constraints
@@ -61,37 +55,31 @@ SCALING = NumberRange(0.0, 2.0)
 class SimulatedRobotParameters:
     """Parameters of the node; see config/simulated_robot.yaml."""
 
-    robot: str = parameter('seven_axis', 'robot name, robot YAML or URDF file')
-    simulation: str = parameter('', 'file with friction, gears, noise; name in config/simulation')
-    controller_name: str = parameter('joint_trajectory_controller', 'namespace of both faces')
-    state_rate: float = parameter(500.0, 'joint states per second', allowed=RATE)
-    joint_order: str = parameter('alphabetical', 'order of the names in joint_states',
-                                 choices=('alphabetical', 'robot'))
-    real_time_factor: float = parameter(1.0, 'simulated seconds per second', allowed=FACTOR)
-    start_position: tuple[float, ...] = parameter(
-        (), 'rad or m, robot order; empty: zeros, the middle of ranges without zero',
-        allowed=POSITION)
-    seed: int = parameter(0, 'of the sensor noise', allowed=SEED)
-    position_step: float = parameter(
-        FROM_ROBOT, 'rad or m per count; negative: robot YAML', allowed=NOISE)
-    position_noise: float = parameter(
-        FROM_ROBOT, 'std in rad or m; negative: robot YAML', allowed=NOISE)
-    velocity_noise: float = parameter(
-        FROM_ROBOT, 'std in rad/s or m/s; negative: robot YAML', allowed=NOISE)
-    effort_noise: float = parameter(
-        FROM_ROBOT, 'std / effort limit; negative: robot YAML', allowed=NOISE)
-    path_tolerance: float = parameter(
-        0.0, "controller's default in rad or m; 0: unchecked", allowed=TOLERANCE)
-    goal_tolerance: float = parameter(
-        0.0, "controller's default in rad or m; 0: unchecked", allowed=TOLERANCE)
-    goal_time: float = parameter(
-        0.0, "controller's default in s; 0: wait for ever", allowed=TOLERANCE)
-    stopped_velocity_tolerance: float = parameter(
-        0.0, 'rad/s at the goal; 0: unchecked', allowed=TOLERANCE)
-    speed_scaling: float = parameter(
-        1.0, 'time of a trajectory per real time, as a speed slider sets it; 0: pause',
-        allowed=SCALING, live=True)
-    fault: str = parameter('none', 'what shall go wrong', choices=FAULTS, live=True)
+    robot: str = setting('seven_axis', text='robot name, robot YAML or URDF file')
+    simulation: str = setting(
+        '', text='file with friction, gears, noise; name in config/simulation')
+    controller_name: str = setting('joint_trajectory_controller', text='namespace of both faces')
+    state_rate: float = setting(500.0, RATE, 'joint states per second')
+    joint_order: str = setting(
+        'alphabetical', ('alphabetical', 'robot'), 'order of the names in joint_states')
+    real_time_factor: float = setting(1.0, FACTOR, 'simulated seconds per second')
+    start_position: tuple[float, ...] = setting(
+        (), POSITION, 'rad or m, robot order; empty: zeros, the middle of ranges without zero')
+    seed: int = setting(0, SEED, 'of the sensor noise')
+    position_step: float = setting(FROM_ROBOT, NOISE, 'rad or m per count; negative: robot YAML')
+    position_noise: float = setting(FROM_ROBOT, NOISE, 'std in rad or m; negative: robot YAML')
+    velocity_noise: float = setting(FROM_ROBOT, NOISE, 'std in rad/s or m/s; negative: robot YAML')
+    effort_noise: float = setting(FROM_ROBOT, NOISE, 'std / effort limit; negative: robot YAML')
+    path_tolerance: float = setting(
+        0.0, TOLERANCE, "controller's default in rad or m; 0: unchecked")
+    goal_tolerance: float = setting(
+        0.0, TOLERANCE, "controller's default in rad or m; 0: unchecked")
+    goal_time: float = setting(0.0, TOLERANCE, "controller's default in s; 0: wait for ever")
+    stopped_velocity_tolerance: float = setting(0.0, TOLERANCE, 'rad/s at the goal; 0: unchecked')
+    speed_scaling: float = setting(
+        1.0, SCALING, 'time of a trajectory per real time, as a speed slider sets '
+        'it; 0: pause', live=True)
+    fault: str = setting('none', FAULTS, 'what shall go wrong', live=True)
 
 
 def noise_of(parameters: SimulatedRobotParameters, truth: Truth) -> Noise:
@@ -132,8 +120,7 @@ class SimulatedRobot(Node):
 
     def __init__(self) -> None:
         super().__init__('simulated_robot')
-        refuse_unknown(self, SimulatedRobotParameters)
-        self.parameters = load_parameters(self, SimulatedRobotParameters)
+        self.parameters, = load_parameters(self, SimulatedRobotParameters)
         robot = load_robot(self.parameters.robot)
         self._simulator = build_simulator(self.parameters, robot)
         for name in LIVE:
@@ -157,7 +144,7 @@ class SimulatedRobot(Node):
         self._clock_due = 0.0
         self._epoch = 0  # set below, as late as possible
         self._server = TrajectoryServer(self, self._simulator, name, lambda: self._epoch)
-        self.add_on_set_parameters_callback(self._set_parameters)
+        follow_changes(self, SimulatedRobotParameters, self._take_changes)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name='physics', daemon=True)
         self._epoch = time.time_ns()
@@ -172,15 +159,9 @@ class SimulatedRobot(Node):
         self._stopped.set()
         self._thread.join(timeout=2.0)
 
-    def _set_parameters(self, changes: list[Parameter]) -> SetParametersResult:
-        try:
-            for change in changes:
-                value = check_parameter(SimulatedRobotParameters, change.name, change.value)
-                if change.name in LIVE:
-                    setattr(self._simulator, change.name, value)
-        except (DynIdError, StopIteration) as error:
-            return SetParametersResult(successful=False, reason=str(error))
-        return SetParametersResult(successful=True)
+    def _take_changes(self, changed: dict[str, Any]) -> None:
+        for name in changed.keys() & set(LIVE):
+            setattr(self._simulator, name, changed[name])
 
     def _run(self) -> None:
         cycles = max(1, round(1.0 / (self.parameters.state_rate * CONTROL_PERIOD)))

@@ -17,10 +17,11 @@ from robot_dynid.errors import Cancelled, UsageError
 from robot_dynid.execution.guards import EffortGuard, GuardSettings, JointStates
 from robot_dynid.robot.model import PRISMATIC, Drive, RobotModel
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.ros.common.params import check_parameter
+from robot_dynid.ros.common.params import read_parameter
 from robot_dynid.ros.excitation.controller_client import goal_message
 from robot_dynid.ros.excitation.plan import ExcitationPlan, designed
 from robot_dynid.ros.excitation.settings import ExcitationSettings, rules, tolerances
+from robot_dynid.settings import settings_of
 from robot_dynid.trajectories.limits import MotionLimits, motion_limits
 
 ROBOT = load_robot('planar_3r')
@@ -181,4 +182,4 @@ def test_a_design_can_be_given_up_at_every_word_of_its_progress() -> None:
 def test_numbers_that_are_none_are_refused_at_the_start(struct: type, name: str) -> None:
     for value in (float('nan'), float('inf')):
         with pytest.raises(UsageError, match=rf'parameter {name}: must be .*\(range .* to '):
-            check_parameter(struct, name, value)
+            read_parameter(settings_of(struct)[name], name, value)
