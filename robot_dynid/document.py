@@ -1,17 +1,14 @@
 """Documents as data: chapters of sections with cards, tables, figures; how numbers are written.
 
-A section is made once and seen twice: as part of a page, and, by `plain_document`, in JSON.
+A section is built once; the page, the terminal and, by `plain_document`, JSON render it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
-
-from robot_dynid.plain import to_plain
 
 DASH = '–'
 #: most digits behind the point
@@ -20,23 +17,23 @@ DIGITS = 6
 
 def number(value: float | None, digits: int = 4) -> str:
     """Return a number with few digits, a dash where there is none."""
-    if value is None or np.isnan(value):
+    if value is None or math.isnan(value):
         return DASH
-    return '∞' if np.isinf(value) else f'{value:.{digits}g}'
+    return '∞' if math.isinf(value) else f'{value:.{digits}g}'
 
 
 def percent(share: float | None) -> str:
     """Return a share as per cent."""
-    if share is None or np.isnan(share):
+    if share is None or math.isnan(share):
         return DASH
-    return '∞' if np.isinf(share) else f'{100.0 * share:.1f}'
+    return '∞' if math.isinf(share) else f'{100.0 * share:.1f}'
 
 
 def with_deviation(value: float, deviation: float | None) -> str:
     """Return a number and its standard deviation, both to two digits of the latter."""
-    if deviation is None or np.isnan(deviation):
+    if deviation is None or math.isnan(deviation):
         return number(value, 3)
-    digits = 1 - int(np.floor(np.log10(deviation))) if 0.0 < deviation < np.inf else DIGITS + 1
+    digits = 1 - math.floor(math.log10(deviation)) if 0.0 < deviation < math.inf else DIGITS + 1
     if digits > DIGITS:
         return f'{number(value, 3)} ± {number(deviation, 2)}'
     return f'{value:.{max(digits, 0)}f} ± {deviation:.{max(digits, 0)}f}'
@@ -67,17 +64,30 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """Cells of a table; ``mark`` is '', 'fair' or 'poor'."""
+    """Cells of a table: texts, or values that are written as texts; ``mark``: '', 'fair', 'poor'.
+    """
 
-    cells: tuple[str | Cell, ...]
+    cells: tuple[Any, ...]
     mark: str = ''
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, 'cells', tuple(map(_cell, self.cells)))
 
-@dataclass(frozen=True)
+
+def _cell(value: Any) -> str | Cell:
+    if isinstance(value, (str, Cell)):
+        return value
+    if isinstance(value, bool):
+        return 'yes' if value else 'no'
+    return str(value) if isinstance(value, int) else number(value)
+
+
+@dataclass(frozen=True, init=False)
 class Table:
     """A table; without columns it lists names and values. ``words``: the last column is text.
 
-    A page shows the title of a ``folded`` one, and the rest when it is asked for.
+    Each of the ``rows`` is given as a Row or as its cells. A page shows the title of a ``folded``
+    table, and the rest when it is asked for.
     """
 
     columns: tuple[str, ...]
@@ -85,6 +95,15 @@ class Table:
     title: str = ''
     words: bool = False
     folded: bool = False
+
+    def __init__(
+        self, columns: Sequence[str], rows: Iterable[Row | Iterable[Any]], title: str = '',
+        words: bool = False, folded: bool = False,
+    ) -> None:
+        whole = tuple(row if isinstance(row, Row) else Row(tuple(row)) for row in rows)
+        for name, value in (('columns', tuple(columns)), ('rows', whole), ('title', title),
+                            ('words', words), ('folded', folded)):
+            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +205,8 @@ class Report:
 
 def plain_document(report: Report) -> list[dict[str, Any]]:
     """Return the chapters in plain types; of a figure its titles and the names of its curves."""
+    from robot_dynid.plain import to_plain
+
     return [{'title': chapter.title, 'sections': [
         {name: [_plain_figure(one) for one in value] if name == 'figures' else to_plain(value)
          for name, value in vars(section).items() if value not in ('', None, (), False)}

@@ -18,7 +18,7 @@ import pytest
 assert 'numpy' not in sys.modules, 'NumPy was loaded before its threads could be limited'
 os.environ |= {'OPENBLAS_NUM_THREADS': '1', 'OMP_NUM_THREADS': '1'}
 
-from robot_dynid.cli import wait  # noqa: E402
+from robot_dynid.cli import terminal  # noqa: E402
 from robot_dynid.estimation import ESTIMATORS  # noqa: E402
 from robot_dynid.estimation.irls import NORMS  # noqa: E402
 from robot_dynid.friction import ADDITIONS, LAWS  # noqa: E402
@@ -31,7 +31,7 @@ from robot_dynid_evaluation.ros_domain import claim_domain  # noqa: E402
 pytest_plugins = ('hypothesis_profile', 'allowed_skips', 'colcon_run', 'arm_recordings')
 ROOT = Path(__file__).resolve().parents[1]
 # What commands say must not depend on how busy the machine is.
-wait.DELAY = 3600.0
+terminal.DELAY = 3600.0
 
 
 @pytest.hookimpl(wrapper=True)

@@ -205,7 +205,7 @@ def test_only_the_kernels_import_numba_and_they_import_nothing_else() -> None:
 
 
 #: libraries that an extra brings, and the one module of the package that imports each
-OF_EXTRAS = {'plotly': 'report/libraries.py', 'jinja2': 'report/libraries.py',
+OF_EXTRAS = {'plotly': 'report/html.py', 'jinja2': 'report/html.py',
              'mujoco': 'export/mujoco.py', 'casadi': 'export/casadi.py', 'jax': 'export/jax.py'}
 
 

@@ -99,8 +99,8 @@ def test_the_wheel_names_its_extras(target: Path) -> None:
 
 
 #: a library that is absent, what is imported then, and what brings the library
-ABSENT = (('plotly', 'report.libraries', "pip install 'robot_dynid[report]'"),
-          ('jinja2', 'report.libraries', "pip install 'robot_dynid[report]'"),
+ABSENT = (('plotly', 'report.html', "pip install 'robot_dynid[report]'"),
+          ('jinja2', 'report.html', "pip install 'robot_dynid[report]'"),
           ('mujoco', 'simulation.mujoco_model', "pip install 'robot_dynid[simulation]'"),
           ('rclpy', 'ros.identifier.node', 'run `make setup` and `. .venv/env.sh` in the sources'),
           ('robot_dynid_interfaces', 'ros.identifier.node',

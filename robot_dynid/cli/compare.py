@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import (
@@ -14,7 +15,6 @@ from robot_dynid.cli.files import (
     reported,
 )
 from robot_dynid.cli.scores import joint_scores
-from robot_dynid.cli.terminal import percent
 from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,8 +57,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             changes[path] = differences(models[0], model)
         scores = _scores(models, data, arguments.accept, progress)
         progress('report', 0.9)
-        chapters = reported(arguments, lambda: comparison_report(
-            dict(zip(paths, models, strict=True)), changes, dict(zip(paths, scores))))
+        report = partial(comparison_report, dict(zip(paths, models, strict=True)), changes,
+                         dict(zip(paths, scores)))
+        chapters = reported(arguments, report, report)
     return {
         'ok': True, 'robot': models[0].robot.name, 'models': paths, 'files': data,
         'changes': {path: [vars(one) for one in found] for path, found in changes.items()},
@@ -87,26 +88,6 @@ def _scores(
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print what changed, joint by joint, and the errors of the models."""
-    from robot_dynid.document import counted
-
-    first = result['models'][0]
-    for path, found in result['changes'].items():
-        terminal.table(
-            f'{path} beside {first}',
-            ('joint', 'effect', 'rms', 'differs by', 'at most', '95 % ±', 'unit', 'chance',
-             'changed'),
-            [(one['joint'], one['effect'], one['before'], one['size'], one['most'],
-              one['half_interval'], one['unit'], f'{one["probability"]:.2g}',
-              'yes' if one['changed'] else '') for one in found])
-        changed = [f'{one["effect"]} of {one["joint"]}' for one in found if one['changed']]
-        terminal.line(f'changed: {", ".join(changed)}' if changed else
-                      'nothing changed beyond the intervals of both')
-    if result['joints']:
-        paths = list(result['joints'])
-        terminal.table(
-            f'error % on {counted(len(result["files"]))}', ('joint', *paths),
-            [(joint, *(percent(result['joints'][path][joint]['relative_error']) for path in paths))
-             for joint in result['joints'][paths[0]]])
-    if result['report']:
-        terminal.facts((('report', result['report']),))
+    terminal.document(result['chapters'])
+    terminal.facts((('report', result['report']),))
     terminal.warnings(result['warnings'])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterable
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import (
@@ -17,7 +17,6 @@ from robot_dynid.cli.files import (
     report_mark,
     reported,
 )
-from robot_dynid.cli.terminal import number
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
@@ -64,7 +63,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         progress('observing', 0.8)
         found = contact_events(model, logs, settings)
         progress('report', 0.9)
-        chapters = reported(arguments, lambda: contact_report(model, found))
+        report = partial(contact_report, model, found)
+        chapters = reported(arguments, report, report)
     accepted = model.not_identified if arguments.accept_partial else ()
     return {
         'ok': usable(model, arguments.accept_partial) and all(
@@ -82,35 +82,10 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         'seconds': time.perf_counter() - started, 'chapters': chapters}
 
 
-def _blind_by_reason(blind: Iterable[dict[str, Any]]) -> dict[tuple[str, str], float]:
-    """Return the blind time [s] by joint and reason, but for that at the start."""
-    seconds: dict[tuple[str, str], float] = {}
-    for one in blind:
-        if not one['begins']:
-            key = one['joint'], one['reason']
-            seconds[key] = seconds.get(key, 0.0) + one['stop'] - one['start']
-    return seconds
-
-
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print torques and contacts of every recording."""
-    for source, found in result['recordings'].items():
-        terminal.table(f'{source}: external torque [N m]',
-                       ('joint', *(c.replace('_', ' ') for c in COLUMNS),
-                        'contacts seen'),
-                       ((joint, *(number(row[c]) for c in COLUMNS),
-                         str(sum(c['joint'] == joint for c in found['contacts'])))
-                        for joint, row in found['joints'].items()))
-        if found['contacts']:
-            terminal.table('contacts', ('joint', 'from [s]', 'to [s]', 'peak [N m]'),
-                           ((c['joint'], number(c['start']), number(c['stop']),
-                             number(c['peak'])) for c in found['contacts']))
-        terminal.table('blind: contact could not be seen', ('joint', 'seconds', 'why'), (
-            (joint, number(seconds), reason)
-            for (joint, reason), seconds in _blind_by_reason(found['blind']).items()))
+    terminal.document(result['chapters'])
     if not result['ok']:
         terminal.line('joints were blind in the recordings, so the exit code is 1: "no contact" '
                       'there says nothing', style='red')
-    if result['report']:
-        terminal.facts((('report', result['report']),))
-    terminal.warnings(result['warnings'])
+    terminal.facts((('report', result['report']),))

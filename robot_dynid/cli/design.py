@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import check_outputs, report_mark, reported, written_before
 from robot_dynid.cli.option_text import with_text
-from robot_dynid.cli.terminal import number, percent
+from robot_dynid.document import percent
 from robot_dynid.errors import DynIdError, UsageError
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ EXAMPLES = (
     'robot-dynid design my_arm.yaml --type sine-sequence --adaptive --data 1.csv --out T.yaml',
 )
 DEFAULT_RATE = 100.0
-#: above this a condition number is rounding: columns are dependent
-SINGULAR = 1e12
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -118,7 +116,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     places = [arguments]
     if validation_request(request) is not None:
         places.append(argparse.Namespace(
-            json=arguments.json, out=str(beside(arguments.out)),
+            json=arguments.json, verbose=False, out=str(beside(arguments.out)),
             report=arguments.report and str(beside(arguments.report))))
     mark = report_mark(arguments.report)
     check_outputs(*((place.out, MARK) for place in places),
@@ -163,7 +161,7 @@ def _written(plan: Plan, place: argparse.Namespace, purpose: str) -> dict[str, A
     found = plan.found
     save_trajectory(found.trajectory, place.out, plan.robot.name, purpose)
     with written_before(place.out):
-        chapters = reported(place, lambda: plan_report(plan))
+        chapters = reported(place, partial(plan_report, plan), partial(plan_report, plan))
     return {'out': place.out, 'report': place.report, **_figures(found),
             'duration': found.trajectory.duration, 'limits': found.used,
             'elements': elements(found.trajectory), 'warnings': found.warnings,
@@ -246,106 +244,16 @@ def _check_points(found: Design, rate: float) -> None:
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
-    """Print how well the motion excites, and what it uses of the limits."""
+    """Print how well the motion excites, what it uses of the limits, and the files."""
+    known = 'no nominal parameters to compare with' if result['largest_deviation'] is None else \
+        f'{result["least_known"]}, deviation {percent(result["largest_deviation"])} %'
     if result['out'] is None:
-        terminal.line(f'the accuracy {percent(result["session"]["accuracy"])} % is met: '
-                      f'{_least_known(result)}; nothing more is to be recorded')
+        terminal.line(f'the accuracy {percent(result["session"]["accuracy"])} % is met: {known}; '
+                      'nothing more is to be recorded')
         return
-    terminal.facts((
-        ('trajectory', f'{result["type"]}, {result["duration"]:g} s, written to {result["out"]}'),
-        ('condition number', result['condition_number']),
-        ('that of its parts', ', '.join(
-            f'{name} {number(value if value < SINGULAR else float("inf"))}'
-            for name, value in result['parts'].items())),
-        ('log det', result['log_det']),
-        ('least known', _least_known(result)), ('starts', _starts(result['starts'])),
-        ('clearance', _clearance(result['clearance'])),
-        ('to judge by', _judge(result['validation'])),
-    ))
-    names = list(dict.fromkeys(name for used in result['limits'].values() for name in used))
-    rows = [(joint, *(percent(used.get(name)) for name in names))
-            for joint, used in result['limits'].items()]
-    terminal.table('stages', ('stage', 'swings', 'condition', 'finds'), (
-        (s['name'], s['swings'], number(s['condition_number']), ', '.join(s['solves']))
-        for s in result['stages']))
-    _show_session(result['session'], terminal)
-    terminal.table('part of the limits used [%]', ('joint', *names), rows)
-    show_elements(result['elements'], terminal)
-    terminal.warnings(result['warnings'])
-    terminal.warnings(f'to judge by: {warning}' for warning in (
-        result['validation'] or {'warnings': ()})['warnings']
-        if warning not in result['warnings'])
-
-
-def show_elements(elements: Sequence[Mapping[str, Any]], terminal: Terminal) -> None:
-    """Print amplitudes and frequencies, speeds or poses of what a trajectory consists of."""
-    for one in elements:
-        if one['type'] == 'fourier':
-            terminal.table('amplitudes [rad, m] of the harmonics', (
-                'joint', 'offset', *(f'{f:.4g} Hz' for f in one['frequencies'])), (
-                (joint, own['offset'], *own['amplitudes'])
-                for joint, own in one['joints'].items()))
-        elif one['type'] == 'bspline':
-            terminal.table(f'B-spline of {one["points"]} points, a knot every '
-                           f'{one["knot_interval"]:.4g} s, range of the motion [rad, m]', (
-                               'joint', 'lower', 'upper'), (
-                (joint, own['lower'], own['upper']) for joint, own in one['joints'].items()))
-    for kind, title, columns, fields in (
-        ('sine', 'swings', ('amplitude [rad, m]', 'frequency [Hz]', 'periods'),
-         ('amplitude', 'frequency', 'periods')),
-        ('sweep', 'sweeps', ('speed [rad/s, m/s]', 'travel [rad, m]'), ('speed', 'travel')),
-        ('pose', 'poses at rest', ('for [s]',), ('seconds',)),
-    ):
-        own = [one for one in elements if one['type'] == kind]
-        terminal.table(title, ('at [s]', 'joint', *columns, 'configuration [rad, m]'), (
-            (one['begin'], one.get('joint', 'all'), *(one[field] for field in fields),
-             ' '.join(f'{value:.3g}' for value in one['configuration'].values()))
-            for one in own))
-
-
-def _show_session(session: dict[str, Any] | None, terminal: Terminal) -> None:
-    """Print the swings of an adaptive sequence, and what they will not reach."""
-    from robot_dynid.excitation.design import SEEN
-
-    if session is None:
-        return
-    terminal.table('precision after each swing', (
-        'swing', 'joint', 's', 'missing', 'worst of them', 'deviation %'), (
-        (str(i), one['moving'], number(one['duration'], 3), str(one['missing']),
-         one['least_known'], percent(one['largest_deviation'])
-         if one['largest_deviation'] < SEEN else 'not seen')
-        for i, one in enumerate(session['swings'], start=1)))
-    terminal.facts((('outlook', session['outlook']),))
-
-
-def _least_known(result: dict[str, Any]) -> str:
-    if result['largest_deviation'] is None:
-        return 'no nominal parameters to compare with'
-    return f'{result["least_known"]}, deviation {percent(result["largest_deviation"])} %'
-
-
-def _judge(judge: dict[str, Any] | None) -> str:
-    """Return the motion to judge by in one line."""
-    if judge is None:
-        return 'no other motion'
-    return (f'another motion, {judge["duration"]:.4g} s, written to {judge["out"]}; clearance '
-            f'{_clearance(judge["clearance"])}')
-
-
-def _starts(starts: list[dict[str, Any]]) -> str:
-    """Return the rank of the result among all starts, in one line."""
-    if not starts:
-        return 'planned, not searched for'
-    ended = f'{sum(start["converged"] for start in starts)} of {len(starts)} converged'
-    if len(starts) == 1:
-        return ended
-    values = sorted(start['value'] for start in starts)
-    spread = percent(float(values[len(values) // 2] - values[0]))
-    return f'{ended}, half of them within {spread} % of the best'
-
-
-def _clearance(found: dict[str, Any] | None) -> str:
-    if found is None:
-        return 'not checked'
-    return (f'{number(1e3 * found["smallest"])} mm, certain to {1e3 * found["certain_to"]:g} mm, '
-            f'between {" and ".join(found["pair"])} at {number(found["time"])} s')
+    terminal.document(result['chapters'])
+    judge = result['validation'] or {'out': 'no other motion', 'duration': None, 'warnings': ()}
+    terminal.warnings(f'to judge by: {warning}' for warning in judge['warnings']
+                      if warning not in result['warnings'])
+    terminal.facts((('trajectory', result['out']), ('to judge by', judge['out']),
+                    ('least known', known), ('report', result['report'])))

@@ -16,7 +16,7 @@ from robot_dynid.cli.files import (
     is_robot,
     load_model,
 )
-from robot_dynid.cli.terminal import number
+from robot_dynid.document import number
 from robot_dynid.errors import DynIdError, ModelError, UsageError
 from robot_dynid.files import check_folder
 

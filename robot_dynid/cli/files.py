@@ -63,19 +63,25 @@ def report_mark(path: str | None) -> bytes | None:
 
 
 def reported(
-    arguments: argparse.Namespace, report: Callable[[], Report]
-) -> list[dict[str, Any]]:
-    """Write the ``report`` where one is asked for; return its sections for JSON, if that is."""
+    arguments: argparse.Namespace, report: Callable[[], Report],
+    brief: Callable[[], Report] | None = None,
+) -> Sequence[Any]:
+    """Write the ``report`` where one is asked for; return its chapters, for JSON in plain types.
+
+    Where neither is wanted, nor a verbose terminal, those of the ``brief`` one, none without.
+    """
     from robot_dynid.document import plain_document
 
-    if not (arguments.report or arguments.json):
-        return []
-    made = report()
+    if not (arguments.report or arguments.json or arguments.verbose):
+        return () if brief is None else brief().chapters
+    whole = report()
     if arguments.report:
         from robot_dynid.report.html import write_report
 
-        write_report(made, arguments.report)
-    return plain_document(made) if arguments.json else []
+        write_report(whole, arguments.report)
+    if arguments.json:
+        return plain_document(whole)
+    return whole.chapters if arguments.verbose or brief is None else brief().chapters
 
 
 @contextmanager

@@ -210,7 +210,6 @@ def _spread(found: Fleet) -> dict[str, Any]:
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print what was found."""
-    from robot_dynid.cli.terminal import number
     from robot_dynid.report.fleet import COLUMNS, NEEDED
 
     def size(one: dict[str, Any]) -> str:
@@ -230,4 +229,4 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     if not result['findings']:
         terminal.line('nothing changed beyond what is usual in this fleet')
     terminal.warnings(f'left out: {reason}' for reason in result['left_out'].values())
-    terminal.facts([(name, number(result[name])) for name in ('report',) if result[name]])
+    terminal.facts((('report', result['report']),))

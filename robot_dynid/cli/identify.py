@@ -18,9 +18,7 @@ from robot_dynid.cli.files import (
     written_before,
 )
 from robot_dynid.cli.many import add_workers, by_recording, recorded, unread
-from robot_dynid.cli.scores import joint_scores, show_scores
-from robot_dynid.cli.terminal import number, percent
-from robot_dynid.cli.verdict import show_verdict
+from robot_dynid.cli.scores import joint_scores
 from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -89,7 +87,10 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.identified.caution import require_every_joint, usable
     from robot_dynid.io.purpose import by_purpose
     from robot_dynid.io.recording_names import listed
-    from robot_dynid.report.identification import identification_report
+    from robot_dynid.report.identification import (
+        brief_identification,
+        identification_report,
+    )
     from robot_dynid.validation.next_actions import Names
 
     started = time.perf_counter()
@@ -120,8 +121,10 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         verdict = result.verdict_with(Names(arguments.robot, arguments.out))
         progress('report', 0.9)
         with written_before(arguments.out):
-            chapters = reported(arguments, lambda: identification_report(
-                result, logs, verdict=verdict, command=arguments.command))
+            chapters = reported(
+                arguments, lambda: identification_report(
+                    result, logs, verdict, arguments.command),
+                lambda: brief_identification(result, verdict))
     found = {'ok': usable(result.model, arguments.accept_partial), **_result(result),
              'verdict': verdict.plain()}
     if arguments.urdf:
@@ -311,126 +314,15 @@ def _choices(result: IdentificationResult) -> dict[str, Any]:
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
-    """Print choices, parameters, scores, warnings, status."""
-    from robot_dynid.document import counted
-
-    _show_refused(result, terminal)
-    terminal.table('base parameters', ('name', 'value', 'std', 'relative %', 'combination'), (
-        (p['name'], p['value'], number(p['std'], 2), percent(p['relative_std']), p['label'])
-        for p in result['parameters']))
-    terminal.table('links', ('link', 'mass', 'nominal', 'least eigenvalue', 'from the prior',
-                             'only in combination'), (
-        (r['link'], r['mass'], r['nominal_mass'], r['smallest_eigenvalue'],
-         ', '.join(r['from_prior']), ', '.join(r['combined'])) for r in result['links']))
-    for section in result['sections']:
-        for table in section['tables']:
-            terminal.table(table['title'] or section['title'], table['columns'],
-                           (row['cells'] for row in table['rows']))
-    _show_gears(result, terminal)
-    _show_ripple(result, terminal)
-    for mean in result['averaging']:
-        terminal.table(
-            f'{mean["source"]}: noise of {mean["periods"]} periods of {mean["period"]:.7g} s',
-            ('joint', 'position', 'effort', 'mean effort', 'residual of the fit'),
-            ((joint, position, effort, effort / mean['periods'] ** 0.5, residual)
-             for (joint, residual), position, effort in zip(
-                 result['residual'].items(), mean['position_noise'], mean['effort_noise'])))
-    terminal.table('error on data left out [N m]', (
-        'joint', 'friction', 'and links', 'and deflection', 'used'), (
-        (r['joint'], r['friction'], r['physics'], r['with_residual'], r['used'])
-        for r in result['deflection'].get('joints', [])))
-    _show_friction(result, terminal)
-    show_scores('prediction of the files of the fit', result['joints'], terminal)
-    terminal.table('error to expect [N m]', ('joint', 'motion left out', 'a new motion'), (
-        (joint, one['left_out'], one['new_motion'])
-        for joint, one in result['expected'].items()))
-    if result['validation']:
-        show_scores(f'prediction of {counted(len(result["validation"]["recordings"]))} that the '
-                    'fit has not seen', result['validation']['joints'], terminal)
-    terminal.facts((
-        ('status', f'{result["status"]}: {result["advice"]}'),
-        ('samples', f'{result["samples"]} (after preprocessing)'),
-        ('rank', f'{result["rank"]} of {result["base"]} base parameters'),
-        ('condition', f'{number(result["condition_number"])} with unit columns, '
-                      f'{number(result["condition_number_raw"])} raw'),
-        ('method', result['method_sentence'] or result['method']),
-        ('95 % intervals', f'value +- {number(result["interval_factor"])} std'),
-        ('friction between recordings', result['friction_spread_sentence']),
-        *_choice_rows(result['preprocessing']),
-        ('model', result['out']), ('report', result['report']), ('urdf', result.get('urdf')),
-        ('seconds', f'{result["seconds"]:.1f}'),
-    ))
-    terminal.warnings(f'{source}: {text}' for source, texts in result['findings'].items()
-                      for text in texts)
-    terminal.warnings(result['warnings'])
-    show_verdict(result['verdict'], terminal)
-
-
-def _show_refused(result: dict[str, Any], terminal: Terminal) -> None:
-    """Print, before anything else, the joints the model must not be used for."""
+    """Print joints that must not be used, verdict, next actions, and what was written."""
     for joint, reason in result['refused'].items():
         terminal.line(f'joint {joint} is refused: {reason}', style='red')
     if not result['ok']:
         terminal.line(f'{result["out"]} is written, but not to be used for '
                       f'{", ".join(result["refused"])}, so the exit code is 1: check the effort, '
                       'or accept a model of the other joints with --accept-partial', style='red')
-
-
-def _show_friction(result: dict[str, Any], terminal: Terminal) -> None:
-    """Print the laws that were chosen, and curves from sweeps."""
-    terminal.table('friction laws', ('axis', 'law', 'held-out error over that of coulomb'), (
-        (c['axis'], c['law'], number(_ratio(c))) for c in result['friction_choice']))
-    terminal.table('friction over speed, from sweeps', ('joint', 'speeds', 'law', 'parameters'), (
-        (c['joint'], str(len(c['points'])), c['law'] or 'none',
-         ', '.join(f'{p["name"]} {number(p["value"])} +- {number(p["std"], 2)}'
-                   for p in c['parameters'])) for c in result['friction_curves']))
-
-
-def _show_gears(result: dict[str, Any], terminal: Terminal) -> None:
-    """Print elastic joints with their encoders, and the rigid fit beside the elastic one."""
-    terminal.table('elastic joints: gears, and encoders [mrad]', (
-        'joint', 'K', 'std', 'D', 'J', 'offset', 'deflection', 'peak', 'steps', 'noise in K %'), (
-        (g['joint'], g['stiffness'], number(g['stiffness_std'], 2), g['damping'],
-         g['rotor_inertia'], f'{1e3 * g["offset"]:.4g} +- {1e3 * g["offset_std"]:.2g}',
-         number(1e3 * g['deflection_rms'], 3), number(1e3 * g['deflection_peak'], 3),
-         f'{1e3 * g["resolution_link"]:.2g}, {1e3 * g["resolution_motor"]:.2g}',
-         number(100.0 * g['attenuation'], 2)) for g in result['gears']))
-    terminal.table('effects of gears', ('joint', 'kinematic error [mrad]', 'hysteresis [N m]'), (
-        (g['joint'], *(f'{number(size * g[key])} +- {number(size * g[f"{key}_std"], 2)}'
-                       if g[key] else 'none seen'
-                       for key, size in (('kinematic_error', 1e3), ('hysteresis', 1.0))))
-        for g in result['gears'] if g['kinematic_error'] or g['hysteresis']))
-    terminal.table('error on data left out [N m], rigid beside elastic', (
-        'joint', 'fitted as', 'rigid model', 'elastic model', 'elasticity matters'), (
-        (r['joint'], 'elastic' if r['elastic'] else 'rigid', r['rigid_error'],
-         r['elastic_error'], r['matters']) for r in result['rigid_beside']))
-
-
-def _show_ripple(result: dict[str, Any], terminal: Terminal) -> None:
-    """Print the torque ripple of the joints, and where there is none."""
-    terminal.table('torque ripple, error on data left out [N m]', (
-        'joint', 'without', 'with', 'variance explained %', 'waves per turn'), (
-        (r['joint'], r['before'], r['after'], percent(r['gain']),
-         ', '.join(number(w['order']) for w in r['waves']))
-        for r in result['ripple'] if r['waves']))
-    silent = ', '.join(r['joint'] for r in result['ripple'] if not r['waves'])
-    if silent:
-        terminal.note(f'no torque ripple beyond chance: {silent}')
-
-
-def _ratio(choice: dict[str, Any]) -> float:
-    return next(float(t['error_over_coulomb']) for t in choice['tried']
-                if t['law'] == choice['law'])
-
-
-def _choice_rows(choices: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Return the choices with their units."""
-    lag = f'{number(1e3 * choices["effort_lag"])} ms'
-    if choices['measured_lag']:
-        measured = choices['measured_lag']
-        lag += f' (measured {1e3 * measured["seconds"]:.3g} +- {1e3 * measured["std"]:.2g} ms)'
-    return (
-        ('cut-off', f'{number(choices["cutoff"])} Hz'), ('lag removed', lag),
-        ('friction', '; '.join(choices['friction_laws'])),
-        ('rotor inertia', number(choices['rotor_inertia'])),
-    )
+    terminal.document(result['chapters'])
+    terminal.warnings(f'{source}: {text}' for source, texts in result['findings'].items()
+                      for text in texts)
+    terminal.facts((('model', result['out']), ('report', result['report']),
+                    ('urdf', result.get('urdf')), ('seconds', f'{result["seconds"]:.1f}')))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import add_accept, check_outputs, load_logs, recording_digests
 from robot_dynid.cli.many import add_workers, by_recording, recorded, unread
-from robot_dynid.cli.terminal import number
+from robot_dynid.document import number
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
+import math
 import os
 import sys
 import traceback
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from robot_dynid.cli.files import check_robot
-from robot_dynid.cli.plain import as_json
 from robot_dynid.cli.terminal import Terminal, printable_streams
 from robot_dynid.cli.verbs import VERBS, verb_module
 from robot_dynid.errors import (
@@ -70,6 +71,8 @@ def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
                          help='print one JSON object on standard output and nothing else')
         sub.add_argument('--quiet', action='store_true',
                          help='print the result and errors, not progress and notes')
+        sub.add_argument('--verbose', action='store_true',
+                         help='print all tables of the result, as in the report')
         sub.formatter_class = raw
         own = _listed(getattr(verb, 'EXAMPLES', ()))
         sub.epilog = f'{sub.epilog}\n\n{own}' if sub.epilog else own
@@ -126,7 +129,7 @@ def _run(words: list[str]) -> int:
         raise UsageError(f'which verb? One of {", ".join(VERBS)}; see {PROGRAM} --help')
     if getattr(options, 'robot', None) is not None:
         check_robot(options.robot)
-    verb, terminal = verb_module(options.verb), Terminal(options.quiet)
+    verb, terminal = verb_module(options.verb), Terminal(options.quiet, options.verbose)
     with warnings.catch_warnings(), compilation_heard(terminal.compiling):
         for told in (RefusedJointWarning, UnstoredKernelsWarning):  # in other words
             warnings.simplefilter('ignore', told)
@@ -165,3 +168,33 @@ def _failed(
         print(as_json({'error': text, 'kind': type(error).__name__, **_verdict(error)}),
               flush=True)
     return code
+
+
+def plain(value: Any) -> Any:
+    """Return ``value`` in types JSON has; NaN and infinity become None."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if hasattr(value, 'tolist'):  # arrays and scalars of NumPy
+        return plain(value.tolist())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, str):  # names of files may be no text
+        return value.encode('utf-8', 'backslashreplace').decode()
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    return str(value)
+
+
+def as_json(value: Any) -> str:
+    """Return one line of JSON; everything in it any parser can read, nothing a terminal obeys."""
+    text = json.dumps(plain(value), allow_nan=False, ensure_ascii=False)
+    if text.isprintable():
+        return text
+    return ''.join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    """Return a character as JSON writes it in ASCII."""
+    return json.dumps(character)[1:-1] if character > '\x7f' else f'\\u{ord(character):04x}'

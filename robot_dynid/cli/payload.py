@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import add_accept, load_logs, load_model
-from robot_dynid.cli.terminal import number, percent
+from robot_dynid.document import number, percent
 from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import load_logs
-from robot_dynid.cli.terminal import number
+from robot_dynid.document import number
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.option_text import with_text
-from robot_dynid.cli.terminal import number, percent
+from robot_dynid.document import number, percent
 from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:

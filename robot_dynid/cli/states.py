@@ -7,16 +7,18 @@ import csv
 import io
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import add_accept_partial, check_outputs, load_model
 from robot_dynid.files import atomic_write
 
 if TYPE_CHECKING:
+    from robot_dynid.cli.terminal import Terminal
     from robot_dynid.identified.model import IdentifiedModel
     from robot_dynid.types import FloatArray
 
-Rows = Sequence[Sequence[float]]
+#: channels of results, in the order in which they are written
+RESULTS = ('acceleration', 'motor_acceleration', 'effort', 'motor_position', 'motor_velocity')
 
 
 def add_state_arguments(
@@ -35,28 +37,40 @@ def add_state_arguments(
 def read_model_and_states(
     arguments: argparse.Namespace, channels: tuple[str, ...], result: str,
     optional: tuple[str, ...] = (),
-) -> tuple[IdentifiedModel, tuple[FloatArray, ...]]:
-    """Return the model and one (K, n) array per channel, and ``optional`` ones where given.
+) -> tuple[IdentifiedModel, tuple[FloatArray, ...], FloatArray | None]:
+    """Return the model, one (K, n) array per channel, and the torque (K, n) of wrenches.
 
-    ``result`` is the first channel of what will be written.
+    The arrays include ``optional`` channels where all are given; without wrenches the torque is
+    None. ``result`` is the first channel of what will be written.
     """
     from robot_dynid.io.csv import header_mark, read_states
+    from robot_dynid.io.wrenches import read_wrenches
 
     check_outputs((arguments.out, None), inputs=(
         arguments.model, arguments.states, arguments.robot))
     model = load_model(arguments.model, arguments.robot)
     if arguments.out:
-        check_outputs((arguments.out, header_mark(columns_of((result,), model.joints))))
-    return model, read_states(arguments.states, tuple(model.joints), channels, optional)
+        check_outputs((arguments.out, header_mark(_columns((result,), model.joints))))
+    states = read_states(arguments.states, tuple(model.joints), channels, optional)
+    return model, states, read_wrenches(arguments.states, model.robot, states[0])
 
 
-def external_of(
-    arguments: argparse.Namespace, model: IdentifiedModel, position: FloatArray
-) -> FloatArray | None:
-    """Return the torque (K, n) of the wrenches in the states, None where there are none."""
-    from robot_dynid.io.wrenches import read_wrenches
+def evaluated(
+    arguments: argparse.Namespace, model: IdentifiedModel, states: Mapping[str, FloatArray],
+    found: Mapping[str, FloatArray], warnings: Iterable[str],
+) -> dict[str, Any]:
+    """Write what was ``found``, (K, n) by channel, where asked for; return it with warnings."""
+    from robot_dynid.identified.caution import usable
+    from robot_dynid.robot.beyond_limits import beyond_limits
 
-    return read_wrenches(arguments.states, model.robot, position)
+    if arguments.out:
+        write_rows(arguments.out, model.joints, found)
+    return {'ok': usable(model, arguments.accept_partial), 'joints': model.joints,
+            **{name: rows.tolist() for name, rows in found.items()},
+            'out': arguments.out, 'not_identified': model.not_identified,
+            'warnings': [*warnings,
+                         *beyond_limits(model.robot, states['position'], states['velocity']),
+                         *model.trained.warnings(model.robot, dict(states))]}
 
 
 def write_rows(path: str, joints: Sequence[str], values: Mapping[str, FloatArray]) -> None:
@@ -64,23 +78,28 @@ def write_rows(path: str, joints: Sequence[str], values: Mapping[str, FloatArray
     from robot_dynid.io.csv import header_mark
 
     table = _table(joints, {name: rows.tolist() for name, rows in values.items()})
-    atomic_write(path, table, header_mark(columns_of(values, joints)))
+    atomic_write(path, table, header_mark(_columns(values, joints)))
 
 
-def columns_of(channels: Iterable[str], joints: Sequence[str]) -> list[str]:
-    """Return the header of a table of results."""
+def _columns(channels: Iterable[str], joints: Sequence[str]) -> list[str]:
     return [f'{channel}.{joint}' for channel in channels for joint in joints]
 
 
-def show_rows(joints: Sequence[str], values: Mapping[str, Rows]) -> None:
-    """Print the same table, to be read by other programs."""
-    sys.stdout.write(_table(joints, values))
-
-
-def _table(joints: Sequence[str], values: Mapping[str, Rows]) -> str:
+def _table(joints: Sequence[str], values: Mapping[str, Sequence[Sequence[float]]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator='\n')
-    writer.writerow(columns_of(values, joints))
+    writer.writerow(_columns(values, joints))
     for parts in zip(*values.values(), strict=True):
         writer.writerow([f'{value:.17g}' for row in parts for value in row])
     return text.getvalue()
+
+
+def show(result: dict[str, Any], terminal: Terminal) -> None:
+    """Print a CSV table for other programs, unless it went into a file."""
+    if result['not_identified']:
+        terminal.caution(f'not identified: {", ".join(result["not_identified"])}')
+    for text in result['warnings']:
+        terminal.caution(text)
+    if not result['out']:
+        sys.stdout.write(_table(result['joints'], {
+            name: result[name] for name in RESULTS if name in result}))

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from robot_dynid.cli.wait import Wait
+from robot_dynid.document import DASH, Cell, Chapter, Section, Table
 from robot_dynid.errors import printable
 from robot_dynid.kernels.compilation import storage_problem
 
@@ -23,8 +25,14 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, float], None]
 ONCE = ('compiling the numerical kernels that this needs, once after an installation, which takes '
-        'some minutes; `python -m robot_dynid.warm_up` compiles all at once')
+         'some minutes; `python -m robot_dynid.warm_up` compiles all at once')
 PIPED_WIDTH = 160  # columns of tables that are not read on a terminal
+#: s from which a wait that is not on a terminal is worth a line
+DELAY = 1.0
+#: characters up to which a cell stays on one line
+SHORT = 28
+#: styles of conclusions and marks
+STYLES = {'good': 'green', 'fair': 'yellow', 'poor': 'red', '': None}
 
 
 class PrintableStream:
@@ -73,15 +81,17 @@ def make_console(stream: TextIO) -> Console:
 
 
 class Terminal:
-    """Prints tables and lines for people; rich is imported only when something is printed.
+    """Prints results for people; rich is imported only when something is printed.
 
-    Of ``quiet`` ones the result stays, with what is to be known before it is used.
+    A ``quiet`` one prints the result and cautions alone; one that is not ``verbose`` prints of
+    folded sections and tables the title.
     """
 
-    def __init__(self, quiet: bool = False) -> None:
+    def __init__(self, quiet: bool = False, verbose: bool = False) -> None:
+        self.verbose = verbose
         self._consoles: dict[int, Console] = {}
         self._told, self._quiet = False, quiet
-        self._wait: Wait | None = None
+        self._wait: _Wait | None = None
 
     def _console(self, stream: TextIO) -> Console:
         if id(stream) not in self._consoles:
@@ -97,53 +107,96 @@ class Terminal:
         self._console(sys.stdout).print(f'    {text}', style='dim', soft_wrap=True)
 
     def note(self, text: str, style: str | None = 'dim') -> None:
-        """Say something that is not part of the result, and that quiet terminals leave out."""
+        """Print on standard error what is not part of the result, unless quiet."""
         if not self._quiet:
             self._console(sys.stderr).print(text, style=style, soft_wrap=True)
 
     def caution(self, text: str) -> None:
-        """Say on standard error what is to be known before the result is used."""
+        """Print on standard error what to know before the result is used."""
         self._console(sys.stderr).print(text, style='yellow')
 
     def compiling(self, kernel: str) -> None:
-        """Say that a kernel is compiled; the first time for how long, or why none is stored."""
+        """Report that a kernel is compiled; the first time for how long, or why none is stored."""
         problem = storage_problem()
         if not self._told:
             self._told = True
             self._console(sys.stderr).print(problem or ONCE, style='yellow', soft_wrap=True)
         if problem is None and self._wait is not None and self._wait.shows:
-            self._wait.stage = f'compiling {kernel}, this once'
+            self._wait.move(f'compiling {kernel}, this once')
         else:
             self.note(f'compiling numerical kernel {kernel}{" in memory" if problem else ""} ...')
 
     def facts(self, facts: Iterable[tuple[str, Any]]) -> None:
-        """Print names and values, one pair per line."""
-        from rich.table import Table
-
-        table = Table.grid(padding=(0, 2))
-        table.add_column(style='dim', no_wrap=True)
-        table.add_column(overflow='fold')
-        for name, value in facts:
-            table.add_row(name, number(value))
-        self._console(sys.stdout).print(table)
+        """Print names and values, one pair per line; those without a value are left out."""
+        self._table(Table((), [pair for pair in facts if pair[1] is not None]))
 
     def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Print a table, nothing without rows; numbers are aligned to the right."""
-        from rich import box
-        from rich.table import Table
+        self._table(Table(columns, rows, title))
 
-        table = Table(title=title, title_justify='left', title_style='bold', box=box.SIMPLE_HEAD,
-                      header_style='bold', pad_edge=False)
-        cells = [[number(cell) for cell in row] for row in rows]
-        if not cells:
+    def _table(self, content: Table) -> None:
+        from rich.table import Table as Grid
+
+        console = self._console(sys.stdout)
+        grid = Grid(title=content.title or None, title_justify='left', title_style='bold',
+                    box=None, header_style='bold', pad_edge=False, padding=(0, 2, 0, 0),
+                    show_header=bool(content.columns))
+        rows = [[one if isinstance(one, Cell) else Cell(one) for one in row.cells]
+                for row in content.rows]
+        columns = [[row[k] for row in rows] for k in range(len(rows[0]))] if rows else []
+        shown = [k for k, cells in enumerate(columns) if any(
+            one.text not in ('', DASH) for one in cells)]
+        if not shown:
             return
-        for index, column in enumerate(columns):
-            text = any(not _is_number(row[index]) for row in cells)
-            table.add_column(column, justify='left' if text else 'right', overflow='fold',
-                             no_wrap=index == 0)
-        for row in cells:
-            table.add_row(*row)
-        self._console(sys.stdout).print(table)
+        for k in shown:
+            numeric = bool(content.columns) and all(_is_number(one.text) for one in columns[k])
+            grid.add_column(content.columns[k] if content.columns else '', overflow='fold',
+                            justify='right' if numeric else 'left', no_wrap=k == 0 or max(
+                                len(one.text + one.note) for one in columns[k]) <= SHORT)
+        for row, cells in zip(content.rows, rows, strict=True):
+            grid.add_row(*(console.render_str(
+                f'{cells[k].text}\n{cells[k].note}' if cells[k].note and self.verbose else
+                cells[k].text, style=STYLES[cells[k].mark] or '') for k in shown),
+                style=STYLES[row.mark])
+        console.print(grid)
+
+    def document(self, chapters: Iterable[Chapter]) -> None:
+        """Print the sections of a document; figures are for pages."""
+        chapters = list(chapters)
+        for chapter in chapters:
+            shown = [one for one in chapter.sections if self.verbose or one.status or one.cards
+                     or one.actions or one.warnings or one.tables or one.sheets]
+            if shown and len(chapters) > 1:
+                self.line(chapter.title, 'bold')
+            for section in shown:
+                if section.folded and not self.verbose:
+                    self.line(f'{section.title}: see the report, or --verbose', 'dim')
+                else:
+                    self._section(section)
+
+    def _section(self, section: Section) -> None:
+        if self.verbose:
+            self.line(f'\n{section.title}', 'bold')
+        if section.status is not None:
+            self.line(f'{section.status.word} {section.status.advice}'.strip(),
+                      STYLES[section.status.kind])
+        if section.cards:
+            self.line('; '.join(f'{card.name} {card.value} {card.unit}'.strip()
+                                for card in section.cards))
+        for place, action in enumerate(section.actions, start=1):
+            self.line(action.words if action.words.endswith(':') else
+                      f'next {place}: {action.words}')
+            if action.command:
+                self.command(action.command)
+        if section.text and self.verbose:
+            self.line(section.text, 'dim')
+        sheets = (Table(('', 'value', 'unit', 'origin', ''), (
+            (fact.name, fact.value, fact.unit, fact.origin, fact.note) for fact in sheet.facts),
+            f'{sheet.title}: {sheet.text}'.removesuffix(': ')) for sheet in section.sheets)
+        for table in (*section.tables, *sheets):
+            if self.verbose or not table.folded:
+                self._table(table)
+        self.warnings(section.warnings)
 
     def warnings(self, texts: Iterable[str]) -> None:
         """Print warnings, one paragraph each."""
@@ -152,23 +205,29 @@ class Terminal:
 
     @contextmanager
     def progress(self, title: str) -> Iterator[Progress]:
-        """Show on standard error how far the work is, and give the function that is told so.
+        """Show on standard error how far the work is, and give the function that takes news of it.
 
         Within such a block another one is the next work of the same wait.
         """
         if self._wait is not None:
-            self._wait.begin(title)
+            self._wait.title = title
+            self._wait.move('', 0.0)
             yield self._wait.move
             return
-        with Wait(title, lambda: self._console(sys.stderr), self.note, self._quiet) as wait:
-            self._wait = wait
-            try:
-                yield wait.move
-            finally:
-                self._wait = None
+        shows = not self._quiet and sys.stderr.isatty()
+        self._wait = wait = _Wait(title, lambda: self._console(sys.stderr), shows)
+        started = time.monotonic()
+        try:
+            yield wait.move
+        finally:
+            self._wait = None
+            wait.end()
+        passed = time.monotonic() - started
+        if passed >= DELAY and not shows:
+            self.note(f'{wait.title}: done in {timedelta(seconds=round(passed))}')
 
     def open_page(self, path: str) -> None:
-        """Open a report in the browser of a desktop; elsewhere say where it is."""
+        """Open a report in the browser of a desktop; elsewhere print where it is."""
         address = Path(path).absolute().as_uri()
         if not self._quiet and sys.stdout.isatty() and _desktop():
             import webbrowser
@@ -179,8 +238,39 @@ class Terminal:
         self.note(f'open {address} in a browser')
 
 
+class _Wait:
+    """The bar of rich on standard error of a terminal; it appears with the first news."""
+
+    def __init__(self, title: str, console: Callable[[], Console], shows: bool) -> None:
+        self.title, self.shows = title, shows
+        self._console = console
+        self._bar: Any = None
+
+    def move(self, stage: str, fraction: float | None = None) -> None:
+        """Show the ``stage`` that is next, and the ``fraction`` of the work that is done."""
+        if not self.shows:
+            return
+        words = printable(f'{self.title}: {stage}' if stage else self.title)
+        if self._bar is None:
+            from rich import progress
+
+            self._bar = progress.Progress(
+                progress.TextColumn('{task.description}', markup=False),
+                progress.BarColumn(24), progress.TimeElapsedColumn(),
+                progress.TimeRemainingColumn(), console=self._console(), transient=True,
+                redirect_stdout=False, redirect_stderr=False)
+            self._task = self._bar.add_task(words, total=1.0)
+            self._bar.start()
+        self._bar.update(self._task, description=words, completed=fraction, refresh=True)
+
+    def end(self) -> None:
+        """Remove the bar."""
+        if self._bar is not None:
+            self._bar.stop()
+
+
 def _desktop() -> bool:
-    """Return whether a window that is opened here is seen by who runs the command."""
+    """Return True if a window that is opened here is seen by the user of the command."""
     if 'SSH_CONNECTION' in os.environ:
         return False
     return sys.platform in ('darwin', 'win32') or any(
@@ -191,21 +281,5 @@ def _is_number(text: str) -> bool:
     try:
         float(text)
     except ValueError:
-        return text == '-'
+        return text in ('', DASH)
     return True
-
-
-def number(value: Any, digits: int = 4) -> str:
-    """Return a number with few digits; text stays, a missing or undefined number is a dash."""
-    if value is None:
-        return '-'
-    if isinstance(value, bool):
-        return 'yes' if value else 'no'
-    if not isinstance(value, float):
-        return str(value)
-    return '-' if value != value else f'{value:.{digits}g}'
-
-
-def percent(value: float | None) -> str:
-    """Return a share as per cent with one decimal."""
-    return '-' if value is None or value != value else f'{100.0 * value:.1f}'

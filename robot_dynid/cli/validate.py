@@ -15,16 +15,7 @@ from robot_dynid.cli.files import (
     report_mark,
     reported,
 )
-from robot_dynid.cli.scores import (
-    forward_scores,
-    joint_scores,
-    rollout_score,
-    show_forward,
-    show_rollout,
-    show_scores,
-    show_slow_changes,
-)
-from robot_dynid.cli.verdict import show_verdict
+from robot_dynid.cli.scores import forward_scores, joint_scores, rollout_score
 from robot_dynid.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
@@ -64,7 +55,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.identified.caution import require_every_joint, usable
     from robot_dynid.io.purpose import by_purpose
     from robot_dynid.io.recording_names import listed
-    from robot_dynid.report.identification import validation_report
+    from robot_dynid.report.identification import brief_validation, validation_report
     from robot_dynid.validation.forward_scores import validate_forward
     from robot_dynid.validation.next_actions import Names
     from robot_dynid.validation.validate import validate
@@ -93,12 +84,15 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
                 forward = validate_forward(model, logs)
             except ModelError as error:  # all else is shown
                 failed = f'no forward dynamics: {error}'
+                terminal.caution(failed)
         names = Names(arguments.robot, arguments.model) if arguments.robot else \
             Names.without_file(model.robot.name, arguments.model)
         verdict = judged(model, validation, forward=forward, names=names)
         progress('report', 0.9)
-        chapters = reported(arguments, lambda: validation_report(
-            model, validation, logs, forward, verdict, arguments.command))
+        chapters = reported(
+            arguments, lambda: validation_report(
+                model, validation, logs, forward, verdict, arguments.command),
+            lambda: brief_validation(model, validation, forward, verdict))
     joints = joint_scores(validation)
     above = [joint for joint, most in allowed.items() if not joints[joint]['nrmse'] <= most]
     return {
@@ -139,19 +133,11 @@ def _allowed(texts: Sequence[str], names: Sequence[str]) -> dict[str, float]:
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
-    """Print the scores."""
-    from robot_dynid.document import counted
-
-    show_scores(f'{result["model"]} on {counted(result["files"])}', result['joints'], terminal)
-    show_slow_changes(result['joints'], terminal)
-    show_rollout(result['rollout'], terminal)
-    show_forward(result['forward'], terminal)
+    """Print verdict, next actions and scores."""
+    terminal.document(result['chapters'])
     for joint in result['above_max_nrmse']:
         terminal.line(f'{joint}: RMSE / std is {result["joints"][joint]["nrmse"]:.3f}, allowed '
                       f'is {result["max_nrmse"][joint]:g}', style='red')
-    if result['report']:
-        terminal.facts((('report', result['report']),))
     terminal.warnings(f'{source}: {text}' for source, texts in result['findings'].items()
                       for text in texts)
-    terminal.warnings(result['warnings'])
-    show_verdict(result['verdict'], terminal)
+    terminal.facts((('report', result['report']),))

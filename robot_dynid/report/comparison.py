@@ -62,7 +62,7 @@ def _changes(title: str, found: Sequence[Difference]) -> Section:
     status = Conclusion('fair', 'Changed:', f'{", ".join(changed)}.') if changed else Conclusion(
         'good', 'Nothing changed', 'beyond the intervals of both models.')
     return Section(title, text=TEXT, status=status, figures=(Figure(changes(found), BARS),),
-                   tables=(Table(COLUMNS, rows, 'All differences', folded=True),))
+                   tables=(Table(COLUMNS, rows, 'All differences'),))
 
 
 def changes(found: Sequence[Difference]) -> Spec:

@@ -10,9 +10,15 @@ from functools import cache
 from pathlib import Path
 
 from robot_dynid.document import Report
-from robot_dynid.errors import printable
+from robot_dynid.errors import MissingDependency, printable
 from robot_dynid.files import atomic_write
-from robot_dynid.report.libraries import get_plotlyjs, jinja2
+from robot_dynid.report.texts import without_folders
+
+try:
+    import jinja2
+    from plotly.offline import get_plotlyjs
+except ImportError as error:
+    raise MissingDependency.of('a report needs Plotly and Jinja2', 'report') from error
 
 TEMPLATES = Path(__file__).parent / 'templates'
 #: in the head of every report; no other file is replaced by one
@@ -33,6 +39,7 @@ def render(report: Report) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True,
         lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    environment.filters['without_folders'] = without_folders
     style, script = ((TEMPLATES / name).read_text(encoding='utf-8')
                      for name in ('report.css', 'report.js'))
     page: str = environment.get_template('report.html.j2').render(

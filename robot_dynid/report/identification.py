@@ -10,7 +10,6 @@ from robot_dynid.identification.identify import IdentificationResult
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.suitability import Verdict
 from robot_dynid.report import curves, effects, errors, parameters, provenance, trust
-from robot_dynid.report.forward_dynamics import forward_dynamics
 from robot_dynid.report.texts import file_names, with_file_names
 from robot_dynid.types import RawLog
 from robot_dynid.validation.forward_scores import ForwardValidation
@@ -20,24 +19,26 @@ from robot_dynid.validation.verdict import judged
 TRUST, NEXT, SEE, WHERE, PARAMETERS, DATA = QUESTIONS = (
     'Can I trust it?', 'What next?', 'See it', 'Where is the error?', 'Parameters',
     'Data and provenance')
+#: next actions of a brief document
+ACTIONS = 3
 
 
 def identification_report(
-    result: IdentificationResult, logs: Sequence[RawLog], extra: Sequence[Section] = (),
-    verdict: Verdict | None = None, command: Sequence[str] = (),
+    result: IdentificationResult, logs: Sequence[RawLog], verdict: Verdict | None = None,
+    command: Sequence[str] = (),
 ) -> Report:
     """Return the report of an identification.
 
-    ``extra`` sections follow the summary; the ``verdict`` leads, that of the result where none is
-    given; ``command`` are the words of the command line, if any.
+    The ``verdict`` leads, that of the result where none is given; ``command`` are the words of the
+    command line, if any.
     """
-    model, training = result.model, result.training
-    unseen = () if result.validation is None else (trust.scores(
-        model, result.validation, 'Prediction of recordings that the fit has not seen'),)
+    model, training, unseen = result.model, result.training, result.validation
+    scores = [(unseen, 'Prediction of recordings that the fit has not seen'),
+              (training, 'Prediction of the files of the fit')]
     return _report(
         (model, training), logs, verdict or result.verdict, result.warnings, {
-            TRUST: (trust.summary(result), *extra, *unseen,
-                    trust.scores(model, training, 'Prediction of the files of the fit')),
+            TRUST: (trust.summary(result), *(
+                trust.scores(model, one, title) for one, title in scores if one)),
             DATA: (provenance.data(logs, model, result.choice),
                    provenance.excitation(model, result.estimate),
                    provenance.provenance(model, logs, command))})
@@ -47,7 +48,10 @@ def model_report(
     model: IdentifiedModel, validation: Validation, logs: Sequence[RawLog],
     extra: Sequence[Section] = (), verdict: Verdict | None = None, command: Sequence[str] = (),
 ) -> Report:
-    """Return the report of a saved model on recordings; arguments as above."""
+    """Return the report of a saved model on recordings.
+
+    ``extra`` sections follow the summary; other arguments as above.
+    """
     return _report(
         (model, validation), logs, verdict or judged(model, validation), validation.warnings, {
             TRUST: (trust.validated(model, validation), *extra,
@@ -65,12 +69,42 @@ def validation_report(
 
     With ``forward``, scores of forward dynamics follow the summary; other arguments as above.
     """
-    extra = () if forward is None else (forward_dynamics(model, forward),)
+    extra = () if forward is None else (trust.forward_dynamics(model, forward),)
     verdict = verdict or judged(model, validation, forward=forward)
     report = model_report(model, validation, logs, extra, verdict, command)
     return replace(report, title=f'{model.robot.name}: validation of the identified dynamics',
                    subtitle=f'{counted(len(provenance.recordings_of(logs)))} not used for the '
                             f'fit, method {model.method}')
+
+
+def brief_identification(result: IdentificationResult, verdict: Verdict) -> Report:
+    """Return what a terminal shows of an identification: verdict, actions, summary, warnings."""
+    return _brief(result.model, verdict, (trust.summary(result),), result.warnings)
+
+
+def brief_validation(
+    model: IdentifiedModel, validation: Validation, forward: ForwardValidation | None,
+    verdict: Verdict,
+) -> Report:
+    """Return what a terminal shows of a validation: verdict, actions, scores, warnings."""
+    own = (trust.validated(model, validation),
+           trust.scores(model, validation, 'Prediction', folded=False),
+           *effects.predictions_beside(model, validation),
+           *(() if forward is None else (trust.forward_dynamics(model, forward),)))
+    return _brief(model, verdict, own, _warnings(validation, forward))
+
+
+def _warnings(validation: Validation, forward: ForwardValidation | None) -> tuple[str, ...]:
+    more = () if forward is None else forward.warnings
+    return tuple(dict.fromkeys((*validation.warnings, *more)))
+
+
+def _brief(
+    model: IdentifiedModel, verdict: Verdict, own: Sequence[Section], warnings: Sequence[str]
+) -> Report:
+    return Report(f'{model.robot.name}: identified dynamics', model.method, (Chapter(TRUST, (
+        trust.suitability(verdict, own, brief=True), *trust.actions(verdict, ACTIONS), *own,
+        *trust.warnings(warnings))),))
 
 
 def _report(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +23,12 @@ from robot_dynid.document import (
     percent,
 )
 from robot_dynid.dynamics.kinematics import chain_points, tip_positions
-from robot_dynid.excitation.design import Design, DesignCriteria
+from robot_dynid.excitation.design import SEEN, Design, DesignCriteria
 from robot_dynid.report import plan_figures as draw
 from robot_dynid.report.texts import effort_unit, length, name, rate
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.trajectories.constraint import Clearance
+from robot_dynid.trajectories.elements import elements
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray
 
@@ -34,6 +37,8 @@ CHAINS = 9  # instants at which the arm is drawn
 TIP_RATE, TIP_POINTS = 50.0, 4000  # points of the way of the tip: per second, at most
 NEAREST = 6  # pairs whose distance is drawn
 FULL = 0.999  # part of a limit from which it is marked
+#: above this a condition number is rounding: columns are dependent
+SINGULAR = 1e12
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +67,10 @@ def plan_report(plan: Plan) -> Report:
     chapters = (
         Chapter('Can it run?', (_summary(plan), *_clearance(plan), _limits(plan))),
         Chapter('See it', (_path(plan), _motion(plan))),
-        Chapter('How it was found', (*_stages(plan), *_search(plan))))
+        Chapter('How it was found', (
+            *_stages(plan), *_session(plan), _search(plan),
+            Section('Elements', tables=element_tables(elements(plan.found.trajectory)),
+                    folded=True))))
     return Report(f'{plan.robot.name}: planned excitation',
                   f'{plan.kind}, {number(plan.found.trajectory.duration)} s', chapters)
 
@@ -73,7 +81,8 @@ def _summary(plan: Plan) -> Section:
     if found.score is not None:
         cards += [Card('condition number', number(found.score.condition_number, 3)),
                   Card('log det', number(found.score.log_det))]
-        cards += [Card(f'condition number, {part} alone', number(value, 3))
+        cards += [Card(f'condition number, {part} alone',
+                       number(value if value < SINGULAR else np.inf, 3))
                   for part, value in found.score.parts.items()]
         if found.score.largest_deviation is not None:
             cards.append(Card(f'largest relative deviation, {found.score.least_known}',
@@ -102,20 +111,17 @@ def _verdict(clearance: Clearance | None) -> Conclusion:
 def _limits(plan: Plan) -> Section:
     limits, used = plan.found.limits, plan.found.used
     names = list(dict.fromkeys(key for shares in used.values() for key in shares))
-    rows = []
-    for i, joint in enumerate(limits.joints):
-        shares = [used[joint].get(key) for key in names]
-        mark = 'fair' if max((s for s in shares if s is not None), default=0.0) >= FULL else ''
-        rows.append(Row((joint, *(percent(share) for share in shares),
-                         f'{number(limits.lower[i])} to {number(limits.upper[i])}',
-                         *(number(float(getattr(limits, key)[i]))
-                           for key in ('velocity', 'acceleration', 'effort'))), mark))
+    rows = [Row((
+        joint, *(percent(used[joint].get(key)) for key in names),
+        f'{number(limits.lower[i])} to {number(limits.upper[i])}',
+        *(float(getattr(limits, key)[i]) for key in ('velocity', 'acceleration', 'effort'))),
+        'fair' if max(used[joint].values(), default=0.0) >= FULL else '')
+        for i, joint in enumerate(limits.joints)]
     at = ' or '.join(dict.fromkeys(length(plan.robot, j) for j in range(plan.robot.n)))
     columns = ('joint', *(f'{name(key)} used [%]' for key in names), f'position [{at}]',
-               *(f'{key} [{rate(at, power)}]' for key, power in (
-                   ('velocity', ''), ('acceleration', '²'))),
+               f'velocity [{rate(at)}]', f'acceleration [{rate(at, "²")}]',
                f'effort [{effort_unit(plan.robot)}]')
-    return Section('Limits', tables=(Table(columns, tuple(rows)),), text=(
+    return Section('Limits', tables=(Table(columns, rows),), text=(
         'How much of every limit the motion uses, then the limits themselves.'))
 
 
@@ -149,17 +155,18 @@ def _clearance(plan: Plan) -> tuple[Section, ...]:
     clearance, scene = plan.found.clearance, plan.scene
     if clearance is None or scene is None:
         return ()
-    checks = (*(Row(('checked', text)) for text in clearance.checked),
-            *(Row(('not checked', text), 'fair') for text in clearance.unchecked))
-    bodies = Table((), tuple(checks), 'Bodies checked', words=True)
+    bodies = Table((), [
+        *(('checked', text) for text in clearance.checked),
+        *(Row(('not checked', text), 'fair') for text in clearance.unchecked)],
+        'Bodies checked', words=True, folded=True)
     if not scene.pairs:  # what was not checked is in the summary
         return () if not clearance.checked else (Section('Clearance', tables=(bodies,)),)
     distances = scene.distances(plan.motion.position)
     order = np.argsort(np.min(distances - scene.required, axis=0))[:NEAREST]
-    rows = tuple(Row((' and '.join(scene.pairs[i]), number(1e3 * np.min(distances[:, i]), 3),
-                      number(1e3 * scene.required[i], 3),
-                      number(plan.time[int(np.argmin(distances[:, i]))], 3))) for i in order)
-    nearest = Table(('bodies', 'smallest [mm]', 'kept [mm]', 'at [s]'), rows, 'Nearest pairs')
+    nearest = Table(('bodies', 'smallest [mm]', 'kept [mm]', 'at [s]'), ((
+        ' and '.join(scene.pairs[i]), number(1e3 * np.min(distances[:, i]), 3),
+        number(1e3 * scene.required[i], 3),
+        number(plan.time[int(np.argmin(distances[:, i]))], 3)) for i in order), 'Nearest pairs')
     figure = draw.distances(plan.time, distances[:, order],
                             [' / '.join(scene.pairs[i]) for i in order])
     return (Section('Clearance', tables=(nearest, bodies), figures=(Figure(figure),),
@@ -168,25 +175,66 @@ def _clearance(plan: Plan) -> tuple[Section, ...]:
 
 
 def _stages(plan: Plan) -> tuple[Section, ...]:
-    if not plan.found.stages:
+    table = Table(('stage', 'swings', 'condition number', 'finds'), (
+        (s.name, s.swings, s.condition_number, ', '.join(s.solves))
+        for s in plan.found.stages), words=True)
+    return (Section('Stages', tables=(table,)),) if table.rows else ()
+
+
+def _session(plan: Plan) -> tuple[Section, ...]:
+    """Return the swings of an adaptive sequence, and what they will not reach."""
+    session = plan.found.session
+    if session is None:
         return ()
-    rows = tuple(Row((s.name, str(s.swings), number(s.condition_number), ', '.join(s.solves)))
-                 for s in plan.found.stages)
-    columns = ('stage', 'swings', 'condition number', 'finds')
-    return (Section('Stages', tables=(Table(columns, rows, words=True),)),)
+    return (Section('Precision after each swing', status=Conclusion(
+        'good' if session.met else 'fair', 'Outlook:', session.outlook), tables=(Table(
+            ('swing', 'joint', 's', 'missing', 'worst of them', 'deviation [%]'), (
+                (i, one.moving, number(one.duration, 3), one.missing, one.least_known,
+                 percent(one.largest_deviation) if one.largest_deviation < SEEN else 'not seen')
+                for i, one in enumerate(session.swings, start=1))),)),)
 
 
-def _search(plan: Plan) -> tuple[Section, ...]:
+def _search(plan: Plan) -> Section:
     rows = plan.found.starts
     if not rows:
-        return ()
+        return Section('Search', text='Planned, not searched for.')
     if len(rows) == 1:
         ended = 'converged' if rows[0].converged else 'had not converged when it was stopped'
-        return (Section('Search', text=f'One start, which {ended}: others may end in a better '
-                                       'motion (--starts).'),)
+        return Section('Search', text=f'One start, which {ended}: others may end in a better '
+                                      'motion (--starts).')
     first, last = (np.array([getattr(row, key) for row in rows]) for key in ('first', 'value'))
     count = sum(row.converged for row in rows)
+    spread = percent(float(np.sort(last)[len(last) // 2] - last.min()))
     figure = draw.progress(first, last, 'logarithm of the objective')
-    return (Section('Search', figures=(Figure(figure),), text=(
-        f'{count} of {len(rows)} starts converged. Where many ends are alike, a better motion is '
-        'not to be expected.')),)
+    return Section('Search', figures=(Figure(figure),), text=(
+        f'{count} of {len(rows)} starts converged, half of them within {spread} % of the best. '
+        'Where many ends are alike, a better motion is not to be expected.'))
+
+
+def element_tables(parts: Sequence[Mapping[str, Any]]) -> tuple[Table, ...]:
+    """Return amplitudes and frequencies, speeds or poses of what a trajectory consists of."""
+    found = []
+    for one in parts:
+        if one['type'] == 'fourier':
+            found.append(Table(
+                ('joint', 'offset', *(f'{f:.4g} Hz' for f in one['frequencies'])), (
+                    (joint, own['offset'], *own['amplitudes'])
+                    for joint, own in one['joints'].items()),
+                'amplitudes [rad, m] of the harmonics'))
+        elif one['type'] == 'bspline':
+            found.append(Table(
+                ('joint', 'lower', 'upper'), ((joint, own['lower'], own['upper'])
+                                              for joint, own in one['joints'].items()),
+                f'B-spline of {one["points"]} points, a knot every {one["knot_interval"]:.4g} s, '
+                'range of the motion [rad, m]'))
+    for kind, title, fields in (
+        ('sine', 'swings', {'amplitude': 'amplitude [rad, m]', 'frequency': 'frequency [Hz]',
+                            'periods': 'periods'}),
+        ('sweep', 'sweeps', {'speed': 'speed [rad/s, m/s]', 'travel': 'travel [rad, m]'}),
+        ('pose', 'poses at rest', {'seconds': 'for [s]'}),
+    ):
+        found.append(Table(('at [s]', 'joint', *fields.values(), 'configuration [rad, m]'), (
+            (one['begin'], one.get('joint', 'all'), *(one[field] for field in fields),
+             ' '.join(f'{value:.3g}' for value in one['configuration'].values()))
+            for one in parts if one['type'] == kind), title))
+    return tuple(table for table in found if table.rows)

@@ -23,7 +23,6 @@ from robot_dynid.report.texts import (
     setting,
     unit,
     with_file_names,
-    without_folders,
 )
 from robot_dynid.signals.parts import HEAD, Parts
 from robot_dynid.signals.prepare import Averaging
@@ -198,12 +197,12 @@ def provenance(
     rows += [('also shown here', name) for name in others.values()]
     words = command or _identify(model, names)
     return Section('Provenance', actions=(
-        Action('The command that repeats this:', without_folders(shlex.join(words))),),
+        Action('The command that repeats this:', shlex.join(words)),),
         tables=(Table((), tuple(Row(pair) for pair in rows), 'What it came from', words=True),))
 
 
 def _identify(model: IdentifiedModel, names: Mapping[str, str]) -> list[str]:
     """Return the words of the command that fits such a model."""
-    return ['robot-dynid', 'identify', *(PurePath(path).name for path in names), '--robot',
+    return ['robot-dynid', 'identify', *names, '--robot',
             model.robot.name, *(['--method', model.method] if model.method else []),
             '--out', 'model.yaml']

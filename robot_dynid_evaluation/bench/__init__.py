@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.terminal import number
+from robot_dynid.document import Row as Cells
 from robot_dynid.errors import UsageError
 from robot_dynid_evaluation import trust
 
@@ -125,7 +125,7 @@ def _printed(rows: Iterable[Row], columns: Sequence[str], terminal: Terminal) ->
     """Yield the rows, and print those of a long benchmark as they come."""
     for found in rows:
         if isinstance(rows, Iterator):
-            terminal.note('  '.join(number(found[name]) for name in columns))
+            terminal.note('  '.join(Cells(tuple(found[name] for name in columns)).cells))
         yield found
 
 

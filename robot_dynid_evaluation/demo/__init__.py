@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.terminal import number, percent
+from robot_dynid.document import number, percent
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from robot_dynid.cli import base, wait
+from robot_dynid.cli import base
+from robot_dynid.cli import terminal as terminal_module
 from robot_dynid.cli.main import VERBS, main
 from robot_dynid.cli.terminal import Terminal
-from robot_dynid.cli.wait import Remaining, duration
 from robot_dynid.kernels import compilation
 
 Capture = pytest.CaptureFixture[str]
@@ -26,26 +26,6 @@ class FakeTerminal(io.StringIO):
 
     def isatty(self) -> bool:
         return True
-
-
-@pytest.mark.parametrize(('news', 'now', 'left'), [
-    ([], 5.0, None), ([(0.01, 2.0)], 5.0, None), ([(0.25, 10.0)], 10.0, 30.0),
-    ([(0.25, 10.0)], 25.0, 15.0), ([(0.25, 10.0)], 41.0, None),
-    ([(0.25, 10.0), (0.5, 15.0)], 20.0, 10.0), ([(2.0, 10.0)], 10.0, None),
-])
-def test_what_is_left_follows_from_the_speed_so_far(
-    news: list[tuple[float, float]], now: float, left: float | None
-) -> None:
-    found = Remaining(0.0)
-    for fraction, at in news:
-        found.note(fraction, at)
-    assert found.left(now) == left
-
-
-@pytest.mark.parametrize(('seconds', 'words'), [
-    (8.24, '8.2 s'), (44.6, '45 s'), (200.0, '3 min 20 s'), (3900.0, '1 h 5 min')])
-def test_times_are_said_in_words(seconds: float, words: str) -> None:
-    assert duration(seconds) == words
 
 
 def seen(text: str) -> None:
@@ -78,17 +58,15 @@ def run_base(monkeypatch: pytest.MonkeyPatch, run: Any, *words: str) -> None:
 def test_a_terminal_shows_stage_and_remaining_time(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    monkeypatch.setattr(wait, 'DELAY', 0.0)
     monkeypatch.setenv('TERM', 'xterm')
     stream = FakeTerminal()
     monkeypatch.setattr(sys, 'stderr', stream)
-    monkeypatch.setattr(Remaining, 'left', lambda self, now: 12.0)
     run_base(monkeypatch, waits(('reading', 0.2), ('fitting', 0.6)))
     shown = stream.getvalue()
     assert 'working: reading' in shown and 'working: fitting' in shown
-    assert ', about 12 s left' in shown
+    assert re.search(r'0:00:\d\d', shown)  # elapsed and remaining time
+    assert '\x1b[2K' in shown  # and it is gone at the end
     assert capsys.readouterr().out == 'the result\n'
-    assert 'progress' not in {thread.name for thread in threading.enumerate()}
 
 
 def test_kernels_are_shown_as_a_stage(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +76,7 @@ def test_kernels_are_shown_as_a_stage(monkeypatch: pytest.MonkeyPatch) -> None:
         seen('base: compiling inertia, this once')
         return {}
 
-    monkeypatch.setattr(wait, 'DELAY', 0.0)
+    monkeypatch.setattr(terminal_module, 'DELAY', 0.0)
     stream = FakeTerminal()
     monkeypatch.setattr(sys, 'stderr', stream)
     run_base(monkeypatch, run)
@@ -108,18 +86,18 @@ def test_kernels_are_shown_as_a_stage(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_elsewhere_a_long_wait_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    monkeypatch.setattr(wait, 'DELAY', 0.0)
+    monkeypatch.setattr(terminal_module, 'DELAY', 0.0)
     run_base(monkeypatch, waits(('reading', 0.2), ('fitting', 0.6)), '--json')
     printed = capsys.readouterr()
     assert json.loads(printed.out) == {}
     assert printed.err.count('\n') == 1 and printed.err.startswith('working: done in ')
-    monkeypatch.setattr(wait, 'DELAY', 3600.0)
+    monkeypatch.setattr(terminal_module, 'DELAY', 3600.0)
     run_base(monkeypatch, waits(('reading', 0.2)))
     assert capsys.readouterr().err == ''
 
 
 def test_an_error_stays_the_only_line(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
-    monkeypatch.setattr(wait, 'DELAY', 0.0)
+    monkeypatch.setattr(terminal_module, 'DELAY', 0.0)
     assert main(['base', 'planar_3r', '--method', 'qr']) == 2
     assert capsys.readouterr().err.count('\n') == 1
 
@@ -150,7 +128,7 @@ def test_quiet_leaves_the_result(
         return dict(waits(('reading', 0.2))(arguments, terminal))
 
     module = sys.modules.get(VERBS[verb]) or __import__(VERBS[verb], fromlist=['run'])
-    monkeypatch.setattr(wait, 'DELAY', 0.0)
+    monkeypatch.setattr(terminal_module, 'DELAY', 0.0)
     monkeypatch.setattr(module, 'run', run)
     monkeypatch.setattr(module, 'show', lambda result, terminal: terminal.line('the result'))
     for words, said in ((['--quiet'], False), ([], True)):

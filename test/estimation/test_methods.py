@@ -93,5 +93,5 @@ def test_command_line_tells_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main([*common, '--json']) == 0
     found = json.loads(capsys.readouterr().out)
     assert found['estimator']['durbin_wu_hausman']['p_value'] >= 0.0
-    assert main(common) == 0
+    assert main([*common, '--verbose']) == 0
     assert 'Durbin-Wu-Hausman' in capsys.readouterr().out

@@ -102,9 +102,9 @@ def test_command_line_model_file_and_report_know_it(
     assert main([*words, '--json']) == 0
     found = json.loads(capsys.readouterr().out)
     assert found['method'] == 'ridge' and found['estimator']['penalty'] == 0.01
-    assert main(words) == 0
+    assert main([*words, '--verbose']) == 0
     shown = capsys.readouterr().out
-    assert 'ridge with a penalty of 0.01' in shown and 'largest shrinkage' in shown
+    assert 'Ridge with a penalty of 0.01' in shown and 'largest shrinkage' in shown
     details = IdentifiedModel.load(tmp_path / 'm.yaml').record.details
     assert isinstance(details, RidgeDetails)
     assert to_plain(details) == found['estimator']

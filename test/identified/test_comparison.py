@@ -149,6 +149,6 @@ def test_the_command_compares_models_on_recordings(models, tmp_path, capsys):
     assert 'after.yaml beside before.yaml' in text and 'friction of joint_1' in text
     assert main(words[:-2]) == 0
     shown = capsys.readouterr().out
-    assert 'changed: friction of joint_1' in shown and 'error % on 1 recording' in shown
+    assert 'Changed: friction of joint_1' in shown and 'Which predicts better' in shown
     assert main(['compare', str(paths[0]), str(data)]) == 2
     assert 'two models or more' in capsys.readouterr().err

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from tolerances import SAME_FORMULA
 
-from robot_dynid.cli.design import show_elements
 from robot_dynid.cli.terminal import Terminal
+from robot_dynid.document import Chapter, Section
+from robot_dynid.report.plan import element_tables
 from robot_dynid.trajectories.bspline import BSplineTrajectory
 from robot_dynid.trajectories.composite import Composite
 from robot_dynid.trajectories.elements import elements
@@ -47,7 +48,8 @@ def rebuilt(element: dict[str, Any], time: FloatArray) -> FloatArray:
 
 def printed(trajectory: Trajectory, capsys: pytest.CaptureFixture[str]) -> str:
     """Return the tables of a trajectory."""
-    show_elements(elements(trajectory), Terminal())
+    tables = element_tables(elements(trajectory))
+    Terminal().document([Chapter('', (Section('elements', tables=tables),))])
     return capsys.readouterr().out
 
 
