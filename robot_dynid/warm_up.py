@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynid.adaptation import Adaptation, Following, Leftover, SlowCoefficients, Warming
-from robot_dynid.adaptation.on_line import SlowTables
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.dynamics.derivatives import Derivatives
 from robot_dynid.dynamics.gears import Gears, GearStates
@@ -24,6 +22,15 @@ from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.momentum import Momentum
 from robot_dynid.dynamics.rollout import Integrator
 from robot_dynid.dynamics.rotors import Links, Rotors
+from robot_dynid.effects import JointFriction, RigidLinks, axes_of
+from robot_dynid.effects.slow_changes import (
+    Adaptation,
+    Following,
+    Leftover,
+    SlowCoefficients,
+    SlowTables,
+    Warming,
+)
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.estimation.information import Accumulator, merged
 from robot_dynid.estimation.trajectory.arm import Arm, ArmModel
@@ -62,7 +69,6 @@ from robot_dynid.monitoring.state_monitor import (
     ContactLevels,
     Follower,
 )
-from robot_dynid.regressor import JointFriction, RigidLinks, axes_of
 from robot_dynid.robot.inertia import parameters_from_com
 from robot_dynid.robot.model import Limits, RobotModel
 from robot_dynid.signals.filters import zero_phase_low_pass

@@ -19,11 +19,11 @@ assert 'numpy' not in sys.modules, 'NumPy was loaded before its threads could be
 os.environ |= {'OPENBLAS_NUM_THREADS': '1', 'OMP_NUM_THREADS': '1'}
 
 from robot_dynid.cli import terminal  # noqa: E402
+from robot_dynid.effects import BLOCKS  # noqa: E402
 from robot_dynid.estimation import ESTIMATORS  # noqa: E402
 from robot_dynid.estimation.irls import NORMS  # noqa: E402
 from robot_dynid.friction import ADDITIONS, LAWS  # noqa: E402
 from robot_dynid.kernels.compilation import compilation_heard  # noqa: E402
-from robot_dynid.regressor import BLOCKS  # noqa: E402
 from robot_dynid.warm_up import KERNELS, warm_up  # noqa: E402
 from robot_dynid_evaluation.ros_domain import claim_domain  # noqa: E402
 

@@ -12,8 +12,8 @@ from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
+    from robot_dynid.effects import Block
     from robot_dynid.reduction.identifiability import Category
-    from robot_dynid.regressor import Block
     from robot_dynid.robot.model import RobotModel
 
 COMPOSITE = 'composite'
@@ -65,8 +65,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
 
 
 def _blocks(robot: RobotModel, arguments: argparse.Namespace) -> tuple[Block, ...]:
+    from robot_dynid.effects import JointFriction, axes_of, frictionless_blocks
     from robot_dynid.friction import Coulomb
-    from robot_dynid.regressor import JointFriction, axes_of, frictionless_blocks
 
     found = frictionless_blocks(robot, arguments.rotor_inertia)
     if not arguments.friction:

@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynid.effects import Hysteresis, KinematicError, RigidLinks
+from robot_dynid.effects.gears import STIFFNESS
 from robot_dynid.estimation.errors_in_variables.exogeneity import Bias
 from robot_dynid.estimation.errors_in_variables.instrumental import (
     InstrumentalVariables,
@@ -36,8 +38,6 @@ from robot_dynid.estimation.joint_covariance import (
 from robot_dynid.estimation.least_squares import joint_weights, solve_rows, weighted_factor
 from robot_dynid.estimation.quantiles import student_quantile
 from robot_dynid.plain import from_plain
-from robot_dynid.regressor import Hysteresis, KinematicError, RigidLinks
-from robot_dynid.regressor.elastic import STIFFNESS
 from robot_dynid.signals.derivatives import derivative
 from robot_dynid.types import FloatArray, Samples
 

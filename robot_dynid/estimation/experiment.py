@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.dynamics.regressor_columns import chunk_length
+from robot_dynid.effects.effect import Assembly, Block, SampleColumns, axes_of
+from robot_dynid.effects.gears import Gear, Springs
+from robot_dynid.effects.joint_friction import JointFriction
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.information import MAX_BATCHES, Accumulator, Information
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.reduction.numeric import entries, reduce_numeric, states_at
-from robot_dynid.regressor.assembly import Assembly, SampleColumns
-from robot_dynid.regressor.block import Block, axes_of
-from robot_dynid.regressor.elastic import Gear, Springs
-from robot_dynid.regressor.friction import JointFriction
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.unfiltered import AsRecorded
 from robot_dynid.types import FloatArray, Samples

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.effects import Springs
 from robot_dynid.estimation.estimate import Estimate, Estimator, PartSolver, Status
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.information import (
@@ -22,7 +23,6 @@ from robot_dynid.estimation.information import (
 from robot_dynid.estimation.uncertainty.between_recordings import FrictionScales, friction_scales
 from robot_dynid.estimation.uncertainty.jackknife import BatchScores
 from robot_dynid.estimation.uncertainty.scatter import scatter_covariance, scatter_variance
-from robot_dynid.regressor import Springs
 from robot_dynid.types import FloatArray
 
 #: singular values of the column-scaled regressor below this share of the largest are no excitation

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.effects import JointFriction
 from robot_dynid.estimation.estimate import Estimate, interval_factor
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.least_squares import joint_weights, weighted_factor
-from robot_dynid.regressor import JointFriction
 
 
 def with_passive_friction(estimate: Estimate, experiment: Experiment) -> Estimate:

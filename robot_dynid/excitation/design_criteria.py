@@ -10,6 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynid.blas import one_blas_thread
+from robot_dynid.effects import (
+    Block,
+    JointFriction,
+    RigidLinks,
+    SmoothBlock,
+    axes_of,
+    frictionless_blocks,
+)
 from robot_dynid.errors import DynIdError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.excitation.design import DesignCriteria
@@ -22,14 +30,6 @@ from robot_dynid.excitation.search.objective import Measured, Objective, Weighte
 from robot_dynid.excitation.search.observation import Observation
 from robot_dynid.excitation.search.sliding import SlidingFriction
 from robot_dynid.friction import Coulomb
-from robot_dynid.regressor import (
-    Block,
-    JointFriction,
-    RigidLinks,
-    SmoothBlock,
-    axes_of,
-    frictionless_blocks,
-)
 from robot_dynid.robot.implausible import implausible_inertials
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.trajectories.trajectory import Motion

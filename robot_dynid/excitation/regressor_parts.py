@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.effects.links import RigidLinks
 from robot_dynid.errors import RobotError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.excitation.search.observation import Observation
-from robot_dynid.regressor.rigid import RigidLinks
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Samples
 

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.dynamics.mechanism import Mechanism
+from robot_dynid.effects.ripple import TorqueRipple
 from robot_dynid.errors import ModelError
 from robot_dynid.numbers import POSITION
-from robot_dynid.ripple import TorqueRipple
 from robot_dynid.robot.inertia import com_from_parameters
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray

@@ -14,13 +14,13 @@ from robot_dynid.dynamics.elastic import ElasticDynamics
 from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.rigid_body import ForwardDynamics, InverseDynamics
 from robot_dynid.dynamics.rotors import Rotors
+from robot_dynid.effects.ripple import RippleTorque
 from robot_dynid.export.identified_arm import IdentifiedArm
 from robot_dynid.export.sliding_friction import SlidingFriction, sliding_from
 from robot_dynid.friction import AxisFriction
 from robot_dynid.friction.terms import RAMP, Term
 from robot_dynid.kernels.friction import KIND, ROW, STOP
 from robot_dynid.kernels.newton_euler import SPRING
-from robot_dynid.ripple import RippleTorque
 from robot_dynid.types import FloatArray
 
 #: speed [rad/s, m/s] from which written dry friction has its size

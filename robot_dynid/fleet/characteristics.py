@@ -16,6 +16,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.effects import JointFriction, RigidLinks, RotorInertia, Springs
+from robot_dynid.effects.gears import STIFFNESS
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.least_squares import (
@@ -31,8 +33,6 @@ from robot_dynid.estimation.uncertainty.between_recordings import (
 )
 from robot_dynid.friction.law import DRY, OFFSET, VISCOUS
 from robot_dynid.identified.parameter_words import ParameterWords, words_of_blocks
-from robot_dynid.regressor import JointFriction, RigidLinks, RotorInertia, Springs
-from robot_dynid.regressor.elastic import STIFFNESS
 from robot_dynid.types import FloatArray
 
 FRICTION, LOAD, LINK, ROTOR, GEAR, GEAR_STIFFNESS, OTHER = (

@@ -7,22 +7,22 @@ from dataclasses import fields
 from typing import Any
 
 from robot_dynid.errors import UsageError
-from robot_dynid.friction.additions import (
+from robot_dynid.friction.axes import AxisFriction
+from robot_dynid.friction.law import Addition, AxisMotion, FrictionLaw, Shape
+from robot_dynid.friction.laws import (
+    Asymmetric,
     Breakaway,
+    Coulomb,
+    Dahl,
     Drift,
     Levelling,
     LoadDependent,
+    Maxwell,
+    NoFriction,
+    Stribeck,
     TemperatureDependent,
+    TwoSpeed,
 )
-from robot_dynid.friction.asymmetric import Asymmetric
-from robot_dynid.friction.axes import AxisFriction
-from robot_dynid.friction.coulomb import Coulomb
-from robot_dynid.friction.dahl import Dahl
-from robot_dynid.friction.law import Addition, AxisMotion, FrictionLaw, Shape
-from robot_dynid.friction.maxwell import Maxwell
-from robot_dynid.friction.none import NoFriction
-from robot_dynid.friction.stribeck import Stribeck
-from robot_dynid.friction.two_speed import TwoSpeed
 
 LAWS: dict[str, type[FrictionLaw]] = {
     law.name: law for law in (

@@ -7,9 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dynid.adaptation import Leftover, Warming
-from robot_dynid.adaptation.beside_links import BesideLinks, Staying, warming_beside_links
-from robot_dynid.adaptation.fit import noise_density
+from robot_dynid.effects.slow_changes import Leftover, Warming
+from robot_dynid.effects.slow_changes_search import (
+    BesideLinks,
+    Staying,
+    noise_density,
+    warming_beside_links,
+)
 from robot_dynid.estimation import Estimate
 from robot_dynid.estimation.experiment import Regression, chunks, row_weights
 from robot_dynid.identified.model import IdentifiedModel

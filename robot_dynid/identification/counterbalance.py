@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.dynamics.regressor_columns import HISTORY, RegressorColumns
+from robot_dynid.effects.counterbalance import Spring
+from robot_dynid.effects.effect import KernelBlock
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.feasible.near_nominal import NearNominal, best_of, by_fold
 from robot_dynid.estimation.friction_selection.law_selection import GAIN
 from robot_dynid.estimation.information import EXTRA, RAW, Information
 from robot_dynid.estimation.uncertainty.held_out import falls, folds
 from robot_dynid.identified.structure import Structure
-from robot_dynid.regressor.block import KernelBlock
-from robot_dynid.regressor.counterbalance import Spring
 from robot_dynid.robot.model import REVOLUTE, RobotModel
 from robot_dynid.types import FloatArray, Samples
 

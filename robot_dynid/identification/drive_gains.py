@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
+from robot_dynid.effects.links import AttachedBody
 from robot_dynid.errors import UsageError, reported
 from robot_dynid.estimation.drive_gains import DriveGains, KnownLoad, fit_drive_gains
 from robot_dynid.estimation.experiment import TorqueModel
@@ -24,7 +25,6 @@ from robot_dynid.identified.accepted import recordings_for
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.rigid_equivalent import rigid_equivalent
 from robot_dynid.identified.structure import Structure
-from robot_dynid.regressor.attached import AttachedBody
 from robot_dynid.robot.inertia import PARAMETERS
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import prepare, repair

@@ -9,6 +9,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.effects import GearEffects, Springs
+from robot_dynid.effects.gears import (
+    COSINE,
+    DAMPING,
+    OFFSET,
+    SINE,
+    STATES,
+    STIFFNESS,
+    Gear,
+    LoadedHysteresis,
+    deflection,
+    presses_per_radian,
+)
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.estimate import Estimate
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
@@ -32,18 +45,8 @@ from robot_dynid.estimation.uncertainty.held_out import (
     surely_lower,
 )
 from robot_dynid.estimation.uncertainty.random_effects import with_random_effects
-from robot_dynid.friction.maxwell import LENGTHS
+from robot_dynid.friction.laws import LENGTHS
 from robot_dynid.identified.structure import Structure
-from robot_dynid.regressor import GearEffects, Springs
-from robot_dynid.regressor.elastic import DAMPING, OFFSET, STIFFNESS, Gear
-from robot_dynid.regressor.gear_effects import (
-    COSINE,
-    SINE,
-    STATES,
-    LoadedHysteresis,
-    deflection,
-    presses_per_radian,
-)
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare
 from robot_dynid.types import FloatArray, Samples

@@ -11,14 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from robot_dynid.effects import GearEffects
+from robot_dynid.effects.gears import PRESSES, Gear, presses_per_radian
+from robot_dynid.effects.ripple import ABOVE_FAST
+from robot_dynid.effects.ripple_search import RESOLVED, JointResidual, fit_ripple
 from robot_dynid.identification.gear_effects import gear_effects
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.regressor import GearEffects
-from robot_dynid.regressor.elastic import Gear
-from robot_dynid.regressor.gear_effects import PRESSES, presses_per_radian
-from robot_dynid.ripple.fit import fit_ripple
-from robot_dynid.ripple.model import ABOVE_FAST
-from robot_dynid.ripple.scan import RESOLVED, JointResidual
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.encoders import encoders_of
 from robot_dynid.signals.filters import zero_phase_low_pass

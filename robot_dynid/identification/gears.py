@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from robot_dynid.effects import GearEffects
+from robot_dynid.effects.gears import STIFFNESS, WAVES, Gear
 from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.uncertainty.held_out import held_out
@@ -16,9 +18,6 @@ from robot_dynid.identification.selection import choose
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import GearRecord, RigidComparison
 from robot_dynid.identified.structure import Structure
-from robot_dynid.regressor import GearEffects
-from robot_dynid.regressor.elastic import STIFFNESS, Gear
-from robot_dynid.regressor.gear_effects import WAVES
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import without_holes
 from robot_dynid.signals.encoders import encoders_of

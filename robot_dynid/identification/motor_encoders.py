@@ -8,10 +8,10 @@ from itertools import islice
 
 import numpy as np
 
+from robot_dynid.effects.deflection import without_gears
 from robot_dynid.errors import DataError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import MotorEncoder
-from robot_dynid.residual.gear import without_gears
 from robot_dynid.signals.alignment import without_holes
 from robot_dynid.signals.encoders import encoders_of
 from robot_dynid.signals.plausible import plausible

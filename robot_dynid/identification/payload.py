@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.dynamics import rigid_body
+from robot_dynid.effects import JointFriction
+from robot_dynid.effects.links import AttachedBody
 from robot_dynid.errors import DataError, UsageError, reported
 from robot_dynid.estimation.experiment import MODERATE_SPEED, batch_samples
 from robot_dynid.estimation.information import Accumulator, Information
@@ -19,8 +21,6 @@ from robot_dynid.identified.caution import caution
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.rigid_equivalent import rigid_equivalent
 from robot_dynid.reduction.numeric import random_states
-from robot_dynid.regressor import JointFriction
-from robot_dynid.regressor.attached import AttachedBody
 from robot_dynid.robot.inertia import PARAMETERS
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.pairing import Pair, align

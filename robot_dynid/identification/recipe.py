@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from robot_dynid.effects import axes_of
+from robot_dynid.effects.deflection import RESIDUALS
 from robot_dynid.errors import UsageError, reported
 from robot_dynid.estimation import (
     DEFAULT,
@@ -24,8 +26,6 @@ from robot_dynid.estimation.friction_selection.law_request import NONE as NO_FRI
 from robot_dynid.files import read_text
 from robot_dynid.numbers import NumberRange, shown
 from robot_dynid.plausibility.finding import checked_kinds
-from robot_dynid.regressor import axes_of
-from robot_dynid.residual import RESIDUALS
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.settings import read_settings, require_allowed, setting, settings_of
 from robot_dynid.signals.averaging import PERIOD as AVERAGED_PERIOD

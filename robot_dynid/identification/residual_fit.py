@@ -10,15 +10,11 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.errors import DataError
-from robot_dynid.estimation.experiment import Experiment
-from robot_dynid.estimation.friction_selection.law_request import AUTO
-from robot_dynid.estimation.least_squares import joint_weights, solve
-from robot_dynid.estimation.uncertainty.held_out import falls, folds
-from robot_dynid.identification.sequential_fit import RESIDUAL, Stopwatch, friction_parameters
-from robot_dynid.identified.record import DeflectionRecord, JointDeflection
-from robot_dynid.residual import CHOICES, RESIDUALS, GearModel, ResidualModel
-from robot_dynid.residual.deflection import (
+from robot_dynid.effects.deflection import (
+    CHOICES,
+    RESIDUALS,
+    GearModel,
+    ResidualModel,
     beside_load,
     deflections,
     feature_count,
@@ -26,6 +22,13 @@ from robot_dynid.residual.deflection import (
     known_joints,
     seen,
 )
+from robot_dynid.errors import DataError
+from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.estimation.friction_selection.law_request import AUTO
+from robot_dynid.estimation.least_squares import joint_weights, solve
+from robot_dynid.estimation.uncertainty.held_out import falls, folds
+from robot_dynid.identification.sequential_fit import RESIDUAL, Stopwatch, friction_parameters
+from robot_dynid.identified.record import DeflectionRecord, JointDeflection
 from robot_dynid.types import FloatArray, Samples
 
 #: a residual model must lower the held-out error by this share

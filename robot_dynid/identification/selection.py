@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.effects import JointFriction, axes_of
 from robot_dynid.errors import DataError
 from robot_dynid.estimation import Estimator
 from robot_dynid.estimation.experiment import (
@@ -36,7 +37,6 @@ from robot_dynid.identification.effort_lag import alike, lag_of, likely, settled
 from robot_dynid.identification.gear_effects import gear_effects
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.structure import Structure
-from robot_dynid.regressor import JointFriction, axes_of
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.signals.derivatives import derivative

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from robot_dynid.effects import JointFriction, RotorInertia
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.uncertainty.held_out import HeldOut, held_out
 from robot_dynid.identification.selection import Choice
-from robot_dynid.regressor import JointFriction, RotorInertia
 from robot_dynid.robot.model import LINK, MOTOR
 from robot_dynid.signals.prepare import Repaired, prepare
 from robot_dynid.types import FloatArray

@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.effects import JointFriction, axes_of
 from robot_dynid.errors import DataError
 from robot_dynid.estimation import Estimator
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
@@ -27,7 +28,6 @@ from robot_dynid.identification.friction_curves import (
 )
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.structure import Structure
-from robot_dynid.regressor import JointFriction, axes_of
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Preprocessing, repair
 from robot_dynid.signals.single_joint_motion import SingleJointMotion

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from robot_dynid.adaptation import Leftover
-from robot_dynid.adaptation.beside_links import rescaled
-from robot_dynid.adaptation.fit import AdaptationFit, fit_warming, with_drift
+from robot_dynid.effects.slow_changes import Leftover
+from robot_dynid.effects.slow_changes_search import (
+    AdaptationFit,
+    fit_warming,
+    rescaled,
+    with_drift,
+)
 from robot_dynid.errors import DataError
 from robot_dynid.estimation import Estimate, Estimator
 from robot_dynid.estimation.experiment import Experiment

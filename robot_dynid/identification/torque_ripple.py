@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.effects.ripple import ABOVE_FAST
+from robot_dynid.effects.ripple_search import JointResidual, RippleFit, fit_ripple
 from robot_dynid.errors import DataError
 from robot_dynid.identification.recipe import NONE, Recipe
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import JointRipple
-from robot_dynid.ripple.fit import RippleFit, fit_ripple
-from robot_dynid.ripple.model import ABOVE_FAST
-from robot_dynid.ripple.scan import JointResidual
 from robot_dynid.signals.held_out_motion import DistinctMotion, folds
 from robot_dynid.signals.prepare import Repaired, prepare
 from robot_dynid.threads import side_by_side

@@ -16,8 +16,15 @@ from robot_dynid.dynamics.elastic import ElasticDynamics, coordinates
 from robot_dynid.dynamics.gears import Gears
 from robot_dynid.dynamics.rollout import Integrator, Rollout
 from robot_dynid.dynamics.verdicts import require_solved
-from robot_dynid.regressor.elastic import DAMPING, GEAR, Springs
-from robot_dynid.regressor.gear_effects import COSINE, SINE, STATES, presses_per_radian
+from robot_dynid.effects.gears import (
+    COSINE,
+    DAMPING,
+    GEAR,
+    SINE,
+    STATES,
+    Springs,
+    presses_per_radian,
+)
 from robot_dynid.types import FloatArray, Progress
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from robot_dynid.regressor import JointFriction
+from robot_dynid.effects import JointFriction
 from robot_dynid.types import FloatArray
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robot_dynid.adaptation import Adaptation
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.dynamics.derivatives import Derivatives, Slopes
@@ -19,6 +18,11 @@ from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.rollout import Integrator, Rollout
 from robot_dynid.dynamics.rotors import Links, Rotors, SpinningRotors
 from robot_dynid.dynamics.verdicts import require_solved
+from robot_dynid.effects import axes_of
+from robot_dynid.effects.counterbalance import bodies_of
+from robot_dynid.effects.deflection import ResidualModel, deflection_effort
+from robot_dynid.effects.ripple import RippleTorque, TorqueRipple
+from robot_dynid.effects.slow_changes import Adaptation
 from robot_dynid.errors import ModelError, UsageError, reported
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.files import atomic_write
@@ -37,11 +41,6 @@ from robot_dynid.identified.structure import Structure
 from robot_dynid.identified.trained import Trained
 from robot_dynid.identified.uncertainty import effort_intervals
 from robot_dynid.reduction.base import Reduction
-from robot_dynid.regressor import axes_of
-from robot_dynid.regressor.counterbalance import bodies_of
-from robot_dynid.residual import ResidualModel
-from robot_dynid.residual.deflection import deflection_effort
-from robot_dynid.ripple import RippleTorque, TorqueRipple
 from robot_dynid.robot.made_urdf import made_urdf
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Preprocessing

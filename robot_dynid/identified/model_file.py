@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robot_dynid.adaptation import Adaptation
+from robot_dynid.effects import GearEffects, axes_of
+from robot_dynid.effects.counterbalance import Spring
+from robot_dynid.effects.deflection import residual_from_plain
+from robot_dynid.effects.ripple import TorqueRipple
+from robot_dynid.effects.slow_changes import Adaptation
 from robot_dynid.errors import DynIdError, ModelError, clipped
 from robot_dynid.files import read_text
 from robot_dynid.identified.noise_levels import NoiseLevels
@@ -24,10 +28,6 @@ from robot_dynid.identified.uncertainty import SHOWN
 from robot_dynid.numbers import BOUNDS, NumberRange, shown
 from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.reduction.base import Reduction
-from robot_dynid.regressor import GearEffects, axes_of
-from robot_dynid.regressor.counterbalance import Spring
-from robot_dynid.residual import residual_from_plain
-from robot_dynid.ripple import TorqueRipple
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.serialization import robot_from_plain, robot_to_plain
 from robot_dynid.signals.prepare import Preprocessing

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from robot_dynid.friction.words import unit_of, words_of
-from robot_dynid.regressor import (
+from robot_dynid.effects import (
     Axes,
     Counterbalance,
     Hysteresis,
@@ -19,13 +18,14 @@ from robot_dynid.regressor import (
     RotorInertia,
     Springs,
 )
-from robot_dynid.regressor.elastic import DAMPING, OFFSET, STIFFNESS
+from robot_dynid.effects.gears import DAMPING, OFFSET, STIFFNESS
+from robot_dynid.friction.terms import unit_of, words_of
 from robot_dynid.robot.inertia import PARAMETERS
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 
 if TYPE_CHECKING:
+    from robot_dynid.effects import Block
     from robot_dynid.identified.model import IdentifiedModel
-    from robot_dynid.regressor import Block
 
 #: what a gear parameter is, and its unit where the joint turns and where it slides
 GEAR = {STIFFNESS: ('stiffness of the gear', 'N m/rad', 'N/m'),

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from robot_dynid.dynamics.elastic import coordinates
 from robot_dynid.dynamics.rollout import FEASIBLE
+from robot_dynid.effects import axes_of
 from robot_dynid.errors import ModelError
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.regressor import axes_of
 from robot_dynid.robot.model import REVOLUTE
 from robot_dynid.types import FloatArray
 

@@ -9,11 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.friction import FrictionLaw, law_from
-from robot_dynid.identified.trained import Extent
-from robot_dynid.reduction.base import Reduction
-from robot_dynid.regressor import (
+from robot_dynid.effects import (
     Block,
     Counterbalance,
     GearEffects,
@@ -22,8 +18,12 @@ from robot_dynid.regressor import (
     effect_blocks,
     frictionless_blocks,
 )
-from robot_dynid.regressor.counterbalance import Spring
-from robot_dynid.regressor.friction import Load
+from robot_dynid.effects.counterbalance import Spring
+from robot_dynid.effects.joint_friction import Load
+from robot_dynid.estimation.experiment import TorqueModel
+from robot_dynid.friction import FrictionLaw, law_from
+from robot_dynid.identified.trained import Extent
+from robot_dynid.reduction.base import Reduction
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 

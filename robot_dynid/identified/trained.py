@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.regressor import axes_of
+from robot_dynid.effects import axes_of
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.signals.turns import SLACK, TURN
 from robot_dynid.types import FloatArray, Samples

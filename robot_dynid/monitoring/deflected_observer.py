@@ -16,10 +16,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.adaptation.on_line import SlowTables
 from robot_dynid.dynamics.elastic import all_rotors
 from robot_dynid.dynamics.gears import GearStates
 from robot_dynid.dynamics.rotors import Links
+from robot_dynid.effects.deflection import feature_count, instant_features, without_gears
+from robot_dynid.effects.gears import DAMPING, OFFSET, STIFFNESS, GearEffects
+from robot_dynid.effects.slow_changes import SlowTables
 from robot_dynid.friction import AxisFriction
 from robot_dynid.identified.elastic_motion import gears_of
 from robot_dynid.identified.model import IdentifiedModel
@@ -36,10 +38,6 @@ from robot_dynid.monitoring.state_monitor import (
     ContactLevels,
     Follower,
 )
-from robot_dynid.regressor.elastic import DAMPING, OFFSET, STIFFNESS
-from robot_dynid.regressor.gear_effects import GearEffects
-from robot_dynid.residual.deflection import feature_count, instant_features
-from robot_dynid.residual.gear import without_gears
 from robot_dynid.robot.model import REVOLUTE, Drive, Limits, RobotModel
 from robot_dynid.signals.causal import corner_of
 from robot_dynid.types import FloatArray, frozen

@@ -44,6 +44,7 @@ import numpy as np
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.document import number
+from robot_dynid.effects import JointFriction, RigidLinks, RotorInertia, Springs
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.parameter_words import parameter_words
 from robot_dynid.monitoring.recursive_identification import (
@@ -52,7 +53,6 @@ from robot_dynid.monitoring.recursive_identification import (
     prior_freedom,
 )
 from robot_dynid.numbers import NumberRange
-from robot_dynid.regressor import JointFriction, RigidLinks, RotorInertia, Springs
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.types import FloatArray
 

@@ -12,10 +12,10 @@ from collections import deque
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.effects.deflection import without_gears
 from robot_dynid.errors import ModelError
 from robot_dynid.identified.elastic_motion import gears_of
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.residual.gear import without_gears
 from robot_dynid.signals.plausible import BEYOND, possible
 from robot_dynid.signals.turns import within_half_turn
 from robot_dynid.types import FloatArray

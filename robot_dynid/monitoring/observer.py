@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dynid.adaptation.on_line import SlowTables
+from robot_dynid.effects.slow_changes import SlowTables
 from robot_dynid.errors import UsageError
 from robot_dynid.friction import AxisFriction
 from robot_dynid.identified.model import IdentifiedModel

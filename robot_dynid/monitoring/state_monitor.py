@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dynid.adaptation.on_line import SlowTables
 from robot_dynid.dynamics.rigid_body import _tree
 from robot_dynid.dynamics.rotors import Links
+from robot_dynid.effects.slow_changes import SlowTables
 from robot_dynid.friction import AxisFriction
 from robot_dynid.kernels.monitor import (
     CLAIMED,

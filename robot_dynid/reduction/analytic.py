@@ -36,13 +36,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
+from robot_dynid.effects.effect import Block
+from robot_dynid.effects.links import RigidLinks
 from robot_dynid.errors import UsageError
 from robot_dynid.reduction.base import Reduction, check_size, combination_label
 from robot_dynid.reduction.composite_inertia import composite_map, driving_placements
 from robot_dynid.reduction.echelon import row_echelon, row_space
 from robot_dynid.reduction.scale import length_of, parameter_sizes
-from robot_dynid.regressor.block import Block
-from robot_dynid.regressor.rigid import RigidLinks
 from robot_dynid.robot.inertia import PARAMETERS
 from robot_dynid.robot.model import REVOLUTE, RobotModel
 from robot_dynid.types import FloatArray

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.blas import one_blas_thread
+from robot_dynid.effects.effect import Block
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.reduction.numeric import random_states
 from robot_dynid.reduction.sensor_configurations import SENSOR_CONFIGURATIONS
-from robot_dynid.regressor.block import Block
 from robot_dynid.robot.model import RobotModel
 
 UNIDENTIFIABLE, DEPENDENT, INDEPENDENT = CATEGORIES = (

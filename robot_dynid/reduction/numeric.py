@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
+from robot_dynid.effects.effect import Assembly, Block
+from robot_dynid.effects.gears import Hysteresis
+from robot_dynid.effects.joint_friction import JointFriction
+from robot_dynid.effects.links import RigidLinks
 from robot_dynid.errors import RobotError
 from robot_dynid.reduction.base import Reduction, check_size
 from robot_dynid.reduction.echelon import row_echelon, row_space
 from robot_dynid.reduction.scale import length_of, parameter_sizes
-from robot_dynid.regressor.assembly import Assembly
-from robot_dynid.regressor.block import Block
-from robot_dynid.regressor.friction import JointFriction
-from robot_dynid.regressor.gear_effects import Hysteresis
-from robot_dynid.regressor.rigid import RigidLinks
 from robot_dynid.robot.model import PRISMATIC, STANDARD_GRAVITY, RobotModel
 from robot_dynid.types import FloatArray, Samples
 

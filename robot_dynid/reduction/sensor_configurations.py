@@ -12,6 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dynid.dynamics.rotors import SpinningRotors
+from robot_dynid.effects.effect import Block, axes_of
+from robot_dynid.effects.gears import Springs
+from robot_dynid.effects.joint_friction import JointFriction
+from robot_dynid.effects.links import RigidLinks
+from robot_dynid.effects.rotors import RotorInertia
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.reduction.numeric import (
     paced,
@@ -20,11 +25,6 @@ from robot_dynid.reduction.numeric import (
     reduce_numeric,
     similar_columns,
 )
-from robot_dynid.regressor.block import Block, axes_of
-from robot_dynid.regressor.elastic import Springs
-from robot_dynid.regressor.friction import JointFriction
-from robot_dynid.regressor.motor import RotorInertia
-from robot_dynid.regressor.rigid import RigidLinks
 from robot_dynid.robot.model import PRISMATIC, REVOLUTE, Limits, RobotModel
 from robot_dynid.types import FloatArray, Samples
 

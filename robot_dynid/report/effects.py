@@ -16,11 +16,11 @@ from robot_dynid.document import (
     percent,
     with_deviation,
 )
+from robot_dynid.effects import JointFriction
 from robot_dynid.estimation.friction_sweeps.friction_curve import CurveSummary
 from robot_dynid.identification.gears import ATTENUATED
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.parameter_words import parameter_words
-from robot_dynid.regressor import JointFriction
 from robot_dynid.report import figures
 from robot_dynid.report.figures import FROM_ZERO, Spec, axis, line
 from robot_dynid.report.texts import effort_unit, length, unit

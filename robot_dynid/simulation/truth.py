@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynid.effects import RigidLinks, axes_of
 from robot_dynid.errors import RobotError, reported
 from robot_dynid.numbers import AMOUNT, shown
 from robot_dynid.reduction import Reduction
-from robot_dynid.regressor import RigidLinks, axes_of
 from robot_dynid.robot import locate
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import read_yaml

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from robot_dynid.effects import axes_of
 from robot_dynid.friction import AxisMotion, FrictionLaw
 from robot_dynid.friction.law import columns_of
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.kernels.friction import SLIDING, STOP
-from robot_dynid.regressor import axes_of
 from robot_dynid.signals.resolution import resolution
 from robot_dynid.types import FloatArray, RawLog
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.adaptation import Following, Leftover
+from robot_dynid.effects.ripple import TorqueRipple
+from robot_dynid.effects.slow_changes import Following, Leftover
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.ripple import TorqueRipple
 from robot_dynid.signals.prepare import Repaired
 from robot_dynid.signals.windows import file_of
 from robot_dynid.types import FloatArray, Samples

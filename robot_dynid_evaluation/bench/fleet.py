@@ -90,9 +90,9 @@ class SimulatedFleet:
 
 def torque_model(robot: RobotModel) -> TorqueModel:
     """Return the model of the estimator: links, rotors, Coulomb and viscous friction."""
+    from robot_dynid.effects import JointFriction, axes_of, frictionless_blocks
     from robot_dynid.estimation.experiment import TorqueModel
     from robot_dynid.friction import law_from
-    from robot_dynid.regressor import JointFriction, axes_of, frictionless_blocks
 
     laws = (law_from('coulomb', {'width': RAMP[0]}),) * robot.n
     return TorqueModel.of(robot, (*frictionless_blocks(robot, True),

@@ -71,12 +71,9 @@ def _node_rows(model: IdentifiedModel, what: str) -> list[Row]:
 
 def with_slow_effects(model: IdentifiedModel) -> IdentifiedModel:
     """Return a model with as much ripple, warm-up and drift of every joint as one is found."""
-    from robot_dynid.adaptation import Adaptation
-    from robot_dynid.adaptation.slow_coefficients import SlowCoefficients
-    from robot_dynid.adaptation.warming import Warming
-    from robot_dynid.ripple import TorqueRipple
-    from robot_dynid.ripple.fit import MOST_WAVES
-    from robot_dynid.ripple.model import COLUMNS
+    from robot_dynid.effects.ripple import COLUMNS, TorqueRipple
+    from robot_dynid.effects.ripple_search import MOST_WAVES
+    from robot_dynid.effects.slow_changes import Adaptation, SlowCoefficients, Warming
 
     orders = 101.0 * np.arange(2.0, 2.0 + MOST_WAVES)
     ripple = TorqueRipple(orders, np.full(MOST_WAVES, -4e-3), 1e-5, 0.05, 0.5,

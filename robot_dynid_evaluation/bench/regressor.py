@@ -16,8 +16,8 @@ from robot_dynid_evaluation.bench.timing import ROBOT, in_turns, pinocchio_model
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress
+    from robot_dynid.effects.effect import SampleColumns
     from robot_dynid.estimation.experiment import TorqueModel
-    from robot_dynid.regressor.assembly import SampleColumns
     from robot_dynid.robot.model import RobotModel
     from robot_dynid.types import FloatArray, Samples
 
@@ -85,8 +85,8 @@ class Arm:
     @cached_property
     def columns(self) -> SampleColumns:
         """All columns: links, rotors, friction. The past of friction is computed here."""
+        from robot_dynid.effects.effect import Assembly
         from robot_dynid.identified.structure import Structure
-        from robot_dynid.regressor.assembly import Assembly
 
         structure = Structure.uniform(self.robot, True, 'coulomb', {'width': RAMP})
         return Assembly.of(structure.blocks(self.robot)).columns_of(self.samples)

@@ -178,7 +178,7 @@ def floor(model: IdentifiedModel, pair: tuple[RawLog, RawLog]) -> FloatArray:
 
 def _body(model: IdentifiedModel, motion: Samples) -> FloatArray:
     """Return the columns (n, 10, N) of a body at the last link."""
-    from robot_dynid.regressor import RigidLinks
+    from robot_dynid.effects import RigidLinks
 
     links, n = RigidLinks(model.robot), model.robot.n
     columns = np.empty((n, 10, len(motion)))

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from robot_dynid.effects import RigidLinks
 from robot_dynid.estimation.experiment import Experiment, Regression, TorqueModel
-from robot_dynid.regressor import RigidLinks
 from robot_dynid.robot.inertia import parameters_from_com
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.screws import Screw, robot_from_screws

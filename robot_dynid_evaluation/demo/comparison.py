@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynid.effects.gears import STIFFNESS, Springs
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.uncertainty import half_intervals
-from robot_dynid.regressor.elastic import STIFFNESS, Springs
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.simulation.mujoco_model import elastic_accelerations
 from robot_dynid.simulation.plant import Plant

@@ -16,11 +16,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.effects.deflection import (
+    GearModel,
+    MixtureRegression,
+    deflections,
+    gear_load,
+    known_joints,
+)
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import NONE, THREE, Recipe
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.residual import GearModel, MixtureRegression
-from robot_dynid.residual.deflection import deflections, gear_load, known_joints
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.signals.prepare import prepare, repair
 from robot_dynid.types import FloatArray, Progress, RawLog, Samples

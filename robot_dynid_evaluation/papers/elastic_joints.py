@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import signal
 
+from robot_dynid.effects import axes_of
 from robot_dynid.estimation.errors_in_variables.latent_motion import (
     EXACT,
     SPEEDS,
@@ -30,7 +31,6 @@ from robot_dynid.estimation.errors_in_variables.latent_motion import (
 from robot_dynid.estimation.errors_in_variables.recorded_stretches import Cut
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.identified.structure import Structure
-from robot_dynid.regressor import axes_of
 from robot_dynid.types import FloatArray, Progress, Samples
 from robot_dynid_evaluation.papers import Row, compared, known, matched, shown
 from robot_dynid_evaluation.papers.elastic_joints_arm import (

@@ -16,7 +16,7 @@ from robot_dynid.dynamics.gears import Gears
 from robot_dynid.dynamics.rollout import Integrator
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.friction import AxisFriction, Coulomb
-from robot_dynid.friction.additions import Levelling
+from robot_dynid.friction.laws import Levelling
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.simulation.truth import Truth, load_truth

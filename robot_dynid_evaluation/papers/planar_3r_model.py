@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.dynamics import rigid_body
+from robot_dynid.effects import RigidLinks
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.regressor import RigidLinks
 from robot_dynid.robot import locate
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot

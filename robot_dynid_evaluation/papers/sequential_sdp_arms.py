@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from robot_dynid.effects import RigidLinks
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.regressor import RigidLinks
 from robot_dynid.robot import locate
 from robot_dynid.robot.inertia import parameters_from_pseudo_inertia, pseudo_inertia
 from robot_dynid.robot.model import RobotModel

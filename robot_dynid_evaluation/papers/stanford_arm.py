@@ -14,9 +14,9 @@ from dataclasses import replace
 import numpy as np
 
 from robot_dynid.dynamics import rigid_body
+from robot_dynid.effects import RigidLinks
 from robot_dynid.reduction import reduce_numeric
 from robot_dynid.reduction.numeric import random_states
-from robot_dynid.regressor import RigidLinks
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import Progress
 from robot_dynid_evaluation.papers import Row, compared, known, matched, shown

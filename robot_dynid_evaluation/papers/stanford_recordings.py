@@ -8,11 +8,11 @@ from functools import reduce
 
 import numpy as np
 
+from robot_dynid.effects import RigidLinks
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.staged.least_squares import fit_stages
 from robot_dynid.estimation.staged.procedure import LockedJointsMotion, Stage, names_from
-from robot_dynid.regressor import RigidLinks
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.simulation.arm import CONTROL_PERIOD, Arm, Sensors, Setpoint

@@ -10,16 +10,16 @@ from random_robots import random_urdf
 from tolerances import DIFFERENCE
 
 from robot_dynid.dynamics import rigid_body
-from robot_dynid.excitation.search.sliding import SlidingFriction
-from robot_dynid.friction import LAWS, law_from
-from robot_dynid.reduction.numeric import random_states
-from robot_dynid.regressor import (
+from robot_dynid.effects import (
     RigidLinks,
     RotorInertia,
     SmoothBlock,
     SpinningRotors,
     axes_of,
 )
+from robot_dynid.excitation.search.sliding import SlidingFriction
+from robot_dynid.friction import LAWS, law_from
+from robot_dynid.reduction.numeric import random_states
 from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.urdf import robot_from_urdf

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from elastic_arms import elastic_arm
 
+from robot_dynid.effects.gears import GEAR
 from robot_dynid.estimation import (
     ESTIMATORS,
     Estimate,
@@ -30,7 +31,6 @@ from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.information import Accumulator
 from robot_dynid.identified.structure import Structure
 from robot_dynid.plain import to_plain
-from robot_dynid.regressor.elastic import GEAR
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.simulation.arm import measured
 from robot_dynid.simulation.truth import Noise

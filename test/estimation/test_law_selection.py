@@ -12,6 +12,7 @@ from nominal import nominal_model
 from scipy.optimize import least_squares
 from tolerances import AGAINST_FULL_SEARCH, BREAKAWAY, LEAST_SQUARES, PRESLIDING_AMPLITUDE
 
+from robot_dynid.effects import axes_of
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation.friction_selection.law_request import COULOMB
 from robot_dynid.estimation.friction_selection.law_scores import LawScores, sure_inverse
@@ -33,7 +34,6 @@ from robot_dynid.friction import LAWS, AxisMotion, Coulomb, law_from
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.regressor import axes_of
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.urdf import source_text
 from robot_dynid.types import RawLog, Samples, take

@@ -12,12 +12,12 @@ import pytest
 
 from robot_dynid.cli.main import main
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
+from robot_dynid.effects.ripple_search import MOST_WAVES
 from robot_dynid.errors import DynIdError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
 from robot_dynid.monitoring.monitor import Monitor
 from robot_dynid.reduction.numeric import full_regressor
-from robot_dynid.ripple.fit import MOST_WAVES
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.simulation.truth import load_truth
 from robot_dynid_evaluation.bench import (

@@ -11,13 +11,11 @@ from tolerances import SAME_FORMULA
 
 from robot_dynid.dynamics.kinematics import link_poses
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
+from robot_dynid.effects.deflection import GearModel, Moments, gear_load
 from robot_dynid.excitation.score import Score
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.residual import GearModel
-from robot_dynid.residual.deflection import gear_load
-from robot_dynid.residual.model import Moments
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.prepare import prepare, repair
 from robot_dynid.simulation.truth import load_truth

@@ -12,10 +12,10 @@ from tolerances import KNOWN_CONDITION, SAME_FORMULA, VISCOUS_FROM_ONE_CYCLE
 
 from robot_dynid.cli.main import main
 from robot_dynid.dynamics import rigid_body
+from robot_dynid.effects import RigidLinks
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.reduction.composite_inertia import composite_constants
 from robot_dynid.reduction.numeric import full_regressor, random_states
-from robot_dynid.regressor import RigidLinks
 from robot_dynid.robot.inertia import (
     move_parameters,
     parameters_from_pseudo_inertia,

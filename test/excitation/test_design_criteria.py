@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from robot_dynid.dynamics.rigid_body import gravity_effort
+from robot_dynid.effects import RigidLinks
 from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.design import design
 from robot_dynid.excitation.design_criteria import design_criteria
@@ -11,7 +12,6 @@ from robot_dynid.excitation.families import parse_request
 from robot_dynid.excitation.regressor_parts import PARTS, PartOfLinks, part_observations
 from robot_dynid.reduction import reduce_numeric
 from robot_dynid.reduction.numeric import full_regressor, random_states
-from robot_dynid.regressor import RigidLinks
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import motion_limits

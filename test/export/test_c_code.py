@@ -18,11 +18,11 @@ from tolerances import WRITTEN_OUT
 
 from robot_dynid import load_robot
 from robot_dynid.dynamics import rigid_body
+from robot_dynid.effects import axes_of
 from robot_dynid.errors import ModelError, RefusedJointWarning, UsageError
 from robot_dynid.export.c.code import CCode, Provenance, c_code, c_name
 from robot_dynid.friction import AxisMotion
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.regressor import axes_of
 from robot_dynid.types import FloatArray
 
 STATES = 1000

@@ -14,10 +14,7 @@ from scipy.integrate import trapezoid
 
 from robot_dynid.errors import UsageError
 from robot_dynid.friction import ADDITIONS, LAWS, AxisFriction, AxisMotion, Coulomb, law_from
-from robot_dynid.friction.dahl import Dahl
-from robot_dynid.friction.maxwell import Maxwell
-from robot_dynid.friction.stribeck import Stribeck
-from robot_dynid.friction.two_speed import TwoSpeed
+from robot_dynid.friction.laws import Dahl, Maxwell, Stribeck, TwoSpeed
 
 NAMES = [*LAWS, *(f'{law}+{added}' for law in LAWS for added in ADDITIONS),
          'maxwell+levelling+load+drift+temperature']

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from robot_dynid.effects import JointFriction, axes_of
 from robot_dynid.friction import Coulomb
 from robot_dynid.identified.friction_torque import FrictionTorque
-from robot_dynid.regressor import JointFriction, axes_of
 from robot_dynid.robot.robot_file import load_robot
 
 

@@ -15,6 +15,7 @@ from stepped_rollout import stepped_rollout
 from tolerances import SAME_FORMULA, STEPPED
 
 from robot_dynid import friction
+from robot_dynid.effects import JointFriction, RigidLinks, axes_of
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.friction import LAWS, AxisMotion, FrictionLaw, Shape, law_from
 from robot_dynid.friction.terms import CONSTANT, POWER, STOP, TANH, Parameter, Term
@@ -24,7 +25,6 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.monitoring.observer import Observer
 from robot_dynid.monitoring.state_monitor import FRICTION
-from robot_dynid.regressor import JointFriction, RigidLinks, axes_of
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray, RawLog, Samples

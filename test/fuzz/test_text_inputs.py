@@ -21,6 +21,7 @@ from fuzzing import Outcome, Reader, assert_no_faults, fuzz, mutated
 from nominal import nominal_model
 
 from robot_dynid.cli.option_text import with_text
+from robot_dynid.effects.deflection import RadialModel
 from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.families import FAMILIES, parse_request
 from robot_dynid.execution.sampled import sampled
@@ -30,7 +31,6 @@ from robot_dynid.identified.noise_levels import NoiseLevels
 from robot_dynid.identified.record import FitRecord
 from robot_dynid.identified.trained import Trained
 from robot_dynid.io.trajectory_file import load_trajectory, save_trajectory
-from robot_dynid.residual.rbf import RadialModel
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.surroundings import surroundings_from_plain

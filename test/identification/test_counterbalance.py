@@ -11,13 +11,13 @@ import pytest
 
 from robot_dynid import load_robot
 from robot_dynid.dynamics import rigid_body
+from robot_dynid.effects.counterbalance import Spring
 from robot_dynid.estimation import Estimate, Feasible, LeastSquares
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.identification.counterbalance import with_springs
 from robot_dynid.identification.identify import control_parameters
 from robot_dynid.identified.structure import Structure
 from robot_dynid.io.log import load_log
-from robot_dynid.regressor.counterbalance import Spring
 from robot_dynid.robot.urdf import robot_from_urdf
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.types import FloatArray, Samples

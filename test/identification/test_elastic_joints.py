@@ -11,10 +11,10 @@ from elastic_arms import D, K, elastic_arm, recordings
 from tolerances import DIFFERENCE, SAME_FORMULA
 
 from robot_dynid import IdentifiedModel, identify, load_robot
+from robot_dynid.effects import RigidLinks, RotorInertia, SpinningRotors, Springs, axes_of
 from robot_dynid.errors import DataError, RobotError, UsageError
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.reduction.numeric import random_states, reduce_numeric
-from robot_dynid.regressor import RigidLinks, RotorInertia, SpinningRotors, Springs, axes_of
 from robot_dynid.robot.model import Drive, RobotModel
 from robot_dynid.robot.serialization import robot_from_plain, robot_to_plain
 from robot_dynid.types import FloatArray, RawLog

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from tolerances import COLUMNS_IN_MEMORY, IN_PARTS, PEAK_GROWTH
 
+from robot_dynid.effects import axes_of
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.estimation.friction_selection.law_request import LawRequest
@@ -24,7 +25,6 @@ from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import Recordings, SampleStore
 from robot_dynid.identified.structure import Structure
 from robot_dynid.io.arrays import map_arrays
-from robot_dynid.regressor import axes_of
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.alignment import take

@@ -30,6 +30,7 @@ from tolerances import (
 )
 
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
+from robot_dynid.effects.links import AttachedBody
 from robot_dynid.estimation.feasible.body import fit_body
 from robot_dynid.estimation.information import Batch, triangle
 from robot_dynid.estimation.payload import PayloadStatus
@@ -40,7 +41,6 @@ from robot_dynid.identification.payload import arm_effort, identify_payload
 from robot_dynid.identification.payload_services import set_load, set_payload
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.io.log import load_log
-from robot_dynid.regressor.attached import AttachedBody
 from robot_dynid.robot.inertia import com_from_parameters, move_parameters, pseudo_inertia
 from robot_dynid.robot.model import GAINS_STD
 from robot_dynid.robot.robot_file import load_robot

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from robot_dynid.effects.deflection import GearModel
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.model_file import DIGEST
 from robot_dynid.monitoring.motor_states import uses_motors
-from robot_dynid.residual import GearModel
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from single_joint_recordings import planned, torque_model
 
+from robot_dynid.effects import axes_of
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.staged.own_effort import OwnEffort, OwnLoad, own_errors, own_motions
 from robot_dynid.estimation.staged.single_joint_rows import own_efforts, own_rows
@@ -13,7 +14,6 @@ from robot_dynid.friction import Coulomb, Dahl, law_from
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.structure import Structure
-from robot_dynid.regressor import axes_of
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import FloatArray, RawLog, Samples
 from robot_dynid.validation.validate import validate

@@ -14,19 +14,15 @@ import pytest
 from exported_models import model_named
 from nominal import nominal_model, unprotected
 
-from robot_dynid.adaptation import Adaptation
-from robot_dynid.adaptation.slow_coefficients import SlowCoefficients
-from robot_dynid.adaptation.warming import Warming
+from robot_dynid.effects.deflection import GearModel, MixtureModel, RadialModel
+from robot_dynid.effects.ripple import TorqueRipple
+from robot_dynid.effects.slow_changes import Adaptation, SlowCoefficients, Warming
 from robot_dynid.errors import DynIdError, ModelError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.noise_levels import NoiseLevels
 from robot_dynid.identified.record import FitRecord
 from robot_dynid.identified.trained import Trained
 from robot_dynid.report.identification import model_report
-from robot_dynid.residual.gear import GearModel
-from robot_dynid.residual.gmr import MixtureModel
-from robot_dynid.residual.rbf import RadialModel
-from robot_dynid.ripple import TorqueRipple
 from robot_dynid.types import RawLog
 from robot_dynid.validation.validate import validate
 from robot_dynid.yaml_text import parsed, yaml_text

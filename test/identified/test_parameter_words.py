@@ -8,7 +8,7 @@ from elastic_arms import elastic_arm
 from models_with_laws import ALL_LAWS, model_of
 
 from robot_dynid.friction import ADDITIONS, LAWS, AxisMotion, law_from
-from robot_dynid.friction.words import unit_of, words_of
+from robot_dynid.friction.terms import unit_of, words_of
 from robot_dynid.identified.parameter_words import parameter_words
 from robot_dynid.robot.robot_file import load_robot
 

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from nominal import nominal_model, unprotected
 
+from robot_dynid.effects.ripple_search import Wave
 from robot_dynid.errors import ModelError
 from robot_dynid.estimation.errors_in_variables.exogeneity import Bias, HausmanTest
 from robot_dynid.estimation.errors_in_variables.instrumental import InstrumentDetails
@@ -37,7 +38,6 @@ from robot_dynid.identified.record import (
     SlowChange,
 )
 from robot_dynid.plain import from_plain, to_plain
-from robot_dynid.ripple.fit import Wave
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.signals.prepare import Averaging
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tolerances import SAME_FORMULA
 
-from robot_dynid.adaptation.on_line import COUNT, SlowTables
+from robot_dynid.effects.slow_changes import COUNT, SlowTables
 from robot_dynid.kernels import adaptation
 from robot_dynid.types import FloatArray
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from monitored import model_of
 
-from robot_dynid.adaptation import Adaptation, SlowCoefficients, Warming
+from robot_dynid.effects.slow_changes import Adaptation, SlowCoefficients, Warming
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.monitor import Monitor, Reading
 from robot_dynid.monitoring.monitor_input import MonitorInput

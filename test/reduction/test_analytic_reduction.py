@@ -15,12 +15,12 @@ from chains import chain, dimensionless, pinocchio_regressor, random_chain
 from random_robots import random_urdf
 from stanford import stanford_arm
 
+from robot_dynid.effects import JointFriction, RigidLinks, RotorInertia, axes_of
 from robot_dynid.errors import UsageError
 from robot_dynid.reduction import reduce_analytic, reduce_numeric
 from robot_dynid.reduction.analytic import inertia_constants
 from robot_dynid.reduction.numeric import random_states
 from robot_dynid.reduction.scale import length_of, parameter_sizes
-from robot_dynid.regressor import JointFriction, RigidLinks, RotorInertia, axes_of
 from robot_dynid.robot.inertia import rotation_about
 from robot_dynid.robot.model import PRISMATIC, REVOLUTE
 from robot_dynid.robot.robot_file import load_robot

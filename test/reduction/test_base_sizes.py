@@ -8,8 +8,8 @@ import pytest
 pytest.importorskip('pinocchio')
 from stanford import stanford_arm
 
+from robot_dynid.effects import RigidLinks
 from robot_dynid.reduction import METHODS
-from robot_dynid.regressor import RigidLinks
 from robot_dynid.robot.robot_file import load_robot
 
 #: what, robot, size. Planar arm: Wang et al. 2025, table 3 (three of friction per joint apart).

@@ -17,6 +17,7 @@ from tolerances import SAME_FORMULA, SAME_SPACE
 from robot_dynid import load_robot
 from robot_dynid.cli.main import main
 from robot_dynid.dynamics import rigid_body
+from robot_dynid.effects import Block, RigidLinks, RotorInertia, Springs, axes_of
 from robot_dynid.reduction.identifiability import (
     DEPENDENT,
     INDEPENDENT,
@@ -26,7 +27,6 @@ from robot_dynid.reduction.identifiability import (
 )
 from robot_dynid.reduction.numeric import full_regressor, random_states, reduce_numeric
 from robot_dynid.reduction.sensor_configurations import SENSOR_CONFIGURATIONS, freed
-from robot_dynid.regressor import Block, RigidLinks, RotorInertia, Springs, axes_of
 from robot_dynid.robot.model import Drive, RobotModel
 from robot_dynid.robot.urdf import robot_from_urdf
 

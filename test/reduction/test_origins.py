@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from robot_dynid.effects import RigidLinks
 from robot_dynid.reduction import reduce_numeric
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.reduction.origins import COMBINED, MEASURED, PRIOR, origins
-from robot_dynid.regressor import RigidLinks
 from robot_dynid.robot.robot_file import load_robot
 
 

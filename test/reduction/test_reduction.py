@@ -13,12 +13,12 @@ from chains import chain, dimensionless, random_chain  # noqa: E402
 from random_robots import Peer, random_urdf  # noqa: E402
 
 from robot_dynid.dynamics import rigid_body  # noqa: E402
+from robot_dynid.effects import JointFriction, RigidLinks, RotorInertia, axes_of  # noqa: E402
 from robot_dynid.errors import RobotError  # noqa: E402
 from robot_dynid.estimation.experiment import TorqueModel  # noqa: E402
 from robot_dynid.friction import Coulomb  # noqa: E402
 from robot_dynid.reduction import METHODS, reduce_numeric  # noqa: E402
 from robot_dynid.reduction.numeric import full_regressor, random_states  # noqa: E402
-from robot_dynid.regressor import JointFriction, RigidLinks, RotorInertia, axes_of  # noqa: E402
 from robot_dynid.robot.inertia import rotation_about  # noqa: E402
 from robot_dynid.robot.robot_file import load_robot  # noqa: E402
 from robot_dynid.robot.urdf import robot_from_urdf  # noqa: E402

@@ -15,6 +15,7 @@ from tolerances import REPRESENTED
 pytest.importorskip('pinocchio')
 from chains import random_chain
 
+from robot_dynid.effects import RigidLinks
 from robot_dynid.estimation import StagedLeastSquares
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.identification.identify import identify
@@ -24,7 +25,6 @@ from robot_dynid.reduction import reduce_analytic, reduce_numeric
 from robot_dynid.reduction.echelon import LARGEST, row_echelon, row_space
 from robot_dynid.reduction.numeric import full_regressor, random_states
 from robot_dynid.reduction.scale import length_of, parameter_sizes
-from robot_dynid.regressor import RigidLinks
 from robot_dynid.robot.inertia import rotation_about
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.validation.validate import validate

@@ -9,6 +9,7 @@ import pytest
 from drawn import unpacked
 from nominal import nominal_model
 
+from robot_dynid.effects.ripple_search import Wave
 from robot_dynid.estimation.feasible.certificate import CertificateSummary
 from robot_dynid.estimation.feasible.simultaneous import FeasibleDetails
 from robot_dynid.estimation.friction_selection.law_selection import AxisChoice
@@ -32,7 +33,6 @@ from robot_dynid.report.effects import (
     torque_ripple,
 )
 from robot_dynid.report.parameters import links, outline
-from robot_dynid.ripple.fit import Wave
 
 
 @pytest.fixture(scope='module')

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from robot_dynid.effects import Block, RigidLinks
 from robot_dynid.errors import RobotError
 from robot_dynid.reduction.analytic import reduce_analytic
 from robot_dynid.reduction.base import MOST_JOINTS as LARGEST_REDUCED
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.reduction.numeric import reduce_numeric
-from robot_dynid.regressor import Block, RigidLinks
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.screws import Screw, robot_from_screws
 from robot_dynid.robot.tree import MOST_JOINTS

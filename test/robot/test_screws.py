@@ -18,9 +18,9 @@ from tolerances import SAME_FORMULA
 
 from robot_dynid import load_robot
 from robot_dynid.dynamics import rigid_body
+from robot_dynid.effects import RigidLinks
 from robot_dynid.errors import DynIdError, RobotError
 from robot_dynid.reduction import reduce_numeric
-from robot_dynid.regressor import RigidLinks
 from robot_dynid.robot import screws
 from robot_dynid.robot.inertia import (
     adjoint,

@@ -16,12 +16,12 @@ from nominal import nominal_model
 from tolerances import EXACT_PERIOD, SAME_FORMULA
 
 from robot_dynid import load_robot
+from robot_dynid.effects import JointFriction, axes_of
+from robot_dynid.effects.joint_friction import Load
 from robot_dynid.friction import law_from
 from robot_dynid.identification.friction_curves import single_joint_motions_of
 from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.plausibility.excerpt import excerpt
-from robot_dynid.regressor import JointFriction, axes_of
-from robot_dynid.regressor.friction import Load
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import without_stale_rows
 from robot_dynid.signals.averaging import Periodic, average

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from robot_dynid.effects.counterbalance import Spring
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.regressor.counterbalance import Spring
 
 #: one of each kind
 SPRINGS = (Spring(1, 0.4, 0.6), Spring(0, -1.0, 0.0))

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from robot_dynid import load_robot
+from robot_dynid.effects import GearEffects
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
-from robot_dynid.regressor import GearEffects
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.simulation.truth import Truth, load_truth, true_base

@@ -9,9 +9,9 @@ import pinocchio as pin
 from random_robots import random_axis, random_urdf
 
 from robot_dynid import load_robot
+from robot_dynid.effects import axes_of
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
-from robot_dynid.regressor import axes_of
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.urdf import robot_from_urdf
 from robot_dynid.signals.prepare import Preprocessing

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from robot_dynid.effects import axes_of
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
-from robot_dynid.regressor import axes_of
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Preprocessing
 

@@ -9,7 +9,7 @@ from random_robots import random_urdf
 from scipy.signal import lfilter
 
 from robot_dynid.dynamics import rigid_body
-from robot_dynid.regressor.attached import AttachedBody
+from robot_dynid.effects.links import AttachedBody
 from robot_dynid.robot.inertia import move_parameters, parameters_from_com
 from robot_dynid.robot.model import Drive
 from robot_dynid.robot.robot_file import load_robot

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dynid.ripple.scan import JointResidual
+from robot_dynid.effects.ripple_search import JointResidual
 from robot_dynid.types import FloatArray, RawLog
 
 RATIO = 101.0

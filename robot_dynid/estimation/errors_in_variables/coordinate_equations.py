@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from robot_dynid.dynamics.derivatives import Derivatives, Slopes
 from robot_dynid.dynamics.gears import Gears
 from robot_dynid.dynamics.mechanism import Mechanism
+from robot_dynid.effects import JointFriction, SpinningRotors, axes_of
+from robot_dynid.effects.gears import GEAR
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.friction import AxisFriction
-from robot_dynid.regressor import JointFriction, SpinningRotors, axes_of
-from robot_dynid.regressor.elastic import GEAR
 from robot_dynid.types import FloatArray
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.document import Row, Table, number
+from robot_dynid.effects import JointFriction
 from robot_dynid.estimation.errors_in_variables.exogeneity import Bias, HausmanTest, compare
 from robot_dynid.estimation.errors_in_variables.instruments import (
     instrument_samples,
@@ -37,7 +38,6 @@ from robot_dynid.estimation.least_squares import (
 )
 from robot_dynid.estimation.uncertainty.jackknife import covariance
 from robot_dynid.numbers import FREQUENCY
-from robot_dynid.regressor import JointFriction
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.types import FloatArray, Samples
 

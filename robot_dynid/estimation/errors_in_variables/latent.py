@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from robot_dynid.document import Row, Table, number
+from robot_dynid.effects import axes_of
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.elastic import (
     BIASED,
@@ -48,7 +49,6 @@ from robot_dynid.estimation.least_squares import (
 from robot_dynid.estimation.uncertainty.held_out import surely_lower
 from robot_dynid.estimation.uncertainty.jackknife import covariance
 from robot_dynid.estimation.uncertainty.stretches import stretches
-from robot_dynid.regressor import axes_of
 from robot_dynid.types import FloatArray
 
 #: one-sided level at which a misfit is lower

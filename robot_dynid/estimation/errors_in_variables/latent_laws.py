@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from robot_dynid.effects import JointFriction
 from robot_dynid.estimation.errors_in_variables.latent_motion import (
     LatentFit,
     LatentProblem,
@@ -23,7 +24,6 @@ from robot_dynid.estimation.uncertainty.held_out import surely_lower
 from robot_dynid.estimation.uncertainty.stretches import stretches
 from robot_dynid.friction import law_from
 from robot_dynid.friction.law import Path
-from robot_dynid.regressor import JointFriction
 from robot_dynid.types import FloatArray, Progress
 
 #: laws whose dry friction falls from rest, and where they have the speed over which it does

@@ -19,6 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.effects import Block, JointFriction
 from robot_dynid.estimation.errors_in_variables.coordinate_equations import CoordinateEquations
 from robot_dynid.estimation.errors_in_variables.motion_spline import (
     DEGREE,
@@ -27,7 +28,6 @@ from robot_dynid.estimation.errors_in_variables.motion_spline import (
 )
 from robot_dynid.estimation.experiment import Regression, TorqueModel
 from robot_dynid.friction.law import Path
-from robot_dynid.regressor import Block, JointFriction
 from robot_dynid.types import FloatArray, Progress, Samples
 
 #: s between knots of the motion sought, at least so many samples; and those of the first guess

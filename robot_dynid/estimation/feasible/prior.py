@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.effects.gears import GEAR
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.experiment import MODERATE_SPEED, TorqueModel
 from robot_dynid.estimation.feasible.bounds import Limits
@@ -32,7 +33,6 @@ from robot_dynid.estimation.feasible.conic import (
 )
 from robot_dynid.reduction.numeric import states_at
 from robot_dynid.reduction.scale import length_of
-from robot_dynid.regressor.elastic import GEAR
 from robot_dynid.robot.inertia import parameters_from_pseudo_inertia, pseudo_inertia
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Samples

@@ -17,6 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
+from robot_dynid.effects import Counterbalance
 from robot_dynid.estimation.estimate import Details, Estimate, Estimator, Status
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.feasible.bounds import Bounds, limits_of, read_bounds
@@ -41,7 +42,6 @@ from robot_dynid.estimation.least_squares import (
 )
 from robot_dynid.estimation.uncertainty.held_out import folds
 from robot_dynid.numbers import NumberRange
-from robot_dynid.regressor import Counterbalance
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.types import FloatArray

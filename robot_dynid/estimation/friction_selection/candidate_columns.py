@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.effects import JointFriction
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.experiment import CHUNK, MODERATE_SPEED, Regression, TorqueModel
 from robot_dynid.estimation.information import merged, triangle
@@ -21,7 +22,6 @@ from robot_dynid.friction import FrictionLaw
 from robot_dynid.friction.terms import Parameter, Term
 from robot_dynid.kernels.triangle import add_rows
 from robot_dynid.reduction.numeric import states_at
-from robot_dynid.regressor import JointFriction
 from robot_dynid.signals.held_out_motion import DistinctMotion, folds
 from robot_dynid.threads import side_by_side
 from robot_dynid.types import FloatArray, Samples

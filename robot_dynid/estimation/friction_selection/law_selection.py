@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynid.effects.joint_friction import Load
 from robot_dynid.estimation.friction_selection.candidate_columns import Factors
 from robot_dynid.estimation.friction_selection.law_request import (
     COULOMB,
@@ -25,8 +26,7 @@ from robot_dynid.estimation.friction_selection.selection_data import FrictionDat
 from robot_dynid.estimation.friction_selection.shape_search import refined
 from robot_dynid.estimation.uncertainty.held_out import falls
 from robot_dynid.friction import ADDITIONS, LAWS, FrictionLaw
-from robot_dynid.friction.additions import Breakaway
-from robot_dynid.regressor.friction import Load
+from robot_dynid.friction.laws import Breakaway
 from robot_dynid.threads import side_by_side
 from robot_dynid.types import FloatArray
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from robot_dynid.effects import JointFriction
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData, Named
 from robot_dynid.estimation.information import RAW, Information, merged_batch
@@ -21,10 +22,8 @@ from robot_dynid.estimation.least_squares import (
 )
 from robot_dynid.estimation.uncertainty.held_out import falls, folds
 from robot_dynid.friction import FrictionLaw
-from robot_dynid.friction.additions import Breakaway
 from robot_dynid.friction.law import Compound
-from robot_dynid.friction.stribeck import Stribeck
-from robot_dynid.regressor import JointFriction
+from robot_dynid.friction.laws import Breakaway, Stribeck
 from robot_dynid.types import FloatArray
 
 

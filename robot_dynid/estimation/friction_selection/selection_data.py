@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynid.effects import Axes, JointFriction
+from robot_dynid.effects.joint_friction import Load
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.friction_selection.candidate_columns import Dictionary, Factors
 from robot_dynid.estimation.friction_selection.law_request import LawRequest
 from robot_dynid.estimation.friction_selection.law_scores import noise_of, solution
 from robot_dynid.estimation.least_squares import left_open
 from robot_dynid.friction import FrictionLaw
-from robot_dynid.regressor import Axes, JointFriction
-from robot_dynid.regressor.friction import Load
 from robot_dynid.types import FloatArray, Samples
 
 #: travel [rad, m] below which an axis may never have left presliding

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynid.effects import JointFriction
+from robot_dynid.effects.joint_friction import Load, low_passed
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.experiment import Regression, chunks
 from robot_dynid.estimation.friction_selection.candidate_columns import Dictionary, Factors
@@ -19,8 +21,6 @@ from robot_dynid.estimation.friction_selection.selection_data import FrictionDat
 from robot_dynid.friction import AxisMotion, FrictionLaw
 from robot_dynid.friction.law import Path, columns_of
 from robot_dynid.friction.terms import Term
-from robot_dynid.regressor import JointFriction
-from robot_dynid.regressor.friction import Load, low_passed
 from robot_dynid.types import FloatArray, Samples
 
 #: evaluations per shape, and the change of its logarithm that ends the search

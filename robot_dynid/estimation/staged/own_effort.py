@@ -13,6 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.effects import Axes, JointFriction, axes_of
+from robot_dynid.effects.joint_friction import Load
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData, Named
 from robot_dynid.estimation.least_squares import LeastSquares
@@ -26,8 +28,6 @@ from robot_dynid.estimation.staged.procedure import (
 from robot_dynid.estimation.staged.single_joint_rows import locked_motions, own_rows
 from robot_dynid.estimation.uncertainty.held_out import held_out
 from robot_dynid.friction import FrictionLaw
-from robot_dynid.regressor import Axes, JointFriction, axes_of
-from robot_dynid.regressor.friction import Load
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Samples
 

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.effects import JointFriction
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.reduction.base import combination_label
 from robot_dynid.reduction.echelon import full_rank
-from robot_dynid.regressor import JointFriction
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Samples
 

@@ -17,18 +17,18 @@ from numpy.typing import NDArray
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.rotors import Rotors, SpinningRotors
-from robot_dynid.errors import UsageError
-from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.friction.terms import slid, table_of, warm
-from robot_dynid.kernels.friction import COLUMNS, REFERENCE
-from robot_dynid.regressor import (
+from robot_dynid.effects import (
     Counterbalance,
     JointFriction,
     RigidLinks,
     RotorInertia,
     axes_of,
 )
-from robot_dynid.regressor.counterbalance import bodies_of
+from robot_dynid.effects.counterbalance import bodies_of
+from robot_dynid.errors import UsageError
+from robot_dynid.estimation.experiment import TorqueModel
+from robot_dynid.friction.terms import slid, table_of, warm
+from robot_dynid.kernels.friction import COLUMNS, REFERENCE
 from robot_dynid.types import FloatArray, Samples
 
 #: blocks whose torque is that of the simulated state

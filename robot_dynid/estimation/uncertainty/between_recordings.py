@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robot_dynid.effects.joint_friction import JointFriction
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.estimation.uncertainty.jackknife import BatchScores, Groups, covariance
 from robot_dynid.estimation.uncertainty.stretches import stretches
 from robot_dynid.friction.law import DRY, OFFSET
-from robot_dynid.regressor.friction import JointFriction
 from robot_dynid.types import FloatArray
 
 #: a recording with less than this share of the information about a scale says nothing about it

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.effects import Block, SmoothBlock
+from robot_dynid.effects.effect import Assembly
 from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.regressor import Block, SmoothBlock
-from robot_dynid.regressor.assembly import Assembly
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray, Samples
 

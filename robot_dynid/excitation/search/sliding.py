@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.effects.effect import Axes, still
 from robot_dynid.friction import FrictionLaw
 from robot_dynid.friction.terms import sliding_table
 from robot_dynid.kernels.friction import fill_sliding
-from robot_dynid.regressor.block import Axes, still
 from robot_dynid.types import FloatArray, Samples
 
 

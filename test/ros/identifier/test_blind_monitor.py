@@ -21,7 +21,7 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 
-from robot_dynid.adaptation import Adaptation, Warming
+from robot_dynid.effects.slow_changes import Adaptation, Warming
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.trained import Trained
 from robot_dynid.monitoring.monitor import Monitor

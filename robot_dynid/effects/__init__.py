@@ -1,0 +1,37 @@
+"""Effects: every physical cause of torque contributes columns."""
+
+from __future__ import annotations
+
+from robot_dynid.dynamics.rotors import SpinningRotors
+from robot_dynid.effects.counterbalance import Counterbalance
+from robot_dynid.effects.effect import Axes, Block, SmoothBlock, axes_of
+from robot_dynid.effects.gears import (
+    GearEffects,
+    Hysteresis,
+    KinematicError,
+    Springs,
+    effect_blocks,
+)
+from robot_dynid.effects.joint_friction import JointFriction
+from robot_dynid.effects.links import RigidLinks
+from robot_dynid.effects.rotors import RotorInertia
+from robot_dynid.robot.model import RobotModel
+
+BLOCKS = {'rigid': RigidLinks, 'rotor_inertia': RotorInertia, 'friction': JointFriction,
+          'springs': Springs, 'counterbalance': Counterbalance,
+          'kinematic_error': KinematicError, 'hysteresis': Hysteresis}
+
+__all__ = ['BLOCKS', 'Axes', 'Block', 'Counterbalance', 'GearEffects', 'Hysteresis',
+           'JointFriction', 'KinematicError', 'RigidLinks', 'RotorInertia', 'SmoothBlock',
+           'SpinningRotors', 'Springs', 'axes_of', 'effect_blocks', 'frictionless_blocks']
+
+
+def frictionless_blocks(robot: RobotModel, rotor_inertia: bool) -> tuple[Block, ...]:
+    """Return links, rotors (elastic joints always have theirs) and gears; all but friction."""
+    found: list[Block] = [RigidLinks(robot)]
+    if rotor_inertia or robot.drive.elastic:
+        spins = None if robot.drive.rotor_axes is None else SpinningRotors(robot)
+        found.append(RotorInertia(axes_of(robot), spins))
+    if robot.drive.elastic:
+        found.append(Springs(robot))
+    return tuple(found)

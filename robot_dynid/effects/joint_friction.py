@@ -1,0 +1,203 @@
+"""Friction of all axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.dynamics import rigid_body
+from robot_dynid.dynamics.regressor_columns import HISTORY, RegressorColumns
+from robot_dynid.effects.effect import Axes, KernelBlock, linear
+from robot_dynid.friction import AxisFriction, AxisMotion, FrictionLaw
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.signals.filters import zero_phase_low_pass
+from robot_dynid.types import TOGETHER, FloatArray, Samples
+
+
+@dataclass(frozen=True, eq=False)
+class Load:
+    """The torque the axes transmit, by the links alone; ``links`` (n, 10) standard parameters."""
+
+    robot: RobotModel
+    axes: Axes
+    links: FloatArray
+
+    def __call__(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Return the load (N, a) [N m] of the axes in states (N, n)."""
+        return self.transmitted(rigid_body.inverse_dynamics(self.robot, q, qd, qdd, self.links))
+
+    def transmitted(self, effort: FloatArray) -> FloatArray:
+        """Return the load (N, a) [N m] of the axes that goes with ``effort`` (N, n) of joints."""
+        if self.robot.drive.coupling is None:
+            return effort
+        motor = self.robot.motor_torque(effort)
+        # the axes beyond the joints are those motors that turn with several joints
+        return np.concatenate([effort, motor[:, list(self.robot.drive.coupled)]], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class JointFriction(KernelBlock):
+    """Friction torque of every axis; ``laws`` has one law per axis, ``load`` what they transmit.
+
+    A coupled motor has no offset of its own: it would depend linearly on those of its joints.
+    """
+
+    axes: Axes
+    laws: tuple[FrictionLaw, ...]
+    load: Load | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """``fv1, fc1, f01, fv2, ...``."""
+        return self._labelled(lambda law: law.parameters)
+
+    @property
+    def nonnegative(self) -> tuple[str, ...]:
+        """Those that the laws of the axes say."""
+        return self._labelled(lambda law: law.nonnegative)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kind of every parameter, see FrictionLaw."""
+        return tuple(kind for law in self.laws for kind in law.kinds)
+
+    @property
+    def owners(self) -> tuple[int, ...]:
+        """The axis of every parameter."""
+        return tuple(i for i, law in enumerate(self.laws) for _ in law.parameters)
+
+    def _labelled(self, of: Callable[[FrictionLaw], tuple[str, ...]]) -> tuple[str, ...]:
+        return tuple(f'{p}{label}' for label, law in zip(self.axes.labels, self.laws, strict=True)
+                     for p in of(law))
+
+    @property
+    def holding(self) -> FloatArray:
+        """Matrix (rows, k): effort with which each parameter, at one, may hold at rest."""
+        columns = [np.abs(axis) * float(p in law.holding)
+                   for axis, law in zip(self.axes.effort, self.laws, strict=True)
+                   for p in law.parameters]
+        return np.array(columns).T
+
+    def with_values(self, values: Mapping[str, float]) -> AxisFriction:
+        """Return the friction with standard parameters ``values`` by name, such as ``fv1``."""
+        load = None if self.load is None else (
+            self.load.transmitted(np.eye(self.load.robot.n)).T, self.load.links)
+        own = [np.array([values[f'{p}{label}'] for p in law.parameters])
+               for label, law in zip(self.axes.labels, self.laws, strict=True)]
+        return AxisFriction.of(self.axes.matrix, self.laws, own, load)
+
+    def motions(
+        self, samples: Samples, axes: Sequence[int] | None = None
+    ) -> Iterator[AxisMotion]:
+        """Yield the motion of ``axes``, by default all, with load and temperature if known."""
+        load = None
+        if self.load is not None:
+            n = self.load.robot.n
+            load = self.load(samples.position[:, :n], samples.velocity[:, :n],
+                             samples.acceleration[:, :n])
+            if samples.external is not None:
+                load = load - self.load.transmitted(samples.external)
+        warm = samples.temperature
+        for i in range(len(self.laws)) if axes is None else axes:
+            axis = self.axes.matrix[i]
+            share = np.abs(axis) / np.abs(axis).sum()
+            yield AxisMotion(
+                samples.time, samples.position @ axis, samples.velocity @ axis, samples.starts,
+                None if load is None else load[:, i], None if warm is None else warm @ share,
+                samples.began)
+
+    def history(self, samples: Samples, axes: Sequence[int] | None = None) -> FloatArray:
+        """Return the torque (h, N) of every parameter of ``axes``, by default all, at value one.
+
+        Measured effort has passed a low-pass; friction switches too fast to commute with it, so
+        its columns pass the same filter, unlike those of the smooth motion.
+        """
+        chosen = range(len(self.laws)) if axes is None else axes
+        return passed(samples, lambda known: (
+            self.laws[i].columns(motion) for i, motion in zip(
+                chosen, self.motions(known, chosen), strict=True)),
+            sum(len(self.laws[i].parameters) for i in chosen))
+
+    def generic(self, samples: Samples) -> FloatArray:
+        """Return a history (h, N) of states without a past in which parameters are independent.
+
+        In steady sliding some columns agree that otherwise differ, and some vanish. Whatever
+        changes its sign with the motion is independent of links and offsets, so it is replaced by
+        noise.
+        """
+        found = self.history(samples)
+        rng = np.random.default_rng(0)
+        noise = rng.uniform(-1.0, 1.0, found.shape)
+        odd = [p in law.odd for law in self.laws for p in law.parameters]
+        return np.where(np.array(odd, dtype=bool)[:, None], noise, found)
+
+    def separable(self, samples: Samples) -> FloatArray:
+        """Return the history (h, N) of states of which those of an axis are independent.
+
+        It is that of `history`, but for moving axes whose law has a past, or more terms than
+        steady sliding shows: these are as in `generic`. Axes at rest stay without friction.
+        """
+        found, other = self.history(samples), self.generic(samples)
+        moves = np.abs(samples.velocity @ self.axes.matrix.T).T > 0.0
+        owners = np.array(self.owners)
+        for axis in range(len(self.laws)):
+            own = np.flatnonzero(owners == axis)
+            if moves[axis].any() and np.linalg.matrix_rank(found[own][:, moves[axis]]) < len(own):
+                found[np.ix_(own, moves[axis])] = other[np.ix_(own, moves[axis])]
+        return found
+
+    def kernel_columns(self, chosen: NDArray[np.int64]) -> RegressorColumns:
+        """Return the columns of the ``chosen`` (k,) parameters: each is a row of the history."""
+        owners = self.owners
+        entries = tuple(
+            entry for column, parameter in enumerate(chosen.tolist())
+            for entry in linear(column, self.axes.effort[owners[parameter]], HISTORY,
+                                {parameter: 1.0}))
+        return RegressorColumns(len(chosen), entries=entries, past=len(owners))
+
+
+def passed(
+    samples: Samples, columns: Callable[[Samples], Iterable[FloatArray]], count: int
+) -> FloatArray:
+    """Return ``count`` columns (h, N) at the stamps of the effort, filtered like it.
+
+    ``columns`` gives those (k, M) of the whole recording, which are filtered few at a time.
+    """
+    known = samples if samples.whole is None else samples.whole
+    history = np.empty((count, len(samples)))
+    first = 0
+    for own in _together(columns(known)):
+        filtered = low_passed(own, known)
+        history[first:first + len(own)] = samples.at_stamps(
+            (filtered if samples.rows is None else filtered[:, samples.rows]).T).T
+        first += len(own)
+    return history
+
+
+def low_passed(columns: FloatArray, samples: Samples) -> FloatArray:
+    """Filter (h, N) like the effort of ``samples``, every segment by itself."""
+    if samples.cutoff is None:
+        return columns
+    filtered = columns.copy()
+    for segment in samples.segments:
+        if segment.stop - segment.start > 1:
+            step = float(samples.time[segment.start + 1] - samples.time[segment.start])
+            filtered[:, segment] = zero_phase_low_pass(
+                columns[:, segment].T, samples.cutoff, step).T
+    return filtered
+
+
+def _together(found: Iterable[FloatArray]) -> Iterator[FloatArray]:
+    """Yield the columns (k, N) of several axes again, about TOGETHER at a time."""
+    waiting: list[FloatArray] = []
+    for columns in found:
+        for first in range(0, len(columns), TOGETHER):
+            waiting.append(columns[first:first + TOGETHER])
+            if sum(map(len, waiting)) >= TOGETHER:
+                yield np.concatenate(waiting)
+                waiting = []
+    if waiting:
+        yield np.concatenate(waiting)

@@ -1,0 +1,296 @@
+"""Slow changes of a moving robot: friction that warms up, coefficients that drift."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robot_dynid.kernels.adaptation import (
+    FALLS,
+    HEAD,
+    POWER,
+    RISE,
+    follow_coefficients,
+    follow_warmth,
+)
+from robot_dynid.plain import from_plain, to_plain
+from robot_dynid.types import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Leftover:
+    """Effort of a joint that a model left over, at the stamps ``time`` (N,) [s].
+
+    ``viscous`` and ``dry`` (N,) [N m] are the modelled friction proportional to speed, and all
+    other but an offset; ``power`` (N,) [W] what friction dissipates; ``left`` (N,) [N m] measured
+    less modelled effort; ``waves`` (N, m) the columns of a torque ripple. ``gap`` [s] is the time
+    since the recording before ended, None where the stamps do not tell.
+    """
+
+    time: FloatArray
+    viscous: FloatArray
+    dry: FloatArray
+    power: FloatArray
+    left: FloatArray
+    waves: FloatArray
+    gap: float | None = None
+
+    @cached_property
+    def steps(self) -> FloatArray:
+        """Time (N,) [s] since the sample before; of the first the gap, zero where unknown."""
+        return np.diff(self.time, prepend=self.time[:1] - (self.gap or 0.0))
+
+    @property
+    def friction(self) -> FloatArray:
+        """Viscous and dry friction (N, 2) [N m]."""
+        return np.stack([self.viscous, self.dry], axis=1)
+
+    @cached_property
+    def heat(self) -> FloatArray:
+        """Shares (N, 2) [W] of viscous and dry friction in the power."""
+        whole = self.viscous + self.dry
+        viscous = self.power * np.divide(
+            self.viscous, whole, out=np.zeros_like(whole), where=whole != 0.0)
+        return np.stack([viscous, self.power - viscous], axis=1)
+
+    @cached_property
+    def columns(self) -> FloatArray:
+        """Torque of all coefficients at one (N, 2 + m) [N m]: viscous, dry, waves."""
+        return np.ascontiguousarray(np.hstack([self.friction, self.waves]))
+
+
+@dataclass(frozen=True, eq=False)
+class Warming:
+    """Viscous and dry friction of a joint that warms up.
+
+    Each is 1 + rise - sum_i fall_i w_i times what it is in the model, where the warmths follow
+    T_i dw_i/dt = P / P_0 - w_i: P [W] is the power that friction dissipates, as warm as it is,
+    P_0 = ``power`` the mean of that of the model in the recordings of the fit, T_i = ``seconds``
+    (k,). A cold joint has w = 0, one that moves on as in these recordings tends to P / P_0.
+    ``rise`` (2,) and ``fall`` (2, k), first of viscous, then of dry friction, with deviations
+    ``rise_std`` and ``fall_std``;
+    ``seconds_std`` (k,) are those of the time constants.
+
+    Raises ValueError where shapes or numbers cannot be.
+    """
+
+    seconds: FloatArray
+    power: float
+    rise: FloatArray
+    fall: FloatArray
+    rise_std: FloatArray
+    fall_std: FloatArray
+    seconds_std: FloatArray
+
+    def __post_init__(self) -> None:
+        count = len(self.seconds)
+        shapes = tuple(x.shape for x in (
+            self.rise, self.rise_std, self.fall, self.fall_std, self.seconds_std))
+        if shapes != ((2,), (2,), (2, count), (2, count), (count,)) or not count:
+            raise ValueError(f'friction that warms up, of shapes {shapes}')
+        numbers = np.concatenate([x.ravel() for x in (
+            self.rise, self.fall, self.rise_std, self.fall_std, self.seconds,
+            self.seconds_std)])
+        if not np.isfinite(numbers).all() or not min(self.power, *self.seconds) > 0.0:
+            raise ValueError('friction that warms up, of numbers that cannot be')
+
+    def scales(self, warmth: FloatArray) -> FloatArray:
+        """Return the factors (N, 2) of viscous and dry friction at ``warmth`` (N, k)."""
+        return np.asarray(1.0 + self.rise - warmth @ self.fall.T)
+
+    def torque(self, leftover: Leftover, warmth: FloatArray) -> FloatArray:
+        """Return the torque (N,) [N m] to add to the model at ``warmth`` (N, k)."""
+        return np.asarray(np.sum((self.scales(warmth) - 1.0) * leftover.friction, axis=1))
+
+    def warmth(self, leftover: Leftover, state: FloatArray) -> FloatArray:
+        """Return the warmth (N, k) along a recording; ``state`` (k,) is carried on."""
+        return warmth_along(leftover, self.seconds, self.power, state, self.law)
+
+    @property
+    def law(self) -> FloatArray:
+        """Rise and falls (2, 1 + k) of viscous and dry friction."""
+        return np.hstack([self.rise[:, None], self.fall])
+
+
+def warmth_along(
+    leftover: Leftover, seconds: FloatArray, power: float, state: FloatArray,
+    law: FloatArray | None = None,
+) -> FloatArray:
+    """Return the warmth (N, k) along a recording, for time constants ``seconds`` (k,) [s].
+
+    ``power`` [W] is that at which it tends to one; ``state`` (k,), the warmth at the end of the
+    recording before, is carried on. It faded since; where that time is not known it is zero.
+    ``law`` (2, 1 + k), rise and falls of viscous and dry friction, says how much less friction
+    heats that has fallen; None leaves its power as it is in the model.
+    """
+    rates = np.asarray(1.0 / seconds)
+    state *= 0.0 if leftover.gap is None else np.exp(-rates * leftover.gap)
+    out = np.empty((len(leftover.time), len(seconds)))
+    if law is None:
+        law = np.zeros((2, 1 + len(seconds)))
+    follow_warmth(leftover.heat / power, np.ascontiguousarray(law), leftover.steps, rates, state,
+                  out)
+    return out
+
+
+#: what is off by more than so many deviations is no friction, and not learnt from
+GATE = 4.0
+
+
+@dataclass(frozen=True)
+class SlowCoefficients:
+    """Drift of the coefficients of one joint, each by itself: viscous and dry friction, ripple.
+
+    A coefficient deviates from the model by ``viscous`` and ``dry``, shares of the friction, or
+    ``waves`` [N m] and returns to it over ``seconds``, those of ripple ``wave_seconds``: an
+    Ornstein-Uhlenbeck process. ``noise`` [(N m)^2 s] is the density of what else is left over at
+    low frequency. Raises ValueError for numbers that cannot be.
+    """
+
+    viscous: float
+    dry: float
+    waves: float
+    seconds: float
+    wave_seconds: float
+    noise: float
+
+    def __post_init__(self) -> None:
+        numbers = (self.viscous, self.dry, self.waves, self.seconds, self.wave_seconds, self.noise)
+        if not np.isfinite(numbers).all() or min(self.seconds, self.wave_seconds, self.noise
+                                                 ) <= 0.0 or min(numbers) < 0.0:
+            raise ValueError(f'slow coefficients {numbers}')
+
+    def prior(self, waves: int) -> FloatArray:
+        """Return deviations and rates [1/s] (2, m) of viscous, dry and ``waves`` columns."""
+        ripple = [self.waves] * waves, [1.0 / self.wave_seconds] * waves
+        return np.array([[self.viscous, self.dry, *ripple[0]],
+                         [1.0 / self.seconds, 1.0 / self.seconds, *ripple[1]]])
+
+    def unknown(self, waves: int) -> FloatArray:
+        """Return the state (2 + m, m) of coefficients of which nothing is known, m = 2 + waves."""
+        deviations = self.prior(waves)[0]
+        return np.vstack([np.zeros((2, len(deviations))), np.diag(deviations ** 2)])
+
+    def means(self, leftover: Leftover, state: FloatArray) -> FloatArray:
+        """Return the coefficients (N, m) along a recording as known before each sample.
+
+        ``state`` (2 + m, m) is carried on from the recording before. It is forgotten since, and
+        wholly where that time is not known.
+        """
+        columns = leftover.columns
+        means = np.empty(columns.shape)
+        follow_coefficients(
+            columns, np.stack([leftover.left, leftover.steps]),
+            self.prior(columns.shape[1] - 2), np.array([self.noise, GATE]), state, means)
+        return means
+
+    def torque(self, leftovers: Sequence[Leftover]) -> list[FloatArray]:
+        """Return the torques (N,) [N m] of the coefficients along recordings in order."""
+        state = self.unknown(leftovers[0].waves.shape[1])
+        return [np.einsum('np,np->n', one.columns, self.means(one, state)) for one in leftovers]
+
+
+@dataclass(frozen=True, eq=False)
+class Adaptation:
+    """Slow changes of one joint: ``warming`` by its own friction, and ``slow`` coefficients.
+
+    Either is None where the recordings of the fit showed none.
+    """
+
+    warming: Warming | None = None
+    slow: SlowCoefficients | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """Return everything that has to be stored, in plain types."""
+        return {key: value for key, value in to_plain(self).items() if value is not None}
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> Adaptation:
+        """Return the changes that `plain` wrote. Raises ValueError, TypeError where damaged."""
+        return from_plain(cls, content)
+
+
+class Following:
+    """Follows the slow changes of one joint from recording to recording.
+
+    ``waves`` is the number of columns of its torque ripple.
+    """
+
+    def __init__(self, adaptation: Adaptation, waves: int = 0) -> None:
+        self._warming, self._slow = adaptation.warming, adaptation.slow
+        self._warmth = None if self._warming is None else np.zeros(len(self._warming.seconds))
+        self._state = None if self._slow is None else self._slow.unknown(waves)
+
+    def __call__(self, leftover: Leftover) -> tuple[FloatArray, FloatArray]:
+        """Return torques (N,) [N m] to add to the model: for warming, and for all slow changes.
+
+        Warming uses nothing of the measured effort, slow coefficients that before each sample.
+        """
+        warmed = np.zeros(len(leftover.time))
+        if self._warming is not None and self._warmth is not None:
+            warmed = self._warming.torque(leftover, self._warming.warmth(leftover, self._warmth))
+        if self._slow is None or self._state is None:
+            return warmed, warmed
+        means = self._slow.means(replace(leftover, left=leftover.left - warmed), self._state)
+        return warmed, warmed + np.einsum('np,np->n', leftover.columns, means)
+
+
+#: coefficients followed on line, viscous and dry friction: ripple hardly passes the observer
+COUNT = 2
+
+
+class SlowTables(NamedTuple):
+    """Slow changes of n joints, none for n = 0, with up to k time constants of warmth.
+
+    ``rates`` (n, k) [1/s] of the warmth; ``laws`` (n, 2, 2 + k) by kind of friction its mean
+    power, rise and falls; ``prior`` (n, 2, m) deviations and rates of the coefficients;
+    ``settings`` (n, 4): noise, gate, least speed and gain, see `kernels.adaptation`.
+    """
+
+    rates: FloatArray
+    laws: FloatArray
+    prior: FloatArray
+    settings: FloatArray
+
+    @classmethod
+    def of(cls, adaptations: Sequence[Adaptation | None], gain: float, speed: FloatArray
+           ) -> SlowTables:
+        """Return the tables for an observer of ``gain`` [1/s]; joints move above ``speed`` (n,).
+
+        No ``adaptations`` give empty ones.
+        """
+        n = len(adaptations)
+        known = [one.warming for one in adaptations if one and one.warming]
+        k = max((len(one.seconds) for one in known), default=1)
+        found = cls(np.ones((n, k)), np.zeros((n, 2, FALLS + k)), np.zeros((n, 2, COUNT)),
+                    np.ones((n, 4)))
+        found.laws[:, :, POWER] = 1.0
+        found.settings[:] = np.array([1.0, GATE, 0.0, gain])
+        found.settings[:, 2] = speed[:n]
+        for j, one in enumerate(adaptations):
+            if one and one.warming:
+                count = len(one.warming.seconds)
+                found.rates[j, :count] = 1.0 / one.warming.seconds
+                found.laws[j, :, POWER] = one.warming.power
+                found.laws[j, :, RISE] = one.warming.rise
+                found.laws[j, :, FALLS:FALLS + count] = one.warming.fall
+            if one and one.slow:
+                found.prior[j] = one.slow.prior(0)
+                found.settings[j, 0] = one.slow.noise
+        return found
+
+    def memory(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the memory before the first state: a cold robot of which nothing is known.
+
+        Pasts (n, h), states of the coefficients (n, 2 + m, m), and scales (2, n) of viscous and
+        dry friction.
+        """
+        n, k = self.rates.shape
+        states = np.zeros((n, 2 + COUNT, COUNT))
+        for state, prior in zip(states, self.prior, strict=True):
+            state[2:] = np.diag(prior[0] ** 2)
+        return np.zeros((n, HEAD + k + 2 * COUNT)), states, np.ones((2, n))

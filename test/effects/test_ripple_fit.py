@@ -1,0 +1,253 @@
+"""The fit of torque ripple: known gears are found, noise alone is not."""
+
+from __future__ import annotations
+
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from rippling import RATIO, Gear, joint_residual
+from scipy.stats import chi2
+from tolerances import DIFFERENCE, LEAST_SQUARES, RIPPLE_INTERVALS, SAME_FORMULA
+
+from robot_dynid.effects.ripple import TorqueRipple
+from robot_dynid.effects.ripple_search import (
+    DELAYS,
+    Fit,
+    JointResidual,
+    NormalEquations,
+    Phases,
+    Spectrum,
+    compliance_of_load,
+    fit_ripple,
+    gear_orders,
+    refined,
+    ridged,
+    squares_alone,
+    surprise,
+)
+from robot_dynid.types import FloatArray, frozen
+
+
+def explained(ripple: TorqueRipple, data: JointResidual) -> float:
+    """Return the share of the variance that a ripple takes off other rows."""
+    left = data.residual - ripple.effort(data.position, data.velocity, data.effort)
+    return 1.0 - float(np.sum(left**2) / np.sum(data.residual**2))
+
+
+@pytest.mark.parametrize('ratio', [RATIO, None])
+@pytest.mark.parametrize('seed', [1, 2])
+def test_a_known_gear_is_found(ratio: float | None, seed: int) -> None:
+    gear = Gear()
+    found = fit_ripple(joint_residual(seed, gear), ratio)
+    assert {10.0 * RATIO, 2.0 * RATIO} <= {wave.order for wave in found.waves}
+    assert all(wave.chance < 1e-3 for wave in found.waves)
+    off = abs(found.compliance - 1.0 / gear.stiffness)
+    assert off < RIPPLE_INTERVALS * found.compliance_std < 0.5 / gear.stiffness
+    assert found.ripple is not None
+    other = joint_residual(seed + 10, gear)
+    gain, held = explained(found.ripple, other), 1.0 - (found.after / found.before)**2
+    assert gain > 0.8 * explained_by_truth(gear, other)
+    assert held > 0.7 * explained_by_truth(gear, joint_residual(seed, gear))
+
+
+def explained_by_truth(gear: Gear, data: JointResidual) -> float:
+    """Return the share of the variance that the ripple itself makes up."""
+    left = data.residual - gear.torque(data.position, data.velocity, data.effort)
+    return 1.0 - float(np.sum(left**2) / np.sum(data.residual**2))
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_noise_is_no_ripple(seed: int) -> None:
+    found = fit_ripple(joint_residual(seed, None), RATIO if seed % 2 else None)
+    assert found.ripple is None
+    assert found.waves == ()
+    assert found.after == found.before
+
+
+def test_the_delay_is_that_of_the_effort() -> None:
+    gear = Gear(stiffness=np.inf, corner=1e9)
+    found = fit_ripple(joint_residual(3, gear), RATIO)
+    assert found.compliance == 0.0, 'a stiff gear shows no compliance'
+    for wave in found.waves[:2]:
+        assert abs(wave.delay + gear.late) < RIPPLE_INTERVALS * wave.delay_std < gear.late
+
+
+def test_a_compliance_that_stands_out_wrongly_hides_no_wave(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = joint_residual(3, Gear(stiffness=np.inf, corner=1e9))
+    expected = [wave.order for wave in fit_ripple(data, RATIO).waves]
+    stiff, soft = (Spectrum.of(data, data.residual, compliance) for compliance in (0.0, 1e-3))
+    wrong = {0.0: stiff, 1e-3: replace(soft, power=100.0 * soft.power)}
+    monkeypatch.setattr('robot_dynid.effects.ripple_search._first_scans', lambda _: wrong)
+    assert expected and [wave.order for wave in fit_ripple(data, RATIO).waves] == expected
+
+
+def test_nothing_is_scanned_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, scan, scanned = joint_residual(3, Gear(), seconds=20.0), Spectrum.of, []
+
+    def counted(data: JointResidual, residual: FloatArray, compliance: float) -> Spectrum:
+        scanned.append((residual.tobytes(), compliance))
+        return scan(data, residual, compliance)
+
+    monkeypatch.setattr(Spectrum, 'of', counted)
+    assert fit_ripple(data, RATIO).waves
+    assert len(scanned) == len(set(scanned))
+
+
+def test_a_wave_must_be_unlikely_and_lower_the_held_out_error() -> None:
+    data = joint_residual(5, Gear(waves=((10.0, 0.02),)))
+    assert fit_ripple(data, RATIO).ripple is None, 'too small to gain anything'
+    alike = replace(data, folds=np.zeros_like(data.folds))
+    with_wave = Phases.none(0.0).with_wave(1010.0, -4e-3)
+    errors = NormalEquations.of(alike, with_wave.columns(alike)).held_out()
+    np.testing.assert_allclose(errors, data.residual)  # nothing else to learn from
+
+
+def test_slopes_of_the_phase_are_differences() -> None:
+    data = joint_residual(7, Gear(), seconds=2.0)
+    coefficients = np.random.default_rng(0).normal(size=12)
+    phases = Phases(np.array([202.0, 1010.0]), np.array([-3e-3, -5e-3]), 3e-5, np.zeros(2))
+    ripple = TorqueRipple(frozen(phases.orders), frozen(phases.delays), phases.compliance,
+                          data.slow, data.fast, frozen(coefficients))
+
+    def torque(one: TorqueRipple) -> np.ndarray:
+        return one.effort(data.position, data.velocity, data.effort)
+
+    fit = replace(Fit.of(phases, data), coefficients=coefficients)
+    slopes = fit.by_phases(fit.slopes())
+    for k, step in enumerate((1e-8, 1e-8, 1e-10)):
+        ends = []
+        for side in (step, -step):
+            delays = ripple.delays + side * (np.arange(2) == k)
+            ends.append(replace(ripple, delays=delays,
+                                compliance=ripple.compliance + side * (k == 2)))
+        difference = (torque(ends[0]) - torque(ends[1])) / (2.0 * step)
+        scale = float(np.abs(difference).max())
+        np.testing.assert_allclose(slopes[:, k], difference, atol=100.0 * DIFFERENCE * scale)
+
+
+def test_a_phase_by_direction_is_no_compliance() -> None:
+    gear = Gear(stiffness=np.inf, corner=1e9, waves=((10.0, 0.8),))
+    data = joint_residual(4, None)
+    friction = 3.0 * np.tanh(data.velocity / 0.02)
+    light = replace(data, effort=friction + 0.3 * np.cos(data.position))
+    shifted = data.position + 2e-4 * np.tanh(data.velocity / 0.02)  # a fifth of a radian
+    waves = gear.torque(shifted, data.velocity, light.effort)
+    light = replace(light, residual=light.residual + waves)
+    begin = Phases.none(0.0).with_wave(1010.0, -gear.late)
+    found = refined(begin, light, twists=True)
+    assert found.compliance > 3.0 * found.compliance_std, 'looks like 2e-4 rad by 3 N m'
+    value, std = compliance_of_load(found, light)
+    assert abs(value) < RIPPLE_INTERVALS * std
+    assert std > 3.0 * found.compliance_std
+
+
+def test_the_load_tells_the_compliance_from_beside_it() -> None:
+    gear = Gear()
+    data = joint_residual(6, gear)
+    begin = Phases.none(0.0).with_wave(1010.0, -3e-3).with_wave(202.0, -3e-3)
+    found = refined(begin, data, twists=True)
+    beside = replace(found, compliance=1.3 * found.compliance)
+    value, std = compliance_of_load(beside, data)
+    assert abs(value - 1.0 / gear.stiffness) < 0.1 / gear.stiffness
+    assert std < 0.1 / gear.stiffness
+
+
+def test_a_wave_that_chance_may_give_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = joint_residual(1, Gear())
+    waves = fit_ripple(data, RATIO).waves
+    weakest = max(wave.chance for wave in waves)
+    assert weakest > 0.0
+    monkeypatch.setattr('robot_dynid.effects.ripple_search.UNLIKELY', 0.5 * weakest)
+    assert len(fit_ripple(data, RATIO).waves) < len(waves)
+
+
+def test_refined_phases_are_the_least() -> None:
+    data = joint_residual(8, Gear())
+    begin = Phases.none(0.0).with_wave(1010.0, -3e-3).with_wave(202.0, -3e-3)
+    found = refined(begin, data, twists=True)
+
+    def squares(one: Phases) -> float:
+        return float(np.sum(Fit.of(one, data).left()**2))
+
+    least = squares(found)
+    assert least < squares(begin)
+    for shift in (-1.0, 1.0):
+        moved = replace(found, compliance=found.compliance + shift * found.compliance_std)
+        assert squares(moved) > least
+        assert squares(replace(found, delays=found.delays + shift * found.delay_std)) > least
+
+
+def test_orders_of_gears_are_multiples_of_the_ratio_and_of_one_less() -> None:
+    orders = gear_orders(-101.0)
+    assert {101.0, 200.0, 202.0, 1010.0, 2424.0} <= set(orders)
+    assert not np.any((orders % 101.0 != 0.0) & (orders % 100.0 != 0.0))
+    assert len(gear_orders(None)) == 0
+    assert len(gear_orders(1.0)) == 0, 'a direct drive has no gear'
+
+
+def test_surprise_is_the_tail_of_chi_squared_by_all_that_is_looked_at() -> None:
+    for power in (0.5, 12.0, 300.0):
+        tail = -surprise(power, 7) - np.log(2 * 7 * len(DELAYS))
+        np.testing.assert_allclose(tail, chi2.logsf(power, 6), rtol=SAME_FORMULA)
+
+
+def test_a_spectrum_of_white_noise_is_flat() -> None:
+    data = joint_residual(9, None)
+    white = np.random.default_rng(1).standard_normal(len(data.residual))
+    spectrum = Spectrum.of(data, white, 0.0)
+    assert abs(np.mean(spectrum.power[:, 300:]) / 6.0 - 1.0) < 0.3, 'six degrees of freedom'
+    assert max(peak.surprise for peak in spectrum.peaks(gear_orders(RATIO))) < 5.0
+
+
+def test_columns_are_those_of_the_ripple_but_never_all_in_memory() -> None:
+    data = joint_residual(2, Gear(), seconds=300.0)
+    orders, delays = 101.0 * np.arange(2, 12), -1e-3 * np.arange(10)
+    phases = Phases(orders, delays, 2e-5, np.zeros(10))
+    whole = phases.ripple(data).columns(data.position, data.velocity, data.effort)
+    equations = NormalEquations.of(data, phases.columns(data))
+    np.testing.assert_allclose(equations.grams.sum(axis=0), whole.T @ whole,
+                               atol=LEAST_SQUARES * len(whole))
+    np.testing.assert_allclose(equations.sides.sum(axis=0), whole.T @ data.residual,
+                               atol=LEAST_SQUARES * len(whole))
+    tracemalloc.start()
+    try:
+        NormalEquations.of(data, phases.columns(data)).held_out()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < whole.nbytes, 'sines and cosines are a third of them'
+
+
+def test_errors_of_single_waves_are_those_of_their_own_equations() -> None:
+    data = joint_residual(3, Gear(), seconds=20.0)
+    waves = Phases(np.array([202.0, 1010.0, 303.7]), -1e-3 * np.arange(3), 1e-5, np.zeros(3))
+    left = data.residual + 0.1 * np.cos(data.position)
+    squares = [np.sum(NormalEquations.of(replace(data, residual=left), Phases.none(
+        waves.compliance).with_wave(order, delay).columns(data)).held_out()**2)
+        for order, delay in zip(waves.orders, waves.delays, strict=True)]
+    np.testing.assert_allclose(squares_alone(data, left, waves.columns(data)), squares,
+                               rtol=LEAST_SQUARES)
+    assert len(squares_alone(data, left, Phases.none(0.0).columns(data))) == 0
+
+
+def test_waves_that_are_added_give_the_equations_of_all_at_once() -> None:
+    data = joint_residual(3, Gear(), seconds=20.0)
+    phases = [Phases.none(1e-5).with_wave(order, -3e-3) for order in (202.0, 1010.0)]
+    both = phases[0].with_wave(1010.0, -3e-3)
+    joined = NormalEquations.of(data, phases[0].columns(data)).joined(phases[1].columns(data))
+    once = NormalEquations.of(data, both.columns(data))
+    for one, other in ((joined.grams, once.grams), (joined.sides, once.sides),
+                       (joined.held_out(), once.held_out())):
+        np.testing.assert_allclose(one, other, atol=LEAST_SQUARES * len(data.residual))
+    left = data.residual.copy()
+    for fold in np.unique(data.folds):
+        own = data.folds == fold
+        columns = both.ripple(data).columns(data.position, data.velocity, data.effort)
+        rest = replace(data, residual=np.where(own, 0.0, data.residual))
+        gram = ridged(columns[~own].T @ columns[~own])
+        left[own] -= columns[own] @ np.linalg.solve(gram, columns.T @ rest.residual)
+    np.testing.assert_allclose(once.held_out(), left, atol=LEAST_SQUARES * 100.0)
