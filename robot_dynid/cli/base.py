@@ -12,7 +12,7 @@ from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
-    from robot_dynid.effects import Block
+    from robot_dynid.effects import Effect
     from robot_dynid.reduction.identifiability import Category
     from robot_dynid.robot.model import RobotModel
 
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     }
 
 
-def _blocks(robot: RobotModel, arguments: argparse.Namespace) -> tuple[Block, ...]:
+def _blocks(robot: RobotModel, arguments: argparse.Namespace) -> tuple[Effect, ...]:
     from robot_dynid.effects import JointFriction, axes_of, frictionless_blocks
     from robot_dynid.friction import Coulomb
 

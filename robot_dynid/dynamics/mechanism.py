@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from robot_dynid.dynamics.gears import Gears
 from robot_dynid.dynamics.rotors import Rotors
 from robot_dynid.friction import AxisFriction
@@ -27,6 +29,12 @@ class Mechanism:
     rotors: Rotors
     friction: AxisFriction
     gears: Gears | None = None
+
+    @classmethod
+    def without_effects(cls, robot: RobotModel) -> Mechanism:
+        """Return one without mass, rotors or friction, to which effects are added."""
+        return cls(robot, np.zeros((robot.n, SPRING)), Rotors.of(np.zeros((robot.n, robot.n))),
+                   AxisFriction.none(robot.n))
 
     @property
     def bodies(self) -> FloatArray:

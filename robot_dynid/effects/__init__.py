@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from robot_dynid.dynamics.rotors import SpinningRotors
 from robot_dynid.effects.counterbalance import Counterbalance
-from robot_dynid.effects.effect import Axes, Block, SmoothBlock, axes_of
+from robot_dynid.effects.effect import Axes, Effect, axes_of
 from robot_dynid.effects.gears import (
     GearEffects,
     Hysteresis,
@@ -21,14 +21,29 @@ BLOCKS = {'rigid': RigidLinks, 'rotor_inertia': RotorInertia, 'friction': JointF
           'springs': Springs, 'counterbalance': Counterbalance,
           'kinematic_error': KinematicError, 'hysteresis': Hysteresis}
 
-__all__ = ['BLOCKS', 'Axes', 'Block', 'Counterbalance', 'GearEffects', 'Hysteresis',
-           'JointFriction', 'KinematicError', 'RigidLinks', 'RotorInertia', 'SmoothBlock',
-           'SpinningRotors', 'Springs', 'axes_of', 'effect_blocks', 'frictionless_blocks']
+__all__ = [
+    'BLOCKS',
+    'Axes',
+    'Counterbalance',
+    'Effect',
+    'GearEffects',
+    'Hysteresis',
+    'JointFriction',
+    'KinematicError',
+    'RigidLinks',
+    'RotorInertia',
+    'SpinningRotors',
+    'Springs',
+    '',
+    'axes_of',
+    'effect_blocks',
+    'frictionless_blocks',
+]
 
 
-def frictionless_blocks(robot: RobotModel, rotor_inertia: bool) -> tuple[Block, ...]:
+def frictionless_blocks(robot: RobotModel, rotor_inertia: bool) -> tuple[Effect, ...]:
     """Return links, rotors (elastic joints always have theirs) and gears; all but friction."""
-    found: list[Block] = [RigidLinks(robot)]
+    found: list[Effect] = [RigidLinks(robot)]
     if rotor_inertia or robot.drive.elastic:
         spins = None if robot.drive.rotor_axes is None else SpinningRotors(robot)
         found.append(RotorInertia(axes_of(robot), spins))

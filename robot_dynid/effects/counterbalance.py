@@ -15,14 +15,15 @@ The force of a spring along a prismatic joint is an offset of its friction, so t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.regressor_columns import HISTORY, RegressorColumns
-from robot_dynid.effects.effect import Block, KernelBlock, still
+from robot_dynid.effects.effect import Effect, ParameterWords, still
 from robot_dynid.numbers import BOUNDS, NumberRange
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Samples
@@ -59,7 +60,7 @@ class Spring:
 
 
 @dataclass(frozen=True, eq=False)
-class Counterbalance(KernelBlock):
+class Counterbalance(Effect):
     """Torque of ``springs`` between links."""
 
     robot: RobotModel
@@ -71,9 +72,19 @@ class Counterbalance(KernelBlock):
         return tuple(f'{TORQUE}{spring.joint + 1}' for spring in self.springs)
 
     @property
-    def nonnegative(self) -> tuple[str, ...]:
-        """None: springs pull or push."""
-        return ()
+    def words(self) -> Iterator[ParameterWords]:
+        """Torque of every spring."""
+        return (ParameterWords(name, self.robot.joints[spring.joint],
+                               'largest torque of the counterbalance', 'N m')
+                for name, spring in zip(self.names, self.springs, strict=True))
+
+    def acting(self, mechanism: Mechanism, values: Mapping[str, float]) -> Mechanism:
+        """Return ``mechanism`` with springs behind its links, (n, 14), as all dynamics take them.
+        """
+        rows = np.zeros((len(mechanism.links), COLUMNS))
+        for name, spring in zip(self.names, self.springs, strict=True):
+            rows[spring.joint] = spring.row(values[name])
+        return replace(mechanism, links=np.hstack([mechanism.bodies, rows]))
 
     def history(self, samples: Samples) -> FloatArray:
         """Return the torque (h, N) of every spring at one, at the stamps of the effort."""
@@ -100,19 +111,3 @@ class Counterbalance(KernelBlock):
             gradients[0][:, spring.joint] += weights[spring.joint, column] * spring.slope(
                 samples.position[:, spring.joint])
         return gradients
-
-
-def bodies_of(
-    robot: RobotModel, blocks: Sequence[Block], standard: Mapping[str, float]
-) -> FloatArray:
-    """Return the links (n, 10) of ``standard`` parameters, the first 10 n by name.
-
-    Where there are springs these are behind them, (n, 14), as all dynamics take them.
-    """
-    links = np.array(list(standard.values())[:10 * robot.n]).reshape(-1, 10)
-    springs = np.zeros((robot.n, COLUMNS))
-    for block in blocks:
-        if isinstance(block, Counterbalance):
-            for name, spring in zip(block.names, block.springs, strict=True):
-                springs[spring.joint] = spring.row(standard[name])
-    return np.hstack([links, springs]) if springs.any() else links

@@ -5,36 +5,87 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeGuard, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.regressor_columns import Entry, RegressorColumns, Signals
-from robot_dynid.robot.model import RobotModel
+from robot_dynid.errors import ModelError
+from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray, Samples
 
 
-class Block(Protocol):
-    """A physical effect; regressors are (rows, k, N), samples last.
+@dataclass(frozen=True)
+class ParameterWords:
+    """A name in ``words`` and ``unit`` of the standard parameter ``name``.
 
-    Samples have one column per coordinate of the robot, and there is a row per equation: both are
-    the n joints where no joint is elastic, see RobotModel.
+    ``part`` is the link or the joint it belongs to.
+    """
+
+    name: str
+    part: str
+    words: str
+    unit: str
+
+    @property
+    def sentence(self) -> str:
+        """The part and what the parameter is of it."""
+        return f'{self.part}: {self.words}' if self.part else self.words
+
+
+class Effect(ABC):
+    """One physical cause of torque, linear in parameters of its own.
+
+    Regressors are (rows, k, N), samples last. Samples have one column per coordinate of the robot,
+    and there is a row per equation: both are the n joints where no joint is elastic, see
+    RobotModel. An effect says which columns its parameters have in a fit, either by
+    `kernel_columns` or by a `fill` of its own, how it acts in a `Mechanism` (inverse, forward,
+    rollout, monitor, exports), and its words.
     """
 
     @property
+    @abstractmethod
     def names(self) -> tuple[str, ...]:
         """Names of the parameters."""
 
     @property
     def nonnegative(self) -> tuple[str, ...]:
         """Those of them that no real robot has below zero, each by itself."""
+        return ()
+
+    @property
+    def words(self) -> Iterator[ParameterWords]:
+        """The parameters in words; without others, their names."""
+        return (ParameterWords(name, '', name, '') for name in self.names)
+
+    def acting(self, mechanism: Mechanism, values: Mapping[str, float]) -> Mechanism:
+        """Return ``mechanism`` with the effect, of standard parameters ``values`` by name.
+
+        Raises ModelError for an effect that acts in recordings only.
+        """
+        raise ModelError(f'{type(self).__name__} ({", ".join(self.names)}) has no torque beyond '
+                         'the recordings of a fit')
 
     def history(self, samples: Samples) -> FloatArray:
         """Return signals (h, N) that depend on the past, at the stamps of the effort.
 
         Samples are worked off in chunks; what must know the time before a chunk goes here.
         """
+        return np.empty((0, len(samples)))
+
+    def generic(self, samples: Samples) -> FloatArray:
+        """Return a history (h, N) in which parameters are as independent as any motion makes them.
+        """
+        return self.history(samples)
+
+    def kernel_columns(self, chosen: NDArray[np.int64]) -> RegressorColumns:
+        """Return the columns of the ``chosen`` (k,) parameters, which the kernel fills.
+
+        Together with those of all effects that do not fill theirs themselves.
+        """
+        raise NotImplementedError
 
     def fill(
         self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
@@ -44,6 +95,23 @@ class Block(Protocol):
         ``history`` (h, N) are the rows of ``history()`` that belong to these samples, whose motion
         is that at the stamps of the effort, too (Samples.moved).
         """
+        motion = (samples.position, samples.velocity, samples.acceleration)
+        self.kernel_columns(chosen).fill_array(
+            Signals.of(motion, [history]), slice(0, len(samples)), out)
+
+    @property
+    def smooth(self) -> bool:
+        """Whether columns depend on the motion of the same instant only, and have a `pullback`."""
+        return type(self).pullback is not Effect.pullback
+
+    def pullback(
+        self, samples: Samples, chosen: NDArray[np.int64], weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return gradients (N, n) in position, velocity, acceleration of sum(weights * columns).
+
+        ``weights`` (n, len(chosen), N); columns of unfiltered samples.
+        """
+        raise NotImplementedError
 
 
 class LinearTorque(Protocol):
@@ -54,7 +122,7 @@ class LinearTorque(Protocol):
         """The robot."""
 
     @property
-    def blocks(self) -> tuple[Block, ...]:
+    def blocks(self) -> tuple[Effect, ...]:
         """The effects."""
 
     @property
@@ -65,46 +133,28 @@ class LinearTorque(Protocol):
         """Return the effort (N, rows) [N m] of base ``parameters`` (b,)."""
 
 
-class KernelBlock(ABC):
-    """A block whose columns the kernel fills, together with those of others like it."""
-
-    @abstractmethod
-    def kernel_columns(self, chosen: NDArray[np.int64]) -> RegressorColumns:
-        """Return the columns of the ``chosen`` (k,) parameters."""
-
-    def fill(
-        self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
-    ) -> None:
-        """Write the columns of the ``chosen`` parameters into ``out`` (rows, len(chosen), N)."""
-        motion = (samples.position, samples.velocity, samples.acceleration)
-        self.kernel_columns(chosen).fill_array(
-            Signals.of(motion, [history]), slice(0, len(samples)), out)
-
-
-@runtime_checkable
-class SmoothBlock(Block, Protocol):
-    """A block whose columns depend on the motion of the same instant only."""
-
-    def pullback(
-        self, samples: Samples, chosen: NDArray[np.int64], weights: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return gradients (N, n) in position, velocity, acceleration of sum(weights * columns).
-
-        ``weights`` (n, len(chosen), N); columns of unfiltered samples.
-        """
-
-
 @dataclass(frozen=True, eq=False)
 class Axes:
     """The axes that friction and rotors act on: every joint, and every coupled motor.
 
     ``labels`` (m,) suffixes of parameter names; ``matrix`` (m, coordinates): axis motion = matrix
-    @ coordinates; ``effort`` (m, rows): rows = effort^T @ axis effort.
+    @ coordinates; ``effort`` (m, rows): rows = effort^T @ axis effort; ``rigid`` (m, n): axis
+    motion where motors move with their joints. ``parts`` (m,) are the axes in words, ``slides``
+    (m,) says which are prismatic.
     """
 
     labels: tuple[str, ...]
     matrix: FloatArray
     effort: FloatArray
+    rigid: FloatArray
+    parts: tuple[str, ...]
+    slides: tuple[bool, ...]
+
+    def only(self, axis: int) -> Axes:
+        """Return one of them alone."""
+        own = slice(axis, axis + 1)
+        return Axes(self.labels[own], self.matrix[own], self.effort[own], self.rigid[own],
+                    self.parts[own], self.slides[own])
 
 
 def axes_of(robot: RobotModel) -> Axes:
@@ -115,7 +165,8 @@ def axes_of(robot: RobotModel) -> Axes:
     elastic joint is its motor: it enters the balance of the motor, and that of the joint unless
     the torque is measured behind it.
     """
-    labels = [str(i + 1) for i in range(robot.n)]
+    labels, parts = [str(i + 1) for i in range(robot.n)], list(robot.joints)
+    rigid, slides = list(np.eye(robot.n)), [kind == PRISMATIC for kind in robot.types]
     turns = list(np.eye(robot.n, robot.coordinates))
     acts = list(np.eye(robot.n, robot.rows))
     for place, joint in enumerate(robot.drive.elastic, start=robot.n):
@@ -129,7 +180,12 @@ def axes_of(robot: RobotModel) -> Axes:
             labels.append(f'm{i + 1}')
             turns.append(np.pad(row, (0, robot.coordinates - robot.n)))
             acts.append(np.pad(row, (0, robot.rows - robot.n)))
-    return Axes(tuple(labels), np.array(turns), np.array(acts))
+            rigid.append(row)
+            slides.append(slides[i])
+            turned = ' and '.join(robot.joints[j] for j in np.flatnonzero(row))
+            parts.append(f'motor of {robot.joints[i]} (turns with {turned})')
+    return Axes(tuple(labels), np.array(turns), np.array(acts), np.array(rigid), tuple(parts),
+                tuple(slides))
 
 
 def linear(
@@ -160,21 +216,22 @@ class Assembly:
     index, and the first of their columns.
     """
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[Effect, ...]
     chosen: tuple[NDArray[np.int64], ...]
     columns: RegressorColumns
     apart: dict[int, int]
 
     @classmethod
     def of(
-        cls, blocks: Sequence[Block], chosen: Sequence[NDArray[np.int64]] | None = None
+        cls, blocks: Sequence[Effect], chosen: Sequence[NDArray[np.int64]] | None = None
     ) -> Assembly:
         """Assemble ``blocks``; of each the ``chosen`` (k,) parameters, by default all."""
         if chosen is None:
             chosen = [np.arange(len(block.names)) for block in blocks]
         columns, apart = RegressorColumns(0), {}
         for place, (block, own) in enumerate(zip(blocks, chosen, strict=True)):
-            both = columns.beside(block.kernel_columns(own)) if _by_kernel(block) else None
+            by_kernel = type(block).fill is Effect.fill
+            both = columns.beside(block.kernel_columns(own)) if by_kernel else None
             if both is None:
                 apart[place] = columns.count
                 both = columns.beside(RegressorColumns(len(own)))
@@ -220,9 +277,3 @@ class SampleColumns:
                 self.assembly.blocks[place].fill(
                     self.samples.part(rows), self.histories[place][:, rows], chosen,
                     out[:, first:first + len(chosen)])
-
-
-def _by_kernel(block: Block) -> TypeGuard[KernelBlock]:
-    """Return whether the kernel fills the columns of a block: none that fills them otherwise."""
-    return (isinstance(block, KernelBlock)
-            and getattr(type(block), 'fill', None) is KernelBlock.fill)

@@ -28,7 +28,7 @@ Lampaert, Swevers 2005 (operators); Dahl 1968.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from string import ascii_lowercase
@@ -36,6 +36,8 @@ from string import ascii_lowercase
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.dynamics.gears import Gears
+from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.regressor_columns import (
     HISTORY,
     ONE,
@@ -44,16 +46,20 @@ from robot_dynid.dynamics.regressor_columns import (
     Entry,
     RegressorColumns,
 )
-from robot_dynid.effects.effect import KernelBlock, axes_of, linear
+from robot_dynid.effects.effect import Effect, ParameterWords, axes_of, linear
 from robot_dynid.effects.joint_friction import passed
 from robot_dynid.friction import AxisMotion
 from robot_dynid.friction.law import columns_of
 from robot_dynid.friction.terms import DAHL, STOP, Parameter, Term
-from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray, Samples
 
 #: parameters of one gear: stiffness [N m/rad], damping [N m s/rad], offset [N m]
 STIFFNESS, DAMPING, OFFSET = GEAR = ('K', 'D', 's')
+#: what a gear parameter is, and its unit where the joint turns and where it slides
+GEAR_WORDS = {STIFFNESS: ('stiffness of the gear', 'N m/rad', 'N/m'),
+              DAMPING: ('damping of the gear', 'N m s/rad', 'N s/m'),
+              OFFSET: ('torque of the gear where the encoders see no deflection', 'N m', 'N')}
 
 
 @dataclass(frozen=True)
@@ -73,10 +79,31 @@ class Gear:
 
 
 @dataclass(frozen=True, eq=False)
-class Springs(KernelBlock):
+class Springs(Effect):
     """Torque of the gears of elastic joints."""
 
     robot: RobotModel
+
+    @property
+    def words(self) -> Iterator[ParameterWords]:
+        """Stiffness, damping and offset of every gear."""
+        for gear in self.gears:
+            slides = self.robot.types[gear.joint] == PRISMATIC
+            for symbol, (words, *units) in GEAR_WORDS.items():
+                yield ParameterWords(gear.parameter(symbol), self.robot.joints[gear.joint], words,
+                                     units[int(slides)])
+
+    def acting(self, mechanism: Mechanism, values: Mapping[str, float]) -> Mechanism:
+        """Return ``mechanism`` with these motors and gears.
+
+        Gears are passive: a damping below zero, which the estimate may be where it is not far from
+        zero beside its deviation, counts as none.
+        """
+        joints = self.robot.drive.elastic
+        rows = np.array([[values.get(f'{p}{j + 1}', 0.0) for j in joints] for p in ('Ia', *GEAR)])
+        place = 1 + GEAR.index(DAMPING)
+        rows[place] = np.maximum(rows[place], 0.0)
+        return replace(mechanism, gears=Gears(joints, *rows))
 
     @cached_property
     def gears(self) -> tuple[Gear, ...]:
@@ -97,10 +124,6 @@ class Springs(KernelBlock):
     def nonnegative(self) -> tuple[str, ...]:
         """Stiffness and damping."""
         return tuple(name for name in self.names if not name.startswith(OFFSET))
-
-    def history(self, samples: Samples) -> FloatArray:
-        """Return an empty history (0, N): springs have no memory."""
-        return np.empty((0, len(samples)))
 
     def kernel_columns(self, chosen: NDArray[np.int64]) -> RegressorColumns:
         """Return deflection, its rate and ones, as far as ``chosen`` (k,)."""
@@ -170,7 +193,7 @@ def effect_blocks(
 
 
 @dataclass(frozen=True, eq=False)
-class KinematicError(KernelBlock):
+class KinematicError(Effect):
     """Torque by the kinematic error of ``gears``: ``Ks, Kc, Ds, Dc``; ``effects`` of each."""
 
     robot: RobotModel
@@ -182,15 +205,39 @@ class KinematicError(KernelBlock):
         return effects.waves
 
     @property
+    def words(self) -> Iterator[ParameterWords]:
+        """The waves of every gear."""
+        for gear, effects in self._with_waves:
+            force = 'N' if self.robot.types[gear.joint] == PRISMATIC else 'N m'
+            for symbol in self.symbols(effects):
+                stiff = symbol[:-1] == STIFFNESS
+                wave = 'sine' if symbol.endswith('s') else 'cosine'
+                yield ParameterWords(
+                    gear.parameter(symbol), self.robot.joints[gear.joint],
+                    f'{wave} of the kinematic error times {"stiffness" if stiff else "damping"}',
+                    force if stiff else f'{force} s')
+
+    def acting(self, mechanism: Mechanism, values: Mapping[str, float]) -> Mechanism:
+        """Return ``mechanism`` with the kinematic error of its gears.
+
+        It is that of the stiffness: what the data says beside it of damping times error is no
+        other error.
+        """
+        gears = mechanism.gears
+        assert gears is not None
+        waves = np.zeros((len(gears.joints), 3))
+        for i, (gear, effects) in enumerate(zip(self.gears, self.effects, strict=True)):
+            if effects.waves:
+                sizes = [values[gear.parameter(wave)] for wave in (SINE, COSINE)]
+                waves[i] = presses_per_radian(self.robot, gear), *(
+                    np.array(sizes) / gears.stiffness[i])
+        return replace(mechanism, gears=replace(gears, waves=waves))
+
+    @property
     def names(self) -> tuple[str, ...]:
         """``Ks1, Kc1, Ds1, Dc1`` and so on, for gears with waves only."""
         return tuple(gear.parameter(symbol) for gear, own in self._with_waves
                      for symbol in self.symbols(own))
-
-    @property
-    def nonnegative(self) -> tuple[str, ...]:
-        """None: waves have any phase."""
-        return ()
 
     @property
     def _with_waves(self) -> list[tuple[Gear, GearEffects]]:
@@ -229,7 +276,7 @@ class KinematicError(KernelBlock):
 
 
 @dataclass(frozen=True, eq=False)
-class Hysteresis(KernelBlock):
+class Hysteresis(Effect):
     """Hysteresis of ``gears``: amplitudes ``ha, hb, ...`` of states driven by the deflection.
 
     A recording begins relaxed, z = 0, and a state without a past is.
@@ -242,6 +289,25 @@ class Hysteresis(KernelBlock):
     def symbols(self, effects: GearEffects) -> tuple[str, ...]:
         """Return the parameters of one gear, without the number of the joint."""
         return effects.stops
+
+    @property
+    def words(self) -> Iterator[ParameterWords]:
+        """The amplitudes of hysteresis of every gear."""
+        for gear, effects in zip(self.gears, self.effects, strict=True):
+            for symbol, length in zip(effects.stops, effects.lengths, strict=True):
+                yield ParameterWords(
+                    gear.parameter(symbol), self.robot.joints[gear.joint],
+                    f'hysteresis of the gear that turns over {length:g} of deflection',
+                    'N' if self.robot.types[gear.joint] == PRISMATIC else 'N m')
+
+    def acting(self, mechanism: Mechanism, values: Mapping[str, float]) -> Mechanism:
+        """Return ``mechanism`` with the hysteresis of its gears."""
+        gears = mechanism.gears
+        assert gears is not None
+        states = [(i, STATES[effects.states], length, values[gear.parameter(stop)])
+                  for i, (gear, effects) in enumerate(zip(self.gears, self.effects, strict=True))
+                  for stop, length in zip(effects.stops, effects.lengths, strict=True)]
+        return replace(mechanism, gears=replace(gears, states=np.array(states).reshape(-1, 4)))
 
     @property
     def names(self) -> tuple[str, ...]:

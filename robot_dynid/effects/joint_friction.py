@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.dynamics import rigid_body
+from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.regressor_columns import HISTORY, RegressorColumns
-from robot_dynid.effects.effect import Axes, KernelBlock, linear
+from robot_dynid.effects.effect import Axes, Effect, ParameterWords, linear
 from robot_dynid.friction import AxisFriction, AxisMotion, FrictionLaw
+from robot_dynid.friction.terms import unit_of, words_of
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.types import TOGETHER, FloatArray, Samples
@@ -39,7 +41,7 @@ class Load:
 
 
 @dataclass(frozen=True, eq=False)
-class JointFriction(KernelBlock):
+class JointFriction(Effect):
     """Friction torque of every axis; ``laws`` has one law per axis, ``load`` what they transmit.
 
     A coupled motor has no offset of its own: it would depend linearly on those of its joints.
@@ -58,6 +60,21 @@ class JointFriction(KernelBlock):
     def nonnegative(self) -> tuple[str, ...]:
         """Those that the laws of the axes say."""
         return self._labelled(lambda law: law.nonnegative)
+
+    @property
+    def words(self) -> Iterator[ParameterWords]:
+        """What the laws say of their parameters."""
+        parameters = [p for law in self.laws for p in law.table]
+        for name, axis, parameter in zip(self.names, self.owners, parameters, strict=True):
+            slides = self.axes.slides[axis]
+            yield ParameterWords(name, self.axes.parts[axis], words_of(parameter, slides),
+                                 unit_of(parameter, slides))
+
+    def acting(self, mechanism: Mechanism, values: Mapping[str, float]) -> Mechanism:
+        """Return ``mechanism`` with this friction beside that it has; axes move with joints."""
+        own = self.with_values(values)
+        return replace(mechanism, friction=mechanism.friction.beside(
+            replace(own, axes=self.axes.rigid)))
 
     @property
     def kinds(self) -> tuple[str, ...]:

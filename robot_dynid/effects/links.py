@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.dynamics import rigid_body
+from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.regressor_columns import RegressorColumns
-from robot_dynid.effects.effect import KernelBlock
+from robot_dynid.effects.effect import Effect, ParameterWords
 from robot_dynid.errors import UsageError
 from robot_dynid.robot.inertia import PARAMETERS, move_parameters
 from robot_dynid.robot.model import RobotModel
@@ -18,7 +20,7 @@ from robot_dynid.types import FloatArray, Samples
 
 
 @dataclass(frozen=True, eq=False)
-class RigidLinks(KernelBlock):
+class RigidLinks(Effect):
     """Torque of the links' inertia and weight."""
 
     robot: RobotModel
@@ -29,13 +31,25 @@ class RigidLinks(KernelBlock):
         return tuple(f'{p}{i + 1}' for i in range(self.robot.n) for p in PARAMETERS)
 
     @property
-    def nonnegative(self) -> tuple[str, ...]:
-        """None by itself: what a body can have is a condition on all ten together."""
-        return ()
+    def words(self) -> Iterator[ParameterWords]:
+        """The ten parameters of every link."""
+        for i, name in enumerate(self.names):
+            link, symbol = self.robot.bodies[i // len(PARAMETERS)], PARAMETERS[i % len(PARAMETERS)]
+            if symbol == 'm':
+                words, unit = 'mass', 'kg'
+            elif symbol.startswith('m'):
+                words, unit = f'mass times {symbol[1:]} of its centre of mass', 'kg m'
+            else:
+                first, second = symbol[1], symbol[2]
+                words = (f'moment of inertia about the {first} axis' if first == second else
+                         f'entry {first}{second} of the inertia matrix')
+                words, unit = f'{words}, at the origin of its frame', 'kg m^2'
+            yield ParameterWords(name, link, words, unit)
 
-    def history(self, samples: Samples) -> FloatArray:
-        """Return an empty history (0, N): rigid links have no memory."""
-        return np.empty((0, len(samples)))
+    def acting(self, mechanism: Mechanism, values: Mapping[str, float]) -> Mechanism:
+        """Return ``mechanism`` with these links."""
+        links = np.array([values[name] for name in self.names]).reshape(-1, len(PARAMETERS))
+        return replace(mechanism, links=links)
 
     def kernel_columns(self, chosen: NDArray[np.int64]) -> RegressorColumns:
         """Return the columns of the ``chosen`` (k,) standard parameters."""

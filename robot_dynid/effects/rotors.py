@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.regressor_columns import ACCELERATION, RegressorColumns, RotorColumns
 from robot_dynid.dynamics.rotors import Rotors, SpinningRotors
-from robot_dynid.effects.effect import Axes, KernelBlock, linear, still
+from robot_dynid.effects.effect import Axes, Effect, ParameterWords, linear, still
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray, Samples
 
@@ -77,7 +79,7 @@ def _dot(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class RotorInertia(KernelBlock):
+class RotorInertia(Effect):
     """``Ia`` times the acceleration of each axis.
 
     Torque sensors on the link side do not see rotors: leave the block out for them. ``spinning``
@@ -97,9 +99,19 @@ class RotorInertia(KernelBlock):
         """All of them."""
         return self.names
 
-    def history(self, samples: Samples) -> FloatArray:
-        """Return an empty history (0, N): rotors have no memory."""
-        return np.empty((0, len(samples)))
+    @property
+    def words(self) -> Iterator[ParameterWords]:
+        """Inertia of every rotor."""
+        return (ParameterWords(name, part, 'rotor inertia, on the joint side',
+                               'kg' if slides else 'kg m^2')
+                for name, part, slides in zip(
+                    self.names, self.axes.parts, self.axes.slides, strict=True))
+
+    def acting(self, mechanism: Mechanism, values: Mapping[str, float]) -> Mechanism:
+        """Return ``mechanism`` with these rotors, which move with their joints."""
+        inertia = np.array([values[name] for name in self.names])
+        spinning = self.spinning or SpinningRotors(mechanism.robot)
+        return replace(mechanism, rotors=spinning.rotors(self.axes.rigid, inertia))
 
     def kernel_columns(self, chosen: NDArray[np.int64]) -> RegressorColumns:
         """Return the acceleration of the ``chosen`` (k,) axes.

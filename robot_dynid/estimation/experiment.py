@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.regressor_columns import chunk_length
-from robot_dynid.effects.effect import Assembly, Block, SampleColumns, axes_of
+from robot_dynid.effects.effect import Assembly, Effect, ParameterWords, SampleColumns, axes_of
 from robot_dynid.effects.gears import Gear, Springs
 from robot_dynid.effects.joint_friction import JointFriction
 from robot_dynid.errors import DataError
@@ -38,11 +39,11 @@ class TorqueModel:
     """A torque linear in the base parameters: ``effort = columns @ parameters``."""
 
     robot: RobotModel
-    blocks: tuple[Block, ...]
+    blocks: tuple[Effect, ...]
     reduction: Reduction
 
     @classmethod
-    def of(cls, robot: RobotModel, blocks: tuple[Block, ...]) -> TorqueModel:
+    def of(cls, robot: RobotModel, blocks: tuple[Effect, ...]) -> TorqueModel:
         """Reduce ``blocks`` numerically to their base parameters."""
         return cls(robot, blocks, reduce_numeric(robot, blocks))
 
@@ -92,6 +93,21 @@ class TorqueModel:
     def held(self) -> NDArray[np.bool_]:
         """The joints (n,) that friction may hold at rest, as far as the model goes."""
         return np.asarray(self.holding(np.ones(len(self.reduction.kept))) > 0.0)
+
+    @cached_property
+    def words(self) -> dict[str, ParameterWords]:
+        """All standard parameters in words, by name.
+
+        Base parameters bear the names of standard ones; what they hold besides is in their labels.
+        """
+        return {one.name: one for block in self.blocks for one in block.words}
+
+    def mechanism(self, values: Mapping[str, float]) -> Mechanism:
+        """Return all effects with standard parameters ``values`` by name, as they move the arm."""
+        found = Mechanism.without_effects(self.robot.rigid)
+        for block in self.blocks:
+            found = block.acting(found, values)
+        return found
 
     def holding(self, parameters: FloatArray) -> FloatArray:
         """Return the friction (n,) [N m] that may hold each joint at rest, of either sign."""

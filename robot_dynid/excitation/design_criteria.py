@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.effects import (
-    Block,
+    Effect,
     JointFriction,
     RigidLinks,
-    SmoothBlock,
     axes_of,
     frictionless_blocks,
 )
@@ -43,7 +42,7 @@ RAMP_SHARE = 0.05
 
 @one_blas_thread()
 def design_criteria(
-    robot: RobotModel, progress: Progress | None = None, blocks: Sequence[Block] | None = None,
+    robot: RobotModel, progress: Progress | None = None, blocks: Sequence[Effect] | None = None,
     elapsed: Callable[[], float] | None = None, noise: ArrayLike | None = None,
     links: FloatArray | None = None,
 ) -> DesignCriteria:
@@ -136,32 +135,32 @@ def _precision(
                      Resting.none(model.robot.n, len(sizes)))
 
 
-def _smooth(robot: RobotModel, blocks: Sequence[Block]) -> tuple[Block, ...]:
+def _smooth(robot: RobotModel, blocks: Sequence[Effect]) -> tuple[Effect, ...]:
     """Return the blocks with gradients."""
     speeds = np.where(robot.limits.velocity > 0.0, robot.limits.velocity, 1.0)
-    found: list[Block] = []
+    found: list[Effect] = []
     for block in blocks:
         if isinstance(block, JointFriction):
             widths = RAMP_SHARE * np.abs(block.axes.matrix) @ speeds
             found.append(SlidingFriction(block.axes, block.laws, frozen(widths)))
-        elif isinstance(block, SmoothBlock):
+        elif block.smooth:
             found.append(block)
     return tuple(found)
 
 
-def _warnings(robot: RobotModel, blocks: Sequence[Block], assumed: bool) -> tuple[str, ...]:
+def _warnings(robot: RobotModel, blocks: Sequence[Effect], assumed: bool) -> tuple[str, ...]:
     found = [f'{type(block).__name__} has no gradient in the motion: the search leaves it out'
-             for block in blocks if not isinstance(block, (SmoothBlock, JointFriction))]
+             for block in blocks if not (block.smooth or isinstance(block, JointFriction))]
     if assumed and not np.all(robot.limits.effort > 0.0):
         found.append('efforts of all joints weigh alike, since not all effort limits are known')
     return tuple(found)
 
 
-def _default_blocks(robot: RobotModel) -> tuple[Block, ...]:
+def _default_blocks(robot: RobotModel) -> tuple[Effect, ...]:
     axes = axes_of(robot)
     return RigidLinks(robot), JointFriction(axes, tuple(Coulomb() for _ in axes.labels))
 
 
-def _with_rotors(robot: RobotModel) -> tuple[Block, ...]:
+def _with_rotors(robot: RobotModel) -> tuple[Effect, ...]:
     *_, friction = _default_blocks(robot)
     return (*frictionless_blocks(robot, rotor_inertia=robot.drive.shows_motors), friction)

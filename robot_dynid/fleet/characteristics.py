@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.effects import JointFriction, RigidLinks, RotorInertia, Springs
+from robot_dynid.effects.effect import ParameterWords
 from robot_dynid.effects.gears import STIFFNESS
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.estimation.information import Information
@@ -32,7 +33,6 @@ from robot_dynid.estimation.uncertainty.between_recordings import (
     friction_scales,
 )
 from robot_dynid.friction.law import DRY, OFFSET, VISCOUS
-from robot_dynid.identified.parameter_words import ParameterWords, words_of_blocks
 from robot_dynid.types import FloatArray
 
 FRICTION, LOAD, LINK, ROTOR, GEAR, GEAR_STIFFNESS, OTHER = (
@@ -254,7 +254,7 @@ class Characteristics:
 
 def _friction(model: TorqueModel, scales: FrictionScales) -> Iterator[Characteristic]:
     """Yield the characteristics of the scales of friction."""
-    words = words_of_blocks(model.robot, model.blocks)
+    words = model.words
     [block] = [block for block in model.blocks if isinstance(block, JointFriction)]
     for kind, axis in zip(scales.kinds, scales.axes, strict=True):
         part = words[block.names[block.owners.index(axis)]].part
@@ -265,7 +265,7 @@ def _base(
     model: TorqueModel, values: FloatArray,
 ) -> Iterator[tuple[Characteristic, FloatArray]]:
     """Yield the characteristics but those of friction, with their directions (b,)."""
-    words, place = words_of_blocks(model.robot, model.blocks), 0
+    words, place = model.words, 0
     for block, chosen in zip(model.blocks, model.kept_by_block, strict=True):
         for parameter in chosen.tolist():
             if not isinstance(block, JointFriction):

@@ -80,6 +80,21 @@ class AxisFriction:
         """Return no friction on n coordinates."""
         return cls.of(np.zeros((0, n)), (), ())
 
+    def beside(self, more: AxisFriction) -> AxisFriction:
+        """Return this friction and ``more`` on the same coordinates."""
+        if not len(self.axes):
+            return more
+        terms = more.terms.copy()
+        terms[:, ROW] += len(self.axes)
+        load = [self.transmission, more.transmission]
+        if any(map(len, load)):  # axes without load transmit none of it
+            load = [part if len(part) else np.zeros((len(one.axes), width.shape[1]))
+                    for one, part, width in zip((self, more), load, reversed(load), strict=True)]
+        return AxisFriction(
+            np.vstack([self.axes, more.axes]), np.vstack([self.straight, more.straight]),
+            np.vstack([self.terms, terms]), np.vstack(load),
+            self.links if len(self.links) else more.links)
+
     @property
     def needs_load(self) -> bool:
         """Whether friction grows with the load."""

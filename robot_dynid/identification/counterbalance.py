@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.dynamics.regressor_columns import HISTORY, RegressorColumns
 from robot_dynid.effects.counterbalance import Spring
-from robot_dynid.effects.effect import KernelBlock
+from robot_dynid.effects.effect import Effect
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.feasible.near_nominal import NearNominal, best_of, by_fold
 from robot_dynid.estimation.friction_selection.law_selection import GAIN
@@ -51,7 +51,7 @@ def with_springs(
 
 
 @dataclass(frozen=True, eq=False)
-class _Polynomials(KernelBlock):
+class _Polynomials(Effect):
     """Chebyshev polynomials of the position of every joint, over its range (n, 2) [rad]."""
 
     ranges: FloatArray

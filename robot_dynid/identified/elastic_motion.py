@@ -7,54 +7,17 @@ motor moves with it, and what is given for that motor is not looked at.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from robot_dynid.dynamics.elastic import ElasticDynamics, coordinates
-from robot_dynid.dynamics.gears import Gears
 from robot_dynid.dynamics.rollout import Integrator, Rollout
 from robot_dynid.dynamics.verdicts import require_solved
-from robot_dynid.effects.gears import (
-    COSINE,
-    DAMPING,
-    GEAR,
-    SINE,
-    STATES,
-    Springs,
-    presses_per_radian,
-)
 from robot_dynid.types import FloatArray, Progress
 
 if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
-
-
-def gears_of(model: IdentifiedModel) -> Gears:
-    """Return motors and gears of the elastic joints of ``model``, with all their effects.
-
-    The kinematic error is that of the stiffness: what the data says beside it of damping times
-    error is no other error. Gears are passive: a damping below zero, which the estimate may be
-    where it is not far from zero beside its deviation, counts as none.
-    """
-    robot, standard = model.robot, model.standard
-    own = robot.drive.elastic
-    rows = np.array([[standard.get(f'{p}{j + 1}', 0.0) for j in own] for p in ('Ia', *GEAR)])
-    place = 1 + GEAR.index(DAMPING)
-    rows[place] = np.maximum(rows[place], 0.0)
-    found = Gears(own, *rows)
-    if not model.structure.gears:
-        return found
-    waves, states = np.zeros((len(own), 3)), []
-    for i, (gear, effects) in enumerate(zip(
-            Springs(robot).gears, model.structure.gears, strict=True)):
-        if effects.waves:
-            sizes = [standard[gear.parameter(wave)] for wave in (SINE, COSINE)]
-            waves[i] = presses_per_radian(robot, gear), *(np.array(sizes) / found.stiffness[i])
-        states += [(i, STATES[effects.states], length, standard[gear.parameter(stop)])
-                   for stop, length in zip(effects.stops, effects.lengths, strict=True)]
-    return replace(found, waves=waves, states=np.array(states).reshape(-1, 4))
 
 
 class DriveMotion(NamedTuple):
@@ -74,8 +37,7 @@ class ElasticMotion:
 
     def __init__(self, model: IdentifiedModel) -> None:
         self._n = model.robot.n
-        self.gears = gears_of(model)
-        links = model.links
+        self.gears, links = model.gears, model.links
         friction = model.axis_friction.on(
             self.gears.motors(self._n), self._n + len(self.gears.joints))
         self.dynamics = ElasticDynamics(

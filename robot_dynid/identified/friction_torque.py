@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
-from robot_dynid.effects import JointFriction
+from robot_dynid.dynamics import rigid_body
+from robot_dynid.friction import AxisFriction
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 
 
 class FrictionTorque:
-    """The laws of all axes with their parameters, in steady sliding.
+    """Friction of all ``axes`` of a robot, in steady sliding."""
 
-    ``values`` holds the standard parameters by name, such as ``fv1``; ``axes`` is the friction
-    with them.
-    """
-
-    def __init__(self, friction: JointFriction, values: Mapping[str, float]) -> None:
-        self.axes, self._load = friction.with_values(values), friction.load
+    def __init__(self, robot: RobotModel, axes: AxisFriction) -> None:
+        self._robot, self._axes = robot, axes
 
     def __call__(
         self, q: FloatArray, qd: FloatArray, qdd: FloatArray | None = None,
@@ -30,16 +26,16 @@ class FrictionTorque:
         which the gears do not carry, matter only where friction depends on the load.
         """
         load = None
-        if self._load is not None and self.loaded:
-            load = self._load(q, qd, np.zeros_like(q) if qdd is None else qdd)
-            if external is not None:
-                load = load - self._load.transmitted(external)
-        return self.axes.torque(qd, load)
+        if self.loaded:
+            borne = rigid_body.inverse_dynamics(
+                self._robot, q, qd, np.zeros_like(q) if qdd is None else qdd, self._axes.links)
+            load = (borne if external is None else borne - external) @ self._axes.transmission.T
+        return self._axes.torque(qd, load)
 
     @property
     def loaded(self) -> bool:
         """Whether friction depends on the load."""
-        return self._load is not None and self.axes.needs_load
+        return self._axes.needs_load
 
     def relief(
         self, q: FloatArray, qd: FloatArray, qdd: FloatArray, external: FloatArray

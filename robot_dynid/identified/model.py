@@ -14,12 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.dynamics.derivatives import Derivatives, Slopes
+from robot_dynid.dynamics.gears import Gears
 from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.rollout import Integrator, Rollout
-from robot_dynid.dynamics.rotors import Links, Rotors, SpinningRotors
+from robot_dynid.dynamics.rotors import Links, Rotors
 from robot_dynid.dynamics.verdicts import require_solved
-from robot_dynid.effects import axes_of
-from robot_dynid.effects.counterbalance import bodies_of
 from robot_dynid.effects.deflection import ResidualModel, deflection_effort
 from robot_dynid.effects.ripple import RippleTorque, TorqueRipple
 from robot_dynid.effects.slow_changes import Adaptation
@@ -30,7 +29,7 @@ from robot_dynid.friction import AxisFriction
 from robot_dynid.identified import model_file
 from robot_dynid.identified.by_parameters import effort_by_parameters
 from robot_dynid.identified.caution import cautions, stiff_leaves_out, warn, warn_of
-from robot_dynid.identified.elastic_motion import DriveMotion, ElasticMotion, gears_of
+from robot_dynid.identified.elastic_motion import DriveMotion, ElasticMotion
 from robot_dynid.identified.friction_torque import FrictionTorque
 from robot_dynid.identified.noise_levels import NoiseLevels
 from robot_dynid.identified.pushed import pushed
@@ -140,27 +139,35 @@ class IdentifiedModel(Portable):
         return self.reduction.standard_values(self.values) if known is None else known
 
     @cached_property
+    def mechanism(self) -> Mechanism:
+        """All that moves the arm, for simulators and controllers; elastic joints with gears."""
+        return self.torque_model.mechanism(self.standard)
+
+    @property
     def _links(self) -> FloatArray:
-        return bodies_of(self.robot, self.torque_model.blocks, self.standard)
+        return self.mechanism.links
+
+    @property
+    def _rotors(self) -> Rotors:
+        return self.mechanism.rotors
+
+    @property
+    def axis_friction(self) -> AxisFriction:
+        """The friction of all axes with their parameters."""
+        return self.mechanism.friction
 
     @property
     def feasible_links(self) -> FloatArray | None:
         """Feasible parameters (n, 10) of the links, in their frames; None where there are none."""
         return None if self.feasible is None else self._links[:, :10].copy()
 
-    @cached_property
-    def _rotors(self) -> Rotors:
-        axes = axes_of(self.robot.rigid)
-        inertia = np.array([self.standard.get(f'Ia{label}', 0.0) for label in axes.labels])
-        return SpinningRotors(self.robot).rotors(axes.matrix, inertia)
-
-    @cached_property
+    @property
     def _dynamics_robot(self) -> RobotModel:
-        return self.torque_model.robot.rigid
+        return self.mechanism.robot
 
     @cached_property
     def _friction_torque(self) -> FrictionTorque:
-        return FrictionTorque(self.structure.friction_of(self._dynamics_robot), self.standard)
+        return FrictionTorque(self.mechanism.robot, self.axis_friction)
 
     @cached_property
     def _forward_dynamics(self) -> rigid_body.ForwardDynamics:
@@ -173,28 +180,21 @@ class IdentifiedModel(Portable):
         return RippleTorque(self.ripples)
 
     @property
-    def axis_friction(self) -> AxisFriction:
-        """The friction of all axes with their parameters."""
-        return self._friction_torque.axes
+    def gears(self) -> Gears:
+        """Motors and gears of elastic joints; raises UsageError where all joints are rigid."""
+        if self.mechanism.gears is None:
+            raise UsageError('the joints of this model are rigid: its motors move with them')
+        return self.mechanism.gears
 
     @cached_property
     def elastic_motion(self) -> ElasticMotion:
         """Motion of links and motors; raises UsageError where all joints are rigid."""
-        if not self.elastic_joints:
-            raise UsageError('the joints of this model are rigid: its motors move with them')
         return ElasticMotion(self)
 
     @cached_property
     def integrator(self) -> Integrator:
         """The compiled integration of motions."""
         return Integrator(self._dynamics_robot, self._links, self._rotors, self.axis_friction)
-
-    @cached_property
-    def mechanism(self) -> Mechanism:
-        """All that moves the arm, for simulators and controllers; elastic joints with gears."""
-        gears = gears_of(self) if self.elastic_joints else None
-        return Mechanism(self._dynamics_robot, self._links, self._rotors, self.axis_friction,
-                         gears)
 
     @cached_property
     def arm(self) -> IdentifiedArm:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.effects import (
-    Block,
     Counterbalance,
+    Effect,
     GearEffects,
     JointFriction,
     axes_of,
@@ -100,7 +100,7 @@ class Structure:
         """Build the friction block."""
         return JointFriction(axes_of(robot), self.laws, self.load_of(robot))
 
-    def blocks(self, robot: RobotModel) -> tuple[Block, ...]:
+    def blocks(self, robot: RobotModel) -> tuple[Effect, ...]:
         """Build the blocks: links, rotors, gears and their effects, counterbalances, friction."""
         found = frictionless_blocks(robot, self.rotor_inertia)
         effects = effect_blocks(robot, self.gears) if robot.drive.elastic and self.gears else ()

@@ -23,7 +23,6 @@ from robot_dynid.effects.deflection import feature_count, instant_features, with
 from robot_dynid.effects.gears import DAMPING, OFFSET, STIFFNESS, GearEffects
 from robot_dynid.effects.slow_changes import SlowTables
 from robot_dynid.friction import AxisFriction
-from robot_dynid.identified.elastic_motion import gears_of
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import MotorEncoder
 from robot_dynid.monitoring.monitor_input import MonitorInput
@@ -130,7 +129,7 @@ class GearSide:
 
     def __init__(self, model: IdentifiedModel, gain: float, levels: DeflectedLevels | None
                  ) -> None:
-        n, gears = model.robot.n, gears_of(model)
+        n, gears = model.robot.n, model.gears
         self._n, self._own, self._gears = n, list(gears.joints), gears
         self._states = GearStates(gears)
         self._levels = levels

@@ -46,7 +46,6 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.document import number
 from robot_dynid.effects import JointFriction, RigidLinks, RotorInertia, Springs
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.parameter_words import parameter_words
 from robot_dynid.monitoring.recursive_identification import (
     MEMORY,
     RecursiveIdentification,
@@ -190,7 +189,7 @@ class GroupHealth:
 
 def groups_of(model: IdentifiedModel) -> tuple[Group, ...]:
     """Return the groups of all base parameters of a model, in its order."""
-    torque, words = model.torque_model, parameter_words(model)
+    torque, words = model.torque_model, model.torque_model.words
     found: dict[tuple[str, bool], list[int]] = {}
     column = 0
     for block, kept in zip(torque.blocks, torque.kept_by_block, strict=True):
@@ -258,7 +257,7 @@ class Health:
         self.settings = settings or HealthSettings()
         self.identification = RecursiveIdentification(model, self.settings.memory)
         self.groups = groups_of(model)
-        self._words = parameter_words(model)
+        self._words = model.torque_model.words
         self.chance = -float(np.expm1(
             -self.settings.false_alarms / MONTH / len(self.groups)))
         self._freedom = prior_freedom(model)

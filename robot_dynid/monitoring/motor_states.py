@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from robot_dynid.effects.deflection import without_gears
 from robot_dynid.errors import ModelError
-from robot_dynid.identified.elastic_motion import gears_of
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.signals.plausible import BEYOND, possible
 from robot_dynid.signals.turns import within_half_turn
@@ -45,7 +44,7 @@ def motors_unused(model: IdentifiedModel) -> str:
                 'without motor states): predicted without the deflection; identify again')
     if model.elastic_joints:
         try:
-            gears_of(model).require_possible(model.joints)
+            model.gears.require_possible(model.joints)
         except ModelError as error:
             return f'predicted without the deflection: {error}'
     return ''
@@ -81,7 +80,7 @@ class MotorStates:
         for one in model.record.motor_encoders:
             j = robot.index(one.joint)
             self._factor[j], self._offset[j] = one.factor, one.offset
-        gears = gears_of(model) if model.elastic_joints else None
+        gears = model.mechanism.gears
         # the error of a gear is faster than what bends it: it is not in what goes on from a state
         self._gears = gears if gears is not None and gears.wavy.any() else None
         self._own = list(robot.drive.elastic)

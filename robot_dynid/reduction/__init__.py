@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
-from robot_dynid.effects.effect import Block
+from robot_dynid.effects.effect import Effect
 from robot_dynid.reduction.analytic import reduce_analytic
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.reduction.numeric import reduce_numeric
 from robot_dynid.robot.model import RobotModel
 
-METHODS: dict[str, Callable[[RobotModel, Sequence[Block]], Reduction]] = {
+METHODS: dict[str, Callable[[RobotModel, Sequence[Effect]], Reduction]] = {
     'numeric': reduce_numeric, 'analytic': reduce_analytic,
 }
 

@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
-from robot_dynid.effects.effect import Block
+from robot_dynid.effects.effect import Effect
 from robot_dynid.effects.links import RigidLinks
 from robot_dynid.errors import UsageError
 from robot_dynid.reduction.base import Reduction, check_size, combination_label
@@ -224,7 +224,7 @@ def _name(constant: FloatArray, number: int) -> str:
 
 
 @one_blas_thread()
-def reduce_analytic(robot: RobotModel, blocks: Sequence[Block] = ()) -> Reduction:
+def reduce_analytic(robot: RobotModel, blocks: Sequence[Effect] = ()) -> Reduction:
     """Return the minimal set of the links of a robot by Theorem 2.
 
     Kept are the leftmost independent columns, as `reduce_numeric` does, so names are the same.

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.blas import one_blas_thread
-from robot_dynid.effects.effect import Block
+from robot_dynid.effects.effect import Effect
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.reduction.numeric import random_states
 from robot_dynid.reduction.sensor_configurations import SENSOR_CONFIGURATIONS
@@ -81,7 +81,7 @@ def categories(reduction: Reduction) -> dict[str, Category]:
 
 @one_blas_thread()
 def with_advice(
-    robot: RobotModel, blocks: Sequence[Block], reduction: Reduction
+    robot: RobotModel, blocks: Sequence[Effect], reduction: Reduction
 ) -> dict[str, Category]:
     """Return the categories, with the sensor configurations that would lift them.
 

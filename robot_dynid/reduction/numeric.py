@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
-from robot_dynid.effects.effect import Assembly, Block
-from robot_dynid.effects.gears import Hysteresis
-from robot_dynid.effects.joint_friction import JointFriction
+from robot_dynid.effects.effect import Assembly, Effect
 from robot_dynid.effects.links import RigidLinks
 from robot_dynid.errors import RobotError
 from robot_dynid.reduction.base import Reduction, check_size
@@ -42,29 +40,28 @@ def states_at(robot: RobotModel, speed: float) -> Samples:
     return replace(fast, velocity=share * fast.velocity, acceleration=share * fast.acceleration)
 
 
-def full_regressor(robot: RobotModel, blocks: Sequence[Block], samples: Samples) -> FloatArray:
+def full_regressor(robot: RobotModel, blocks: Sequence[Effect], samples: Samples) -> FloatArray:
     """Return the regressor (rows, p, N) of all standard parameters of all blocks."""
     return Assembly.of(blocks).columns_of(samples).array(robot.rows)
 
 
-def entries(robot: RobotModel, blocks: Sequence[Block]) -> NDArray[np.bool_]:
+def entries(robot: RobotModel, blocks: Sequence[Effect]) -> NDArray[np.bool_]:
     """Return the matrix (rows, p): true where a standard parameter enters an equation."""
     states = random_states(robot, 20, np.random.default_rng(0))
     return np.asarray(np.any(generic_regressor(robot, blocks, states) != 0.0, axis=2))
 
 
 def generic_regressor(
-    robot: RobotModel, blocks: Sequence[Block], samples: Samples
+    robot: RobotModel, blocks: Sequence[Effect], samples: Samples
 ) -> FloatArray:
     """Return the regressor (rows, p, N) at unrelated states, those with a past independent."""
-    histories = [block.generic(samples) if isinstance(block, JointFriction | Hysteresis)
-                 else block.history(samples) for block in blocks]
+    histories = [block.generic(samples) for block in blocks]
     return Assembly.of(blocks).columns_of(samples, histories).array(robot.rows)
 
 
 @one_blas_thread()
 def reduce_numeric(
-    robot: RobotModel, blocks: Sequence[Block], rng: np.random.Generator | None = None
+    robot: RobotModel, blocks: Sequence[Effect], rng: np.random.Generator | None = None
 ) -> Reduction:
     """Return the minimal set: leftmost independent columns, and how the others combine into them.
 
@@ -87,7 +84,7 @@ def reduce_numeric(
 
 @one_blas_thread()
 def reduce_columns(
-    robot: RobotModel, blocks: Sequence[Block], columns: FloatArray
+    robot: RobotModel, blocks: Sequence[Effect], columns: FloatArray
 ) -> Reduction:
     """Return the minimal set of dimensionless ``columns`` (rows, p, N) of all standard parameters.
 
@@ -134,7 +131,7 @@ def paced(robot: RobotModel, states: Samples) -> Samples:
 
 
 def similar_columns(
-    robot: RobotModel, blocks: Sequence[Block], states: Samples
+    robot: RobotModel, blocks: Sequence[Effect], states: Samples
 ) -> FloatArray:
     """Return the generic regressor (rows, p, N) with forces turned to torques by the length."""
     columns = generic_regressor(robot, blocks, states)
@@ -146,7 +143,7 @@ def _slides(robot: RobotModel) -> FloatArray:
 
 
 def _similar_regressor(
-    robot: RobotModel, blocks: Sequence[Block], columns: FloatArray
+    robot: RobotModel, blocks: Sequence[Effect], columns: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the dimensionless regressor (n N, p), and the sizes its columns were divided by.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dynid.dynamics.rotors import SpinningRotors
-from robot_dynid.effects.effect import Block, axes_of
+from robot_dynid.effects.effect import Effect, axes_of
 from robot_dynid.effects.gears import Springs
 from robot_dynid.effects.joint_friction import JointFriction
 from robot_dynid.effects.links import RigidLinks
@@ -30,7 +30,7 @@ from robot_dynid.types import FloatArray, Samples
 
 #: the minimal set of a robot's blocks with a sensor configuration, at states; None where it does
 #: not apply
-Reduced = Callable[[RobotModel, Sequence[Block], Samples], 'Reduction | None']
+Reduced = Callable[[RobotModel, Sequence[Effect], Samples], 'Reduction | None']
 #: joints of a body that is free
 FREE = 6
 
@@ -44,7 +44,7 @@ class SensorConfiguration:
 
 
 def _another_mounting(
-    robot: RobotModel, blocks: Sequence[Block], states: Samples
+    robot: RobotModel, blocks: Sequence[Effect], states: Samples
 ) -> Reduction | None:
     if not robot.gravity.any():
         return None
@@ -57,7 +57,7 @@ def _another_mounting(
 
 
 def _joint_torque(
-    robot: RobotModel, blocks: Sequence[Block], states: Samples
+    robot: RobotModel, blocks: Sequence[Effect], states: Samples
 ) -> Reduction | None:
     rigid = robot.rigid
     links = similar_columns(rigid, (RigidLinks(rigid),), paced(rigid, _links_of(robot, states)))
@@ -65,7 +65,7 @@ def _joint_torque(
 
 
 def _motor_encoders(
-    robot: RobotModel, blocks: Sequence[Block], states: Samples
+    robot: RobotModel, blocks: Sequence[Effect], states: Samples
 ) -> Reduction | None:
     """Let every gear give that can: its motor turns apart, stiffness and damping are to be found.
 
@@ -76,12 +76,12 @@ def _motor_encoders(
     if not rotors or elastic == robot.drive.elastic:
         return None
     soft = replace(robot, drive=replace(robot.drive, elastic=elastic))
-    found: list[Block] = [_softened(soft, block) for block in blocks
+    found: list[Effect] = [_softened(soft, block) for block in blocks
                           if not isinstance(block, Springs)]
     return reduce_numeric(soft, (*found, Springs(soft)))
 
 
-def _softened(robot: RobotModel, block: Block) -> Block:
+def _softened(robot: RobotModel, block: Effect) -> Effect:
     if isinstance(block, RigidLinks):
         return RigidLinks(robot)
     if isinstance(block, RotorInertia):
@@ -102,20 +102,20 @@ def _alone(robot: RobotModel, joint: int) -> bool:
 
 
 def _base_wrench(
-    robot: RobotModel, blocks: Sequence[Block], states: Samples
+    robot: RobotModel, blocks: Sequence[Effect], states: Samples
 ) -> Reduction | None:
     return _with_links(robot, blocks, states, _wrench(robot, states, -1))
 
 
 def _joint_wrenches(
-    robot: RobotModel, blocks: Sequence[Block], states: Samples
+    robot: RobotModel, blocks: Sequence[Effect], states: Samples
 ) -> Reduction | None:
     seen = [_wrench(robot, states, joint) for joint in range(robot.n)]
     return _with_links(robot, blocks, states, np.concatenate(seen))
 
 
 def _moving_base(
-    robot: RobotModel, blocks: Sequence[Block], states: Samples
+    robot: RobotModel, blocks: Sequence[Effect], states: Samples
 ) -> Reduction | None:
     """Let the base accelerate and turn; efforts are those of the joints, as ever."""
     free, own = freed(robot, -1)
@@ -125,7 +125,7 @@ def _moving_base(
 
 
 def _everything(
-    robot: RobotModel, blocks: Sequence[Block], states: Samples
+    robot: RobotModel, blocks: Sequence[Effect], states: Samples
 ) -> Reduction | None:
     """Let the base move, with the force and torque in every joint measured."""
     free, own = freed(robot, -1)
@@ -223,12 +223,12 @@ def _links_of(robot: RobotModel, states: Samples) -> Samples:
                    acceleration=states.acceleration[:, :n])
 
 
-def _own(robot: RobotModel, blocks: Sequence[Block], states: Samples) -> FloatArray:
+def _own(robot: RobotModel, blocks: Sequence[Effect], states: Samples) -> FloatArray:
     return similar_columns(robot, blocks, paced(robot, states))
 
 
 def _with_links(
-    robot: RobotModel, blocks: Sequence[Block], states: Samples, links: FloatArray,
+    robot: RobotModel, blocks: Sequence[Effect], states: Samples, links: FloatArray,
     efforts: bool = False,
 ) -> Reduction:
     """Return the reduction with further rows, in which ``links`` (rows, 10 n, N) appear.

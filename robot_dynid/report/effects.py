@@ -20,7 +20,6 @@ from robot_dynid.effects import JointFriction
 from robot_dynid.estimation.friction_sweeps.friction_curve import CurveSummary
 from robot_dynid.identification.gears import ATTENUATED
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.parameter_words import parameter_words
 from robot_dynid.report import figures
 from robot_dynid.report.figures import FROM_ZERO, Spec, axis, line
 from robot_dynid.report.texts import effort_unit, length, unit
@@ -307,7 +306,7 @@ def deflection(model: IdentifiedModel) -> tuple[Section, ...]:
 
 def friction(model: IdentifiedModel) -> tuple[Section, ...]:
     """Return the friction of every joint, and of motors that turn with several, in words."""
-    words = parameter_words(model)
+    words = model.torque_model.words
     deviations = dict(zip(model.names, model.std.tolist(), strict=True))
     by_part: dict[str, list[Fact]] = {}
     for block in model.torque_model.blocks:

@@ -24,7 +24,6 @@ from robot_dynid.dynamics.kinematics import chain_points, link_poses
 from robot_dynid.identified.link_table import link_table
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.parameter_card import NEAR_ZERO, ParameterRow, parameter_card
-from robot_dynid.identified.parameter_words import parameter_words
 from robot_dynid.identified.uncertainty import half_intervals
 from robot_dynid.reduction.identifiability import (
     CATEGORIES,
@@ -204,7 +203,7 @@ def outline(
 
 def base_parameters(model: IdentifiedModel) -> Section:
     """Return every base parameter with its deviation, as a table and as a forest plot."""
-    rows, words = [], parameter_words(model)
+    rows, words = [], model.torque_model.words
     with np.errstate(divide='ignore', invalid='ignore'):
         shares = model.std / np.abs(model.values)
     for i, (label, relative) in enumerate(zip(model.labels, shares.tolist())):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.effects import RigidLinks
+from robot_dynid.effects.effect import Effect
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.robot import locate
@@ -53,7 +54,7 @@ class ScrewLinks(RigidLinks):
 
 
 @dataclass(frozen=True, eq=False)
-class SignFriction:
+class SignFriction(Effect):
     """Y_2 of eq. 21: speed and its sign in every joint; a joint at rest has none."""
 
     joints: int
@@ -67,10 +68,6 @@ class SignFriction:
     def nonnegative(self) -> tuple[str, ...]:
         """All of them."""
         return self.names
-
-    def history(self, samples: Samples) -> FloatArray:
-        """Return nothing: this friction has no memory."""
-        return np.empty((0, len(samples)))
 
     def fill(
         self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray

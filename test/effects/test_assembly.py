@@ -27,7 +27,7 @@ from robot_dynid.effects import (
     Springs,
     axes_of,
 )
-from robot_dynid.effects.effect import Assembly
+from robot_dynid.effects.effect import Assembly, Effect
 from robot_dynid.friction import Coulomb, law_from
 from robot_dynid.kernels.newton_euler import LANES
 from robot_dynid.reduction.numeric import full_regressor, random_states
@@ -39,7 +39,7 @@ COUNT = 3 * LANES - 5
 
 
 @dataclass(frozen=True, eq=False)
-class Squares:
+class Squares(Effect):
     """A block that fills its own columns: the square of each velocity, and its running sum."""
 
     n: int

@@ -24,7 +24,6 @@ from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.identification.gear_effects import effects_left_out, gear_effects
 from robot_dynid.identification.identify import IdentificationResult
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identified.parameter_words import parameter_words
 from robot_dynid.identified.structure import Structure
 from robot_dynid.report.effects import elastic_joints
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare, repair
@@ -102,7 +101,7 @@ def test_damping_is_found_beside_hysteresis_and_kinematic_error() -> None:
     model = result.model
     again = IdentifiedModel.from_yaml(model.to_yaml())
     assert (again.structure, again.record.gears) == (model.structure, model.record.gears)
-    words = parameter_words(model)
+    words = model.torque_model.words
     assert words['Ks1'].words == 'sine of the kinematic error times stiffness'
     assert (words['ha2'].part, words['ha2'].unit) == ('joint_2', 'N m')
     table = elastic_joints(model)[0].tables[0]

@@ -13,7 +13,6 @@ from tolerances import SAME_FORMULA
 from robot_dynid import IdentifiedModel, load_robot
 from robot_dynid.dynamics.momentum import Momentum
 from robot_dynid.errors import ModelError
-from robot_dynid.identified.parameter_words import parameter_words
 from robot_dynid.report.effects import counterbalances
 
 
@@ -60,7 +59,7 @@ def test_the_file_holds_it(model: IdentifiedModel) -> None:
 
 
 def test_it_is_reported_in_words(model: IdentifiedModel) -> None:
-    words = parameter_words(model)['cb2']
+    words = model.torque_model.words['cb2']
     assert (words.part, words.unit) == (model.joints[1], 'N m')
     (section,) = counterbalances(model)
     assert [row.cells[0] for row in section.tables[0].rows] == [model.joints[1], model.joints[0]]

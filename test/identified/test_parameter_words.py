@@ -9,7 +9,6 @@ from models_with_laws import ALL_LAWS, model_of
 
 from robot_dynid.friction import ADDITIONS, LAWS, AxisMotion, law_from
 from robot_dynid.friction.terms import unit_of, words_of
-from robot_dynid.identified.parameter_words import parameter_words
 from robot_dynid.robot.robot_file import load_robot
 
 NAMES = [*LAWS, *(f'{law}+{"+".join(ADDITIONS)}' for law in LAWS)]
@@ -45,7 +44,7 @@ def test_units_are_those_of_torque_over_column(name: str) -> None:
 
 def test_every_parameter_of_a_coupled_arm_has_words_and_a_part() -> None:
     model = model_of(load_robot('tx40'), ALL_LAWS)
-    found = parameter_words(model)
+    found = model.torque_model.words
     assert tuple(found) == model.reduction.standard
     assert len({one.sentence for one in found.values()}) == len(found)
     assert found['fc6'].sentence == (
@@ -60,12 +59,12 @@ def test_every_parameter_of_a_coupled_arm_has_words_and_a_part() -> None:
 
 def test_sliding_joints_have_units_of_their_own() -> None:
     model = model_of(load_robot('stanford_arm'), ALL_LAWS[-3:])
-    found = parameter_words(model)
+    found = model.torque_model.words
     assert (found['Ia3'].unit, found['fv3'].unit, found['f03'].unit) == ('kg', 'N s/m', 'N')
     assert found['fca1'].words == 'dry friction that builds up over 0.02 mrad of travel'
 
 
 def test_gears_of_elastic_joints_have_words() -> None:
-    found = parameter_words(model_of(elastic_arm()[0], ALL_LAWS[-1:]))
+    found = model_of(elastic_arm()[0], ALL_LAWS[-1:]).torque_model.words
     assert (found['K2'].words, found['K2'].unit) == ('stiffness of the gear', 'N m/rad')
     assert found['D2'].unit == 'N m s/rad'

@@ -17,7 +17,7 @@ from tolerances import SAME_FORMULA, SAME_SPACE
 from robot_dynid import load_robot
 from robot_dynid.cli.main import main
 from robot_dynid.dynamics import rigid_body
-from robot_dynid.effects import Block, RigidLinks, RotorInertia, Springs, axes_of
+from robot_dynid.effects import Effect, RigidLinks, RotorInertia, Springs, axes_of
 from robot_dynid.reduction.identifiability import (
     DEPENDENT,
     INDEPENDENT,
@@ -31,7 +31,7 @@ from robot_dynid.robot.model import Drive, RobotModel
 from robot_dynid.robot.urdf import robot_from_urdf
 
 
-def blocks_of(robot: RobotModel) -> tuple[Block, ...]:
+def blocks_of(robot: RobotModel) -> tuple[Effect, ...]:
     """Return links, rotors and gears."""
     gears = (Springs(robot),) if robot.drive.elastic else ()
     return (RigidLinks(robot), RotorInertia(axes_of(robot)), *gears)

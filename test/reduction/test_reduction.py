@@ -14,6 +14,7 @@ from random_robots import Peer, random_urdf  # noqa: E402
 
 from robot_dynid.dynamics import rigid_body  # noqa: E402
 from robot_dynid.effects import JointFriction, RigidLinks, RotorInertia, axes_of  # noqa: E402
+from robot_dynid.effects.effect import Effect  # noqa: E402
 from robot_dynid.errors import RobotError  # noqa: E402
 from robot_dynid.estimation.experiment import TorqueModel  # noqa: E402
 from robot_dynid.friction import Coulomb  # noqa: E402
@@ -194,14 +195,10 @@ def test_robot_that_nothing_moves_is_refused():
         reduce_numeric(robot, (Empty(),))
 
 
-class Empty:
+class Empty(Effect):
     """A block whose parameter does nothing."""
 
     names = ('nothing',)
-
-    def history(self, samples):
-        """Return no signals."""
-        return np.empty((0, len(samples)))
 
     def fill(self, samples, history, chosen, out):
         """Leave the columns zero."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from robot_dynid.effects import Block, RigidLinks
+from robot_dynid.effects import Effect, RigidLinks
 from robot_dynid.errors import RobotError
 from robot_dynid.reduction.analytic import reduce_analytic
 from robot_dynid.reduction.base import MOST_JOINTS as LARGEST_REDUCED
@@ -64,7 +64,7 @@ def test_too_many_movable_joints_are_refused() -> None:
 
 @pytest.mark.parametrize('reduce', [reduce_numeric, reduce_analytic])
 def test_parameters_of_too_many_joints_are_not_reduced(
-    reduce: Callable[[RobotModel, Sequence[Block]], Reduction]
+    reduce: Callable[[RobotModel, Sequence[Effect]], Reduction]
 ) -> None:
     robot = robot_from_urdf(urdf('chain', LARGEST_REDUCED + 1))
     start = time.process_time()

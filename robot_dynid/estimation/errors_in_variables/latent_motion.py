@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.effects import Block, JointFriction
+from robot_dynid.effects import Effect, JointFriction
 from robot_dynid.estimation.errors_in_variables.coordinate_equations import CoordinateEquations
 from robot_dynid.estimation.errors_in_variables.motion_spline import (
     DEGREE,
@@ -220,7 +220,7 @@ class LatentProblem:
         """Return the model with ``shapes`` (s,)."""
         if not self.searched:
             return self.model
-        blocks: list[Block] = []
+        blocks: list[Effect] = []
         for block in self.model.blocks:
             if isinstance(block, JointFriction):
                 for one, shape in zip(self.searched, shapes.tolist(), strict=True):

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.effects import Axes, JointFriction, axes_of
+from robot_dynid.effects import JointFriction, axes_of
 from robot_dynid.effects.joint_friction import Load
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData, Named
@@ -148,7 +148,7 @@ class OwnFrictionData(FrictionData):
         ``loading`` (n, 10) as above.
         """
         j, axes = motion.joint, axes_of(frictionless.robot)
-        own = Axes(axes.labels[j:j + 1], axes.matrix[j:j + 1], axes.effort[j:j + 1])
+        own = axes.only(j)
         return cls(OwnEffort.during(frictionless, motion), own, motion.recordings, loading)
 
     def links(self, factors: object, laws: Sequence[FrictionLaw]) -> FloatArray:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.dynamics.mechanism import Mechanism
-from robot_dynid.dynamics.rotors import Rotors, SpinningRotors
+from robot_dynid.dynamics.rotors import Rotors
 from robot_dynid.effects import (
     Counterbalance,
     JointFriction,
@@ -24,7 +24,6 @@ from robot_dynid.effects import (
     RotorInertia,
     axes_of,
 )
-from robot_dynid.effects.counterbalance import bodies_of
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.friction.terms import slid, table_of, warm
@@ -144,25 +143,17 @@ class Arm:
         return dict(zip(reduction.standard, found.tolist(), strict=True))
 
     @cached_property
-    def _links(self) -> FloatArray:
-        torque = self.model.torque
-        return bodies_of(torque.robot, torque.blocks, self._standard)
-
-    @cached_property
-    def _rotors(self) -> Rotors:
-        robot = self.model.torque.robot
-        axes = axes_of(robot)
-        inertia = np.array([self._standard.get(f'Ia{label}', 0.0) for label in axes.labels])
-        return SpinningRotors(robot).rotors(axes.matrix, inertia)
-
-    @cached_property
     def mechanism(self) -> Mechanism:
-        """The arm without a past, as simulators take it. Raises UsageError without friction."""
-        for block in self.model.torque.blocks:
-            if isinstance(block, JointFriction):
-                return Mechanism(self.model.torque.robot, self._links, self._rotors,
-                                 block.with_values(self._standard))
-        raise UsageError('the torque model has no friction')
+        """The arm without a past, as simulators take it."""
+        return self.model.torque.mechanism(self._standard)
+
+    @property
+    def _links(self) -> FloatArray:
+        return self.mechanism.links
+
+    @property
+    def _rotors(self) -> Rotors:
+        return self.mechanism.rotors
 
     def mass_matrix(self, q: FloatArray) -> FloatArray:
         """Return the joint-space inertia (K, n, n) [kg m^2] at positions (K, n)."""

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.effects import Block, SmoothBlock
+from robot_dynid.effects import Effect
 from robot_dynid.effects.effect import Assembly
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.trajectories.trajectory import Motion
@@ -27,7 +27,7 @@ class Observation:
     """
 
     joints: tuple[str, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[Effect, ...]
     kept: tuple[NDArray[np.int64], ...]
     noise: FloatArray
 
@@ -68,10 +68,10 @@ class Observation:
         weights = 2.0 / (self.noise**2 * columns.shape[2])
         spread = slope @ (weights[:, None, None] * columns)
         parts = [block.pullback(samples, kept, np.ascontiguousarray(spread[:, part]))
-                 for block, kept, part in self._parts() if isinstance(block, SmoothBlock)]
+                 for block, kept, part in self._parts() if block.smooth]
         return total(parts)
 
-    def _parts(self) -> Sequence[tuple[Block, NDArray[np.int64], slice]]:
+    def _parts(self) -> Sequence[tuple[Effect, NDArray[np.int64], slice]]:
         stops = np.cumsum([len(kept) for kept in self.kept])
         return [(block, kept, slice(int(stop) - len(kept), int(stop)))
                 for block, kept, stop in zip(self.blocks, self.kept, stops, strict=True)]

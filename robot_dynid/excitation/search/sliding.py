@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.effects.effect import Axes, still
+from robot_dynid.effects.effect import Axes, Effect, still
 from robot_dynid.friction import FrictionLaw
 from robot_dynid.friction.terms import sliding_table
 from robot_dynid.kernels.friction import fill_sliding
@@ -16,7 +16,7 @@ from robot_dynid.types import FloatArray, Samples
 
 
 @dataclass(frozen=True, eq=False)
-class SlidingFriction:
+class SlidingFriction(Effect):
     """Friction of every axis without a past; ``widths`` (m,) rad/s (m/s) of its dry friction.
 
     The ramps are wide: on a steep one there would be no instant of the search, so that its
@@ -33,11 +33,6 @@ class SlidingFriction:
         return tuple(f'{p}{label}' for label, law in zip(self.axes.labels, self.laws, strict=True)
                      for p in law.parameters)
 
-    @property
-    def nonnegative(self) -> tuple[str, ...]:
-        """Nothing that matters here."""
-        return ()
-
     @cached_property
     def _axis(self) -> NDArray[np.int64]:
         """The axis (k,) of each parameter."""
@@ -47,10 +42,6 @@ class SlidingFriction:
     @cached_property
     def _terms(self) -> FloatArray:
         return sliding_table([law.table for law in self.laws], self.widths)
-
-    def history(self, samples: Samples) -> FloatArray:
-        """Return (0, N): sliding has no memory."""
-        return np.empty((0, len(samples)))
 
     def fill(
         self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
