@@ -66,7 +66,7 @@ TARGETS = {
         'OUT.yaml', 'parameters of the ROS 2 package inverse_dynamics_solver',
         'robot_dynid.export.solver_parameters', lambda model, urdf: model.to_solver_parameters()),
     'c': Target('DIR', 'C code, NAME.h and NAME.c, of dynamics and friction: of any model',
-                'robot_dynid.export.c.code', lambda model, urdf: model.to_c(), sampled=False,
+                'robot_dynid.export.c_code', lambda model, urdf: model.to_c(), sampled=False,
                 folder=True),
 }
 

@@ -13,6 +13,16 @@ from robot_dynid.export.equations import Equations, Functions, Matrix, Number, V
 from robot_dynid.types import FloatArray
 
 
+def required_casadi() -> Any:
+    """Return the package. Raises MissingDependency where it is not installed."""
+    try:
+        import casadi
+    except ImportError:
+        raise MissingDependency(
+            'functions of CasADi, and C code, need CasADi: pip install casadi') from None
+    return casadi
+
+
 class SparseAlgebra:
     """Scalar expressions (SX), from which what is zero or one vanishes."""
 
@@ -36,10 +46,21 @@ class SparseAlgebra:
         """Return a matrix of numbers."""
         return self._casadi.vertcat(*(self._casadi.horzcat(*row) for row in rows))
 
+    def axial(self, matrix: Matrix) -> Vector:
+        """Return the differences of entries."""
+        return self.vector([matrix[c, b] - matrix[b, c] for b, c in ((1, 2), (2, 0), (0, 1))])
+
+    def mirrored(self, matrix: Matrix) -> Matrix:
+        """Return the upper half on both sides: the lower one is never worked out."""
+        return self._casadi.triu2symm(self._casadi.triu(matrix))
+
+    def factorised(self, matrix: Matrix) -> SparseFactors:
+        """Return the factors L^T D L."""
+        return SparseFactors(self._casadi, matrix)
+
     def solve(self, matrix: Matrix, right: Vector) -> Vector:
-        """Eliminate without exchange of rows: a mass matrix is positive definite."""
-        found = self._casadi.vertsplit(right)
-        count = len(found)
+        """Eliminate without exchange of rows."""
+        count, found = matrix.shape[0], self._casadi.vertsplit(right)
         rows = [[matrix[i, j] for j in range(count)] for i in range(count)]
         for p in range(count):
             for i in range(p + 1, count):
@@ -47,11 +68,46 @@ class SparseAlgebra:
                 for j in range(p + 1, count):
                     rows[i][j] = rows[i][j] - share * rows[p][j]
                 found[i] = found[i] - share * found[p]
-        for p in range(count - 1, -1, -1):
+        for p in reversed(range(count)):
             for j in range(p + 1, count):
                 found[p] = found[p] - rows[p][j] * found[j]
             found[p] = found[p] / rows[p][p]
         return self.vector(found)
+
+
+class SparseFactors:
+    """Factors L^T D L of a symmetric matrix; zeros between branches of a tree stay zeros."""
+
+    def __init__(self, casadi: Any, matrix: Matrix) -> None:
+        self._casadi, count = casadi, matrix.shape[0]
+        rows = [[matrix[i, j] for j in range(i + 1)] for i in range(count)]
+        for k in reversed(range(count)):
+            for i in range(k):
+                share = rows[k][i] / rows[k][k]
+                for j in range(i + 1):
+                    rows[i][j] = rows[i][j] - share * rows[k][j]
+            rows[k] = [entry / rows[k][k] for entry in rows[k][:k]] + rows[k][k:]
+        self._rows = rows
+
+    @property
+    def pivots(self) -> list[Number]:
+        """D (n,): all above zero where the matrix is positive definite."""
+        return [row[-1] for row in self._rows]
+
+    def __call__(self, right: Matrix) -> Matrix:
+        """Return the solution (n, k) for ``right`` sides (n, k)."""
+        return self._casadi.horzcat(*(self._solved(self._casadi.vertsplit(column))
+                                      for column in self._casadi.horzsplit(right)))
+
+    def _solved(self, found: list[Number]) -> Vector:
+        for k in reversed(range(len(found))):
+            for i in range(k):
+                found[i] = found[i] - self._rows[k][i] * found[k]
+        for k in range(len(found)):
+            found[k] = found[k] / self._rows[k][k]
+            for i in range(k):
+                found[k] = found[k] - self._rows[k][i] * found[i]
+        return self._casadi.vertcat(*found)
 
 
 def casadi_functions(mechanism: Mechanism) -> Functions:
@@ -60,17 +116,15 @@ def casadi_functions(mechanism: Mechanism) -> Functions:
     They take and return columns (N,), or matrices (N, K) of K states. Raises MissingDependency
     without CasADi.
     """
-    try:
-        import casadi
-    except ImportError:
-        raise MissingDependency('functions of CasADi need CasADi: pip install casadi') from None
+    casadi = required_casadi()
     equations = Equations(mechanism, SparseAlgebra(casadi))
     own = equations.coordinates
     symbols = [casadi.SX.sym(name, len(own.names)) for name in ('q', 'qd', 'qdd', 'effort')]
     q, qd, qdd, effort = (casadi.vertsplit(symbol) for symbol in symbols)
+    acceleration = equations.forward(q, qd, effort).values
     return Functions(
         casadi.Function('inverse', symbols[:3], [equations.inverse(q, qd, qdd)],
                         ['q', 'qd', 'qdd'], ['effort']),
-        casadi.Function('forward', [*symbols[:2], symbols[3]], [equations.forward(q, qd, effort)],
+        casadi.Function('forward', [*symbols[:2], symbols[3]], [acceleration],
                         ['q', 'qd', 'effort'], ['qdd']),
         own.names, own.motors)

@@ -1,23 +1,25 @@
 """The equations of motion of a mechanism as expressions of another package's numbers.
 
-Recursive Newton-Euler and composite rigid bodies in the frames of the links, where the inertias
-are constant: what is zero there never enters an expression. Source: Featherstone, Rigid Body
-Dynamics Algorithms, 2008, chapters 5 and 6. Vectors are arrays of the package, states and efforts
-lists of its numbers. Friction is that of steady sliding; where it grows with the load, forward
-dynamics follows the sign of the load.
+Recursive Newton-Euler and composite bodies in the frames of `frames.Frames`. The acceleration of a
+point r of a link is a + U r with U = [wd]x + [w]x[w]x, so a link of mass m, first moment h and
+second moment S takes the force m a + U h, and about its origin the moment h x a plus the axial
+vector of U S. What is zero never enters an expression. Vectors are arrays of the package, states
+and efforts lists of its numbers.
+Sources: Luh, Walker, Paul 1980; Khalil, Kleinfinger 1987; Featherstone 2008, sections 6.2, 6.5.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
 from robot_dynid.dynamics.coordinates import Coordinates
 from robot_dynid.dynamics.mechanism import Mechanism
+from robot_dynid.export.frames import Frames
+from robot_dynid.friction import AxisFriction
 from robot_dynid.friction.terms import CONSTANT, POWER, RAMP
 from robot_dynid.kernels.friction import (
     ABOVE,
@@ -29,6 +31,7 @@ from robot_dynid.kernels.friction import (
     ROW,
     SCALE,
     SIDE,
+    STOP,
     WEIGHT,
 )
 from robot_dynid.kernels.newton_euler import SPRING
@@ -38,8 +41,6 @@ from robot_dynid.types import FloatArray
 Number = Any
 Vector = Any
 Matrix = Any
-#: geometry below which a number is what rounding left of zero
-ROUNDING = 1e-15
 #: signs of the loads that are tried one after the other; 15 000 random states of arms took two
 LOAD_ROUNDS = 3
 
@@ -59,7 +60,7 @@ class Algebra(Protocol):
     def diag(self, a: Vector) -> Matrix: ...
 
     def where(self, condition: Any, then: Number, other: Number) -> Number:
-        """Choose by a condition."""
+        """Choose by a condition, number by number."""
 
     def constant(self, values: FloatArray) -> Any:
         """Return a vector (m,) or a matrix (m, n) of constants."""
@@ -70,16 +71,24 @@ class Algebra(Protocol):
     def matrix(self, rows: Sequence[Sequence[Number]]) -> Matrix:
         """Return a matrix of numbers."""
 
+    def axial(self, matrix: Matrix) -> Vector:
+        """Return the differences (3,) of the entries below and above the diagonal of (3, 3)."""
+
+    def mirrored(self, matrix: Matrix) -> Matrix:
+        """Return a symmetric matrix (3, 3), of which the part above the diagonal will do."""
+
+    def factorised(self, matrix: Matrix) -> Any:
+        """Return a mass matrix as a function that solves for right sides (N,) or (N, k)."""
+
     def solve(self, matrix: Matrix, right: Vector) -> Vector:
-        """Return the solution of linear equations, of a matrix that is nearly a mass matrix."""
+        """Return the solution of linear equations whose matrix has no zero on its diagonal."""
 
 
 @dataclass(frozen=True, eq=False)
 class Joint:
     """A joint at its position: ``rotation`` and ``offset`` to the parent's frame, ``parent``.
 
-    ``angular`` and ``linear``: its screw in the frame of its link, one of them zero; whether it
-    ``turns``.
+    ``angular`` and ``linear``: its screw in the frame of its link, one of them zero.
     """
 
     parent: int
@@ -92,20 +101,20 @@ class Joint:
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """Motion of a link: ``spin``, its ``rate``, acceleration of the ``origin``, in its frame."""
+    """Motion of a link: ``spin``, its ``rate``, acceleration of the ``origin``, and U."""
 
     spin: Vector
     rate: Vector
     origin: Vector
+    bend: Matrix
 
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """Constants of a link: mass, first moment, inertia and second moment about its origin."""
+    """Mass, first and second moment of a link about its origin."""
 
-    mass: float
-    moment: Vector
-    inertia: Matrix
+    mass: Number
+    first: Vector
     second: Matrix
 
 
@@ -125,104 +134,146 @@ class Functions:
     motors: tuple[int, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Acceleration:
+    """Accelerations (N,), and the mass matrix as it was `Algebra.factorised`.
+
+    ``settled`` are ones for the loads of friction, zeros where a sign was not found.
+    """
+
+    values: Vector
+    factors: Any
+    settled: Vector | None = None
+
+
+#: axis, kind and length of a state of friction; terms that agree in these share it
+StateKey = tuple[int, float, float]
+
+
+def friction_states(friction: AxisFriction) -> tuple[StateKey, ...]:
+    """Return the states of friction with a past, by axis."""
+    return tuple(dict.fromkeys(map(_state_key, friction.terms[friction.terms[:, KIND] >= STOP])))
+
+
+def _state_key(term: FloatArray) -> StateKey:
+    return int(term[ROW]), float(term[KIND]), float(term[SCALE])
+
+
 class Equations:
-    """Inverse and forward dynamics of a mechanism of N coordinates, see `Coordinates`."""
+    """Inverse and forward dynamics of a mechanism of N coordinates, see `Coordinates`.
+
+    Friction is that of steady sliding; where it grows with the load, forward dynamics follows the
+    sign of the load.
+    """
 
     def __init__(self, mechanism: Mechanism, algebra: Algebra) -> None:
-        self.coordinates = Coordinates.of(mechanism)
-        self._robot, self._math = mechanism.robot, algebra
-        self._bodies = [self._body(row) for row in mechanism.links]
-        self._springs = mechanism.links[:, SPRING:]
+        self.coordinates, self._math = Coordinates.of(mechanism), algebra
+        self._mechanism, self._n = mechanism, mechanism.robot.n
+        self._frames = Frames.of(mechanism.robot)
+        self._bodies = self._moments(mechanism.links)
+        self._loads = self._moments(mechanism.friction.links) \
+            if mechanism.friction.needs_load else []
         self._zero = algebra.constant(np.zeros(3))
 
     def inverse(
         self, q: Sequence[Number], qd: Sequence[Number], qdd: Sequence[Number]
     ) -> Vector:
         """Return the effort (N,) of all coordinates [N m, N]."""
-        own = self.coordinates
-        joints = self._joints(q)
+        own, joints = self.coordinates.friction, self._joints(q)
         motion = self._motion(joints, qd, qdd)
-        effort = self._effort(joints, motion, self._bodies) + [0.0] * self._beyond
-        self._add_rotors(joints, motion, qd, qdd, effort)
-        self._add_straight(q, qd, effort)
-        free, pressed = self._friction(qd)
-        if own.friction.needs_load:
-            load = self._loads(self._effort(joints, motion, self._load_bodies))
-            free = free + pressed * self._math.fabs(load)
-        return self._math.vector(effort) + self._math.constant(own.friction.axes.T) @ free
+        return self._smooth_effort(joints, motion, q, qd, qdd) + self._math.constant(
+            own.axes.T) @ self._axis_friction(own, joints, motion, _products(own.axes, qd))
+
+    def friction(
+        self, q: Sequence[Number], qd: Sequence[Number], qdd: Sequence[Number],
+        turning: Sequence[Number], states: Mapping[StateKey, Number] | None = None,
+    ) -> Vector:
+        """Return the friction (n,) of motors that move at ``turning`` (n,), stiff gears or not.
+
+        Without its ``states`` friction is that of steady sliding.
+        """
+        friction = self._mechanism.friction
+        own = friction.sliding if states is None else friction
+        joints = self._joints(q)
+        motion = self._motion(joints, qd, qdd) if own.needs_load else []
+        return self._math.constant(own.axes.T) @ self._axis_friction(
+            own, joints, motion, _products(own.axes, turning), states)
 
     def forward(
         self, q: Sequence[Number], qd: Sequence[Number], effort: Sequence[Number]
-    ) -> Vector:
-        """Return the acceleration (N,) of all coordinates [rad/s^2, m/s^2]."""
-        own, still = self.coordinates, [0.0] * len(self.coordinates.names)
-        joints = self._joints(q)
+    ) -> Acceleration:
+        """Return the acceleration of all coordinates [rad/s^2, m/s^2]."""
+        own, math = self.coordinates.friction, self._math
+        joints, still = self._joints(q), [0.0] * len(self.coordinates.names)
         motion = self._motion(joints, qd, still)
-        bias = self._effort(joints, motion, self._bodies) + [0.0] * self._beyond
-        self._add_rotors(joints, motion, qd, still, bias)
-        self._add_straight(q, qd, bias)
-        matrix = self._inertia(joints, self._bodies, own.rotors.inertia)
-        self._add_rotor_inertia(joints, matrix)
-        free, pressed = self._friction(qd)
-        inertia = self._math.matrix(matrix)
-        right = (self._math.vector(effort) - self._math.vector(bias)
-                 - self._math.constant(own.friction.axes.T) @ free)
-        found = self._math.solve(inertia, right)
-        if own.friction.needs_load:
-            found = self._under_load(joints, motion, (inertia, right, pressed), found)
-        return found
+        free, pressed = self._terms(own, _products(own.axes, qd))
+        factors = math.factorised(self._inertia(joints))
+        found = factors(
+            math.vector(effort) - self._smooth_effort(joints, motion, q, qd, still)
+            - math.constant(own.axes.T) @ math.vector(free))
+        return self._under_load(joints, motion, pressed, Acceleration(found, factors))
 
-    def _under_load(
-        self, joints: list[Joint], motion: list[Motion], known: tuple[Matrix, Vector, Vector],
-        found: Vector,
-    ) -> Vector:
+    def mass_matrix(self, q: Sequence[Number]) -> Matrix:
+        """Return the inertia (N, N) of all coordinates."""
+        return self._inertia(self._joints(q))
+
+    def gear_torque(self, q: Sequence[Number], qd: Sequence[Number]) -> list[Number]:
+        """Return the torque [N m, N] of every spring between the coordinates."""
+        springs = self.coordinates.springs
+        stretch, rate = _products(springs.axes, q), _products(springs.axes, qd)
+        return [float(springs.stiffness[i]) * stretch[i] + float(springs.damping[i]) * rate[i]
+                + float(springs.offset[i]) for i in range(len(stretch))]
+
+    def _under_load(self, joints: list[Joint], motion: list[Motion], pressed: list[Number],
+                    free: Acceleration) -> Acceleration:
         """Return the acceleration with friction that grows with the load.
 
-        For given signs of the loads the equations are linear, and their solution gives the next.
+        The load of an axis is start - coupling |load| (of all axes): linear for given signs of the
+        loads, and the solution gives the next signs.
         """
-        inertia, right, pressed = known
-        n, math = self._robot.n, self._math
-        axes = math.constant(self.coordinates.friction.axes.T)
-        bias = self._loads(self._effort(joints, motion, self._load_bodies))
-        mass = math.matrix(self._inertia(joints, self._load_bodies, np.zeros((n, n))))
-        slope = (math.constant(self.coordinates.friction.transmission) @ mass) @ math.constant(
-            np.eye(n, len(self.coordinates.names)))
+        math, own = self._math, self.coordinates.friction
+        rows = np.unique(own.terms[own.terms[:, LOAD] != 0.0, ROW].astype(np.int64))
+        if not len(rows):
+            return free
+        transmission, share = own.transmission[rows], math.vector([pressed[i] for i in rows])
+        inertia = math.matrix(self._composite_inertia(joints, self._loads))
+        slope = math.constant(transmission) @ inertia @ math.constant(
+            np.eye(self._n, len(self.coordinates.names)))
+        ways = free.factors(math.constant(own.axes[rows].T)) @ math.diag(share)
+        coupling = slope @ ways
+        load = start = math.constant(transmission) @ math.vector(
+            self._effort(joints, motion, self._loads)) + slope @ free.values
         for _ in range(LOAD_ROUNDS):
-            share = pressed * math.sign(bias + slope @ found)
-            found = math.solve(inertia + axes @ (math.diag(share) @ slope),
-                               right - axes @ (share * bias))
-        return found
+            signs = math.where(load < 0.0, -1.0, 1.0)
+            load = math.solve(math.constant(np.eye(len(rows))) + coupling @ math.diag(signs),
+                              start)
+        return Acceleration(free.values - ways @ math.fabs(load), free.factors,
+                            math.where(load * signs < 0.0, 0.0, 1.0))
 
-    @property
-    def _beyond(self) -> int:
-        """Number of coordinates beyond the joints."""
-        return len(self.coordinates.names) - self._robot.n
-
-    @cached_property
-    def _load_bodies(self) -> list[Body]:
-        return [self._body(row) for row in self.coordinates.friction.links]
-
-    def _body(self, row: FloatArray) -> Body:
-        inertia = np.array([[row[4], row[5], row[7]], [row[5], row[6], row[8]],
-                            [row[7], row[8], row[9]]])
-        second = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    def _moments(self, parameters: FloatArray) -> list[Body]:
+        """Return bodies of the same motion as links with ``parameters`` (n, 10)."""
         constant = self._math.constant
-        return Body(float(row[0]), constant(row[1:4]), constant(inertia), constant(second))
+        return [Body(float(p[3, 3]), constant(p[:3, 3]), constant(p[:3, :3]))
+                for p in self._frames.moments(parameters[:, :SPRING])]
 
     def _joints(self, q: Sequence[Number]) -> list[Joint]:
         """Return all joints at their positions."""
-        found, constant = [], self._math.constant
-        for j, own in enumerate(np.where(np.abs(self._robot.geometry) < ROUNDING, 0.0,
-                                         self._robot.geometry)):
-            turns = bool(own[33:36].any())
-            rotation, offset = constant(own[0:9].reshape(3, 3)), constant(own[27:30])
+        found, frames, math = [], self._frames, self._math
+        for j, (fixed, offset, slide) in enumerate(zip(
+                frames.rotations, frames.translations, frames.slides, strict=True)):
+            rotation, place, turns = math.constant(fixed), math.constant(offset), frames.turns(j)
             if turns:
-                rotation = (rotation + constant(own[9:18].reshape(3, 3)) * self._math.cos(q[j])
-                            + constant(own[18:27].reshape(3, 3)) * self._math.sin(q[j]))
+                angle = q[j] + float(frames.offsets[j])
+                rotation = math.constant(fixed @ np.diag([0.0, 0.0, 1.0])) + math.constant(
+                    fixed @ np.diag([1.0, 1.0, 0.0])) * math.cos(angle) + math.constant(
+                    fixed @ np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+                    ) * math.sin(angle)
             else:
-                offset = offset + constant(own[30:33]) * q[j]
-            found.append(Joint(int(self._robot.parents[j]), rotation, offset,
-                               constant(own[33:36]), constant(own[36:39]), turns))
+                place = place + math.constant(slide) * q[j]
+            found.append(Joint(
+                int(frames.parents[j]), rotation, place,
+                math.constant(np.array([0.0, 0.0, float(turns)])),
+                math.constant(fixed.T @ slide), turns))
         return found
 
     def _motion(
@@ -230,50 +281,47 @@ class Equations:
     ) -> list[Motion]:
         """Return the motion of all links, each in its own frame, accelerated against gravity."""
         cross, found = self._math.cross, list[Motion]()
-        base = Motion(self._zero, self._zero, self._math.constant(-np.asarray(
-            self._robot.gravity)))
+        base = self._moving(self._zero, self._zero, self._math.constant(
+            -np.asarray(self._mechanism.robot.gravity)))
         for j, joint in enumerate(joints):
-            parent = base if joint.parent < 0 else found[joint.parent]
-            back = joint.rotation.T
-            rate, spin = parent.rate, parent.spin
-            origin = parent.origin + cross(rate, joint.offset) + cross(
-                spin, cross(spin, joint.offset))
-            spin, rate, origin = back @ spin, back @ rate, back @ origin
+            parent, back = base if joint.parent < 0 else found[joint.parent], joint.rotation.T
+            spin, rate = back @ parent.spin, back @ parent.rate
+            origin = back @ (parent.origin + parent.bend @ joint.offset)
             if joint.turns:
                 turn = joint.angular * qd[j]
                 rate = rate + joint.angular * qdd[j] + cross(spin, turn)
                 spin = spin + turn
             else:
                 origin = origin + joint.linear * qdd[j] + 2.0 * cross(spin, joint.linear * qd[j])
-            found.append(Motion(spin, rate, origin))
+            found.append(self._moving(spin, rate, origin))
         return found
 
-    def _effort(
-        self, joints: list[Joint], motion: list[Motion], bodies: list[Body]
-    ) -> list[Number]:
-        """Return the effort (n,) of links."""
-        cross, wrenches = self._math.cross, []
-        for body, own in zip(bodies, motion, strict=True):
-            force = (own.origin * body.mass + cross(own.rate, body.moment)
-                     + cross(own.spin, cross(own.spin, body.moment)))
-            moment = (body.inertia @ own.rate + cross(own.spin, body.inertia @ own.spin)
-                      + cross(body.moment, own.origin))
-            wrenches.append((force, moment))
-        return self._collected(joints, wrenches)
+    def _moving(self, spin: Vector, rate: Vector, origin: Vector) -> Motion:
+        (x, y, z), (dx, dy, dz) = ([v[0], v[1], v[2]] for v in (spin, rate))
+        xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
+        return Motion(spin, rate, origin, self._math.matrix([
+            [-(yy + zz), xy - dz, xz + dy],
+            [xy + dz, -(xx + zz), yz - dx],
+            [xz - dy, yz + dx, -(xx + yy)]]))
 
-    def _collected(
-        self, joints: list[Joint], wrenches: list[tuple[Vector, Vector]]
-    ) -> list[Number]:
-        """Return the effort (n,) of ``wrenches`` (force, moment) on the links."""
-        cross, effort, sums = self._math.cross, [0.0] * len(joints), list(wrenches)
-        for j in range(len(joints) - 1, -1, -1):
-            joint, (force, moment) = joints[j], sums[j]
-            effort[j] = self._power(joint, force, moment)
-            if joint.parent >= 0:
-                force, moment = joint.rotation @ force, joint.rotation @ moment
-                below = sums[joint.parent]
-                sums[joint.parent] = (below[0] + force,
-                                      below[1] + moment + cross(joint.offset, force))
+    def _wrench(self, body: Body, motion: Motion) -> tuple[Vector, Vector]:
+        """Return the force and the moment about its origin that a body takes."""
+        axial = self._math.axial(motion.bend @ body.second)
+        return (motion.origin * body.mass + motion.bend @ body.first,
+                axial + self._math.cross(body.first, motion.origin))
+
+    def _effort(self, joints: list[Joint], motion: list[Motion], bodies: list[Body],
+                drags: Sequence[tuple[int, Vector]] = ()) -> list[Number]:
+        """Return the effort (n,) of links; ``drags``: moments that links take besides."""
+        effort: list[Number] = [0.0] * len(joints)
+        wrenches = [self._wrench(*pair) for pair in zip(bodies, motion, strict=True)]
+        for link, drag in drags:
+            wrenches[link] = wrenches[link][0], wrenches[link][1] + drag
+        for j in reversed(range(len(joints))):
+            effort[j] = self._power(joints[j], *wrenches[j])
+            if (parent := joints[j].parent) >= 0:
+                force, moment = self._moved(joints[j], *wrenches[j])
+                wrenches[parent] = wrenches[parent][0] + force, wrenches[parent][1] + moment
         return effort
 
     def _power(self, joint: Joint, force: Vector, moment: Vector) -> Number:
@@ -282,138 +330,148 @@ class Equations:
             return self._math.dot(joint.angular, moment)
         return self._math.dot(joint.linear, force)
 
-    def _inertia(
-        self, joints: list[Joint], bodies: list[Body], constant: FloatArray
-    ) -> list[list[Number]]:
-        """Return the mass matrix of composite bodies, added to a constant one."""
-        matrix = [[float(value) for value in row] for row in constant]
-        masses = [body.mass for body in bodies]
-        moments = [body.moment for body in bodies]
-        seconds = [body.second for body in bodies]
-        for j in range(len(joints) - 1, -1, -1):
-            self._fill(joints, j, (masses[j], moments[j], seconds[j]), matrix)
-            joint, parent = joints[j], joints[j].parent
-            if parent < 0:
-                continue
-            turned = joint.rotation @ moments[j]
-            across = self._outer(turned + 0.5 * masses[j] * joint.offset, joint.offset)
-            seconds[parent] = (seconds[parent] + joint.rotation @ seconds[j] @ joint.rotation.T
-                               + across + across.T)
-            moments[parent] = moments[parent] + turned + joint.offset * masses[j]
-            masses[parent] = masses[parent] + masses[j]
-        return matrix
+    def _moved(self, joint: Joint, force: Vector, moment: Vector) -> tuple[Vector, Vector]:
+        """Return a wrench on the link of a joint in the frame, and about the origin, before it."""
+        force = joint.rotation @ force
+        return force, joint.rotation @ moment + self._math.cross(joint.offset, force)
 
-    def _fill(
-        self, joints: list[Joint], j: int, body: tuple[float, Vector, Matrix],
-        matrix: list[list[Number]],
-    ) -> None:
-        """Add the row and the column of a joint that moves a composite body."""
-        cross, joint, (mass, moment, second) = self._math.cross, joints[j], body
-        if joint.turns:
-            force = cross(joint.angular, moment)
-            trace = second[0, 0] + second[1, 1] + second[2, 2]
-            torque = joint.angular * trace - second @ joint.angular
-        else:
-            force, torque = joint.linear * mass, cross(moment, joint.linear)
-        i = j
-        while i >= 0:
-            own = joints[i]
-            entry = self._power(own, force, torque)
-            matrix[i][j] = matrix[i][j] + entry
-            if i != j:
-                matrix[j][i] = matrix[j][i] + entry
-            force, torque = own.rotation @ force, own.rotation @ torque
-            torque = torque + cross(own.offset, force)
-            i = own.parent
-
-    def _outer(self, a: Vector, b: Vector) -> Matrix:
-        """Return the matrix (3, 3) of products of two vectors."""
-        return a.reshape((3, 1)) @ b.reshape((1, 3))
-
-    def _add_rotors(
-        self, joints: list[Joint], motion: list[Motion], qd: Sequence[Number],
-        qdd: Sequence[Number], effort: list[Number],
-    ) -> None:
-        """Add the inertia of rotors, and what those on moving links and the links share."""
-        rotors, nothing = self.coordinates.rotors, (self._zero, self._zero)
-        for i, row in enumerate(rotors.inertia):
-            effort[i] = effort[i] + _along(row, qdd)
-        for carrier, line, turns in zip(rotors.carriers, rotors.axes, rotors.motions,
-                                        strict=True):
-            axis, own = self._math.constant(line), motion[carrier]
-            drag = axis * _along(turns, qdd) + self._math.cross(own.spin, axis) * _along(turns, qd)
-            wrenches = [nothing] * len(joints)
-            wrenches[carrier] = (self._zero, drag)
-            for j, value in enumerate(self._collected(joints, wrenches)):
-                effort[j] = effort[j] + value
-            _add(effort, turns, self._math.dot(axis, own.rate))
-
-    def _add_rotor_inertia(self, joints: list[Joint], matrix: list[list[Number]]) -> None:
-        """Add to a mass matrix what rotors on moving links and the links share."""
-        rotors = self.coordinates.rotors
-        for carrier, line, turns in zip(rotors.carriers, rotors.axes, rotors.motions,
-                                        strict=True):
-            axis, j = self._math.constant(line), int(carrier)
-            while j >= 0:
-                along = self._power(joints[j], self._zero, axis)
-                for i in np.flatnonzero(turns):
-                    matrix[i][j] = matrix[i][j] + float(turns[i]) * along
-                    matrix[j][i] = matrix[j][i] + float(turns[i]) * along
-                axis, j = joints[j].rotation @ axis, joints[j].parent
-
-    def _loads(self, effort: Sequence[Number]) -> Vector:
-        """Return the load (a,) of the axes of friction under the effort of the links."""
-        return self._math.constant(self.coordinates.friction.transmission) @ self._math.vector(
-            effort)
-
-    def _add_straight(
-        self, q: Sequence[Number], qd: Sequence[Number], effort: list[Number]
-    ) -> None:
-        """Add what is straight in position and velocity, gears and offsets, and springs."""
-        stiffness, damping, _ = self.coordinates.straight()
-        for i, offset in enumerate(self.coordinates.offset()):
-            effort[i] = (effort[i] + float(offset) + _along(stiffness[i], q)
-                         + _along(damping[i], qd))
-        for i, spring in enumerate(self._springs.tolist()):
+    def _smooth_effort(self, joints: list[Joint], motion: list[Motion], q: Sequence[Number],
+                       qd: Sequence[Number], qdd: Sequence[Number]) -> Vector:
+        """Return the effort (N,) of links, counterbalances, rotors and gears."""
+        math, rotors, springs = self._math, self.coordinates.rotors, self.coordinates.springs
+        spinning = [(link, math.constant(line), turns) for link, line, turns in zip(
+            rotors.carriers.tolist(), self._frames.along(rotors.axes, rotors.carriers.tolist()),
+            rotors.motions, strict=True)]
+        effort = self._effort(joints, motion, self._bodies, [
+            (link, line * _along(turns, qdd)
+             + math.cross(motion[link].spin, line) * _along(turns, qd))
+            for link, line, turns in spinning])
+        for i, spring in enumerate(self._mechanism.links[:, SPRING:].tolist()):
             if any(spring):
                 a, b, x, y = spring
-                sine, cosine = self._math.sin(q[i]), self._math.cos(q[i])
+                sine, cosine = math.sin(q[i]), math.cos(q[i])
                 effort[i] = effort[i] + (a * sine + b * cosine) * (
                     1.0 + x * x + y * y - 2.0 * (x * cosine - y * sine)) ** -0.5
+        effort += [0.0] * (len(qd) - len(joints))
+        effort = [own + part for own, part in zip(effort, _products(rotors.inertia, qdd),
+                                                  strict=True)]
+        for link, line, turns in spinning:
+            _add(effort, turns, math.dot(line, motion[link].rate))
+        for axis, torque in zip(springs.axes, self.gear_torque(q, qd), strict=True):
+            _add(effort, axis, torque)
+        return math.vector(effort)
 
-    def _friction(self, qd: Sequence[Number]) -> tuple[Vector, Vector]:
-        """Return the curved friction (a,) of all axes, without load and per size of the load."""
-        friction = self.coordinates.friction
-        free: list[Number] = [0.0] * len(friction.axes)
-        pressed: list[Number] = [0.0] * len(friction.axes)
+    def _inertia(self, joints: list[Joint]) -> Matrix:
+        """Return the mass matrix (N, N) of links and rotors."""
+        rotors, math = self.coordinates.rotors, self._math
+        matrix: list[list[Number]] = rotors.inertia.tolist()
+        for row, links in zip(matrix, self._composite_inertia(joints, self._bodies), strict=False):
+            row[:len(links)] = [own + part for own, part in zip(row, links, strict=False)]
+        carriers = rotors.carriers.tolist()
+        for j, line, turns in zip(carriers, self._frames.along(rotors.axes, carriers),
+                                  rotors.motions, strict=True):
+            axis = math.constant(line)
+            while j >= 0:
+                share = self._power(joints[j], self._zero, axis)
+                _add(matrix[j], turns, share)
+                for row, turn in zip(matrix, turns.tolist(), strict=True):
+                    if turn != 0.0:
+                        row[j] = row[j] + turn * share
+                axis, j = joints[j].rotation @ axis, joints[j].parent
+        return math.matrix(matrix)
+
+    def _composite_inertia(self, joints: list[Joint], bodies: list[Body]) -> list[list[Number]]:
+        """Return the mass matrix (n, n) of bodies, by composite bodies."""
+        matrix: list[list[Number]] = [[0.0] * len(joints) for _ in joints]
+        composite = list(bodies)
+        for j in reversed(range(len(joints))):
+            joint, body = joints[j], composite[j]
+            wrench = self._wrench(body, self._moving(self._zero, joint.angular, joint.linear))
+            i = j
+            while i >= 0:
+                matrix[i][j] = matrix[j][i] = self._power(joints[i], *wrench)
+                wrench, i = self._moved(joints[i], *wrench), joints[i].parent
+            if joint.parent >= 0:
+                composite[joint.parent] = self._joined(composite[joint.parent], joint, body)
+        return matrix
+
+    def _joined(self, parent: Body, joint: Joint, body: Body) -> Body:
+        """Return a body together with that of a joint on it."""
+        turned = joint.rotation @ body.first
+        first = turned + joint.offset * body.mass
+        second = joint.rotation @ body.second @ joint.rotation.T + self._outer(
+            turned, joint.offset) + self._outer(joint.offset, first)
+        return Body(parent.mass + body.mass, parent.first + first,
+                    parent.second + self._math.mirrored(second))
+
+    def _outer(self, a: Vector, b: Vector) -> Matrix:
+        return a.reshape((3, 1)) @ b.reshape((1, 3))
+
+    def _axis_friction(
+        self, friction: AxisFriction, joints: list[Joint], motion: list[Motion],
+        speeds: list[Number], states: Mapping[StateKey, Number] | None = None,
+    ) -> Vector:
+        """Return the friction (a,) of axes at their ``speeds``, under the load of a motion."""
+        math, (free, pressed) = self._math, self._terms(friction, speeds, states)
+        if not friction.needs_load:
+            return math.vector(free)
+        load = math.constant(friction.transmission) @ math.vector(
+            self._effort(joints, motion, self._loads))
+        return math.vector(free) + math.vector(pressed) * math.fabs(load)
+
+    def _terms(
+        self, friction: AxisFriction, speeds: list[Number],
+        states: Mapping[StateKey, Number] | None = None,
+    ) -> tuple[list[Number], list[Number]]:
+        """Return the friction (a,) of all axes without load, and per size of the load."""
+        free: list[Number] = [float(viscous) * speed + float(offset) for (viscous, offset), speed
+                              in zip(friction.straight, speeds, strict=True)]
+        pressed: list[Number] = [0.0] * len(free)
         for term in friction.terms:
             axis = int(term[ROW])
-            value = self._term(term, _along(friction.axes[axis], qd))
+            value = self._term(term, speeds[axis]) if term[KIND] < STOP or states is None \
+                else states[_state_key(term)] * self._share(term, speeds[axis])
             for sums, weight in ((free, term[WEIGHT]), (pressed, term[LOAD])):
                 if weight != 0.0:
                     sums[axis] = sums[axis] + float(weight) * value
-        return self._math.vector(free), self._math.vector(pressed)
+        return free, pressed
 
     def _term(self, term: FloatArray, velocity: Number) -> Number:
         """Return a term of weight one, as `kernels.friction.tangent` does."""
-        math, edge = self._math, velocity
-        bounded = np.isfinite(term[[LOWEST, HIGHEST]])
-        if bounded[0]:
-            edge = math.fmax(edge, float(term[LOWEST]))
-        if bounded[1]:
-            edge = math.fmin(edge, float(term[HIGHEST]))
+        math, edge = self._math, self._bounded(term, velocity)
         value, slope = self._shape(term, edge)
         if term[FADE] != 0.0:
-            steep = math.tanh(math.fabs(edge) / float(term[FADE]))
-            falls = math.sign(edge) * (steep**2 - 1.0) / float(term[FADE])
-            value, slope = value * (1.0 - steep), slope * (1.0 - steep) + value * falls
-        if bounded.any():
+            share, falls = self._fading(term, edge)
+            value, slope = value * share, slope * share + value * falls
+        if edge is not velocity:
             value = value + slope * (velocity - edge)
         if term[SIDE] != 0.0:
             value = math.where(velocity * float(term[SIDE]) < 0.0, 0.0, value)
         if term[ABOVE] != 0.0:
             value = math.where(math.fabs(edge) < float(term[ABOVE]), 0.0, value)
         return value
+
+    def _share(self, term: FloatArray, velocity: Number) -> Number:
+        """Return the share of a state that is left at a velocity."""
+        if term[FADE] == 0.0:
+            return 1.0
+        edge = self._bounded(term, velocity)
+        share, falls = self._fading(term, edge)
+        return share if edge is velocity else share + falls * (velocity - edge)
+
+    def _bounded(self, term: FloatArray, velocity: Number) -> Number:
+        """Return the velocity within the range beyond which a term is straight."""
+        if np.isfinite(term[LOWEST]):
+            velocity = self._math.fmax(velocity, float(term[LOWEST]))
+        if np.isfinite(term[HIGHEST]):
+            velocity = self._math.fmin(velocity, float(term[HIGHEST]))
+        return velocity
+
+    def _fading(self, term: FloatArray, velocity: Number) -> tuple[Number, Number]:
+        """Return the share of a term that is left at a velocity, and its slope."""
+        over = float(term[FADE])
+        steep = self._math.tanh(self._math.fabs(velocity) / over)
+        return 1.0 - steep, self._math.sign(velocity) * (steep**2 - 1.0) / over
 
     def _shape(self, term: FloatArray, velocity: Number) -> tuple[Number, Number]:
         """Return the shape of a term at a velocity, and its slope."""
@@ -438,6 +496,11 @@ def _along(shares: FloatArray, motion: Sequence[Number]) -> Number:
         if share != 0.0:
             found = found + (own if share == 1.0 else share * own)
     return found
+
+
+def _products(rows: FloatArray, motion: Sequence[Number]) -> list[Number]:
+    """Return ``rows`` (k, m) @ ``motion``."""
+    return [_along(row, motion) for row in rows]
 
 
 def _add(effort: list[Number], shares: FloatArray, torque: Number) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,18 @@ class TracedAlgebra:
         """Return a matrix of numbers."""
         return self._jnp.stack([self.vector(row) for row in rows])
 
+    def axial(self, matrix: Matrix) -> Vector:
+        """Return the differences of entries, all at once."""
+        return matrix[(2, 0, 1), (1, 2, 0)] - matrix[(1, 2, 0), (2, 0, 1)]
+
+    def mirrored(self, matrix: Matrix) -> Matrix:
+        """Return the matrix, whose halves agree."""
+        return matrix
+
+    def factorised(self, matrix: Matrix) -> Any:
+        """Return a function that solves by the library."""
+        return partial(self._jnp.linalg.solve, matrix)
+
     def solve(self, matrix: Matrix, right: Vector) -> Vector:
         """Solve by the library."""
         return self._jnp.linalg.solve(matrix, right)
@@ -61,7 +74,7 @@ def jax_functions(mechanism: Mechanism) -> Functions:
         return equations.inverse(*(_numbers(x, count) for x in (q, qd, qdd)))
 
     def forward(q: Any, qd: Any, effort: Any) -> Any:
-        return equations.forward(*(_numbers(x, count) for x in (q, qd, effort)))
+        return equations.forward(*(_numbers(x, count) for x in (q, qd, effort))).values
 
     return Functions(inverse, forward, own.names, own.motors)
 

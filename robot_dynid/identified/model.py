@@ -46,7 +46,7 @@ from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.types import FloatArray, Portable, Progress, Samples
 
 if TYPE_CHECKING:
-    from robot_dynid.export.c.code import CCode
+    from robot_dynid.export.c_code import CCode
     from robot_dynid.export.drake import MultibodyPlant
     from robot_dynid.export.equations import Functions
     from robot_dynid.export.identified_arm import IdentifiedArm
@@ -610,7 +610,7 @@ class IdentifiedModel(Portable):
         The digest in it is the SHA-256 of the model file. Raises ModelError where a number is not
         finite or a gear cannot be.
         """
-        from robot_dynid.export.c.code import Provenance, c_code
+        from robot_dynid.export.c_code import Provenance, c_code
 
         warn(self)
         digest = hashlib.sha256(self.to_yaml().encode()).hexdigest()

@@ -24,7 +24,7 @@ from robot_dynid_evaluation.bench.timing import in_turns, random_motion
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress
-    from robot_dynid.export.c.code import CCode
+    from robot_dynid.export.c_code import CCode
     from robot_dynid.identified.model import IdentifiedModel
     from robot_dynid.types import FloatArray
 

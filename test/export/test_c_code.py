@@ -20,7 +20,7 @@ from robot_dynid import load_robot
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.effects import axes_of
 from robot_dynid.errors import ModelError, RefusedJointWarning, UsageError
-from robot_dynid.export.c.code import CCode, Provenance, c_code, c_name
+from robot_dynid.export.c_code import CCode, Provenance, c_code, c_name
 from robot_dynid.friction import AxisMotion
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.types import FloatArray
@@ -285,6 +285,17 @@ def test_what_cannot_be_is_refused() -> None:
     assert mechanism.gears is not None
     with pytest.raises(ModelError, match='joint_1: stiffness'):
         c_code(replace(mechanism, gears=replace(mechanism.gears, stiffness=np.zeros(2))))
+
+
+def test_another_form_of_casadis_code_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    import casadi
+
+    mechanism, dump = model_of(load_robot('planar_3r'), AUTO).mechanism, casadi.CodeGenerator.dump
+    for old, new in (('static int casadi_f0', 'int f0'), (' : 0;', ' : 0.0;'), ('!=0', '')):
+        monkeypatch.setattr(casadi.CodeGenerator, 'dump',
+                            lambda code, old=old, new=new: dump(code).replace(old, new))
+        with pytest.raises(ModelError, match='C code in another form: install one from'):
+            c_code(mechanism)
 
 
 def test_a_quarter_turn_costs_nothing() -> None:

@@ -160,7 +160,8 @@ def test_functions_say_what_they_take() -> None:
     assert found.forward.name_out() == ['qdd']
 
 
-@pytest.mark.parametrize(('package', 'call'), [('casadi', 'to_casadi'), ('jax', 'to_jax')])
+@pytest.mark.parametrize(('package', 'call'), [
+    ('casadi', 'to_casadi'), ('jax', 'to_jax'), ('casadi', 'to_c')])
 def test_what_is_missing_is_named(
     package: str, call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

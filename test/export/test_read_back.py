@@ -19,7 +19,7 @@ from tolerances import MUJOCO_ACCELERATION
 
 from robot_dynid.cli.main import main
 from robot_dynid.errors import DynIdError, MissingDependency, ModelError, UsageError
-from robot_dynid.export.c.code import CCode, c_code
+from robot_dynid.export.c_code import CCode, c_code
 from robot_dynid.export.mjcf import Mjcf
 from robot_dynid.export.urdf import Export
 from robot_dynid.robot.robot_file import load_robot

@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robot_dynid.export.c.code import CCode
+pytest.importorskip('casadi', reason='CasADi, which makes the C code, is not installed')
+
+from robot_dynid.export.c_code import CCode
 from robot_dynid.types import FloatArray
 
 STRICT = ('-Wall', '-Wextra', '-Werror', '-pedantic', '-Wconversion', '-Wshadow')

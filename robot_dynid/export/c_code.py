@@ -1,0 +1,536 @@
+"""C code of a mechanism: one header and one source that need nothing but the C library.
+
+CasADi writes the results of every function out for the one robot, without loops over joints,
+tables of its geometry and what is zero. Around that are C functions with names and checks. They
+allocate nothing, and keep no state but what the caller hands over.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+
+from robot_dynid.dynamics.mechanism import Mechanism
+from robot_dynid.errors import ModelError
+from robot_dynid.export.casadi import SparseAlgebra, required_casadi
+from robot_dynid.export.equations import (
+    Acceleration,
+    Equations,
+    Number,
+    StateKey,
+    friction_states,
+)
+from robot_dynid.files import atomic_write, check_target, make_folder
+from robot_dynid.friction import AxisFriction
+from robot_dynid.kernels.friction import DAHL, LOAD, SCALE, SLIDING, WEIGHT
+from robot_dynid.robot.model import PRISMATIC
+from robot_dynid.types import FloatArray
+from robot_dynid.version import VERSION
+
+#: first line of both files; no other file is replaced by one
+MARK = b'/* dynamics identified by robot_dynid'
+UNITS = {'position': 'rad, m', 'velocity': 'rad/s, m/s', 'acceleration': 'rad/s^2, m/s^2',
+         'effort': 'N m, N', 'temperature': 'deg C'}
+#: columns of a line of C
+COLUMNS = 96
+#: arguments of functions, each with an element per joint
+ARGUMENTS = ('position', 'velocity', 'acceleration', 'effort', 'motor_position', 'motor_velocity')
+Q, QD, QDD, EFFORT, THETA, THETA_D = ARGUMENTS
+#: what the code calls, by name, beside the C library; only those called are written. With a number
+#: that is none for ``x`` the smaller and the larger are none either.
+HELPERS = {
+    'smaller': 'static double smaller(double x, double y) { return y < x ? y : x; }',
+    'larger': 'static double larger(double x, double y) { return y > x ? y : x; }',
+    'square': 'static double square(double x) { return x * x; }',
+    'sign_of': 'static double sign_of(double x) { return x < 0.0 ? -1.0 : x > 0.0 ? 1.0 : x; }',
+    'all_finite': """static int all_finite(const double *values, int count)
+{
+    for (int i = 0; i < count; ++i) {
+        if (!(fabs(values[i]) <= DBL_MAX)) {
+            return 0;
+        }
+    }
+    return 1;
+}""",
+    'all_above_zero': """static int all_above_zero(const double *values, int count)
+{
+    for (int i = 0; i < count; ++i) {
+        if (!(values[i] > 0.0)) {
+            return 0;
+        }
+    }
+    return 1;
+}""",
+    'fill': """static void fill(double *values, double value)
+{
+    for (int i = 0; i < JOINTS; ++i) {
+        values[i] = value;
+    }
+}""",
+    'copy': """static void copy(const double *from, double *to, int count)
+{
+    for (int i = 0; i < count; ++i) {
+        to[i] = from[i];
+    }
+}"""}
+#: the same by the names that CasADi has for them
+CASADI_HELPERS = {'fmin': 'smaller', 'fmax': 'larger', 'sq': 'square', 'sign': 'sign_of',
+                  'fabs': 'fabs'}
+
+
+@dataclass(frozen=True, eq=False)
+class Provenance:
+    """Description of a model for the head of its C code.
+
+    ``digest`` of the model, ``origin`` its method and status; ``trained`` the ranges (n, 2) of the
+    joints by name, as far as known; ``cautions`` sentences that a user must read. The joints
+    ``refused``, by number, have no efforts, and with one of them there are no accelerations.
+    """
+
+    digest: str = ''
+    origin: str = ''
+    trained: Mapping[str, FloatArray] = field(default_factory=dict)
+    cautions: tuple[str, ...] = ()
+    refused: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class CCode:
+    """The texts of NAME.h and NAME.c; ``warnings`` are the cautions that the header repeats."""
+
+    name: str
+    header: str
+    source: str
+    digest: str = ''
+    warnings: tuple[str, ...] = ()
+
+    def facts(self) -> dict[str, Any]:
+        """Return the names of the files, the digest of the model in them, and the compiler.
+
+        Raises ModelError where that refuses them.
+        """
+        return {'names': [f'{self.name}.h', f'{self.name}.c'], 'digest': self.digest,
+                'tool': self._compiler}
+
+    @cached_property
+    def _compiler(self) -> str:
+        """The path of the C compiler that has read the code."""
+        compiler = shutil.which('cc') or shutil.which('gcc')
+        if compiler is None:
+            return 'not compiled: there is no C compiler, cc or gcc'
+        with TemporaryDirectory() as folder:
+            _, source = self._written(Path(folder))
+            done = subprocess.run([compiler, '-std=c99', '-fsyntax-only', str(source)],
+                                  capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise ModelError(f'{compiler} refuses the C code: {" ".join(done.stderr.split())}')
+        return compiler
+
+    def save(self, folder: str | Path) -> tuple[Path, Path]:
+        """Write both files into ``folder``, which is made where it is missing; return their paths.
+
+        Raises ModelError as `facts`, UsageError where something else is, DynIdError when they
+        cannot be written.
+        """
+        self.facts()
+        make_folder(folder)
+        return self._written(Path(folder))
+
+    def _written(self, folder: Path) -> tuple[Path, Path]:
+        paths = folder / f'{self.name}.h', folder / f'{self.name}.c'
+        for path in paths:
+            check_target(path, MARK)
+        for path, text in zip(paths, (self.header, self.source), strict=True):
+            atomic_write(path, text, MARK)
+        return paths
+
+
+def c_code(mechanism: Mechanism, provenance: Provenance | None = None) -> CCode:
+    """Return the C code of a mechanism; names begin with that of the robot.
+
+    Raises ModelError for numbers that are not finite, and for gears that cannot be,
+    MissingDependency without CasADi.
+    """
+    if mechanism.gears is not None:
+        mechanism.gears.require_possible(mechanism.robot.joints)
+    friction = mechanism.friction
+    for numbers in (mechanism.links, mechanism.rotors.inertia, mechanism.rotors.axes,
+                    friction.straight, friction.terms[:, [SCALE, WEIGHT, LOAD]], friction.links):
+        if not np.isfinite(numbers).all():
+            raise ModelError('a constant of the model is '
+                             f'{numbers[~np.isfinite(numbers)][0]}: C code needs finite ones')
+    name, known = c_name(mechanism.robot.name), provenance or Provenance()
+    text = _Text(name, mechanism, known)
+    return CCode(name, text.header(), text.source(), known.digest, known.cautions)
+
+
+def c_name(name: str) -> str:
+    """Return the name of a robot as one of C."""
+    found = re.sub(r'[^0-9A-Za-z]+', '_', name).strip('_').lower()
+    return found if re.match('[a-z]', found) else f'robot_{found}'.rstrip('_')
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function of the C code.
+
+    ``reads`` are arguments; ``writes`` the arrays that it fills with their numbers of dimensions.
+    ``results`` are expressions of those, one after the other, then of the states and positions
+    of friction with ``state``, or else of the ``checks`` that are above zero where there is a
+    solution. With either the function returns zero, or one where there is no result.
+    """
+
+    name: str
+    about: str
+    reads: tuple[str, ...]
+    writes: tuple[tuple[str, int], ...]
+    results: tuple[Any, ...]
+    checks: int = 0
+    state: bool = False
+
+
+class _Turns(SparseAlgebra):
+    """Sines and cosines are symbols, which a function works out before all else.
+
+    Calls of the C library among the products would drive these out of the registers.
+    """
+
+    def __init__(self, casadi: Any) -> None:
+        super().__init__(casadi)
+        self._casadi, self.values = casadi, dict[str, tuple[Any, Any]]()
+        self.sin, self.cos = partial(self._symbol, casadi.sin), partial(self._symbol, casadi.cos)
+
+    def _symbol(self, function: Any, angle: Any) -> Any:
+        value = function(angle)
+        return self.values.setdefault(str(value), (self._casadi.SX.sym('turn'), value))[0]
+
+
+class _Functions:
+    """The functions of a mechanism as expressions of CasADi."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.casadi, self._mechanism = required_casadi(), mechanism
+        self.n, self.algebra = mechanism.robot.n, _Turns(self.casadi)
+        self.states = friction_states(mechanism.friction)
+        #: the axes whose friction has a past
+        self.turned = tuple(sorted({axis for axis, _, _ in self.states}))
+        sizes = {**dict.fromkeys(ARGUMENTS, self.n), 'state': len(self.states),
+                 'past': len(self.turned)}
+        self.symbols = {name: self.casadi.SX.sym(name, size) for name, size in sizes.items()}
+        self._stiff = replace(mechanism, gears=None)
+        self._bare = Equations(
+            replace(self._stiff, friction=AxisFriction.none(self.n)), self.algebra)
+        self._whole = Equations(self._stiff, self.algebra)
+
+    def _of(self, *names: str) -> list[list[Number]]:
+        return [self.casadi.vertsplit(self.symbols[name]) for name in names]
+
+    def all(self) -> Iterator[Function]:
+        """Yield the functions in the order in which the header explains them."""
+        still, motors = [0.0] * self.n, self._mechanism.gears is not None
+        q, qd, qdd, effort = self._of(Q, QD, QDD, EFFORT)
+        motion, under = (Q, QD, QDD), (Q, QD, EFFORT)
+        efforts, accelerations = (('effort', 1),), (('acceleration', 1),)
+        yield Function(
+            'inverse_dynamics', 'Effort of links and rotors in a motion; friction is not part of '
+            'it.', motion, efforts, (self._bare.inverse(q, qd, qdd),))
+        yield Function('gravity', 'Effort that holds the arm at rest: its weight.', (Q,), efforts,
+                       (self._bare.inverse(q, still, still),))
+        yield Function('mass_matrix', 'Joint-space inertia, rotors included.', (Q,),
+                       (('matrix', 2),), (self._bare.mass_matrix(q),))
+        yield Function(
+            'forward_dynamics', 'Acceleration of links and rotors under an effort from which '
+            'friction has been taken.', under, accelerations,
+            *self._solution(self._bare.forward(q, qd, effort)))
+        yield Function(
+            'friction_sliding', 'Friction of a motion by itself, in steady sliding. The '
+            'acceleration matters where friction grows with load.',
+            (*motion, *((THETA_D,) if motors else ())), (('friction', 1),),
+            (self._whole.friction(q, qd, qdd, self._of(THETA_D)[0] if motors else qd),))
+        yield from self._along_a_motion(THETA if motors else Q, THETA_D if motors else QD)
+        yield Function(
+            'inverse_dynamics_with_friction', 'Effort of links, rotors and friction in steady '
+            'sliding; motors move with their joints.', motion, efforts,
+            (self._whole.inverse(q, qd, qdd),))
+        yield Function(
+            'forward_dynamics_with_friction', 'Acceleration under an effort, with friction in '
+            'steady sliding, under its own load; motors move with their joints.', under,
+            accelerations, *self._solution(self._whole.forward(q, qd, effort)))
+        if motors:
+            yield from self._with_gears()
+
+    def _solution(self, found: Acceleration, rows: Sequence[Sequence[int]] = ()
+                  ) -> tuple[tuple[Any, ...], int]:
+        """Return accelerations with their checks, and the number of these.
+
+        ``rows`` are the coordinates of each array, by default the joints of one.
+        """
+        checks = [*found.factors.pivots, *(
+            () if found.settled is None else self.casadi.vertsplit(found.settled))]
+        if any(check.is_constant() and not float(check) > 0.0 for check in checks):
+            raise ModelError('the mass matrix of the model is nowhere positive definite: identify '
+                             'with --method feasible')
+        values = [found.values[list(own)] for own in rows or (range(self.n),)]
+        return (*values, self.algebra.vector(checks)), len(checks)
+
+    def _along_a_motion(self, position: str, velocity: str) -> Iterator[Function]:
+        """Yield the functions of friction with a past, of motors at arguments of these names."""
+        casadi, friction = self.casadi, self._mechanism.friction
+        places, rates = (self.algebra.constant(friction.axes) @ self.symbols[name]
+                         for name in (position, velocity))
+        now = self.algebra.vector([places[i] for i in self.turned])
+        begun = [self._clipped(rates[axis] / SLIDING) for axis, _, _ in self.states]
+        yield Function(
+            'friction_begin', 'Begin a motion: states of friction are relaxed at rest, and as '
+            'they slide in motion. To be called before friction_step, and after every gap.',
+            (position, velocity), (), (self.algebra.vector(begun), now), state=True)
+        travel = dict(zip(self.turned, casadi.vertsplit(now - self.symbols['past']), strict=True))
+        after = {state: self._moved(state, z, travel[state[0]])
+                 for state, z in zip(self.states, self._of('state')[0], strict=True)}
+        q, qd, qdd, turning = self._of(Q, QD, QDD, velocity)
+        yield Function(
+            'friction_step', 'Friction of the next sample of a motion: presliding states follow '
+            'the travel since the sample before, whatever time has passed.',
+            (Q, QD, QDD, *(() if position == Q else (position, velocity))), (('friction', 1),),
+            (self._whole.friction(q, qd, qdd, turning, after),
+             self.algebra.vector(list(after.values())), now), state=True)
+
+    def _clipped(self, z: Number) -> Number:
+        return self.algebra.fmin(self.algebra.fmax(z, -1.0), 1.0)
+
+    def _moved(self, state: StateKey, z: Number, travel: Number) -> Number:
+        """Return a state of friction after a ``travel`` of its axis."""
+        _, kind, length = state
+        if kind == DAHL:
+            left = self.casadi.exp(-self.algebra.fabs(travel) / length)
+            return z * left + self.algebra.sign(travel) * (1.0 - left)
+        return self._clipped(z + travel / length)
+
+    def _with_gears(self) -> Iterator[Function]:
+        """Yield the functions of motors that move apart from their joints."""
+        gears, equations = self._mechanism.gears, Equations(self._mechanism, self.algebra)
+        assert gears is not None
+        q, qd, effort, theta, theta_d = self._of(Q, QD, EFFORT, THETA, THETA_D)
+        own, motors = list(gears.joints), equations.coordinates.motors
+        torque: list[Number] = [0.0] * self.n
+        x, v = q + [theta[j] for j in own], qd + [theta_d[j] for j in own]
+        for joint, part in zip(own, equations.gear_torque(x, v), strict=True):
+            torque[joint] = part
+        yield Function('gear_torque', 'Torque that elastic gears transmit to their links; zero '
+                       'where a joint is rigid.', (Q, QD, THETA, THETA_D), (('torque', 1),),
+                       (self.algebra.vector(torque),))
+        drives: list[Number] = [0.0] * len(x)
+        for motor, part in zip(motors, effort, strict=True):
+            drives[motor] = part
+        yield Function(
+            'forward_dynamics_elastic', 'Accelerations of links and motors under an effort of '
+            'the drives, with the friction of the motors in steady sliding. A motor of a rigid '
+            'joint does what the joint does.', (Q, QD, EFFORT, THETA, THETA_D),
+            (('acceleration', 1), ('motor_acceleration', 1)),
+            *self._solution(equations.forward(x, v, drives), (range(self.n), motors)))
+
+    def statements(self, function: Function) -> list[str]:
+        """Return C statements that write results to ``out``, one after the other."""
+        casadi, places = self.casadi, {name: name for name in function.reads}
+        if function.state:
+            places |= {'state': 'state->state', 'past': 'state->position'}
+        given = {place: self.symbols[name] for name, place in places.items()}
+        results = casadi.cse(casadi.densify(casadi.vertcat(*map(casadi.vec, function.results))))
+        turns = [(symbol, value) for symbol, value in self.algebra.values.values()
+                 if casadi.depends_on(results, symbol)]
+        if not turns:
+            return self._written('out', results, given)
+        symbols, values = (casadi.vertcat(*part) for part in zip(*turns, strict=True))
+        return [f'    double turn[{len(turns)}];', '    {', *self._written('turn', values, given),
+                '    }', *self._written('out', results, {**given, 'turn': symbols})]
+
+    def _written(self, array: str, results: Any, given: Mapping[str, Any]) -> list[str]:
+        """Return statements by CasADi that store ``results`` in an array.
+
+        ``given`` are the symbols of the arrays by their names.
+        """
+        code, places = self.casadi.CodeGenerator('code'), list(given)
+        code.add(self.casadi.Function('terms', list(given.values()), [results]))
+        body = re.search(r'^static int casadi_f0\([^{]*{\n(.*?) *return 0;\n}', code.dump(),
+                         re.DOTALL | re.MULTILINE)
+        text = body[1] if body else 'arg['
+        text = re.sub(r'arg\[(\d+)\]\? arg\[\1\]\[(\d+)\] : 0(?=;)',
+                      lambda place: f'{places[int(place[1])]}[{place[2]}]', text)
+        text = re.sub(r'if \(res\[0\]!=0\) res\[0\](?=\[\d+\]=)', array, text)
+        text = re.sub(r'casadi_(\w+)(?=\()', lambda call: CASADI_HELPERS[call[1]],
+                      text.replace('casadi_real', 'double'))
+        if 'arg[' in text or 'res[' in text:
+            raise ModelError(f'CasADi {self.casadi.__version__} writes C code in another form: '
+                             'install one from 3.6 to 3.8')
+        return [f'  {line}' for line in text.splitlines()]
+
+
+class _Text:
+    """The texts of the two files."""
+
+    def __init__(self, name: str, mechanism: Mechanism, provenance: Provenance) -> None:
+        self._name, self._mechanism, self._big = name, mechanism, name.upper()
+        self._provenance, self._functions = provenance, _Functions(mechanism)
+        self._made = tuple(self._functions.all())
+
+    def header(self) -> str:
+        """Return the header."""
+        guard, joints = f'{self._big}_H', f'{self._big}_JOINTS'
+        sizes = len(self._functions.states), len(self._functions.turned)
+        lines = [
+            *self._head(), '', f'#ifndef {guard}', f'#define {guard}', '',
+            f'#define {joints} {self._functions.n}',
+            f'#define {self._big}_DIGEST {quoted(self._provenance.digest)}',
+            f'#define {self._big}_SOFTWARE {quoted(f"robot_dynid {VERSION}")}', '',
+            '#ifdef __cplusplus', 'extern "C" {', '#endif', '',
+            f'extern const char *const {self._name}_joint_names[{joints}];']
+        for quantity, _ in self._ranges():
+            lines += ['', *comment(f'Range of the {quantity} in the recordings the model was '
+                                   f'fitted to [{UNITS[quantity]}].'),
+                      f'extern const double {self._name}_trained_{quantity}[{joints}][2];']
+        lines += ['', *comment('Presliding states of friction, and the positions of the axes at '
+                               'the sample before.'),
+                  'typedef struct {', f'    double state[{max(1, sizes[0])}];',
+                  f'    double position[{max(1, sizes[1])}];',
+                  f'}} {self._name}_friction_state;']
+        for function in self._made:
+            lines += ['', *comment(function.about), *self._prototype(function, ';')]
+        return '\n'.join([*lines, '', '#ifdef __cplusplus', '}', '#endif', '', '#endif', ''])
+
+    def source(self) -> str:
+        """Return the source."""
+        bodies = [line for function in self._made for line in self._body(function)]
+        used = '\n'.join(bodies)
+        lines = [f'{MARK.decode()} {VERSION}; see {self._name}.h */', '',
+                 f'#include "{self._name}.h"', '', '#include <float.h>', '#include <math.h>', '',
+                 f'#define JOINTS {self._big}_JOINTS', '', *self._constants()]
+        for name, text in HELPERS.items():
+            if re.search(rf'\b{name}\(', used):
+                lines += ['', text]
+        return '\n'.join([*lines, *bodies, ''])
+
+    def _head(self) -> list[str]:
+        """Return the comment that says what the model is and what it leaves out."""
+        robot, gears = self._mechanism.robot, self._mechanism.gears
+        said = [f'Dynamics of {robot.name}. Not to be edited: export the model again.']
+        if self._provenance.digest:
+            said.append(f'Digest of the model: {self._provenance.digest}; '
+                        f'{self._provenance.origin}.')
+        said += [
+            'Arrays hold an element per joint, in this order: ' + ', '.join(
+                f'{joint} [{"m" if kind == PRISMATIC else "rad"}]'
+                for joint, kind in zip(robot.joints, robot.types, strict=True)) + '. Units are '
+            'SI: rad (m), rad/s, rad/s^2, effort N m (N) on the joint side of the gears.',
+            'Results may be stored where an argument was. Functions that return int return 0; '
+            '1 where there is no result: a number is not finite, or the mass matrix is not '
+            'positive definite, which least squares does not guarantee. Accelerations are NaN '
+            'then, friction is zero and its state stays.',
+            'Friction is that of warm joints at the temperature of reference.']
+        if gears is not None:
+            names = ', '.join(robot.joints[j] for j in gears.joints)
+            said.append(
+                f'Gears of {names} are elastic. Friction takes the motion of motors, which are on '
+                'the joint side; functions without arguments of motors take them to move with '
+                'their joints. Left out: the effort that moves a motor ahead of its link, which '
+                'needs derivatives of the acceleration.')
+        said += self._provenance.cautions
+        lines = [f'{MARK.decode()} {VERSION}', ' *']
+        for paragraph in said:
+            lines += [f' * {line}' for line in wrap(paragraph.replace('*/', '* /'), COLUMNS - 4)]
+            lines.append(' *')
+        return [*lines[:-1], ' */']
+
+    def _ranges(self) -> Iterator[tuple[str, FloatArray]]:
+        return ((name, ends) for name, ends in self._provenance.trained.items() if name in UNITS)
+
+    def _constants(self) -> Iterator[str]:
+        """Yield the constants that the header declares."""
+        names = ', '.join(quoted(joint) for joint in self._mechanism.robot.joints)
+        yield from broken(f'const char *const {self._name}_joint_names[JOINTS] = {{{names}}};')
+        for quantity, ends in self._ranges():
+            pairs = ', '.join(f'{{{low!r}, {high!r}}}' for low, high in ends.tolist())
+            yield from broken(f'const double {self._name}_trained_{quantity}[JOINTS][2] = '
+                              f'{{{pairs}}};')
+
+    def _prototype(self, function: Function, end: str) -> list[str]:
+        """Return the declaration of a function."""
+        size = f'[{self._big}_JOINTS]'
+        arguments = [f'{self._name}_friction_state *state'] if function.state else []
+        arguments += [f'const double {name}{size}' for name in function.reads]
+        arguments += [f'double {name}{size * rank}' for name, rank in function.writes]
+        kind = 'int' if function.state or function.checks else 'void'
+        return broken(f'{kind} {self._name}_{function.name}({", ".join(arguments)}){end}')
+
+    def _body(self, function: Function) -> list[str]:
+        """Return the lines of a function."""
+        refused, rows = self._provenance.refused, range(self._functions.n)
+        head = ['', *self._prototype(function, ''), '{']
+        fails = [*(f'fill({name}, {"0.0" if function.state else "NAN"});'
+                   for name, _ in function.writes), 'return 1;']
+        if function.checks and refused:
+            return [*head, *(f'    (void){name};' for name in function.reads),
+                    *(f'    {line}' for line in fails), '}']
+        places, sizes = self._places(function)
+        written = self._functions.statements(function)
+        lines = [f'    double out[{sum(sizes)}];'] if sum(sizes) else []
+        if function.state:
+            finite = ' && '.join(f'all_finite({name}, JOINTS)' for name in function.reads)
+            lines += [*broken(f'    if (!({finite})) {{'), *(f'        {line}' for line in fails),
+                      '    }']
+        used = '\n'.join(written)
+        lines += [f'    (void){name};' for name in function.reads if f'{name}[' not in used]
+        lines += written
+        if function.checks:
+            count = sum(sizes[:-1])
+            lines += [f'    if (!(all_finite(out, {count}) && all_above_zero(out + {count}, '
+                      f'{function.checks}))) {{', *(f'        {line}' for line in fails), '    }']
+        lines += [f'    copy(out + {sum(sizes[:k])}, {place}, {sizes[k]});'
+                  for k, place in enumerate(places) if sizes[k]]
+        lines += [f'    {name}[{i}]{f"[{k}]" if rank == 2 else ""} = NAN;'
+                  for name, rank in function.writes for i in rows
+                  for k in (rows if rank == 2 else (i,)) if i in refused or k in refused]
+        if function.state and not self._functions.states:
+            lines.append('    (void)state;')
+        end = ['    return 0;'] if function.state or function.checks else []
+        return [*head, *lines, *end, '}']
+
+    def _places(self, function: Function) -> tuple[list[str], list[int]]:
+        """Return where the results of a function go, and the sizes of all results."""
+        n = self._functions.n
+        places = [f'{name}[0]' if rank == 2 else name for name, rank in function.writes]
+        sizes = [n**rank for _, rank in function.writes]
+        if function.state:
+            places += ['state->state', 'state->position']
+            sizes += [len(self._functions.states), len(self._functions.turned)]
+        return places, [*sizes, *((function.checks,) if function.checks else ())]
+
+
+def broken(line: str) -> list[str]:
+    """Return a line of C as lines of at most COLUMNS, broken behind commas and ``&&``."""
+    indent = ' ' * (len(line) - len(line.lstrip()))
+    together = re.sub(r'(?<!,)(?<!&&) ', '\0', line.lstrip())
+    return [part.replace('\0', ' ') for part in wrap(
+        together, COLUMNS, initial_indent=indent, subsequent_indent=indent + 8 * ' ',
+        break_long_words=False, break_on_hyphens=False)]
+
+
+def comment(text: str) -> list[str]:
+    """Return a text as the lines of a comment."""
+    return wrap(f'/* {text} */', COLUMNS, subsequent_indent='   ', break_on_hyphens=False)
+
+
+def quoted(text: str) -> str:
+    """Return a text as a literal of C."""
+    plain = ''.join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f'\\{b:03o}'
+                    for b in text.encode())
+    return f'"{plain}"'
