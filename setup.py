@@ -6,8 +6,8 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 PACKAGE = 'robot_dynid'
-#: reproductions of papers, benchmarks and the demonstration, behind the same command
-EVALUATION = 'robot_dynid_evaluation'
+#: methods, verbs and a part of a node, which the package finds by the entry points below
+ADDED = 'robot_dynid_extras'
 SHARE = f'share/{PACKAGE}'
 SHARED_FOLDERS = ('config', 'launch', 'urdf')
 
@@ -61,9 +61,8 @@ def command_on_path() -> list[tuple[str, list[str]]]:
 setup(
     name=PACKAGE,
     version='0.1.0',
-    packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*', EVALUATION, f'{EVALUATION}.*']),
-    package_data={PACKAGE: ['*.pyi', 'py.typed', 'report/templates/*', 'setting_up/*.yaml'],
-                  EVALUATION: ['bench/sources/*.cpp']},
+    packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*', ADDED, f'{ADDED}.*']),
+    package_data={PACKAGE: ['*.pyi', 'py.typed', 'report/templates/*', 'setting_up/*.yaml']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (SHARE, ['package.xml']),
@@ -86,7 +85,19 @@ setup(
             'simulated_robot = robot_dynid.ros.simulated_robot.node:main',
         ],
         'robot_dynid.verbs': [
-            *(f'{name} = {EVALUATION}.{name}' for name in ('demo', 'bench', 'reproduce')),
+            f'fleet = {ADDED}.fleet.verb',
+            f'resonance = {ADDED}.resonance.verb',
+            f'session = {ADDED}.session.verb',
+        ],
+        'robot_dynid.estimators': [
+            f'latent = {ADDED}.latent.latent:LATENT',
+            f'trajectory = {ADDED}.trajectory.trajectory_fit:TRAJECTORY',
+        ],
+        'robot_dynid.adaptive_planners': [
+            f'adaptive = {ADDED}.session.adaptive_swings:adaptive_swings',
+        ],
+        'robot_dynid.identifier_parts': [
+            f'health = {ADDED}.health.node_part:HealthMonitoring',
         ],
     },
 )

@@ -100,10 +100,10 @@ def structs() -> dict[str, tuple[type[Any], ...]]:
     """Return the dataclasses whose fields are the parameters of each node."""
     from robot_dynid.execution.guards import GuardSettings
     from robot_dynid.ros.excitation.settings import ExcitationSettings
-    from robot_dynid.ros.identifier.node import IdentifierParameters
+    from robot_dynid.ros.identifier.node import PARTS, IdentifierParameters
     from robot_dynid.ros.simulated_robot.node import SimulatedRobotParameters
 
-    return {'identifier': (IdentifierParameters,),
+    return {'identifier': (IdentifierParameters, *(part.parameters for part in PARTS.values())),
             'excitation': (ExcitationSettings, GuardSettings),
             'simulated_robot': (SimulatedRobotParameters,)}
 

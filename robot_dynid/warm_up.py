@@ -22,7 +22,6 @@ from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.momentum import Momentum
 from robot_dynid.dynamics.rollout import Integrator
 from robot_dynid.dynamics.rotors import Links, Rotors
-from robot_dynid.effects import JointFriction, RigidLinks, axes_of
 from robot_dynid.effects.slow_changes import (
     Adaptation,
     Following,
@@ -31,11 +30,7 @@ from robot_dynid.effects.slow_changes import (
     SlowTables,
     Warming,
 )
-from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.estimation.information import Accumulator, merged
-from robot_dynid.estimation.trajectory.arm import Arm, ArmModel
-from robot_dynid.estimation.trajectory.intervals import Intervals
-from robot_dynid.estimation.trajectory.simulation import simulate
 from robot_dynid.files import open_lock
 from robot_dynid.friction import AxisFriction, AxisMotion, Coulomb
 from robot_dynid.friction.terms import table_of
@@ -72,7 +67,7 @@ from robot_dynid.monitoring.state_monitor import (
 from robot_dynid.robot.inertia import parameters_from_com
 from robot_dynid.robot.model import Limits, RobotModel
 from robot_dynid.signals.filters import zero_phase_low_pass
-from robot_dynid.types import FloatArray, frozen, interpolated
+from robot_dynid.types import frozen, interpolated
 
 #: every kernel, and for how many signatures `warm_up` calls it
 KERNELS: dict[Any, int] = {
@@ -124,7 +119,7 @@ def warm_up() -> None:
     elastic = Integrator(robot, robot.nominal, np.eye(3), AxisFriction.of(
         np.eye(2, 3), (law, law), np.ones((2, 3))), one_gear)
     Derivatives(Mechanism(robot, robot.nominal, spinning, dry)).forward(state, state, state)
-    simulate(*short_interval(robot), with_gradient=True)
+    shoot_no_interval()
     for count in (single_state.FEW, single_state.FEW + 1):
         some = np.zeros((count, 2))
         rigid_body.ForwardDynamics(robot, friction=dry)(some, some, some)
@@ -152,15 +147,15 @@ def warm_up() -> None:
     interpolated(grid, zero_phase_low_pass(np.ones((5, 1)), 0.3, 1.0), grid)
 
 
-def short_interval(robot: RobotModel) -> tuple[Arm, Intervals, FloatArray]:
-    """Return an arm, a shooting interval of one step, and its initial state (1, 4), at rest."""
-    blocks = (RigidLinks(robot), JointFriction(axes_of(robot), (Coulomb(), Coulomb())))
-    arm = ArmModel(TorqueModel.of(robot, blocks))
-    still, beside = np.zeros((1, 4, 2)), int((~arm.moving).sum())
-    interval = Intervals(0, np.zeros(1, np.int64), 1, 1e-3, np.zeros((1, 2, 2)), still, still,
-                         still, np.zeros((1, 4, 2, beside)))
-    return (arm.with_values(arm.torque.reduction.base([*robot.nominal.ravel(), *np.ones(6)])),
-            interval, np.zeros((1, 4)))
+def shoot_no_interval() -> None:
+    """Call the stages of simulated intervals on none of them."""
+    _, one, two, three, four = (np.zeros((0,) * dimensions) for dimensions in range(5))
+    places = np.zeros(0, np.int64)
+    table, motion = (two, places, two, one), (two, two, two)
+    shooting.solve_stage(table, (three, two), motion, 1e-3, (*motion, three))
+    shooting.stage_gradient(
+        table, motion, (three, three, two, three), (three, four, one),
+        (places, places, 0, places), (0, 1e-3), (four, four, four, four))
 
 
 def uncompiled() -> tuple[str, ...]:

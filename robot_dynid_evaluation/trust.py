@@ -227,7 +227,7 @@ KINDS = {
         'Drift of the UR10e', 'Recordings of one arm in January and February: the strongest '
         'changes along its days, each with its probability by chance had it alone been asked for, '
         'and of how many such days it would be named.',
-        'pytest -m soak test/fleet -k ur10e', ('rows',),
+        'pytest -m soak test/extras/test_fleet.py -k ur10e', ('rows',),
         ('part', 'what', 'pattern', 'by', 'chance', 'days to tell', 'named'), _months,
         ('part', 'words', 'pattern', 'size', 'half_interval', 'unit', 'probability',
          'sessions_needed', 'named')),

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # From the bottom up: a room may import itself and the rows before it.
 ROOMS = (
-    ('blas', 'errors', 'threads', 'version', 'workers'),
+    ('blas', 'errors', 'registry', 'threads', 'version', 'workers'),
     ('files', 'scratch', 'types', 'kernels', 'yaml_text'),
     ('numbers', 'settings'),
     ('document', 'plain'),
@@ -28,11 +28,11 @@ ROOMS = (
     ('monitoring',),
     ('validation',),
     ('identification',),
-    ('fleet',),
     ('io', 'simulation', 'warm_up'),
     ('report', 'setting_up'),
     ('__init__',),
     ('cli', 'ros'),
+    ('robot_dynid_extras',),
     ('robot_dynid_evaluation',),
 )
 LEVEL = {name: level for level, row in enumerate(ROOMS) for name in row}
@@ -42,8 +42,9 @@ OUTSIDE_CORE = {'export', 'io', 'simulation', 'report', 'setting_up', '__init__'
 NOT_IN_CORE = {'logging', 'random', 'time', 'rich', 'mujoco', 'rclpy', 'pickle', 'subprocess'}
 MESSAGE_SUFFIXES = ('_msgs', '_srvs', '_interfaces')
 
-SOURCES = sorted(path for package in ('robot_dynid', 'robot_dynid_evaluation')
-                 for path in (ROOT / package).rglob('*.py'))
+#: the core, and the packages that it finds by entry points
+PACKAGES = ('robot_dynid', 'robot_dynid_extras', 'robot_dynid_evaluation')
+SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob('*.py'))
 ALL_SOURCES = [*SOURCES, *(
     path for folder in ('test', 'tools', 'examples', 'launch')
     for path in sorted((ROOT / folder).rglob('*.py')))]
@@ -55,17 +56,21 @@ def short(path: Path) -> str:
 
 
 def room_of(path: Path) -> str:
-    """Return the room of a file: the folder or module below the package, or the second package."""
+    """Return the room of a file: what is below the core, or one of the other packages."""
     package, *below = path.relative_to(ROOT).parts
     return package if package != 'robot_dynid' else below[0].removesuffix('.py')
 
 
-CORE = [path for path in SOURCES if room_of(path) not in OUTSIDE_CORE]
+#: files of the extras that print, read files or talk to nodes
+OUTSIDE_CORE_OF_EXTRAS = {'verb.py', 'client.py', 'node_part.py', 'recordings.py', 'report.py',
+                          'statuses.py'}
+CORE = [path for path in SOURCES if room_of(path) not in OUTSIDE_CORE
+        and not (room_of(path) == 'robot_dynid_extras' and path.name in OUTSIDE_CORE_OF_EXTRAS)]
 
 
-#: a module of the two packages in a string, also as its beginning or with the name of an object
+#: a module of the packages in a string, also as its beginning or with the name of an object
 IN_STRING = re.compile(
-    rf'((?:robot_dynid_evaluation|robot_dynid\.(?:{"|".join(LEVEL)}))\b[\w.]*)(?::\w+)?')
+    rf'((?:{"|".join(PACKAGES[1:])}|robot_dynid\.(?:{"|".join(LEVEL)}))\b[\w.]*)(?::\w+)?')
 
 
 def imported(path: Path) -> Iterator[tuple[int, str]]:
@@ -89,13 +94,13 @@ def in_strings(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def imported_rooms(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (line, room) of every import from the two packages, by a string too."""
+    """Yield (line, room) of every import from the packages, by a string too."""
     for line, name in (*imported(path), *in_strings(path)):
         top, _, rest = name.partition('.')
         if top == 'robot_dynid':
             room = rest.partition('.')[0]
             yield line, room if room in LEVEL else '__init__'
-        elif top == 'robot_dynid_evaluation':
+        elif top in PACKAGES:
             yield line, top
 
 
@@ -211,7 +216,7 @@ OF_EXTRAS = {'plotly': 'report/html.py', 'jinja2': 'report/html.py',
 
 def test_libraries_of_extras_are_imported_in_one_place() -> None:
     """There their absence becomes a message with the name of the extra."""
-    found = {(name.partition('.')[0], str(path.relative_to(ROOT / 'robot_dynid')))
+    found = {(name.partition('.')[0], short(path).removeprefix('robot_dynid/'))
              for path in SOURCES if room_of(path) != 'robot_dynid_evaluation'
              for _, name in imported(path) if name.partition('.')[0] in OF_EXTRAS}
     assert found == set(OF_EXTRAS.items())
@@ -253,7 +258,7 @@ def test_files_are_opened_in_one_place() -> None:
     """There devices, pipes, sizes and half-written files are dealt with."""
     wrong = [f'{short(path)}:{node.lineno}'
              for path in SOURCES if room_of(path) not in ('robot_dynid_evaluation', 'files')
-             and str(path.relative_to(ROOT / 'robot_dynid')) not in OPENED_ELSEWHERE
+             and short(path).removeprefix('robot_dynid/') not in OPENED_ELSEWHERE
              for node in nodes_of(path) if isinstance(node, ast.Call) and opens_file(node)]
     assert not wrong, '\n'.join(wrong)
 
@@ -332,14 +337,14 @@ def test_private_parts_of_the_kernels_stay_in_their_room() -> None:
 
 
 def test_tests_mirror_the_rooms() -> None:
-    """A folder of tests per room; the second package is tested in ``evaluation``.
+    """A folder of tests per room; the other packages are tested in ``extras``, ``evaluation``.
 
     ``fuzz`` gives damaged inputs to readers of all rooms.
     """
     folders = {path.name for path in (ROOT / 'test').iterdir()
                if path.is_dir() and path.name != '__pycache__'}
     packages = {path.parent.name for path in (ROOT / 'robot_dynid').glob('*/__init__.py')}
-    assert folders == packages | {'evaluation', 'fuzz', 'support'}
+    assert folders == packages | {'evaluation', 'extras', 'fuzz', 'support'}
 
 
 def test_modules_are_named_for_what_they_hold() -> None:

@@ -77,7 +77,8 @@ def run(example: Example, copy: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize('task', TASKS)
 def test_what_the_page_says_works(task: str, tmp_path: Path) -> None:
-    for name in ('robot_dynid', 'robot_dynid_evaluation', 'config', 'urdf', 'scripts'):
+    for name in ('robot_dynid', 'robot_dynid_extras', 'robot_dynid_evaluation', 'config', 'urdf',
+                 'scripts'):
         shutil.copytree(ROOT / name, tmp_path / name)  # with its compiled kernels
     examples = sections()[task]
     assert any(example.language in ('sh', 'python') and not NEW_FILE.match(example.text)

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 #: what a path in the text may be relative to
-BASES = (ROOT, ROOT / 'robot_dynid', ROOT / 'robot_dynid_evaluation')
+BASES = (ROOT, ROOT / 'robot_dynid', ROOT / 'robot_dynid_extras', ROOT / 'robot_dynid_evaluation')
 #: architecture.md shows files to be added, and is followed by a test of its own
 PAGES = [ROOT / 'README.md',
          *sorted(p for p in (ROOT / 'docs').rglob('*.md') if p.stem != 'architecture')]

@@ -11,12 +11,12 @@ import pytest
 from syntax_trees import nodes_of, tree_of
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCES = sorted(path for package in ('robot_dynid', 'robot_dynid_evaluation')
-                 for path in (ROOT / package).rglob('*.py'))
+PACKAGES = ('robot_dynid', 'robot_dynid_extras', 'robot_dynid_evaluation')
+SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob('*.py'))
 #: kernels are private; their arrays are described where they are called
 DOCUMENTED = [path for path in SOURCES
               if path.relative_to(ROOT).parts[:2] != ('robot_dynid', 'kernels')
-              and path.relative_to(ROOT).parts[0] == 'robot_dynid']
+              and path.relative_to(ROOT).parts[0] != 'robot_dynid_evaluation']
 
 #: symbols such as N, numbers, and the counts that have a name
 COUNT = (r'(?:[A-Za-z]|\d+|rows|count|groups|batches|joints|links|coordinates|others|COLUMNS'

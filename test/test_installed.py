@@ -17,8 +17,7 @@ from robot_dynid.cli.main import main
 from robot_dynid.robot import locate
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCES = ('config', 'launch', 'resource', 'robot_dynid', 'robot_dynid_evaluation', 'scripts',
-           'urdf')
+SOURCES = ('config', 'launch', 'resource', 'robot_dynid', 'robot_dynid_extras', 'scripts', 'urdf')
 
 
 @pytest.fixture(scope='module')

@@ -14,6 +14,11 @@ from distribution import ROOT, ROS_PACKAGE, declared, imported_packages, passed_
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+try:
+    import tomllib
+except ImportError:  # Python 3.10
+    import tomli as tomllib
+
 MACHINE_PATH = re.compile('(?<![\\w.}~])/(?:wor' + 'k|roo' + 't|hom' + 'e/\\w+|tmp/ve' + 'nv)/')
 
 #: packages of the distribution by their rosdep keys, where the name is another
@@ -85,12 +90,22 @@ def test_files_beside_the_modules_are_package_data(installed: dict[str, Any]) ->
 
 
 def test_every_folder_of_modules_is_a_package(installed: dict[str, Any]) -> None:
-    folders = {p.parent.relative_to(ROOT) for package in ('robot_dynid', 'robot_dynid_evaluation')
-               for p in (ROOT / package).rglob('*.py')}
-    assert {'.'.join(folder.parts) for folder in folders} == set(installed['packages'])
+    for packages, names in ((('robot_dynid', 'robot_dynid_extras'), installed['packages']),
+                            (('robot_dynid_evaluation',), evaluation()['tool']['setuptools'][
+                                'packages'])):
+        folders = {p.parent.relative_to(ROOT) for name in packages
+                   for p in (ROOT / name).rglob('*.py')}
+        assert {'.'.join(folder.parts) for folder in folders} == set(names)
+
+
+def evaluation() -> dict[str, Any]:
+    """Return how the package of experiments is built."""
+    return tomllib.loads((ROOT / 'robot_dynid_evaluation' / 'pyproject.toml').read_text())
 
 
 def test_versions_agree(installed: dict[str, Any]) -> None:
+    project, version = evaluation()['project'], installed['version']
+    assert (project['version'], project['dependencies']) == (version, [f'robot_dynid=={version}'])
     for name in ('package.xml', 'robot_dynid_interfaces/package.xml'):
         assert f'<version>{installed["version"]}</version>' in (ROOT / name).read_text()
 
@@ -137,7 +152,7 @@ def declared_packages(package: Path) -> set[str]:
 def test_ros_packages_that_are_imported_are_declared() -> None:
     """Those of the launch files too; the tests may use what the package itself does."""
     known = declared_packages(ROOT / 'package.xml')
-    folders = ('robot_dynid', 'robot_dynid_evaluation', 'launch', 'test')
+    folders = ('robot_dynid', 'robot_dynid_extras', 'robot_dynid_evaluation', 'launch', 'test')
     wrong = {f'{path.relative_to(ROOT)}: {top}'
              for folder in folders for path in (ROOT / folder).rglob('*.py')
              for top in imported_packages(path)

@@ -24,9 +24,8 @@ NOT_PUBLIC = ('robot_dynid.cli', 'robot_dynid.ros', 'robot_dynid.kernels')
 #: imported only where they are used: nothing that computes nothing waits for them
 HEAVY = {'sklearn', 'clarabel', 'mujoco', 'rclpy', 'rosbags', 'coal', 'rich', 'plotly', 'jinja2',
          'scipy', 'numba', 'llvmlite', 'pinocchio', 'casadi', 'jax', 'pydrake', 'cvxpy'}
-#: modules that need them: for payloads, periods, resonances and one method
-RARE = {'signals/pairing.py', 'signals/periodic.py', 'estimation/resonance.py',
-        'estimation/uncertainty/held_out.py'}
+#: modules that need them: for payloads, periods and one method
+RARE = {'signals/pairing.py', 'signals/periodic.py', 'estimation/uncertainty/held_out.py'}
 HELP = """
 from robot_dynid.cli.main import VERBS, main, parser
 for verb in VERBS:

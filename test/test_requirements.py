@@ -15,12 +15,12 @@ import pytest
 from distribution import ROOT, ROS_PACKAGE, declared, imported_packages, passed_to_setup
 from packaging.utils import canonicalize_name
 
-OURS = {'robot_dynid', 'robot_dynid_evaluation', 'robot_dynid_interfaces'}
+OURS = {'robot_dynid', 'robot_dynid_extras', 'robot_dynid_evaluation', 'robot_dynid_interfaces'}
 #: distributions by the name of their module, where that is another
 MODULES = {'yaml': 'pyyaml', 'sklearn': 'scikit-learn', 'pinocchio': 'pin'}
 #: modules that come with another distribution, and with which
 BROUGHT = {'llvmlite': 'numba', 'lz4': 'rosbags', 'packaging': 'pytest', 'setuptools': 'pip',
-           'wheel': 'pip', 'builtin_interfaces': 'rclpy'}
+           'tomli': 'pytest', 'wheel': 'pip', 'builtin_interfaces': 'rclpy'}
 #: what a feature, or a benchmark as its peer, asks for when it is used, never before
 ON_DEMAND = {'casadi', 'coal', 'cvxpy', 'cyipopt', 'distributed', 'figaroh', 'fsspec', 'idyntree',
              'jax', 'jinja2', 'matplotlib', 'mujoco', 'pin', 'plotly', 'pydrake', 'xacro'}
@@ -68,7 +68,7 @@ def test_every_import_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
     passed = passed_to_setup(monkeypatch)
     known = set(declared(passed, 'report', 'simulation', 'fleet', 'test'))
     wrong = [f'{name}: {path.relative_to(ROOT)}'
-             for folder in ('robot_dynid', 'robot_dynid_evaluation')
+             for folder in ('robot_dynid', 'robot_dynid_extras', 'robot_dynid_evaluation')
              for name, paths in third_party(folder).items() for path in paths
              if name not in (known | ON_DEMAND)]
     tests = set(pinned('core')) | set(pinned('test')) | ON_DEMAND
@@ -79,7 +79,8 @@ def test_every_import_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_requirement_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     passed = passed_to_setup(monkeypatch)
-    package = set(third_party('robot_dynid')) | set(third_party('robot_dynid_evaluation'))
+    package = {name for folder in ('robot_dynid', 'robot_dynid_extras', 'robot_dynid_evaluation')
+               for name in third_party(folder)}
     for extras in ((), ('report', 'simulation', 'fleet')):
         assert not set(declared(passed, *extras)) - package
     tests = package | set(third_party('test')) | asked_for('test')

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from robot_dynid.cli.verbs import verb_module
+from robot_dynid.cli.verbs import VERBS
 from robot_dynid.errors import MissingDependency
 from robot_dynid.io.recording_names import STORAGES, TABLES
 
@@ -40,7 +40,7 @@ NAMES: dict[tuple[str, str], tuple[str, ...] | str] = {
 
 def names(verb: str, argument: str) -> tuple[str, ...]:
     """Return the names of which an argument is one; none where it may be anything."""
-    others: Mapping[str, tuple[str, ...] | str] = getattr(verb_module(verb), 'NAMES', {})
+    others: Mapping[str, tuple[str, ...] | str] = getattr(VERBS[verb], 'NAMES', {})
     found = NAMES.get((verb, argument), others.get(argument, ()))
     if isinstance(found, tuple):
         return found

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from robot_dynid.cli.files import check_robot
 from robot_dynid.cli.terminal import Terminal, printable_streams
-from robot_dynid.cli.verbs import VERBS, verb_module
+from robot_dynid.cli.verbs import VERBS
 from robot_dynid.errors import (
     DataError,
     DynIdError,
@@ -32,7 +32,6 @@ PROGRAM = 'robot-dynid'
 #: environment variable with which faults of this software are shown in full
 TRACEBACK = 'ROBOT_DYNID_TRACEBACK'
 EXAMPLES = (
-    'robot-dynid demo',
     'robot-dynid identify train.csv --robot ur10e --out M.yaml --report R.html',
     'robot-dynid validate M.yaml test.csv',
     'robot-dynid identify --help',
@@ -61,7 +60,7 @@ def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     verbs = top.add_subparsers(dest='verb', metavar='VERB', parser_class=_Parser)
     for name in VERBS:
         try:
-            verb = verb_module(name)
+            verb = VERBS[name]
         except MissingDependency:
             continue
         sub = verbs.add_parser(name, help=verb.HELP, description=f'{verb.HELP}.')
@@ -116,8 +115,8 @@ def _answered(argv: Sequence[str] | None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    if words[:1] and words[0] in VERBS:
-        verb_module(words[0])  # whose package may be absent
+    for word in words[:1]:
+        VERBS.require(word)
     options = parser(words).parse_args(words)
     options.command = (PROGRAM, *words)
     if options.version:
@@ -129,7 +128,7 @@ def _run(words: list[str]) -> int:
         raise UsageError(f'which verb? One of {", ".join(VERBS)}; see {PROGRAM} --help')
     if getattr(options, 'robot', None) is not None:
         check_robot(options.robot)
-    verb, terminal = verb_module(options.verb), Terminal(options.quiet, options.verbose)
+    verb, terminal = VERBS[options.verb], Terminal(options.quiet, options.verbose)
     with warnings.catch_warnings(), compilation_heard(terminal.compiling):
         for told in (RefusedJointWarning, UnstoredKernelsWarning):  # in other words
             warnings.simplefilter('ignore', told)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from importlib import import_module
-from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from importlib.metadata import EntryPoint
+from typing import TYPE_CHECKING, Any, Protocol
 
-from robot_dynid.errors import MissingDependency
+from robot_dynid.registry import Registry
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
@@ -38,23 +37,8 @@ class Verb(Protocol):
 
 
 #: the module of every verb
-VERBS = {
-    **{name: f'robot_dynid.cli.{name}' for name in (
+VERBS: Registry[Verb] = Registry(GROUP, {
+    name: EntryPoint(name, f'robot_dynid.cli.{name}', GROUP) for name in (
         'base', 'design', 'identify', 'validate', 'compare', 'forward', 'inverse', 'export',
-        'payload', 'contact', 'resonance', 'information', 'fleet', 'repair',
-        'init', 'doctor', 'check', 'session', 'completion')},
-    **{entry.name: entry.value for entry in entry_points(group=GROUP)},
-}
-
-
-def verb_module(name: str) -> Verb:
-    """Return the module of a verb; raises MissingDependency where its package is absent."""
-    package = VERBS[name].partition('.')[0]
-    try:
-        return cast(Verb, import_module(VERBS[name]))
-    except ModuleNotFoundError as error:
-        if error.name != package:
-            raise
-        raise MissingDependency(f'{name} needs the package {package}, which is not installed '
-                                'here: install robot_dynid from its sources (pip install ., or '
-                                'colcon build)') from None
+        'payload', 'contact', 'information', 'repair',
+        'init', 'doctor', 'check', 'completion')})

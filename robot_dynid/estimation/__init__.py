@@ -1,4 +1,4 @@
-"""Estimators by name; a new one is one file and one line here."""
+"""Estimators by name; a new one is one file and one line here, or an entry point of GROUP."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.elastic import ElasticJoints
 from robot_dynid.estimation.errors_in_variables.instrumental import InstrumentalVariables
-from robot_dynid.estimation.errors_in_variables.latent import Latent
 from robot_dynid.estimation.estimate import Details, Estimate, Estimator, Status
 from robot_dynid.estimation.feasible.sequential import SequentialFeasible
 from robot_dynid.estimation.feasible.simultaneous import Feasible, FeasibleEstimate
@@ -16,22 +15,22 @@ from robot_dynid.estimation.irls import RobustLeastSquares
 from robot_dynid.estimation.joint_covariance import GeneralisedLeastSquares
 from robot_dynid.estimation.least_squares import LeastSquares
 from robot_dynid.estimation.staged.least_squares import StagedEstimate, StagedLeastSquares
-from robot_dynid.estimation.trajectory.trajectory_fit import TrajectoryFit
+from robot_dynid.registry import Registry
 from robot_dynid.settings import Setting, settings_of
 
-ESTIMATORS: dict[str, Estimator] = {
+#: group of entry points by which packages add estimators: the name of each, and the object
+GROUP = 'robot_dynid.estimators'
+ESTIMATORS: Registry[Estimator] = Registry(GROUP, {
     'ols': LeastSquares(weighted=False),
     'wls': LeastSquares(weighted=True),
     'gls': GeneralisedLeastSquares(),
     'irls': RobustLeastSquares(),
     'iv': InstrumentalVariables(),
     'elastic': ElasticJoints(),
-    'latent': Latent(),
     'staged': StagedLeastSquares(),
     'feasible': Feasible(),
     'sequential-feasible': SequentialFeasible(),
-    'trajectory': TrajectoryFit(),
-}
+})
 #: the method of an identification that names none
 DEFAULT = 'wls'
 
@@ -53,6 +52,7 @@ def estimator_from(
     Raises UsageError for an unknown name, an unknown setting, one of another method, or a value
     that cannot be.
     """
+    ESTIMATORS.require(name)
     if name not in ESTIMATORS:
         raise UsageError(f'method {name!r}: choose one of {", ".join(ESTIMATORS)}')
     owned = owned_settings()
@@ -81,6 +81,6 @@ def check_settings(settings: Mapping[str, Any], source: str = 'recipe') -> None:
 
 __all__ = ['DEFAULT', 'ESTIMATORS', 'Details', 'ElasticJoints', 'Estimate', 'Estimator',
            'Feasible', 'FeasibleEstimate', 'GeneralisedLeastSquares', 'InstrumentalVariables',
-           'Latent', 'LeastSquares', 'RobustLeastSquares', 'SequentialFeasible',
-           'StagedEstimate', 'StagedLeastSquares', 'Status', 'TrajectoryFit', 'check_settings',
+           'LeastSquares', 'RobustLeastSquares', 'SequentialFeasible',
+           'StagedEstimate', 'StagedLeastSquares', 'Status', 'check_settings',
            'estimator_from', 'owned_settings']

@@ -12,9 +12,9 @@ from robot_dynid_evaluation.bench import Row
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress
     from robot_dynid.estimation.experiment import TorqueModel
-    from robot_dynid.fleet.fleet import Finding, Fleet, ReducedRecording
     from robot_dynid.robot.model import RobotModel
     from robot_dynid.types import FloatArray, Samples
+    from robot_dynid_extras.fleet.fleet import Finding, Fleet, ReducedRecording
 
 COLUMNS = ('plant', 'what', 'found', 'of', 'share', 'target', 'kept')
 ROBOT = 'planar_3r'
@@ -102,7 +102,7 @@ def torque_model(robot: RobotModel) -> TorqueModel:
 def simulated(fleet: SimulatedFleet, model: TorqueModel) -> list[ReducedRecording]:
     """Return the recordings of a fleet, each with its information alone."""
     from robot_dynid.estimation.experiment import Experiment
-    from robot_dynid.fleet.fleet import ReducedRecording
+    from robot_dynid_extras.fleet.fleet import ReducedRecording
 
     rng = np.random.default_rng(fleet.seed)
     robot, motions = model.robot, _motions(model.robot, rng)
@@ -220,7 +220,7 @@ def carried(n: int, mass: float) -> FloatArray:
 
 def analysed(fleet: SimulatedFleet, model: TorqueModel) -> Fleet:
     """Return the findings about a simulated fleet."""
-    from robot_dynid.fleet.fleet import fleet as judged_fleet
+    from robot_dynid_extras.fleet.fleet import fleet as judged_fleet
 
     return judged_fleet(model, simulated(fleet, model))
 
@@ -272,8 +272,8 @@ class Score:
 
 def measure(progress: Progress) -> list[Row]:
     """Return power and false alarms of fleets with changes and of fleets without, by plant."""
-    from robot_dynid.fleet.fleet import RATE as ALLOWED
     from robot_dynid.robot.robot_file import load_robot
+    from robot_dynid_extras.fleet.fleet import RATE as ALLOWED
 
     model = torque_model(load_robot(ROBOT))
     found = []

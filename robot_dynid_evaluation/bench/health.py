@@ -27,9 +27,9 @@ from robot_dynid_evaluation.bench.fleet import ROBOT, Change, carried, simulated
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress
     from robot_dynid.identified.model import IdentifiedModel
-    from robot_dynid.monitoring.health import GroupHealth, Health
     from robot_dynid.trajectories.limits import MotionLimits
     from robot_dynid.types import FloatArray, RawLog
+    from robot_dynid_extras.health.health import GroupHealth, Health
 
 COLUMNS = ('plant', 'days', 'what', 'arms', 'found', 'stated', 'kept', 'minutes', 'sees', 'ideal')
 #: arms of every plant; days of each without a change, and hours a change may take to be found
@@ -254,7 +254,7 @@ def followed(
 
 def alarms(judged: tuple[GroupHealth, ...]) -> set[str]:
     """Return the groups that have changed."""
-    from robot_dynid.monitoring.health import Condition
+    from robot_dynid_extras.health.health import Condition
 
     return {one.words for one in judged if one.condition is Condition.CHANGED}
 
@@ -319,7 +319,7 @@ def unchanged(arm: EverydayArm) -> tuple[list[Health], list[int]]:
 
     A group that alarms again on the same day, or still does the next, alarms once.
     """
-    from robot_dynid.monitoring.health import Health, HealthSettings
+    from robot_dynid_extras.health.health import Health, HealthSettings
 
     every = [Health(arm.model, HealthSettings(false_alarms=rate)) for rate in RATES]
     counts = [0] * len(every)
@@ -365,7 +365,7 @@ def rows(
 
     False alarms are to be no more than stated and two deviations of so few.
     """
-    from robot_dynid.monitoring.health import MONTH
+    from robot_dynid_extras.health.health import MONTH
 
     for rate, count in zip(RATES, counts.tolist(), strict=True):
         stated = rate * ARMS * UNCHANGED / MONTH

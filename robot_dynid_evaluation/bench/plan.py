@@ -24,9 +24,9 @@ from robot_dynid_evaluation.bench.timing import ROBOT
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress
-    from robot_dynid.fleet.characteristics import Characteristics, Reading
     from robot_dynid.identification.by_recording import RecordedInformation
     from robot_dynid.robot.model import RobotModel
+    from robot_dynid_extras.fleet.characteristics import Characteristics, Reading
 
 COLUMNS = ('what', 'one', 'unit', 'all', 'unit of all')
 #: the plan: arms, hours a day of each, sessions of each that are compared, days of a year
@@ -96,9 +96,9 @@ def rows(cost: Cost) -> list[Row]:
 
 def measured(progress: Progress) -> Cost:
     """Return the cost of an hour, by recordings of two lengths."""
-    from robot_dynid.fleet.characteristics import Characteristics
     from robot_dynid.io.information_file import load_information
     from robot_dynid.robot.robot_file import load_robot
+    from robot_dynid_extras.fleet.characteristics import Characteristics
 
     robot, found = load_robot(ROBOT), []
     with TemporaryDirectory(prefix='robot_dynid_') as place:
@@ -163,7 +163,7 @@ def _judged(fleet: Characteristics, reading: Reading) -> None:
     """Judge DRAWN arms, whose readings scatter about zero."""
     from dataclasses import replace
 
-    from robot_dynid.fleet.fleet import Session, judged
+    from robot_dynid_extras.fleet.fleet import Session, judged
 
     rng, count = np.random.default_rng(0), len(reading.values)
 

@@ -18,17 +18,6 @@ from numpy.typing import NDArray
 from scipy import signal
 
 from robot_dynid.effects import axes_of
-from robot_dynid.estimation.errors_in_variables.latent_motion import (
-    EXACT,
-    SPEEDS,
-    Channel,
-    LatentFit,
-    LatentProblem,
-    LatentState,
-    Searched,
-    Stretch,
-)
-from robot_dynid.estimation.errors_in_variables.recorded_stretches import Cut
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.identified.structure import Structure
 from robot_dynid.types import FloatArray, Progress, Samples
@@ -44,6 +33,17 @@ from robot_dynid_evaluation.papers.elastic_joints_arm import (
     record,
 )
 from robot_dynid_evaluation.papers.elastic_joints_logged import logged, noise_of, noisy_positions
+from robot_dynid_extras.latent.motion import (
+    EXACT,
+    SPEEDS,
+    Channel,
+    LatentFit,
+    LatentProblem,
+    LatentState,
+    Searched,
+    Stretch,
+)
+from robot_dynid_extras.latent.stretches import Cut
 
 #: normalised mean errors of the paper: planar arm, without static friction, PUMA 560
 PAPER, PAPER_MOVING, PAPER_PUMA = 0.103, 0.00862, 0.123

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from robot_dynid.cli import candidates
-from robot_dynid.cli.main import EXAMPLES, VERBS, main, parser, verb_module
+from robot_dynid.cli.main import EXAMPLES, VERBS, main, parser
 from robot_dynid.estimation import ESTIMATORS
 from robot_dynid.excitation.families import FAMILIES
 from robot_dynid.robot.locate import known_robots
@@ -173,13 +173,13 @@ def test_fish_completes(place: Path, capsys: Capture) -> None:
 
 def examples() -> list[str]:
     """Return the examples of all help texts."""
-    own = (getattr(verb_module(name), 'EXAMPLES', ()) for name in VERBS)
+    own = (VERBS[name].EXAMPLES for name in VERBS)
     return [*EXAMPLES, *(one for found in own for one in found)]
 
 
 @pytest.mark.parametrize('name', VERBS)
 def test_every_help_text_has_examples(name: str, capsys: Capture) -> None:
-    found = getattr(verb_module(name), 'EXAMPLES', ())
+    found = VERBS[name].EXAMPLES
     assert found and all(shlex.split(one)[:2] == ['robot-dynid', name] for one in found)
     with pytest.raises(SystemExit):
         main([name, '--help'])

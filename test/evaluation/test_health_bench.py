@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from robot_dynid.monitoring.health import Group, Health
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.limits import motion_limits
 from robot_dynid_evaluation.bench import health
 from robot_dynid_evaluation.bench.fleet import ROBOT
 from robot_dynid_evaluation.bench.health import Looked, moves, rows
+from robot_dynid_extras.health.health import Group, Health
 
 
 def test_moves_keep_the_limits_and_are_derivatives() -> None:

@@ -34,7 +34,6 @@ from robot_dynid.identification.recorded_information import information
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import digest_of
 from robot_dynid.io.csv import write_csv
-from robot_dynid.io.fleet_list import fleet_recordings
 from robot_dynid.io.information_folder import InformationFolder
 from robot_dynid.io.log import load_log
 from robot_dynid.io.recording_file import RecordingFile
@@ -48,6 +47,7 @@ from robot_dynid.types import Progress, RawLog
 from robot_dynid.workers import Cluster, Processes, ThisProcess
 from robot_dynid_evaluation import trust
 from robot_dynid_evaluation.bench.synthetic import effort
+from robot_dynid_extras.fleet.recordings import fleet_recordings
 
 ROBOT = load_robot('planar_3r')
 RECIPE = Recipe(cutoff=12.0, friction='coulomb', ramp_width=0.02, effort_lag=0.0)

@@ -14,7 +14,6 @@ from robot_dynid.estimation.staged.measured_information import measured_informat
 from robot_dynid.excitation.design import design
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import parse_request
-from robot_dynid.excitation.planned.swing_candidates import Candidate
 from robot_dynid.excitation.precision import Resting
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.measured_precision import measured_precision
@@ -22,6 +21,7 @@ from robot_dynid.identification.recipe import Recipe
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.sine import SineSwing
 from robot_dynid.types import RawLog, Samples
+from robot_dynid_extras.session.swing_candidates import Candidate
 
 ROBOT = load_robot('planar_3r')
 CRITERIA = design_criteria(ROBOT)

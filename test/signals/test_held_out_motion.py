@@ -198,9 +198,7 @@ CALLERS = {
 }
 #: who cuts time into stretches instead: changes with time, and paths that are simulated in one go
 IN_TIME = {
-    'adaptation/fit.py', 'estimation/errors_in_variables/latent.py',
-    'estimation/errors_in_variables/latent_laws.py',
-    'estimation/trajectory/trajectory_fit.py',
+    'adaptation/fit.py', 'latent/latent.py', 'latent/laws.py', 'trajectory/trajectory_fit.py',
     'estimation/uncertainty/between_recordings.py', 'estimation/uncertainty/scatter.py',
     'estimation/payload.py',
 }
@@ -209,8 +207,9 @@ IN_TIME = {
 def test_motion_is_held_out_by_one_owner(root):
     """Folds, and scores on folds, come from here; what is cut in time is known."""
     holding, in_time = set(), set()
-    for path in sorted((root / 'robot_dynid').rglob('*.py')):
-        name = path.relative_to(root / 'robot_dynid').as_posix()
+    packages = root / 'robot_dynid', root / 'robot_dynid_extras'
+    for package, path in ((p, path) for p in packages for path in sorted(p.rglob('*.py'))):
+        name = path.relative_to(package).as_posix()
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module:
                 names = {one.name for one in node.names}

@@ -31,6 +31,10 @@ WHEEL_FILES = ('core.txt', f'ros_{ROS_WHEELS}.txt', 'build.txt', 'test.txt')
 SYSTEM_FILES = ('system_ros.txt',)
 STAND_IN = ROOT / 'tools' / 'ros_env' / 'control_msgs'
 PACKAGES = (ROOT / 'robot_dynid_interfaces', ROOT)
+#: experiments and benchmarks, a distribution of its own
+EVALUATION = ROOT / 'robot_dynid_evaluation'
+#: folders with the modules of the project
+SOURCES = ('robot_dynid', 'robot_dynid_extras', 'robot_dynid_evaluation')
 
 #: what each step waits for
 WAITS = {'packages': 'downloads and installs some hundred megabytes, minutes without a word',
@@ -199,6 +203,8 @@ def build_workspace(system_ros: bool) -> None:
         *('--base-paths', *packages, '--cmake-args', *(f'-D{word}' for word in cmake)),
         env=build_environment(system_ros),
     )
+    isolation = [] if system_ros else ['--no-build-isolation']
+    pip_install(*isolation, '--no-deps', '--editable', EVALUATION)
     write_env_script(system_ros)
 
 
@@ -235,8 +241,7 @@ def prepare_sources() -> None:
 
     Bytecode is not written by all accounts and settings; without it a start takes twice as long.
     """
-    packages = (ROOT / 'robot_dynid', ROOT / 'robot_dynid_evaluation')
-    run(VENV_PYTHON, '-m', 'compileall', '-q', *packages)
+    run(VENV_PYTHON, '-m', 'compileall', '-q', *(ROOT / name for name in SOURCES))
     run('sh', '-c', f'. "{VENV}/env.sh" && python -m robot_dynid.warm_up --missing')
 
 
@@ -250,11 +255,12 @@ def digests(system_ros: bool) -> dict[str, str]:
     installed = files_below('config', 'launch', 'urdf', 'resource', 'scripts')
     places = [str(path.relative_to(ROOT)) for path in sorted(installed)]
     definitions = [ROOT / name for name in ('package.xml', 'setup.py', 'setup.cfg')]
+    definitions.append(EVALUATION / 'pyproject.toml')
     definitions += files_below('robot_dynid_interfaces', 'tools/ros_env/control_msgs')
     workspace = digest((packages, *places), definitions)
 
     kernels = digest((workspace,), (ROOT / 'robot_dynid' / 'kernels').glob('*.py'))
-    sources = digest((kernels,), files_below('robot_dynid', 'robot_dynid_evaluation'))
+    sources = digest((kernels,), files_below(*SOURCES))
     return {'packages': packages, 'workspace': workspace, 'kernels': kernels, 'sources': sources}
 
 

@@ -23,17 +23,11 @@ from robot_dynid.estimation.staged.procedure import (
     names_from,
 )
 from robot_dynid.excitation.design import DesignCriteria, Planned
-from robot_dynid.excitation.planned.adaptive_swings import (
-    ACCURACY,
-    LONGEST,
-    SWINGS,
-    Wanted,
-    adaptive_swings,
-)
 from robot_dynid.excitation.planned.planner import Planner
 from robot_dynid.excitation.planned.stage_rows import stage_rows
 from robot_dynid.excitation.planned.swings import CANDIDATES, LARGEST, Swings, wide_and_narrow
 from robot_dynid.numbers import NumberRange, shown
+from robot_dynid.registry import Registry
 from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.trajectories.limits import MotionLimits
@@ -41,6 +35,9 @@ from robot_dynid.types import FloatArray
 
 #: procedure whose swings are chosen one by one from what is known so far
 ADAPTIVE = 'adaptive'
+ACCURACY = NumberRange(1e-6, 1e6, note='it is a deviation relative to nominal parameters')
+LONGEST = NumberRange(1.0, 36_000.0, 's')
+SWINGS = NumberRange(1, 1000, whole=True)
 #: periods of the swings of a sequence that is planned as a whole
 PERIODS = 3
 #: accuracy, and s of swings, of an adaptive sequence where nothing else is asked for
@@ -49,6 +46,26 @@ DEFAULT_ACCURACY, DEFAULT_LONGEST = 0.1, 3600.0
 PATIENCE = 64
 #: another configuration must lower the condition number of its stage by this factor
 IMPROVEMENT = 1.5
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Goal of an adaptive sequence: the relative ``accuracy`` within ``longest`` s of swings.
+
+    ``swings`` is the largest number given at once, the first of those needed; ``periods`` of the
+    shortest swing.
+    """
+
+    accuracy: float
+    longest: float
+    swings: int
+    periods: int
+
+
+#: planners of adaptive sequences, by procedure
+ADAPTIVE_PLANNERS: Registry[
+    Callable[[DesignCriteria, MotionLimits, Wanted, np.random.Generator], Planned]
+] = Registry('robot_dynid.adaptive_planners', {})
 
 
 @dataclass(frozen=True)
@@ -69,14 +86,15 @@ class SineSequenceOptions:
     swings: int | None = setting(None, SWINGS)
 
     def __post_init__(self) -> None:
-        known = (*PROCEDURES, ADAPTIVE)
+        known = (*PROCEDURES, *ADAPTIVE_PLANNERS)
         if not isinstance(self.procedure, str) or self.procedure not in known:
+            ADAPTIVE_PLANNERS.require(str(self.procedure))
             raise UsageError(f"option 'procedure' must be one of {', '.join(known)}, got "
                              f'{shown(self.procedure)}')
         require_allowed(self, "option '{}'")
         given = [name for name in ('accuracy', 'longest', 'swings')
                  if getattr(self, name) is not None]
-        if given and self.procedure != ADAPTIVE:
+        if given and self.procedure in PROCEDURES:
             raise UsageError(f"option '{given[0]}' has no effect on a sine-sequence that is "
                              f"planned as a whole; leave it out, or ask for procedure {ADAPTIVE}")
 
@@ -202,13 +220,13 @@ def sine_sequence(
 ) -> Planned:
     """Return the planned swings with slow moves between them, and the stages they are for.
 
-    Those of an adaptive sequence are chosen one by one, see `adaptive_swings`. Every swing is as
+    Those of an adaptive sequence are chosen one by one, see ADAPTIVE_PLANNERS. Every swing is as
     fast as the limits allow, also those of ``criteria``: efforts, constraints.
     Raises DynIdError naming joint and stage where the limits allow no
     excitation.
     """
-    if options.procedure == ADAPTIVE:
-        return adaptive_swings(criteria, limits, options.wanted, rng)
+    if options.procedure not in PROCEDURES:
+        return ADAPTIVE_PLANNERS[options.procedure](criteria, limits, options.wanted, rng)
     model = criteria.model
     assert model is not None
     limits.require('lower', 'upper', 'velocity', 'acceleration')

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NoReturn, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
@@ -20,6 +20,7 @@ from robot_dynid.errors import UsageError
 from robot_dynid.files import read_text
 from robot_dynid.identification.recipe import recipe_from_text
 from robot_dynid.numbers import NumberRange
+from robot_dynid.registry import Registry
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common import interrupts
 from robot_dynid.ros.common.described_robot import RobotFiles, RobotParameters
@@ -29,7 +30,6 @@ from robot_dynid.ros.common.kernel_compilation import KernelCompilation
 from robot_dynid.ros.common.params import load_parameters
 from robot_dynid.ros.identifier.diagnostics import contact_diagnosis, diagnosis
 from robot_dynid.ros.identifier.dynamics_services import DynamicsServices
-from robot_dynid.ros.identifier.health import HealthMonitoring, HealthParameters
 from robot_dynid.ros.identifier.identify_action import IdentifyAction
 from robot_dynid.ros.identifier.model_services import ModelServices
 from robot_dynid.ros.identifier.monitoring import Monitoring, MonitorParameters
@@ -48,9 +48,22 @@ class _Closable(Protocol):
 Part = TypeVar('Part', bound=_Closable)
 
 
+class PartOfPackage(Protocol):
+    """A part of the node that a package adds by an entry point of PARTS."""
+
+    #: a dataclass with the parameters of the part, see `ros.common.params`
+    parameters: type[Any]
+
+    def begin(self, identifier: Identifier, parameters: Any) -> _Closable | None:
+        """Return the part, which the node closes; None where it is switched off."""
+
+
+#: what packages add to the node
+PARTS: Registry[PartOfPackage] = Registry('robot_dynid.identifier_parts', {})
+
+
 @dataclass(frozen=True)
-class IdentifierParameters(
-        RobotParameters, FileParameters, MonitorParameters, HealthParameters):
+class IdentifierParameters(RobotParameters, FileParameters, MonitorParameters):
     """Parameters of the node; see config/identifier.yaml."""
 
     model: str = setting('', text='model file to serve from the start; empty: none')
@@ -65,10 +78,6 @@ class IdentifierParameters(
     def __post_init__(self) -> None:
         require_allowed(self, 'parameter {}')
         self.settings()
-        self.health_settings()
-        if self.health and not self.monitor:
-            raise UsageError('parameter health: needs the monitor, which tells contact from '
-                             'change: set monitor to true')
 
 
 class Identifier(Node):
@@ -77,11 +86,13 @@ class Identifier(Node):
     def __init__(self) -> None:
         super().__init__('identifier')
         with ExitStack() as opened:  # threads must not outlive a start that fails
-            self._open(load_parameters(self, IdentifierParameters)[0], opened)
+            self._open(load_parameters(self, IdentifierParameters, *(
+                part.parameters for part in PARTS.values())), opened)
             self._opened = opened.pop_all()
 
-    def _open(self, parameters: IdentifierParameters, opened: ExitStack) -> None:
-        """Start all parts; ``opened`` closes those that did."""
+    def _open(self, loaded: list[Any], opened: ExitStack) -> None:
+        """Start all parts with their parameters; ``opened`` closes those that did."""
+        parameters: IdentifierParameters = loaded[0]
         def kept(part: Part) -> Part:
             opened.callback(part.close)
             return part
@@ -91,7 +102,7 @@ class Identifier(Node):
         robot = None if files is None else files.robot
         recipe = partial(_recipe_text, parameters.recipe)
         recipe()
-        self._robot = robot
+        self.robot = robot
         self.compilation = kept(KernelCompilation(self))
         require = self.compilation.require
         self.models = kept(ModelServices(
@@ -100,19 +111,18 @@ class Identifier(Node):
         if self.compilation.ready:  # before a service could answer that there is no model
             self._serve_first()
         self.dynamics = kept(DynamicsServices(self, self.models.served, require))
-        folder = Path(parameters.recording_directory).expanduser().absolute()
+        self.folder = Path(parameters.recording_directory).expanduser().absolute()
         self.recording = kept(Recording(
-            self, folder,
+            self, self.folder,
             robot.name if robot is not None else 'recording',
             (*parameters.optional_topics, *_needed_topics(robot)), parameters.queue_depth,
             () if robot is None else (topic for topic, _ in robot.wrenches)))
         self.monitoring = kept(Monitoring(
             self, self.recording, self.models, parameters.settings()
         )) if parameters.monitor else None
-        self.health = kept(HealthMonitoring(
-            self, (self.recording, self.monitoring, self.models), robot, folder,
-            parameters.health_settings(), require,
-        )) if parameters.health and self.monitoring is not None else None
+        begun = ((name, added.begin(self, own)) for (name, added), own in zip(
+            PARTS.items(), loaded[1:], strict=True))
+        self.parts = {name: kept(part) for name, part in begun if part is not None}
         self.action = kept(IdentifyAction(self, files, self.recording, self.models, recipe,
                                           self.compilation))
         self._diagnostics = Diagnostics(self, robot.name if robot is not None else '')
@@ -130,7 +140,7 @@ class Identifier(Node):
             self.models.serve(first, first.to_yaml())
 
     def _ready(self) -> str:
-        robot, served, states = self._robot, self.models.model, self.resolve_topic_name(
+        robot, served, states = self.robot, self.models.model, self.resolve_topic_name(
             'joint_states')
         name = 'none, so it identifies nothing' if robot is None else \
             f'{robot.name} ({", ".join(robot.joints)})'

@@ -22,7 +22,6 @@ from excitation_stage import Stage
 from ros_process import NodeProcess
 
 from robot_dynid import identify, load_log
-from robot_dynid.cli import session as verb
 from robot_dynid.cli.main import main
 from robot_dynid.cli.terminal import Terminal
 from robot_dynid.excitation.design_criteria import design_criteria
@@ -30,10 +29,11 @@ from robot_dynid.execution.guards import Code
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.common.action_caller import NotAnswered
-from robot_dynid.ros.excitation import session_client
-from robot_dynid.ros.excitation.session_client import Operator, Session, run_session
 from robot_dynid.simulation.truth import load_truth, true_base
 from robot_dynid.yaml_text import load_yaml
+from robot_dynid_extras.session import client as session_client
+from robot_dynid_extras.session import verb
+from robot_dynid_extras.session.client import Operator, Session, run_session
 from robot_dynid_interfaces.action import Excite
 
 pytestmark = pytest.mark.ros

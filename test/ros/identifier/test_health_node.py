@@ -26,12 +26,12 @@ from std_srvs.srv import Trigger
 from robot_dynid.errors import UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.cdr import encode_joint_states
-from robot_dynid.monitoring.health import Health
 from robot_dynid.monitoring.recursive_identification import LEARNING
-from robot_dynid.ros.identifier.health import DISTURBED, RESTED, HealthParameters
 from robot_dynid.ros.identifier.node import Identifier
 from robot_dynid.ros.identifier.robot_description import LATCHED
 from robot_dynid.types import FloatArray
+from robot_dynid_extras.health.health import Health
+from robot_dynid_extras.health.node_part import DISTURBED, RESTED, HealthParameters
 
 pytestmark = [pytest.mark.ros, pytest.mark.usefixtures('ros_domain')]
 
@@ -115,7 +115,7 @@ def test_a_change_is_told_and_served_when_it_is_asked_for(robot: Robot, tmp_path
     def asked() -> Any:
         return robot.spinner.answer(update.call_async(Trigger.Request()))
 
-    health, served = robot.identifier.health, robot.identifier.models.model
+    health, served = robot.identifier.parts['health'], robot.identifier.models.model
     robot.publish(*robot.moving(0.5))  # the observer begins: not watched yet
     time, q, qd, effort = robot.moving(2.0 * STRETCH)
     robot.publish(time, q, qd, effort + PUSH)
@@ -161,7 +161,7 @@ def test_memory_and_false_alarms_reach_the_levels() -> None:
     model = known_model()
     plain = Health(model).level(3, 1, np.inf, 0.5)
     for given in ({'health_memory': 30.0}, {'health_false_alarms': 0.01}):
-        settings = HealthParameters(**given).health_settings()
+        settings = HealthParameters(**given).settings()
         assert Health(model, settings).level(3, 1, np.inf, 0.5) > plain + 1.0
         assert Health(model, settings).identification.memory == settings.memory
 

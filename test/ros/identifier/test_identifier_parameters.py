@@ -27,7 +27,7 @@ from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.identifier import identification_worker
 from robot_dynid.ros.identifier.identification_job import Code, Job, Outcome
 from robot_dynid.ros.identifier.identification_worker import WorkerProcess
-from robot_dynid.ros.identifier.node import Identifier, IdentifierParameters
+from robot_dynid.ros.identifier.node import PARTS, Identifier, IdentifierParameters
 from robot_dynid_interfaces.action import Identify
 
 
@@ -48,7 +48,8 @@ def test_wrong_parameters_are_named(values: dict[str, Any], words: str) -> None:
 def test_parameter_file_holds_known_parameters(root: Path) -> None:
     text = (root / 'config' / 'identifier.yaml').read_text()
     given = yaml.safe_load(text)['/**']['ros__parameters']
-    known = {f.name: f.default for f in fields(IdentifierParameters)}
+    structs = (IdentifierParameters, *(part.parameters for part in PARTS.values()))
+    known = {f.name: f.default for struct in structs for f in fields(struct)}
     assert {name: known[name] for name in given} == given, 'the file says the defaults'
     assert set(re.findall(r'^    (?:# )?(\w+):', text, re.MULTILINE)) == set(known)
 

@@ -1,0 +1,45 @@
+"""Conditions of the arms of a fleet on /diagnostics, once, from a program that is no node."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from rclpy.signals import SignalHandlerOptions
+
+from robot_dynid.ros.common.diagnostics import Diagnostics
+from robot_dynid_extras.fleet.report import ArmStatus
+
+#: s to wait for somebody who listens, and for what was sent to arrive
+PATIENCE, LOOK = 5.0, 0.05
+
+
+def publish(statuses: Sequence[ArmStatus], patience: float = PATIENCE) -> bool:
+    """Publish the conditions of arms, each the hardware of its status.
+
+    Return whether it arrived at all who listen; False where nobody does within ``patience`` [s].
+    """
+    context = rclpy.Context()
+    rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        node = rclpy.create_node('fleet', context=context, enable_rosout=False,
+                                 start_parameter_services=False)
+        diagnostics, end = Diagnostics(node), time.monotonic() + patience
+        while not diagnostics.heard and time.monotonic() < end:
+            time.sleep(LOOK)
+        diagnostics.publish(*map(status_of, statuses))
+        arrived = diagnostics.heard and diagnostics.arrived(patience)
+        node.destroy_node()
+        return arrived
+    finally:
+        rclpy.shutdown(context=context)
+
+
+def status_of(one: ArmStatus) -> DiagnosticStatus:
+    """Return the status of an arm."""
+    return DiagnosticStatus(
+        name=one.arm, hardware_id=one.arm, message=one.message,
+        level=DiagnosticStatus.WARN if one.changed else DiagnosticStatus.OK,
+        values=[KeyValue(key=key, value=value) for key, value in one.values.items()])

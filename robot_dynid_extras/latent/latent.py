@@ -1,0 +1,318 @@
+"""The method latent: motion and parameters at once, where stretches left out do not object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from robot_dynid.document import Row, Table, number
+from robot_dynid.effects import axes_of
+from robot_dynid.errors import DataError
+from robot_dynid.estimation.elastic import (
+    BIASED,
+    Deflected,
+    DetailsByInstruments,
+    ElasticJoints,
+    stiffnesses,
+    undetermined,
+)
+from robot_dynid.estimation.errors_in_variables.exogeneity import Bias, beyond_chance
+from robot_dynid.estimation.errors_in_variables.instrumental import (
+    WEAK_F,
+    InstrumentalVariables,
+    InstrumentDetails,
+    friction_columns,
+)
+from robot_dynid.estimation.estimate import Details, Estimate, Estimator
+from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.estimation.friction_selection.selection_data import Named
+from robot_dynid.estimation.information import EXTRA, FILTERED, RAW, Batch, Information
+from robot_dynid.estimation.least_squares import (
+    LeastSquares,
+    estimate_of,
+    solve,
+)
+from robot_dynid.estimation.uncertainty.held_out import surely_lower
+from robot_dynid.estimation.uncertainty.jackknife import covariance
+from robot_dynid.estimation.uncertainty.stretches import stretches
+from robot_dynid.types import FloatArray
+from robot_dynid_extras.latent.laws import (
+    better_laws,
+    finite,
+    misfits_of,
+    with_laws,
+)
+from robot_dynid_extras.latent.motion import (
+    Condensed,
+    LatentFit,
+    LatentProblem,
+)
+from robot_dynid_extras.latent.stretches import Cut, stretches_of
+
+#: one-sided level at which a misfit is lower
+LEVEL = 0.95
+#: parameters named where a fit is refused
+NAMED = 5
+#: eigenvalues of equations below this share of the largest are rounding
+ROUNDING = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class LatentDetails(Details):
+    """The method ``start`` gave the first parameters.
+
+    ``stretches`` of about ``seconds`` each and ``rounds`` of the fit; ``position_noise`` (m,)
+    [rad, m] of the encoders, joints and then motors, and ``effort_error`` (m,) [N m] of the
+    equations of links and of motors. ``gain`` of the logarithm of the likelihood per sample on
+    stretches left out in turn, and whether that is ``sure``; ``kept`` says whether the fit was. It
+    is not where it leaves stiffnesses ``undetermined``: a motion of the gear is made up for them
+    then; nor where instruments have ``contradicted`` it, the clearest difference first.
+    """
+
+    start: str
+    stretches: int = 0
+    seconds: float = 0.0
+    rounds: int = 0
+    position_noise: FloatArray = field(default_factory=lambda: np.empty(0))
+    effort_error: FloatArray = field(default_factory=lambda: np.empty(0))
+    gain: float = 0.0
+    sure: bool = False
+    kept: bool = False
+    undetermined: tuple[str, ...] = ()
+    contradicted: tuple[Bias, ...] = ()
+
+    @property
+    def refusal(self) -> str:
+        """Reason for which the fit is not kept, '' where it is."""
+        if self.kept:
+            return ''
+        if self.undetermined:
+            return (f'the method latent does not tell {", ".join(self.undetermined)} from '
+                    'infinity, so it makes up how that gear bends')
+        if self.contradicted:
+            return ('instrumental variables contradict the method latent: it finds ' + ', '.join(
+                f'{one.name} {one.bias / one.std:+.1f}' for one in self.contradicted[:NAMED])
+                + ' of their deviations away')
+        return ('the misfit on stretches left out is not surely lower with the method latent than '
+                f'with {self.start}')
+
+    def sentence(self, rows: Sequence[str]) -> str:
+        """Return the likelihood of stretches left out beside that of the start."""
+        verdict = 'kept' if self.kept else f'the parameters of {self.start} are kept'
+        side = 'above' if self.gain >= 0.0 else 'below'
+        unknown = f', with {", ".join(self.undetermined)} unknown' if self.undetermined else ''
+        if self.contradicted:
+            off = ', '.join(one.name for one in self.contradicted[:NAMED])
+            unknown += f', with {off} contradicted by instrumental variables'
+        return (f'motion and parameters at once on {self.stretches} stretches of '
+                f'{number(self.seconds, 3)} s, {self.rounds} rounds from {self.start}; per sample '
+                'of stretches left out the logarithm of the likelihood is '
+                f'{number(abs(self.gain), 2)} {side} that with {self.start}, '
+                f'{"" if self.sure else "not "}surely{unknown}: {verdict}')
+
+    def tables(self, rows: Sequence[str]) -> tuple[Table, ...]:
+        """Return the noise of every encoder and the error of its equation."""
+        cells = tuple(Row((name, number(1e6 * float(noise)), number(float(error))))
+                      for name, noise, error in zip(
+                          rows, self.position_noise, self.effort_error, strict=False))
+        return (Table(('', 'encoder [µrad, µm]', 'equation [N m, N]'), cells,
+                      'Noise of the encoders, and errors of the equations of motion'),)
+
+
+@dataclass(frozen=True)
+class Latent(Estimator):
+    """Motion and parameters at once, from those of ``elastic``, of rigid robots from ``wls``.
+
+    Both are compared on stretches left out in turn: the sum of squares of what encoders and
+    equations of motion are off, along the motion that makes it least with the parameters given.
+    Where that is not surely lower than with the start, this is kept. Deviations are those by
+    leaving out stretches.
+    """
+
+    name = 'latent'
+    summary = 'motion and parameters at once: encoders are as noisy as they are'
+    details_type = LatentDetails
+    estimates_motion = True
+
+    def laws(
+        self, experiment: Experiment, chosen: Sequence[Named], without: Sequence[Sequence[str]],
+    ) -> Sequence[Named]:
+        """Return the laws of friction, those ``chosen`` or such that fall from rest.
+
+        The latter only where the fit with them will be kept: the parameters of the start with laws
+        that it would not choose, and that nothing compares, are no answer. ``without`` names for
+        every axis laws that are not to be taken. Raises DataError as `fit`.
+        """
+        try:
+            found = Fitted.of(experiment)
+            assert experiment.as_recorded is not None
+            better = better_laws((found.problem, found.fit), chosen, without,
+                                 experiment.as_recorded.progress)
+            if better == tuple(chosen):
+                return chosen
+            other = _with_laws(experiment, better)
+            _, verdict = _compared(other, Fitted.of(other))
+        except np.linalg.LinAlgError:
+            return chosen
+        return better if verdict.kept else chosen
+
+    def fit(self, experiment: Experiment) -> Estimate:
+        """Estimate the base parameters.
+
+        Raises DataError without the recordings as they were recorded, or where these are too
+        short.
+        """
+        start = _start(experiment)
+        try:
+            estimate, details = _compared(experiment, Fitted.of(experiment, start))
+        except np.linalg.LinAlgError:
+            return _kept(start, LatentDetails(start.method),
+                         'motion and parameters do not come to an agreement')
+        if not details.kept:
+            return _kept(start, details, details.refusal)
+        return replace(estimate, details=details)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A fit, the problem it solves, and the stretches that it is about.
+
+    ``begun`` is the fit of the motion alone with the parameters of the ``start``.
+    """
+
+    start: Estimate
+    problem: LatentProblem
+    begun: LatentFit
+    fit: LatentFit
+    cut: Cut
+
+    @classmethod
+    def of(cls, experiment: Experiment, start: Estimate | None = None) -> Fitted:
+        """Fit motion and parameters; raises LinAlgError where they run away."""
+        recorded, model = experiment.as_recorded, experiment.model
+        if recorded is None:
+            raise DataError('the method latent needs the recordings as they were recorded; '
+                            'samples that passed a filter do not do: use identify()')
+        cut = stretches_of(recorded)
+        problem = LatentProblem(
+            model, cut.stretches, np.ones(len(model.reduction.names), dtype=bool),
+            slowest=cut.slowest(axes_of(model.robot).matrix))
+        start = start or _start(experiment)
+        begun = problem.with_known_parameters.fit(problem.guess(values=start.values))
+        fit = problem.fit(begun.state, recorded.progress)
+        if not np.all(np.isfinite(fit.state.values)):
+            raise np.linalg.LinAlgError
+        return cls(start, problem, begun, fit, cut)
+
+
+def _start(experiment: Experiment) -> Estimate:
+    """Return the estimate that the fit begins with, and is compared with."""
+    starter = ElasticJoints() if experiment.model.gears else LeastSquares()
+    return starter.fit(experiment)
+
+
+def _kept(start: Estimate, details: LatentDetails, why: str) -> Estimate:
+    """Return the start, with the reason."""
+    return replace(start, method=Latent.name, details=details, warnings=(
+        *start.warnings, f'{why}: the parameters of the method {details.start} are kept'))
+
+
+def _with_laws(experiment: Experiment, laws: Sequence[Named]) -> Experiment:
+    """Return the experiment with other laws of friction."""
+    model = with_laws(experiment.model, laws)
+    made = Experiment.of(model, experiment.recordings, experiment.reversal_weights)
+    return replace(made, as_recorded=experiment.as_recorded)
+
+
+def _compared(experiment: Experiment, found: Fitted) -> tuple[Estimate, LatentDetails]:
+    """Return the estimate of a fit, and the verdict of stretches left out.
+
+    Raises LinAlgError where a misfit is not finite.
+    """
+    misfits, without = misfits_of(found.problem, found.fit)
+    before, fit, cut = _misfits_of_start(found), found.fit, found.cut
+    first, sure = cut.stretches[0].time, surely_lower(misfits, before, LEVEL)
+    estimate = _estimate(experiment, found, covariance(without))
+    unknown = undetermined(estimate, stiffnesses(experiment.model))
+    off = _contradicted(experiment, found.start, estimate) if sure else ()
+    return estimate, LatentDetails(
+        found.start.method, len(cut.stretches), float(first[-1] - first[0]), fit.rounds, cut.noise,
+        fit.state.errors, float(np.mean(before - misfits)), sure,
+        sure and not unknown and not off, unknown, off)
+
+
+def _contradicted(
+    experiment: Experiment, start: Estimate, estimate: Estimate
+) -> tuple[Bias, ...]:
+    """Return the parameters of an ``estimate`` that instruments contradict, the clearest first.
+
+    Likelihood does not see whether a model that lacks something puts the motion, and parameters
+    with it, elsewhere. Where an estimate is unbiased, it is no less precise than instruments, and
+    differs from them by their deviation at most (Hausman), at the level BIASED. It is contradicted
+    where neither holds: where it is the more precise one, friction may have biased instruments,
+    which are noisy there. None is where the start differs from them still more. Instruments that
+    are weak in any direction, or noisy, contradict nothing, and friction is not judged.
+    """
+    other, details = _by_instruments(experiment, start)
+    if details.noisy or details.first_stage_f <= WEAK_F:
+        return ()
+    judged = np.flatnonzero(~friction_columns(experiment.model))
+    std = other.std[judged]
+    difference, before = ((one.values - other.values)[judged] for one in (estimate, start))
+    known = std > 0.0
+    if np.sum((before / std)[known]**2) > np.sum((difference / std)[known]**2):
+        return ()
+    far = beyond_chance(difference, std, other.degrees_of_freedom, BIASED)
+    return tuple(Bias(other.names[judged[k]], float(difference[k]), float(std[k]))
+                 for k in far if estimate.std[judged[k]] > std[k])
+
+
+def _by_instruments(
+    experiment: Experiment, start: Estimate
+) -> tuple[Estimate, InstrumentDetails]:
+    """Return the estimate by instruments, which the ``start`` of elastic joints may be."""
+    if isinstance(start.details, DetailsByInstruments):
+        return start, start.details
+    motors = Deflected(experiment.model, start.values) if experiment.model.gears else None
+    return InstrumentalVariables(motors=motors).fit_and_compare(experiment)
+
+
+def _misfits_of_start(found: Fitted) -> FloatArray:
+    """Return the misfits (groups,) with the parameters of the start, which has seen all groups.
+
+    Raises LinAlgError where one is not finite.
+    """
+    known, begun = found.problem.with_known_parameters, found.begun
+    return finite(np.array([known.misfit(begun.state, group, 0)
+                            for group in stretches(len(begun.condensed))]))
+
+
+def _estimate(
+    experiment: Experiment, of: Fitted, spread: tuple[FloatArray, int]
+) -> Estimate:
+    """Return the estimate of a fit with a covariance (b, b) and its degrees of freedom."""
+    names = experiment.model.reduction.names
+    information = Information(names, np.ones((1, len(names)), dtype=bool), tuple(
+        Batch((_factor(one),), len(stretch.stamps), stretch.recording)
+        for one, stretch in zip(of.fit.condensed, of.cut.stretches, strict=True)))
+    last = solve(information, np.ones(1))
+    return estimate_of(experiment, replace(last, values=of.fit.state.values), spread, Latent.name)
+
+
+def _factor(one: Condensed) -> FloatArray:
+    """Return equations (b, b + 3) of the step with the normal equations of a stretch."""
+    scale = np.sqrt(np.maximum(np.diag(one.normal), 1e-300))
+    values, vectors = np.linalg.eigh(one.normal / np.outer(scale, scale))
+    known = values > ROUNDING * values[-1]
+    root = np.sqrt(np.where(known, values, 0.0))
+    b = len(scale)
+    wide = np.zeros((b, b + EXTRA))
+    wide[:, :b] = (root[:, None] * vectors.T) * scale
+    right = np.divide(vectors.T @ (one.right / scale), root, out=np.zeros(b), where=known)
+    wide[:, b + FILTERED] = wide[:, b + RAW] = right
+    return wide
+
+
+LATENT = Latent()

@@ -1,0 +1,243 @@
+"""Adaptive sequences of swings: each is chosen by what is not yet known well enough.
+
+Candidates are swings of every joint, wide and narrow, with the others locked in several
+configurations. The effort of the joint that swings counts, the longer the more; those of the
+locked ones by their variations, since what friction takes of them does not average out. The next
+swing is the one that brings the deviations nearest to the accuracy asked for per second of its
+execution. What is out of reach of any session is named, and not planned for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.errors import DynIdError
+from robot_dynid.estimation.experiment import TorqueModel
+from robot_dynid.excitation.design import (
+    DesignCriteria,
+    Planned,
+    Session,
+    SessionOver,
+    SwingRow,
+)
+from robot_dynid.excitation.planned.planner import MOVE_SPEEDS, Planner
+from robot_dynid.excitation.planned.sine_sequence import Wanted
+from robot_dynid.excitation.planned.swings import CANDIDATES, Swings, wide_and_narrow
+from robot_dynid.excitation.precision import Precision
+from robot_dynid.trajectories.limits import MotionLimits
+from robot_dynid.trajectories.moves import quintic_move
+from robot_dynid.types import FloatArray, Progress
+from robot_dynid_extras.session.reach import Reach
+from robot_dynid_extras.session.swing_candidates import Candidate, Known
+
+#: a swing is made longer or shorter by about one in so many of its periods at a time
+STEPS = 8
+#: share of the accuracy that is planned for: what is found scatters about what was predicted
+MARGIN = 0.9
+#: times that more configurations are drawn while the candidates leave something out of reach
+DRAWS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Swings with their numbers of periods, in their order; ``before`` them, what is known."""
+
+    before: Known
+    chosen: tuple[tuple[Candidate, int], ...] = ()
+
+    @cached_property
+    def known(self) -> Known:
+        """The state after them."""
+        return self.before.after([
+            one.told(periods) for one, periods in self.chosen if periods])
+
+    def with_swing(self, place: int, one: Candidate, periods: int) -> Choice:
+        """Return the choice with a swing at ``place``, instead of that there; at the end for none.
+        """
+        found = list(self.chosen)
+        found[place:place + 1] = [(one, periods)]
+        return replace(self, chosen=tuple(found))
+
+
+def adaptive_swings(
+    criteria: DesignCriteria, limits: MotionLimits, wanted: Wanted, rng: np.random.Generator
+) -> Planned:
+    """Return the next swings until the accuracy is met as predicted, and how well by then.
+
+    Raises DynIdError where there is nothing to compare with, SessionOver where the accuracy is met
+    already, and where nothing that misses it is within reach.
+    """
+    model, precision = criteria.model, criteria.precision
+    if model is None or precision is None:
+        raise DynIdError("procedure 'adaptive' compares with nominal parameters: the robot has "
+                         'none; give the links inertials')
+    limits.require('lower', 'upper', 'velocity', 'acceleration')
+    if precision.worst[1] <= wanted.accuracy:
+        raise SessionOver(
+            f'the accuracy {wanted.accuracy:g} is met: {precision.worst[0]} is known worst, to '
+            f'{precision.worst[1]:.3g}; nothing more is to be recorded', precision.worst[1])
+    planner, known = Planner(criteria, limits), Known.of(precision)
+    swings = Swings(planner)
+    candidates: list[Candidate] = []
+    for draw in range(DRAWS):
+        places = [swings.home, *swings.somewhere(rng, CANDIDATES - 1)] if draw == 0 else list(
+            swings.somewhere(rng, CANDIDATES))
+        candidates += _candidates(model, swings, places, precision, wanted)
+        reach = Reach.of(known, candidates, MARGIN * wanted.accuracy, wanted.longest)
+        if not np.any(reach.missed):
+            break
+    goal = Goal(wanted, ~reach.missed, limits.scaled(1.0, MOVE_SPEEDS[0]),
+                criteria.progress or (lambda *_: None))
+    choice = _ordered(goal, _shortened(goal, _chosen(goal, known, candidates)))
+    why = reach.words(precision.names)
+    if not choice.chosen:
+        raise _over(precision, wanted, why)
+    trajectory = planner.joined([replace(c.swing, periods=n)
+                                 for c, n in choice.chosen[:wanted.swings]])
+    return Planned(trajectory, session=_session(precision, goal, choice, why))
+
+
+def _candidates(
+    model: TorqueModel, swings: Swings, places: Sequence[FloatArray], precision: Precision,
+    wanted: Wanted,
+) -> Iterator[Candidate]:
+    """Yield the swings that take no longer than the whole session may."""
+    for joint in range(model.robot.n):
+        for motion in swings.motions(joint, places):
+            for swing in wide_and_narrow(swings.planner, motion, wanted.periods):
+                if swing.duration <= wanted.longest:
+                    yield Candidate.of(model, swing, precision)
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """Goal of a session: the ``counted`` (b,) parameters known as ``wanted``.
+
+    ``slow`` limits of the moves; ``progress`` may end the search: it may take many steps.
+    """
+
+    wanted: Wanted
+    counted: NDArray[np.bool_]
+    slow: MotionLimits
+    progress: Progress
+
+    def missing(self, deviations: FloatArray) -> FloatArray:
+        """Return the distance of deviations (..., b) from those planned for, zero where met."""
+        excess = deviations[..., self.counted] / (MARGIN * self.wanted.accuracy)
+        return np.asarray(np.log(np.maximum(excess, 1.0)).sum(axis=-1))
+
+    def met(self, choice: Choice) -> bool:
+        """Return whether all that is counted is known well enough."""
+        return not self.missing(choice.known.deviations) > 0.0
+
+    def move(self, choice: Choice, one: Candidate) -> float:
+        """Return the length of the move from the last swing to another, s."""
+        if not choice.chosen:
+            return 0.0
+        ends = choice.chosen[-1][0].swing.position, one.swing.position
+        return quintic_move(self.slow.joints, ends, self.slow).duration
+
+
+def _chosen(goal: Goal, known: Known, candidates: Sequence[Candidate]) -> Choice:
+    """Choose swings one by one until all that is counted is known well enough.
+
+    A swing may also be made longer, which costs neither a move nor its rise and fall.
+    """
+    choice, seconds = Choice(known), 0.0
+    shortest = [one.told(one.swing.periods) for one in candidates]
+    begin = left = float(goal.missing(known.deviations))
+    while left > 0.0:
+        goal.progress('choosing swings', 1.0 - left / begin)
+        longer = [(one.longer(_steps(one, n)), 0.0, one, n + _steps(one, n) * one.swing.periods)
+                  for one, n in choice.chosen]
+        fresh = [(told, goal.move(choice, one), one, one.swing.periods)
+                 for told, one in zip(shortest, candidates, strict=True)]
+        options = [(*option, min(place, len(longer)))
+                   for place, option in enumerate([*longer, *fresh])
+                   if seconds + option[0].seconds + option[1] <= goal.wanted.longest]
+        if not options:
+            break
+        cost = np.array([told.seconds + move for told, move, *_ in options])
+        after = goal.missing(choice.known.deviations_after([told for told, *_ in options]))
+        best = int(np.argmax((left - after) / cost))
+        if not after[best] < left:
+            break
+        _, _, one, periods, place = options[best]
+        choice = choice.with_swing(place, one, periods)
+        seconds, left = seconds + cost[best], float(goal.missing(choice.known.deviations))
+    return choice
+
+
+def _shortened(goal: Goal, choice: Choice) -> Choice:
+    """Return the choice without the periods and swings that later ones have made superfluous."""
+    if not goal.met(choice):
+        return choice
+    for place in sorted(range(len(choice.chosen)), reverse=True,
+                        key=lambda i: choice.chosen[i][1] / choice.chosen[i][0].swing.frequency):
+        while choice.chosen[place][1]:
+            goal.progress('shortening swings', 1.0)
+            one, periods = choice.chosen[place]
+            shorter = choice.with_swing(
+                place, one, periods - _steps(one, periods) * one.swing.periods)
+            if not goal.met(shorter):
+                break
+            choice = shorter
+    return replace(choice, chosen=tuple(swing for swing in choice.chosen if swing[1]))
+
+
+def _ordered(goal: Goal, choice: Choice) -> Choice:
+    """Return the swings in the order in which each tells most per second after those before it.
+
+    Who executes only the first of them, and plans again, is to have the best.
+    """
+    left, found, seconds = list(choice.chosen), replace(choice, chosen=()), 0.0
+    while left:
+        told = [one.told(periods) for one, periods in left]
+        after = goal.missing(found.known.deviations_after(told))
+        cost = [t.seconds + goal.move(found, one) for t, (one, _) in zip(told, left, strict=True)]
+        gain = (goal.missing(found.known.deviations) - after) / np.array(cost)
+        best = int(np.argmax(gain))
+        if seconds + cost[best] <= goal.wanted.longest:  # in another order moves may take longer
+            found = replace(found, chosen=(*found.chosen, left[best]))
+            seconds += cost[best]
+        del left[best]
+    return found
+
+
+def _steps(one: Candidate, periods: int) -> int:
+    """Return by how many of its shortest lengths a swing of ``periods`` is changed at a time."""
+    return max(1, periods // (one.swing.periods * STEPS))
+
+
+def _over(precision: Precision, wanted: Wanted, why: str) -> SessionOver:
+    """Return the end of a session after which no swing brings what is missing any nearer."""
+    missed = tuple(precision.names[i] for i in np.flatnonzero(
+        precision.deviations > wanted.accuracy))
+    return SessionOver(
+        f'the accuracy {wanted.accuracy:g} is out of reach for {why or ", ".join(missed)}; all '
+        f'else is known as well as asked for', precision.worst[1], missed)
+
+
+def _session(precision: Precision, goal: Goal, choice: Choice, why: str) -> Session:
+    """Return the swings of a choice, with the deviation after each of them."""
+    wanted, rows, known = goal.wanted, list[SwingRow](), choice.before
+    for one, periods in choice.chosen:
+        swing = replace(one.swing, periods=periods)
+        known = known.after([one.told(periods)])
+        deviations = np.where(goal.counted, known.deviations, 0.0)
+        worst = int(np.argmax(deviations))
+        rows.append(SwingRow(
+            swing.moving, {name: float(at) for name, at in zip(
+                swing.joints, swing.position, strict=True) if name != swing.moving},
+            float(swing.position[swing.index]), float(swing.amplitude), float(swing.frequency),
+            periods, swing.duration, float(deviations[worst]), precision.names[worst],
+            int(np.sum(deviations > wanted.accuracy))))
+    given = tuple(rows[:wanted.swings])
+    names = tuple(np.array(precision.names)[~goal.counted].tolist())
+    return Session(wanted.accuracy, not given[-1].missing and not names, given, names, why,
+                   tuple(rows[wanted.swings:]))

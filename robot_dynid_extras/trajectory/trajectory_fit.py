@@ -1,0 +1,262 @@
+"""Fit by simulation error: simulated motions under the measured effort follow the measured ones.
+
+Least squares compares efforts of one instant. Noise of the encoders is in its regressor, as
+accelerations above all, and in closed loop also in the effort, by way of the controller. A
+simulation integrates: noise of an instant is not in it, and what the parameters do over an
+interval shows in the positions. Its own weakness are disturbances of the arm, which integrate,
+too. So data left out decide between this fit and least squares, by rollouts of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from robot_dynid.document import Row, Table, number
+from robot_dynid.estimation.estimate import Details, Estimate, Estimator
+from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.estimation.information import Information
+from robot_dynid.estimation.least_squares import batch_covariance, estimate_of, solve
+from robot_dynid.estimation.uncertainty.stretches import stretches
+from robot_dynid.settings import require_allowed, setting
+from robot_dynid.types import FloatArray
+from robot_dynid_extras.trajectory.arm import ArmModel
+from robot_dynid_extras.trajectory.equation_error import EquationError
+from robot_dynid_extras.trajectory.held_out_rollouts import (
+    LEAST_GAIN,
+    Comparison,
+    interval_rollouts,
+    level_of,
+)
+from robot_dynid_extras.trajectory.interval_length import SHORTEST, interval_length
+from robot_dynid_extras.trajectory.intervals import intervals_of
+from robot_dynid_extras.trajectory.multiple_shooting import Condensed, MultipleShooting, Shot
+from robot_dynid_extras.trajectory.starts import STARTS, Bodies, Definite, rules_of, values_of
+
+#: weights of the equations beside the simulation, one after the other
+WEIGHTS = (1.0, 0.1, 0.0)
+#: intervals at most; evenly spaced ones of long recordings
+INTERVALS = 2000
+INDEFINITE = ('the mass matrix of least squares is not positive definite, so that nothing can be '
+              'simulated with it: the fit starts from the method feasible')
+
+
+@dataclass(frozen=True, eq=False)
+class TrajectoryDetails(Details):
+    """The method ``start`` gave the first parameters.
+
+    ``intervals`` of ``seconds`` each, in which deviations grow to ``growth`` times themselves;
+    ``rounds`` of the fit; whether initial states were ``free``; the ``weight`` of the equations of
+    least squares beside the simulation. ``error_of_start`` and
+    ``error_of_fit`` (2 n,) are the root mean square errors of position and velocity in rollouts of
+    that length on stretches left out; ``gain`` is the mean logarithm of their ratio, sure to
+    ``margin``; ``kept`` says whether the fit was.
+    """
+
+    start: str
+    intervals: int = 0
+    seconds: float = 0.0
+    growth: float = 0.0
+    rounds: int = 0
+    free: bool = False
+    weight: float = 0.0
+    error_of_start: FloatArray = field(default_factory=lambda: np.empty(0))
+    error_of_fit: FloatArray = field(default_factory=lambda: np.empty(0))
+    gain: float = 0.0
+    margin: float = 0.0
+    kept: bool = False
+
+    def sentence(self, rows: Sequence[str]) -> str:
+        """Return length and number of the intervals, and how rollouts compare."""
+        if not self.intervals:
+            return 'no stretch of the recordings could be simulated: the start is kept'
+        share = 100.0 * (1.0 - float(np.exp(-self.gain)))
+        word = 'lower' if share >= 0.0 else 'higher'
+        verdict = 'kept' if self.kept else 'not sure, the parameters of the start are kept'
+        states = 'free' if self.free else 'as measured'
+        return (f'{self.intervals} intervals of {number(self.seconds, 3)} s, initial states '
+                f'{states}, {self.rounds} rounds from {self.start}, equation error weighted by '
+                f'{number(self.weight)}; errors of rollouts on '
+                f'stretches left out are {number(abs(share), 3)} % {word} than with the start: '
+                f'{verdict}')
+
+    def tables(self, rows: Sequence[str]) -> tuple[Table, ...]:
+        """Return the errors of rollouts of every joint."""
+        if not self.intervals:
+            return ()
+        n = len(self.error_of_start) // 2
+        cells = tuple(Row((name, *(number(1e3 * float(v)) for v in (
+            self.error_of_start[j], self.error_of_fit[j], self.error_of_start[n + j],
+            self.error_of_fit[n + j]))))
+            for j, name in enumerate(rows[:n]))
+        return (Table(
+            ('joint', 'position, start', 'position, fit', 'velocity, start', 'velocity, fit'),
+            cells, f'Rollouts of {number(self.seconds, 3)} s on stretches left out, errors '
+            '[mrad, mrad/s; mm, mm/s]'),)
+
+
+@dataclass(frozen=True)
+class TrajectoryFit(Estimator):
+    """Parameters by multiple shooting from those of ``start``, or these where that is no gain.
+
+    The fit is taken where rollouts of stretches left out in turn are surely better than with the
+    start. Where the mass matrix of least squares is not positive definite nothing can be
+    simulated with it, and feasible parameters are the start. From feasible ones the fit goes to
+    feasible ones only. Sources: see `multiple_shooting`.
+    """
+
+    start: str = setting('wls', tuple(STARTS), 'method whose parameters the fit starts from: '
+                         f'{" or ".join(STARTS)}')
+    name = 'trajectory'
+    summary = 'simulated motions follow the measured ones; least squares where that is no gain'
+    details_type = TrajectoryDetails
+
+    def __post_init__(self) -> None:
+        require_allowed(self, '{}')
+
+    def fit(self, experiment: Experiment) -> Estimate:
+        """Estimate the base parameters.
+
+        Raises UsageError where joints are elastic, DataError when recordings cannot be read
+        again.
+        """
+        arm = ArmModel(experiment.model)
+        starter, warnings = STARTS[self.start], tuple[str, ...]()
+        start = starter.fit(experiment)
+        rules = rules_of(start, experiment)
+        if not rules.allowed(start.values):
+            starter = STARTS['feasible']
+            start = starter.fit(experiment)
+            rules = rules_of(start, experiment)
+            warnings = (INDEFINITE,)
+        start = replace(start, method=self.name, warnings=(*start.warnings, *warnings))
+        seconds, growth = interval_length(arm, experiment, start.values)
+        intervals = tuple(intervals_of(arm, experiment, seconds, INTERVALS))
+        if not intervals:
+            return _kept(start, TrajectoryDetails(starter.name), 'no stretch of the recordings is '
+                         f'as long as the {SHORTEST:g} s of the shortest interval')
+        fit, found = _best(experiment, (starter.name, start.values),
+                           MultipleShooting(arm, intervals, free=False), rules)
+        details = TrajectoryDetails(
+            starter.name, fit.shooting.count, seconds, growth, fit.rounds, fit.shooting.free,
+            fit.beside.weight, found.start, found.fit, found.gain, found.margin, found.better)
+        if not found.better:
+            return _kept(start, details, 'rollouts of stretches left out are not surely better '
+                         'with the fit by simulation error than with its start')
+        return _estimate(experiment, start, (fit, rules), details)
+
+
+def _kept(start: Estimate, details: TrajectoryDetails, why: str) -> Estimate:
+    """Return the start, with the reason."""
+    return replace(start, details=details, warnings=(
+        *start.warnings, f'{why}: the parameters of the method {details.start} are kept'))
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A fit: its intervals, where it ended, the equations there, and the ``rounds`` it took."""
+
+    shooting: MultipleShooting
+    shot: Shot
+    condensed: Condensed
+    beside: EquationError
+    rounds: int = 0
+
+    def settled(self, rules: Definite) -> Fitted:
+        """Return the end of the steps of Gauss and Newton from here."""
+        shot, condensed, rounds = self.shooting.fit(
+            self.shot, self.condensed, rules, self.beside)
+        return replace(self, shot=shot, condensed=condensed, rounds=self.rounds + rounds)
+
+    def weighted(self, weight: float) -> Fitted:
+        """Return it with another weight of the equations."""
+        return replace(self, beside=replace(self.beside, weight=weight))
+
+    def freed(self) -> Fitted:
+        """Return it with free initial states, linearised anew."""
+        shooting = replace(self.shooting, free=True)
+        return replace(self, shooting=shooting, condensed=shooting.condensed(self.shot))
+
+    @property
+    def information(self) -> Information:
+        """The equations of the step from here."""
+        return self.beside.joined(self.condensed.information, self.shot.values)
+
+    @property
+    def groups(self) -> list[list[int]]:
+        """The batches of stretches to be left out in turn."""
+        return stretches(len(self.condensed.members))
+
+    def rollouts(self, rules: Definite) -> list[FloatArray]:
+        """Return the errors (K, 2 n) of rollouts of stretches with a fit without each."""
+        information, found = self.information, []
+        for group in self.groups:
+            rest = [i for i in range(len(information.batches)) if i not in group]
+            values = rules.target(information.subset(rest), self.shot.values)
+            found.append(self.errors(group, values))
+        return found
+
+    def errors(self, group: Sequence[int], values: FloatArray) -> FloatArray:
+        """Return the mean squared errors (K, 2 n) of rollouts of batches with ``values`` (b,)."""
+        mechanism = self.shooting.arm.with_values(values).mechanism
+        chosen, found = [self.condensed.members[i] for i in group], []
+        for place, intervals in enumerate(self.shooting.intervals):
+            rows = [own for number, own in chosen if number == place]
+            if rows:
+                part = intervals.part(slice(rows[0].start, rows[-1].stop))
+                found.append(interval_rollouts(part, mechanism))
+        return np.concatenate(found)
+
+
+def _best(
+    experiment: Experiment, start: tuple[str, FloatArray], shooting: MultipleShooting,
+    rules: Definite,
+) -> tuple[Fitted, Comparison]:
+    """Return the fit whose rollouts of stretches left out are best, and those beside the start's.
+
+    The weight of the equations falls while rollouts get better for it; where they have got better
+    than the start's, free initial states are tried.
+    """
+    shot = shooting.begin(start[1])
+    condensed = shooting.condensed(shot)
+    beside = EquationError.of(experiment.information, shooting, condensed)
+    fit = Fitted(shooting, shot, condensed, beside)
+    before = [fit.errors(group, values_of(start[0], replace(
+        experiment, information=experiment.information.subset(beside.outside(group)))))
+        for group in fit.groups]
+
+    def judged(of: Fitted) -> tuple[Fitted, Comparison]:
+        return of, Comparison.of(before, of.rollouts(rules), level_of(shooting.intervals))
+
+    best = judged(fit.weighted(WEIGHTS[0]).settled(rules))
+    if best[1].gain < LEAST_GAIN:
+        return best
+    for weight in WEIGHTS[1:]:
+        here = judged(best[0].weighted(weight).settled(rules))
+        if here[1].gain < best[1].gain + LEAST_GAIN:
+            break
+        best = here
+    free = judged(best[0].freed())
+    if free[1].gain > best[1].gain + LEAST_GAIN:
+        best = judged(free[0].settled(rules))
+    return best
+
+
+def _estimate(experiment: Experiment, start: Estimate, of: tuple[Fitted, Definite],
+              details: TrajectoryDetails) -> Estimate:
+    """Return the estimate of a fit, its covariance by leaving out stretches."""
+    (fit, rules), ones = of, np.ones(1)
+    information, values = fit.information, fit.shot.values
+    last = solve(information, ones)
+    spread = batch_covariance(information, ones, last)
+    standard = None
+    if isinstance(rules, Bodies):
+        standard = rules.standard(information, values)
+        values = experiment.model.reduction.base(standard)
+    found = estimate_of(experiment, replace(last, values=values), spread, start.method)
+    return replace(found, details=details, standard=standard, warnings=start.warnings)
+
+
+TRAJECTORY = TrajectoryFit()

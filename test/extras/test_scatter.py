@@ -1,0 +1,191 @@
+"""Variance components, changes and discoveries: against drawn numbers whose truth is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tolerances import SAME_FORMULA, SCATTER_FOUND, SHARE_BY_CHANCE
+
+from robot_dynid_extras.fleet.changes import (
+    OUTLIER,
+    PASSING,
+    STEP,
+    TREND,
+    change,
+    level,
+    outliers,
+    sessions_needed,
+)
+from robot_dynid_extras.fleet.discovery import discovered, rejected, simes
+from robot_dynid_extras.fleet.scatter import MANY, DayToDay, Path, day_to_day, levels
+
+DAILY, WITHIN = 0.05, 0.03
+
+
+def drawn(rng: np.random.Generator, sessions: int = 12, unrest: float = 1.0) -> Path:
+    """Return a path without changes: daily scatter, and errors within sessions."""
+    variances = (WITHIN * rng.uniform(0.5, 2.0, sessions)) ** 2
+    return Path(unrest * np.sqrt(DAILY**2 + variances) * rng.standard_normal(sessions), variances)
+
+
+def test_scatter_from_day_to_day_is_that_of_the_median_arm() -> None:
+    rng = np.random.default_rng(0)
+    paths = [drawn(rng) for _ in range(60)]
+    alike = day_to_day(paths)
+    assert alike.spread == pytest.approx(DAILY, rel=SCATTER_FOUND)
+    assert alike.freedom > 50.0
+    shift = 10.0 * DAILY * (np.arange(12) > 5)
+    changed = [Path(p.values + shift, p.variances) for p in paths[:6]] + paths[6:]
+    assert day_to_day(changed).spread == pytest.approx(DAILY, rel=1.5 * SCATTER_FOUND)
+    unlike = [drawn(rng, unrest=np.sqrt(4.0 / rng.chisquare(4))) for _ in range(200)]
+    assert 2.0 < day_to_day(unlike).freedom < 8.0
+    assert day_to_day([Path(np.ones(1), np.ones(1))]).spread == np.inf
+    assert day_to_day(paths[:1]).freedom == 0.0
+
+
+def test_levels_of_arms_hold_against_a_few_that_are_off() -> None:
+    rng = np.random.default_rng(1)
+    variances = rng.uniform(0.01, 0.04, 80) ** 2
+    values = 0.5 + np.sqrt(0.1**2 + variances) * rng.standard_normal(80)
+    values[:4] += 1.0
+    found = levels(values, variances)
+    assert found.spread == pytest.approx(0.1, rel=2.0 * SCATTER_FOUND)
+    assert abs(found.mean - 0.5) < 0.05
+    clean = levels(0.1 * rng.standard_normal(5000), np.zeros(5000))
+    assert clean.spread == pytest.approx(0.1, rel=0.04)  # five deviations of so many
+    assert levels(np.ones(5), np.ones(5)).spread == 0.0
+    assert levels(np.ones(1), np.ones(1)).spread == np.inf
+
+
+def test_few_arms_show_the_spread_without_bias() -> None:
+    rng = np.random.default_rng(7)
+    squares = [levels(0.1 * rng.standard_normal(4), np.full(4, 1e-6)).spread**2
+               for _ in range(1000)]
+    assert np.mean(squares) == pytest.approx(0.1**2, rel=0.13)  # five deviations of so many
+
+
+def test_the_level_of_an_arm_is_its_mean_with_the_variance_of_both_scatters() -> None:
+    """Of equal weights: the variance is that of the arm, and of the fleet with its freedom."""
+    values = np.random.default_rng(8).standard_normal(9)
+    for freedom in (0.0, 4.0):
+        found = level(Path(values, np.ones(9)), DayToDay(0.0, freedom))
+        pooled = (freedom + 8.0 * np.var(values, ddof=1)) / (freedom + 8.0)
+        assert found == (pytest.approx(np.mean(values)), pytest.approx(pooled / 9.0))
+
+
+def test_without_changes_probabilities_are_what_they_say() -> None:
+    rng = np.random.default_rng(2)
+    usual, time = DayToDay(DAILY, MANY), np.arange(12.0)
+    chances = np.array([one.probability for _ in range(2000)
+                        if (one := change(drawn(rng), time, usual))])
+    for bound in (0.05, 0.01):
+        assert np.mean(chances < bound) < SHARE_BY_CHANCE * bound
+    values, variances = np.array([level(drawn(rng), usual) for _ in range(400)]).T
+    values = values + 0.1 * rng.standard_normal(400)
+    said = outliers(values, variances, levels(values, variances))
+    assert said is not None
+    assert np.mean([one.probability < 0.05 for one in said]) < SHARE_BY_CHANCE * 0.05
+
+
+@pytest.mark.parametrize(('pattern', 'shape', 'first'), [
+    (STEP, np.arange(12) >= 7, 7), (PASSING, np.arange(12) == 4, 4),
+    (TREND, np.arange(12) / 11.0, 0)])
+def test_a_change_is_found_with_its_size_and_session(
+    pattern: str, shape: np.ndarray, first: int
+) -> None:
+    path = drawn(np.random.default_rng(3))
+    size = 8.0 * DAILY
+    for usual in (DayToDay(DAILY, MANY), DayToDay(DAILY, 0.0)):
+        one = change(Path(path.values + size * shape, path.variances), np.arange(12.0), usual)
+        assert one is not None
+        assert (one.pattern, one.session) == (pattern, first)
+        assert one.probability < 1e-3
+        assert abs(one.size - size) < one.half_interval(0.01)
+
+
+def test_tests_are_those_of_the_textbook() -> None:
+    """Of equal weights and no other arms: Student's test of two means, and of a slope."""
+    from scipy import stats
+
+    rng = np.random.default_rng(4)
+    values, time = rng.standard_normal(9), np.arange(9.0)
+    values[5:] += 4.0
+    one = change(Path(values, np.ones(9)), time, DayToDay(0.0, 0.0))
+    assert one is not None and one.pattern == STEP
+    peer = stats.ttest_ind(values[5:], values[:5])
+    assert one.size / one.deviation == pytest.approx(peer.statistic, rel=SAME_FORMULA)
+    assert one.probability == pytest.approx(16 * peer.pvalue, rel=SAME_FORMULA)
+    slope = values + 9.0 * time / 8.0
+    one = change(Path(slope, np.ones(9)), time, DayToDay(0.0, 0.0))
+    assert one is not None and one.pattern == TREND
+    line = stats.linregress(time, slope)
+    assert one.size == pytest.approx(8.0 * line.slope, rel=SAME_FORMULA)
+    assert one.probability == pytest.approx(16 * line.pvalue, rel=1e-6)
+
+
+def test_an_arm_is_compared_with_the_others_without_itself() -> None:
+    values = np.array([0.0, 0.1, -0.1, 0.05, 3.0])
+    said = outliers(values, np.full(5, 1e-4), levels(values, np.full(5, 1e-4)))
+    assert said is not None
+    assert said[4].probability < 1e-3 < min(one.probability for one in said[:4])
+    assert said[4].pattern == OUTLIER
+    assert outliers(values[:3], np.ones(3), levels(values[:3], np.ones(3))) is None
+
+
+@pytest.mark.parametrize('daily', [True, False])
+def test_as_many_sessions_as_are_asked_for_would_tell(daily: bool) -> None:
+    """A step as large is told by so many sessions, half of them before it, and not by fewer."""
+    usual = DayToDay(0.05, 1e9)
+    known = Path(np.zeros(5), np.full(5, 0.03**2))
+    needed = sessions_needed(0.12, known, usual, daily, 1e-4)
+    assert needed is not None and needed > 6
+
+    def chance(count: int) -> float:
+        step = 0.12 * (np.arange(count) >= count // 2)
+        found = change(Path(step, np.full(count, 0.03**2)), np.arange(float(count)), usual, daily)
+        assert found is not None and found.session == count // 2
+        return found.probability
+
+    assert chance(needed) <= 1e-4 < chance(needed - 2)
+    assert sessions_needed(1.0, known, usual, daily, 1e-4) == 6
+    assert sessions_needed(0.001, known, usual, daily, 1e-4) is None
+
+
+def test_too_few_sessions_say_nothing() -> None:
+    one = Path(np.array([0.0, 9.0]), np.ones(2))
+    assert change(one, np.arange(2.0), DayToDay(1.0, 0.0)) is None
+    assert change(Path(np.ones(1), np.ones(1)), np.zeros(1), DayToDay(1.0, MANY)) is None
+    assert change(one, np.arange(2.0), DayToDay(np.inf, MANY)) is None
+
+
+def test_rates_are_those_of_the_papers() -> None:
+    """The example of Benjamini and Hochberg 1995, section 3.1: 4 of 15 are rejected."""
+    chances = np.array([.0001, .0004, .0019, .0095, .0201, .0278, .0298, .0344, .0459, .3240,
+                        .4262, .5719, .6528, .7590, 1.0])
+    assert rejected(chances, 0.05).sum() == 4
+    assert not rejected(np.array([]), 0.05).any()
+    assert simes(chances) == pytest.approx(15 * 0.0001, rel=SAME_FORMULA)
+    assert simes(np.array([])) == 1.0
+
+
+def test_what_is_said_of_an_arm_pays_for_the_choice_of_arm_and_part() -> None:
+    """One of four arms, one of its two parts, one of the two numbers of this."""
+    none = [np.array([0.9])]
+    arms = [[np.array([1e-6, 0.01]), np.array([0.02])], none, none, none]
+    [(numbers, miss), (other, usual)], *_ = discovered(arms, 0.05)
+    assert numbers.tolist() == [True, False] and not other.any()
+    assert (miss, usual) == (pytest.approx(0.05 / 4.0 / 2.0 / 2.0), 0.05)
+
+
+def test_of_arms_by_chance_no_more_are_named_than_the_rate_says() -> None:
+    rng = np.random.default_rng(5)
+    wrong = []
+    for _ in range(300):
+        families = [[rng.uniform(size=3) for _ in range(6)] for _ in range(20)]
+        for arm in families[:3]:  # two parts that changed in all they have
+            arm[:2] = [1e-6 * part for part in arm[:2]]
+        named = np.array([any(one.any() for one, _ in arm)
+                          for arm in discovered(families, 0.1)])
+        assert named[:3].all()
+        wrong.append(named[3:].sum() / named.sum())
+    assert np.mean(wrong) < SHARE_BY_CHANCE * 0.1

@@ -1,0 +1,259 @@
+"""Fit by simulation error: derivatives, known truth, never worse than its start, other plants."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from motions import lively, torque_model, truth_of, with_effort
+from noisy_motions import noisy
+from random_robots import random_urdf
+from scipy.signal import lfilter
+from tolerances import COST_GRADIENT, COST_GRADIENT_STEP, SHOT
+
+from robot_dynid.dynamics.rigid_body import inverse_dynamics
+from robot_dynid.errors import DataError, UsageError
+from robot_dynid.estimation import ESTIMATORS, estimator_from
+from robot_dynid.estimation.experiment import Experiment, TorqueModel
+from robot_dynid.estimation.least_squares import solve
+from robot_dynid.identified.structure import Structure
+from robot_dynid.robot.inertia import pseudo_inertia
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.robot.urdf import robot_from_urdf
+from robot_dynid_extras.trajectory.arm import ArmModel
+from robot_dynid_extras.trajectory.equation_error import EquationError
+from robot_dynid_extras.trajectory.held_out_rollouts import (
+    LEVEL,
+    LEVEL_OF_ONE,
+    Comparison,
+    level_of,
+)
+from robot_dynid_extras.trajectory.intervals import intervals_of
+from robot_dynid_extras.trajectory.multiple_shooting import MultipleShooting
+from robot_dynid_extras.trajectory.simulation import simulate
+from robot_dynid_extras.trajectory.starts import Definite
+from robot_dynid_extras.trajectory.trajectory_fit import TrajectoryDetails
+
+TRAJECTORY = ESTIMATORS['trajectory']
+
+
+def of_robot(name: str) -> TorqueModel:
+    """Return the torque model of a robot of this project, or of a random tree."""
+    if name != 'tree':
+        return torque_model(name)
+    return torque_model(robot_from_urdf(random_urdf(np.random.default_rng(5), 4, 0.5)))
+
+
+def all_laws(name: str) -> TorqueModel:
+    """Return a torque model with another friction law on every axis, some under load."""
+    robot = load_robot(name)
+    laws = ('stribeck+load', 'dahl+levelling', 'two-speed+breakaway', 'asymmetric+load')
+    coulomb = Structure.uniform(robot, True, 'coulomb', {})
+    names = tuple(laws[i % len(laws)] for i in range(len(coulomb.friction)))
+    structure = Structure(True, names, tuple({} for _ in names),
+                          tuple(tuple(row) for row in robot.nominal.tolist()))
+    return structure.torque_model(robot)
+
+
+def shooting_of(model: TorqueModel, free: bool) -> MultipleShooting:
+    """Return a few intervals of a lively motion."""
+    arm = ArmModel(model)
+    experiment = Experiment.of(model, [lively(model, 300, noise=0.02)])
+    return MultipleShooting(arm, tuple(intervals_of(arm, experiment, 0.25, 6)), free)
+
+
+@pytest.mark.parametrize('free', [False, True])
+@pytest.mark.parametrize('model', [of_robot('planar_3r'), of_robot('tree'), of_robot('tx40'),
+                                   all_laws('planar_3r')], ids=['3r', 'tree', 'coupled', 'laws'])
+def test_gradient_of_the_cost_is_that_of_differences(model: TorqueModel, free: bool) -> None:
+    shooting = shooting_of(model, free)
+    rng = np.random.default_rng(0)
+    values = truth_of(model) * rng.uniform(0.97, 1.03, len(truth_of(model)))
+    shot = shooting.begin(values)
+    condensed = shooting.condensed(shot)
+    tall = condensed.information.total.factors[0]
+    b = len(values)
+    cases = sum(i.states.size for i in shooting.intervals)
+    gradient = -tall[:, :b].T @ tall[:, b + 1] / cases
+    assert condensed.information.samples == cases
+    direction = rng.normal(size=b) * np.abs(values).clip(0.1)
+
+    def cost(size: float) -> float:
+        starts = tuple(s - size * (r @ direction) for s, r in zip(
+            shot.starts, condensed.response, strict=True))
+        return shooting.at(values + size * direction, starts).cost
+
+    step = COST_GRADIENT_STEP
+    difference = (cost(step) - cost(-step)) / (2.0 * step)
+    assert gradient @ direction == pytest.approx(difference, rel=COST_GRADIENT)
+
+
+def test_motion_of_the_truth_is_simulated_as_it_was() -> None:
+    shooting = shooting_of(of_robot('tx40'), free=False)
+    model = shooting.arm.torque
+    exact = lively(model, 300)
+    experiment = Experiment.of(model, [exact])
+    intervals, = intervals_of(shooting.arm, experiment, 0.5, 100)
+    found = simulate(shooting.arm.with_values(truth_of(model)), intervals, intervals.states[:, 0])
+    assert np.abs(found.states - intervals.states).max() < SHOT
+    rows = intervals.first[:, None] + np.arange(intervals.steps + 1)
+    assert np.array_equal(exact.position[rows], intervals.position)
+
+
+def test_noise_of_encoders_does_not_bias_it() -> None:
+    """It does bias least squares; here so much that its mass matrix is indefinite."""
+    model = torque_model('planar_3r')
+    truth = truth_of(model)
+    experiment = noisy(model, 3, 1e-4, 12.0)
+    plain, found = ESTIMATORS['wls'].fit(experiment), TRAJECTORY.fit(experiment)
+    off = [np.linalg.norm(e.values - truth) / np.linalg.norm(truth) for e in (plain, found)]
+    assert off[0] > 0.2 and off[1] < 0.02
+    assert isinstance(found.details, TrajectoryDetails)
+    assert found.details.kept and found.details.free and found.details.start == 'feasible'
+    assert 'not positive definite' in found.warnings[0]
+    low, high = found.interval()
+    assert np.mean((low < truth) & (truth < high)) >= 0.75
+    sentence = found.details.sentence(model.robot.joints)
+    assert 'initial states free' in sentence and '% lower than with the start: kept' in sentence
+    rows = found.details.tables(model.robot.joints)[0].rows
+    assert [row.cells[0] for row in rows] == list(model.robot.joints)
+
+
+def disturbed(model: TorqueModel, seed: int) -> Experiment:
+    """Return ten seconds under torques that nothing measures, of 5 % and some 0.1 s each."""
+    rng = np.random.default_rng(seed)
+    samples = lively(model, 1000)
+    clean = model.effort(samples, truth_of(model))
+    pushed = lfilter([0.44], [1.0, -0.9], rng.standard_normal(clean.shape), axis=0)
+    return Experiment.of(model, [with_effort(samples, clean + 0.05 * clean.std(axis=0) * pushed)])
+
+
+@pytest.mark.parametrize('seed', [0, pytest.param(1, marks=pytest.mark.soak)])
+def test_it_is_least_squares_where_rollouts_are_not_surely_better(seed: int) -> None:
+    model = torque_model('planar_3r')
+    experiment = disturbed(model, seed)
+    plain, found = ESTIMATORS['wls'].fit(experiment), TRAJECTORY.fit(experiment)
+    assert isinstance(found.details, TrajectoryDetails) and not found.details.kept
+    assert np.array_equal(found.values, plain.values)
+    assert np.array_equal(found.covariance, plain.covariance)
+    assert found.status is plain.status and found.method == 'trajectory'
+    assert 'the parameters of the method wls are kept' in found.warnings[-1]
+    assert 'the parameters of the start are kept' in found.details.sentence(model.robot.joints)
+
+
+@pytest.mark.parametrize(('gains', 'better'), [
+    ((0.05, 0.06, 0.05, 0.06), True), ((0.2, -0.1, 0.2, -0.1), False), ((-0.05,) * 4, False),
+    ((0.005, 0.006, 0.005, 0.006), False)])
+def test_a_fit_has_to_be_surely_better(gains: tuple[float, ...], better: bool) -> None:
+    start = [np.ones((3, 4)) for _ in gains]
+    fit = [np.full((3, 4), np.exp(-2.0 * gain)) for gain in gains]
+    found = Comparison.of(start, fit)
+    assert found.better == better
+    assert found.gain == pytest.approx(np.mean(gains))
+    once = Comparison.of(start, fit, LEVEL_OF_ONE)
+    assert once.margin == pytest.approx(found.margin * 10.2145 / 4.5407, rel=1e-3)  # of tables
+    fit[0][1, 2] = np.nan  # a rollout that stops
+    assert not Comparison.of(start, fit).better
+    assert np.isinf(Comparison.of(start[:1], fit[:1]).margin)
+
+
+def test_from_feasible_parameters_it_goes_to_feasible_ones() -> None:
+    model = torque_model('planar_3r')
+    experiment = noisy(model, 1, 3e-5, 8.0)
+    found = estimator_from('trajectory', {'start': 'feasible'}).fit(experiment)
+    assert isinstance(found.details, TrajectoryDetails) and found.details.kept
+    assert found.details.start == 'feasible'
+    assert found.standard is not None
+    np.testing.assert_allclose(model.reduction.base(found.standard), found.values)
+    bodies = found.standard[:30].reshape(-1, 10)
+    assert all(np.linalg.eigvalsh(pseudo_inertia(body))[0] > 0.0 for body in bodies)
+    off = np.linalg.norm(found.values - truth_of(model)) / np.linalg.norm(truth_of(model))
+    assert off < 0.02
+
+
+def test_steps_to_an_indefinite_mass_matrix_are_halved() -> None:
+    shooting = shooting_of(of_robot('planar_3r'), free=False)
+    model = shooting.arm.torque
+    values = truth_of(model)
+    rules = Definite.of(Experiment.of(model, [lively(model, 300)]))
+    assert rules.allowed(values)
+    far = values.copy()
+    far[model.reduction.names.index('Izz1')] = -far[model.reduction.names.index('Izz1')] - 9.0
+    assert not rules.allowed(far)
+
+
+def test_elastic_joints_are_refused() -> None:
+    model = Structure.uniform(load_robot('elastic_2r'), True, 'coulomb', {}).torque_model(
+        load_robot('elastic_2r'))
+    with pytest.raises(UsageError, match=r'simulates rigid joints.*--method elastic'):
+        ArmModel(model)
+
+
+def test_an_unknown_start_is_refused() -> None:
+    with pytest.raises(UsageError, match="start 'ols': choose one of wls, feasible"):
+        estimator_from('trajectory', {'start': 'ols'})
+
+
+def test_recordings_must_be_there_again() -> None:
+    model = torque_model('planar_3r')
+    experiment = Experiment.of(model, (s for s in [lively(model)]))
+    with pytest.raises(DataError, match='give them as a list'):
+        TRAJECTORY.fit(experiment)
+
+
+def test_too_short_stretches_leave_the_start() -> None:
+    model = torque_model('planar_3r')
+    whole = lively(model, 600, noise=0.01)
+    cut = replace(whole, starts=tuple(range(0, 600, 15)))
+    found = TRAJECTORY.fit(Experiment.of(model, [cut]))
+    assert 'no stretch of the recordings is as long as the 0.2 s' in found.warnings[-1]
+    assert 'could be simulated' in found.details.sentence(model.robot.joints)
+    assert found.details.tables(model.robot.joints) == ()
+
+
+def test_equations_beside_the_simulation_pull_to_least_squares() -> None:
+    shooting = shooting_of(of_robot('planar_3r'), free=False)
+    model = shooting.arm.torque
+    experiment = Experiment.of(model, [lively(model, 300, noise=0.02)])
+    plain = ESTIMATORS['wls'].fit(experiment).values
+    shot = shooting.begin(1.05 * plain)
+    condensed = shooting.condensed(shot)
+    beside = EquationError.of(experiment.information, shooting, condensed)
+    far = [np.linalg.norm(shot.values + solve(replace(beside, weight=weight).joined(
+        condensed.information, shot.values), np.ones(1)).values - plain)
+        for weight in (0.0, 1.0, 1e3, 1e9)]
+    assert far[0] > far[1] > far[2] > far[3] and far[3] < 1e-6 * far[0]
+    costs = [replace(beside, weight=2.0).cost(values) for values in (plain, 1.05 * plain)]
+    assert costs[0] < costs[1] and costs[0] == pytest.approx(1.0, rel=0.1)
+
+
+def test_a_step_corrects_parameters_and_initial_states() -> None:
+    model = of_robot('planar_3r')
+    arm, truth = ArmModel(model), truth_of(model)
+    experiment = Experiment.of(model, [lively(model, 600)])
+    shooting = MultipleShooting(arm, tuple(intervals_of(arm, experiment, 0.25, 100)), free=True)
+    rng = np.random.default_rng(0)
+    right = shooting.begin(truth).starts
+    spoiled = tuple(s + 1e-3 * rng.standard_normal(s.shape) for s in right)
+    shot = shooting.at(truth * rng.uniform(0.995, 1.005, len(truth)), spoiled)
+    condensed = shooting.condensed(shot)
+    step = solve(condensed.information, np.ones(1)).values
+    assert np.abs(shot.values + step - truth).max() < 0.1 * np.abs(shot.values - truth).max()
+    moved = condensed.moved(shot.starts, step, 1.0)
+    for found, before, exact in zip(moved, spoiled, right, strict=True):
+        assert np.abs(found - exact).max() < 0.1 * np.abs(before - exact).max()
+
+
+def test_loads_of_friction_are_those_of_the_links() -> None:
+    model = all_laws('planar_3r')
+    samples = lively(model, 50)
+    load = inverse_dynamics(model.robot, samples.position, samples.velocity, samples.acceleration)
+    np.testing.assert_allclose(ArmModel(model).pressed(samples), np.abs(load))
+    assert not ArmModel(torque_model('planar_3r')).pressed(samples).any()
+
+
+def test_one_recording_has_to_be_surer_than_several() -> None:
+    intervals = shooting_of(of_robot('planar_3r'), free=False).intervals
+    assert level_of(intervals) == LEVEL_OF_ONE
+    assert level_of((*intervals, replace(intervals[0], recording=1))) == LEVEL < LEVEL_OF_ONE
