@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / 'docs' / 'architecture.md').read_text(encoding='utf-8')
 #: from the bottom up, as test_architecture.py holds them
 ROOMS = runpy.run_path(str(Path(__file__).with_name('test_architecture.py')))['ROOMS']
-NEW_FILE = re.compile(r'# ((?:robot_dynid|config)/\S+)\n')
-TASKS = ('robot', 'verb', 'trajectory type', 'block', 'friction law', 'estimator')
+NEW_FILE = re.compile(r'# ((?:robot_dynid|config|my_lab)/\S+)\n')
+TASKS = ('robot', 'verb', 'trajectory type', 'block', 'friction law', 'estimator', 'package')
 
 
 class Example(NamedTuple):
@@ -57,6 +57,7 @@ def follow(example: Example, copy: Path) -> None:
     elif new := NEW_FILE.match(example.text):
         path = copy / new[1]
         assert not path.exists(), path
+        path.parent.mkdir(exist_ok=True)
         path.write_text(example.text.removeprefix(new[0]) if path.suffix == '.py'
                         else example.text)
     else:
