@@ -53,7 +53,7 @@ def elastic() -> dict[str, Any]:
 
     from robot_dynid import load_robot
     from robot_dynid.simulation.truth import load_truth
-    from robot_dynid.trajectories.moves import QuinticMove
+    from robot_dynid.trajectories.trajectory import QuinticMove
 
     robot, model = load_robot('elastic_2r'), model_named('elastic_2r')
     zero = np.zeros((4, 2))

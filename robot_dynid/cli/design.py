@@ -156,7 +156,7 @@ def _written(plan: Plan, place: argparse.Namespace, purpose: str) -> dict[str, A
     """Write the trajectory and the report of a plan; return what is told of it."""
     from robot_dynid.io.trajectory_file import save_trajectory
     from robot_dynid.report.plan import plan_report
-    from robot_dynid.trajectories.elements import elements
+    from robot_dynid.trajectories.composite import elements
 
     found = plan.found
     save_trajectory(found.trajectory, place.out, plan.robot.name, purpose)

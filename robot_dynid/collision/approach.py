@@ -11,8 +11,7 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.collision.clearance import prove
 from robot_dynid.collision.scene import Scene
 from robot_dynid.errors import DynIdError
-from robot_dynid.trajectories.limits import MotionLimits
-from robot_dynid.trajectories.moves import quintic_move
+from robot_dynid.trajectories.limits import MotionLimits, quintic_move
 from robot_dynid.trajectories.trajectory import QuinticMove
 from robot_dynid.types import FloatArray
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.collision.scene import Scene
-from robot_dynid.trajectories.constraint import Clearance
 from robot_dynid.trajectories.trajectory import Motion, Peaks, Trajectory
 from robot_dynid.types import FloatArray
 
@@ -18,6 +19,23 @@ FINEST = 1e-5
 ROUNDING = 1e-12
 # Intervals looked at together.
 BATCH = 1000
+
+
+@dataclass(frozen=True)
+class Clearance:
+    """Result of a proof over the whole continuous motion.
+
+    ``smallest`` distance [m] found, between ``pair`` at ``time`` s; no pair comes nearer to what
+    it has to keep by more than RESOLUTION (1 mm), nor, where ``free``, nearer than that.
+    ``checked`` and ``unchecked`` say what was and what was not looked at.
+    """
+
+    free: bool
+    smallest: float
+    pair: tuple[str, str]
+    time: float
+    checked: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
 
 
 def prove(scene: Scene, trajectory: Trajectory) -> Clearance:

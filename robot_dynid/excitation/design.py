@@ -9,11 +9,13 @@ from enum import Enum
 import numpy as np
 
 from robot_dynid.blas import one_blas_thread
+from robot_dynid.collision.clearance import Clearance
 from robot_dynid.errors import DynIdError, UsageError, reported
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.excitation.precision import Precision
 from robot_dynid.excitation.request import DesignOptions, Request, validation_request
 from robot_dynid.excitation.score import Score
+from robot_dynid.excitation.search.barrier import Constraint
 from robot_dynid.excitation.search.basis import Basis
 from robot_dynid.excitation.search.effort import EffortLimits, Inverse
 from robot_dynid.excitation.search.objective import Objective
@@ -21,7 +23,6 @@ from robot_dynid.excitation.search.optimise import Problem
 from robot_dynid.excitation.search.starts import Found, StartRow, search
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.held_out_motion import RATE, DistinctMotion
-from robot_dynid.trajectories.constraint import Clearance, Constraint
 from robot_dynid.trajectories.limits import MotionLimits, fractions_used, motion_limits, violations
 from robot_dynid.trajectories.trajectory import Motion, Trajectory
 from robot_dynid.types import FloatArray, Progress, Samples, frozen

@@ -17,8 +17,8 @@ from robot_dynid.excitation.request import (
     checked_request,
     validation_request,
 )
-from robot_dynid.excitation.search.fourier_basis import FourierBasis
-from robot_dynid.trajectories.bspline import BSplineBasis, BSplineOptions
+from robot_dynid.excitation.search.basis import BSplineBasis, FourierBasis
+from robot_dynid.trajectories.bspline import BSplineOptions
 from robot_dynid.trajectories.fourier import FourierOptions
 
 #: length of a motion to judge by, in terms of a period of the motion to fit: other frequencies,

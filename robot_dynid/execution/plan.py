@@ -15,8 +15,7 @@ from robot_dynid.numbers import NumberRange
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.trajectories.composite import Composite
 from robot_dynid.trajectories.fourier import FourierTrajectory
-from robot_dynid.trajectories.limits import MotionLimits
-from robot_dynid.trajectories.moves import quintic_move
+from robot_dynid.trajectories.limits import MotionLimits, quintic_move
 from robot_dynid.trajectories.trajectory import QuinticMove, Trajectory
 from robot_dynid.types import FloatArray, frozen
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynid.collision.clearance import RESOLUTION
+from robot_dynid.collision.clearance import RESOLUTION, Clearance
 from robot_dynid.collision.scene import Scene
 from robot_dynid.document import (
     Card,
@@ -27,8 +27,7 @@ from robot_dynid.excitation.design import SEEN, Design, DesignCriteria
 from robot_dynid.report import plan_figures as draw
 from robot_dynid.report.texts import effort_unit, length, name, rate
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.trajectories.constraint import Clearance
-from robot_dynid.trajectories.elements import elements
+from robot_dynid.trajectories.composite import elements
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray
 

@@ -8,7 +8,6 @@ Source: Zollo, Lopez et al., dynamic parameters of robots with elastic joints, 2
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from math import comb
@@ -20,8 +19,7 @@ from numpy.typing import ArrayLike
 from robot_dynid.errors import UsageError
 from robot_dynid.numbers import POSITION, SECONDS, NumberRange
 from robot_dynid.settings import require_allowed, setting
-from robot_dynid.trajectories.limits import MotionLimits, largest_gain
-from robot_dynid.trajectories.trajectory import Motion, Peaks, clipped, joint_names, vector
+from robot_dynid.trajectories.trajectory import Motion, Parametric, Peaks, clipped, parameter
 from robot_dynid.types import FloatArray, frozen
 
 if TYPE_CHECKING:
@@ -35,8 +33,6 @@ EQUAL = 4
 #: Bezier pieces that every knot interval is cut into for the bounds; the control polygon's
 #: distance from the curve falls with the square of it
 PIECES = 16
-#: instants per knot interval of the optimiser's grid
-INSTANTS = 64
 #: share of a bound for rounding
 ROUNDING = 1e-10
 
@@ -53,7 +49,7 @@ class BSplineOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class BSplineTrajectory:
+class BSplineTrajectory(Parametric):
     """A clamped quintic B-spline per joint.
 
     ``points`` (n, P) rad (m): the control points; the first and the last count four times.
@@ -61,8 +57,8 @@ class BSplineTrajectory:
     """
 
     joints: tuple[str, ...]
-    duration: float
-    points: FloatArray
+    duration: float = parameter(SECONDS)
+    points: FloatArray = parameter(POSITION, 'n', 'P', longest=KNOTS.high)
 
     def __post_init__(self) -> None:
         shape = np.shape(self.points)
@@ -76,7 +72,7 @@ class BSplineTrajectory:
     def _orders(self) -> list[BSpline]:
         """The curve over unit time and its first three derivatives."""
         count = self.points.shape[1]
-        return _derivatives(repeated_ends(count).T @ self.points.T, count)
+        return unit_splines(repeated_ends(count).T @ self.points.T, count)
 
     def sample(self, time: ArrayLike) -> Motion:
         """Return the motion at ``time`` (T,) s."""
@@ -96,87 +92,13 @@ class BSplineTrajectory:
                    for k, (low, high) in enumerate(derivatives, start=1))
         return Peaks(lower - room, upper + room, *highest)
 
-    def parameters(self) -> dict[str, Any]:
-        """Return joints, duration and control points in plain types."""
-        return {'joints': list(self.joints), 'duration': float(self.duration),
-                'points': np.asarray(self.points).tolist()}
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> BSplineTrajectory:
-        """Rebuild the spline; raises UsageError when a parameter is missing or wrong."""
-        joints = joint_names(parameters)
-        try:
-            count = len(parameters['points'][0])
-        except (KeyError, IndexError, TypeError):
-            raise UsageError("trajectory parameter 'points' must be a list of rows of control "
-                             'points, one per joint') from None
-        if count > KNOTS.high:
-            raise UsageError(f"trajectory parameter 'points' has {count} control points, at most "
-                             f'{KNOTS.high} are read')
-        return cls(joints, float(vector(parameters, 'duration', (), SECONDS)),
-                   vector(parameters, 'points', (len(joints), count), POSITION))
-
-
-@dataclass(frozen=True)
-class BSplineBasis:
-    """The control points as free coefficients, see `Basis`."""
-
-    joints: tuple[str, ...]
-    options: BSplineOptions
-
-    @property
-    def duration(self) -> float:
-        """Length of the whole, s."""
-        return self.options.duration
-
-    @property
-    def span(self) -> float:
-        """The whole, s: nothing is repeated."""
-        return self.options.duration
-
-    @property
-    def repetitions(self) -> int:
-        """Once."""
-        return 1
-
-    @property
-    def size(self) -> int:
-        """One control point for every knot inside."""
-        return self.options.knots
-
-    @property
-    def margin(self) -> float:
-        """cos(pi d / 2 M): a polynomial of degree d on M + 1 extremes of the Chebyshev polynomial
-        of degree M (Ehlich and Zeller, Math. Z. 86, 1964).
-        """
-        return float(np.cos(0.5 * np.pi * DEGREE / INSTANTS))
-
-    def matrices(self, time: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return the basis functions and three derivatives at ``time`` (T,) s, each (T, P)."""
-        s = clipped(time, self.duration) / self.duration
-        curves = _derivatives(repeated_ends(self.size).T, self.size)
-        rows = [curve(s) / self.duration**k for k, curve in enumerate(curves)]
-        return rows[0], rows[1], rows[2], rows[3]
-
-    def grid(self) -> FloatArray:
-        """Return instants (T,) s: extremes of a Chebyshev polynomial in every knot interval."""
-        edges = self.duration * _edges(self.size)
-        inside = 0.5 - 0.5 * np.cos(np.pi * np.arange(INSTANTS) / INSTANTS)
-        grid = edges[:-1, None] + np.diff(edges)[:, None] * inside
-        return np.append(grid.ravel(), self.duration)
-
-    def trajectory(self, coefficients: FloatArray) -> BSplineTrajectory:
-        """Return the spline with the control points ``coefficients`` (n, P)."""
-        return BSplineTrajectory(self.joints, self.duration, frozen(coefficients))
-
-    def random(self, limits: MotionLimits, generator: np.random.Generator) -> FloatArray:
-        """Return random control points (n, P): every joint as far as its first limit allows."""
-        limits.require('lower', 'upper', 'velocity', 'acceleration')
-        points = generator.standard_normal((len(self.joints), self.size))
-        peaks = self.trajectory(points).peaks()
-        gain = largest_gain(peaks, limits)
-        offset = limits.centre - gain * 0.5 * (peaks.lower + peaks.upper)
-        return np.asarray(offset[:, None] + gain[:, None] * points)
+    def element(self) -> dict[str, Any] | None:
+        """Return the time between knots [s], and bounds of every joint's motion [rad, m]."""
+        peaks, count = self.peaks(), self.points.shape[1]
+        return {'type': 'bspline', 'points': count, 'knot_interval': self.duration / (count + 1),
+                'joints': {joint: {'lower': float(lower), 'upper': float(upper)}
+                           for joint, lower, upper in zip(
+                               self.joints, peaks.lower, peaks.upper, strict=True)}}
 
 
 def repeated_ends(count: int) -> FloatArray:
@@ -185,16 +107,16 @@ def repeated_ends(count: int) -> FloatArray:
     return np.eye(count)[:, owner]
 
 
-def _edges(count: int) -> FloatArray:
+def knot_edges(count: int) -> FloatArray:
     """Return the ends of the knot intervals over unit time, P + 2 of them."""
     return np.linspace(0.0, 1.0, count + 2)
 
 
-def _derivatives(control: FloatArray, count: int) -> list[BSpline]:
+def unit_splines(control: FloatArray, count: int) -> list[BSpline]:
     """Return the splines with ``control`` (P + 6, k) and their first three derivatives."""
     from scipy.interpolate import BSpline
 
-    edges = _edges(count)
+    edges = knot_edges(count)
     knots = np.concatenate([np.zeros(DEGREE), edges, np.ones(DEGREE)])
     curve = BSpline(knots, control, DEGREE)
     return [curve, *(curve.derivative(k) for k in (1, 2, 3))]

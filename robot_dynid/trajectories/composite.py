@@ -13,8 +13,7 @@ from robot_dynid.errors import UsageError
 from robot_dynid.numbers import shown
 from robot_dynid.trajectories.bspline import BSplineTrajectory
 from robot_dynid.trajectories.fourier import FourierTrajectory
-from robot_dynid.trajectories.sine import SineSwing
-from robot_dynid.trajectories.sweep import Plateau, Sweep
+from robot_dynid.trajectories.single_joint import Plateau, SineSwing, Sweep
 from robot_dynid.trajectories.trajectory import Motion, Peaks, QuinticMove, Trajectory, clipped
 from robot_dynid.types import FloatArray
 
@@ -87,6 +86,10 @@ class Composite:
         highest = (np.max([getattr(p, name) for p in parts], axis=0) for name in (
             'upper', 'velocity', 'acceleration', 'jerk'))
         return Peaks(np.min([p.lower for p in parts], axis=0), *highest)
+
+    def element(self) -> dict[str, Any] | None:
+        """Return None: its segments are the elements."""
+        return None
 
     def parameters(self) -> dict[str, Any]:
         """Return the type and parameters of every segment."""
@@ -167,3 +170,18 @@ def dwells(trajectory: Trajectory) -> Iterator[Dwell]:
     for start, part in elementary(trajectory):
         if isinstance(part, QuinticMove) and np.array_equal(part.start, part.goal):
             yield Dwell(part.start, start, start + part.duration)
+
+
+def elements(trajectory: Trajectory) -> list[dict[str, Any]]:
+    """Return the elements of a trajectory in order, in plain types and SI units.
+
+    Every element has its ``type``, ``begin`` and ``seconds``. Of a Fourier series ``frequencies``
+    of the harmonics, and of its ``joints`` the ``offset``, and by harmonic ``amplitudes`` with
+    their parts ``sine`` and ``cosine``; of a swing or sweep the ``joint`` that moves,
+    ``amplitude`` and ``frequency``, or ``speed`` and ``travel``, and the ``configuration`` of all
+    joints about which it goes; of a B-spline ``knot_interval`` and the bounds of every joint; of
+    poses at rest the ``configuration``. Trajectories without an element are left out.
+    """
+    described = ((begin, part, part.element()) for begin, part in elementary(trajectory))
+    return [{'type': element.pop('type'), 'begin': begin, 'seconds': part.duration, **element}
+            for begin, part, element in described if element is not None]

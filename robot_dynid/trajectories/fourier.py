@@ -6,7 +6,6 @@ Velocity and acceleration vanish at both ends when sum_k k s_k = 0 and sum_k k^2
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,22 +16,16 @@ from robot_dynid.errors import UsageError
 from robot_dynid.numbers import FREQUENCY, POSITION, SECONDS, NumberRange
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.trajectories.limits import MotionLimits, largest_gain
-from robot_dynid.trajectories.trajectory import (
-    Motion,
-    Peaks,
-    clipped,
-    joint_names,
-    vector,
-)
+from robot_dynid.trajectories.trajectory import Motion, Parametric, Peaks, clipped, parameter
 from robot_dynid.types import FloatArray, frozen
 
 #: the work of a series grows with the square of it
 HARMONICS = NumberRange(2, 100, whole=True, note='a single harmonic cannot start at rest, and '
                         'more tell no more')
 PERIODS = NumberRange(1, 10_000, whole=True)
-# Instants per period and harmonic at which peaks are looked for. Between them a trigonometric
-# polynomial of degree N exceeds its largest value on M instants at most by 1 / cos(pi N / M)
-# (Ehlich and Zeller, Math. Z. 86, 1964): here 1.000075.
+#: instants per period and harmonic at which peaks are looked for; between them a trigonometric
+#: polynomial of degree N exceeds its largest value on M instants at most by 1 / cos(pi N / M)
+#: (Ehlich and Zeller, Math. Z. 86, 1964): here 1.000075
 GRID = 256
 PEAK_FACTOR = 1.0 / float(np.cos(np.pi / GRID))
 
@@ -54,7 +47,7 @@ class FourierOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class FourierTrajectory:
+class FourierTrajectory(Parametric):
     """A finite Fourier series per joint.
 
     ``base_frequency`` Hz; ``offset`` (n,) rad (m); ``sine``, ``cosine`` (n, N) rad (m), the
@@ -62,11 +55,11 @@ class FourierTrajectory:
     """
 
     joints: tuple[str, ...]
-    base_frequency: float
-    offset: FloatArray
-    sine: FloatArray
-    cosine: FloatArray
-    periods: int = 1
+    base_frequency: float = parameter(FREQUENCY)
+    offset: FloatArray = parameter(POSITION, 'n')
+    sine: FloatArray = parameter(POSITION, 'n', 'N', longest=HARMONICS.high)
+    cosine: FloatArray = parameter(POSITION, 'n', 'N')
+    periods: int = parameter(PERIODS, default=1)
 
     def __post_init__(self) -> None:
         n, harmonics = len(self.joints), np.shape(self.sine)[-1]
@@ -101,38 +94,15 @@ class FourierTrajectory:
                    for name in ('velocity', 'acceleration', 'jerk'))
         return Peaks(middle - half, middle + half, *highest)
 
-    def parameters(self) -> dict[str, Any]:
-        """Return the series in plain types."""
-        return {
-            'joints': list(self.joints),
-            'base_frequency': float(self.base_frequency),
-            'periods': int(self.periods),
-            'offset': self.offset.tolist(),
-            'sine': self.sine.tolist(),
-            'cosine': self.cosine.tolist(),
-        }
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> FourierTrajectory:
-        """Rebuild the series; raises UsageError when a parameter is missing or wrong."""
-        joints = joint_names(parameters)
-        try:
-            harmonics = len(parameters['sine'][0])
-        except (KeyError, IndexError, TypeError):
-            raise UsageError("trajectory parameter 'sine' must be a list of rows, one per joint"
-                             ) from None
-        if harmonics > HARMONICS.high:
-            raise UsageError(f"trajectory parameter 'sine' has {harmonics} harmonics, at most "
-                             f'{HARMONICS.high} are read')
-        shape = (len(joints), harmonics)
-        return cls(
-            joints,
-            float(vector(parameters, 'base_frequency', (), FREQUENCY)),
-            vector(parameters, 'offset', shape[:1], POSITION),
-            vector(parameters, 'sine', shape, POSITION),
-            vector(parameters, 'cosine', shape, POSITION),
-            PERIODS.read_whole(parameters.get('periods', 1), "trajectory parameter 'periods'"),
-        )
+    def element(self) -> dict[str, Any] | None:
+        """Return frequencies [Hz], and of every joint its offset and amplitudes [rad, m]."""
+        return {'type': 'fourier', 'periods': self.periods,
+                'frequencies': (self.base_frequency * self._harmonics).tolist(),
+                'joints': {joint: {
+                    'offset': float(self.offset[j]),
+                    'amplitudes': np.hypot(self.sine[j], self.cosine[j]).tolist(),
+                    'sine': self.sine[j].tolist(), 'cosine': self.cosine[j].tolist(),
+                } for j, joint in enumerate(self.joints)}}
 
     @property
     def _harmonics(self) -> FloatArray:

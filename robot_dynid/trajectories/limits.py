@@ -1,4 +1,4 @@
-"""Limits of a motion, and the parts of them that a trajectory uses."""
+"""Limits of a motion, the parts a trajectory uses of them, moves as fast as they allow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.numbers import LARGEST, POSITION, shown
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.trajectories.trajectory import Peaks
+from robot_dynid.trajectories.trajectory import QUINTIC_PEAKS, Peaks, QuinticMove
 from robot_dynid.types import FloatArray, frozen
 
 SCALARS = ('velocity', 'acceleration', 'jerk', 'effort')
@@ -19,6 +19,8 @@ REQUIRED = ('lower', 'upper', 'velocity', 'acceleration')
 #: part of the limits left to the controller, which interpolates between the points sent, and to
 #: rounding; where limits decide a duration it is made longer by the same part
 HEADROOM = 1e-3
+#: s; a shorter move would hardly be followed
+SHORTEST = 0.5
 Overrides = Mapping[str, Mapping[str, Any]]
 
 
@@ -89,14 +91,13 @@ def motion_limits(robot: RobotModel, overrides: Overrides | None = None) -> Moti
     Raises RobotError when position, velocity or acceleration of a joint stays unknown, and
     UsageError when an override is wrong or wider than a limit of the robot.
     """
-    known = robot.limits
-    values = {name: np.array(getattr(known, name), dtype=np.float64)
+    values = {name: np.array(getattr(robot.limits, name), dtype=np.float64)
               for name in ('lower', 'upper', 'velocity', 'acceleration', 'effort')}
     for name in ('velocity', 'effort'):  # URDF demands these, so a zero stands for unknown
         values[name][values[name] == 0.0] = np.nan
     values['jerk'] = np.full(len(robot.joints), np.nan)
-    found = MotionLimits(robot.joints, **{k: frozen(v) for k, v in values.items()})
-    return narrowed(found, overrides)
+    limits = MotionLimits(robot.joints, **{k: frozen(v) for k, v in values.items()})
+    return narrowed(limits, overrides)
 
 
 def narrowed(limits: MotionLimits, overrides: Overrides | None) -> MotionLimits:
@@ -105,13 +106,40 @@ def narrowed(limits: MotionLimits, overrides: Overrides | None) -> MotionLimits:
     Raises as `motion_limits` does.
     """
     values = {name: np.array(getattr(limits, name)) for name in ('lower', 'upper', *SCALARS)}
-    for joint, given in _checked(overrides, limits.joints).items():
-        for name, value in given.items():
-            _apply(values, (limits.joints.index(joint), joint), name, value)
+    given = {} if overrides is None else overrides
+    if not isinstance(given, Mapping):
+        raise UsageError("option 'limits' must map joint names to limits")
+    for joint, changes in given.items():
+        if joint not in limits.joints:
+            raise UsageError(f"option 'limits' names joint '{joint}'; the robot has "
+                             f'{", ".join(limits.joints)}')
+        if not isinstance(changes, Mapping):
+            raise UsageError(f"limits of joint '{joint}' must be a mapping such as velocity: 1.0")
+        for name, value in changes.items():
+            _narrow(values, (limits.joints.index(joint), joint), name, value)
     result = MotionLimits(limits.joints, **{k: frozen(v) for k, v in values.items()})
     result.require(*REQUIRED)
     _check_sane(result)
     return result
+
+
+def _narrow(values: dict[str, FloatArray], joint: tuple[int, str], name: str, value: Any) -> None:
+    index, label = joint
+    if name not in ('position', *SCALARS):
+        raise UsageError(f"unknown limit '{name}' of joint '{label}'; known: position, "
+                         f'{", ".join(SCALARS)}')
+    where = f"limit {name} of joint '{label}'"
+    if name == 'position':
+        new = dict(zip(('lower', 'upper'), POSITION.array(value, (2,), where), strict=True))
+    else:
+        new = {name: LARGEST.read(value, where)}
+    old = {key: values[key][index] for key in new}
+    if any(new[key] < old[key] if key == 'lower' else new[key] > old[key] for key in new):
+        known = ' to '.join(f'{limit:.6g}' for limit in old.values())
+        raise UsageError(f'{where} is given as {shown(value)}, wider than the known {known}; give '
+                         'a narrower one')
+    for key, limit in new.items():
+        values[key][index] = limit
 
 
 def fractions_used(peaks: Peaks, limits: MotionLimits) -> dict[str, dict[str, float]]:
@@ -142,53 +170,41 @@ def largest_gain(peaks: Peaks, limits: MotionLimits) -> FloatArray:
 
 def violations(peaks: Peaks, limits: MotionLimits) -> tuple[str, ...]:
     """Return one sentence per limit that the motion breaks; empty when all are kept."""
-    found = []
-    bounds = [
-        ('position', peaks.lower, limits.lower, -1.0),
-        ('position', peaks.upper, limits.upper, 1.0),
-    ]
-    bounds += [(f.name, getattr(peaks, f.name), getattr(limits, f.name), 1.0)
-               for f in fields(Peaks) if f.name not in ('lower', 'upper')]
-    for name, value, limit, side in bounds:
-        for i in np.flatnonzero(side * (value - limit) > 0.0):
-            found.append(f"{name} of joint '{limits.joints[i]}' reaches {value[i]:.6g}, "
-                         f'its limit is {limit[i]:.6g}')
-    return tuple(found)
+    broken = []
+    for f in fields(Peaks):
+        value, limit = getattr(peaks, f.name), getattr(limits, f.name)
+        name = 'position' if f.name in ('lower', 'upper') else f.name
+        broken += [f"{name} of joint '{limits.joints[i]}' reaches {value[i]:.6g}, its limit is "
+                   f'{limit[i]:.6g}'
+                   for i in np.flatnonzero(value < limit if f.name == 'lower' else value > limit)]
+    return tuple(broken)
 
 
-def _checked(overrides: Overrides | None, joints: tuple[str, ...]) -> Overrides:
-    if overrides is None:
-        return {}
-    if not isinstance(overrides, Mapping):
-        raise UsageError("option 'limits' must map joint names to limits")
-    for joint, limits in overrides.items():
-        if joint not in joints:
-            raise UsageError(f"option 'limits' names joint '{joint}'; the robot has "
-                             f'{", ".join(joints)}')
-        if not isinstance(limits, Mapping):
-            raise UsageError(f"limits of joint '{joint}' must be a mapping such as velocity: 1.0")
-    return overrides
+def quintic_move(
+    joints: tuple[str, ...],
+    ends: tuple[FloatArray, FloatArray],
+    limits: MotionLimits,
+    shortest: float = SHORTEST,
+) -> QuinticMove:
+    """Return the shortest straight move which keeps velocity, acceleration and jerk limits.
 
-
-def _apply(values: dict[str, FloatArray], joint: tuple[int, str], name: str, value: Any) -> None:
-    index, label = joint
-    if name not in ('position', *SCALARS):
-        raise UsageError(f"unknown limit '{name}' of joint '{label}'; known: position, "
-                         f'{", ".join(SCALARS)}')
-    where = f"limit {name} of joint '{label}'"
-    numbers = POSITION.array(value, (2,), where) if name == 'position' else \
-        LARGEST.array(value, (), where)
-    if name == 'position':
-        wider = numbers[0] < values['lower'][index] or numbers[1] > values['upper'][index]
-        known = f"{values['lower'][index]:.6g} to {values['upper'][index]:.6g}"
-        values['lower'][index], values['upper'][index] = numbers
-    else:
-        wider = bool(numbers > values[name][index])
-        known = f'{values[name][index]:.6g}'
-        values[name][index] = float(numbers)
-    if wider:
-        raise UsageError(f"limit {name} of joint '{label}' is given as {shown(value)}, wider than "
-                         f"the known {known}; give a narrower one")
+    ``ends`` are start and goal, (n,) rad (m) each; ``shortest`` s bounds the duration from below.
+    Slow moves come from slow limits (`MotionLimits.scaled`). Raises UsageError when an end is not
+    finite.
+    """
+    start, goal = (np.asarray(end, dtype=np.float64) for end in ends)
+    bad = np.flatnonzero(~np.isfinite(start + goal))
+    if bad.size:
+        raise UsageError(f"start or goal of joint '{joints[bad[0]]}' is not finite")
+    step = np.abs(goal - start)
+    durations = [shortest]
+    for order, (name, peak) in enumerate(
+        zip(('velocity', 'acceleration', 'jerk'), QUINTIC_PEAKS), start=1
+    ):
+        limit = getattr(limits, name)
+        needed = (peak * step / limit) ** (1.0 / order) * (1.0 + HEADROOM)
+        durations.append(float(np.max(needed, initial=0.0, where=np.isfinite(limit))))
+    return QuinticMove(joints, frozen(start), frozen(goal), max(durations))
 
 
 def _check_sane(limits: MotionLimits) -> None:

@@ -1,11 +1,11 @@
-"""Interface of trajectories, and the elementary one: a quintic move between two rests."""
+"""Interface of trajectories, the parameters they are stored by, and the quintic move."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import MISSING, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,8 +14,11 @@ from robot_dynid.errors import UsageError
 from robot_dynid.numbers import POSITION, SECONDS, NumberRange
 from robot_dynid.types import FloatArray
 
-# Peaks of the rest-to-rest quintic 10 s^3 - 15 s^4 + 6 s^5: velocity 15/8 at s = 1/2,
-# acceleration 10/sqrt(3) at s = 1/2 +- sqrt(3)/6, jerk 60 at both ends.
+if TYPE_CHECKING:
+    from typing import Self
+
+#: peaks of the rest-to-rest quintic 10 s^3 - 15 s^4 + 6 s^5: velocity 15/8 at s = 1/2,
+#: acceleration 10/sqrt(3) at s = 1/2 +- sqrt(3)/6, jerk 60 at both ends
 QUINTIC_PEAKS = (15.0 / 8.0, 10.0 / np.sqrt(3.0), 60.0)
 
 
@@ -65,6 +68,9 @@ class Trajectory(Protocol):
     def peaks(self) -> Peaks:
         """Return bounds of the continuous motion."""
 
+    def element(self) -> dict[str, Any] | None:
+        """Return a description for tables in SI units, with its ``type``; None for a mere way."""
+
     def parameters(self) -> dict[str, Any]:
         """Return the arguments of `from_parameters` as plain numbers, lists and strings."""
 
@@ -78,16 +84,65 @@ def clipped(time: ArrayLike, duration: float) -> FloatArray:
     return np.clip(np.atleast_1d(np.asarray(time, dtype=np.float64)), 0.0, duration)
 
 
-def vector(
-    parameters: Mapping[str, Any], name: str, shape: tuple[int, ...], allowed: NumberRange
-) -> FloatArray:
-    """Return the parameter ``name``, finite numbers of a range, with ``shape``, such as (n,).
+def parameter(
+    allowed: NumberRange, *shape: str, default: Any = MISSING, longest: float = np.inf
+) -> Any:
+    """Return the dataclass field of a parameter: numbers of a range, none for ``shape`` ().
 
-    Raises UsageError that names the parameter when it is missing or something else.
+    ``shape`` names the dimensions: 'n' is the number of joints, another one the length of a row
+    in the file, at most ``longest``.
     """
-    if name not in parameters:
-        raise UsageError(f"trajectory parameter '{name}' is missing")
-    return allowed.array(parameters[name], shape, f"trajectory parameter '{name}'")
+    return field(default=default, metadata={'range': allowed, 'shape': shape, 'longest': longest})
+
+
+class Parametric:
+    """A trajectory whose dataclass fields are its parameters.
+
+    They are ``joints``, those of `parameter`, and names.
+    """
+
+    def element(self) -> dict[str, Any] | None:
+        """Return None: it is no element of its own."""
+        return None
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the fields in plain types."""
+        own: Any = self
+        return {f.name: np.asarray(getattr(self, f.name)).tolist() for f in fields(own)}
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
+        """Rebuild the trajectory; raises UsageError when a parameter is missing or wrong."""
+        kind: Any = cls
+        joints = joint_names(parameters)
+        sizes, values = {'n': len(joints)}, dict[str, Any](joints=joints)
+        for f in fields(kind):
+            where, given = f"trajectory parameter '{f.name}'", parameters.get(f.name, f.default)
+            if f.name == 'joints':
+                continue
+            if 'range' not in f.metadata:
+                values[f.name] = str(parameters.get(f.name, ''))
+                continue
+            if given is MISSING:
+                raise UsageError(f'{where} is missing')
+            allowed: NumberRange = f.metadata['range']
+            for letter in set(f.metadata['shape']) - set(sizes):
+                sizes[letter] = _row_length(given, where, f.metadata['longest'])
+            shape = tuple(sizes[letter] for letter in f.metadata['shape'])
+            values[f.name] = allowed.array(given, shape, where) if shape else allowed.read(
+                given, where)
+        rebuilt: Self = kind(**values)
+        return rebuilt
+
+
+def _row_length(given: Any, where: str, longest: float) -> int:
+    try:
+        length = len(given[0])
+    except (KeyError, IndexError, TypeError):
+        raise UsageError(f'{where} must be a list of rows, one per joint') from None
+    if length > longest:
+        raise UsageError(f'{where} has {length} numbers a row, at most {longest:g} are read')
+    return length
 
 
 def joint_names(parameters: Mapping[str, Any]) -> tuple[str, ...]:
@@ -103,16 +158,16 @@ def joint_names(parameters: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class QuinticMove:
+class QuinticMove(Parametric):
     """A straight move in joint space between two rests, a fifth-order polynomial in time.
 
     ``start``, ``goal`` (n,) rad or m; ``duration`` s.
     """
 
     joints: tuple[str, ...]
-    start: FloatArray
-    goal: FloatArray
-    duration: float
+    start: FloatArray = parameter(POSITION, 'n')
+    goal: FloatArray = parameter(POSITION, 'n')
+    duration: float = parameter(SECONDS)
 
     def __post_init__(self) -> None:
         n = (len(self.joints),)
@@ -134,26 +189,14 @@ class QuinticMove:
     def peaks(self) -> Peaks:
         """Return the exact extremes of the polynomial."""
         step = np.abs(self.goal - self.start)
-        velocity, acceleration, jerk = (
-            peak * step / self.duration ** (order + 1)
-            for order, peak in enumerate(QUINTIC_PEAKS)
-        )
-        lower, upper = np.minimum(self.start, self.goal), np.maximum(self.start, self.goal)
-        return Peaks(lower, upper, velocity, acceleration, jerk)
+        highest = (peak * step / self.duration**order
+                   for order, peak in enumerate(QUINTIC_PEAKS, start=1))
+        return Peaks(np.minimum(self.start, self.goal), np.maximum(self.start, self.goal),
+                     *highest)
 
-    def parameters(self) -> dict[str, Any]:
-        """Return joints, start, goal and duration in plain types."""
-        return {
-            'joints': list(self.joints),
-            'start': self.start.tolist(),
-            'goal': self.goal.tolist(),
-            'duration': float(self.duration),
-        }
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> QuinticMove:
-        """Rebuild the move; raises UsageError when a parameter is missing or wrong."""
-        joints = joint_names(parameters)
-        n = (len(joints),)
-        start, goal = (vector(parameters, end, n, POSITION) for end in ('start', 'goal'))
-        return cls(joints, start, goal, float(vector(parameters, 'duration', (), SECONDS)))
+    def element(self) -> dict[str, Any] | None:
+        """Return the pose of a stretch at rest; ways from one place to the next are no element."""
+        if not np.array_equal(self.start, self.goal):
+            return None
+        return {'type': 'pose', 'configuration': dict(zip(
+            self.joints, np.asarray(self.start).tolist(), strict=True))}

@@ -29,8 +29,7 @@ from robot_dynid.excitation.planned.planner import MOVE_SPEEDS, Planner
 from robot_dynid.excitation.planned.sine_sequence import Wanted
 from robot_dynid.excitation.planned.swings import CANDIDATES, Swings, wide_and_narrow
 from robot_dynid.excitation.precision import Precision
-from robot_dynid.trajectories.limits import MotionLimits
-from robot_dynid.trajectories.moves import quintic_move
+from robot_dynid.trajectories.limits import MotionLimits, quintic_move
 from robot_dynid.types import FloatArray, Progress
 from robot_dynid_extras.session.reach import Reach
 from robot_dynid_extras.session.swing_candidates import Candidate, Known

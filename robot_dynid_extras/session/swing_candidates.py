@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dynid.estimation.experiment import BATCH_SECONDS, TorqueModel
 from robot_dynid.excitation.precision import UNKNOWN, Precision, Resting, covariance_of
-from robot_dynid.trajectories.sine import RAMP, SineSwing
+from robot_dynid.trajectories.single_joint import RAMP, SineSwing
 from robot_dynid.types import FloatArray, Samples
 
 #: instants looked at per period

@@ -16,7 +16,7 @@ from robot_dynid.excitation.planned.constant_velocity import Ladder
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.composite import build, describe, plateaus
 from robot_dynid.trajectories.limits import violations
-from robot_dynid.trajectories.sweep import Sweep, shortest_ramp
+from robot_dynid.trajectories.single_joint import Sweep, shortest_ramp
 from robot_dynid.types import Samples, frozen
 
 SAME = 1e-12  # rounding of positions of order 1

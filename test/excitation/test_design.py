@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis_profile import COSTLY
 from random_robots import random_urdf
 
+from robot_dynid.collision.clearance import Clearance
 from robot_dynid.errors import Cancelled, DynIdError, UsageError
 from robot_dynid.excitation.design import (
     DesignCriteria,
@@ -26,7 +27,6 @@ from robot_dynid.excitation.search.effort import RigidEffort
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.urdf import robot_from_urdf
 from robot_dynid.trajectories.composite import describe
-from robot_dynid.trajectories.constraint import Clearance
 from robot_dynid.trajectories.fourier import random_fourier
 from robot_dynid.trajectories.limits import MotionLimits, motion_limits
 

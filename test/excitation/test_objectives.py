@@ -7,9 +7,8 @@ from tolerances import SAME_FORMULA
 
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.score import condition_of, log_det_of, triangle_of
-from robot_dynid.excitation.search.basis import motion_of
+from robot_dynid.excitation.search.basis import FourierBasis, motion_of
 from robot_dynid.excitation.search.effort import EffortLimits
-from robot_dynid.excitation.search.fourier_basis import FourierBasis
 from robot_dynid.excitation.search.measure import (
     log_condition,
     log_largest_deviation,

@@ -11,7 +11,7 @@ from robot_dynid.execution.commands import Cancel, Hold, Send
 from robot_dynid.execution.guards import Code
 from robot_dynid.execution.sampled import sampled
 from robot_dynid.execution.segment import Segment
-from robot_dynid.trajectories.moves import quintic_move
+from robot_dynid.trajectories.limits import quintic_move
 
 FULL = lambda now: 1.0  # noqa: E731
 

@@ -14,7 +14,7 @@ from robot_dynid.execution.pieces import Pieces, in_pieces, shortage
 from robot_dynid.execution.sampled import sampled, within
 from robot_dynid.execution.segment import Segment
 from robot_dynid.execution.stops import DURATIONS, SPACING, stops_of
-from robot_dynid.trajectories.moves import quintic_move
+from robot_dynid.trajectories.limits import quintic_move
 
 PACING = RULES.pacing
 TOPIC = replace(RULES, answers=False)

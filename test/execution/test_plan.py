@@ -20,7 +20,7 @@ from robot_dynid.execution.plan import (
 from robot_dynid.execution.sampled import faults, sampled
 from robot_dynid.execution.watchdog import Rules
 from robot_dynid.trajectories.fourier import FourierOptions, FourierTrajectory, random_fourier
-from robot_dynid.trajectories.moves import quintic_move
+from robot_dynid.trajectories.limits import quintic_move
 
 FOURIER = random_fourier(
     LIMITS.scaled(0.9), FourierOptions(4.0, 3, 2), np.random.default_rng(0))

@@ -14,7 +14,7 @@ from robot_dynid.excitation.families import parse_request
 from robot_dynid.excitation.precision import UNKNOWN, Precision, Resting, covariance_of
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.limits import violations
-from robot_dynid.trajectories.sine import SineSwing
+from robot_dynid.trajectories.single_joint import SineSwing
 from robot_dynid.types import Samples
 from robot_dynid_extras.session.reach import Reach
 from robot_dynid_extras.session.swing_candidates import Candidate, Known

@@ -39,8 +39,7 @@ from robot_dynid.trajectories.bspline import BSplineTrajectory
 from robot_dynid.trajectories.composite import Composite
 from robot_dynid.trajectories.fourier import FourierTrajectory
 from robot_dynid.trajectories.limits import motion_limits
-from robot_dynid.trajectories.sine import SineSwing
-from robot_dynid.trajectories.sweep import Sweep
+from robot_dynid.trajectories.single_joint import SineSwing, Sweep
 from robot_dynid.trajectories.trajectory import QuinticMove, Trajectory
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,7 +19,7 @@ from robot_dynid.identification.identify import identify
 from robot_dynid.identification.measured_precision import measured_precision
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.trajectories.sine import SineSwing
+from robot_dynid.trajectories.single_joint import SineSwing
 from robot_dynid.types import RawLog, Samples
 from robot_dynid_extras.session.swing_candidates import Candidate
 

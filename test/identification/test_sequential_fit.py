@@ -21,7 +21,7 @@ from robot_dynid.identification.sequential_fit import SequentialFit, Stopwatch, 
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.simulation.plant import Plant
-from robot_dynid.trajectories.sweep import Sweep
+from robot_dynid.trajectories.single_joint import Sweep
 from robot_dynid.types import FloatArray, RawLog, frozen
 
 STEP = 0.008

@@ -18,8 +18,7 @@ from robot_dynid.execution.segment import Segment
 from robot_dynid.execution.supervisor import Execution
 from robot_dynid.execution.watchdog import Rules
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
-from robot_dynid.trajectories.limits import MotionLimits
-from robot_dynid.trajectories.moves import quintic_move
+from robot_dynid.trajectories.limits import MotionLimits, quintic_move
 
 JOINTS = ('shoulder', 'elbow')
 PERIOD = 0.01

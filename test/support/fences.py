@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dynid.trajectories.constraint import Clearance
+from robot_dynid.collision.clearance import Clearance
 from robot_dynid.trajectories.trajectory import Motion, Trajectory
 from robot_dynid.types import FloatArray
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.signal import lfilter
 
 from robot_dynid.friction import law_from
-from robot_dynid.trajectories.sweep import Sweep
+from robot_dynid.trajectories.single_joint import Sweep
 from robot_dynid.types import FloatArray, frozen
 
 STEP, JOINTS = 0.002, ('a', 'b')

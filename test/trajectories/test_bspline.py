@@ -8,7 +8,8 @@ from limit_boxes import box, random_boxes
 
 from robot_dynid.errors import UsageError
 from robot_dynid.excitation.families import parse_request
-from robot_dynid.trajectories.bspline import BSplineBasis, BSplineOptions, BSplineTrajectory
+from robot_dynid.excitation.search.basis import BSplineBasis
+from robot_dynid.trajectories.bspline import BSplineOptions, BSplineTrajectory
 from robot_dynid.trajectories.composite import build, describe
 from robot_dynid.trajectories.limits import violations
 

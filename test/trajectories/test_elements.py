@@ -12,11 +12,9 @@ from robot_dynid.cli.terminal import Terminal
 from robot_dynid.document import Chapter, Section
 from robot_dynid.report.plan import element_tables
 from robot_dynid.trajectories.bspline import BSplineTrajectory
-from robot_dynid.trajectories.composite import Composite
-from robot_dynid.trajectories.elements import elements
+from robot_dynid.trajectories.composite import Composite, elements
 from robot_dynid.trajectories.fourier import FourierTrajectory
-from robot_dynid.trajectories.sine import SineSwing
-from robot_dynid.trajectories.sweep import Sweep
+from robot_dynid.trajectories.single_joint import SineSwing, Sweep
 from robot_dynid.trajectories.trajectory import QuinticMove, Trajectory
 from robot_dynid.types import FloatArray
 

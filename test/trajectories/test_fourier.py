@@ -12,15 +12,14 @@ from robot_dynid.errors import DynIdError, RobotError, UsageError
 from robot_dynid.excitation.design import design
 from robot_dynid.excitation.families import parse_request
 from robot_dynid.excitation.score import condition_of, log_det_of, triangle_of
+from robot_dynid.excitation.search.basis import BSplineBasis
 from robot_dynid.io.trajectory_file import load_trajectory, save_trajectory
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.trajectories.bspline import BSplineBasis, BSplineOptions
+from robot_dynid.trajectories.bspline import BSplineOptions
 from robot_dynid.trajectories.composite import TRAJECTORIES, Composite, build, describe
 from robot_dynid.trajectories.fourier import FourierOptions, FourierTrajectory, random_fourier
-from robot_dynid.trajectories.limits import motion_limits
-from robot_dynid.trajectories.moves import quintic_move
-from robot_dynid.trajectories.sine import SineSwing
-from robot_dynid.trajectories.sweep import Sweep
+from robot_dynid.trajectories.limits import motion_limits, quintic_move
+from robot_dynid.trajectories.single_joint import SineSwing, Sweep
 from robot_dynid.trajectories.trajectory import QuinticMove
 
 AT_REST = 1e-9  # rounding of coefficients of order 1 times (k w)^2
@@ -191,7 +190,7 @@ def test_design_for_the_robots_that_come_with_the_package(name):
     ('robot_dynid_trajectory: 1\ntype: spiral\n', "unknown trajectory type 'spiral'"),
     ('robot_dynid_trajectory: 1\ntype: quintic\njoints: [a]\nstart: [.nan]\n', '1 finite numbers'),
     ('robot_dynid_trajectory: 1\ntype: fourier\njoints: [a, a]\n', "'a' occurs twice"),
-    ('robot_dynid_trajectory: 1\ntype: fourier\njoints: [a]\n', "'sine'"),
+    ('robot_dynid_trajectory: 1\ntype: fourier\njoints: [a]\n', 'is missing'),
     ('{', 'not valid YAML'),
 ])
 def test_a_wrong_file_is_explained(tmp_path, text, words):

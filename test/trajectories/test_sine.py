@@ -11,7 +11,7 @@ from tolerances import DIFFERENCE
 from robot_dynid.errors import UsageError
 from robot_dynid.trajectories.composite import build, describe
 from robot_dynid.trajectories.limits import MotionLimits
-from robot_dynid.trajectories.sine import SineSwing, fastest
+from robot_dynid.trajectories.single_joint import SineSwing, fastest
 from robot_dynid.types import frozen
 
 JOINTS = ('a', 'b', 'c')

@@ -18,7 +18,7 @@ from robot_dynid.excitation.planned.planner import Planner
 from robot_dynid.numbers import SPEED, NumberRange, shown
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.trajectories.limits import HEADROOM, MotionLimits
-from robot_dynid.trajectories.sweep import Plateau, Sweep, shortest_ramp
+from robot_dynid.trajectories.single_joint import Plateau, Sweep, shortest_ramp
 from robot_dynid.types import FloatArray, Samples, frozen
 
 PLATEAU = NumberRange(1e-3, 600.0, 's')

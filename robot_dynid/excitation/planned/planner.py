@@ -13,8 +13,7 @@ from robot_dynid.collision.roadmap import Roadmap
 from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.design import DesignCriteria
 from robot_dynid.trajectories.composite import Composite
-from robot_dynid.trajectories.limits import MotionLimits
-from robot_dynid.trajectories.moves import quintic_move
+from robot_dynid.trajectories.limits import MotionLimits, quintic_move
 from robot_dynid.trajectories.trajectory import Motion, QuinticMove, Trajectory
 from robot_dynid.types import FloatArray, frozen
 

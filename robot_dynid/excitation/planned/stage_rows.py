@@ -16,7 +16,7 @@ from robot_dynid.estimation.staged.procedure import (
     labels,
 )
 from robot_dynid.excitation.design import StageRow
-from robot_dynid.trajectories.sine import SineSwing
+from robot_dynid.trajectories.single_joint import SineSwing
 from robot_dynid.types import FloatArray, Samples, concatenate
 
 #: instants of every swing

@@ -11,7 +11,7 @@ from robot_dynid.errors import DynIdError
 from robot_dynid.estimation.staged.procedure import LockedJointsMotion
 from robot_dynid.excitation.planned.planner import Planner
 from robot_dynid.trajectories.limits import MotionLimits
-from robot_dynid.trajectories.sine import SineSwing, fastest, unit_peaks
+from robot_dynid.trajectories.single_joint import SineSwing, fastest, unit_peaks
 from robot_dynid.types import FloatArray, frozen
 
 #: a swing of a quarter turn to both sides shows all of gravity; more would be slower

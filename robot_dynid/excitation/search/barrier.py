@@ -4,15 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from robot_dynid.excitation.search.basis import Basis
 from robot_dynid.excitation.search.observation import MotionGradient, total
-from robot_dynid.trajectories.constraint import Constraint
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray
+
+
+class Constraint(Protocol):
+    """A set of m smooth conditions on every instant of a motion of n joints."""
+
+    @property
+    def name(self) -> str:
+        """Name of what is kept, for messages, such as ``effort``."""
+
+    def values(self, motion: Motion) -> FloatArray:
+        """Return (T, m): at least 0 where kept, scaled so that 1 is far from the bound."""
+
+    def worst(self, motion: Motion) -> str:
+        """Return a sentence that names what is nearest to its bound in ``motion``, in numbers."""
+
+    def pullback(
+        self, motion: Motion, weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the gradients (T, n) of sum(weights * values): position, velocity, acceleration.
+
+        ``weights`` (T, m).
+        """
+
+    def squares(self, motion: Motion, weights: FloatArray) -> FloatArray | None:
+        """Return (T, n, n): the sum over m of weights * gradient gradient^T in the position.
+
+        It is the main part of the curvature of a barrier. None where it is not at hand, or the
+        values do not depend on the position alone; then it is learnt from gradients.
+        """
 
 
 @dataclass(frozen=True, eq=False)

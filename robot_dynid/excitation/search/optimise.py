@@ -17,6 +17,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve
 
 from robot_dynid.excitation.search.barrier import (
+    Constraint,
     LimitBarrier,
     constraint_barrier,
     constraint_curvature,
@@ -27,7 +28,6 @@ from robot_dynid.excitation.search.barrier import (
 from robot_dynid.excitation.search.basis import Basis, motion_of
 from robot_dynid.excitation.search.objective import Objective
 from robot_dynid.excitation.search.observation import MotionGradient
-from robot_dynid.trajectories.constraint import Constraint
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray

@@ -12,8 +12,7 @@ from robot_dynid.dynamics.kinematics import tip_positions
 from robot_dynid.execution.sampled import sampled
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.excitation.tip_path import MOST, path_marker
-from robot_dynid.trajectories.limits import motion_limits
-from robot_dynid.trajectories.moves import quintic_move
+from robot_dynid.trajectories.limits import motion_limits, quintic_move
 
 pytestmark = pytest.mark.ros
 
