@@ -13,7 +13,6 @@ from typing import Any
 import coal
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import ConvexHull
 
 from robot_dynid.collision.shapes import BASE, HALFSPACE, Shape
 from robot_dynid.dynamics.kinematics import LinkPoses
@@ -144,12 +143,10 @@ class NarrowPhase:
 
 def _geometry(shape: Shape) -> Any:
     if shape.vertices is not None:
-        points, faces = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
+        points = coal.StdVec_Vec3s()
         for point in shape.vertices:
             points.append(np.array(point))
-        for a, b, c in ConvexHull(shape.vertices).simplices.tolist():
-            faces.append(coal.Triangle(a, b, c))
-        return coal.Convex(points, faces)
+        return coal.Convex.convexHull(points, True, 'Qt')
     if shape.kind == HALFSPACE:
         return coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0)
     if shape.kind == 'box':

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robot_dynid.collision.always_separated import always_separated
 from robot_dynid.collision.distance import BroadPhase, NarrowPhase
-from robot_dynid.collision.scene_pairs import Layout, Pair, layout, random_configurations
+from robot_dynid.collision.scene_pairs import Layout, Pair, layout
 from robot_dynid.collision.shapes import Shape
 from robot_dynid.dynamics.kinematics import LinkPoses, link_poses
 from robot_dynid.robot.model import PRISMATIC, RobotModel
@@ -23,6 +22,10 @@ CONFIGURATIONS = 1000
 SEED = 0
 # A pair that is never far apart has to keep this part of the largest distance found.
 SHARE = 0.5
+# Joints between two bodies up to which all of their positions are gone through, and the most
+# configurations looked at for a pair.
+JOINTS, MOST = 2, 3000
+NEGLIGIBLE = 1e-5  # m, levers that are rounding of the angles in a URDF
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,14 +86,47 @@ class Scene:
         single, kept = copy(self), []
         for part in pair.parts:
             single._take([replace(pair, parts=(part,))], np.array([required]))
-            if not always_separated(single):
+            if not single.always_apart():
                 kept.append(part)
         return replace(pair, parts=tuple(kept))
+
+    def always_apart(self) -> bool:
+        """Return whether the only pair keeps its clearance wherever the joints stand.
+
+        The ranges of the joints between both bodies are cut in halves until the distance in the
+        middle of every cell is larger than any position in it can change it. False where a
+        position is too near, or MOST configurations do not decide.
+        """
+        lower, upper = _ranges(self.robot, np.inf)
+        turns = (np.asarray(self.robot.types) != PRISMATIC) & (upper - lower > 2.0 * np.pi)
+        lower, upper = np.where(turns, -np.pi, lower), np.where(turns, np.pi, upper)
+        lever = self.levers(np.fmax(np.abs(lower), np.abs(upper)))[:, 0]
+        moves = lever > NEGLIGIBLE
+        if moves.sum() > JOINTS or not np.all(np.isfinite(upper[moves] - lower[moves])):
+            return False
+        required, count = self.required[0], 0
+        middles = np.where(lever > 0.0, 0.5 * (lower + upper), 0.0)[None, :]
+        halves = np.where(lever > 0.0, 0.5 * (upper - lower), 0.0)[None, :]
+        while len(middles):
+            count += len(middles)
+            if count > MOST:
+                return False
+            distance = self.distances(middles)[:, 0]
+            if np.any(distance < required):
+                return False
+            rows = np.flatnonzero(distance - halves @ lever < required)
+            middles, halves = middles[rows], halves[rows]
+            # cut the cells in two across the joint that moves the bodies most
+            step = 0.5 * halves * np.eye(len(lever))[np.argmax(halves * lever, axis=1)]
+            middles = np.concatenate([middles - step, middles + step])
+            halves = np.tile(halves - step, (2, 1))
+        return True
 
     def _largest(self) -> FloatArray:
         """Return the largest distance (m,) m found in random configurations."""
         generator = np.random.default_rng(SEED)
-        q = random_configurations(self.robot, CONFIGURATIONS, generator)
+        lower, upper = _ranges(self.robot, 0.5)
+        q = generator.uniform(lower, upper, (CONFIGURATIONS, self.robot.n))
         largest = np.full(len(self._pairs), -np.inf)
         for some in np.split(q, (20, 100)):  # most pairs are known to be apart after a few
             far = np.where(largest < self.around.clearance / SHARE, np.inf, -np.inf)
@@ -162,14 +198,10 @@ class Scene:
         order = np.argsort(-found.distance, kind='stable')  # the nearest is written last
         pairs = self._owner[parts]
         better = order[found.distance[order] < out.distance[rows[order], pairs[order]]]
-        _put(out, rows[better], pairs[better], found, better)
-
-    def gradient(self, q: FloatArray, near: Nearest, weights: FloatArray) -> FloatArray:
-        """Return the gradient (T, n) of sum(weights * distance); ``near`` that of ``q`` (T, n)."""
-        rows, columns = np.nonzero(weights * near.measured)
-        out = np.zeros_like(q)
-        np.add.at(out, rows, weights[rows, columns, None] * self.rates(q, near, (rows, columns)))
-        return out
+        at = rows[better], pairs[better]
+        out.measured[at] = True
+        for name in ('distance', 'first', 'second', 'normal'):
+            getattr(out, name)[at] = getattr(found, name)[better]
 
     def rates(
         self, q: FloatArray, near: Nearest, chosen: tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -216,6 +248,13 @@ class Scene:
         return out
 
 
+def _ranges(robot: RobotModel, slide: float) -> tuple[FloatArray, FloatArray]:
+    """Return lower and upper positions (n,): half a turn, or ``slide`` m, without a limit."""
+    free = np.where(np.asarray(robot.types) == PRISMATIC, slide, np.pi)
+    return (np.where(np.isfinite(robot.limits.lower), robot.limits.lower, -free),
+            np.where(np.isfinite(robot.limits.upper), robot.limits.upper, free))
+
+
 def _levers(
     robot: RobotModel, body: int, shape: Shape, travel: FloatArray
 ) -> list[tuple[int, float]]:
@@ -234,15 +273,6 @@ def _levers(
         step = robot.translations[body]
         body = int(robot.parents[body])
     return found
-
-
-def _put(
-    out: Nearest, rows: NDArray[np.int64], columns: NDArray[np.int64], found: object,
-    chosen: NDArray[np.int64],
-) -> None:
-    out.measured[rows, columns] = True
-    for name in ('distance', 'first', 'second', 'normal'):
-        getattr(out, name)[rows, columns] = getattr(found, name)[chosen]
 
 
 def scene_of(robot: RobotModel, around: Surroundings | None = None) -> Scene:

@@ -18,7 +18,7 @@ from robot_dynid.collision.shapes import (
 )
 from robot_dynid.errors import UsageError
 from robot_dynid.robot.inertia import com_from_parameters, homogeneous
-from robot_dynid.robot.model import PRISMATIC, RobotModel
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.surroundings import Surroundings
 from robot_dynid.types import FloatArray
 
@@ -166,13 +166,3 @@ def _along(end: FloatArray) -> FloatArray:
     x = np.cross(z, np.eye(3)[int(np.argmin(np.abs(z)))])
     x /= np.linalg.norm(x)
     return homogeneous(np.column_stack([x, np.cross(z, x), z]), 0.5 * end)
-
-
-def random_configurations(
-    robot: RobotModel, count: int, generator: np.random.Generator
-) -> FloatArray:
-    """Return ``count`` configurations (count, n) within the position limits there are."""
-    reach = np.where(np.asarray(robot.types) == PRISMATIC, 0.5, np.pi)
-    lower = np.where(np.isfinite(robot.limits.lower), robot.limits.lower, -reach)
-    upper = np.where(np.isfinite(robot.limits.upper), robot.limits.upper, reach)
-    return np.asarray(generator.uniform(lower, upper, (count, robot.n)), dtype=np.float64)

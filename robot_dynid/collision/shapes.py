@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
+import coal
 import numpy as np
+from scipy.spatial import ConvexHull, QhullError
 
-from robot_dynid.collision.ellipsoids import DIMENSIONS, primitive
-from robot_dynid.collision.mesh_file import mesh_vertices
 from robot_dynid.errors import RobotError
+from robot_dynid.numbers import SIZE, NumberRange
 from robot_dynid.robot.inertia import homogeneous
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.package_file import located
 from robot_dynid.robot.urdf import Reader, has_urdf, parse_urdf, read_urdf_text, source_text
 from robot_dynid.types import FloatArray, frozen
 
 BASE = -1
 #: kind of a shape: all points below the plane z = 0 of its frame
-HALFSPACE = 'halfspace'
+HALFSPACE, MESH = 'halfspace', 'mesh'
+#: per axis, the dimension of the interval, disc or ball that bounds a primitive along it; a
+#: capsule counts as the cylinder around it. The least ellipsoid around a product of balls of
+#: radii r and dimensions d has the radii sqrt(3 / d) r
+DIMENSIONS = {'box': (1, 1, 1), 'cylinder': (2, 2, 1), 'capsule': (2, 2, 1), 'sphere': (3, 3, 3)}
+MESH_SCALE = NumberRange(-1e6, 1e6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +49,12 @@ class Shape:
     ball: float = 0.0
     vertices: FloatArray | None = None
 
+    def extents(self, rotation: FloatArray) -> FloatArray:
+        """Return half lengths (3,) of a primitive's box in a frame, into which ``rotation`` turns.
+        """
+        return np.asarray(np.abs(rotation) @ self.edges
+                          + self.disc * np.hypot(rotation[:, 0], rotation[:, 1]) + self.ball)
+
     def capsule(self) -> tuple[FloatArray, float]:
         """Return ends (2, 3) in the frame of the body and radius [m] of a capsule around it."""
         if self.vertices is not None:
@@ -49,9 +62,9 @@ class Shape:
         else:
             half = self.edges + np.array([self.disc, self.disc, 0.0])
             axis = int(np.argmax(half))
-            across = np.delete(half, axis)
             round_about = axis == 2 and self.disc > 0.0
-            radius = self.ball + float(self.disc if round_about else np.hypot(*across))
+            radius = self.ball + float(
+                self.disc if round_about else np.hypot(*np.delete(half, axis)))
             ends = np.zeros((2, 3))
             ends[:, axis] = -half[axis], half[axis]
             if axis != 2 and self.disc > 0.0:  # a flat disc: the ball around it
@@ -69,9 +82,8 @@ class Shape:
 
     def half_edges(self) -> FloatArray:
         """Return half edges (3,) [m] of the box around it, along its axes, centred as sphere()."""
-        if self.vertices is not None:
-            return np.asarray(0.5 * np.ptp(self.vertices, axis=0))
-        return np.asarray(self.edges + np.array([self.disc, self.disc, 0.0]) + self.ball)
+        return np.asarray(0.5 * np.ptp(self.vertices, axis=0)) if self.vertices is not None else (
+            self.extents(np.eye(3)))
 
     def reach(self) -> float:
         """Return a bound [m] of the distance of its points from the origin of the body."""
@@ -93,6 +105,25 @@ class Shape:
             float(np.hypot(self.disc, self.edges[2])) + self.ball)
         centre = float(np.linalg.norm(np.cross(self.placement[:3, 3], axis)))
         return min(swing, centre + tilt * size)
+
+
+def _around(points: FloatArray) -> tuple[FloatArray, float]:
+    """Return ends (2, 3) and radius of a capsule along the longest axis of ``points`` (k, 3)."""
+    centre = 0.5 * (points.min(axis=0) + points.max(axis=0))
+    axis = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2][0]
+    along = (points - centre) @ axis
+    radius = float(np.max(np.linalg.norm(points - centre - np.outer(along, axis), axis=1)))
+    return centre + np.outer([along.min(), along.max()], axis), radius
+
+
+def floor_shape(owner: str, height: float) -> Shape:
+    """Return everything below ``height`` [m] of the base frame."""
+    return Shape(owner, BASE, HALFSPACE, homogeneous(np.eye(3), [0.0, 0.0, height]), np.zeros(3))
+
+
+def plain_box(owner: str, placement: FloatArray, size: Any) -> Shape:
+    """Return a box at rest; ``size`` (3,) full edge lengths [m]."""
+    return Shape(owner, BASE, 'box', frozen(placement), 0.5 * np.array(size, dtype=np.float64))
 
 
 def robot_shapes(robot: RobotModel) -> tuple[Shape, ...]:
@@ -119,9 +150,8 @@ def environment_shapes(path: str) -> tuple[Shape, ...]:
     when it cannot be read, or has no collision shape.
     """
     root = parse_urdf(read_urdf_text(path), path)
-    children = {_end(j, 'child') for j in root.findall('joint')}
-    links = [e.get('name', '') for e in root.findall('link')]
-    roots = [name for name in links if name not in children]
+    children = {_end(joint, 'child') for joint in root.findall('joint')}
+    roots = [name for e in root.findall('link') if (name := e.get('name', '')) not in children]
     places = {name: (name, BASE, placement) for start in roots
               for name, placement in _walk(root, Reader(path), start, set()).items()}
     shapes = _shapes(root, Reader(path), places)
@@ -130,14 +160,42 @@ def environment_shapes(path: str) -> tuple[Shape, ...]:
     return shapes
 
 
+def collision_ellipsoid(robot: RobotModel, body: str) -> tuple[FloatArray, FloatArray]:
+    """Return placement (4, 4) in the link frame and radii (3,) [m] of an ellipsoid around a body.
+
+    Of one primitive it is the least ellipsoid (of a capsule: of the cylinder around it), of
+    several that of their common box along the axes of the link. Links fixed to the body belong to
+    it. Raises UsageError when the URDF file is gone, RobotError naming the link whose
+    collision geometry is no primitive, or that has mass and none.
+    """
+    reader = Reader(robot.source or robot.name)
+    root = parse_urdf(source_text(robot), reader.source)
+    links = [link for link in robot.links if link.body == robot.bodies.index(body)]
+    for link in links:
+        if link.has_inertial and root.find(f"link[@name='{link.name}']/collision") is None:
+            raise reader.fail(f'link {link.name!r}', 'has mass, but no <collision>')
+    shapes = _shapes(root, reader, {link.name: (body, link.body, link.placement)
+                                    for link in links}, DIMENSIONS)
+    if not shapes:
+        raise reader.fail(f'link {body!r}', 'has no <collision>')
+    if len(shapes) == 1:
+        (only,) = shapes
+        return only.placement, only.extents(np.eye(3)) * np.sqrt(
+            3.0 / np.array(DIMENSIONS[only.kind]))
+    centres = np.array([shape.placement[:3, 3] for shape in shapes])
+    extents = np.array([shape.extents(shape.placement[:3, :3]) for shape in shapes])
+    low, high = (centres - extents).min(axis=0), (centres + extents).max(axis=0)
+    return homogeneous(np.eye(3), 0.5 * (low + high)), np.sqrt(3.0) * 0.5 * (high - low)
+
+
 def links_at_rest(root: Element, robot: RobotModel) -> dict[str, FloatArray]:
     """Return the placement (4, 4) in the base link of all links that no joint of it moves."""
     return _walk(root, Reader(robot.source), robot.base_link, set(robot.joints))
 
 
 def _end(joint: Element, which: str) -> str:
-    found = joint.find(which)
-    return '' if found is None else found.get('link', '')
+    end = joint.find(which)
+    return '' if end is None else end.get('link', '')
 
 
 def _walk(
@@ -154,60 +212,75 @@ def _walk(
         edges.setdefault(parent, []).append((child, placement))
         edges.setdefault(child, []).append(
             (parent, homogeneous(rotation, -rotation @ placement[:3, 3])))
-    found = {start: np.eye(4)}
+    placements = {start: np.eye(4)}
     stack = [start]
     while stack:
         link = stack.pop()
         for other, placement in edges.get(link, ()):
-            if other not in found:
-                found[other] = found[link] @ placement
+            if other not in placements:
+                placements[other] = placements[link] @ placement
                 stack.append(other)
-    return found
+    return placements
 
 
 def _shapes(
-    root: Element, reader: Reader, places: Mapping[str, tuple[str, int, FloatArray]]
+    root: Element, reader: Reader, places: Mapping[str, tuple[str, int, FloatArray]],
+    kinds: Sequence[str] | Mapping[str, Any] = (*DIMENSIONS, MESH),
 ) -> tuple[Shape, ...]:
-    found = []
+    """Return the shapes of the links in ``places``: owner, body, placement (4, 4) of a link."""
+    shapes = []
     for link in root.findall('link'):
         name = link.get('name', '')
-        if name not in places:
-            continue
-        for element in link.findall('collision'):
-            found.append(_shape(reader, element, f'link {name!r} collision', places[name]))
-    return tuple(found)
+        for element in link.findall('collision') if name in places else ():
+            (owner, body, frame), where = places[name], f'link {name!r} collision'
+            geometry = next(iter(element.find('geometry') or ()), None)
+            if geometry is None or geometry.tag not in kinds:
+                what = 'nothing' if geometry is None else f'a <{geometry.tag}>'
+                raise reader.fail(where, f'is {what}, not one of {", ".join(kinds)}')
+            placement = frame @ reader.origin(element, where)
+            shapes.append(
+                Shape(owner, body, MESH, placement, np.zeros(3),
+                      vertices=_mesh_vertices(reader, geometry, where))
+                if geometry.tag == MESH else
+                Shape(owner, body, geometry.tag, placement,
+                      *_sizes(reader, geometry, f'{where} {geometry.tag}')))
+    return tuple(shapes)
 
 
-def _shape(
-    reader: Reader, element: Element, where: str, place: tuple[str, int, FloatArray]
-) -> Shape:
-    owner, body, link = place
-    geometry = next(iter(element.find('geometry') or ()), None)
-    if geometry is not None and geometry.tag == 'mesh':
-        placement = link @ reader.origin(element, where)
-        vertices = mesh_vertices(reader, geometry, where)
-        return Shape(owner, body, 'mesh', placement, np.zeros(3), vertices=vertices)
-    if geometry is None or geometry.tag not in DIMENSIONS:
-        what = 'nothing' if geometry is None else f'a <{geometry.tag}>'
-        raise reader.fail(where, f'is {what}, not one of {", ".join(DIMENSIONS)}, mesh')
-    part = primitive(reader, element, where, link)
-    return Shape(owner, body, geometry.tag, part.placement, part.edges, part.disc, part.ball)
+def _sizes(reader: Reader, shape: Element, where: str) -> tuple[FloatArray, float, float]:
+    """Return half edges (3,), radius of the disc and of the ball; refuse what is not positive."""
+    def positive(key: str, count: int) -> FloatArray:
+        return reader.numbers(shape.get(key), f'{where} {key}', count, SIZE)
+
+    if shape.tag == 'box':
+        return 0.5 * positive('size', 3), 0.0, 0.0
+    radius = float(positive('radius', 1)[0])
+    if shape.tag == 'sphere':
+        return np.zeros(3), 0.0, radius
+    edges = np.array([0.0, 0.0, 0.5 * positive('length', 1)[0]])
+    return (edges, radius, 0.0) if shape.tag == 'cylinder' else (edges, 0.0, radius)
 
 
-def _around(points: FloatArray) -> tuple[FloatArray, float]:
-    """Return ends (2, 3) and radius of a capsule along the longest axis of ``points`` (k, 3)."""
-    centre = 0.5 * (points.min(axis=0) + points.max(axis=0))
-    axis = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2][0]
-    along = (points - centre) @ axis
-    radius = float(np.max(np.linalg.norm(points - centre - np.outer(along, axis), axis=1)))
-    return centre + np.outer([along.min(), along.max()], axis), radius
+def _mesh_vertices(reader: Reader, mesh: Element, where: str) -> FloatArray:
+    """Return the vertices (k, 3) m of the convex hull of a <mesh>, read by coal (Assimp), scaled.
 
-
-def floor_shape(owner: str, height: float) -> Shape:
-    """Return everything below ``height`` [m] of the base frame."""
-    return Shape(owner, BASE, HALFSPACE, homogeneous(np.eye(3), [0.0, 0.0, height]), np.zeros(3))
-
-
-def plain_box(owner: str, placement: FloatArray, size: Any) -> Shape:
-    """Return a box at rest; ``size`` (3,) full edge lengths [m]."""
-    return Shape(owner, BASE, 'box', frozen(placement), 0.5 * np.array(size, dtype=np.float64))
+    Paths are relative to the URDF, ``file://`` or ``package://``.
+    """
+    name = mesh.get('filename')
+    if not name:
+        raise reader.fail(where, 'mesh has no attribute filename')
+    path = located(name, Path(reader.source).parent)
+    if path is None:
+        hint = (' (a package is looked for in AMENT_PREFIX_PATH, ROS_PACKAGE_PATH and the folders '
+                'above the URDF)' if name.startswith('package://') else '')
+        raise reader.fail(where, f'mesh file {name} is missing{hint}; correct the path or put the '
+                                 'file there')
+    scale = reader.numbers(mesh.get('scale', '1 1 1'), f'{where} mesh scale', 3, MESH_SCALE)
+    try:
+        points = np.array(coal.MeshLoader(coal.BV_AABB).load(str(path)).vertices())
+        return frozen(points[ConvexHull(points).vertices] * scale)
+    except (QhullError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+    except Exception as error:  # coal raises what its importer raises
+        reason = f'coal cannot read it: {error}'.splitlines()[0]
+    raise reader.fail(where, f'mesh file {path} is not a mesh with a volume ({reason})')

@@ -7,9 +7,9 @@ import pytest
 from colliding_robots import colliding_robot, random_motion
 from tolerances import GJK
 
-from robot_dynid.collision.approach import approach
 from robot_dynid.collision.clearance import RESOLUTION, prove, travel
 from robot_dynid.collision.scene import scene_of
+from robot_dynid.collision.ways import approach
 from robot_dynid.errors import DynIdError
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.surroundings import surroundings_from_plain

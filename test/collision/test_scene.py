@@ -13,10 +13,8 @@ from hypothesis_profile import COSTLY
 from own_robots import own_robots
 from tolerances import DISTANCE_GRADIENT, GJK
 
-from robot_dynid.collision import scene as scene_module
 from robot_dynid.collision.distance import NarrowPhase
-from robot_dynid.collision.scene import scene_of
-from robot_dynid.collision.scene_pairs import random_configurations
+from robot_dynid.collision.scene import Scene, scene_of
 from robot_dynid.collision.shapes import BASE, Shape
 from robot_dynid.dynamics.kinematics import LinkPoses
 from robot_dynid.errors import RobotError, UsageError
@@ -133,10 +131,9 @@ def test_gradients_are_those_of_differences(tmp_path_factory, seed, moving, bran
     assert near.measured.all()
     apart = near.distance > 0.01  # inside each other the deepest direction jumps
     steps = [[found.distances(q + k * e) for k in (-step, step)] for e in np.eye(robot.n)]
+    rows = np.arange(len(q))
     for column in range(len(found.pairs)):
-        weights = np.zeros_like(near.distance)
-        weights[:, column] = apart[:, column]
-        gradient = found.gradient(q, near, weights)
+        gradient = found.rates(q, near, (rows, np.full(len(q), column)))
         here = near.distance[:, column]
         for j, (before, after) in enumerate(steps):
             ahead, back = after[:, column] - here, here - before[:, column]
@@ -205,11 +202,12 @@ def test_shapes_that_cannot_be_read_are_named(gantry):
 def test_pairs_that_never_come_near_are_left_out_and_stay_apart(name, monkeypatch):
     robot = load_robot(name)
     found = scene_of(robot)
-    monkeypatch.setattr(scene_module, 'always_separated', lambda single: False)
+    monkeypatch.setattr(Scene, 'always_apart', lambda single: False)
     every = scene_of(robot)
     assert found.always_separated
     assert set(found.always_separated) | set(found.pairs) == set(every.pairs)
-    q = random_configurations(robot, 2000, np.random.default_rng(7))
+    lower, upper = robot.limits.lower, robot.limits.upper
+    q = np.random.default_rng(7).uniform(lower, upper, (2000, robot.n))
     table = dict(zip(every.pairs, every.nearest(q, every.required).distance.T))
     required = dict(zip(every.pairs, every.required))
     for pair in found.always_separated:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from robot_dynid.collision.ellipsoids import collision_ellipsoid
+from robot_dynid.collision.shapes import collision_ellipsoid
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.estimation.feasible.bounds import COLLISION, Bounds, Ellipsoid, LinkBounds, Vector
 from robot_dynid.robot.model import RobotModel

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.collision.roadmap import Roadmap
+from robot_dynid.collision.ways import Roadmap
 from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.design import DesignCriteria
 from robot_dynid.trajectories.composite import Composite
@@ -23,8 +23,8 @@ RATE, MOST = 50.0, 400
 EFFORT_MARGIN = 0.97
 #: parts of the velocity limits tried for moves between the pieces
 MOVE_SPEEDS = (0.5, 0.25, 0.1)
-#: random poses drawn for the roadmap, the most that are kept, and places looked at between two
-DRAWN, POSES, PLACES = 2000, 150, 20
+#: random poses drawn for the roadmap, and the most that are kept
+DRAWN, POSES = 2000, 150
 #: poses looked at together: bounds the memory
 BATCH = 4000
 
@@ -150,15 +150,8 @@ class Planner:
         generator = np.random.default_rng(0)
         poses = np.array([self.limits.centre,
                           *(self.somewhere(generator) for _ in range(DRAWN))])
-        return Roadmap(self.limits.velocity, poses[self.allowed(poses)][:POSES],
-                       self._clear, lambda *ends: self.straight(*ends)[0])
-
-    def _clear(self, starts: FloatArray, goals: FloatArray) -> NDArray[np.bool_]:
-        """Return a mask of the straight ways (E, n) to (E, n) clear at a few poses on them."""
-        share = np.linspace(0.0, 1.0, PLACES)[None, :, None]
-        between = starts[:, None] + share * (goals - starts)[:, None]
-        good = self.allowed(between.reshape(-1, len(self.limits.joints)))
-        return np.asarray(good.reshape(-1, PLACES).all(axis=1))
+        return Roadmap(self.limits.velocity, poses, self.allowed,
+                       lambda *ends: self.straight(*ends)[0], POSES)
 
 
 def _instants(piece: Trajectory) -> FloatArray:

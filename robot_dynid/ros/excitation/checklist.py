@@ -15,8 +15,8 @@ from control_msgs.msg import JointTrajectoryControllerState
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from robot_dynid.collision.approach import check_pose
 from robot_dynid.collision.scene import scene_of
+from robot_dynid.collision.ways import check_pose
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.errors import DynIdError
 from robot_dynid.execution.checklist import (

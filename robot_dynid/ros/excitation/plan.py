@@ -15,8 +15,8 @@ import numpy as np
 from control_msgs.action import FollowJointTrajectory
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dynid.collision.approach import approach
 from robot_dynid.collision.scene import Scene, scene_of
+from robot_dynid.collision.ways import approach
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.excitation.design import (
     Design,

@@ -1,0 +1,186 @@
+"""Ways from pose to pose round obstacles: a roadmap of random poses, moves checked where used.
+
+Source: Bohlin, Kavraki, Path planning using lazy PRM, ICRA 2000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components, dijkstra
+
+from robot_dynid.blas import one_blas_thread
+from robot_dynid.collision.clearance import Clearance, prove
+from robot_dynid.collision.scene import Scene
+from robot_dynid.errors import DynIdError
+from robot_dynid.trajectories.limits import MotionLimits, quintic_move
+from robot_dynid.trajectories.trajectory import QuinticMove
+from robot_dynid.types import FloatArray
+
+#: neighbours that a pose is linked to, and places looked at on the way between two
+NEIGHBOURS, PLACES = 12, 20
+#: s that a stop costs beside the way
+STOP = 1.0
+#: poses drawn for an approach, more each time no way was found
+DRAWN = (100, 400, 1600)
+SEED = 0
+
+
+class Roadmap:
+    """Poses, and the straight moves between them that may be allowed.
+
+    ``velocity`` (n,) limits, rad/s (m/s), as measure of ways; ``poses`` (K, n) rad (m), of which
+    those ``allowed`` are taken, at most ``most``; ``allowed`` returns a mask of the poses (K, n)
+    that may be held; ``straight`` the allowed move between two (n,), or None, after a closer look.
+    """
+
+    def __init__(self, velocity: FloatArray, poses: FloatArray,
+                 allowed: Callable[[FloatArray], NDArray[np.bool_]],
+                 straight: Callable[[FloatArray, FloatArray], QuinticMove | None],
+                 most: int | None = None) -> None:
+        self._velocity, self._allowed, self._straight = velocity, allowed, straight
+        self.poses = poses[allowed(poses)][:most]
+        self._linked = np.zeros((len(self.poses), len(self.poses)), dtype=np.bool_)
+        self._moves: dict[tuple[int, int], QuinticMove | None] = {}
+        self._link(np.arange(len(self.poses)))
+
+    def reachable(self, pose: FloatArray) -> bool:
+        """Return whether ``pose`` (n,) seems to be linked to most of the poses."""
+        index = self._index(pose)
+        count, group = connected_components(self._linked, directed=False)
+        return bool(group[index] == np.argmax(np.bincount(group, minlength=count)))
+
+    def way(self, start: FloatArray, goal: FloatArray) -> tuple[QuinticMove, ...]:
+        """Return the shortest way found from ``start`` to ``goal`` (n,); empty without one."""
+        ends = self._index(start), self._index(goal)
+        while path := self._shortest(*ends):
+            moves = [move for link in pairwise(path) if (move := self._move(*link)) is not None]
+            if len(moves) == len(path) - 1:
+                return tuple(moves)
+        return ()
+
+    def nearest_reached(self, start: FloatArray, goal: FloatArray) -> FloatArray:
+        """Return the pose (n,) nearest to ``goal`` of those linked to ``start`` (n,)."""
+        group = connected_components(self._linked, directed=False)[1]
+        reached = self.poses[group == group[self._index(start)]]
+        return np.asarray(reached[np.argmin(self._seconds(reached, goal[None])[:, 0])])
+
+    def _index(self, pose: FloatArray) -> int:
+        same = np.flatnonzero(np.all(self.poses == pose, axis=1))
+        if len(same):
+            return int(same[0])
+        self.poses = np.vstack([self.poses, pose])
+        self._linked = np.pad(self._linked, ((0, 1), (0, 1)))
+        self._link(np.array([len(self.poses) - 1]))
+        return len(self.poses) - 1
+
+    def _link(self, fresh: NDArray[np.int64]) -> None:
+        """Link the poses ``fresh`` to their neighbours where the straight way looks allowed."""
+        if len(self.poses) < 2:
+            return
+        seconds = self._seconds(self.poses[fresh], self.poses)
+        seconds[np.arange(len(fresh)), fresh] = np.inf
+        nearest = np.argsort(seconds, axis=1)[:, :min(NEIGHBOURS, len(self.poses) - 1)]
+        first, second = np.repeat(fresh, nearest.shape[1]), nearest.ravel()
+        share = np.linspace(0.0, 1.0, PLACES)[None, :, None]
+        between = self.poses[first][:, None] + share * (
+            self.poses[second] - self.poses[first])[:, None]
+        held = self._allowed(between.reshape(-1, self.poses.shape[1]))
+        good = held.reshape(-1, PLACES).all(axis=1)
+        self._linked[first[good], second[good]] = self._linked[second[good], first[good]] = True
+
+    def _seconds(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Return the cost (K, L) s of the ways from poses (K, n) to poses (L, n)."""
+        apart = np.abs(first[:, None] - second[None])
+        return np.asarray(np.max(apart / self._velocity, axis=2) + STOP)
+
+    def _move(self, first: int, second: int) -> QuinticMove | None:
+        """Return the straight move, looked at once for both directions; unlink where refused."""
+        if (first, second) not in self._moves:
+            move = self._straight(self.poses[first], self.poses[second])
+            back = None if move is None else replace(move, start=move.goal, goal=move.start)
+            self._moves[first, second], self._moves[second, first] = move, back
+            if move is None:
+                self._linked[first, second] = self._linked[second, first] = False
+        return self._moves[first, second]
+
+    def _shortest(self, start: int, goal: int) -> list[int]:
+        """Return the poses on the shortest way over the links; empty without one."""
+        graph = np.where(self._linked, self._seconds(self.poses, self.poses), 0.0)
+        before = dijkstra(graph, indices=[start], return_predecessors=True)[1][0]
+        path = [goal]
+        while path[-1] != start:
+            if before[path[-1]] < 0:
+                return []
+            path.append(int(before[path[-1]]))
+        return path[::-1]
+
+
+@one_blas_thread()
+def approach(
+    scene: Scene, start: FloatArray, goal: FloatArray, limits: MotionLimits
+) -> tuple[QuinticMove, ...]:
+    """Return moves from rest to rest, each within ``limits`` and proven to keep clear.
+
+    ``start``, ``goal`` (n,) rad (m). The straight move is taken where it is free, else the way
+    over a roadmap of random poses. The search is seeded. Raises DynIdError naming the pair that is
+    too near at an end, or on the straight way when no other was found, with the nearest pose that
+    was reached.
+    """
+    start, goal = np.asarray(start, dtype=np.float64), np.asarray(goal, dtype=np.float64)
+    for name, pose in (('start', start), ('goal', goal)):
+        check_pose(scene, pose, name)
+    obstacles: list[Clearance] = []
+
+    def straight(begin: FloatArray, end: FloatArray) -> QuinticMove | None:
+        move = quintic_move(limits.joints, (begin, end), limits)
+        clearance = prove(scene, move)
+        if not clearance.free:
+            obstacles.append(clearance)
+        return move if clearance.free else None
+
+    def allowed(poses: FloatArray) -> NDArray[np.bool_]:
+        return np.asarray(np.all(
+            scene.nearest(poses, scene.required).distance >= scene.required, axis=1))
+
+    direct = straight(start, goal)
+    if direct is not None:
+        return (direct,)
+    generator = np.random.default_rng(SEED)
+    for count in DRAWN:
+        drawn = generator.uniform(limits.lower, limits.upper, (count, len(start)))
+        roadmap = Roadmap(limits.velocity, drawn, allowed, straight)
+        if moves := roadmap.way(start, goal):
+            return moves
+    near = obstacles[0]
+    how = ('collide' if near.smallest < 0.0 else
+           f'come within {1e3 * near.smallest:.1f} mm of each other')
+    values = ', '.join(f'{joint}: {q:.3g}' for joint, q in zip(
+        limits.joints, roadmap.nearest_reached(start, goal), strict=True))
+    raise DynIdError(
+        f'no collision-free way to the goal was found among {DRAWN[-1]} random poses: on the '
+        f'straight way {" and ".join(near.pair)} {how}; the nearest pose that was reached is '
+        f'{{{values}}}: move the robot closer by hand or by a jog, or widen the position limits')
+
+
+def check_pose(scene: Scene, pose: FloatArray, name: str) -> None:
+    """Raise DynIdError naming the pair that is nearer than its clearance in a pose (n,)."""
+    near = scene.distances(pose[None, :])[0]
+    slack = near - scene.required
+    if not slack.size or slack.min() >= 0.0:
+        return
+    worst = int(np.argmin(slack))
+    first, second = scene.pairs[worst]
+    if near[worst] < 0.0:
+        raise DynIdError(
+            f'{name} pose in collision: {first} and {second} overlap by '
+            f'{-1e3 * near[worst]:.1f} mm; move the robot apart by hand or by a jog, or correct '
+            'floor, keep_out or environment')
+    raise DynIdError(
+        f'{name} pose too near: {first} and {second} are {1e3 * near[worst]:.1f} mm apart, '
+        f"{1e3 * scene.required[worst]:.1f} mm are to be kept; move them apart, or give "
+        f"'clearance: {0.9 * near[worst]:.2g}'")
