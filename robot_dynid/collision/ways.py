@@ -25,8 +25,9 @@ from robot_dynid.types import FloatArray
 NEIGHBOURS, PLACES = 12, 20
 #: s that a stop costs beside the way
 STOP = 1.0
-#: poses drawn for an approach, more each time no way was found
-DRAWN = (100, 400, 1600)
+#: poses drawn for an approach, and how far beyond its ends, a part of the ranges: more of them, and
+#: farther, each time no way was found
+DRAWN = ((200, 0.1), (400, 0.3), (1600, 1.0))
 SEED = 0
 
 
@@ -151,8 +152,11 @@ def approach(
     if direct is not None:
         return (direct,)
     generator = np.random.default_rng(SEED)
-    for count in DRAWN:
-        drawn = generator.uniform(limits.lower, limits.upper, (count, len(start)))
+    for count, share in DRAWN:
+        beyond = share * (limits.upper - limits.lower)
+        drawn = generator.uniform(np.maximum(limits.lower, np.minimum(start, goal) - beyond),
+                                  np.minimum(limits.upper, np.maximum(start, goal) + beyond),
+                                  (count, len(start)))
         roadmap = Roadmap(limits.velocity, drawn, allowed, straight)
         if moves := roadmap.way(start, goal):
             return moves
@@ -162,7 +166,7 @@ def approach(
     values = ', '.join(f'{joint}: {q:.3g}' for joint, q in zip(
         limits.joints, roadmap.nearest_reached(start, goal), strict=True))
     raise DynIdError(
-        f'no collision-free way to the goal was found among {DRAWN[-1]} random poses: on the '
+        f'no collision-free way to the goal was found among {DRAWN[-1][0]} random poses: on the '
         f'straight way {" and ".join(near.pair)} {how}; the nearest pose that was reached is '
         f'{{{values}}}: move the robot closer by hand or by a jog, or widen the position limits')
 
