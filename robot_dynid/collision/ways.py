@@ -25,8 +25,8 @@ from robot_dynid.types import FloatArray
 NEIGHBOURS, PLACES = 12, 20
 #: s that a stop costs beside the way
 STOP = 1.0
-#: poses drawn for an approach, and how far beyond its ends, a part of the ranges: more of them, and
-#: farther, each time no way was found
+#: poses drawn for an approach, and how far beyond its ends as a part of the ranges: more of them,
+#: and farther, each time no way was found
 DRAWN = ((200, 0.1), (400, 0.3), (1600, 1.0))
 SEED = 0
 
