@@ -85,10 +85,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Design the trajectories, check their points, write them."""
     from robot_dynid.collision.scene import scene_of
     from robot_dynid.excitation.design import design_pair
-    from robot_dynid.excitation.design_criteria import design_criteria
+    from robot_dynid.excitation.design_criteria import design_criteria, keeping_clear
     from robot_dynid.excitation.families import parse_request
     from robot_dynid.excitation.request import validation_request
-    from robot_dynid.excitation.search.clearance import keeping_clear
     from robot_dynid.execution.plan import RATE
     from robot_dynid.execution.sampled import check_points
     from robot_dynid.io.purpose import beside

@@ -15,9 +15,8 @@ from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.excitation.precision import Precision
 from robot_dynid.excitation.request import DesignOptions, Request, validation_request
 from robot_dynid.excitation.score import Score
-from robot_dynid.excitation.search.barrier import Constraint
 from robot_dynid.excitation.search.basis import Basis
-from robot_dynid.excitation.search.effort import EffortLimits, Inverse
+from robot_dynid.excitation.search.constraints import Constraint, EffortLimits, RigidEffort
 from robot_dynid.excitation.search.objective import Objective
 from robot_dynid.excitation.search.optimise import Problem
 from robot_dynid.excitation.search.starts import Found, StartRow, search
@@ -92,7 +91,7 @@ class DesignCriteria:
     """
 
     score: Callable[[Trajectory], Score] | None = None
-    inverse: Inverse | None = None
+    inverse: RigidEffort | None = None
     progress: Progress | None = None
     model: TorqueModel | None = None
     constraints: tuple[Constraint, ...] = ()
@@ -411,14 +410,14 @@ def _feasible(
 
     Raises DynIdError with what is broken when not even the start does.
     """
-    words = ''
     for way in FRACTIONS:
         mixed = found.start + way * (found.coefficients - found.start)
         trajectory = basis.trajectory(mixed)
-        words = Checks.of(trajectory, allowed, criteria).text
-        if not words:
+        broken, *_ = _check(trajectory, allowed, criteria)
+        if not broken:
             return trajectory
-    raise DynIdError(f'no motion was found that keeps everything: {words}')
+    raise DynIdError('no motion was found that keeps everything: '
+                     f'{"; ".join(text for _, text in broken)}')
 
 
 def check_length(duration: float) -> None:
@@ -428,7 +427,7 @@ def check_length(duration: float) -> None:
                          'ask for less of it at once')
 
 
-def effort_peaks(trajectory: Trajectory, inverse: Inverse, step: float) -> FloatArray:
+def effort_peaks(trajectory: Trajectory, inverse: RigidEffort, step: float) -> FloatArray:
     """Return the largest predicted effort of each joint (n,) N m (N) on a grid of ``step`` s."""
     count = max(int(np.ceil(trajectory.duration / step)), 1) + 1
     step = trajectory.duration / (count - 1)
@@ -456,56 +455,46 @@ def _check_accuracy(score: Score | None, basis: Basis, accuracy: float) -> None:
             f'the root of time grows, so {times} periods of {basis.span:g} s would do')
 
 
-@dataclass(frozen=True, eq=False)
-class Checks:
-    """Breaches of a motion, sentences by reason; its effort peaks (n,) and clearance if known."""
+def _check(
+    trajectory: Trajectory, limits: MotionLimits, criteria: DesignCriteria
+) -> tuple[list[tuple[Reason, str]], FloatArray | None, Clearance | None]:
+    """Check limits and efforts at every instant; clearances where these are kept.
 
-    broken: tuple[tuple[Reason, str], ...]
-    effort: FloatArray | None
-    clearance: Clearance | None
-
-    @classmethod
-    def of(cls, trajectory: Trajectory, limits: MotionLimits, criteria: DesignCriteria) -> Checks:
-        """Check limits and efforts at every instant; clearances where these are kept."""
-        broken = [(Reason.LIMITS, text) for text in violations(trajectory.peaks(), limits)]
-        effort = clearance = None
-        if criteria.inverse is not None:
-            effort = effort_peaks(trajectory, criteria.inverse, EFFORT_STEP)
-            broken += [(Reason.EFFORT, f"effort of joint '{joint}' reaches {value:.4g}, "
-                        f'its limit is {limit:.4g}')
-                       for joint, value, limit in zip(limits.joints, effort, limits.effort)
-                       if value > limit]
-        if not broken and criteria.proof is not None:
-            clearance = criteria.proof(trajectory)
-            if not clearance.free:
-                broken.append((Reason.CLEARANCE, f'{" and ".join(clearance.pair)} come as near as '
-                               f'{clearance.smallest:.4g} m at {clearance.time:.4g} s'))
-        return cls(tuple(broken), effort, clearance)
-
-    @property
-    def text(self) -> str:
-        """All that is broken in one sentence, empty where nothing is."""
-        return '; '.join(text for _, text in self.broken)
+    Returns the breaches, sentences by reason, the effort peaks (n,) and the clearance, if known.
+    """
+    broken = [(Reason.LIMITS, text) for text in violations(trajectory.peaks(), limits)]
+    effort = clearance = None
+    if criteria.inverse is not None:
+        effort = effort_peaks(trajectory, criteria.inverse, EFFORT_STEP)
+        broken += [(Reason.EFFORT, f"effort of joint '{joint}' reaches {value:.4g}, its limit is "
+                    f'{limit:.4g}')
+                   for joint, value, limit in zip(limits.joints, effort, limits.effort)
+                   if value > limit]
+    if not broken and criteria.proof is not None:
+        clearance = criteria.proof(trajectory)
+        if not clearance.free:
+            broken.append((Reason.CLEARANCE, f'{" and ".join(clearance.pair)} come as near as '
+                           f'{clearance.smallest:.4g} m at {clearance.time:.4g} s'))
+    return broken, effort, clearance
 
 
 def _report(planned: Planned, limits: MotionLimits, criteria: DesignCriteria) -> Design:
     """Return the design of a motion; raises MotionRefused when it breaks anything."""
     trajectory = planned.trajectory
     check_length(trajectory.duration)
-    checks = Checks.of(trajectory, limits, criteria)
-    if checks.broken:
-        raise MotionRefused(checks.broken[0][0], checks.text)
+    broken, effort, clearance = _check(trajectory, limits, criteria)
+    if broken:
+        raise MotionRefused(broken[0][0], '; '.join(text for _, text in broken))
     used = fractions_used(trajectory.peaks(), limits)
     warnings = [*criteria.warnings, *planned.warnings]
-    if checks.effort is None:
+    if effort is None:
         warnings.append('efforts were not predicted: no inverse model given')
     else:
-        for joint, value, limit in zip(limits.joints, checks.effort, limits.effort):
+        for joint, value, limit in zip(limits.joints, effort, limits.effort):
             if np.isnan(limit):
                 warnings.append(f"effort of joint '{joint}' was not checked: its limit is unknown")
             else:
                 used[joint]['effort'] = float(value / limit)
-    clearance = checks.clearance
     warnings += ('collisions were NOT checked',) if clearance is None else clearance.unchecked
     score = criteria.score(trajectory) if criteria.score is not None else None
     alone = planned.session is None  # a swing of a session is only a part of what excites all

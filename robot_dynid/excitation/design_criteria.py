@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -17,17 +17,27 @@ from robot_dynid.effects import (
     axes_of,
     frictionless_blocks,
 )
+from robot_dynid.collision.clearance import prove
+from robot_dynid.collision.scene import Scene
 from robot_dynid.errors import DynIdError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.excitation.design import DesignCriteria
 from robot_dynid.excitation.precision import Precision, Resting
-from robot_dynid.excitation.regressor_parts import part_observations
 from robot_dynid.excitation.score import RATE, Scorer
-from robot_dynid.excitation.search.effort import RigidEffort
-from robot_dynid.excitation.search.measure import both, log_largest_deviation, log_mean_deviation
-from robot_dynid.excitation.search.objective import Measured, Objective, WeightedBlocks
-from robot_dynid.excitation.search.observation import Observation
-from robot_dynid.excitation.search.sliding import SlidingFriction
+from robot_dynid.excitation.search.constraints import KeepClear, RigidEffort
+from robot_dynid.excitation.search.objective import (
+    Measured,
+    Objective,
+    WeightedBlocks,
+    both,
+    log_largest_deviation,
+    log_mean_deviation,
+)
+from robot_dynid.excitation.search.observation import (
+    Observation,
+    SlidingFriction,
+    part_observations,
+)
 from robot_dynid.friction import Coulomb
 from robot_dynid.robot.implausible import implausible_inertials
 from robot_dynid.robot.model import RobotModel
@@ -72,35 +82,36 @@ def design_criteria(
                      _sizes(model, spread, known)),
         inverse=None if known is None else RigidEffort(robot, known), progress=progress,
         model=planned, elapsed=elapsed,
-        objective=Objectives(Observation.of(seen, spread), parts, _sizes(seen, spread, known)),
+        objective=_objectives(Observation.of(seen, spread), parts, _sizes(seen, spread, known)),
         precision=_precision(planned, spread, known),
         warnings=warnings)
 
 
-@dataclass(frozen=True, eq=False)
-class Objectives:
-    """Makes the objectives by name, see objective.py; ``sizes`` (b,) of the parameters."""
+def keeping_clear(criteria: DesignCriteria, scene: Scene) -> DesignCriteria:
+    """Return criteria that also keeps all pairs of a scene apart, and proves it in the end."""
+    pairs = (KeepClear(scene),) if scene.pairs else ()
+    return replace(criteria, constraints=(*criteria.constraints, *pairs),
+                   proof=partial(prove, scene))
 
-    observation: Observation
-    parts: Mapping[str, Observation]
-    sizes: FloatArray | None
 
-    def __call__(self, name: str, typical: Motion, seconds: float) -> Objective:
-        """Return the objective for an execution of ``seconds``.
+def _objectives(
+    observation: Observation, parts: Mapping[str, Observation], sizes: FloatArray | None
+) -> Callable[[str, Motion, float], Objective]:
+    """Return what makes the objectives by name, see objective.py; ``sizes`` (b,) of parameters.
 
-        Raises DynIdError where the robot has no nominal parameters to compare with.
-        """
+    It raises DynIdError where the robot has no nominal parameters to compare with.
+    """
+    def objective(name: str, typical: Motion, seconds: float) -> Objective:
         samples = RATE * seconds
         if name == 'blocks':
-            return WeightedBlocks.at(self.observation, tuple(self.parts.values()), typical)
+            return WeightedBlocks.at(observation, tuple(parts.values()), typical)
         if name == 'precision':
-            if self.sizes is None:
+            if sizes is None:
                 raise DynIdError("objective 'precision' is relative to nominal parameters: the "
                                  "robot has none; take 'log-det', or give the links inertials")
-            return Measured(self.observation, partial(log_largest_deviation, sizes=self.sizes),
-                            samples)
-        measure = both if name == 'condition' else log_mean_deviation
-        return Measured(self.observation, measure, samples)
+            return Measured(observation, partial(log_largest_deviation, sizes=sizes), samples)
+        return Measured(observation, both if name == 'condition' else log_mean_deviation, samples)
+    return objective
 
 
 def _noise(robot: RobotModel) -> FloatArray:

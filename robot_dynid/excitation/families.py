@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from robot_dynid.errors import reported
-from robot_dynid.excitation.planned.composite import CompositeOptions, plan_composite
+import numpy as np
+
+from robot_dynid.errors import UsageError, reported
+from robot_dynid.excitation.design import Design, DesignCriteria, Planned, design_within
 from robot_dynid.excitation.planned.constant_velocity import ConstantVelocityOptions, plan_sweeps
+from robot_dynid.excitation.planned.planner import Planner
 from robot_dynid.excitation.planned.sine_sequence import SineSequenceOptions, sine_sequence
 from robot_dynid.excitation.planned.static_poses import StaticPosesOptions, plan_static_poses
 from robot_dynid.excitation.request import (
@@ -20,10 +23,49 @@ from robot_dynid.excitation.request import (
 from robot_dynid.excitation.search.basis import BSplineBasis, FourierBasis
 from robot_dynid.trajectories.bspline import BSplineOptions
 from robot_dynid.trajectories.fourier import FourierOptions
+from robot_dynid.trajectories.limits import MotionLimits, narrowed
 
 #: length of a motion to judge by, in terms of a period of the motion to fit: other frequencies,
 #: and time enough for its range without its accelerations
 LONGER = 1.5
+
+
+@dataclass(frozen=True)
+class CompositeOptions:
+    """Settings of a composite: ``segments``, each a type with its own options.
+
+    A segment's ``limits`` narrow those of the whole, its ``scale`` (default 1) is a part of them,
+    its ``seed`` follows from that of the whole unless it is given.
+    """
+
+    segments: tuple[Request, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.segments:
+            raise UsageError("option 'segments' of a composite must list at least one segment, "
+                             'such as {type: fourier, duration: 20}')
+
+
+def plan_composite(
+    criteria: DesignCriteria,
+    limits: MotionLimits,
+    options: CompositeOptions,
+    generator: np.random.Generator,
+) -> Planned:
+    """Return the segments, each designed within its own limits, with moves in between.
+
+    Raises what the design of a segment raises.
+    """
+    designs: list[Design] = []
+    for done, request in enumerate(options.segments):
+        shared = criteria.part(done, len(options.segments))
+        own = narrowed(limits, request.common.limits)
+        designs.append(design_within(own, request, shared))
+    trajectory = Planner(criteria, limits).joined([found.trajectory for found in designs])
+    stages = tuple(replace(stage, name=f'{number}: {stage.name}')
+                   for number, found in enumerate(designs, start=1) for stage in found.stages)
+    return Planned(trajectory, stages, tuple(w for found in designs for w in found.warnings),
+                   any(found.ended_early for found in designs))
 
 
 def _single_period(options: FourierOptions, attempt: int) -> FourierOptions:

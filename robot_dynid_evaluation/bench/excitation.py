@@ -163,7 +163,7 @@ def fourier_problem(setting: Setting) -> Problem:
     """Return the problem that our design solves, for another solver."""
     from robot_dynid.excitation.design import EFFORT_MARGIN
     from robot_dynid.excitation.search.basis import FourierBasis
-    from robot_dynid.excitation.search.effort import EffortLimits
+    from robot_dynid.excitation.search.constraints import EffortLimits
     from robot_dynid.excitation.search.optimise import Problem
     from robot_dynid.trajectories.fourier import FourierOptions
 

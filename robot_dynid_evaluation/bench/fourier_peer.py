@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.excitation.search.barrier import Constraint
 from robot_dynid.excitation.search.basis import motion_of
+from robot_dynid.excitation.search.constraints import Constraint
 from robot_dynid.excitation.search.optimise import Problem
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray

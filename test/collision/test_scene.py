@@ -18,7 +18,7 @@ from robot_dynid.collision.scene import Scene, scene_of
 from robot_dynid.collision.shapes import BASE, Shape
 from robot_dynid.dynamics.kinematics import LinkPoses
 from robot_dynid.errors import RobotError, UsageError
-from robot_dynid.excitation.search.clearance import KeepClear
+from robot_dynid.excitation.search.constraints import KeepClear
 from robot_dynid.robot.inertia import homogeneous, rotation_about
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.surroundings import surroundings_from_plain

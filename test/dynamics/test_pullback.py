@@ -16,7 +16,7 @@ from robot_dynid.effects import (
     SpinningRotors,
     axes_of,
 )
-from robot_dynid.excitation.search.sliding import SlidingFriction
+from robot_dynid.excitation.search.observation import SlidingFriction
 from robot_dynid.friction import LAWS, law_from
 from robot_dynid.reduction.numeric import random_states
 from robot_dynid.robot.model import PRISMATIC

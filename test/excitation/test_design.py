@@ -23,7 +23,7 @@ from robot_dynid.excitation.design import (
 )
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import parse_request
-from robot_dynid.excitation.search.effort import RigidEffort
+from robot_dynid.excitation.search.constraints import RigidEffort
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.urdf import robot_from_urdf
 from robot_dynid.trajectories.composite import describe

@@ -9,7 +9,7 @@ from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.design import design
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import parse_request
-from robot_dynid.excitation.regressor_parts import PARTS, PartOfLinks, part_observations
+from robot_dynid.excitation.search.observation import PARTS, PartOfLinks, part_observations
 from robot_dynid.reduction import reduce_numeric
 from robot_dynid.reduction.numeric import full_regressor, random_states
 from robot_dynid.robot.robot_file import load_robot

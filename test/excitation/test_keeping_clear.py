@@ -11,8 +11,8 @@ from random_robots import Peer
 from robot_dynid.collision.scene import scene_of
 from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.design import DesignCriteria, design_within
+from robot_dynid.excitation.design_criteria import keeping_clear
 from robot_dynid.excitation.families import parse_request
-from robot_dynid.excitation.search.clearance import keeping_clear
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.surroundings import Surroundings
 from robot_dynid.trajectories.limits import motion_limits

@@ -8,13 +8,13 @@ from tolerances import SAME_FORMULA
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.score import condition_of, log_det_of, triangle_of
 from robot_dynid.excitation.search.basis import FourierBasis, motion_of
-from robot_dynid.excitation.search.effort import EffortLimits
-from robot_dynid.excitation.search.measure import (
+from robot_dynid.excitation.search.constraints import EffortLimits
+from robot_dynid.excitation.search.objective import (
+    NAMES,
     log_condition,
     log_largest_deviation,
     log_mean_deviation,
 )
-from robot_dynid.excitation.search.objective import NAMES
 from robot_dynid.excitation.search.optimise import Problem
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.urdf import robot_from_urdf

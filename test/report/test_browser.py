@@ -15,9 +15,8 @@ from synthetic_recordings import recording
 from robot_dynid.collision.scene import scene_of
 from robot_dynid.document import Chapter, Figure, Report, Row, Section, Table
 from robot_dynid.excitation.design import design
-from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.excitation.design_criteria import design_criteria, keeping_clear
 from robot_dynid.excitation.families import parse_request
-from robot_dynid.excitation.search.clearance import keeping_clear
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.comparison import differences

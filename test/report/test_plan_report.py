@@ -7,9 +7,8 @@ import pytest
 
 from robot_dynid.collision.scene import scene_of
 from robot_dynid.excitation.design import DesignCriteria, design, design_within
-from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.excitation.design_criteria import design_criteria, keeping_clear
 from robot_dynid.excitation.families import parse_request
-from robot_dynid.excitation.search.clearance import keeping_clear
 from robot_dynid.report.html import render
 from robot_dynid.report.plan import Plan, plan_report
 from robot_dynid.robot.robot_file import load_robot

@@ -1,21 +1,37 @@
-"""Observation of the base parameters: weighted regressor rows and information of a motion."""
+"""Observation of the base parameters: weighted regressor rows and information of a motion.
+
+Friction slides in the search of a design, so that gradients see its reversals; the regressor of
+the links is also looked at in parts: terms with accelerations, velocities, and positions only.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.effects import Effect
-from robot_dynid.effects.effect import Assembly
+from robot_dynid.effects.effect import Assembly, Axes, still
+from robot_dynid.effects.links import RigidLinks
+from robot_dynid.errors import RobotError
 from robot_dynid.estimation.experiment import TorqueModel
+from robot_dynid.friction import FrictionLaw
+from robot_dynid.friction.terms import sliding_table
+from robot_dynid.kernels.friction import fill_sliding
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray, Samples
 
 MotionGradient = tuple[FloatArray, FloatArray, FloatArray]
+CHANNELS = ('position', 'velocity', 'acceleration')
+PARTS = ('acceleration', 'velocity', 'position')
+#: channels of the motion that a part does not see; it has weight where velocities are none
+WITHOUT = {'acceleration': ('velocity',), 'velocity': ('acceleration',),
+           'position': ('velocity', 'acceleration')}
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,3 +101,113 @@ def total(parts: Sequence[MotionGradient]) -> MotionGradient:
     """Return the sum of gradients."""
     position, velocity, acceleration = (sum(g[1:], start=g[0]) for g in zip(*parts, strict=True))
     return position, velocity, acceleration
+
+
+@dataclass(frozen=True, eq=False)
+class SlidingFriction(Effect):
+    """Friction of every axis without a past; ``widths`` (m,) rad/s (m/s) of its dry friction.
+
+    The ramps are wide: on a steep one there would be no instant of the search, so that its
+    gradient would not see that a motion reverses earlier or later. The load is not known.
+    """
+
+    axes: Axes
+    laws: tuple[FrictionLaw, ...]
+    widths: FloatArray
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """``fv1, fc1, f01, fv2, ...``."""
+        return tuple(f'{p}{label}' for label, law in zip(self.axes.labels, self.laws, strict=True)
+                     for p in law.parameters)
+
+    @cached_property
+    def _axis(self) -> NDArray[np.int64]:
+        """The axis (k,) of each parameter."""
+        counts = [len(law.parameters) for law in self.laws]
+        return np.repeat(np.arange(len(counts)), counts)
+
+    @cached_property
+    def _terms(self) -> FloatArray:
+        return sliding_table([law.table for law in self.laws], self.widths)
+
+    def fill(
+        self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
+    ) -> None:
+        """Write the columns of the chosen parameters into ``out`` (n, len(chosen), N)."""
+        values, _ = self._sliding(samples)
+        turned = self.axes.matrix[self._axis[chosen]]
+        np.multiply(turned.T[:, :, None], values[chosen], out=out)
+
+    def pullback(
+        self, samples: Samples, chosen: NDArray[np.int64], weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return gradients (N, n) of sum(weights * columns), zero but in the velocity.
+
+        ``weights`` (n, len(chosen), N).
+        """
+        _, slopes = self._sliding(samples)
+        turned = self.axes.matrix[self._axis[chosen]]
+        along = np.einsum('kn,nks->ks', turned, weights) * slopes[chosen]
+        position, gradient, acceleration = still(samples)
+        gradient += along.T @ turned
+        return position, gradient, acceleration
+
+    def _sliding(self, samples: Samples) -> tuple[FloatArray, FloatArray]:
+        """Return the torque (k, N) of all parameters at one, and its slope in the velocity."""
+        velocity = np.ascontiguousarray(self.axes.matrix @ samples.velocity.T)
+        values, slopes = np.empty((2, len(self._axis), len(samples)))
+        fill_sliding(self._terms, velocity[self._axis], values, slopes)
+        return values, slopes
+
+
+@dataclass(frozen=True, eq=False)
+class PartOfLinks(RigidLinks):
+    """Columns of the links with only one kind of term: Y = Ya(q, qdd) + Yv(q, qd) + Yp(q)."""
+
+    without: tuple[str, ...]
+
+    @classmethod
+    def of(cls, robot: RobotModel, part: str) -> PartOfLinks:
+        """Return the part by its name in PARTS."""
+        return cls(robot if part == 'position' else robot.with_gravity(np.zeros(3)),
+                   WITHOUT[part])
+
+    def fill(
+        self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
+    ) -> None:
+        """Write the columns of the chosen parameters into ``out`` (n, len(chosen), N)."""
+        super().fill(self._restricted(samples), history, chosen, out)
+
+    def pullback(
+        self, samples: Samples, chosen: NDArray[np.int64], weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return gradients (N, n) of sum(weights * columns), zero in channels left out.
+
+        ``weights`` (n, len(chosen), N).
+        """
+        gradients = super().pullback(self._restricted(samples), chosen, weights)
+        for name, gradient in zip(CHANNELS, gradients, strict=True):
+            if name in self.without:
+                gradient[:] = 0.0
+        return gradients
+
+    def _restricted(self, samples: Samples) -> Samples:
+        none: dict[str, Any] = {name: np.zeros(samples.position.shape) for name in self.without}
+        return replace(samples, **none)
+
+
+def part_observations(robot: RobotModel, noise: FloatArray) -> dict[str, Observation]:
+    """Return the observation of every part that the robot has, by name.
+
+    ``noise`` (n,) N m (N) is the deviation of an effort sample of each joint. A robot whose axes
+    are all vertical has no part of positions; one joint none of velocities.
+    """
+    found = {}
+    for part in PARTS:
+        try:
+            model = TorqueModel.of(robot, (PartOfLinks.of(robot, part),))
+        except RobotError:  # no parameter has any effect
+            continue
+        found[part] = Observation.of(model, noise)
+    return found

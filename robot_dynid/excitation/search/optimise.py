@@ -16,16 +16,15 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve
 
-from robot_dynid.excitation.search.barrier import (
+from robot_dynid.excitation.search.basis import Basis, Matrices, motion_of
+from robot_dynid.excitation.search.constraints import (
     Constraint,
-    LimitBarrier,
     constraint_barrier,
     constraint_curvature,
     constraint_values,
     inside,
     share_inside,
 )
-from robot_dynid.excitation.search.basis import Basis, motion_of
 from robot_dynid.excitation.search.objective import Objective
 from robot_dynid.excitation.search.observation import MotionGradient
 from robot_dynid.trajectories.limits import MotionLimits
@@ -48,6 +47,77 @@ CUT = (0.1, 0.4)
 GUESS, CORRECTION = 0.05, (1e-2, 1e2)
 #: Powell's damping: the least curvature of a BFGS update in terms of that before
 DAMPING = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """|phi(t_m) C_j - centre_j| <= half_j on the grid: one kind of limit of all joints.
+
+    ``matrix`` (M, P); ``centre``, ``half`` (n,), infinite where there is no limit.
+    """
+
+    matrix: FloatArray
+    centre: FloatArray
+    half: FloatArray
+
+    def share(self, coefficients: FloatArray) -> FloatArray:
+        """Return the share used of the limit (M, n), -1 to 1 inside it."""
+        return np.asarray((self.matrix @ coefficients.T - self.centre) / self.half)
+
+
+@dataclass(frozen=True, eq=False)
+class LimitBarrier:
+    """-mean_t sum_j log(1 - share^2), summed over position, velocity, acceleration, jerk."""
+
+    bands: tuple[Band, ...]
+
+    @classmethod
+    def of(cls, basis: Basis, limits: MotionLimits) -> LimitBarrier:
+        """Return the barrier on the grid of a basis, with its margin for what is between."""
+        matrices, still = basis.matrices(basis.grid()), np.zeros(len(limits.joints))
+        ranges = ((limits.centre, limits.half_range), (still, limits.velocity),
+                  (still, limits.acceleration), (still, limits.jerk))
+        return cls(tuple(
+            Band(matrix, centre, np.where(np.isnan(half), np.inf, basis.margin * half))
+            for matrix, (centre, half) in zip(matrices, ranges, strict=True)
+            if not np.all(np.isnan(half))))
+
+    def largest(self, coefficients: FloatArray) -> float:
+        """Return the largest share used of any limit by ``coefficients`` (n, P)."""
+        return max(float(np.max(np.abs(band.share(coefficients)))) for band in self.bands)
+
+    def value(self, coefficients: FloatArray) -> float:
+        """Return the barrier at ``coefficients`` (n, P), infinite outside."""
+        value = 0.0
+        for band in self.bands:
+            share = band.share(coefficients)
+            if np.max(np.abs(share)) >= 1.0:
+                return float('inf')
+            value -= float(np.sum(np.log1p(-(share**2)))) / len(share)
+        return value
+
+    def slopes(self, coefficients: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return gradient (n, P) and Hessian, a block (n, P, P) per joint."""
+        n, size = coefficients.shape
+        gradient, hessian = np.zeros((n, size)), np.zeros((n, size, size))
+        for band in self.bands:
+            share = band.share(coefficients)
+            inside = 1.0 / (1.0 - share**2)
+            gradient += (2.0 * share * inside / band.half).T @ band.matrix / len(share)
+            curved = 2.0 * inside * (2.0 * inside - 1.0) / band.half**2 / len(share)
+            for j in range(n):
+                hessian[j] += band.matrix.T @ (curved[:, j, None] * band.matrix)
+        return gradient, hessian
+
+    def longest(self, coefficients: FloatArray, step: FloatArray) -> float:
+        """Return the largest factor of ``step`` (n, P) that stays inside."""
+        longest = float('inf')
+        for band in self.bands:
+            share, way = band.share(coefficients), (band.matrix @ step.T) / band.half
+            room = np.where(way > 0.0, 1.0 - share, 1.0 + share)
+            with np.errstate(divide='ignore'):
+                longest = min(longest, float(np.min(room / np.abs(way))))
+        return longest
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,17 +182,15 @@ class Problem:
         return np.asarray(parts.transpose(0, 2, 1, 3).reshape(coefficients.size, -1))
 
     @cached_property
-    def _matrices(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _matrices(self) -> Matrices:
         return self.basis.matrices(self.instants())
 
     @cached_property
-    def _fine_matrices(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _fine_matrices(self) -> Matrices:
         return self.basis.matrices(self.instants(2))
 
 
-def _pulled(
-    matrices: tuple[FloatArray, FloatArray, FloatArray, FloatArray], gradient: MotionGradient
-) -> FloatArray:
+def _pulled(matrices: Matrices, gradient: MotionGradient) -> FloatArray:
     """Return the gradient (n, P) in the coefficients of one in the motion."""
     parts = [g.T @ matrix for g, matrix in zip(gradient, matrices)]
     return np.asarray(parts[0] + parts[1] + parts[2])

@@ -27,10 +27,9 @@ from robot_dynid.excitation.design import (
     design_pair,
     review,
 )
-from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.excitation.design_criteria import design_criteria, keeping_clear
 from robot_dynid.excitation.families import parse_request
 from robot_dynid.excitation.planned.sine_sequence import ADAPTIVE
-from robot_dynid.excitation.search.clearance import keeping_clear
 from robot_dynid.execution.guards import Code, GuardSettings, JointStates
 from robot_dynid.execution.pace import Pacing
 from robot_dynid.execution.pieces import in_pieces, shortage

@@ -1,0 +1,226 @@
+"""Constraints of a motion that are not linear in it, efforts and clearances, and their barrier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.collision.scene import Nearest, Scene
+from robot_dynid.dynamics.rigid_body import inverse_dynamics, regressor_pullback
+from robot_dynid.excitation.search.observation import MotionGradient, total
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.trajectories.trajectory import Motion
+from robot_dynid.types import FloatArray
+
+#: m that are kept in addition to the clearance, since between the instants of the search pairs
+#: come nearer
+MARGIN = 5e-3
+#: a pair counts as far apart from here, m, or from this part of what it can be at all
+RANGE, SHARE = 0.04, 0.5
+#: instants (E,), pairs (E,) and gradients (E, n) of distances
+Rates = tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]
+
+
+class Constraint(Protocol):
+    """A set of m smooth conditions on every instant of a motion of n joints."""
+
+    @property
+    def name(self) -> str:
+        """Name of what is kept, for messages, such as ``effort``."""
+
+    def values(self, motion: Motion) -> FloatArray:
+        """Return (T, m): at least 0 where kept, scaled so that 1 is far from the bound."""
+
+    def worst(self, motion: Motion) -> str:
+        """Return a sentence that names what is nearest to its bound in ``motion``, in numbers."""
+
+    def pullback(self, motion: Motion, weights: FloatArray) -> MotionGradient:
+        """Return the gradients (T, n) of sum(weights * values): position, velocity, acceleration.
+
+        ``weights`` (T, m).
+        """
+
+    def squares(self, motion: Motion, weights: FloatArray) -> FloatArray | None:
+        """Return (T, n, n): the sum over m of weights * gradient gradient^T in the position.
+
+        It is the main part of the curvature of a barrier. None where it is not at hand, or the
+        values do not depend on the position alone; then it is learnt from gradients.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class RigidEffort:
+    """Efforts of the links; ``parameters`` (n, 10), the robot's nominal ones or identified ones.
+
+    Friction is not in them: option scale leaves some of the limits for it.
+    """
+
+    robot: RobotModel
+    parameters: FloatArray
+
+    def __call__(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Return efforts (T, n) N m (N)."""
+        return inverse_dynamics(self.robot, q, qd, qdd, self.parameters)
+
+    def pullback(self, motion: Motion, weights: FloatArray) -> MotionGradient:
+        """Return the gradients (T, n) of sum(weights * efforts); ``weights`` (T, n)."""
+        states = (motion.position, motion.velocity, motion.acceleration)
+        spread = weights.T[:, None, :] * np.ravel(self.parameters)[None, :, None]
+        return regressor_pullback(self.robot, states, spread)
+
+
+@dataclass(frozen=True, eq=False)
+class EffortLimits:
+    """Efforts within ``limits`` (n,) N m (N), NaN where unknown: 1 - (effort / limit)^2 >= 0."""
+
+    inverse: RigidEffort
+    joints: tuple[str, ...]
+    limits: FloatArray
+    name: str = 'effort'
+
+    def values(self, motion: Motion) -> FloatArray:
+        """Return (T, m) for the m joints with a limit."""
+        return np.asarray((1.0 - self._shares(motion) ** 2)[:, ~np.isnan(self.limits)])
+
+    def pullback(self, motion: Motion, weights: FloatArray) -> MotionGradient:
+        """Return the gradients (T, n) of sum(weights * values), ``weights`` (T, m)."""
+        spread, known = np.zeros(motion.position.shape), ~np.isnan(self.limits)
+        spread[:, known] = -2.0 * weights * self._shares(motion)[:, known] / self.limits[known]
+        return self.inverse.pullback(motion, spread)
+
+    def squares(self, motion: Motion, weights: FloatArray) -> None:
+        """Return None for ``weights`` (T, m): efforts depend on rates, too, see the protocol."""
+
+    def worst(self, motion: Motion) -> str:
+        """Return a sentence about the effort that uses most of its limit."""
+        shares = np.abs(self._shares(motion))
+        joint = int(np.nanargmax(np.nanmax(shares, axis=0)))
+        needed = float(np.max(shares[:, joint]) * self.limits[joint])
+        return (f"joint '{self.joints[joint]}' needs {needed:.4g}, allowed are "
+                f'{self.limits[joint]:.4g}')
+
+    def _shares(self, motion: Motion) -> FloatArray:
+        effort = self.inverse(motion.position, motion.velocity, motion.acceleration)
+        return np.asarray(effort / self.limits)
+
+
+class KeepClear:
+    """One value per pair of bodies: s (2 - s) with s = (distance - kept) / range, at most 1.
+
+    Smooth where one pair of shapes is the nearest; linear below the distance that is kept.
+    ``kept`` (m,) m at the instants of the search, ``ranges`` (m,) m beyond.
+    """
+
+    name = 'clearance'
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.kept = scene.required + np.minimum(
+            MARGIN, 0.5 * SHARE * (scene.largest - scene.required))
+        self.ranges = np.minimum(RANGE, SHARE * (scene.largest - self.kept))
+        self._nearest: tuple[FloatArray, Nearest] | None = None  # of the latest positions
+        self._latest_rates: tuple[Nearest, Rates] | None = None
+
+    def values(self, motion: Motion) -> FloatArray:
+        """Return (T, m): 0 at the distance that is kept, 1 far apart."""
+        share, _ = self._share(motion.position)
+        return np.where(share > 0.0, share * (2.0 - share), 2.0 * share)
+
+    def worst(self, motion: Motion) -> str:
+        """Return the pair nearest to its required distance, and the distance, as a sentence."""
+        near = self.scene.nearest(motion.position, self.kept + self.ranges)
+        pair = int(np.argmin(np.min(near.distance - self.scene.required, axis=0)))
+        return (f'{" and ".join(self.scene.pairs[pair])} come as near as '
+                f'{np.min(near.distance[:, pair]):.4g} m, {self.scene.required[pair]:.4g} m are '
+                'to be kept')
+
+    def pullback(self, motion: Motion, weights: FloatArray) -> MotionGradient:
+        """Return the gradients (T, n) of sum(weights * values)."""
+        rows, columns, rates = self._rates(motion.position)
+        gradient, still, also_still = np.zeros((3, *motion.position.shape))
+        np.add.at(gradient, rows, weights[rows, columns, None] * rates)
+        return gradient, still, also_still
+
+    def squares(self, motion: Motion, weights: FloatArray) -> FloatArray:
+        """Return (T, n, n): the sum of weights * gradient gradient^T of the values."""
+        rows, columns, rates = self._rates(motion.position)
+        out = np.zeros((*motion.position.shape, motion.position.shape[1]))
+        scaled = weights[rows, columns, None, None] * rates[:, :, None] * rates[:, None, :]
+        np.add.at(out, rows, scaled)
+        return out
+
+    def _rates(self, q: FloatArray) -> Rates:
+        """Return the gradients of what is not far apart."""
+        share, near = self._share(q)
+        if self._latest_rates is None or self._latest_rates[0] is not near:
+            rows, columns = np.nonzero(near.measured & (share < 1.0))
+            shares = share[rows, columns]
+            slope = 2.0 * np.where(shares > 0.0, 1.0 - shares, 1.0) / self.ranges[columns]
+            rates = slope[:, None] * self.scene.rates(q, near, (rows, columns))
+            self._latest_rates = near, (rows, columns, rates)
+        return self._latest_rates[1]
+
+    def _share(self, q: FloatArray) -> tuple[FloatArray, Nearest]:
+        if self._nearest is None or not np.array_equal(self._nearest[0], q):
+            self._nearest = (q.copy(), self.scene.nearest(q, self.kept + self.ranges))
+        near = self._nearest[1]
+        return np.minimum((near.distance - self.kept) / self.ranges, 1.0), near
+
+
+def constraint_barrier(
+    constraints: Sequence[Constraint], motion: Motion, values: Sequence[FloatArray]
+) -> tuple[float, MotionGradient]:
+    """Return -mean_t sum log(values) of all constraints and its gradients (T, n).
+
+    ``values`` (T, m) of each constraint, all positive.
+    """
+    value = -sum(float(np.sum(np.log(v))) / len(v) for v in values)
+    return value, total([constraint.pullback(motion, -1.0 / (len(v) * v))
+                         for constraint, v in zip(constraints, values, strict=True)])
+
+
+def constraint_curvature(
+    constraints: Sequence[Constraint], motion: Motion, values: Sequence[FloatArray]
+) -> FloatArray | None:
+    """Return (T, n, n), the Gauss-Newton curvature of that barrier in the positions.
+
+    That is mean_t sum gradient gradient^T / value^2; None where no constraint has it.
+    """
+    parts = [part for c, v in zip(constraints, values, strict=True)
+             if (part := c.squares(motion, 1.0 / (len(v) * v**2))) is not None]
+    return sum(parts[1:], start=parts[0]) if parts else None
+
+
+def constraint_values(
+    constraints: Sequence[Constraint], motion: Motion
+) -> tuple[FloatArray, ...]:
+    """Return the values (T, m) of all constraints, those after a broken one left out."""
+    values: list[FloatArray] = []
+    for constraint in constraints:
+        values.append(constraint.values(motion))
+        if not np.all(values[-1] > 0.0):
+            break
+    return tuple(values)
+
+
+def inside(values: Sequence[FloatArray]) -> bool:
+    """Return whether all ``values`` (T, m) of every constraint are positive."""
+    return all(bool(np.all(v > 0.0)) for v in values)
+
+
+def share_inside(before: Sequence[FloatArray], values: Sequence[FloatArray]) -> float:
+    """Return the share of a step up to the first broken constraint, values taken as linear.
+
+    ``before`` and ``values`` (T, m) of each constraint at the ends of the step.
+    """
+    share = 1.0
+    for old, new in zip(before, values):
+        broken = ~(new > 0.0)
+        if np.any(broken):
+            parts = old[broken] / (old[broken] - new[broken])
+            share = min(share, float(np.min(np.nan_to_num(parts, nan=0.0))))
+    return share
