@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.collision.scene import Scene
 from robot_dynid.trajectories.trajectory import Motion, Peaks, Trajectory
 from robot_dynid.types import FloatArray
+
+if TYPE_CHECKING:
+    from robot_dynid.collision.scene import Scene
 
 FIRST_STEP = 0.1  # s
 # The smallest distance is searched to this, m.

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
-import coal
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 from robot_dynid.errors import RobotError
 from robot_dynid.numbers import SIZE, NumberRange
@@ -266,6 +264,9 @@ def _mesh_vertices(reader: Reader, mesh: Element, where: str) -> FloatArray:
 
     Paths are relative to the URDF, ``file://`` or ``package://``.
     """
+    import coal
+    from scipy.spatial import ConvexHull, QhullError
+
     name = mesh.get('filename')
     if not name:
         raise reader.fail(where, 'mesh has no attribute filename')

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +16,13 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.collision.clearance import Clearance, prove
-from robot_dynid.collision.scene import Scene
 from robot_dynid.errors import DynIdError
 from robot_dynid.trajectories.limits import MotionLimits, quintic_move
 from robot_dynid.trajectories.trajectory import QuinticMove
 from robot_dynid.types import FloatArray
+
+if TYPE_CHECKING:
+    from robot_dynid.collision.scene import Scene
 
 #: neighbours that a pose is linked to, and places looked at on the way between two
 NEIGHBOURS, PLACES = 12, 20

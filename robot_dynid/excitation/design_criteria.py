@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +19,6 @@ from robot_dynid.effects import (
     frictionless_blocks,
 )
 from robot_dynid.collision.clearance import prove
-from robot_dynid.collision.scene import Scene
 from robot_dynid.errors import DynIdError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.excitation.design import DesignCriteria
@@ -43,6 +43,9 @@ from robot_dynid.robot.implausible import implausible_inertials
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray, Progress, frozen
+
+if TYPE_CHECKING:
+    from robot_dynid.collision.scene import Scene
 
 #: noise of an effort sample in terms of the effort limit of the joint
 NOISE_SHARE = 0.01
@@ -97,7 +100,7 @@ def keeping_clear(criteria: DesignCriteria, scene: Scene) -> DesignCriteria:
 def _objectives(
     observation: Observation, parts: Mapping[str, Observation], sizes: FloatArray | None
 ) -> Callable[[str, Motion, float], Objective]:
-    """Return what makes the objectives by name, see objective.py; ``sizes`` (b,) of parameters.
+    """Return a function that builds objectives by name; ``sizes`` (b,) of the parameters.
 
     It raises DynIdError where the robot has no nominal parameters to compare with.
     """

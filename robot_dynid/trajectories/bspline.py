@@ -108,7 +108,7 @@ def repeated_ends(count: int) -> FloatArray:
 
 
 def knot_edges(count: int) -> FloatArray:
-    """Return the ends of the knot intervals over unit time, P + 2 of them."""
+    """Return the ends (P + 2,) of the knot intervals of P knots over unit time."""
     return np.linspace(0.0, 1.0, count + 2)
 
 

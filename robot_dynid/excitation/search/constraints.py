@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.collision.scene import Nearest, Scene
 from robot_dynid.dynamics.rigid_body import inverse_dynamics, regressor_pullback
 from robot_dynid.excitation.search.observation import MotionGradient, total
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray
+
+if TYPE_CHECKING:
+    from robot_dynid.collision.scene import Nearest, Scene
 
 #: m that are kept in addition to the clearance, since between the instants of the search pairs
 #: come nearer
