@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynid.blas import one_blas_thread
+from robot_dynid.collision.clearance import prove
 from robot_dynid.effects import (
     Effect,
     JointFriction,
@@ -18,7 +19,6 @@ from robot_dynid.effects import (
     axes_of,
     frictionless_blocks,
 )
-from robot_dynid.collision.clearance import prove
 from robot_dynid.errors import DynIdError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.excitation.design import DesignCriteria
