@@ -12,8 +12,8 @@ from enum import IntEnum
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from robot_dynid.execution.clocks import FULL
 from robot_dynid.execution.guards import (
     Code,
     EffortGuard,
@@ -22,7 +22,6 @@ from robot_dynid.execution.guards import (
     Outcome,
     named,
 )
-from robot_dynid.execution.path_time import FULL
 from robot_dynid.execution.plan import outside_limits
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.types import FloatArray
@@ -208,7 +207,7 @@ def verdict(items: Sequence[Item]) -> tuple[bool, str]:
 
 
 @lru_cache(maxsize=1)
-def _seen(facts: Facts, joints: tuple[str, ...]) -> JointStates:
+def _states(facts: Facts, joints: tuple[str, ...]) -> JointStates:
     """Return the states after all messages."""
     states = JointStates(joints)
     for message in facts.states:
@@ -219,7 +218,7 @@ def _seen(facts: Facts, joints: tuple[str, ...]) -> JointStates:
 
 def _visible(facts: Facts, wanted: Requirements) -> JointStates | None:
     """Return the states where all positions are known."""
-    states = _seen(facts, wanted.joints)
+    states = _states(facts, wanted.joints)
     return None if states.missing('position') else states
 
 
@@ -295,7 +294,7 @@ def _joint_states(facts: Facts, wanted: Requirements) -> Item:
     if not facts.states and facts.states_seen:
         return Item(name, ERROR, 'the recording receives no joint states, which must be '
                     'published reliably', code=Code.NOT_RECORDED)
-    states = _seen(facts, wanted.joints)
+    states = _states(facts, wanted.joints)
     absent = [joint for joint, at in zip(wanted.joints, states.arrival) if not np.isfinite(at)]
     if absent and facts.seconds < TELLING:
         return Item(name, ERROR, f'{_too_short(facts)} a state of {named(absent)}; check again',
@@ -330,21 +329,14 @@ def _stamps(facts: Facts) -> Item | None:
     if np.any(np.diff(stamps) < 0.0) and len({message.names for message in facts.states}) == 1:
         return Item(name, WARN, 'stamps of joint states go back; do two programs publish '
                     'them?')
-    age = _age(stamps, arrivals, facts)
+    # messages come late, never early; only the last arrival is by a clock that runs otherwise
+    age = float(facts.now - stamps[-1] if facts.sim_time else np.min(arrivals - stamps))
     values = (('age [s]', f'{age:.4f}'),)
     if not -FUTURE <= age <= PAST and not _other_clock(facts):
         where = f'{age:.3f} s behind' if age > 0.0 else f'{-age:.3f} s ahead of'
         return Item(name, WARN, f'stamps of joint states are {where} the clock of this '
                     'computer; synchronise the clocks (chrony), or stamp at measuring', values)
     return Item(name, OK, 'stamps increase, by the clock of this node', values)
-
-
-def _age(stamps: FloatArray, arrivals: FloatArray, facts: Facts) -> float:
-    """Return by how much stamps are behind the clock, s: messages come late, never early.
-
-    Only the last arrival is by a clock that runs at another speed.
-    """
-    return float(facts.now - stamps[-1] if facts.sim_time else np.min(arrivals - stamps))
 
 
 def _other_clock(facts: Facts) -> bool:
@@ -448,9 +440,12 @@ def _effort(facts: Facts, wanted: Requirements) -> Item | None:
     if not np.any(mean) and len(frozen_ones) == len(columns):
         return Item('effort', ERROR, 'all efforts are exactly 0: they are not measured; have '
                     'the driver publish them', values)
-    implausible = _against_gravity(mean, facts.gravity, limit)
+    gravity = np.zeros_like(mean) if facts.gravity is None else facts.gravity
+    ratio = np.divide(mean, gravity, out=np.ones_like(mean),
+                      where=np.abs(gravity) > NOTICEABLE * limit)
+    implausible = np.flatnonzero((ratio < 1.0 / FACTOR) | (ratio > FACTOR))
     if implausible.size:
-        i, gravity = int(implausible[0]), np.asarray(facts.gravity)
+        i = int(implausible[0])
         return Item('effort', WARN, f"effort of joint '{wanted.joints[i]}' is {mean[i]:.4g} "
                     f'at rest, the model predicts {gravity[i]:.4g}; check effort_kind, drive '
                     'gains and sign, and whether a brake holds the joint', values)
@@ -459,16 +454,6 @@ def _effort(facts: Facts, wanted: Requirements) -> Item | None:
                     'measured?', values)
     return Item('effort', OK, 'measured, and as the model predicts it at rest'
                 if facts.gravity is not None else 'measured', values)
-
-
-def _against_gravity(mean: FloatArray, gravity: FloatArray | None, limit: FloatArray
-                     ) -> NDArray[np.intp]:
-    """Return the joints whose efforts (n,) at rest are not those of gravity, within a FACTOR."""
-    if gravity is None:
-        return np.zeros(0, dtype=np.intp)
-    compared = np.abs(gravity) > NOTICEABLE * limit
-    ratio = np.divide(mean, gravity, out=np.ones_like(mean), where=compared)
-    return np.flatnonzero((ratio < 1.0 / FACTOR) | (ratio > FACTOR))
 
 
 def _emergency_stop(facts: Facts) -> Item:

@@ -23,10 +23,10 @@ from robot_dynid.execution.pace import (
     joined,
     path_part,
     ramp_rows,
+    stops_of,
 )
 from robot_dynid.execution.sampled import SampledTrajectory, within
 from robot_dynid.execution.segment import Segment
-from robot_dynid.execution.stops import stops_of
 
 # Parts of the lookahead: from piece to piece, and what must be left before the robot brakes for
 # the controller to take the next one.

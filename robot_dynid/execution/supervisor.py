@@ -8,29 +8,29 @@ controller are never relied upon: a killed controller leaves them pending for ev
 from __future__ import annotations
 
 from robot_dynid.errors import UsageError
-from robot_dynid.execution.alarms import Alarms
-from robot_dynid.execution.commands import (
-    UNDER_WAY,
-    Cancel,
-    Commands,
-    Finish,
-    Phase,
-    Send,
-)
 from robot_dynid.execution.guards import (
     IMMEDIATE,
     LIMITED,
     PATH,
     STOPS,
+    Alarms,
     Code,
     EffortGuard,
     JointStates,
     Outcome,
 )
 from robot_dynid.execution.pieces import RENEWAL, Pieces, in_pieces, shortage
-from robot_dynid.execution.segment import Segment, segment_faults
-from robot_dynid.execution.slowing import Slowing, decelerating, slowing, way_on
-from robot_dynid.execution.stopping import Stopping
+from robot_dynid.execution.segment import (
+    UNDER_WAY,
+    Cancel,
+    Commands,
+    Finish,
+    Phase,
+    Segment,
+    Send,
+    segment_faults,
+)
+from robot_dynid.execution.stopping import Slowing, Stopping, decelerating, slowing, way_on
 from robot_dynid.execution.watchdog import SUCCEEDED, Rules, Watchdog, explained
 from robot_dynid.types import FloatArray
 

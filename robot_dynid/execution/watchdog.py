@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from robot_dynid.execution.attention import Attention
+from robot_dynid.execution.clocks import FULL, JITTER, Attention, PathTime
 from robot_dynid.execution.guards import (
     BRIDGED,
     Code,
@@ -16,7 +16,6 @@ from robot_dynid.execution.guards import (
     Tolerances,
 )
 from robot_dynid.execution.pace import REMEMBERED, Pacing
-from robot_dynid.execution.path_time import FULL, JITTER, PathTime
 from robot_dynid.execution.sampled import SampledTrajectory
 from robot_dynid.execution.segment import Segment
 from robot_dynid.trajectories.limits import MotionLimits

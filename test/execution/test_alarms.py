@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from execution_bench import HARD, PERIOD, Bench
 
-from robot_dynid.execution.commands import Cancel
 from robot_dynid.execution.guards import Code
+from robot_dynid.execution.segment import Cancel
 
 
 def guarded(**settings):

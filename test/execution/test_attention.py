@@ -7,9 +7,9 @@ import pytest
 from execution_bench import HARD, JOINTS, PERIOD, RULES, Bench
 from pytest import approx
 
-from robot_dynid.execution.attention import EXCUSE, LOOK, Attention, StampClock
-from robot_dynid.execution.commands import Cancel, Hold, Send
+from robot_dynid.execution.clocks import EXCUSE, LOOK, Attention, StampClock
 from robot_dynid.execution.guards import Code, JointStates
+from robot_dynid.execution.segment import Cancel, Hold, Send
 
 WHOLE = replace(HARD, pacing=replace(HARD.pacing, lookahead=0.0))
 

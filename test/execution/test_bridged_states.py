@@ -7,10 +7,9 @@ import pytest
 from controlled_cell import Cell
 from execution_bench import LIMITS, RULES, box, excitation
 
-from robot_dynid.execution.commands import Cancel, Hold, Send
 from robot_dynid.execution.guards import Code
 from robot_dynid.execution.sampled import sampled
-from robot_dynid.execution.segment import Segment
+from robot_dynid.execution.segment import Cancel, Hold, Segment, Send
 from robot_dynid.trajectories.limits import quintic_move
 
 FULL = lambda now: 1.0  # noqa: E731

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from execution_bench import HARD, JOINTS, LIMITS, PERIOD, RULES, Bench
 
-from robot_dynid.execution.commands import Cancel, Hold, Phase, Send
 from robot_dynid.execution.guards import (
     Code,
     EffortGuard,
@@ -14,6 +13,7 @@ from robot_dynid.execution.guards import (
     JointStates,
     Outcome,
 )
+from robot_dynid.execution.segment import Cancel, Hold, Phase, Send
 
 LATE = 2.0 * PERIOD  # between the cause and the tick that sees it
 WIDE = replace(RULES.tolerances, tracking=np.full(2, 10.0), goal=np.full(2, 10.0))

@@ -8,8 +8,8 @@ import pytest
 from execution_bench import HARD, PERIOD, RULES, Bench
 
 from robot_dynid.errors import UsageError
-from robot_dynid.execution.commands import Cancel, Hold, Phase, Send
 from robot_dynid.execution.guards import Code, Outcome
+from robot_dynid.execution.segment import Cancel, Hold, Phase, Send
 
 ASKED = Outcome(Code.CANCELLED, 'cancelled by the client')
 TOPIC = replace(RULES, answers=False)

@@ -8,12 +8,11 @@ from execution_bench import JOINTS, LIMITS, PERIOD, RULES, Bench, excitation
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from robot_dynid.execution.commands import Phase, Send
 from robot_dynid.execution.guards import Code, Outcome
+from robot_dynid.execution.pace import DURATIONS, SPACING, stops_of
 from robot_dynid.execution.pieces import Pieces, in_pieces, shortage
 from robot_dynid.execution.sampled import sampled, within
-from robot_dynid.execution.segment import Segment
-from robot_dynid.execution.stops import DURATIONS, SPACING, stops_of
+from robot_dynid.execution.segment import Phase, Segment, Send
 from robot_dynid.trajectories.limits import quintic_move
 
 PACING = RULES.pacing

@@ -8,7 +8,6 @@ import pytest
 from execution_bench import JOINTS, LIMITS, PERIOD, RULES, Bench
 
 from robot_dynid.errors import DynIdError, UsageError
-from robot_dynid.execution.commands import Phase
 from robot_dynid.execution.guards import Code
 from robot_dynid.execution.plan import (
     PlanOptions,
@@ -18,6 +17,7 @@ from robot_dynid.execution.plan import (
     with_moves,
 )
 from robot_dynid.execution.sampled import faults, sampled
+from robot_dynid.execution.segment import Phase
 from robot_dynid.execution.watchdog import Rules
 from robot_dynid.trajectories.fourier import FourierOptions, FourierTrajectory, random_fourier
 from robot_dynid.trajectories.limits import quintic_move

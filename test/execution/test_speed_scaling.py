@@ -7,11 +7,10 @@ import pytest
 from controlled_cell import Cell
 from execution_bench import JOINTS, LIMITS, RULES, excitation
 
-from robot_dynid.execution.commands import Phase, Send
 from robot_dynid.execution.guards import Code, JointStates, Outcome
 from robot_dynid.execution.pace import Entry
 from robot_dynid.execution.sampled import SampledTrajectory
-from robot_dynid.execution.segment import Segment
+from robot_dynid.execution.segment import Phase, Segment, Send
 from robot_dynid.execution.watchdog import Watchdog
 
 

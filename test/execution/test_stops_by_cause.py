@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robot_dynid.errors import UsageError
-from robot_dynid.execution.commands import Cancel, Hold, Phase, Send
 from robot_dynid.execution.guards import STOPS, Code, GuardSettings, Outcome
 from robot_dynid.execution.pace import decelerated
 from robot_dynid.execution.sampled import sampled, within
+from robot_dynid.execution.segment import Cancel, Hold, Phase, Send
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 
 TOPIC = replace(RULES, answers=False)

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from execution_bench import HARD, JOINTS, LIMITS, PERIOD, RULES, Bench, plan
 
-from robot_dynid.execution.commands import Cancel, Finish, Hold, Phase, Send
 from robot_dynid.execution.guards import Code, GuardSettings, Outcome
 from robot_dynid.execution.sampled import SampledTrajectory
-from robot_dynid.execution.segment import Segment
+from robot_dynid.execution.segment import Cancel, Finish, Hold, Phase, Segment, Send
 
 
 def test_a_good_run_sends_both_segments_and_succeeds():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from execution_bench import PERIOD, RULES, Bench
 
-from robot_dynid.execution.commands import Cancel, Hold, Phase, Send
 from robot_dynid.execution.guards import Code, Outcome
+from robot_dynid.execution.segment import Cancel, Hold, Phase, Send
 
 TOPIC = replace(RULES, answers=False)
 WHOLE = replace(RULES, pacing=replace(RULES.pacing, lookahead=0.0))

@@ -5,9 +5,8 @@ from collections import deque
 import numpy as np
 from execution_bench import JOINTS, RULES
 
-from robot_dynid.execution.alarms import Alarms
-from robot_dynid.execution.commands import Cancel, Hold, Phase, Send
-from robot_dynid.execution.guards import JointStates
+from robot_dynid.execution.guards import Alarms, JointStates
+from robot_dynid.execution.segment import Cancel, Hold, Phase, Send
 from robot_dynid.execution.supervisor import Execution
 from robot_dynid.simulation.trajectory_controller import Goal, TrajectoryController
 from robot_dynid.simulation.waypoints import Command, Waypoint

@@ -4,17 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from robot_dynid.execution.alarms import Alarms
-from robot_dynid.execution.commands import Cancel, Hold, Phase, Send
 from robot_dynid.execution.guards import (
     IMMEDIATE,
     STOP_OF,
+    Alarms,
     GuardSettings,
     JointStates,
     Tolerances,
 )
 from robot_dynid.execution.sampled import sampled
-from robot_dynid.execution.segment import Segment
+from robot_dynid.execution.segment import Cancel, Hold, Phase, Segment, Send
 from robot_dynid.execution.supervisor import Execution
 from robot_dynid.execution.watchdog import Rules
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier

@@ -10,7 +10,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Temperature
 from std_msgs.msg import Bool
 
-from robot_dynid.execution.alarms import Alarms
+from robot_dynid.execution.guards import Alarms
 from robot_dynid.ros.common.listener import Listener, message_of
 
 #: receives from every publisher, and none is told that its quality is not enough

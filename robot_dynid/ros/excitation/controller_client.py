@@ -22,10 +22,10 @@ from rclpy.qos import QoSProfile, qos_profile_action_status_default, qos_profile
 from rclpy.time import Time
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from robot_dynid.execution.attention import StampClock
-from robot_dynid.execution.commands import UNDER_WAY, Commands, Phase
+from robot_dynid.execution.clocks import StampClock
 from robot_dynid.execution.guards import Tolerances
 from robot_dynid.execution.sampled import SampledTrajectory
+from robot_dynid.execution.segment import UNDER_WAY, Commands, Phase
 from robot_dynid.execution.supervisor import Execution
 from robot_dynid.ros.common.controller_messages import seconds
 from robot_dynid.ros.common.listener import Listener, message_of

@@ -20,12 +20,10 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynid.errors import Cancelled, DynIdError, UsageError
 from robot_dynid.execution import checklist
-from robot_dynid.execution.alarms import Alarms
 from robot_dynid.execution.checklist import Item, unguarded
-from robot_dynid.execution.commands import Cancel, Commands, Hold, Phase, Send
-from robot_dynid.execution.guards import Code, GuardSettings, JointStates, Outcome
+from robot_dynid.execution.guards import Alarms, Code, GuardSettings, JointStates, Outcome
 from robot_dynid.execution.plan import announcement, total_duration
-from robot_dynid.execution.segment import Segment
+from robot_dynid.execution.segment import Cancel, Commands, Hold, Phase, Segment, Send
 from robot_dynid.execution.supervisor import Execution
 from robot_dynid.execution.watchdog import unseen
 from robot_dynid.robot.model import PRISMATIC, RobotModel

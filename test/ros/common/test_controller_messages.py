@@ -19,9 +19,9 @@ from rclpy.action import ActionClient, ActionServer, CancelResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from sensor_msgs.msg import JointState
 
-from robot_dynid.execution.commands import Commands, Phase
 from robot_dynid.execution.guards import JointStates, Tolerances
 from robot_dynid.execution.sampled import SampledTrajectory
+from robot_dynid.execution.segment import Commands, Phase
 from robot_dynid.execution.supervisor import Execution
 from robot_dynid.ros.common.controller_messages import (
     controller_state_message,

@@ -13,8 +13,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Bool
 
-from robot_dynid.execution.alarms import Alarms
-from robot_dynid.execution.guards import GuardSettings
+from robot_dynid.execution.guards import Alarms, GuardSettings
 from robot_dynid.ros.common.listener import Listener
 from robot_dynid.ros.excitation.alarm_topics import AlarmTopics
 

@@ -16,8 +16,8 @@ pytest.importorskip('rclpy')
 pytest.importorskip('control_msgs')
 
 from robot_dynid.dynamics.rigid_body import gravity_effort
-from robot_dynid.execution.commands import Cancel, Commands, Phase, Send
 from robot_dynid.execution.guards import Code, GuardSettings, JointStates, Outcome
+from robot_dynid.execution.segment import Cancel, Commands, Phase, Send
 from robot_dynid.execution.supervisor import Execution
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.common.controller_messages import goal_from_message
