@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -112,6 +112,8 @@ class Arm:
     Every period is ``control`` (the torque for this state), ``effort``, ``advance``. A joint with
     a harmonic drive is controlled on its motor: setpoints are the motor's, and the link gives.
     With ``control`` all motors are under PD control and know of the arm but its weight.
+    ``position``, ``velocity`` (n,) are true at the beginning of the period, ``motor_position``,
+    ``motor_velocity`` (n,) those of the motors on the joint side.
     """
 
     def __init__(self, robot: RobotModel, truth: Truth | None = None,
@@ -133,45 +135,25 @@ class Arm:
         self._inertia = np.where(self.plant.elastic,
                                  LOOP_INERTIA * self.plant.truth.rotor_inertia, 0.0)
         self._look()
-        self._torque = self._before = self._weight(self._position)
-
-    @property
-    def position(self) -> FloatArray:
-        """True position (n,) at the beginning of this period."""
-        return self._position
-
-    @property
-    def velocity(self) -> FloatArray:
-        """True velocity (n,) at the beginning of this period."""
-        return self._velocity
-
-    @property
-    def motor_position(self) -> FloatArray:
-        """True position (n,) of the motors on the joint side, where the drives control it."""
-        return self._motor_position
-
-    @property
-    def motor_velocity(self) -> FloatArray:
-        """True velocity (n,) of the motors on the joint side."""
-        return self._motor_velocity
+        self._torque = self._before = self._weight(self.position)
 
     def _look(self) -> None:
-        self._position, self._velocity = self.plant.state()
-        self._motor_position, self._motor_velocity = self.plant.motor_state()
+        self.position, self.velocity = self.plant.state()
+        self.motor_position, self.motor_velocity = self.plant.motor_state()
 
     def place(self, position: FloatArray) -> None:
         """Put the arm at rest with its motors at ``position`` (n,)."""
         self.plant.set_state(position, np.zeros_like(position))
         self._look()
-        self._torque = self._before = self._weight(self._position)
+        self._torque = self._before = self._weight(self.position)
 
     def control(self, setpoint: Setpoint) -> None:
         """Choose the torque of this period."""
         # minimum and maximum, not clip: at 1 kHz its overhead shows.
         speed = np.minimum(np.maximum(setpoint.velocity, -self._speed), self._speed)
-        error = np.minimum(np.maximum(setpoint.position - self._motor_position, -LARGEST_ERROR),
+        error = np.minimum(np.maximum(setpoint.position - self.motor_position, -LARGEST_ERROR),
                            LARGEST_ERROR)
-        rate = speed - self._motor_velocity
+        rate = speed - self.motor_velocity
         torque = self._computed_torque(setpoint, error, rate) if self._pd is None else \
             self._pd.torque(error, rate, self._weight(setpoint.position))
         self._before = self._torque
@@ -182,7 +164,7 @@ class Arm:
     ) -> FloatArray:
         correction = NATURAL_FREQUENCY**2 * error + 2.0 * NATURAL_FREQUENCY * rate
         wanted = setpoint.acceleration + self._rigid * correction
-        torque = self.plant.torque_for(self._motor_position, self._motor_velocity, wanted)
+        torque = self.plant.torque_for(self.motor_position, self.motor_velocity, wanted)
         return torque + self._inertia * correction
 
     def _weight(self, position: FloatArray) -> FloatArray:
@@ -202,7 +184,7 @@ class Arm:
         if self._gains is not None:
             return torque / self._gains
         if self._gravity_free:
-            return torque - self._weight(self._motor_position)
+            return torque - self._weight(self.motor_position)
         return torque
 
     def advance(self) -> None:
@@ -239,7 +221,10 @@ def record(arm: Arm, trajectory: Trajectory, rate: float = 500.0,
     rows = []
     for i in range(periods):
         if external:
-            arm.plant.external = _external(external, i * CONTROL_PERIOD, arm.plant.robot.n)
+            arm.plant.external = np.zeros(arm.plant.robot.n)
+            for step in external:
+                if step.start <= i * CONTROL_PERIOD < step.start + step.duration:
+                    arm.plant.external[step.joint] += step.torque
         arm.control(Setpoint(motion.position[i], motion.velocity[i], motion.acceleration[i]))
         if i % every == 0:
             rows.append((i * CONTROL_PERIOD, arm.position, arm.velocity, arm.effort(),
@@ -252,20 +237,14 @@ def record(arm: Arm, trajectory: Trajectory, rate: float = 500.0,
                   velocities, efforts, *(motors if elastic else ()))
 
 
-def _external(steps: Sequence[TorqueStep], time: float, joints: int) -> FloatArray:
-    torque = np.zeros(joints)
-    for step in steps:
-        if step.start <= time < step.start + step.duration:
-            torque[step.joint] += step.torque
-    return torque
-
-
 def measured(log: RawLog, robot: RobotModel, noise: Noise, rng: np.random.Generator) -> RawLog:
     """Return ``log`` as noisy sensors would have seen it."""
     sensors = Sensors(robot, noise, rng)
-    velocity = None if log.velocity is None else sensors.velocity(log.velocity)
-    effort = None if log.effort is None else sensors.effort(log.effort)
-    position = sensors.position(log.position)
-    motor = None if log.motor_position is None else sensors.motor_position(log.motor_position)
-    speed = None if log.motor_velocity is None else sensors.velocity(log.motor_velocity)
-    return RawLog(log.source, log.joints, log.time, position, velocity, effort, motor, speed)
+
+    def seen(true: FloatArray | None, by: Callable[[FloatArray], FloatArray]) -> FloatArray | None:
+        return None if true is None else by(true)
+
+    velocity, effort = seen(log.velocity, sensors.velocity), seen(log.effort, sensors.effort)
+    return RawLog(log.source, log.joints, log.time, sensors.position(log.position), velocity,
+                  effort, seen(log.motor_position, sensors.motor_position),
+                  seen(log.motor_velocity, sensors.velocity))

@@ -12,14 +12,12 @@ it is left out. Sources: Spong 1987 (elastic joint); Taghirad and Belanger 1998 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 
 from robot_dynid.errors import RobotError
-from robot_dynid.numbers import AMOUNT, shown
 from robot_dynid.types import FloatArray
 
 
@@ -53,28 +51,6 @@ class HarmonicDrive:
             raise RobotError(f'drive: kinematic_error {self.kinematic_error:g} rad would turn the '
                              f'link back; with gear_ratio {self.gear_ratio:g} it must be below '
                              f'{0.5 / self.gear_ratio:g}')
-
-
-def drive_from_dict(content: Mapping[str, Any], ratio: float | None, where: str) -> HarmonicDrive:
-    """Read a drive; ``ratio`` is the robot's gear ratio, taken where ``content`` has none.
-
-    Raises RobotError for unknown, missing and impossible entries, telling ``where``.
-    """
-    if not isinstance(content, Mapping):
-        raise RobotError(f'{where}: drive must be a mapping, is {shown(content)}')
-    known = [f.name for f in fields(HarmonicDrive)]
-    given = {**({} if ratio is None else {'gear_ratio': abs(ratio)}), **content}
-    for key in given:
-        if key not in known:
-            raise RobotError(f'{where}: drive: unknown key {key!r}; use {", ".join(known)}')
-    for key in ('gear_ratio', 'stiffness'):
-        if key not in given:
-            raise RobotError(f'{where}: drive: {key} is missing')
-    try:
-        return HarmonicDrive(**{key: AMOUNT.read(value, f'drive: {key}', RobotError)
-                                for key, value in given.items()})
-    except RobotError as error:
-        raise RobotError(f'{where}: {error}') from None
 
 
 class Transmissions:

@@ -79,8 +79,7 @@ class Plant:
         self._scratch = mujoco.MjData(self._frictionless)
         self._links = build_model(robot, Truth.ideal(robot.n))
         self._behind = mujoco.MjData(self._links)
-        names = [self._rigid.joint(name) for name in robot.joints]
-        self._dof = np.array([int(joint.dofadr[0]) for joint in names])
+        self._dof = np.array([int(self._rigid.joint(name).dofadr[0]) for name in robot.joints])
         self.external = np.zeros(robot.n)
         coupling = robot.drive.coupling
         self._coupling = np.eye(robot.n) if coupling is None else np.asarray(coupling)
@@ -95,7 +94,9 @@ class Plant:
         self._drives = Transmissions([self.truth.drives[j] for j in robot.joints
                                       if j in self.truth.drives])
         #: where links and motors (n,) are in the coordinates of MuJoCo
-        self.link_rows, self.motor_rows = self._addresses()
+        self.link_rows, self.motor_rows = (
+            np.array([int(self.model.joint(name).dofadr[0]) for name in names]) for names in (
+                robot.joints, [motor_name(name, self.truth) for name in robot.joints]))
         self._geared = (self.motor_rows[self.elastic], self.link_rows[self.elastic]) \
             if self.elastic.any() else None
         bent = np.zeros(robot.n, bool) if self._bristles is None else self._bristles.own
@@ -104,13 +105,6 @@ class Plant:
         self._check_steps()
         if self.elastic.any():
             self._drives.relax(*np.zeros((2, int(self.elastic.sum()))))
-
-    def _addresses(self) -> tuple[IntArray, IntArray]:
-        """Return the indices of links (n,) and motors (n,) in MuJoCo's states."""
-        links = [int(self.model.joint(name).dofadr[0]) for name in self.joints]
-        motors = [int(self.model.joint(motor_name(name, self.truth)).dofadr[0])
-                  for name in self.joints]
-        return np.array(links), np.array(motors)
 
     def _check_steps(self) -> None:
         """Raise RobotError where a drive, or a motor on its bristles, is too fast for the step."""

@@ -16,7 +16,7 @@ from robot_dynid.reduction import Reduction
 from robot_dynid.robot import locate
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import read_yaml
-from robot_dynid.simulation.harmonic_drive import HarmonicDrive, drive_from_dict
+from robot_dynid.simulation.harmonic_drive import HarmonicDrive
 from robot_dynid.types import FloatArray, frozen
 
 
@@ -106,13 +106,27 @@ def load_truth(robot: RobotModel, source: str | Path | None = None) -> Truth:
         drive = entry.get('drive')
         if drive is not None:
             ratios = robot.drive.gear_ratios
-            drives[joint] = drive_from_dict(drive, None if ratios is None else ratios[i], own)
+            drives[joint] = _drive(drive, None if ratios is None else ratios[i], own)
         numbers = {key: value for key, value in entry.items() if key != 'drive'}
         for key, value in _numbers(numbers, (*NUMBERS, 'drive'), own).items():
             values[key][i] = value
         if (values['stribeck'][i] > 0.0) != (values['stribeck_speed'][i] > 0.0):
             raise RobotError(f'{own}: stribeck and stribeck_speed belong together')
     return _truth(values, noise, drives)
+
+
+def _drive(content: Any, ratio: float | None, where: str) -> HarmonicDrive:
+    """Read a drive; ``ratio`` is the robot's gear ratio, taken where ``content`` has none."""
+    given = _numbers(content, HarmonicDrive.__dataclass_fields__, f'{where}: drive')
+    if ratio is not None:
+        given.setdefault('gear_ratio', abs(ratio))
+    for key in ('gear_ratio', 'stiffness'):
+        if key not in given:
+            raise RobotError(f'{where}: drive: {key} is missing')
+    try:
+        return HarmonicDrive(**given)
+    except RobotError as error:
+        raise RobotError(f'{where}: {error}') from None
 
 
 def _truth(values: dict[str, FloatArray], noise: Noise, drives: Any) -> Truth:
