@@ -49,10 +49,8 @@ def search(
 ) -> Found:
     """Improve ``starts`` random motions, each until ``terminate`` ends it; return the best.
 
-    No further start is begun where ``terminate`` ends it before its first iteration.
-
-
-    Raises DynIdError where no pose keeps the constraints.
+    No further start is begun where ``terminate`` ends it before its first iteration. Raises
+    DynIdError where no pose keeps the constraints.
     """
     best: tuple[float, FloatArray, FloatArray] | None = None
     rows: list[StartRow] = []
@@ -60,7 +58,11 @@ def search(
         known = best[0] if best is not None else float('inf')
         if terminate(index, 0, known) and best is not None:
             break
-        found = minimise(problem, start, _terminate_start(terminate, index, known))
+
+        def ends(iteration: int, value: float, index: int = index, least: float = known) -> bool:
+            return terminate(index, iteration, min(value, least))
+
+        found = minimise(problem, start, ends)
         rows.append(StartRow(first, found.value, found.converged, found.iterations))
         if best is None or found.value < best[0]:
             best = (found.value, found.coefficients, start)
@@ -81,12 +83,6 @@ def random_starts(
         yield _best_candidate(problem, poses, own)
 
 
-def _terminate_start(
-    terminate: Terminate, index: int, known: float
-) -> Callable[[int, float], bool]:
-    return lambda iteration, value: terminate(index, iteration, min(value, known))
-
-
 def clear_poses(problem: Problem, generator: np.random.Generator) -> FloatArray:
     """Return poses (K, n) that keep the constraints well, to move about; the middle if it does.
 
@@ -96,7 +92,10 @@ def clear_poses(problem: Problem, generator: np.random.Generator) -> FloatArray:
     limits = problem.limits
     spread = generator.uniform(-0.9, 0.9, (POSES, len(limits.joints)))
     poses = limits.centre + np.vstack([np.zeros(len(limits.joints)), spread]) * limits.half_range
-    margins = _margins(problem, poses)
+    resting = _resting(poses)
+    margins = np.min([np.full(len(poses), np.inf), *(
+        np.min(constraint.values(resting), axis=1, initial=np.inf)
+        for constraint in problem.constraints)], axis=0)
     largest = float(np.max(margins))
     if largest <= 0.0:
         middle = _resting(poses[:1])
@@ -110,15 +109,6 @@ def clear_poses(problem: Problem, generator: np.random.Generator) -> FloatArray:
     return poses[:1] if margins[0] >= 0.5 * min(largest, 1.0) else kept
 
 
-def _margins(problem: Problem, poses: FloatArray) -> FloatArray:
-    """Return the smallest value (K,) of all constraints at rest, infinite without any."""
-    margins = np.full(len(poses), np.inf)
-    for constraint in problem.constraints:
-        values = constraint.values(_resting(poses))
-        margins = np.minimum(margins, np.min(values, axis=1, initial=np.inf))
-    return margins
-
-
 def _resting(poses: FloatArray) -> Motion:
     still = np.zeros(poses.shape)
     return Motion(poses, still, still, still)
@@ -128,18 +118,19 @@ def _best_candidate(
     problem: Problem, poses: FloatArray, seeds: FloatArray
 ) -> tuple[float, FloatArray]:
     """Return value and coefficients (n, P) of the best of random motions about ``poses``."""
-    found = []
+    candidates = []
     for seed in seeds:
-        own = np.random.default_rng(int(seed))
-        shape = problem.basis.random(problem.limits, own)
-        start = _inside(problem, poses[own.integers(len(poses))], shape)
-        found.append((problem.value(start)[0], start))
-    return min(found, key=lambda pair: pair[0])
+        generator = np.random.default_rng(int(seed))
+        shape = problem.basis.random(problem.limits, generator)
+        start = _inside(problem, poses[generator.integers(len(poses))], shape)
+        candidates.append((problem.value(start)[0], start))
+    return min(candidates, key=lambda pair: pair[0])
 
 
 def _inside(problem: Problem, pose: FloatArray, shape: FloatArray) -> FloatArray:
     """Return ``shape`` (n, P) moved to a pose and made small enough to keep everything."""
-    constant = constant_coefficients(problem)
+    position = problem.basis.matrices(problem.basis.grid())[0]
+    constant = np.linalg.lstsq(position, np.ones(len(position)), rcond=None)[0]  # at rest at one
     about = np.outer(problem.limits.centre, constant)
     size, rest = FILLED, np.outer(pose, constant)
     for _ in range(HALVINGS):
@@ -149,9 +140,3 @@ def _inside(problem: Problem, pose: FloatArray, shape: FloatArray) -> FloatArray
         size *= 0.5
     raise DynIdError('the constraints leave no room for a motion about any pose that keeps them; '
                      "move the range with option 'limits: {joint: {position: [lower, upper]}}'")
-
-
-def constant_coefficients(problem: Problem) -> FloatArray:
-    """Return the coefficients (P,) of a joint that rests at one."""
-    position = problem.basis.matrices(problem.basis.grid())[0]
-    return np.asarray(np.linalg.lstsq(position, np.ones(len(position)), rcond=None)[0])
