@@ -108,17 +108,18 @@ def test_measures_of_what_cannot_be_told_apart():
 def test_blocks_are_weighted_by_the_variance_of_their_columns():
     """Equation 14 of the source, for the motion the search starts from and for another one."""
     robot = load_robot('stanford_arm')
-    objectives = design_criteria(robot).objective
     basis = FourierBasis(robot.joints, FourierOptions(7.0, 3))
     times = basis.matrices(np.linspace(0.0, 7.0, 100))
     motions = [motion_of(times, basis.random(wide(robot), np.random.default_rng(seed)))
                for seed in (1, 2)]
+    blocks = design_criteria(robot).objective('blocks', motions[0], 7.0)
+    observations = [one.observation for one in blocks.objectives]
     weights = [np.mean(np.mean(rows**2, axis=0) - np.mean(rows, axis=0)**2) for rows in (
-        part.rows(motions[0]) for part in objectives.parts.values())]
+        part.rows(motions[0]) for part in observations[1:])]
     assert len(weights) == 3 and max(weights) > 2.0 * min(weights)
     for motion in motions:
         whole, *parts = (np.exp(log_condition(o.information(o.columns(motion)))[0])
-                         for o in (objectives.observation, *objectives.parts.values()))
+                         for o in observations)
         expected = np.log(whole + np.dot(weights, parts) / np.sum(weights))
-        value, _ = objectives('blocks', motions[0], 7.0)(motion)
+        value, _ = blocks(motion)
         assert value == pytest.approx(expected, rel=SAME_FORMULA)
