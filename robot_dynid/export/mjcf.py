@@ -19,6 +19,7 @@ from robot_dynid.export.mjcf_elements import (
     FRICTION_IMPEDANCE,
     FixedLink,
     Shapes,
+    gear_name,
     placed,
     rotor_name,
 )
@@ -182,7 +183,7 @@ class _Document:
             rest = float(gears.offset[i] / gears.stiffness[i])
             forward = 1.0 if rest <= 0.0 else -1.0  # MuJoCo takes no negative length
             tendon = SubElement(
-                self._tendons, 'fixed', name=f'{name}_gear', springlength=repr(abs(rest)),
+                self._tendons, 'fixed', name=gear_name(name), springlength=repr(abs(rest)),
                 stiffness=repr(float(gears.stiffness[i])), damping=repr(float(gears.damping[i])))
             SubElement(tendon, 'joint', joint=rotor_name(name), coef=repr(forward))
             SubElement(tendon, 'joint', joint=name, coef=repr(-forward))

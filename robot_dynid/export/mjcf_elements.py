@@ -20,6 +20,11 @@ def rotor_name(joint: str) -> str:
     return f'{joint}_rotor'
 
 
+def gear_name(joint: str) -> str:
+    """Return the name of the twist of the gear of an elastic ``joint``."""
+    return f'{joint}_gear'
+
+
 @dataclass(frozen=True, eq=False)
 class FixedLink:
     """A link on the body ``body`` (-1: the base), at ``placement`` (4, 4), with its ``geoms``."""

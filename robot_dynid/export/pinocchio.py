@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynid.errors import MissingDependency
-from robot_dynid.export.check import Motion
 from robot_dynid.export.identified_arm import IdentifiedArm
 from robot_dynid.export.text_file import read_by
-from robot_dynid.export.written import Form, Written
+from robot_dynid.export.written import Form, Motion, Written
 from robot_dynid.robot.model import REVOLUTE, RobotModel
 from robot_dynid.types import FloatArray
 

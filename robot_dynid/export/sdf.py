@@ -14,6 +14,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 import numpy as np
 
 from robot_dynid.export.identified_arm import IdentifiedArm
+from robot_dynid.export.mjcf_elements import gear_name, rotor_name
 from robot_dynid.export.text_file import TextFile, elements
 from robot_dynid.export.urdf import unusual_gravity
 from robot_dynid.export.written import Form, Written
@@ -56,8 +57,20 @@ class Sdf(TextFile):
 def exported_sdf(arm: IdentifiedArm) -> Sdf:
     """Return the file of ``arm``, fixed to the world by its base link."""
     warnings = [*Written(arm, FORM).warnings(), *unusual_gravity(arm, FORM.name)]
+    written, root, names = sdf_of(arm, FORM)
+    text = tostring(root, encoding='unicode')
+    return Sdf(f'{MARK.decode()} {VERSION} -->\n{text}\n', written=written,
+               warnings=(*warnings, *names.warnings(FORM.name)))
+
+
+def sdf_of(arm: IdentifiedArm, form: Form) -> tuple[Written, Element, FreeNames]:
+    """Return ``arm`` with names that SDFormat allows, as a ``form`` of SDF holds it.
+
+    The three are the arm, the root element, and the set of names.
+    """
     arm, names = _renamed(arm)
-    written, robot = Written(arm, FORM), arm.robot
+    written, robot = Written(arm, form), arm.robot
+    gears = written.mechanism.gears
     root = Element('sdf', version='1.9')
     model = SubElement(root, 'model', name=robot.name)
     SubElement(model, 'link', name=robot.base_link)
@@ -65,17 +78,22 @@ def exported_sdf(arm: IdentifiedArm) -> Sdf:
                        type='fixed')
     _add_text(fixed, {'parent': 'world', 'child': robot.base_link})
     for j, parent in enumerate(robot.parents):
-        above = robot.base_link if parent < 0 else robot.bodies[parent]
-        _add_joint(model, written, j, above)
-        _add_link(model, robot.bodies[j], robot.joints[j], arm.mechanism.bodies[j])
+        above, joint = robot.base_link if parent < 0 else robot.bodies[parent], robot.joints[j]
+        if gears is None or j not in gears.joints:
+            _add_joint(model, written, j, joint, (above, robot.bodies[j]))
+        else:
+            rotor, joint = names.take(f'{rotor_name(joint)}_link'), gear_name(joint)
+            _add_joint(model, written, j, rotor_name(robot.joints[j]), (above, rotor))
+            _add_link(model, rotor, rotor_name(robot.joints[j]), np.zeros(10))
+            _add_gear(model, written, j, joint, (rotor, robot.bodies[j]))
+        _add_link(model, robot.bodies[j], joint, arm.mechanism.bodies[j])
     for link in robot.links:
         if link.name not in robot.bodies:
             frame = SubElement(model, 'frame', name=link.name,
                                attached_to=robot.bodies[link.body])
             _add_text(frame, {'pose': _pose(link.placement[:3, :3], link.placement[:3, 3])})
     indent(root)
-    return Sdf(f'{MARK.decode()} {VERSION} -->\n{tostring(root, encoding="unicode")}\n',
-               written=written, warnings=(*warnings, *names.warnings(FORM.name)))
+    return written, root, names
 
 
 def _renamed(arm: IdentifiedArm) -> tuple[IdentifiedArm, FreeNames]:
@@ -108,7 +126,8 @@ def _pose(rotation: FloatArray, translation: FloatArray) -> str:
 
 
 def _add_link(model: Element, name: str, joint: str, parameters: FloatArray) -> None:
-    mass, com, inertia = com_from_parameters(parameters)
+    mass, com, inertia = com_from_parameters(parameters) if parameters.any() \
+        else (0.0, np.zeros(3), np.zeros((3, 3)))
     link = SubElement(model, 'link', name=name)
     SubElement(link, 'pose', relative_to=joint).text = number_text(np.zeros(6))
     inertial = SubElement(link, 'inertial')
@@ -117,21 +136,47 @@ def _add_link(model: Element, name: str, joint: str, parameters: FloatArray) -> 
               {key: repr(float(inertia[place])) for key, place in INERTIA.items()})
 
 
-def _add_joint(model: Element, written: Written, j: int, above: str) -> None:
+def _add_joint(
+    model: Element, written: Written, j: int, name: str, links: tuple[str, str]
+) -> None:
+    """Add a joint between ``links``, of which the motor's has no limits of position."""
     robot, limits = written.arm.robot, written.arm.robot.limits
     ends = [float(limits.lower[j]), float(limits.upper[j])]
-    slides, limited = robot.types[j] == PRISMATIC, np.isfinite(ends).all()
-    kind = 'prismatic' if slides else 'revolute' if limited else 'continuous'
-    joint = SubElement(model, 'joint', name=robot.joints[j], type=kind)
-    SubElement(joint, 'pose', relative_to=above).text = _pose(
-        robot.rotations[j], robot.translations[j])
-    _add_text(joint, {'parent': above, 'child': robot.bodies[j]})
-    axis = SubElement(joint, 'axis')
-    _add_text(axis, {'xyz': number_text(robot.axes[j])})
-    known = {'lower': ends[0], 'upper': ends[1]} if limited else {}
+    known = {}
+    if np.isfinite(ends).all() and name == robot.joints[j]:
+        known = {'lower': ends[0], 'upper': ends[1]}
+    kind = 'prismatic' if robot.types[j] == PRISMATIC else 'revolute' if known else 'continuous'
     known |= {key: float(values[j]) for key, values in (  # a URDF has zero where none is known
         ('effort', limits.effort), ('velocity', limits.velocity)) if 0.0 < values[j] < np.inf}
-    _add_text(SubElement(axis, 'limit'), {key: repr(value) for key, value in known.items()})
-    _add_text(SubElement(axis, 'dynamics'), {
-        'damping': repr(float(written.friction.damping[j])),
-        'friction': repr(float(written.friction.dry[j]))})
+    friction = written.friction
+    _add_axis(model, {'name': name, 'type': kind}, links, {
+        'pose': _pose(robot.rotations[j], robot.translations[j]), 'xyz': number_text(robot.axes[j])
+    }, (known, {'damping': friction.damping[j], 'friction': friction.dry[j]}))
+
+
+def _add_gear(
+    model: Element, written: Written, j: int, name: str, links: tuple[str, str]
+) -> None:
+    """Add the twist of a gear between the rotor of its motor and its link."""
+    gears, robot = written.mechanism.gears, written.arm.robot
+    assert gears is not None
+    i = gears.joints.index(j)
+    kind = 'prismatic' if robot.types[j] == PRISMATIC else 'revolute'
+    _add_axis(model, {'name': name, 'type': kind}, links, {
+        'pose': number_text(np.zeros(6)), 'xyz': number_text(robot.axes[j])}, ({}, {
+            'damping': gears.damping[i], 'spring_stiffness': gears.stiffness[i],
+            'spring_reference': gears.offset[i] / gears.stiffness[i]}))
+
+
+def _add_axis(
+    model: Element, attributes: Mapping[str, str], links: tuple[str, str],
+    texts: Mapping[str, str], numbers: tuple[Mapping[str, float], Mapping[str, float]],
+) -> None:
+    """Add a joint with ``texts`` of pose and axis, and the ``numbers`` of limits and dynamics."""
+    joint = SubElement(model, 'joint', dict(attributes))
+    SubElement(joint, 'pose', relative_to=links[0]).text = texts['pose']
+    _add_text(joint, {'parent': links[0], 'child': links[1]})
+    axis = SubElement(joint, 'axis')
+    _add_text(axis, {'xyz': texts['xyz']})
+    for tag, values in zip(('limit', 'dynamics'), numbers, strict=True):
+        _add_text(SubElement(axis, tag), {key: repr(float(x)) for key, x in values.items()})

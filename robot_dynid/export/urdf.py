@@ -14,9 +14,8 @@ from scipy.linalg import eigh
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import MissingDependency, ModelError, UsageError
 from robot_dynid.export.identified_arm import LEAST_MOMENT, IdentifiedArm, margin_of
-from robot_dynid.export.sliding_friction import SlidingFriction
 from robot_dynid.export.text_file import TextFile
-from robot_dynid.export.written import Form, Written
+from robot_dynid.export.written import Form, SlidingFriction, Written
 from robot_dynid.robot.inertia import (
     com_from_parameters,
     move_parameters,

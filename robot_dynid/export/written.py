@@ -1,4 +1,9 @@
-"""An arm as a form of file can hold it, and the effort that is missing there."""
+"""An arm as a form of file can hold it, the effort that is missing there, and states to check it.
+
+Friction of simulators is viscous, dry and constant, nearest to the identified laws: what a law has
+of these is taken as it is, and the rest (Stribeck's, by direction, levelling, growing with load)
+is fitted in least squares over the speeds it is known for, at loads of random states.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +13,32 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.dynamics.elastic import ElasticDynamics
 from robot_dynid.dynamics.mechanism import Mechanism
-from robot_dynid.dynamics.rigid_body import ForwardDynamics, InverseDynamics
+from robot_dynid.dynamics.rigid_body import ForwardDynamics, InverseDynamics, inverse_dynamics
 from robot_dynid.dynamics.rotors import Rotors
 from robot_dynid.effects.ripple import RippleTorque
 from robot_dynid.export.identified_arm import IdentifiedArm
-from robot_dynid.export.sliding_friction import SlidingFriction, sliding_from
 from robot_dynid.friction import AxisFriction
-from robot_dynid.friction.terms import RAMP, Term
-from robot_dynid.kernels.friction import KIND, ROW, STOP
+from robot_dynid.friction.terms import Term
+from robot_dynid.kernels.friction import (
+    ABOVE,
+    FADE,
+    HOLDS,
+    KIND,
+    LOAD,
+    RAMP,
+    ROW,
+    SCALE,
+    SIDE,
+    STOP,
+    TANH,
+    WEIGHT,
+    WIDTH,
+)
 from robot_dynid.kernels.newton_euler import SPRING
 from robot_dynid.types import FloatArray
 
@@ -27,8 +46,125 @@ from robot_dynid.types import FloatArray
 STEEP = 1e-9
 #: parts of numbers that are rounding only
 ROUNDING = 1e-12
-#: random states by which the effort of what is left out is measured
+#: random states in which friction is fitted and effort is missing; each with its mirror image
 STATES = 1024
+#: states in which accelerations of a tool are compared with those of the arm
+COMPARED = 1000
+#: part of the effort by which the torque of gears is off that of their motors in these
+UNBALANCED = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class SlidingFriction:
+    """Friction ``damping`` v + ``dry`` sign(v) + ``offset`` of m axes.
+
+    ``damping`` [N m s/rad, N s/m], ``dry`` and ``offset`` [N m, N], each (m,), the first two not
+    below zero; ``fitted`` (m, 2) are these two where least squares wants them. ``rms`` and
+    ``most`` (m,) [N m, N]: how far it is off the laws at speeds up to ``speed`` (m,) [rad/s, m/s].
+    """
+
+    damping: FloatArray
+    dry: FloatArray
+    offset: FloatArray
+    fitted: FloatArray
+    rms: FloatArray
+    most: FloatArray
+    speed: FloatArray
+
+    def torque(self, speed: FloatArray) -> FloatArray:
+        """Return the torque (K, m) [N m, N] at ``speed`` (K, m)."""
+        return np.asarray(self.damping * speed + self.dry * np.sign(speed) + self.offset)
+
+    @classmethod
+    def of_axes(cls, arm: IdentifiedArm) -> SlidingFriction:
+        """Return that of the axes: every joint, then every motor that turns with several."""
+        motion = _Sliding.of(arm)
+        parts, simple, least = _simple_parts(arm.mechanism.friction)
+        return _fitted(motion.speed, motion.torque, parts, simple, least)
+
+    @classmethod
+    def of_joints(cls, arm: IdentifiedArm) -> SlidingFriction:
+        """Return that of the joints (n,), in which motors that turn with several have a share."""
+        n, axes, motion = arm.robot.n, arm.mechanism.friction.axes, _Sliding.of(arm)
+        parts, simple, least = _simple_parts(arm.mechanism.friction)
+        alone = simple[:n] & ~np.any(axes[n:] != 0.0, axis=0)
+        return _fitted(motion.speed[:, :n], motion.torque @ axes, parts[:n], alone, least[:n])
+
+
+def sliding_from(friction: AxisFriction) -> FloatArray:
+    """Return the speeds (a,) [rad/s, m/s] within which the dry friction of axes turns."""
+    terms, kind = friction.terms, friction.terms[:, KIND]
+    holds = (terms[:, HOLDS] != 0.0) & ((kind == RAMP) | (kind == TANH) | (kind >= STOP))
+    width = np.where(kind >= STOP, terms[:, WIDTH], terms[:, SCALE])
+    least = np.full(len(friction.axes), np.inf)
+    np.minimum.at(least, terms[holds, ROW].astype(np.int64), width[holds])
+    return np.where(np.isfinite(least), least, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sliding:
+    """Speed and torque (K, a) of the axes in random states, forward and backward."""
+
+    speed: FloatArray
+    torque: FloatArray
+
+    @classmethod
+    def of(cls, arm: IdentifiedArm) -> _Sliding:
+        friction, (q, qd, qdd) = arm.mechanism.friction, arm.states(STATES)
+        load = None
+        if friction.needs_load:
+            effort = inverse_dynamics(arm.robot, q, qd, qdd, friction.links)
+            load = np.tile(effort @ friction.transmission.T, (2, 1))
+        speed = np.concatenate([qd, -qd]) @ friction.axes.T
+        count = len(friction.axes)
+        alone = replace(friction, axes=np.eye(count))
+        return cls(speed, alone.torque(np.ascontiguousarray(speed), load))
+
+
+def _simple_parts(
+    friction: AxisFriction
+) -> tuple[FloatArray, NDArray[np.bool_], FloatArray]:
+    """Return viscous, dry and constant friction (a, 3) of the laws, and which laws are no more.
+
+    The third (a,) are the speeds from which they slide.
+    """
+    terms, kind = friction.terms, friction.terms[:, KIND]
+    plain = (terms[:, HOLDS] != 0.0) & ((kind == RAMP) | (kind >= STOP))
+    for column in (SIDE, ABOVE, FADE, LOAD):
+        plain &= terms[:, column] == 0.0
+    count, rows = len(friction.axes), terms[:, ROW].astype(np.int64)
+    parts, simple = np.zeros((count, 3)), np.ones(count, dtype=bool)
+    parts[:, [0, 2]] = friction.straight
+    np.add.at(parts[:, 1], rows[plain], terms[plain, WEIGHT])
+    simple[rows[~plain]] = False
+    return parts, simple, sliding_from(friction)
+
+
+def _fitted(
+    speed: FloatArray, torque: FloatArray, parts: FloatArray, simple: NDArray[np.bool_],
+    least: FloatArray,
+) -> SlidingFriction:
+    """Fit ``torque`` (K, m) at ``speed`` (K, m), beginning with ``parts`` (m, 3)."""
+    from scipy.optimize import nnls
+
+    wanted, found = parts.copy(), parts.copy()
+    errors = np.zeros((2, len(parts)))
+    for i in range(len(parts)):
+        v = speed[:, i]
+        rows = np.abs(v) > min(least[i], 0.5 * np.abs(v).max())
+        design = np.stack([v[rows], np.sign(v[rows]), np.ones(np.count_nonzero(rows))], axis=1)
+        own = torque[rows, i]
+        if not simple[i]:
+            wanted[i] += np.linalg.lstsq(design, own - design @ parts[i], rcond=None)[0]
+        found[i] = wanted[i]
+        if wanted[i, :2].min() < 0.0:
+            x, _ = nnls(np.column_stack([design, -design[:, 2]]), own)
+            found[i] = *x[:2], x[2] - x[3]
+        off = own - design @ found[i]
+        errors[:, i] = np.sqrt(np.mean(off**2)), np.abs(off).max()
+    damping, dry, offset = found.T
+    return SlidingFriction(damping, dry, offset, wanted[:, :2], errors[0], errors[1],
+                           np.abs(speed).max(axis=0))
 
 
 @dataclass(frozen=True)
@@ -216,3 +352,45 @@ def accelerations(
     friction = mechanism.friction.torque(np.ascontiguousarray(v[:, motors]))
     dynamics = ElasticDynamics(mechanism.robot, mechanism.links, mechanism.rotors, gears)
     return dynamics(x, v, drives - friction)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """States with position ``x`` and velocity ``v`` (K, N), joints before motors of elastic ones.
+
+    ``effort`` (K, n) [N m, N] of the drives gives ``expected`` (K, N) accelerations.
+    """
+
+    x: FloatArray
+    v: FloatArray
+    effort: FloatArray
+    expected: FloatArray
+
+    @classmethod
+    def of(cls, written: Written, slides: float = 0.0) -> Motion:
+        """Return COMPARED states at most of the ranges an arm is known in.
+
+        In all of them every axis of friction slides, by its law and with a speed above ``slides``
+        [s] times its acceleration.
+        """
+        mechanism, rng = written.mechanism, np.random.default_rng(1)
+        q, qd, qdd = written.arm.states(4 * COMPARED, seed=1)
+        drives = effort(mechanism, q, qd, qdd)
+        x, v, columns = q, qd, list(range(q.shape[1]))
+        if mechanism.gears is not None:
+            own = list(mechanism.gears.joints)
+            columns = list(mechanism.gears.motors(q.shape[1]))
+            part = rng.uniform(1.0 - UNBALANCED, 1.0 + UNBALANCED, (len(q), len(own)))
+            twist = drives[:, own] * part / mechanism.gears.stiffness
+            x, v = np.hstack([q, q[:, own] + twist]), np.hstack([qd, qd[:, own]])
+        expected = accelerations(mechanism, x, v, drives)
+        axes, law = mechanism.friction.axes, written.arm.mechanism.friction
+        rows = np.all(np.abs(v[:, columns] @ axes.T)
+                      > slides * np.abs(expected[:, columns] @ axes.T), axis=1)
+        rows &= np.all(np.abs(v[:, columns] @ law.axes.T) > sliding_from(law), axis=1)
+        return cls(*(part[rows][:COMPARED] for part in (x, v, drives, expected)))
+
+    def error(self, found: FloatArray) -> float:
+        """Return the largest error of accelerations (K, N) relative to those of its joint."""
+        size = np.abs(self.expected).max(axis=0)
+        return float(np.max(np.abs(found - self.expected).max(axis=0) / size))

@@ -16,9 +16,8 @@ from tolerances import MUJOCO_ACCELERATION
 from robot_dynid.effects import axes_of
 from robot_dynid.effects.ripple import TorqueRipple
 from robot_dynid.errors import ExportWarning, UsageError
-from robot_dynid.export.check import Motion
 from robot_dynid.export.mujoco import SLIDES, accelerations
-from robot_dynid.export.sliding_friction import SlidingFriction
+from robot_dynid.export.written import Motion, SlidingFriction
 from robot_dynid.friction.laws import Stribeck
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.robot.robot_file import load_robot

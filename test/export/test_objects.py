@@ -73,7 +73,7 @@ def test_drake_moves_the_same(name: str) -> None:
 
 def test_absent_libraries_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     model = model_named('elastic_2r')
-    for library, module in (('pydrake', 'drake'), ('pinocchio', 'pinocchio')):
+    for library, module in (('pydrake.multibody.parsing', 'drake'), ('pinocchio', 'pinocchio')):
         monkeypatch.setitem(sys.modules, library, None)
         monkeypatch.delitem(sys.modules, f'robot_dynid.export.{module}', raising=False)
         with pytest.raises(MissingDependency, match='pip install'):
