@@ -16,10 +16,9 @@ import numpy as np
 
 from robot_dynid.errors import MissingDependency
 from robot_dynid.export.identified_arm import IdentifiedArm
-from robot_dynid.export.mjcf_elements import gear_name, rotor_name
 from robot_dynid.export.sdf import sdf_of
 from robot_dynid.export.text_file import read_by
-from robot_dynid.export.written import Form, Motion, Written
+from robot_dynid.export.written import Form, Motion, Written, gear_name, rotor_name
 from robot_dynid.types import FloatArray
 
 try:

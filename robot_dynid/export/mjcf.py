@@ -15,16 +15,15 @@ import numpy as np
 
 from robot_dynid.dynamics.rigid_body import mass_matrix
 from robot_dynid.export.identified_arm import IdentifiedArm
-from robot_dynid.export.mjcf_elements import (
+from robot_dynid.export.shapes import FixedLink, Shapes, placed
+from robot_dynid.export.text_file import TextFile, elements, read_by
+from robot_dynid.export.written import (
     FRICTION_IMPEDANCE,
-    FixedLink,
-    Shapes,
+    Form,
+    Written,
     gear_name,
-    placed,
     rotor_name,
 )
-from robot_dynid.export.text_file import TextFile, elements, read_by
-from robot_dynid.export.written import Form, Written
 from robot_dynid.robot.inertia import com_from_parameters
 from robot_dynid.robot.model import REVOLUTE, RobotModel
 from robot_dynid.robot.urdf import require_unique

@@ -8,9 +8,8 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 import numpy as np
 
 from robot_dynid.errors import MissingDependency
-from robot_dynid.export.mjcf_elements import FRICTION_IMPEDANCE, rotor_name
 from robot_dynid.export.text_file import read_by
-from robot_dynid.export.written import Motion, Written
+from robot_dynid.export.written import FRICTION_IMPEDANCE, Motion, Written, rotor_name
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.urdf import parse_urdf
 from robot_dynid.types import FloatArray

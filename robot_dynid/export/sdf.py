@@ -14,10 +14,9 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 import numpy as np
 
 from robot_dynid.export.identified_arm import IdentifiedArm
-from robot_dynid.export.mjcf_elements import gear_name, rotor_name
 from robot_dynid.export.text_file import TextFile, elements
 from robot_dynid.export.urdf import unusual_gravity
-from robot_dynid.export.written import Form, Written
+from robot_dynid.export.written import Form, Written, gear_name, rotor_name
 from robot_dynid.robot.inertia import com_from_parameters, rpy_from_rotation
 from robot_dynid.robot.made_urdf import INERTIA
 from robot_dynid.robot.model import PRISMATIC

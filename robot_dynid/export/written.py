@@ -46,6 +46,8 @@ from robot_dynid.types import FloatArray
 STEEP = 1e-9
 #: parts of numbers that are rounding only
 ROUNDING = 1e-12
+#: how hard dry friction holds within one step of MuJoCo, below 1
+FRICTION_IMPEDANCE = 0.9999
 #: random states in which friction is fitted and effort is missing; each with its mirror image
 STATES = 1024
 #: states in which accelerations of a tool are compared with those of the arm
@@ -71,24 +73,18 @@ class SlidingFriction:
     most: FloatArray
     speed: FloatArray
 
-    def torque(self, speed: FloatArray) -> FloatArray:
-        """Return the torque (K, m) [N m, N] at ``speed`` (K, m)."""
-        return np.asarray(self.damping * speed + self.dry * np.sign(speed) + self.offset)
 
-    @classmethod
-    def of_axes(cls, arm: IdentifiedArm) -> SlidingFriction:
-        """Return that of the axes: every joint, then every motor that turns with several."""
-        motion = _Sliding.of(arm)
-        parts, simple, least = _simple_parts(arm.mechanism.friction)
-        return _fitted(motion.speed, motion.torque, parts, simple, least)
+def axis_friction(arm: IdentifiedArm) -> SlidingFriction:
+    """Return that of the axes: every joint, then every motor that turns with several."""
+    return _fitted(*_sliding_states(arm), *_simple_parts(arm.mechanism.friction))
 
-    @classmethod
-    def of_joints(cls, arm: IdentifiedArm) -> SlidingFriction:
-        """Return that of the joints (n,), in which motors that turn with several have a share."""
-        n, axes, motion = arm.robot.n, arm.mechanism.friction.axes, _Sliding.of(arm)
-        parts, simple, least = _simple_parts(arm.mechanism.friction)
-        alone = simple[:n] & ~np.any(axes[n:] != 0.0, axis=0)
-        return _fitted(motion.speed[:, :n], motion.torque @ axes, parts[:n], alone, least[:n])
+
+def joint_friction(arm: IdentifiedArm) -> SlidingFriction:
+    """Return that of the joints (n,), in which motors that turn with several have a share."""
+    n, axes, (speed, torque) = arm.robot.n, arm.mechanism.friction.axes, _sliding_states(arm)
+    parts, simple = _simple_parts(arm.mechanism.friction)
+    alone = simple[:n] & ~np.any(axes[n:] != 0.0, axis=0)
+    return _fitted(speed[:, :n], torque @ axes, parts[:n], alone)
 
 
 def sliding_from(friction: AxisFriction) -> FloatArray:
@@ -101,59 +97,48 @@ def sliding_from(friction: AxisFriction) -> FloatArray:
     return np.where(np.isfinite(least), least, 0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class _Sliding:
-    """Speed and torque (K, a) of the axes in random states, forward and backward."""
+def _sliding_states(arm: IdentifiedArm) -> tuple[FloatArray, FloatArray]:
+    """Return speed and torque (K, a) of the axes in random states, forward and backward.
 
-    speed: FloatArray
-    torque: FloatArray
-
-    @classmethod
-    def of(cls, arm: IdentifiedArm) -> _Sliding:
-        friction, (q, qd, qdd) = arm.mechanism.friction, arm.states(STATES)
-        load = None
-        if friction.needs_load:
-            effort = inverse_dynamics(arm.robot, q, qd, qdd, friction.links)
-            load = np.tile(effort @ friction.transmission.T, (2, 1))
-        speed = np.concatenate([qd, -qd]) @ friction.axes.T
-        count = len(friction.axes)
-        alone = replace(friction, axes=np.eye(count))
-        return cls(speed, alone.torque(np.ascontiguousarray(speed), load))
-
-
-def _simple_parts(
-    friction: AxisFriction
-) -> tuple[FloatArray, NDArray[np.bool_], FloatArray]:
-    """Return viscous, dry and constant friction (a, 3) of the laws, and which laws are no more.
-
-    The third (a,) are the speeds from which they slide.
+    Speeds at which an axis does not slide yet are NaN.
     """
+    friction, (q, qd, qdd) = arm.mechanism.friction, arm.states(STATES)
+    load = None
+    if friction.needs_load:
+        effort = inverse_dynamics(arm.robot, q, qd, qdd, friction.links)
+        load = np.tile(effort @ friction.transmission.T, (2, 1))
+    speed = np.concatenate([qd, -qd]) @ friction.axes.T
+    torque = replace(friction, axes=np.eye(len(friction.axes))).torque(
+        np.ascontiguousarray(speed), load)
+    size = np.abs(speed)
+    slides = size > np.minimum(sliding_from(friction), 0.5 * size.max(axis=0))
+    return np.where(slides, speed, np.nan), torque
+
+
+def _simple_parts(friction: AxisFriction) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return viscous, dry and constant friction (a, 3) of laws, and which laws are no more."""
     terms, kind = friction.terms, friction.terms[:, KIND]
     plain = (terms[:, HOLDS] != 0.0) & ((kind == RAMP) | (kind >= STOP))
-    for column in (SIDE, ABOVE, FADE, LOAD):
-        plain &= terms[:, column] == 0.0
+    plain &= np.all(terms[:, [SIDE, ABOVE, FADE, LOAD]] == 0.0, axis=1)
     count, rows = len(friction.axes), terms[:, ROW].astype(np.int64)
     parts, simple = np.zeros((count, 3)), np.ones(count, dtype=bool)
     parts[:, [0, 2]] = friction.straight
     np.add.at(parts[:, 1], rows[plain], terms[plain, WEIGHT])
     simple[rows[~plain]] = False
-    return parts, simple, sliding_from(friction)
+    return parts, simple
 
 
-def _fitted(
-    speed: FloatArray, torque: FloatArray, parts: FloatArray, simple: NDArray[np.bool_],
-    least: FloatArray,
-) -> SlidingFriction:
+def _fitted(speed: FloatArray, torque: FloatArray, parts: FloatArray, simple: NDArray[np.bool_]
+            ) -> SlidingFriction:
     """Fit ``torque`` (K, m) at ``speed`` (K, m), beginning with ``parts`` (m, 3)."""
     from scipy.optimize import nnls
 
     wanted, found = parts.copy(), parts.copy()
     errors = np.zeros((2, len(parts)))
     for i in range(len(parts)):
-        v = speed[:, i]
-        rows = np.abs(v) > min(least[i], 0.5 * np.abs(v).max())
-        design = np.stack([v[rows], np.sign(v[rows]), np.ones(np.count_nonzero(rows))], axis=1)
-        own = torque[rows, i]
+        rows = np.isfinite(speed[:, i])
+        v, own = speed[rows, i], torque[rows, i]
+        design = np.stack([v, np.sign(v), np.ones(len(v))], axis=1)
         if not simple[i]:
             wanted[i] += np.linalg.lstsq(design, own - design @ parts[i], rcond=None)[0]
         found[i] = wanted[i]
@@ -164,7 +149,7 @@ def _fitted(
         errors[:, i] = np.sqrt(np.mean(off**2)), np.abs(off).max()
     damping, dry, offset = found.T
     return SlidingFriction(damping, dry, offset, wanted[:, :2], errors[0], errors[1],
-                           np.abs(speed).max(axis=0))
+                           np.nanmax(np.abs(speed), axis=0))
 
 
 @dataclass(frozen=True)
@@ -194,8 +179,7 @@ class Written:
     @cached_property
     def friction(self) -> SlidingFriction:
         """Friction of the axes that the form knows, with zero for what it cannot hold."""
-        of = SlidingFriction.of_axes if self.form.coupled else SlidingFriction.of_joints
-        return of(self.arm)
+        return (axis_friction if self.form.coupled else joint_friction)(self.arm)
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -322,6 +306,16 @@ class Written:
             joints, np.linalg.norm(whole.links[:, SPRING:SPRING + 2], axis=1))
         yield 'torque ripple, rms [N m]', _listed(joints, self.ripple)
         yield 'friction that warms up or drifts', ', '.join(self.arm.changing)
+
+
+def rotor_name(joint: str) -> str:
+    """Return the name of the joint that the rotor of an elastic ``joint`` turns."""
+    return f'{joint}_rotor'
+
+
+def gear_name(joint: str) -> str:
+    """Return the name of the twist of the gear of an elastic ``joint``."""
+    return f'{joint}_gear'
 
 
 def _listed(names: Sequence[str], values: Iterable[float]) -> str:

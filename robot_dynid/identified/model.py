@@ -542,7 +542,7 @@ class IdentifiedModel(Portable):
         if urdf_text is None and not self.robot.shapes:
             return exported_mjcf(self.arm)
         text = made_urdf(self.robot, self._links[:, :10]) if urdf_text is None else urdf_text
-        from robot_dynid.export.urdf_shapes import urdf_shapes
+        from robot_dynid.export.shapes import urdf_shapes
 
         return exported_mjcf(self.arm, urdf_shapes(self.robot, text, source))
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from robot_dynid.dynamics.rotors import SpinningRotors
 from robot_dynid.errors import RobotError
-from robot_dynid.export.mjcf_elements import FRICTION_IMPEDANCE, rotor_name
 from robot_dynid.export.mujoco import mujoco
+from robot_dynid.export.written import FRICTION_IMPEDANCE, rotor_name
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.urdf import has_urdf, source_text
 from robot_dynid.simulation.truth import Truth

@@ -17,7 +17,7 @@ from robot_dynid.effects import axes_of
 from robot_dynid.effects.ripple import TorqueRipple
 from robot_dynid.errors import ExportWarning, UsageError
 from robot_dynid.export.mujoco import SLIDES, accelerations
-from robot_dynid.export.written import Motion, SlidingFriction
+from robot_dynid.export.written import Motion, axis_friction
 from robot_dynid.friction.laws import Stribeck
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.robot.robot_file import load_robot
@@ -130,7 +130,7 @@ def test_ripple_and_slow_changes_that_no_form_holds_are_said() -> None:
 
 def test_friction_is_the_nearest_in_least_squares() -> None:
     model = with_friction(model_of(robot_from_urdf(ARM)), ['stribeck'] * 2)
-    found = SlidingFriction.of_axes(model.arm)
+    found = axis_friction(model.arm)
     qd = np.linspace(-1.0, 1.0, 4001)[:, None] * found.speed
     own = np.abs(qd[:, 1]) > Stribeck().width
     design = np.stack([qd[own, 1], np.sign(qd[own, 1])], axis=1)

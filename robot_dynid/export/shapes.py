@@ -1,21 +1,24 @@
-"""The shapes of the links of a URDF, as elements of MuJoCo's XML."""
+"""The links of a robot with the shapes of a URDF, as elements of MuJoCo's XML."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
+import numpy as np
+
 from robot_dynid.collision.shapes import links_at_rest
 from robot_dynid.errors import DynIdError, MissingDependency, RobotError, clipped
-from robot_dynid.export.mjcf_elements import FixedLink, Shapes, placed
 from robot_dynid.numbers import SIZE, NumberRange
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.package_file import located
 from robot_dynid.robot.tree import Selection
 from robot_dynid.robot.urdf import Reader, parse_urdf, robot_from_urdf
 from robot_dynid.robot.urdf_text import number_text
+from robot_dynid.types import FloatArray
 
 #: attributes of what is seen, and of what is touched
 SEEN = {'contype': '0', 'conaffinity': '0', 'group': '2'}
@@ -24,6 +27,48 @@ TOUCHED = {'group': '3'}
 COLOUR = NumberRange(0.0, 1.0)
 #: kinds of meshes that MuJoCo reads
 READ = ('.stl', '.obj', '.msh')
+
+
+@dataclass(frozen=True, eq=False)
+class FixedLink:
+    """A link on the body ``body`` (-1: the base), at ``placement`` (4, 4), with its ``geoms``."""
+
+    name: str
+    body: int
+    placement: FloatArray
+    geoms: tuple[Element, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Shapes:
+    """All ``links`` with their shapes, the ``assets`` these need, and what is missing."""
+
+    links: tuple[FixedLink, ...]
+    assets: tuple[Element, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def any(self) -> bool:
+        """Whether a link has a shape."""
+        return any(link.geoms for link in self.links)
+
+    @classmethod
+    def none(cls, robot: RobotModel) -> Shapes:
+        """Return the links of ``robot`` without shapes."""
+        return cls(tuple(FixedLink(link.name, link.body, link.placement) for link in robot.links))
+
+
+def placed(rotation: FloatArray, translation: FloatArray) -> dict[str, str]:
+    """Return position and axes as MuJoCo has them; none where they are those of the parent.
+
+    ``rotation`` (3, 3), ``translation`` (3,) m.
+    """
+    found = {}
+    if np.any(translation != 0.0):
+        found['pos'] = number_text(translation)
+    if not np.array_equal(rotation, np.eye(3)):
+        found['xyaxes'] = number_text([*rotation[:, 0], *rotation[:, 1]])
+    return found
 
 
 def urdf_shapes(robot: RobotModel, urdf_text: str, source: str) -> Shapes:
