@@ -58,7 +58,10 @@ def read_urdf(text: str) -> str:
 
 
 def pinocchio_model(arm: IdentifiedArm) -> PinocchioModel:
-    """Return Pinocchio's model of ``arm``, with gears that give taken as stiff."""
+    """Return Pinocchio's model of ``arm``, with gears that give taken as stiff.
+
+    Not that of the written URDF, whose branches Pinocchio takes in the order of the alphabet.
+    """
     written = Written(arm, FORM)
     robot, model, ids = arm.robot, Model(), [0]
     model.name = robot.name
@@ -74,8 +77,10 @@ def pinocchio_model(arm: IdentifiedArm) -> PinocchioModel:
             model.addBodyFrame(link.name, ids[link.body + 1],
                                pinocchio.SE3(np.array(link.placement)), 0)
     model.gravity.linear = np.array(robot.gravity)
-    _set_limits(model, robot)
-    _set_drives(model, written)
+    for name, values in _numbers(written).items():
+        known = name if hasattr(model, name) else BEFORE.get(name, '')
+        if known and hasattr(model, known):
+            setattr(model, known, np.array(values))
     return PinocchioModel(model, written)
 
 
@@ -89,37 +94,24 @@ def _joint(robot: RobotModel, joint: int) -> pinocchio.JointModel:
     return kind(axis)
 
 
-def _set_limits(model: Model, robot: RobotModel) -> None:
-    limits = robot.limits
-    for field, values, none in (('lowerPositionLimit', limits.lower, -np.inf),
-                                ('upperPositionLimit', limits.upper, np.inf),
-                                ('upperVelocityLimit', limits.velocity, np.inf),
-                                ('upperEffortLimit', limits.effort, np.inf)):
-        _set(model, field, np.where(np.isfinite(values), values, none))
-    for lower, upper in (('lowerVelocityLimit', 'upperVelocityLimit'),
-                         ('lowerEffortLimit', 'upperEffortLimit')):
-        if hasattr(model, lower):
-            _set(model, lower, -getattr(model, upper))
-
-
-def _set_drives(model: Model, written: Written) -> None:
-    robot, inertia = written.arm.robot, np.diag(written.mechanism.rotors.inertia)
-    _set(model, 'armature', inertia)
-    ratios = robot.drive.gear_ratios
-    if ratios is not None and np.all(ratios != 0.0):
-        _set(model, 'rotorGearRatio', ratios)
-        _set(model, 'rotorInertia', inertia / ratios**2)
-    _set(model, 'damping', written.friction.damping)
-    _set(model, 'upperDryFrictionLimit', written.friction.dry)
-    _set(model, 'lowerDryFrictionLimit', -written.friction.dry)
-
-
-#: names of attributes before version 4
+#: names of attributes before version 4, which has more of them
 BEFORE = {'upperVelocityLimit': 'velocityLimit', 'upperEffortLimit': 'effortLimit',
-          'upperDryFrictionLimit': 'friction', 'lowerDryFrictionLimit': ''}
+          'upperDryFrictionLimit': 'friction'}
 
 
-def _set(model: Model, field: str, values: FloatArray) -> None:
-    name = field if hasattr(model, field) else BEFORE.get(field, '')
-    if name:
-        setattr(model, name, np.array(values))
+def _numbers(written: Written) -> dict[str, FloatArray]:
+    """Return limits, rotors and friction (n,) by the attributes of Pinocchio's model."""
+    limits, drive = written.arm.robot.limits, written.arm.robot.drive
+    upper, velocity, effort = (np.where(np.isfinite(values), values, np.inf) for values in (
+        limits.upper, limits.velocity, limits.effort))
+    lower = np.where(np.isfinite(limits.lower), limits.lower, -np.inf)
+    inertia, ratios = np.diag(written.mechanism.rotors.inertia), drive.gear_ratios
+    found = {
+        'lowerPositionLimit': lower, 'upperPositionLimit': upper,
+        'lowerVelocityLimit': -velocity, 'upperVelocityLimit': velocity,
+        'lowerEffortLimit': -effort, 'upperEffortLimit': effort, 'armature': inertia,
+        'damping': written.friction.damping, 'upperDryFrictionLimit': written.friction.dry,
+        'lowerDryFrictionLimit': -written.friction.dry}
+    if ratios is not None and np.all(ratios != 0.0):
+        found |= {'rotorGearRatio': ratios, 'rotorInertia': inertia / ratios**2}
+    return found
