@@ -23,6 +23,8 @@ from robot_dynid.types import FloatArray
 
 #: returns values (b,) of which those in the mask (b,) are solved for, and the others as they are
 PartSolver = Callable[[NDArray[np.bool_], FloatArray], FloatArray]
+#: returns the base parameters (b,) of a fit to some of the batches of an experiment
+FitToBatches = Callable[[Sequence[int]], FloatArray]
 
 
 class Status(Enum):
@@ -136,6 +138,13 @@ class Estimator(ABC):
     @abstractmethod
     def fit(self, experiment: Experiment) -> Estimate:
         """Estimate the base parameters; numerical trouble is in the status."""
+
+    def fit_to_batches(self, experiment: Experiment, estimate: Estimate) -> FitToBatches | None:
+        """Return the fit that made ``estimate``, for some cells of distinct motion only.
+
+        To judge the estimate on the motion left out. None stands for weighted least squares.
+        """
+        return None
 
     def with_settings(self, content: Mapping[str, Any], source: str = 'recipe') -> Estimator:
         """Return it with settings in plain types. Raises UsageError naming key and remedy."""

@@ -10,6 +10,7 @@ from robot_dynid.errors import MissingDependency
 from robot_dynid.estimation import DEFAULT, ESTIMATORS, Estimate, Estimator, Feasible
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.feasible.near_nominal import worse_than_nominal
+from robot_dynid.estimation.feasible.simultaneous import open_offsets
 from robot_dynid.estimation.least_squares import residual_noise
 from robot_dynid.identification.selection import Choice
 from robot_dynid.identified.model import IdentifiedModel
@@ -25,7 +26,8 @@ def real_robot(
     limits, or predicts distinct motion worse than nominal links with fitted friction do, these are
     the method feasible, which has the nominal links as its prior, and its estimate from the same
     information, with a warning that says so; without its solver, that it is missing. So it is for
-    counterbalances: with free links, weight and spring grow and cancel. All else stays as it is.
+    counterbalances and offsets that the motion does not tell from weight: with free links both
+    grow and cancel. All else stays as it is.
     """
     torque = experiment.model
     if estimator != ESTIMATORS[DEFAULT] or torque.gears:
@@ -34,7 +36,8 @@ def real_robot(
         torque.robot, choice.structure, torque.reduction, estimate.values, estimate.std,
         estimate.values, choice.preprocessing))
     worse, springs = worse_than_nominal(experiment), choice.structure.springs
-    if not (where or worse or springs):
+    offsets = set(estimate.not_excited) & set(open_offsets(experiment))
+    if not (where or worse or springs or offsets):
         return estimator, estimate
     try:
         feasible = Feasible().fit(experiment)
@@ -54,6 +57,9 @@ def real_robot(
         names = ', '.join(torque.robot.joints[spring.joint] for spring in springs)
         causes.append(f'{names}: efforts hardly tell the torque of a counterbalance from the '
                       'weight, nominal links do')
+    if offsets:
+        causes.append(f'{", ".join(sorted(offsets))}: the motion does not tell an offset of the '
+                      'effort from weight, and the values are without one')
     note = (f'{"; ".join(causes)}: these are '
             f'parameters of bodies that can exist (method {feasible.method}), whose residuals '
             f'are {100.0 * np.median(rise):.2g} % larger in the median of the joints, '

@@ -18,7 +18,13 @@ from functools import cached_property
 import numpy as np
 
 from robot_dynid.effects import Counterbalance
-from robot_dynid.estimation.estimate import Details, Estimate, Estimator, Status
+from robot_dynid.estimation.estimate import (
+    Details,
+    Estimate,
+    Estimator,
+    FitToBatches,
+    Status,
+)
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.feasible.bounds import Bounds, limits_of, read_bounds
 from robot_dynid.estimation.feasible.certificate import (
@@ -36,6 +42,7 @@ from robot_dynid.estimation.least_squares import (
     RANK_TOLERANCE,
     LeastSquares,
     joint_weights,
+    left_open,
     recorded_effort,
     solve,
     weighted_factor,
@@ -54,6 +61,9 @@ TOLERATED = 0.01
 UNCHOSEN = 1e-2
 #: weight that stands for zero where least squares is not feasible, and some prior has to be
 SMALLEST = 1e-6
+#: weight in the prior of an offset of the effort that the motion does not tell from weight: it is
+#: zero, as offsets are small and links may be far from their description
+NO_OFFSET = 1e6
 #: a joint counts as known no better than to this share of its effort
 BEST_KNOWN = 1e-3
 #: gap, relative to the objective, that a solution of reduced accuracy may have
@@ -126,8 +136,10 @@ class Task:
         size = np.maximum(size, max(1e-3 * size.max(), 1e-12))
         weights = np.minimum(joint_weights(experiment.information), 1.0 / (BEST_KNOWN * size))
         reach = recorded_effort(experiment.information, model.reduction.matrix) / size[:, None]
-        return cls(experiment, FeasibleSet(whitening(model, limits, reach), limits), prior,
-                   weights)
+        coordinates = whitening(model, limits, reach)
+        coordinates = replace(coordinates, weights=np.where(
+            np.isin(coordinates.names, open_offsets(experiment)), NO_OFFSET, coordinates.weights))
+        return cls(experiment, FeasibleSet(coordinates, limits), prior, weights)
 
     @cached_property
     def matrix(self) -> FloatArray:
@@ -179,6 +191,11 @@ class Task:
         before, after = (np.maximum(np.sqrt(information.residual_energy(
             found, FILTERED) / information.samples), rounding) for found in (least, values))
         return np.asarray(after / np.maximum(before, 1e-300) - 1.0)
+
+
+def open_offsets(experiment: Experiment) -> tuple[str, ...]:
+    """Return the offsets of efforts (f02) that the motion does not tell from weight."""
+    return tuple(name for name in left_open(experiment) if name.startswith('f0'))
 
 
 def least_squares(task: Task, information: Information) -> tuple[FloatArray, FloatArray]:
@@ -245,6 +262,20 @@ class Feasible(Estimator):
             answer = fit(max(weight, SMALLEST)) if weight is not None else unspoiled(
                 task, fit, cross_validated(task, self.fitter))
         return finished(task, answer, self.name)
+
+    def fit_to_batches(self, experiment: Experiment, estimate: Estimate) -> FitToBatches | None:
+        """Return the fit with the prior weight of ``estimate``; None where that is zero."""
+        assert isinstance(estimate.details, FeasibleDetails)
+        weight = estimate.details.prior_weight
+        if weight == 0.0:
+            return None
+        task, information = Task.of(experiment, self.prior, self.bounds), \
+            experiment.information.distinct
+
+        def fit(batches: Sequence[int]) -> FloatArray:
+            return task.base(self.fitter(task, information.subset(batches))(weight).v)
+
+        return fit
 
     def unconstrained(self, task: Task, information: Information) -> Answer | None:
         """Return the point nearest to the prior that predicts as least squares does, if any."""
