@@ -13,7 +13,7 @@ from robot_dynid.estimation.friction_selection.law_request import AUTO
 from robot_dynid.estimation.uncertainty.held_out import HeldOut, held_out
 from robot_dynid.identification.recipe import NONE, THREE, Recipe
 from robot_dynid.identification.recordings import Unusable, part_of
-from robot_dynid.identification.residual_fit import ResidualFitted, fit_residual, joint_fit
+from robot_dynid.identification.residual_fit import JointFit, ResidualFitted, fit_residual
 from robot_dynid.identification.sequential_fit import (
     FRICTION,
     LINKS,
@@ -70,11 +70,14 @@ def identify_sweeps(
 
 
 def held_out_in(
-    experiment: Experiment, estimator: Estimator, first: FrictionStep | None
+    experiment: Experiment, estimator: Estimator, estimate: Estimate, first: FrictionStep | None
 ) -> HeldOut:
-    """Return the errors on data left out, with the friction of the ``first`` loop where it is."""
+    """Return the errors of the fit that made ``estimate`` on data left out.
+
+    With the friction of the ``first`` loop where it is.
+    """
     if first is None:
-        return held_out(experiment.information)
+        return held_out(experiment.information, fit=estimator.fit_to_batches(experiment, estimate))
     physics = SequentialFit.of(experiment.model, first, Stopwatch(None), estimator)
     cells = experiment.by_motion
     return held_out(experiment.information,
@@ -83,13 +86,17 @@ def held_out_in(
 
 def fit_deflection(
     experiment: Experiment,
-    estimator: Estimator,
+    made: tuple[Estimator, Estimate],
     recipe: Recipe,
     first: FrictionStep | None,
     watch: Stopwatch,
 ) -> ResidualFitted:
-    """Learn from the deflection what the physics leaves over, where the recipe wants it."""
-    physics = joint_fit if first is None else SequentialFit.of(
+    """Learn from the deflection what the physics leaves over, where the recipe wants it.
+
+    ``made`` are the method and the estimate of the physics.
+    """
+    estimator, _ = made
+    physics = JointFit(*made) if first is None else SequentialFit.of(
         experiment.model, first, watch, estimator)
     none = estimator.single_joint_motions or estimator.estimates_motion
     kind = NONE if none or experiment.model.gears else recipe.residual

@@ -148,12 +148,14 @@ def fitted(
     experiment, choice, part = gathered.experiment, gathered.choice, gathered.excerpt
     torque_model, alone = experiment.model, estimator.single_joint_motions
     progress('fitting', 0.9)
-    held = held_out_in(experiment, estimator, gathered.sweeps)
-    deflected = fit_deflection(experiment, estimator, recipe, gathered.sweeps, watch)
-    estimate = with_passive_friction(
-        with_sequential_values(estimator.fit(experiment), deflected), experiment)
-    if deflected.values is None:
-        estimator, estimate = real_robot(estimator, estimate, experiment, choice)
+    estimate, first = estimator.fit(experiment), gathered.sweeps
+    if first is None:
+        estimator, estimate = real_robot(
+            estimator, with_passive_friction(estimate, experiment), experiment, choice)
+    held = held_out_in(experiment, estimator, estimate, first)
+    deflected = fit_deflection(experiment, (estimator, estimate), recipe, first, watch)
+    if first is not None:
+        estimate = with_passive_friction(with_sequential_values(estimate, deflected), experiment)
     if choice.structure.gears:
         for allowing in (with_other_hysteresis, with_low_pass):
             estimate = allowing(

@@ -23,6 +23,7 @@ from robot_dynid.effects.deflection import (
     seen,
 )
 from robot_dynid.errors import DataError
+from robot_dynid.estimation import Estimate, Estimator
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.friction_selection.law_request import AUTO
 from robot_dynid.estimation.least_squares import joint_weights, solve
@@ -45,16 +46,27 @@ Physics = Callable[[Experiment, Experiment, Sequence[int], FloatArray | None], F
 Kinds = Mapping[int, str]
 
 
-def joint_fit(
-    whole: Experiment, left: Experiment, batches: Sequence[int], before: FloatArray | None
-) -> FloatArray:
-    """Return the weighted least-squares solution (b,) of ``batches``: friction and links at once.
+@dataclass(frozen=True, eq=False)
+class JointFit:
+    """Friction and links at once, by the ``estimator`` that made ``estimate``.
 
     From the whole effort: what gears show of the torque on the links is the same in both, so it
     says no more about the links.
     """
-    information = whole.information.subset(batches)
-    return solve(information, joint_weights(information)).values
+
+    estimator: Estimator
+    estimate: Estimate
+
+    def __call__(
+        self, whole: Experiment, left: Experiment, batches: Sequence[int],
+        before: FloatArray | None,
+    ) -> FloatArray:
+        """Return the base parameters (b,) from the ``batches`` of the ``whole`` effort."""
+        fit = self.estimator.fit_to_batches(whole, self.estimate)
+        if fit is not None:
+            return fit(batches)
+        information = whole.information.subset(batches)
+        return solve(information, joint_weights(information)).values
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +252,7 @@ def cross_fit(data: Training, kinds: Kinds, physics: Physics) -> CrossFit:
     held_out = [np.isin(data.cell, part.test) for part in parts]
     fits = [alternate(data, kinds, physics, part.fitted) for part in parts]
     dry = friction_parameters(data.experiment.model)
-    most = 1 if physics is joint_fit else ROUNDS
+    most = 1 if isinstance(physics, JointFit) else ROUNDS
     samples = int(np.sum(held_out))
     table = np.empty((3, 0, len(parts), data.effort.shape[1]))
     found = CrossFit(table[0], table[1], table[2], samples)
@@ -270,7 +282,7 @@ class ResidualFitted:
 
 
 def fit_residual(
-    experiment: Experiment, kind: str, physics: Physics = joint_fit, watch: Stopwatch | None = None
+    experiment: Experiment, kind: str, physics: Physics, watch: Stopwatch | None = None
 ) -> ResidualFitted | None:
     """Fit residual models where they lower the held-out error; None where nothing is in turn.
 
@@ -278,7 +290,7 @@ def fit_residual(
     fitted at once; AUTO stands for those of CHOICES. ``watch`` measures the last fit, to all the
     data; judging it comes on top.
     """
-    at_once = physics is joint_fit
+    at_once = isinstance(physics, JointFit)
     data = Training.of(experiment, needed=at_once)
     if data is None:
         return None

@@ -53,6 +53,9 @@ from robot_dynid_evaluation.papers.double_encoder_arm import Recorded, recorded
 from robot_dynid_evaluation.papers.double_encoder_plant import Moving, TwoEncoderArm
 
 JOINTS = tuple('abcdef')
+#: simple friction and gears
+RECIPE = Recipe(cutoff=5.0, ramp_width=0.01, effort_lag=0.0, friction='coulomb', residual='gear',
+                ripple='none', adaptation='none')
 
 
 def test_coefficients_are_those_of_the_velocity() -> None:
@@ -178,12 +181,10 @@ def test_a_mixture_that_tells_nothing_is_known_only_where_no_torque_acts_on_link
 @pytest.fixture(scope='module')
 def quick() -> dict[bool, tuple[Recorded, IdentifiedModel]]:
     """Return the recordings of an arm, left alone and disturbed, and models of simple friction."""
-    recipe = Recipe(cutoff=5.0, ramp_width=0.01, effort_lag=0.0, friction='coulomb',
-                    residual='gear', ripple='none', adaptation='none')
     found = {}
     for disturbed in (False, True):
         data = recorded(1, disturbed, sweeps=False)
-        found[disturbed] = data, identify(data.robot, [data.motion], 'wls', recipe).model
+        found[disturbed] = data, identify(data.robot, [data.motion], 'wls', RECIPE).model
     return found
 
 
@@ -204,6 +205,8 @@ def test_the_deflection_tells_what_acts_on_the_links_and_nothing_where_nothing_d
     falls = 1.0 - error(data, model)[used] / bare[used]
     assert np.sum(falls > 0.3) >= 3
     assert falls.min() > -0.1
+    free = identify(data.robot, [data.motion], 'ols', replace(RECIPE, residual='none')).model
+    assert np.sum(error(data, model) < 0.7 * error(data, free)) >= 4
 
 
 def test_a_mixture_of_deflection_and_rate_tells_a_little(

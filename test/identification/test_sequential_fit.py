@@ -12,11 +12,11 @@ from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.information import FILTERED
 from robot_dynid.estimation.joint_covariance import CorrelationDetails, GeneralisedLeastSquares
-from robot_dynid.estimation.least_squares import joint_weights
+from robot_dynid.estimation.least_squares import LeastSquares, joint_weights
 from robot_dynid.estimation.uncertainty.held_out import held_out
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
-from robot_dynid.identification.residual_fit import joint_fit
+from robot_dynid.identification.residual_fit import JointFit
 from robot_dynid.identification.sequential_fit import SequentialFit, Stopwatch, friction_parameters
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
@@ -117,7 +117,8 @@ def test_the_loops_are_timed(result: IdentificationResult) -> None:
 def at_once(result: IdentificationResult) -> FloatArray:
     """Return friction and links fitted at once."""
     whole = range(len(result.experiment.information.batches))
-    return joint_fit(result.experiment, result.experiment, whole, None)
+    joint = JointFit(LeastSquares(), result.estimate)
+    return joint(result.experiment, result.experiment, whole, None)
 
 
 def test_rounds_in_turn_approach_the_fit_at_once_and_stay_there(
