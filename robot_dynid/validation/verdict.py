@@ -67,6 +67,9 @@ AS_GOOD = 1.1
 ROUNDING = 1e-9
 #: the static error that is exceeded in few poses, over the root mean square along a motion
 EXTREME = 1.5
+#: share of dry friction by which it commonly differs between the directions of a joint: while the
+#: joint slides that looks like an offset of the effort, at rest it is none
+UNEVEN = 0.1
 #: with more than this share of noise in the power of an effort, the effort is noise
 NOISY = 0.5
 #: a tip that is nearer to an axis [m] is touched at this distance; push [N] at the tip
@@ -283,8 +286,8 @@ def _gravity(known: Evidence, j: int) -> UseVerdict:
     if largest == 0.0:
         return verdict(True, 0.0, 'weight does not load it')
     seen = EXTREME * (0.0 if parts is None else float(parts.static[j]))
-    error = float(np.hypot(half, np.hypot(seen, EXTREME * beyond(
-        known.held, known.validation)[j])))
+    new = EXTREME * beyond(known.held, known.validation)[j]
+    error = float(np.linalg.norm([half, seen, new, UNEVEN * held]))
     value, sure = (one / (largest if free else held) for one in (error, seen))
     ok = True if value <= criterion.threshold else False if sure > criterion.threshold else None
     words = f'static effort of up to {number(largest, 3)} {unit} known to ' \

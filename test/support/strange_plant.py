@@ -127,8 +127,16 @@ class Plant:
         return inverse_dynamics(self.model, q, rest, rest)
 
     def gravity(self, q: FloatArray) -> FloatArray:
-        """Return the effort (K, n) [N m] at rest but for friction: weight, cables, offset."""
-        return self.weight(q) + self._cables(q)
+        """Return the effort (K, n) [N m] at rest but for friction: weight, cables, offset.
+
+        Ripple of one wave per turn is part of it: over half a turn nothing tells it from these.
+        """
+        slow = self.orders * self.unit <= 1.0
+        return self.weight(q) + self._cables(q) + np.where(slow, self._ripple(q), 0.0)
+
+    def _ripple(self, q: FloatArray) -> FloatArray:
+        size, phase = self.ripple
+        return np.where(self.orders > 0.0, size * np.sin(self.orders * q + phase), 0.0)
 
     def _cables(self, q: FloatArray) -> FloatArray:
         size, phase = self.cable
@@ -139,8 +147,7 @@ class Plant:
     ) -> FloatArray:
         """Return the effort (T, n) [N m] of a motion that starts at ``time[0]`` [s] of the day."""
         links = inverse_dynamics(self.model, q, v, a) + self._cables(q) + self.rotors * a
-        size, phase = self.ripple
-        ripple = np.where(self.orders > 0.0, size * np.sin(self.orders * q + phase), 0.0)
+        ripple = self._ripple(q)
         speed = np.abs(v)
         curve = self.dry + self.stribeck * np.exp(-(speed / self.stribeck_speed)**self.exponent)
         share, where = self.place
