@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from chains import random_chain
-from feasible_recordings import moved, recorded
+from feasible_recordings import model_of, motion, moved, recorded, truth_of
 
+from robot_dynid.estimation import Feasible, LeastSquares
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.feasible.near_nominal import (
     NOISE,
@@ -16,9 +19,11 @@ from robot_dynid.estimation.feasible.near_nominal import (
     by_fold,
     worse_than_nominal,
 )
+from robot_dynid.estimation.feasible.simultaneous import open_offsets
 from robot_dynid.estimation.least_squares import joint_weights, solve
 from robot_dynid.estimation.uncertainty.held_out import held_out
 from robot_dynid.identification.identify import control_parameters
+from robot_dynid.robot.robot_file import load_robot
 
 
 def experiment(count: int, off: float = 0.0, noise: float = 0.3) -> Experiment:
@@ -56,3 +61,43 @@ def test_noise_that_least_squares_learn_is_told_by_joint() -> None:
     assert all(nominal < 0.9 * free for free, nominal in worse.values())
     assert not worse_than_nominal(experiment(3000))
     assert not worse_than_nominal(experiment(600, 0.3, 0.05))
+
+
+def test_held_out_errors_are_those_of_the_prior_that_was_chosen() -> None:
+    data, method = experiment(120), Feasible(prior_weight=1e-2)
+    estimate = method.fit(data)
+    fit = method.fit_to_batches(data, estimate)
+    assert fit is not None
+    every = fit(range(len(data.information.distinct.batches)))
+    assert every == pytest.approx(estimate.values, abs=1e-4 * np.abs(estimate.values).max())
+    drawn, free = held_out(data.information, fit=fit), held_out(data.information)
+    assert drawn.raw.mean() < 0.9 * free.raw.mean()
+
+
+def test_least_squares_that_are_feasible_are_judged_as_least_squares() -> None:
+    data = experiment(3000, noise=0.05)
+    estimate = Feasible().fit(data)
+    assert estimate.prior_weight == 0.0
+    assert Feasible().fit_to_batches(data, estimate) is None
+
+
+def test_an_offset_that_is_not_told_from_weight_is_none() -> None:
+    """The shoulder hardly moves: of its offset and its weight only the sum shows."""
+    robot, rng = load_robot('ur10e'), np.random.default_rng(5)
+    model = model_of(robot)
+    truth = truth_of(model, [moved(body, rng, 0.1) for body in robot.nominal], rng)
+    samples, other = (motion(robot, 800, rng) for _ in range(2))
+    for signal, middle in ((samples.position, -1.2), (samples.velocity, 0.0),
+                           (samples.acceleration, 0.0)):
+        signal[:, 1] = middle + 0.02 * signal[:, 1]
+    clean = model.effort(samples, model.reduction.base(truth))
+    effort = clean + 0.1 * clean.std(axis=0) * rng.normal(size=clean.shape)
+    data = Experiment.of(model, [replace(samples, effort=effort, measured=effort)])
+    assert 'f02' in open_offsets(data)
+    estimate = Feasible().fit(data)
+    offset = model.reduction.standard.index('f02')
+    assert abs(estimate.standard[offset]) < 0.5
+    there = model.effort(other, model.reduction.base(truth))[:, 1]
+    left = [np.std(there - model.effort(other, values)[:, 1])
+            for values in (estimate.values, LeastSquares().fit(data).values)]
+    assert left[0] < 0.5 * left[1]
