@@ -1,4 +1,7 @@
-"""Files: only regular ones are read, up to a size; every output appears whole or not at all."""
+"""Files: only regular ones are read, up to a size; every output appears whole or not at all.
+
+Compressed ones are unpacked piece by piece, up to a multiple of their size.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from io import BufferedWriter
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from robot_dynid.errors import DynIdError, UsageError, clipped
 
@@ -21,6 +25,10 @@ TEXT_BYTES = 32_000_000
 HEAD = 4096
 #: bytes read at once for a digest
 BLOCK = 1 << 20
+#: compressed content may be so many times as large as the file that holds it, beyond FLOOR [bytes]
+RATIO, FLOOR = 100, 1 << 26
+#: modules that open compressed data, by mcap's names
+OPENERS = {'gz': 'gzip', 'lz4': 'lz4.frame', 'zstd': 'zstandard'}
 #: how files are opened: for reading without waiting, a folder, a new one
 READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -63,6 +71,43 @@ def read_text(
         return content.decode('utf-8-sig')
     except UnicodeDecodeError as error:
         raise damaged(f'{path}: is no text (byte {error.start} is no UTF-8)') from None
+
+
+class Damaged(Exception):
+    """Data that cannot be what was written; the words say why."""
+
+
+class TooLarge(Damaged):
+    """Compressed data that unpacks to more than is allowed."""
+
+
+def budget(size: int, floor: int = FLOOR) -> int:
+    """Return the most bytes that a file of ``size`` bytes may unpack to."""
+    return floor + RATIO * size
+
+
+def unpacked(packed: BinaryIO, compression: str, limit: int) -> Iterator[bytes]:
+    """Yield the content of ``packed`` in pieces of at most BLOCK bytes.
+
+    ``compression`` is that of mcap: zstd, lz4, gz, or empty for none. Raises Damaged when it does
+    not unpack, TooLarge where it has more than ``limit`` bytes.
+    """
+    done = 0
+    try:
+        opened: Any = packed
+        if compression:
+            opened = import_module(OPENERS[compression]).open(packed)
+        while piece := opened.read(BLOCK):
+            done += len(piece)
+            if done > limit:
+                break
+            yield piece
+    except KeyError:
+        raise Damaged(f'unknown compression {clipped(compression, 20)!r}') from None
+    except Exception as error:  # the libraries have a family of errors each
+        raise Damaged(f'it does not decompress ({clipped(str(error), 200)})') from None
+    if done > limit:
+        raise TooLarge(f'it unpacks to more than {limit} bytes')
 
 
 def file_digest(path: str | Path) -> str:

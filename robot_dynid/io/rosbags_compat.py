@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from importlib import import_module
+from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -137,14 +136,3 @@ def closed(writer: Writer) -> str:
     changed.metapath = place
     writer.close()
     return place.text.getvalue()
-
-
-def decompressors() -> dict[str, Callable[[Any], Any]]:
-    """Return by mcap's names what opens a compressed file as one of its content."""
-    # both come with rosbags, and only bags need them
-    lz4, zstd = import_module('lz4.frame'), None
-    for name in ('compression.zstd', 'backports.zstd', 'zstandard'):  # by version of rosbags
-        if zstd is None:
-            with suppress(ImportError):
-                zstd = import_module(name)
-    return {'lz4': lz4.open} if zstd is None else {'lz4': lz4.open, 'zstd': zstd.open}

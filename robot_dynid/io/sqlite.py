@@ -33,6 +33,7 @@ LISTED = 10_000
 STEPS, STEPS_PER_BYTE = 20_000_000, 20
 #: steps between looking at them
 STRIDE = 10_000
+Row = tuple[int, int, bytes]
 
 
 def sqlite_batches(
@@ -42,20 +43,24 @@ def sqlite_batches(
 
     Raises DataError when the file is no rosbag2 database.
     """
-    journals = [f'{path}{end}' for end in JOURNALS if os.path.isfile(f'{path}{end}')]
-    whole = whole_pages(path)
-    if not journals and whole is None:
-        yield from _Base(path, 'mode=ro&immutable=1', kinds, contents).batches()
+    journals = journals_of(path)
+    if not journals and whole_pages(path) is None:
+        yield from _Base(path, 'mode=ro&immutable=1', contents, path).batches(kinds)
         return
     contents.whole = False
-    reason = 'has a journal beside it (crash while recording?), which was taken in; robot-dynid ' \
-        'repair does that for every reader'
-    if not journals:
-        reason = 'is cut off; what lies before the cut was read'
+    reason = 'is cut off; what lies before the cut was read'
+    if journals:
+        reason = ('has a journal beside it (crash while recording?), which was taken in; '
+                  'robot-dynid repair does that for every reader')
     contents.findings.append(f'{path.name}: {reason}')
     with TemporaryDirectory(prefix='robot_dynid_') as folder:
         copy = recoverable_copy(path, Path(folder))
-        yield from _Base(copy, 'mode=rw', kinds, contents, path, cut=not journals).batches()
+        yield from _Base(copy, 'mode=rw', contents, path, cut=not journals).batches(kinds)
+
+
+def journals_of(path: Path) -> list[Path]:
+    """Return the journals that SQLite left beside a database."""
+    return [Path(file) for end in JOURNALS if os.path.isfile(file := f'{path}{end}')]
 
 
 def recoverable_copy(path: Path, folder: Path) -> Path:
@@ -63,19 +68,18 @@ def recoverable_copy(path: Path, folder: Path) -> Path:
 
     Half a page at the end is left out. Raises DataError when there is no room for it.
     """
-    journals = [file for end in JOURNALS if os.path.isfile(file := f'{path}{end}')]
+    journals = journals_of(path)
     whole = None if journals else whole_pages(path)
-    copy = folder / path.name
     try:
-        for file in (str(path), *journals):
+        for file in (path, *journals):
             with open_regular(file, DataError) as original, \
-                    (copy.parent / Path(file).name).open('xb') as out:
+                    (folder / file.name).open('xb') as out:
                 shutil.copyfileobj(original, out)
     except OSError as error:
         raise DataError(f'{path}: cannot be copied to {folder} ({error.strerror})') from None
     if whole is not None:
-        os.truncate(copy, whole)
-    return copy
+        os.truncate(folder / path.name, whole)
+    return folder / path.name
 
 
 def whole_pages(path: Path) -> int | None:
@@ -89,34 +93,44 @@ def whole_pages(path: Path) -> int | None:
         size = os.fstat(file.fileno()).st_size
     if len(head) < 32 or not head.startswith(b'SQLite format 3'):
         return None  # opening it will say so
-    (page,) = struct.unpack_from('>H', head, 16)
+    page, pages = struct.unpack_from('>H', head, 16)[0], struct.unpack_from('>I', head, 28)[0]
     page = 65536 if page == 1 else max(page, 512)
-    (pages,) = struct.unpack_from('>I', head, 28)
     return None if size >= page * pages else size - size % page
 
 
+def connected(path: Path, options: str) -> sqlite3.Connection:
+    """Open a database that nobody vouches for: nothing in it runs."""
+    base = sqlite3.connect(f'file:{quote(os.fsencode(path.absolute()))}?{options}', uri=True,
+                           isolation_level=None)
+    base.text_factory = lambda raw: raw.decode('utf-8', 'replace')
+    for pragma in ('trusted_schema=OFF', 'cell_size_check=ON', 'mmap_size=0'):
+        base.execute(f'PRAGMA {pragma}')
+    return base
+
+
 class _Base:
-    """One pass over a database that nobody vouches for."""
+    """One pass over a database; ``path`` names the file it is, or is a copy of."""
 
     def __init__(
-        self, file: Path, options: str, kinds: Collection[str], contents: Contents,
-        path: Path | None = None, cut: bool = False,
+        self, file: Path, options: str, contents: Contents, path: Path, cut: bool = False
     ) -> None:
-        self.path = path or file
-        self.uri = f'file:{quote(os.fsencode(file.absolute()))}?{options}'
-        self.kinds = kinds
+        self.file, self.options, self.path, self.cut = file, options, path, cut
         self.contents = contents
-        self.cut = cut
         self.size = file.stat().st_size
         self.steps = STEPS + STEPS_PER_BYTE * self.size
         self.bytes = 0
 
-    def batches(self) -> Iterator[tuple[str, Batch]]:
+    def batches(self, kinds: Collection[str]) -> Iterator[tuple[str, Batch]]:
         """Yield the messages. Raises DataError."""
         try:
-            with closing(sqlite3.connect(self.uri, uri=True)) as base:
-                self._restrict(base)
-                wanted = self._wanted(base)
+            with closing(connected(self.file, self.options)) as base:
+                if sys.version_info >= (3, 11):  # before, SQLite's own limit: size of the file
+                    base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1 << 24)
+                base.set_progress_handler(self._step, STRIDE)
+                base.text_factory = lambda raw: raw[:NAME].decode('utf-8', 'replace')
+                if self.cut:  # lets SQLite read a file that is cut off
+                    base.execute('PRAGMA writable_schema=ON')
+                wanted = self._wanted(base, kinds)
                 self._check(base)
                 yield from self._messages(base, wanted)
                 self._count(base)
@@ -127,22 +141,14 @@ class _Base:
             raise DataError(
                 f'{self.path}: is no readable rosbag2 sqlite3 file: {why}') from None
 
-    def _restrict(self, base: sqlite3.Connection) -> None:
-        """Let nothing in the file run: it is data."""
-        if sys.version_info >= (3, 11):  # before, SQLite's own limit: the size of the file
-            base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1 << 24)
-        base.set_progress_handler(self._step, STRIDE)
-        base.text_factory = lambda raw: raw[:NAME].decode('utf-8', 'replace')
-        for pragma in ('trusted_schema=OFF', 'cell_size_check=ON', 'mmap_size=0'):
-            base.execute(f'PRAGMA {pragma}')
-        if self.cut:
-            base.execute('PRAGMA writable_schema=ON')  # lets SQLite read a file that is cut off
-
     def _step(self) -> bool:
         self.steps -= STRIDE
         return self.steps < 0
 
-    def _wanted(self, base: sqlite3.Connection) -> dict[int, str]:
+    def _tell(self, what: str) -> None:
+        self.contents.damaged(f'{self.path.name}: {what}')
+
+    def _wanted(self, base: sqlite3.Connection, kinds: Collection[str]) -> dict[int, str]:
         """Return the topics of the wanted types by number."""
         tables = base.execute("SELECT lower(name), type, sql FROM sqlite_master "
                               "WHERE lower(name) IN ('messages', 'topics')").fetchmany(10)
@@ -159,9 +165,9 @@ class _Base:
                 self._tell('a row of its table of topics is damaged')
                 continue
             self.contents.topics[name] = kind
-            if kind in self.kinds and encoding == 'cdr':
+            if kind in kinds and encoding == 'cdr':
                 wanted[key] = name
-            elif kind in self.kinds:
+            elif kind in kinds:
                 self._tell(f'topic {clipped(name)} is encoded as {clipped(str(encoding))}, not '
                            'as cdr, and was not read')
         if len(wanted) > TOPICS:
@@ -169,14 +175,9 @@ class _Base:
                             'record those of one robot')
         return wanted
 
-    def _tell(self, what: str) -> None:
-        self.contents.damaged(f'{self.path.name}: {what}')
-
     def _check(self, base: sqlite3.Connection) -> None:
         """Let SQLite check its structure and indices."""
-        if self.cut:
-            return
-        found = base.execute('PRAGMA integrity_check(1)').fetchone()
+        found = ('ok',) if self.cut else base.execute('PRAGMA integrity_check(1)').fetchone()
         if found is None or found[0] != 'ok':
             what = ' '.join(str(found and found[0]).split())
             self._tell(f'its structure is damaged ({clipped(what, 200)})')
@@ -184,22 +185,18 @@ class _Base:
     def _messages(
         self, base: sqlite3.Connection, wanted: dict[int, str]
     ) -> Iterator[tuple[str, Batch]]:
-        marks = ','.join('?' for _ in wanted)
         rows = base.execute(
-            f'SELECT topic_id, timestamp, data FROM messages WHERE topic_id IN ({marks}) '
-            f'ORDER BY messages.id',
-            tuple(wanted),
-        )
+            'SELECT topic_id, timestamp, data FROM messages WHERE topic_id IN '
+            f'({",".join("?" for _ in wanted)}) ORDER BY messages.id', tuple(wanted))
         whole = False
         while not whole:
-            fetched: list[tuple[int, int, bytes]] = []
+            fetched: list[Row] = []
             try:
                 whole = self._fetch(rows, fetched)  # keeps the rows before an error
             except sqlite3.DatabaseError as error:
                 if self.steps < 0:
                     raise
-                whole = True
-                self.contents.whole = False
+                whole, self.contents.whole = True, False
                 words = f'cut off or damaged ({error}); what lies before was read'
                 if self.cut:
                     self.contents.findings.append(f'{self.path.name}: {words}')
@@ -209,11 +206,13 @@ class _Base:
                      if type(row[1]) is int and row[1] >= 0 and type(row[2]) is bytes]
             if len(sound) < len(fetched):
                 self._tell(f'{len(fetched) - len(sound)} rows are damaged and were left out')
-            for topic, batch in _sorted(sound, wanted):
-                self.contents.counts[topic] += len(batch.starts)
-                yield topic, batch
+            for key in dict.fromkeys(row[0] for row in sound):
+                part = [row for row in sound if row[0] == key]
+                self.contents.counts[wanted[key]] += len(part)
+                yield wanted[key], joined_batch([row[1] for row in part],
+                                                [row[2] for row in part])
 
-    def _fetch(self, rows: sqlite3.Cursor, fetched: list[tuple[int, int, bytes]]) -> bool:
+    def _fetch(self, rows: sqlite3.Cursor, fetched: list[Row]) -> bool:
         """Append the next rows; return whether they were the last ones."""
         size = 0
         for row in rows:
@@ -228,26 +227,12 @@ class _Base:
 
     def _count(self, base: sqlite3.Connection) -> None:
         """Note number and times of all messages."""
-        if not self.contents.whole:
-            return
-        count, first, last = base.execute(
-            'SELECT count(*), min(timestamp), max(timestamp) FROM messages').fetchone()
-        self.contents.messages += count
-        if type(first) is type(last) is int:
-            self.contents.span(first, last)
-
-
-def _sorted(
-    fetched: list[tuple[int, int, bytes]], wanted: dict[int, str]
-) -> Iterator[tuple[str, Batch]]:
-    """Yield rows topic by topic."""
-    by_topic: dict[int, tuple[list[int], list[bytes]]] = {}
-    for key, received, data in fetched:
-        times, messages = by_topic.setdefault(key, ([], []))
-        times.append(received)
-        messages.append(data)
-    for key, (times, messages) in by_topic.items():
-        yield wanted[key], joined_batch(times, messages)
+        if self.contents.whole:
+            count, first, last = base.execute(
+                'SELECT count(*), min(timestamp), max(timestamp) FROM messages').fetchone()
+            self.contents.messages += count
+            if type(first) is type(last) is int:
+                self.contents.span(first, last)
 
 
 def joined_batch(received: list[int], data: list[bytes]) -> Batch:

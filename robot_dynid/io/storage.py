@@ -12,10 +12,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from robot_dynid.errors import DataError, clipped
-from robot_dynid.files import open_regular, read_text
+from robot_dynid.files import Damaged, TooLarge, budget, open_regular, read_text, unpacked
 from robot_dynid.io.bag_writer import LOSSES
 from robot_dynid.io.cdr import KINDS, MESSAGE_BYTES, Batch
-from robot_dynid.io.compressed import Damaged, TooLarge, budget, unpacked
 from robot_dynid.io.digest import DIGEST, TopicDigest
 from robot_dynid.io.mcap import Contents, mcap_batches
 from robot_dynid.io.sqlite import joined_batch, sqlite_batches

@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from robot_dynid.errors import DataError, clipped
-from robot_dynid.files import open_regular
-from robot_dynid.io.compressed import Damaged, TooLarge, budget, unpacked
+from robot_dynid.files import Damaged, TooLarge, budget, open_regular, unpacked
 from robot_dynid.types import FloatArray
 
 #: longest line [bytes], most columns, most numbers of a table (2 GB)

@@ -134,7 +134,7 @@ PLAIN = mcap_file(MESSAGES, Style('', 20, checksums=False))
 @pytest.mark.parametrize(('at', 'value', 'words'), [
     ('kind of a chunk', 0x86, 'an index stands before all messages'),
     ('kind of a chunk', 0x09, 'the checksum of the attachment'),
-    ('receive time', 7, 'received at other times than it says'),
+    ('receive time', 7, 'other messages than its index'),
     ('later receive time', 7, 'other messages than its index'),
     ('messages in all', 61, '60 messages in 3 chunks, 61 in 3'),
     ('topic', ord('x'), 'its summary|becomes'),

@@ -27,7 +27,7 @@ from robot_dynid.errors import DataError, DynIdError
 from robot_dynid.io.arrays import map_arrays
 from robot_dynid.io.bag import read_bag
 from robot_dynid.io.cdr import JOINT_STATE, JointStateDecoder, encode_joint_states
-from robot_dynid.io.compressed import TooLarge, unpacked
+from robot_dynid.files import TooLarge, unpacked
 from robot_dynid.io.csv import read_csv
 from robot_dynid.io.digest import TopicDigest
 from robot_dynid.io.log import load_log
