@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -137,11 +137,14 @@ class RawLog:
 
 
 class StoredRecording(Protocol):
-    """A recording that is not in memory, of which stretches can be read."""
+    """A recording that is read from its file wherever it is worked on, such as another process.
+
+    Before it is ``opened`` it can only be asked for its source.
+    """
 
     @property
     def source(self) -> str:
-        """The file it was read from."""
+        """The file it is read from."""
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -154,25 +157,13 @@ class StoredRecording(Protocol):
     def __len__(self) -> int:
         """Return the number of rows."""
 
+    def opened(self) -> tuple[StoredRecording, str]:
+        """Read it; return it as it can be worked on, and the SHA-256 of its files."""
+
     def read(self, start: int, stop: int) -> RawLog:
         """Return the rows from ``start`` to before ``stop``."""
 
-
-@runtime_checkable
-class UnreadRecording(Protocol):
-    """A recording that is read where it is worked on, such as another process."""
-
-    @property
-    def source(self) -> str:
-        """The file it is read from."""
-
-    def opened(self) -> tuple[StoredRecording, str]:
-        """Read it; return what this process and the one that asked for it can read from.
-
-        And the SHA-256 of its files.
-        """
-
-    def within(self, start: float | None, stop: float | None) -> UnreadRecording:
+    def within(self, start: float | None, stop: float | None) -> StoredRecording:
         """Return the window between two times [s] since it began, None for an open end."""
 
 

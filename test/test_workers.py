@@ -13,13 +13,11 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from worker_tasks import KilledOnce, ReadRows, own_process, refused, slow_at_first, threads
+from worker_tasks import KilledOnce, own_process, refused, slow_at_first, threads
 
 from robot_dynid import workers as module
 from robot_dynid.errors import DynIdError, MissingDependency, UsageError
-from robot_dynid.scratch import Scratch
 from robot_dynid.workers import Cluster, Processes, ThisProcess
 
 
@@ -147,14 +145,6 @@ def test_an_error_does_not_wait_for_what_is_under_way(error: type[BaseException]
         worker = next(found)
         raise error
     ended(worker)
-
-
-def test_scratch_space_is_read_by_other_processes(two: Processes) -> None:
-    scratch, values = Scratch(), np.random.default_rng(1).standard_normal((50, 3))
-    scratch.put(values[:7])
-    kept = scratch.put(values)
-    [found] = two.results(ReadRows(kept), [scratch])
-    np.testing.assert_array_equal(found, values[10:20])
 
 
 def test_without_a_scheduler_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.excitation.request import validation_request
     from robot_dynid.execution.plan import RATE
     from robot_dynid.execution.sampled import check_points
-    from robot_dynid.io.purpose import beside
+    from robot_dynid.io.recording_names import for_validation
     from robot_dynid.io.trajectory_file import MARK
     from robot_dynid.plain import to_plain
     from robot_dynid.report.plan import Plan
@@ -115,8 +115,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     places = [arguments]
     if validation_request(request) is not None:
         places.append(argparse.Namespace(
-            json=arguments.json, verbose=False, out=str(beside(arguments.out)),
-            report=arguments.report and str(beside(arguments.report))))
+            json=arguments.json, verbose=False, out=str(for_validation(arguments.out)),
+            report=arguments.report and str(for_validation(arguments.report))))
     mark = report_mark(arguments.report)
     check_outputs(*((place.out, MARK) for place in places),
                   *((place.report, mark) for place in places),

@@ -117,17 +117,13 @@ def add_accept_partial(parser: argparse.ArgumentParser) -> None:
 def load_logs(
     paths: Sequence[str], robot: RobotModel, progress: Progress, accept: Sequence[str] = ()
 ) -> Parts:
-    """Open recordings in order; long ones are read part by part, when they are worked on.
+    """Read recordings in order; those that memory does not hold are read again later.
 
     Findings of the kinds ``accept`` are accepted of all.
     """
-    from robot_dynid.io.log import Opened, open_log
+    from robot_dynid.io.log import read_recordings
 
-    opened = Opened()
-    for index, path in enumerate(paths):
-        progress(f'reading {Path(path).name}', index / len(paths))
-        opened.add(open_log(path, robot, opened.scratch))
-    return replace(opened.parts, accepted=tuple(accept))
+    return replace(read_recordings(paths, robot, progress), accepted=tuple(accept))
 
 
 def recording_digests(paths: Sequence[str]) -> dict[str, str]:

@@ -85,8 +85,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.identification.recipe import Recipe, read_recipe
     from robot_dynid.identified import model_file
     from robot_dynid.identified.caution import require_every_joint, usable
-    from robot_dynid.io.purpose import by_purpose
-    from robot_dynid.io.recording_names import listed
+    from robot_dynid.io.recording_names import by_purpose, listed
     from robot_dynid.report.identification import (
         brief_identification,
         identification_report,

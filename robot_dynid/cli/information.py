@@ -51,8 +51,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         load_information,
         save_information,
     )
-    from robot_dynid.io.purpose import by_purpose
-    from robot_dynid.io.recording_names import listed
+    from robot_dynid.io.recording_names import by_purpose, listed
     from robot_dynid.robot.robot_file import load_robot
 
     started = time.perf_counter()

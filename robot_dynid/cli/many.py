@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from robot_dynid.errors import DynIdError, UsageError
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
     from robot_dynid.identification.by_recording import Keeper, Recorded
-    from robot_dynid.io.information_folder import InformationFolder
+    from robot_dynid.io.information_file import InformationFolder
     from robot_dynid.robot.model import RobotModel
     from robot_dynid.signals.parts import Parts
 
@@ -33,7 +34,7 @@ def add_workers(parser: argparse.ArgumentParser) -> None:
 
 def by_recording(arguments: argparse.Namespace, paths: Sequence[str]) -> bool:
     """Return whether recordings are worked on one by one, maybe by others."""
-    from robot_dynid.io.object_store import is_remote
+    from robot_dynid.io.recording_names import is_remote
 
     return bool(arguments.workers > 1 or arguments.scheduler or arguments.information
                 or any(map(is_remote, paths)))
@@ -51,12 +52,9 @@ def unread(
     arguments: argparse.Namespace, paths: Sequence[str], robot: RobotModel
 ) -> Parts:
     """Return recordings that are read by whoever works on them."""
-    from robot_dynid.io.recording_file import RecordingFile
-    from robot_dynid.signals.parts import Parts
+    from robot_dynid.io.log import recording_files
 
-    here = arguments.scheduler is None
-    return Parts(tuple(RecordingFile(path, robot, here) for path in paths),
-                 accepted=tuple(arguments.accept))
+    return replace(recording_files(paths, robot), accepted=tuple(arguments.accept))
 
 
 @contextmanager
@@ -105,7 +103,7 @@ def kept(workers: Recorded) -> Iterator[Keeper]:
 def _folder(path: str | None) -> InformationFolder | None:
     if path is None:
         return None
-    from robot_dynid.io.information_folder import InformationFolder
+    from robot_dynid.io.information_file import InformationFolder
 
     try:
         Path(path).mkdir(parents=True, exist_ok=True)

@@ -53,8 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read model and recordings, score, write the report."""
     from robot_dynid.identified.caution import require_every_joint, usable
-    from robot_dynid.io.purpose import by_purpose
-    from robot_dynid.io.recording_names import listed
+    from robot_dynid.io.recording_names import by_purpose, listed
     from robot_dynid.report.identification import brief_validation, validation_report
     from robot_dynid.validation.forward_scores import validate_forward
     from robot_dynid.validation.next_actions import Names

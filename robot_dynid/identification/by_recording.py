@@ -29,7 +29,7 @@ from robot_dynid.identification.recordings import (
 from robot_dynid.identification.selection import Choice, between
 from robot_dynid.identified.record import FitRecord, digest_of
 from robot_dynid.identified.trained import Extent
-from robot_dynid.plausibility.examination import Examined, Shelf
+from robot_dynid.plausibility.examination import Examination
 from robot_dynid.plausibility.gate import examine_recording, plausible_recordings
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.serialization import robot_to_plain
@@ -41,7 +41,6 @@ from robot_dynid.types import (
     Progress,
     RawLog,
     StoredRecording,
-    UnreadRecording,
 )
 from robot_dynid.version import VERSION
 from robot_dynid.workers import Workers
@@ -260,9 +259,8 @@ class Recorded:
         """Open and examine recordings; raises what the first that cannot be used raises."""
         task = _Examine(robot, replace(logs, recordings=()), recipe.periodic is not None)
         found: list[Survey] = []
-        shelf = Shelf()
         for survey in self.workers.results(task, logs.recordings):
-            found.append(replace(survey, examination=shelf.put(survey.examination)))
+            found.append(survey)
             progress(_said('reading and examining', len(found), logs.recordings),
                      0.2 * len(found) / len(logs.recordings))
         self.opened = replace(logs, recordings=tuple(one.recording for one in found))
@@ -334,7 +332,7 @@ class Survey:
     """A recording that was opened, what was found about it, and the SHA-256 of its file, or ''."""
 
     recording: RawLog | StoredRecording
-    examination: Examined
+    examination: Examination
     digest: str
 
 
@@ -348,8 +346,7 @@ class _Examine:
 
     @one_blas_thread()
     def __call__(self, recording: RawLog | StoredRecording) -> Survey:
-        opened, digest = recording.opened() if isinstance(recording, UnreadRecording) else (
-            recording, '')
+        opened, digest = (recording, '') if isinstance(recording, RawLog) else recording.opened()
         parts = replace(self.cut, recordings=(opened,))
         logs = parts.in_one_piece('averaging over periods') if self.whole else parts
         return Survey(opened, examine_recording(self.robot, opened.source, logs), digest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.record import FitRecord
 from robot_dynid.identified.trained import Extent
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.scratch import Kept, Scratch
 from robot_dynid.signals.averaging import average
 from robot_dynid.signals.parts import LEFT_OUT, Parts
 from robot_dynid.signals.prepare import Averaging, Preprocessing, Repaired, prepare, repair
@@ -29,9 +28,9 @@ from robot_dynid.signals.stacked import require_channels
 from robot_dynid.signals.unfiltered import AsRecorded, Unfiltered, unfiltered
 from robot_dynid.types import Part, Progress, RawLog, Samples
 
-#: rows of prepared recordings, and of what is around them, that stay in memory: 40 MB for seven
+#: rows of prepared recordings, and of what is around them, that stay in memory: 400 MB for seven
 #: joints
-KEPT_ROWS = 100_000
+KEPT_ROWS = 1_000_000
 #: rows of the recordings the choices are made on; more do not change them
 SELECTION_ROWS = 60_000
 
@@ -61,56 +60,22 @@ def part_of(place: Part | None) -> Iterator[None]:
 
 @dataclass
 class SampleStore:
-    """Samples by number: the first KEPT_ROWS rows in memory, others that come again on disk.
-
-    Where the disk has no room they are not kept.
-    """
+    """Samples by number, of KEPT_ROWS rows at most; others are prepared again."""
 
     memory: dict[int, Samples] = field(default_factory=dict)
-    disk: dict[int, Any] = field(default_factory=dict)
-    seen: set[int] = field(default_factory=set)
-    scratch: Scratch = field(default_factory=Scratch)
-    full: bool = False
 
     def get(self, number: int) -> Samples | None:
         """Return the entry that is kept, None for none."""
-        found = self.disk.get(number)
-        return self.memory.get(number) if found is None else self._read(found)
+        return self.memory.get(number)
 
     def put(self, number: int, samples: Samples) -> None:
-        """Keep samples, if there is a reason to and room."""
+        """Keep samples, if there is room."""
         if sum(map(_rows, (*self.memory.values(), samples))) <= KEPT_ROWS:
             self.memory[number] = samples
-        elif number in self.seen and not self.full:
-            try:
-                self.disk[number] = self._written(samples)
-            except DataError:
-                self.full = True
-        self.seen.add(number)
 
     def release(self) -> None:
-        """Keep nothing in memory any more."""
+        """Keep nothing any more."""
         self.memory.clear()
-
-    def _written(self, samples: Samples) -> dict[str, Any]:
-        """Return the fields, arrays in scratch space; rows of a whole are written with that."""
-        if samples.whole is not None and samples.rows is not None:
-            return {'whole': self._written(samples.whole), 'starts': samples.starts,
-                    'rows': self.scratch.put(samples.rows)}
-        found = {f.name: getattr(samples, f.name) for f in fields(samples)}
-        return {name: self.scratch.put(value) if isinstance(value, np.ndarray) else value
-                for name, value in found.items()}
-
-    def _read(self, found: dict[str, Any]) -> Samples:
-        if found['whole'] is None:
-            values: dict[str, Any] = {
-                name: self.scratch.get(value) if isinstance(value, Kept) else value
-                for name, value in found.items()}
-            return Samples(**values)
-        whole, rows = self._read(found['whole']), self.scratch.get(found['rows'])
-        kept = np.zeros(len(whole), dtype=bool)
-        kept[rows] = True
-        return replace(whole.inner(kept), starts=found['starts'])
 
 
 def _rows(samples: Samples) -> int:
@@ -181,7 +146,7 @@ class Prepared:
     What was repaired and averaged, where single joints moved and the extent of the motion is noted
     when the recordings are gone through for the first time; so are parts of long recordings that
     cannot be used, which are left out. For estimators that go through them again, the first
-    KEPT_ROWS rows stay in memory, from the second time on the others in scratch space on disk.
+    KEPT_ROWS rows stay in memory; the others are prepared again.
     ``alone``: the fit knows that joints which hold tell nothing of their friction.
     """
 

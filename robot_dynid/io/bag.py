@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from robot_dynid.errors import DataError
-from robot_dynid.io.cdr import CONTROLLER_STATE, JOINT_STATE, IntArray
-from robot_dynid.io.findings import findings_of
+from robot_dynid.io.cdr import CONTROLLER_STATE, JOINT_STATE, Batch, IntArray
+from robot_dynid.io.findings import TooLong, findings_of
 from robot_dynid.io.joint_states import Series, Topic, alignment_note, decode_topics, sampled
 from robot_dynid.io.mcap import Contents
 from robot_dynid.io.storage import bag_batches
 from robot_dynid.io.wrenches import CHANNEL, WrenchTopics, unknown_wrench
+from robot_dynid.signals.windows import Window
 from robot_dynid.types import FloatArray, RawLog, epoch_of
 
 
@@ -42,7 +44,8 @@ BROUGHT = {
 
 
 def read_bag(
-    path: str | Path, joints: tuple[str, ...] | None = None, topics: Topics | None = None
+    path: str | Path, joints: tuple[str, ...] | None = None, topics: Topics | None = None,
+    window: Window | None = None,
 ) -> RawLog:
     """Read the joint states of a bag as one recording.
 
@@ -53,15 +56,29 @@ def read_bag(
     theirs. The reference of a joint_trajectory_controller comes from its state, wherever one
     controller moves all the joints. Bags of a crashed recorder give what they hold.
 
+    With a ``window`` what is far from it is not kept.
+
     Raises DataError when nothing usable is there; the message lists the topics.
     """
+    return read_batches(str(path), partial(bag_batches, Path(path)), joints, topics, window)
+
+
+def read_batches(
+    source: str, batches: Callable[[Contents], Iterator[tuple[str, Batch]]],
+    joints: tuple[str, ...] | None = None, topics: Topics | None = None,
+    window: Window | None = None,
+) -> RawLog:
+    """Read the messages that ``batches`` yields as `read_bag` does."""
     contents = Contents()
-    decoded = decode_topics(bag_batches(Path(path), contents), contents.topics)
     try:
-        return log_from_topics(str(path), decoded, joints, topics, contents)
+        decoded = decode_topics(batches(contents), contents.topics, window)
+    except TooLong as error:
+        raise TooLong(f'{source}: {error}') from None
+    try:
+        return log_from_topics(source, decoded, joints, topics, contents)
     except DataError as error:
-        said = f' ({"; ".join(contents.findings)})' if contents.findings else ''
-        raise DataError(f'{path}: {error}{said}') from None
+        found = f' ({"; ".join(contents.findings)})' if contents.findings else ''
+        raise DataError(f'{source}: {error}{found}') from None
 
 
 def log_from_topics(
@@ -77,19 +94,22 @@ def log_from_topics(
     joined = assembled(decoded, joints, names, found)
     channels = {name: values if name == 'reference_position' else _recorded(name, values, found)
                 for name, values in joined.channels.items()}
-    base = joined.base
-    time = (base.time - base.time[0]) * 1e-9
+    base, main = joined.base, decoded[str(names.joint_states)]
+    begin = int(base.time[0])
+    if main.window is not None and main.began is not None:
+        begin = main.began[bool(main.unset)]
+    time = (base.time - begin) * 1e-9
     found += findings_of(time, base.joints, channels)
     known: dict[str, Any] = dict(channels)
     if known.get('position') is None:
         raise DataError('the joint states have no positions')
-    zero = float(base.time[0]) * 1e-9
+    zero = begin * 1e-9
     log = RawLog(source, base.joints, time, **known, findings=tuple(found),
-                 epoch=epoch_of(zero, zero))
+                 epoch=epoch_of(zero, zero), began=None if main.window is None else 0.0)
     if joined.efforts is None:
         return log
     stamps, values = joined.efforts
-    return replace(log, effort_messages=((stamps - base.time[0]) * 1e-9, values))
+    return replace(log, effort_messages=((stamps - begin) * 1e-9, values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,11 +141,12 @@ def assembled(
     series = main.series(chosen, found)
     channels: dict[str, FloatArray | None] = {**series.values}
     efforts: Series | None = None
+    by_topic = {names.joint_states: series}
     for name, fields in ((getattr(names, key), BROUGHT[key]) for key in BROUGHT):
         if name is not None and name not in decoded:
             channels |= dict.fromkeys(fields)
         elif name is not None:
-            other = _of(decoded[name], chosen, found)
+            other = by_topic[name] = by_topic.get(name) or _of(decoded[name], chosen, found)
             channels |= _aligned(series, other, fields)
             efforts = other if 'effort' in fields else efforts
             what = ' and '.join(fields).replace('_', ' ').replace('and motor', 'and')
@@ -150,21 +171,16 @@ def _messages(base: Series, efforts: Series) -> tuple[IntArray, FloatArray] | No
 
 
 def _recorded(name: str, values: FloatArray | None, found: list[str]) -> FloatArray | None:
-    """Return None for a channel that is NaN throughout: the interface was not exported."""
-    if values is None or not np.isnan(values).all():
-        return values
-    found.append(not_exported(name))
-    return None
-
-
-def not_exported(channel: str) -> str:
-    """Return the finding about a channel that is NaN throughout.
+    """Return None for a channel that is NaN throughout: the interface was not exported.
 
     Raises DataError for that of external wrenches, without which the equations are others.
     """
-    if channel == CHANNEL:
+    if values is None or not np.isnan(values).all():
+        return values
+    if name == CHANNEL:
         raise unknown_wrench()
-    return f'{channel}: NaN in every message: the robot does not export this interface'
+    found.append(f'{name}: NaN in every message: the robot does not export this interface')
+    return None
 
 
 def _aligned(

@@ -66,14 +66,20 @@ class Decoded:
     """Messages with the same joint names in the same order.
 
     ``order`` (k,) position in the topic, ``received`` and ``stamp`` (k,) ns (stamp 0: not set);
-    ``values`` holds position, velocity, effort, (k, n) each or None where the array is empty.
+    ``values`` holds position, velocity, effort, (k, n) each or None where the array is empty, or
+    was given back.
     """
 
     names: tuple[str, ...]
     order: IntArray
     received: IntArray
     stamp: IntArray
-    values: tuple[FloatArray | None, FloatArray | None, FloatArray | None]
+    values: list[FloatArray | None]
+
+    def rows(self, rows: IntArray) -> Decoded:
+        """Return the chosen messages."""
+        return Decoded(self.names, self.order[rows], self.received[rows], self.stamp[rows],
+                       [None if v is None else v[rows] for v in self.values])
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,11 +276,9 @@ class JointStateDecoder:
         if len(rows):
             seconds = _bytes(data, 4, 4).view(layout.order + 'i4').astype(np.int64)[:, 0]
             stamp = seconds * SECOND + nanoseconds.astype(np.int64)
-            position, velocity, effort = (
+            values: list[FloatArray | None] = [
                 _bytes(data, at, 8 * n).view(layout.order + 'f8').astype(np.float64) if n else None
-                for at, n in zip(layout.offsets, layout.counts, strict=True)
-            )
-            values = (position, velocity, effort)
+                for at, n in zip(layout.offsets, layout.counts, strict=True)]
             received = batch.received[rows]
             self._follow(number, received, stamp)
             decoded.append(Decoded(layout.names, order[rows], received, stamp, values))

@@ -3,83 +3,118 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+import os
+import re
+import warnings
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from robot_dynid.errors import DataError, clipped
-from robot_dynid.files import atomic_writer
-from robot_dynid.io.findings import findings_of
-from robot_dynid.io.stored import RecordingWriter, StoredLog
-from robot_dynid.io.table import Table, read_table, table_pieces
-from robot_dynid.io.wrenches import CHANNEL, is_wrench, table_torque, unknown_wrench
+from robot_dynid.errors import DataError, UsageError, clipped
+from robot_dynid.files import (
+    Damaged,
+    TooLarge,
+    atomic_writer,
+    budget,
+    open_regular,
+    unpacked,
+)
+from robot_dynid.io.findings import MEMORY_NUMBERS, TooLong, findings_of, require_memory
+from robot_dynid.io.wrenches import CHANNEL, link_torque, unknown_wrench
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.scratch import Scratch
-from robot_dynid.signals.parts import LONGEST
-from robot_dynid.types import CHANNELS, FloatArray, RawLog, epoch_of
+from robot_dynid.signals.windows import Window
+from robot_dynid.types import CHANNELS, WRENCH_COMPONENTS, FloatArray, RawLog, epoch_of
 
 #: the name that a compressed table has in its head, and which no other file is replaced without
 COMPRESSED = 'robot_dynid.csv'
 COMPRESSED_MARK = COMPRESSED.encode()
 #: so much of a header is compared with that of the table before
 HEADER_BYTES = 1000
+#: begins the columns of wrenches: ``wrench.<link>.fx``, in axes of another ``<link>@<axes>``
+PREFIX = 'wrench.'
+#: longest line [bytes], most columns
+LINE_BYTES, COLUMNS = 1 << 20, 5000
+#: what little compressed text may unpack to [bytes]
+TEXT_FLOOR = 1 << 24
+#: an empty cell
+_EMPTY = re.compile(rb'(?<![^,\n])(?=[,\n]|\Z)')
 
 
 def read_csv(
-    path: str | Path, joints: tuple[str, ...] | None = None, robot: RobotModel | None = None
+    path: str | Path, joints: tuple[str, ...] | None = None, robot: RobotModel | None = None,
+    window: Window | None = None,
 ) -> RawLog:
     """Read a recording; columns may come in any order.
 
     ``joints`` chooses and orders the joints (None: order of first appearance). A channel that
     only some joints have is NaN for the others. External wrenches become torque on the joints of
-    ``robot``, whose joints those are then. Whatever is conspicuous is in ``findings``.
+    ``robot``, whose joints those are then. Whatever is conspicuous is in ``findings``. With a
+    ``window`` rows that are far from it are left out.
 
-    Raises DataError when the file is damaged, or lacks time or the position of a joint, or a
-    wrench cannot be used.
+    Raises DataError when the file is damaged, too long, or lacks time or the position of a joint,
+    or a wrench cannot be used.
     """
-    return _log(read_table(path), robot.joints if robot and joints is None else joints, robot)
-
-
-def open_csv(
-    path: str | Path, joints: tuple[str, ...], scratch: Scratch, robot: RobotModel | None = None
-) -> RawLog | StoredLog:
-    """Read a recording as `read_csv` does, one of more than LONGEST rows to scratch space.
-
-    Raises DataError when the file is damaged, lacks time or the position of a joint, or the disk
-    is full.
-    """
-    source = str(path)
+    source, found = str(path), list[str]()
+    parts: dict[str, list[FloatArray]] = {}
+    began: float | None = None
+    numbers, last = 0, 0.0
     with table_pieces(path) as (columns, pieces):
-        first: list[FloatArray] = []
+        chosen = _require_columns(source, columns,
+                                  robot.joints if robot and joints is None else joints)
         for piece in pieces:
-            first.append(piece)
-            if sum(map(len, first)) > LONGEST:
-                break
-        table = Table(source, columns, np.concatenate(first) if len(first) > 1 else first[0])
-        if len(table.values) <= LONGEST:
-            return _log(table, joints, robot)
-        _require_columns(table, joints)
-        writer, found = RecordingWriter(source, joints, scratch), list[str]()
-        _write(writer, table, (joints, robot), found)
-        for piece in pieces:
-            _write(writer, Table(source, columns, piece), (joints, robot), [])
-        if writer.tally.never_measured(CHANNEL):
-            raise DataError(f'{source}: {unknown_wrench()}')
-        log = writer.finished(found)
-        return replace(log, findings=(*log.findings, *_ignored(columns, joints, robot)))
+            table = Table(source, columns, piece)
+            if window is not None:
+                time = table.column('time')
+                finite = time[np.isfinite(time)]
+                began = float(finite[0]) if began is None and len(finite) else began
+                last = float(finite.max(initial=last))
+                table = Table(source, columns, piece[window.near(time - (began or 0.0))])
+            found_here = list[str]()
+            read = _channels(table, chosen, robot, found_here)
+            found = found if parts else found_here
+            read['time'] = table.column('time').copy()
+            for name, values in read.items():
+                if values is not None:
+                    parts.setdefault(name, []).append(values)
+                    numbers += values.size
+            try:
+                require_memory(numbers)
+            except TooLong as error:
+                raise TooLong(f'{source}: {error}') from None
+    channels: dict[str, Any] = {name: _joined(parts.pop(name, None)) for name in ('time',
+                                                                                 *CHANNELS)}
+    time = channels.pop('time')
+    if window is not None and not len(time):
+        raise window.missed(source, last - (began or 0.0))
+    torque = channels[CHANNEL]
+    if torque is not None and len(torque) and not np.isfinite(torque).any():
+        raise DataError(f'{source}: {unknown_wrench()}')
+    found += [*findings_of(time, chosen, channels), *_ignored(columns, chosen, robot)]
+    if channels['position'] is None:
+        raise DataError(f'{source}: no joints asked for')
+    return RawLog(source, chosen, time, **channels, findings=tuple(found), began=began,
+                  epoch=epoch_of(float(time[0])) if len(time) else None)
 
 
-def _write(
-    writer: RecordingWriter, table: Table, of: tuple[tuple[str, ...], RobotModel | None],
-    found: list[str],
-) -> None:
-    for first in range(0, len(table.values), LONGEST):  # a piece at a time, whatever the text's
-        rows = Table(table.source, table.columns, table.values[first:first + LONGEST])
-        writer.add(rows.column('time'), _channels(rows, *of, [] if first else found))
+def _joined(parts: list[FloatArray] | None) -> FloatArray | None:
+    """Return the pieces of a channel as one array; each is given back once it is copied."""
+    if parts is None:
+        return None
+    if len(parts) == 1:
+        return parts[0]
+    joined = np.empty((sum(map(len, parts)), *parts[0].shape[1:]))
+    stop = len(joined)
+    while parts:
+        part = parts.pop()
+        joined[stop - len(part):stop] = part
+        stop -= len(part)
+    return joined
 
 
 def _channels(
@@ -94,35 +129,19 @@ def _channels(
     return channels
 
 
-def _require_columns(table: Table, joints: tuple[str, ...] | None) -> tuple[str, ...]:
+def _require_columns(
+    source: str, columns: tuple[str, ...], joints: tuple[str, ...] | None
+) -> tuple[str, ...]:
     """Return the joints of a table; raises DataError without time or the position of a joint."""
-    if 'time' not in table.columns:
+    if 'time' not in columns:
         raise DataError(
-            f'{table.source}: no column time; columns are {_listed(table.columns)}. The header '
+            f'{source}: no column time; columns are {_listed(columns)}. The header '
             f'must be time, position.<joint>, and optionally velocity.<joint>, effort.<joint>, ...'
         )
-    present = joints_of(table.columns, 'position')
+    present = joints_of(columns, 'position')
     chosen = present if joints is None else joints
-    _require(table.source, 'position', chosen, present)
+    _require(source, 'position', chosen, present)
     return chosen
-
-
-def _log(
-    table: Table, joints: tuple[str, ...] | None, robot: RobotModel | None
-) -> RawLog:
-    chosen = _require_columns(table, joints)
-    found: list[str] = []
-    channels = _channels(table, chosen, robot, found)
-    torque = channels[CHANNEL]
-    if torque is not None and len(torque) and not np.isfinite(torque).any():
-        raise DataError(f'{table.source}: {unknown_wrench()}')
-    time = table.column('time').copy()
-    found += findings_of(time, chosen, channels) + _ignored(table.columns, chosen, robot)
-    known: dict[str, Any] = dict(channels)
-    if known['position'] is None:
-        raise DataError(f'{table.source}: no joints asked for')
-    return RawLog(table.source, chosen, time, **known, findings=tuple(found),
-                  epoch=epoch_of(float(time[0])) if len(time) else None)
 
 
 def write_csv(path: str | Path, log: RawLog) -> None:
@@ -225,3 +244,226 @@ def _ignored(
 
 def _listed(names: Iterable[str]) -> str:
     return ', '.join(names) or 'none'
+
+
+def is_wrench(column: str) -> bool:
+    """Return whether a column of a table is one of a wrench."""
+    return column.startswith(PREFIX)
+
+
+def table_torque(
+    table: Table, robot: RobotModel | None, position: FloatArray | None
+) -> FloatArray | None:
+    """Return J^T w (T, n) [N m, N] of the wrenches in a table, at ``position`` (T, n).
+
+    None where there are none, or no robot to act on. Raises DataError naming the column for an
+    unknown link, component or axes, and for a component that is missing.
+    """
+    heads = dict.fromkeys(c.removeprefix(PREFIX).rpartition('.')[0]
+                          for c in table.columns if is_wrench(c))
+    if robot is None or position is None or not heads:
+        return None
+    _require_components(table, heads)
+    total = np.zeros((len(table.values), robot.n))
+    for head in heads:
+        values = np.stack([table.column(f'{PREFIX}{head}.{c}') for c in WRENCH_COMPONENTS], axis=1)
+        try:
+            total += link_torque(robot, head, position, values)
+        except UsageError as error:
+            raise DataError(f'{table.source}: columns {PREFIX}{head}.*: {error}') from None
+    return total
+
+
+def read_wrenches(path: str | Path, robot: RobotModel, position: FloatArray) -> FloatArray | None:
+    """Return J^T w (K, n) [N m, N] of the wrenches in a table of states at ``position`` (K, n).
+
+    None where it has none. Raises DataError as `table_torque`, and for numbers that are not
+    finite.
+    """
+    found = table_torque(read_table(path), robot, position)
+    if found is not None and not np.isfinite(found).all():
+        row = int(np.argwhere(~np.isfinite(found))[0, 0])
+        raise DataError(f'{path}: state {row + 1}: the wrench is not finite; every state must be')
+    return found
+
+
+def _require_components(table: Table, heads: Iterable[str]) -> None:
+    """Raise DataError unless every wrench has its six components and no other."""
+    names = ', '.join(WRENCH_COMPONENTS)
+    for column in filter(is_wrench, table.columns):
+        if column.rpartition('.')[2] not in WRENCH_COMPONENTS or column.count('.') < 2:
+            raise DataError(f'{table.source}: column {clipped(column)}: a wrench has the columns '
+                            f'{PREFIX}<link>.<component> with {names} [N, N m]')
+    for head in heads:
+        missing = [c for c in WRENCH_COMPONENTS if f'{PREFIX}{head}.{c}' not in table.columns]
+        if missing:
+            raise DataError(f'{table.source}: {PREFIX}{clipped(head)} lacks {", ".join(missing)}: '
+                            f'a wrench has {names} [N, N m]; write zero for what is none')
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Named columns: ``values`` is (rows, columns), empty cells are NaN."""
+
+    source: str
+    columns: tuple[str, ...]
+    values: FloatArray
+
+    def column(self, name: str) -> FloatArray:
+        """Return one column (rows,)."""
+        return self.values[:, self.columns.index(name)]
+
+
+def read_table(path: str | Path) -> Table:
+    """Read a table of numbers.
+
+    Raises DataError, naming file and line, for everything that is not such a table, and for one
+    with more than MEMORY_NUMBERS numbers.
+    """
+    source = str(path)
+    parts: deque[FloatArray] = deque()
+    with table_pieces(path) as (columns, pieces):
+        numbers = 0
+        for piece in pieces:
+            parts.append(piece)
+            numbers += piece.size
+            if numbers > MEMORY_NUMBERS:
+                raise TooLong(f'{source}: has more than {MEMORY_NUMBERS} numbers; split it')
+    values, at = np.empty((sum(len(part) for part in parts), len(columns))), 0
+    while parts:  # each is given back once it is copied
+        part = parts.popleft()
+        values[at:at + len(part)] = part
+        at += len(part)
+    return Table(source, columns, values)
+
+
+@contextmanager
+def table_pieces(path: str | Path) -> Iterator[tuple[tuple[str, ...], Iterator[FloatArray]]]:
+    """Open a table of numbers: names of its columns, and its rows (T, n) piece by piece.
+
+    There is one piece at least. Raises DataError, naming file and line, for everything that is
+    not such a table.
+    """
+    source = str(path)
+    if not os.path.lexists(path):
+        raise DataError(f'{source}: no such file')
+    try:
+        with open_regular(path, DataError) as file:
+            size = os.fstat(file.fileno()).st_size
+            pieces = unpacked(file, 'gz' if source.endswith('.gz') else '',
+                              budget(size, TEXT_FLOOR))
+            lines = _lines(source, pieces)
+            columns = _header(source, next(lines, (1, b''))[1])
+            yield columns, _parsed(source, lines, len(columns))
+    except TooLarge as error:
+        raise DataError(f'{source}: {error}; unpack it by hand if it is a recording') from None
+    except Damaged as damage:
+        raise DataError(f'{source}: the file is broken or cut off: {damage}; copy or record it '
+                        'again') from None
+
+
+def _lines(source: str, pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Yield the header line, then pieces of whole lines; with the number of their first line."""
+    line, rest = 1, b''
+    for piece in chain(pieces, (None,)):
+        text = rest + (piece or b'')
+        stop = len(text) if piece is None else text.rfind(b'\n') + 1
+        if len(text) - stop > LINE_BYTES:
+            line += text.count(b'\n', 0, stop)
+            raise DataError(f'{source}: line {line} has more than {LINE_BYTES} bytes; is this a '
+                            'CSV file?')
+        if line == 1 and stop:
+            end = text.find(b'\n') + 1 or stop
+            yield 1, text[:end]
+            text, stop, line = text[end:], stop - end, 2
+        if stop:
+            yield line, text[:stop]
+            line += text.count(b'\n', 0, stop)
+        rest = text[stop:]
+
+
+def _header(source: str, line: bytes) -> tuple[str, ...]:
+    if not line.strip():
+        raise DataError(f'{source}: the file is empty, expected a header line with column names')
+    try:
+        text = line.decode('utf-8-sig')
+    except UnicodeDecodeError:
+        raise DataError(f'{source}: line 1 is not text; is this a CSV file?') from None
+    columns = tuple(cell.strip().strip('"') for cell in text.strip().split(',', COLUMNS))
+    if len(columns) > COLUMNS:
+        raise DataError(f'{source}: line 1: has more than {COLUMNS} columns')
+    if len(columns) == 1 and (';' in text or '\t' in text):
+        raise DataError(f'{source}: line 1: columns must be separated by commas')
+    twice = [name for name, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise DataError(f'{source}: line 1: column {clipped(", ".join(twice))} appears more than '
+                        'once')
+    return columns
+
+
+def _parsed(
+    source: str, lines: Iterator[tuple[int, bytes]], columns: int
+) -> Iterator[FloatArray]:
+    """Yield the rows piece by piece, (rows, columns) each; raises DataError without any."""
+    there = False
+    for line, text in lines:
+        body = text.replace(b'\r', b'').rstrip(b'\n ')
+        if body:
+            rows = _fast(body, columns)
+            if rows is None and columns > 1:
+                rows = _fast(_EMPTY.sub(b'nan', body), columns)
+            yield _slow(source, text, line, columns) if rows is None else rows
+            there = True
+    if not there:
+        raise DataError(f'{source}: has a header but no rows')
+
+
+def _fast(body: bytes, columns: int) -> FloatArray | None:
+    """Parse regular rows in C, or return None when anything is irregular."""
+    raw = np.frombuffer(body, np.uint8)
+    ends = np.flatnonzero(raw == ord('\n'))
+    commas = np.flatnonzero(raw == ord(','))
+    rows = len(ends) + 1
+    if len(commas) != rows * (columns - 1):
+        return None
+    before_end = np.searchsorted(commas, ends)
+    if not np.array_equal(before_end, np.arange(1, rows) * (columns - 1)):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter('error', DeprecationWarning)
+            values = np.fromstring(body.replace(b'\n', b',').decode('ascii'), sep=',')
+    except (ValueError, DeprecationWarning):
+        return None
+    return values.reshape(rows, columns) if values.size == rows * columns else None
+
+
+def _slow(source: str, text: bytes, line: int, columns: int) -> FloatArray:
+    """Parse row by row: empty cells become NaN, anything else irregular is named."""
+    rows = []
+    lines = text.split(b'\n')
+    for number, raw in enumerate(lines, start=line):
+        if not raw.strip():
+            continue
+        cells = raw.decode('utf-8', 'replace').strip('\r\n').split(',')
+        if len(cells) != columns:
+            hint = ''
+            if number == line + len(lines) - 1:
+                hint = '; the file looks cut off, remove its last line'
+            raise DataError(
+                f'{source}: line {number} has {len(cells)} cells, expected {columns}{hint}'
+            )
+        rows.append([_number(source, number, k, cell) for k, cell in enumerate(cells, start=1)])
+    return np.array(rows, dtype=np.float64).reshape(len(rows), columns)
+
+
+def _number(source: str, line: int, column: int, cell: str) -> float:
+    stripped = cell.strip()
+    if not stripped:
+        return float('nan')
+    try:
+        if '_' not in stripped:  # Python's own, which no CSV has
+            return float(stripped)
+    except ValueError:
+        pass
+    raise DataError(f'{source}: line {line}, column {column}: {stripped[:40]!r} is not a number')

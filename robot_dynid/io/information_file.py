@@ -1,4 +1,7 @@
-"""Information files: numbers of NumPy in a ZIP archive, a head in JSON, one digest over all."""
+"""Information files: numbers of NumPy in a ZIP archive, a head in JSON, one digest over all.
+
+A folder keeps those of recordings for the next time, one file each.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -26,6 +29,7 @@ from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.robot.serialization import robot_from_plain, robot_to_plain
 from robot_dynid.signals.held_out_motion import DistinctMotion
 from robot_dynid.signals.single_joint_motion import SingleJointMotion
+from robot_dynid.signals.windows import file_of
 from robot_dynid.types import CHANNELS, FloatArray, Part, RawLog, channels
 from robot_dynid.version import VERSION
 
@@ -200,3 +204,38 @@ def _log(described: dict[str, Any], number: int, content: dict[str, Any]) -> Raw
     if stamps is not None and effort is not None:
         own['effort_messages'] = stamps, effort
     return RawLog(**own)
+
+
+@dataclass(frozen=True)
+class InformationFolder:
+    """Information by the content of recordings, see `by_recording.Keeper`."""
+
+    path: str
+
+    def load(
+        self, source: str, digest: str, key: str
+    ) -> tuple[RecordedInformation | None, str]:
+        """Return the information of a recording, None where none can be used, and why."""
+        place = self._place(source, digest)
+        if not place.exists():
+            return None, ''
+        try:
+            found = load_information(place)
+        except DynIdError as error:
+            return None, str(error)
+        if found.record.recipe_digest != key or digest not in found.record.recording_digests:
+            return None, f'{place}: was made with other choices, or by another version'
+        return found, ''
+
+    def save(self, made: RecordedInformation, source: str, digest: str) -> None:
+        """Keep the information of a recording; a file is there whole or not at all.
+
+        What has its name was looked at, and is none that can be used, or was made meanwhile by
+        another process, which may read it at any time: it is replaced, and never missing.
+        """
+        save_information(made, self._place(source, digest), mark=None)
+
+    def _place(self, source: str, digest: str) -> Path:
+        file = file_of(source.partition(', ')[0])
+        content = hashlib.sha256(f'{digest} {source.replace(file, "")}'.encode()).hexdigest()
+        return Path(self.path) / f'{Path(file).name}-{content[:12]}{SUFFIX}'

@@ -18,7 +18,8 @@ from robot_dynid.io.cdr import (
     IntArray,
     JointStateDecoder,
 )
-from robot_dynid.io.findings import GAP
+from robot_dynid.io.findings import GAP, require_memory
+from robot_dynid.signals.windows import Window
 from robot_dynid.types import DAMAGE, FloatArray
 
 #: a step that differs from a turn by less [rad] may be that of a count that begins anew
@@ -27,59 +28,47 @@ SEAM = 1.0
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Joint states of one source: ``time`` (T,) ns, ``values`` by field name (T, n) or None.
-
-    ``order`` (T,) is the position of the messages in their topic.
-    """
+    """Joint states of one source: ``time`` (T,) ns, ``values`` by field name (T, n) or None."""
 
     joints: tuple[str, ...]
     time: IntArray
     values: dict[str, FloatArray | None]
-    order: IntArray
 
 
 @dataclass
 class Topic:
-    """The messages of one topic with joint states, decoded as they come.
+    """The messages of one topic, decoded as they come.
 
-    ``parts`` are those in memory: all, unless some were dropped. ``counts`` of all messages by
-    their joint names; ``unset`` how many have no header stamp. With ``receive_times`` these take
-    the place of the stamps; ``decided`` counts that decide which messages are used, where those so
-    far do not.
+    ``parts`` are those within the ``window`` and shortly around it; ``counts`` of all messages by
+    their joint names; ``unset`` how many have no header stamp, ``began`` the first stamp, receive
+    time [ns]; ``numbers`` in memory; ``length`` [s] of all with a window.
     """
 
     name: str
     decoder: JointStateDecoder = field(default_factory=JointStateDecoder)
+    window: Window | None = None
     parts: list[Decoded] = field(default_factory=list)
     counts: Counter[tuple[str, ...]] = field(default_factory=Counter)
     unset: int = 0
-    receive_times: bool = False
-    decided: Mapping[tuple[str, ...], int] | None = None
+    began: tuple[int, int] | None = None
+    numbers: int = 0
+    length: float = 0.0
 
     def add(self, batch: Batch) -> None:
-        """Decode and keep a batch."""
+        """Decode and keep a batch. Raises DataError where memory does not hold it."""
         for part in self.decoder.decode(batch):
-            self.parts.append(part)
             self.counts[part.names] += len(part.order)
             self.unset += int((part.stamp == 0).sum())
-
-    @property
-    def waiting(self) -> int:
-        """Number of messages in memory."""
-        return sum(len(part.order) for part in self.parts)
-
-    def drop(self, received: int, order: int) -> None:
-        """Drop messages received before ``received`` [ns], and those before ``order``."""
-        left = []
-        for part in self.parts:
-            rows = np.flatnonzero((part.received >= received) & (part.order >= order))
-            if len(rows):
-                position, velocity, effort = (
-                    None if v is None else v[rows] for v in part.values)
-                left.append(Decoded(
-                    part.names, part.order[rows], part.received[rows], part.stamp[rows],
-                    (position, velocity, effort)))
-        self.parts = left
+            self.began = self.began or (int(part.stamp[0]), int(part.received[0]))
+            if self.window is not None:
+                since = np.where(part.stamp == 0, part.received - self.began[1],
+                                 part.stamp - self.began[0]) * 1e-9
+                self.length = max(self.length, float(since.max(initial=0.0)))
+                part = part.rows(np.flatnonzero(self.window.near(since)))
+            if len(part.order):
+                self.parts.append(part)
+                self.numbers += sum(v.size for v in part.values if v is not None)
+                require_memory(self.numbers)
 
     @property
     def kind(self) -> str:
@@ -97,6 +86,8 @@ class Topic:
         Raises DataError when there are no messages or a joint never appears.
         """
         self._report(found)
+        if not self.parts and self.window is not None and self.counts:
+            raise self.window.missed(f'topic {self.name}', self.length)
         if not self.parts:
             raise DataError(f'topic {self.name} has no usable messages')
         missing = [joint for joint in joints if joint not in self.joints]
@@ -105,7 +96,8 @@ class Topic:
                 f'topic {self.name}: no joint {", ".join(missing)}; '
                 f'it has {", ".join(self.joints)}'
             )
-        groups = _grouped(self._stamped(found), joints, self.decided or self.counts)
+        groups = _grouped(self._stamped(found), joints, self.counts)
+        self.parts = []  # each array was given back once it was joined
         return _together(self.name, groups, joints, found)
 
     def _report(self, found: list[str]) -> None:
@@ -130,7 +122,7 @@ class Topic:
 
     def _stamped(self, found: list[str]) -> list[tuple[IntArray, Decoded]]:
         """Pair every part with its time: the header stamp, or the receive time if not set."""
-        if not (self.unset or self.receive_times):
+        if not self.unset:
             return [(part.stamp, part) for part in self.parts]
         found.append(
             f'{self.name}: {self.unset} of {self.counts.total()} messages have no header stamp; '
@@ -141,15 +133,12 @@ class Topic:
 
 @dataclass(frozen=True, eq=False)
 class _Group:
-    """Rows that carry the same subset of the joints, in order of arrival.
-
-    ``count`` is the number of such messages in the whole topic.
+    """Rows that carry the same subset of the joints, in order of arrival; ``count`` of all such.
     """
 
     columns: tuple[int, ...]
     time: IntArray
     values: dict[str, FloatArray | None]
-    order: IntArray
     count: int
 
 
@@ -186,19 +175,20 @@ def _group(
     values: dict[str, FloatArray | None] = {}
     for k, name in enumerate(FIELDS):
         arrays = [part.values[k] for _, part in parts]
+        for _, part in parts:
+            part.values[k] = None
         if all(array is None for array in arrays):
             values[name] = None
             continue
         table = np.empty((len(time), len(columns)))
         at = 0
-        for array, pick, (stamps, _) in zip(arrays, picks, parts, strict=True):
-            stop = at + len(stamps)
+        arrays.reverse()
+        for pick, (stamps, _) in zip(picks, parts, strict=True):
+            stop, array = at + len(stamps), arrays.pop()  # given back once it is copied
             table[at:stop] = np.nan if array is None else array[:, pick]
             at = stop
         values[name] = table if in_order else table[rows]
-    if not in_order:
-        time, order = time[rows], order[rows]
-    return _Group(columns, time, values, order, count)
+    return _Group(columns, time if in_order else time[rows], values, count)
 
 
 def _together(
@@ -206,12 +196,12 @@ def _together(
 ) -> Series:
     base = groups[0]
     if len(groups) == 1 and len(base.columns) == len(joints):
-        return Series(joints, base.time, base.values, base.order)
+        return Series(joints, base.time, base.values)
     whole = next((group for group in groups if len(group.columns) == len(joints)), None)
     if whole is not None and 2 * whole.count >= base.count:
         rest = sum(group.count for group in groups) - whole.count
         found.append(f'{topic}: {rest} messages have only some of the joints and were left out')
-        return Series(joints, whole.time, whole.values, whole.order)
+        return Series(joints, whole.time, whole.values)
     if whole is not None:
         found.append(
             f'{topic}: {whole.count} messages have all joints, the others only some; '
@@ -241,7 +231,7 @@ def _merged(
             if table is not None and part is not None:
                 table[:, group.columns] = sampled(
                     base.time, group.time, part, name == 'position')
-    return Series(joints, base.time, values, base.order)
+    return Series(joints, base.time, values)
 
 
 def alignment_note(base: Series | _Group, other: Series | _Group) -> str:
@@ -291,16 +281,18 @@ def _unknown(
 
 
 def decode_topics(
-    batches: Iterable[tuple[str, Batch]], kinds: Mapping[str, str] | None = None
+    batches: Iterable[tuple[str, Batch]], kinds: Mapping[str, str] | None = None,
+    window: Window | None = None,
 ) -> dict[str, Topic]:
-    """Decode all batches, topic by topic.
+    """Decode all batches, topic by topic; with a ``window`` only what is in it and around it.
 
     ``kinds`` holds message types by topic, as soon as its first batch comes; None: JointState.
+    Raises DataError where memory does not hold them.
     """
     topics: dict[str, Topic] = {}
     for name, batch in batches:
         if name not in topics:
             kind = JOINT_STATE if kinds is None else kinds[name]
-            topics[name] = Topic(name, JointStateDecoder(kind))
+            topics[name] = Topic(name, JointStateDecoder(kind), window)
         topics[name].add(batch)
     return topics

@@ -1,27 +1,30 @@
-"""Recordings of every format: the reader follows from the path."""
+"""Recordings by their names: read into memory, or read again wherever they are worked on."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import Protocol
 
-from robot_dynid.errors import UsageError, reported
+from robot_dynid.errors import DataError, UsageError, reported
+from robot_dynid.files import file_digest
 from robot_dynid.io.bag import Topics, read_bag
-from robot_dynid.io.bag_windows import open_bag
-from robot_dynid.io.csv import open_csv, read_csv
-from robot_dynid.io.recording_names import STORAGES, TABLES
-from robot_dynid.io.stored import stored
+from robot_dynid.io.csv import read_csv
+from robot_dynid.io.findings import MEMORY_NUMBERS
+from robot_dynid.io.recording_names import STORAGES, TABLES, is_remote, store_of
 from robot_dynid.io.wrenches import WrenchTopics
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.scratch import Scratch
-from robot_dynid.signals.parts import Parts
+from robot_dynid.signals.parts import Glance, Parts, looked_through
 from robot_dynid.signals.windows import Window, named, windowed
-from robot_dynid.types import RawLog, StoredRecording
+from robot_dynid.types import Progress, RawLog, StoredRecording, channels, take
 
-#: rows of recordings that stay in memory together: 50 MB for seven joints
-IN_MEMORY = 200_000
+#: numbers of recordings that a process which reads them again and again holds in memory: 200 MB
+CACHE_NUMBERS = 25_000_000
 
 
 class HasJoints(Protocol):
@@ -42,32 +45,20 @@ def load_log(path: str | Path, robot: HasJoints, topics: Topics | None = None) -
     become torque on the joints of a RobotModel: columns of a table, topics that its YAML names.
 
     Raises UsageError for another kind of file or a window that cannot be, DataError when the data
-    cannot be used or none is in the window.
+    cannot be used, none is in the window, or it is too much for the memory.
     """
-    file, window = _named(path)
-    own = robot if isinstance(robot, RobotModel) else None
-    log = read_bag(file, robot.joints, with_wrenches(topics, own)) if _is_bag(file) else \
-        read_csv(file, robot.joints, own)
-    if window is None:
-        return log
-    cut = windowed(log, window)
-    assert isinstance(cut, RawLog)
-    return cut
-
-
-def open_log(
-    path: str | Path, robot: HasJoints, scratch: Scratch, topics: Topics | None = None
-) -> RawLog | StoredRecording:
-    """Read a recording as `load_log` does, a long one to ``scratch`` space.
-
-    Raises UsageError for another kind of file or a window that cannot be, DataError when the data
-    cannot be used, none is in the window, or the disk is full.
-    """
-    file, window = _named(path)
-    own = robot if isinstance(robot, RobotModel) else None
-    recording = open_bag(file, robot.joints, scratch, with_wrenches(topics, own)) \
-        if _is_bag(file) else open_csv(file, robot.joints, scratch, own)
-    return recording if window is None else windowed(recording, window)
+    name, window = named(str(path))
+    file, model = Path(name), robot if isinstance(robot, RobotModel) else None
+    if os.path.isdir(file) or file.suffix in STORAGES:
+        log = read_bag(file, robot.joints, with_wrenches(topics, model), window)
+    elif file.name.endswith(TABLES):
+        log = read_csv(file, robot.joints, model, window)
+    else:
+        raise UsageError(
+            f'{file}: unknown kind of recording; give a .csv or .csv.gz file, a rosbag2 folder, '
+            'or a .mcap or .db3 file; behind it may stand a window, [start:stop] in seconds since '
+            'the recording began')
+    return log if window is None else windowed(log, window)
 
 
 def with_wrenches(topics: Topics | None, robot: RobotModel | None) -> Topics | None:
@@ -77,46 +68,175 @@ def with_wrenches(topics: Topics | None, robot: RobotModel | None) -> Topics | N
     return replace(topics or Topics(), wrenches=WrenchTopics(robot))
 
 
-def _named(path: str | Path) -> tuple[Path, Window | None]:
-    """Return a file and the window of it that is asked for; raises UsageError."""
-    file, window = named(str(path))
-    return Path(file), window
+def read_recordings(
+    paths: Sequence[str], robot: RobotModel, progress: Progress | None = None
+) -> Parts:
+    """Read recordings in order, see `open_recordings`; raises as `load_log`."""
+    def each() -> Iterator[tuple[RawLog, RecordingFile]]:
+        for index, path in enumerate(paths):
+            if progress is not None:
+                progress(f'reading {Path(path).name}', index / len(paths))
+            yield load_log(path, robot), RecordingFile(path, robot)
+
+    return open_recordings(each())
 
 
-def _is_bag(file: Path) -> bool:
-    """Return whether a file is a bag and not CSV; raises UsageError for anything else."""
-    if os.path.isdir(file) or file.suffix in STORAGES:
-        return True
-    if file.name.endswith(TABLES):
-        return False
-    raise UsageError(
-        f'{file}: unknown kind of recording; give a .csv or .csv.gz file, a rosbag2 folder, '
-        f'or a .mcap or .db3 file; behind it may stand a window, [start:stop] in seconds since '
-        f'the recording began'
-    )
+def open_recordings(logs: Iterable[tuple[RawLog, RecordingFile | None]]) -> Parts:
+    """Return recordings in memory; those beyond MEMORY_NUMBERS are read again from their files.
+
+    ``logs`` are recordings as they were read, and their files, None for those without one.
+    """
+    found: list[RawLog | StoredRecording] = []
+    numbers = 0
+    for log, file in logs:
+        numbers += _numbers(log)
+        fits = file is None or numbers <= MEMORY_NUMBERS
+        numbers -= 0 if fits else _numbers(log)
+        found.append(log if fits or file is None else file.known_as(log))
+    return Parts(tuple(found))
 
 
-class Opened:
-    """Recordings that are opened one after the other: those of few rows together in memory.
+def _numbers(log: RawLog) -> int:
+    return log.time.size + sum(values.size for values in channels(log).values())
 
-    The others are in scratch space, and so is a long one.
+
+@dataclass(frozen=True)
+class Known:
+    """Facts of a recording that was read: SHA-256, rows, findings, stretches in motion."""
+
+    digest: str
+    rows: int
+    findings: tuple[str, ...]
+    glances: tuple[Glance, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class RecordingFile:
+    """A recording by its path, a window of it in brackets or not; see StoredRecording.
+
+    Whoever works on it reads its file, so must see it. What is ``known`` is so once it was opened;
+    before, it can only be asked for its ``source``.
     """
 
-    def __init__(self, scratch: Scratch | None = None) -> None:
-        self.scratch = scratch or Scratch()
-        self._recordings: list[RawLog | StoredRecording] = []
-        self._rows = 0
-
-    def add(self, recording: RawLog | StoredRecording) -> None:
-        """Take the next recording; raises DataError when the disk is full."""
-        if isinstance(recording, RawLog):
-            self._rows += len(recording.time)
-            if self._rows > IN_MEMORY:
-                self._rows -= len(recording.time)
-                recording = stored(recording, self.scratch)
-        self._recordings.append(recording)
+    path: str
+    robot: RobotModel
+    window: Window | None = None
+    known: Known | None = None
 
     @property
-    def parts(self) -> Parts:
-        """All recordings, the long ones in parts."""
-        return Parts(tuple(self._recordings))
+    def source(self) -> str:
+        """The file, with the window."""
+        file, inner = (self.path, None) if is_remote(self.path) else named(self.path)
+        return f'{file if is_remote(file) else Path(file)}{inner or ""}{self.window or ""}'
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Joint names in order of the columns."""
+        return self.robot.joints
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """Findings about the recording."""
+        return self._known.findings
+
+    @property
+    def glances(self) -> tuple[Glance, ...]:
+        """Stretches in motion where it is long."""
+        return self._known.glances
+
+    def __len__(self) -> int:
+        return self._known.rows
+
+    @property
+    def _known(self) -> Known:
+        assert self.known is not None, 'it was not opened'
+        return self.known
+
+    def opened(self) -> tuple[RecordingFile, str]:
+        """Read it, see StoredRecording; raises UsageError, DataError as `load_log`."""
+        log, digest = self._read()
+        _CACHE.put((digest, self.source), log)
+        return self.known_as(log, digest), digest
+
+    def known_as(self, log: RawLog, digest: str | None = None) -> RecordingFile:
+        """Return it as it is once it was read as ``log``; ``digest`` is that of its file."""
+        digest = file_digest(named(self.path)[0]) if digest is None else digest
+        return replace(self, known=Known(digest, len(log.time), log.findings,
+                                         looked_through(log)))
+
+    def read(self, start: int, stop: int) -> RawLog:
+        """Return the rows from ``start`` to before ``stop``.
+
+        Raises DataError where the file is another one by now.
+        """
+        key = self._known.digest, self.source
+        log = _CACHE.get(key)
+        if log is None:
+            log, digest = self._read()
+            if digest != key[0]:
+                raise DataError(f'{self.source}: changed while it was worked on; start again')
+            _CACHE.put(key, log)
+        return log if (start, stop) == (0, len(log.time)) else take(log, slice(start, stop))
+
+    def within(self, start: float | None, stop: float | None) -> RecordingFile:
+        """Return a window of it."""
+        return replace(self, window=Window(start, stop), known=None)
+
+    def _read(self) -> tuple[RawLog, str]:
+        """Return the recording and the SHA-256 of its file or folder."""
+        file, inner = named(self.path)
+        with _on_this_machine(file) as path:
+            log = load_log(path if inner is None else f'{path}{inner}', self.robot)
+            digest = file_digest(path)
+        if self.window is not None:
+            log = windowed(log, self.window)
+        return replace(log, source=self.source), digest
+
+
+class _Cache:
+    """Recordings that this process has read: the first ones that fit, and the latest."""
+
+    def __init__(self) -> None:
+        self._lock, self._numbers = Lock(), 0
+        self._logs: dict[tuple[str, str], RawLog] = {}
+        self._latest: dict[tuple[str, str], RawLog] = {}
+
+    def get(self, key: tuple[str, str]) -> RawLog | None:
+        """Return a recording that is in memory; else give back the memory of the latest."""
+        with self._lock:
+            found = self._logs.get(key) or self._latest.get(key)
+            if found is None:
+                self._latest.clear()
+            return found
+
+    def put(self, key: tuple[str, str], log: RawLog) -> None:
+        """Keep a recording."""
+        with self._lock:
+            self._latest = {key: log}
+            if key not in self._logs and self._numbers + _numbers(log) <= CACHE_NUMBERS:
+                self._numbers += _numbers(log)
+                self._logs[key] = log
+
+
+_CACHE = _Cache()
+
+
+@contextmanager
+def _on_this_machine(path: str) -> Iterator[str]:
+    """Give the path of a file or folder, of one in an object store that of a copy meanwhile.
+
+    Raises MissingDependency without the library of the store, DataError where it does not answer.
+    """
+    if not is_remote(path):
+        yield path
+        return
+    with TemporaryDirectory(prefix='robot_dynid_') as folder:
+        copy = os.path.join(folder, path.rstrip('/').rpartition('/')[2])
+        with store_of(path) as (store, place):
+            store.get(place, copy, recursive=store.isdir(place))
+        yield copy
+
+
+def recording_files(paths: Sequence[str], robot: RobotModel) -> Parts:
+    """Return recordings that are read wherever they are worked on."""
+    return Parts(tuple(RecordingFile(path, robot) for path in paths))

@@ -114,7 +114,7 @@ class Records:
         file.seek(max(self.size - len(MAGIC), 0))
         self.closed = self.size > 2 * len(MAGIC) and file.read() == MAGIC
         file.seek(0)
-        self.at = self.checksum = self.before = 0
+        self.at = self.checksum = self.before = self.place = self.op = 0
         self.skipped = self.cut = False
         self.damage = ''
         if self._take(len(MAGIC)) != MAGIC:
@@ -141,7 +141,7 @@ class Records:
             self.place, self.before = self.at, self.checksum
             head = self._take(RECORD.size)
             op, size = RECORD.unpack(head) if len(head) == RECORD.size else (0, 0)
-            self.cut = size > end - self.at
+            self.op, self.cut = op, size > end - self.at
             if self.cut or op == 0:
                 self.damage = f'half a record at byte {self.place}'
             if op == 0 or (self.cut and (op != CHUNK or self.closed)):
@@ -193,6 +193,21 @@ def chunk_content(body: bytes, cut: bool) -> tuple[bytes, bool]:
     if not cut and len(data) != claimed:
         raise Damaged('it holds another number of bytes than it says, its messages were left out')
     return data, cut or not chunk.uncompressed_crc or chunk.uncompressed_crc == zlib.crc32(data)
+
+
+def split(raw: bytes) -> Iterator[tuple[int, int, int]]:
+    """Yield kind, place and end of every record of a chunk.
+
+    Raises Damaged where half a record follows.
+    """
+    at, end = 0, len(raw)
+    while at < end:
+        op, size = RECORD.unpack_from(raw, at) if at + RECORD.size <= end else (0, 0)
+        stop = at + RECORD.size + size
+        if op == 0 or stop > end or (op == MESSAGE and size < MESSAGE_FIELDS):
+            raise Damaged(f'half a record at its byte {at}')
+        yield op, at, stop
+        at = stop
 
 
 class _Reading:
@@ -285,18 +300,16 @@ class _Reading:
     def _messages(self, raw: bytes, left_out: bool = False) -> Iterator[tuple[str, Batch]]:
         """Yield the messages among the records of a chunk, or outside of chunks."""
         rows: list[tuple[int, int, int, int]] = []  # channel, received, place, bytes of the data
-        damage, at = '', 0
-        while at < len(raw) and not damage:
-            op, size = RECORD.unpack_from(raw, at) if at + RECORD.size <= len(raw) else (0, 0)
-            stop = at + RECORD.size + size
-            if op == 0 or stop > len(raw) or (op == MESSAGE and size < MESSAGE_FIELDS):
-                damage = f'half a record at its byte {at}; its messages before that were read'
-            elif op == MESSAGE:
-                _, _, channel, _, received, _ = MESSAGE_HEAD.unpack_from(raw, at)
-                rows.append((channel, received, at + MESSAGE_HEAD.size, size - MESSAGE_FIELDS))
-            else:
-                self._definition(op, raw[at + RECORD.size:stop][:RECORD_BYTES])
-            at = stop
+        damage = ''
+        try:
+            for op, at, stop in split(raw):
+                if op == MESSAGE:
+                    _, size, channel, _, received, _ = MESSAGE_HEAD.unpack_from(raw, at)
+                    rows.append((channel, received, at + MESSAGE_HEAD.size, size - MESSAGE_FIELDS))
+                else:
+                    self._definition(op, raw[at + RECORD.size:stop][:RECORD_BYTES])
+        except Damaged as error:
+            damage = f'{error}; its messages before that were read'
         if rows and not left_out:
             yield from self._sorted(np.array(rows, np.uint64), np.frombuffer(raw, np.uint8))
         if damage:

@@ -1,22 +1,60 @@
-"""Recordings by what names them: folders, patterns and lists, of this machine and of stores."""
+"""Recordings by what names them: folders, patterns and lists, of this machine and of stores.
+
+Object stores have names like s3://bucket/run.mcap and are asked through fsspec. A recording is
+to fit a model, or to judge it by. A bag says so in the custom data of its metadata.yaml (`ros2 bag
+record --custom-data purpose=validation` writes the same); of tables, and of bags whose recorder
+was killed, the name does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
 from typing import Any
 
-from robot_dynid.errors import UsageError
+from robot_dynid.errors import DataError, MissingDependency, UsageError
 from robot_dynid.files import read_text
-from robot_dynid.io.object_store import below, is_remote, matching
 from robot_dynid.signals.windows import file_of
+from robot_dynid.types import FIT, PURPOSES, VALIDATION
 from robot_dynid.yaml_text import load_yaml
 
 #: endings of recordings that are tables, and of the storage files of bags; in the folder of a bag
 TABLES, STORAGES, METADATA = ('.csv', '.csv.gz'), ('.mcap', '.db3'), 'metadata.yaml'
 #: begins the name of a file with a recording on every line
 LIST = '@'
+#: between the protocol and the place of a recording in an object store
+REMOTE = '://'
+#: key of the purpose in the custom data of a bag
+PURPOSE = 'purpose'
+#: ends the names of trajectories and recordings to judge by
+ENDING = f'_{VALIDATION}'
+
+
+def is_remote(word: str) -> bool:
+    """Return whether a word names something in an object store."""
+    return REMOTE in word
+
+
+@contextmanager
+def store_of(path: str) -> Iterator[tuple[Any, str]]:
+    """Give an object store and a place in it; its errors are those of this package.
+
+    Raises MissingDependency without the library of the store, DataError where it does not answer.
+    """
+    try:
+        import fsspec
+    except ImportError:
+        raise MissingDependency.of('object stores need fsspec', 'fleet') from None
+    try:
+        yield fsspec.core.url_to_fs(path)
+    except FileNotFoundError:
+        raise UsageError(f'{path}: there is no such object') from None
+    except (ImportError, ValueError) as error:
+        raise MissingDependency(f'{path}: {error}') from None
+    except Exception as error:  # stores have errors of their own kinds
+        raise DataError(f'{path}: cannot be read: {error}') from None
 
 
 def listed(words: Sequence[str]) -> list[str]:
@@ -47,8 +85,12 @@ def _in_store(word: str) -> list[str]:
 
     Objects whose names say that they are recordings are not asked for.
     """
-    if file_of(word).endswith((*TABLES, *STORAGES)) or (objects := below(word)) is None:
+    if file_of(word).endswith((*TABLES, *STORAGES)):
         return [word]
+    with store_of(word) as (store, place):
+        if not store.isdir(place):
+            return [word]
+        objects = sorted(map(store.unstrip_protocol, store.find(place)))
     bags = {one.rpartition('/')[0] for one in objects if one.endswith(f'/{METADATA}')}
     found = [next((bag for bag in bags if one.startswith(f'{bag}/')), one) for one in objects
              if one.endswith((*TABLES, *STORAGES))]
@@ -77,7 +119,11 @@ def is_pattern(word: str) -> bool:
 
 def matches(pattern: str) -> list[str]:
     """Return files and folders whose names match, in order; raises UsageError without any."""
-    found = matching(pattern) if is_remote(pattern) else sorted(glob(pattern, recursive=True))
+    if is_remote(pattern):
+        with store_of(pattern) as (store, place):
+            found = sorted(map(store.unstrip_protocol, store.glob(place)))
+    else:
+        found = sorted(glob(pattern, recursive=True))
     if not found:
         raise UsageError(f'{pattern}: no recording has such a name')
     return found
@@ -118,3 +164,32 @@ def recordings_in(folder: str | Path) -> list[str]:
         elif entry.name.endswith((*TABLES, *STORAGES)) and not entry.name.startswith('.'):
             found.append(str(entry))
     return found
+
+
+def for_validation(file: str | Path) -> Path:
+    """Return the name of a file about the motion to judge by, beside that of the motion to fit."""
+    place = Path(file)
+    return place.with_name(f'{place.stem}{ENDING}{place.suffix}')
+
+
+def by_purpose(paths: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the recordings to fit a model to, and those to judge it by.
+
+    Where all are to judge by, whoever names them means to fit them.
+    """
+    judged = [path for path in paths if _purpose(path) == VALIDATION]
+    fitted = [path for path in paths if path not in judged]
+    return (fitted, judged) if fitted else (judged, [])
+
+
+def _purpose(path: str) -> str:
+    """Return the purpose that metadata, or else the name of a recording states."""
+    file = Path(file_of(path))
+    if not is_remote(path):
+        folder = file.parent if file.name.endswith(STORAGES) else file
+        stated = custom_data(folder).get(PURPOSE)
+        if stated in PURPOSES:
+            return str(stated)
+    stem = next((file.name.removesuffix(end) for end in (*TABLES, *STORAGES)
+                 if file.name.endswith(end)), file.name)
+    return VALIDATION if stem.endswith(ENDING) else FIT

@@ -11,7 +11,7 @@ import numpy as np
 from robot_dynid.errors import DataError
 from robot_dynid.plausibility.causes import ROWS, causes
 from robot_dynid.plausibility.content import candidates, digests, merged, shared
-from robot_dynid.plausibility.examination import Examination, Examined, Shelf
+from robot_dynid.plausibility.examination import Examination
 from robot_dynid.plausibility.excerpt import WINDOWS, excerpt, joined, spread, thinned
 from robot_dynid.plausibility.finding import Finding, Severity, accepted, checked_kinds
 from robot_dynid.plausibility.stamps import stamp_findings
@@ -94,7 +94,7 @@ def examine_parts(robot: RobotModel, source: str, parts: Sequence[RawLog]) -> Ex
 
 def plausible_recordings(
     robot: RobotModel, logs: Sequence[RawLog], accept: Iterable[str] = (),
-    examinations: Iterable[Examined] | None = None,
+    examinations: Iterable[Examination] | None = None,
 ) -> tuple[Sequence[RawLog], tuple[str, ...]]:
     """Return the recordings without copies, and warnings, among them damage of their files.
 
@@ -116,8 +116,7 @@ def plausible_recordings(
     elif isinstance(logs, Parts):
         damage += [f'{one.source}: {text}' for one in logs.recordings for text in one.findings
                    if text.startswith(DAMAGE)]
-    shelf = Shelf()
-    examined = [shelf.put(one) for one in examinations]
+    examined = list(examinations)
     for one in examined:
         kinds += checked_kinds(one.accepted)
     findings, copies = verdict(robot, examined)
@@ -151,7 +150,7 @@ def _recordings(
 
 
 def verdict(
-    robot: RobotModel, examined: Sequence[Examined]
+    robot: RobotModel, examined: Sequence[Examination]
 ) -> tuple[tuple[Finding, ...], frozenset[int]]:
     """Return the findings of all recordings, and which of them are copies of others."""
     findings = [f for one in examined for f in one.findings]
@@ -164,7 +163,7 @@ def verdict(
 
 
 def _together(
-    robot: RobotModel, examined: Sequence[Examined], known: set[str]
+    robot: RobotModel, examined: Sequence[Examination], known: set[str]
 ) -> list[Finding]:
     """Return findings of all recordings together, and of those that are explained worst."""
     if len(examined) < 2:
@@ -177,7 +176,7 @@ def _refused(findings: Iterable[Finding]) -> bool:
     return any(f.severity is Severity.REFUSE for f in findings)
 
 
-def _duplicates(examined: Sequence[Examined]) -> tuple[list[Finding], frozenset[int]]:
+def _duplicates(examined: Sequence[Examination]) -> tuple[list[Finding], frozenset[int]]:
     """Return findings about samples that several recordings hold, and which are copies."""
     found: list[Finding] = []
     copies: set[int] = set()

@@ -10,14 +10,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.numbers import NumberRange, shown
 from robot_dynid.signals.parts import STEP_BACK, Parts
-from robot_dynid.types import FloatArray, RawLog, StoredRecording, UnreadRecording, take
+from robot_dynid.types import FloatArray, RawLog, StoredRecording, take
 
 #: where a window may start and stop
 SECONDS = NumberRange(0.0, 1e7, 's')
@@ -26,8 +27,8 @@ NAMED = re.compile(r'(?s)(?P<file>.+)\[(?P<start>[^\[\]:]*):(?P<stop>[^\[\]:]*)\
 #: how a window is written, for messages
 FORM = ('a window is [start:stop] in seconds since the recording began, such as [12.0:40.5]; '
         'either may be left out')
-#: stamps that are read at once
-STAMPS = 100_000
+#: s beside a window that are read with it: topics are brought to one time, and stamps may jump
+MARGIN = 5.0
 
 Recording = RawLog | StoredRecording
 
@@ -55,6 +56,16 @@ class Window:
     def __str__(self) -> str:
         ends = ('' if value is None else f'{value:.10g}' for value in (self.start, self.stop))
         return f'[{":".join(ends)}]'
+
+    def near(self, since: FloatArray) -> NDArray[np.bool_]:
+        """Return a mask (N,) of the times (N,) [s] that are within MARGIN of the window."""
+        start, stop = (self.start or 0.0), (np.inf if self.stop is None else self.stop)
+        return np.asarray(~((since < start - MARGIN) | (since >= stop + MARGIN)))
+
+    def missed(self, source: str, length: float) -> DataError:
+        """Return the error to raise where no row of a recording of ``length`` [s] is in it."""
+        return DataError(f'{source}: no row of the recording is in this window, which is in '
+                         f'seconds since it began; it is {length:.6g} s long')
 
     @classmethod
     def read(cls, value: Any, key: str) -> Window:
@@ -90,33 +101,12 @@ def file_of(path: str) -> str:
     return named(path)[0]
 
 
-@dataclass(frozen=True, eq=False)
-class StoredWindow:
-    """The rows from ``low`` to before ``high`` of a stored recording, see StoredRecording."""
+@overload
+def windowed(recording: RawLog, window: Window) -> RawLog: ...
 
-    recording: StoredRecording
-    source: str
-    low: int
-    high: int
-    began: float
 
-    @property
-    def joints(self) -> tuple[str, ...]:
-        """Joint names in order of the columns."""
-        return self.recording.joints
-
-    @property
-    def findings(self) -> tuple[str, ...]:
-        """Findings about the whole recording."""
-        return self.recording.findings
-
-    def __len__(self) -> int:
-        return self.high - self.low
-
-    def read(self, start: int, stop: int) -> RawLog:
-        """Return the rows from ``start`` to before ``stop``."""
-        log = self.recording.read(self.low + start, self.low + stop)
-        return replace(log, source=self.source, began=self.began)
+@overload
+def windowed(recording: Recording, window: Window) -> Recording: ...
 
 
 def windowed(recording: Recording, window: Window) -> Recording:
@@ -126,14 +116,13 @@ def windowed(recording: Recording, window: Window) -> Recording:
     Raises DataError where the window holds no rows, and where stamps that go back make it
     ambiguous.
     """
-    if isinstance(recording, UnreadRecording):
-        return recording.within(window.start, window.stop)  # type: ignore[return-value]
-    source = f'{recording.source}{window}'
-    time = _stamps(recording)
+    if not isinstance(recording, RawLog):
+        return recording.within(window.start, window.stop)
+    source, time = f'{recording.source}{window}', recording.time
     known = np.flatnonzero(np.isfinite(time))
     if not len(known):
         raise DataError(f'{source}: the recording has no stamps')
-    began = float(time[known[0]])
+    began = float(time[known[0]]) if recording.began is None else recording.began
     since = time[known] - began
     back = np.flatnonzero(np.diff(since) < -STEP_BACK)
     if len(back):
@@ -145,11 +134,8 @@ def windowed(recording: Recording, window: Window) -> Recording:
         (window.start, 0.0), (window.stop, np.inf)))
     inside = known[(since >= start) & (since < stop)]
     if not len(inside):
-        raise DataError(f'{source}: no row of the recording is in this window, which is in '
-                        f'seconds since it began; it is {since.max():.6g} s long')
+        raise window.missed(source, since.max())
     low, high = int(inside[0]), int(inside[-1]) + 1
-    if not isinstance(recording, RawLog):
-        return StoredWindow(recording, source, low, high, began)
     log = take(recording, slice(low, high))
     return replace(log, source=source, began=began, effort_messages=_messages(
         log.effort_messages, time[inside]))
@@ -185,15 +171,6 @@ def _meant(name: str, sources: Sequence[str]) -> int:
         raise UsageError(f'recipe: windows: {what} called {shown(name)}; they are '
                          f'{", ".join(sources)}: give the name of one, or its path')
     return found[0]
-
-
-def _stamps(recording: Recording) -> FloatArray:
-    """Return all stamps (N,) [s] of a recording."""
-    if isinstance(recording, RawLog):
-        return recording.time
-    total = len(recording)
-    return np.concatenate([recording.read(first, min(first + STAMPS, total)).time
-                           for first in range(0, total, STAMPS)])
 
 
 def _messages(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robot_dynid.errors import DynIdError
+from robot_dynid.types import RawLog
 from robot_dynid_evaluation.bench import Row, Target, row
 from robot_dynid_evaluation.bench.timing import ROBOT
 
@@ -163,30 +164,35 @@ def choose_from(folder: str, cores: int) -> dict[str, Any]:
     Seconds and processor time of the second run, which loads no kernels any more, and the model.
     """
     from robot_dynid.identification.identify import identify
-    from robot_dynid.io.arrays import map_arrays
     from robot_dynid.robot.robot_file import load_robot
 
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     robot = load_robot(ROBOT)
     for _ in range(2):
         begin, used = time.perf_counter(), time.process_time()
-        model = identify(robot, map_arrays(folder, robot.joints)).model
+        model = identify(robot, [mapped(folder, robot.joints)]).model
     return {'seconds': time.perf_counter() - begin, 'processor': time.process_time() - used,
             'model': model.to_yaml()}
+
+
+def mapped(folder: str, joints: tuple[str, ...]) -> RawLog:
+    """Return the arrays of ``folder`` as a recording; they are mapped, not read."""
+    time, *arrays = (np.load(Path(folder) / f'{name}.npy', mmap_mode='r')
+                     for name in ('time', 'position', 'velocity', 'effort'))
+    return RawLog(folder, joints, time, *arrays)
 
 
 def identify_recording(folder: str) -> dict[str, float]:
     """Identify from the arrays of ``folder``: seconds, peak megabytes, error of the parameters."""
     from robot_dynid.identification.identify import identify
     from robot_dynid.identification.recipe import Recipe
-    from robot_dynid.io.arrays import map_arrays
     from robot_dynid.robot.robot_file import load_robot
     from robot_dynid.simulation.truth import distance, load_truth, true_base
 
     robot = load_robot(ROBOT)
     begin = time.perf_counter()
     recipe = Recipe(friction='coulomb')  # that of the recording
-    result = identify(robot, map_arrays(folder, robot.joints), recipe=recipe)
+    result = identify(robot, [mapped(folder, robot.joints)], recipe=recipe)
     seconds = time.perf_counter() - begin
     true = true_base(robot, load_truth(robot), result.model.reduction)
     return {'seconds': seconds, 'megabytes': peak_megabytes(),

@@ -13,12 +13,12 @@ from typing import Any
 
 from robot_dynid.errors import UsageError
 from robot_dynid.files import open_regular, read_text
-from robot_dynid.io.object_store import is_remote
 from robot_dynid.io.recording_names import (
     LIST,
     METADATA,
     custom_data,
     is_pattern,
+    is_remote,
     lines,
     listed,
     matches,

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress, Terminal
     from robot_dynid.identification.by_recording import Keeper, Recorded
     from robot_dynid.identification.recipe import Recipe
+<<<<<<< HEAD:robot_dynid_extras/fleet/verb.py
     from robot_dynid.io.recording_file import RecordingFile
+=======
+    from robot_dynid.report.fleet import ArmStatus
+>>>>>>> ced697c (io: recordings are read into memory, windows of long ones):robot_dynid/cli/fleet.py
     from robot_dynid.robot.model import RobotModel
     from robot_dynid.signals.parts import Parts
     from robot_dynid_extras.fleet.fleet import Arm, Finding, Fleet
@@ -113,26 +117,17 @@ def _reduced(
 
     from robot_dynid.identification.recorded_information import information
     from robot_dynid.identification.selection import between
+<<<<<<< HEAD:robot_dynid_extras/fleet/verb.py
     from robot_dynid_extras.fleet.reduced import choosing, reduced
+=======
+    from robot_dynid.io.log import recording_files
+>>>>>>> ced697c (io: recordings are read into memory, windows of long ones):robot_dynid/cli/fleet.py
 
-    few = _files([one.source for one in choosing(listed)], robot)
+    few = recording_files([one.source for one in choosing(listed)], robot)
     like = information(robot, few, recipe, None, between(progress, 0.0, 0.3),
                        replace(workers[0], keeper=None))
-    logs = _files([one.source for one in listed], robot)
+    logs = recording_files([one.source for one in listed], robot)
     return reduced(like, (listed, logs), workers, recipe, between(progress, 0.3, 0.9))
-
-
-def _files(paths: Sequence[str], robot: RobotModel) -> Parts:
-    """Return recordings that are read where they are worked on, and not kept as they are."""
-    from robot_dynid.signals.parts import Parts
-
-    return Parts(tuple(_file(path, robot) for path in paths))
-
-
-def _file(path: str, robot: RobotModel) -> RecordingFile:
-    from robot_dynid.io.recording_file import RecordingFile
-
-    return RecordingFile(path, robot, here=False)
 
 
 def _written(
@@ -141,13 +136,19 @@ def _written(
     """Write a model of each arm to ``folder``; return their paths."""
     from pathlib import Path
 
+<<<<<<< HEAD:robot_dynid_extras/fleet/verb.py
+=======
+    from robot_dynid.fleet.reduced import models
+    from robot_dynid.io.log import recording_files
+>>>>>>> ced697c (io: recordings are read into memory, windows of long ones):robot_dynid/cli/fleet.py
     from robot_dynid.signals.parts import Parts
     from robot_dynid_extras.fleet.reduced import models
 
     if folder is None:
         return {}
     def read(sources: Sequence[str]) -> Parts:
-        return Parts(tuple(_file(one, made.like.robot).opened()[0] for one in sources))
+        logs = recording_files(sources, made.like.robot)
+        return Parts(tuple(one.opened()[0] for one in logs.recordings))
 
     Path(folder).mkdir(parents=True, exist_ok=True)
     paths = {}

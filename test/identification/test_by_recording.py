@@ -33,10 +33,17 @@ from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recorded_information import information
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import digest_of
+from robot_dynid.io import log as log_module
 from robot_dynid.io.csv import write_csv
+<<<<<<< HEAD
 from robot_dynid.io.information_folder import InformationFolder
 from robot_dynid.io.log import load_log
 from robot_dynid.io.recording_file import RecordingFile
+=======
+from robot_dynid.io.fleet_list import fleet_recordings
+from robot_dynid.io.information_file import InformationFolder
+from robot_dynid.io.log import RecordingFile, load_log
+>>>>>>> ced697c (io: recordings are read into memory, windows of long ones)
 from robot_dynid.io.recording_names import listed as listed_recordings
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.parts import Parts
@@ -80,9 +87,9 @@ def plain(paths: list[str]) -> IdentificationResult:
     return identify(ROBOT, [load_log(path, ROBOT) for path in paths], recipe=RECIPE)
 
 
-def files(paths: Sequence[str], here: bool = True) -> Sequence[RawLog]:
+def files(paths: Sequence[str]) -> Sequence[RawLog]:
     """Return recordings that are not read yet."""
-    return Parts(tuple(RecordingFile(path, ROBOT, here) for path in paths))  # type: ignore[misc]
+    return Parts(tuple(RecordingFile(path, ROBOT) for path in paths))  # type: ignore[misc]
 
 
 def require_same(found: IdentificationResult, expected: IdentificationResult) -> None:
@@ -121,11 +128,12 @@ def whole(paths: list[str]) -> RecordedInformation:
     return reduced([load_log(path, ROBOT) for path in paths])
 
 
-@pytest.mark.parametrize('here', [True, False], ids=['shared', 'read again'])
+@pytest.mark.parametrize('numbers', [log_module.CACHE_NUMBERS, 0], ids=['in memory', 'read again'])
 def test_one_by_one_they_give_the_same_model(
-    here: bool, paths: list[str], plain: IdentificationResult
+    numbers: int, paths: list[str], plain: IdentificationResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = identify_with(Recorded(ThisProcess()), ROBOT, files(paths, here), recipe=RECIPE)
+    monkeypatch.setattr(log_module, 'CACHE_NUMBERS', numbers)
+    found = identify_with(Recorded(ThisProcess()), ROBOT, files(paths), recipe=RECIPE)
     require_same(found, plain)
     assert all(len(digest) == 64 for digest in found.model.record.recording_digests)
 
@@ -351,11 +359,10 @@ def test_object_stores(paths: list[str], whole: RecordedInformation) -> None:
         store.pipe_file(f'/fleet/{Path(path).name}', Path(path).read_bytes())
     remote = listed_recordings(['memory://fleet/*.csv'])
     assert len(remote) == 4 and all(name.startswith('memory://') for name in remote)
-    for here in (True, False):
-        found = reduced(files(remote, here), Recorded(ThisProcess()))
-        assert found.record.recordings == tuple(remote)
-        record = replace(found.record, recordings=whole.record.recordings)
-        require_alike(replace(found, record=record), whole)
+    found = reduced(files(remote), Recorded(ThisProcess()))
+    assert found.record.recordings == tuple(remote)
+    record = replace(found.record, recordings=whole.record.recordings)
+    require_alike(replace(found, record=record), whole)
     for name, said in (('memory://fleet/no.csv', 'no such object'),
                        ('nosuch://fleet/a.csv', 'nosuch')):
         with pytest.raises(DynIdError, match=said):

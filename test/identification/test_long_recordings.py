@@ -24,7 +24,11 @@ from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import Recordings, SampleStore
 from robot_dynid.identified.structure import Structure
+<<<<<<< HEAD
 from robot_dynid.io.arrays import map_arrays
+=======
+from robot_dynid.regressor import axes_of
+>>>>>>> ced697c (io: recordings are read into memory, windows of long ones)
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.alignment import take
@@ -33,6 +37,7 @@ from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.simulation.truth import load_truth
 from robot_dynid.types import RawLog
 from robot_dynid.validation.validate import validate
+from robot_dynid_evaluation.bench.identify import mapped
 from robot_dynid_evaluation.bench.synthetic import write_recording
 
 RATE = 200.0
@@ -124,13 +129,12 @@ MEASURE = """
 import json, sys
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.io.arrays import map_arrays
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.parts import Parts
-from robot_dynid_evaluation.bench.identify import peak_megabytes
+from robot_dynid_evaluation.bench.identify import mapped, peak_megabytes
 
 robot = load_robot('planar_3r')
-logs = Parts(map_arrays(sys.argv[1], robot.joints).recordings, 20_000, 20_000)
+logs = Parts((mapped(sys.argv[1], robot.joints),), 20_000, 20_000)
 result = identify(robot, logs, recipe=Recipe(friction='coulomb', cutoff=8.0, effort_lag=0.0))
 print(json.dumps([len(logs), peak_megabytes()]))
 """
@@ -153,7 +157,7 @@ def test_peak_memory_does_not_grow_with_the_length(robot: RobotModel, tmp_path: 
 
 def test_arrays_are_read_part_by_part(robot: RobotModel, tmp_path: Path) -> None:
     write_recording(tmp_path, robot, load_truth(robot), (60.0, RATE))
-    logs = map_arrays(tmp_path, robot.joints, seconds=15.0)
+    logs = Parts((mapped(str(tmp_path), robot.joints),), round(15.0 * RATE), round(15.0 * RATE))
     assert len(logs) == 4
     assert found(robot, logs).experiment.information.samples > 1000
 
@@ -161,7 +165,7 @@ def test_arrays_are_read_part_by_part(robot: RobotModel, tmp_path: Path) -> None
 def test_laws_are_chosen_without_the_columns_of_all_axes_in_memory(tmp_path: Path) -> None:
     arm = load_robot('seven_axis')
     write_recording(tmp_path, arm, load_truth(arm), (15.0, 1000.0))
-    samples = prepare(arm, repair(arm, map_arrays(tmp_path, arm.joints)[0]), Preprocessing(110.0))
+    samples = prepare(arm, repair(arm, mapped(str(tmp_path), arm.joints)), Preprocessing(110.0))
     assert len(samples) > 14_000  # so high a cut-off leaves every row
     structure = Structure.uniform(arm, Recipe().rotor_inertia, 'coulomb', {'width': 0.01})
     links = TorqueModel.of(arm, structure.blocks(arm)[:-1])

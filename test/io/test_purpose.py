@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from robot_dynid.io.bag_writer import BagWriter
-from robot_dynid.io.purpose import PURPOSE, beside, by_purpose
+from robot_dynid.io.recording_names import PURPOSE, by_purpose, for_validation
 
 
 def bag(place: Path, purpose: str | None) -> str:
@@ -41,4 +41,4 @@ def test_where_nothing_else_is_there_it_is_fitted() -> None:
 @pytest.mark.parametrize(('path', 'judge'), [
     ('T.yaml', 'T_validation.yaml'), ('/a.b/plan.html', '/a.b/plan_validation.html')])
 def test_the_name_of_the_other_one_follows(path: str, judge: str) -> None:
-    assert str(beside(path)) == judge
+    assert str(for_validation(path)) == judge

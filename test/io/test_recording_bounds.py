@@ -24,10 +24,9 @@ from rosbags.rosbag2 import CompressionMode
 from rosbags.rosbag2.storage_mcap import zstd
 
 from robot_dynid.errors import DataError, DynIdError
-from robot_dynid.io.arrays import map_arrays
+from robot_dynid.files import TooLarge, unpacked
 from robot_dynid.io.bag import read_bag
 from robot_dynid.io.cdr import JOINT_STATE, JointStateDecoder, encode_joint_states
-from robot_dynid.files import TooLarge, unpacked
 from robot_dynid.io.csv import read_csv
 from robot_dynid.io.digest import TopicDigest
 from robot_dynid.io.log import load_log
@@ -111,7 +110,7 @@ def test_lines_and_columns_without_end(tmp_path: Path, header: str, words: str) 
 @pytest.mark.parametrize('kind', ['pipe', 'device', 'folder', 'long name'])
 @pytest.mark.parametrize('name', [
     'log.mcap', 'log.db3', 'log.csv', 'log.csv.gz', 'bag/metadata.yaml', 'bag/bag.mcap',
-    'bag/bag.db3.zstd', 'arrays/time.npy'])
+    'bag/bag.db3.zstd'])
 def test_only_regular_files_are_read(tmp_path: Path, name: str, kind: str) -> None:
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
@@ -124,11 +123,8 @@ def test_only_regular_files_are_read(tmp_path: Path, name: str, kind: str) -> No
     else:
         path = path.with_name('x' * 300 + path.name)
     with pytest.raises(DynIdError):
-        if 'arrays' in name:
-            map_arrays(path.parent, ('a',))
-        else:
-            load_log(path if path.parent == tmp_path else path.parent,
-                     SimpleNamespace(joints=('a', 'b')))
+        load_log(path if path.parent == tmp_path else path.parent,
+                 SimpleNamespace(joints=('a', 'b')))
 
 
 @pytest.mark.parametrize('compression', [CompressionMode.FILE, CompressionMode.MESSAGE])
@@ -292,16 +288,6 @@ def test_unpacking_stops_at_its_limit(compression: str) -> None:
         for piece in pieces:
             got += len(piece)
     assert 1 << 20 <= got <= 3_000_000
-
-
-@pytest.mark.parametrize('change', [-8, 8])
-def test_arrays_of_another_length_than_their_shape(tmp_path: Path, change: int) -> None:
-    for name, values in (('time', np.arange(25) / 10.0), ('position', np.zeros((25, 1)))):
-        np.save(tmp_path / f'{name}.npy', values)
-    data = (tmp_path / 'position.npy').read_bytes()
-    (tmp_path / 'position.npy').write_bytes(data[:change] if change < 0 else data + bytes(change))
-    with pytest.raises(DataError, match='bytes do not hold shape'):
-        map_arrays(tmp_path, ('a',))
 
 
 def test_a_digest_sees_receive_times_and_where_messages_end() -> None:

@@ -285,9 +285,9 @@ def test_a_growing_file_stays_as_it_is(
 
     if moment == 'before':
         monkeypatch.setattr(repair.time, 'sleep', grow)
-        monkeypatch.setattr(repair, 'finish_mcap', lambda *_: pytest.fail('it was begun'))
+        monkeypatch.setattr(repair, 'copy_mcap', lambda *_: pytest.fail('it was begun'))
     else:
-        monkeypatch.setattr(repair, 'finish_mcap', grow)
+        monkeypatch.setattr(repair, 'copy_mcap', grow)
     with pytest.raises(DataError, match='is growing: end the recording first'):
         repair_bag(folder)
     assert looked
@@ -302,7 +302,7 @@ def test_a_full_disk_leaves_the_original(tmp_path: Path, monkeypatch: pytest.Mon
         given[2].write(b'begun')
         raise OSError(28, 'No space left on device')
 
-    monkeypatch.setattr(repair, 'finish_mcap', full)
+    monkeypatch.setattr(repair, 'copy_mcap', full)
     with pytest.raises(DynIdError, match=r'cannot be written .*No space left'):
         repair_bag(folder)
     assert [path.read_bytes() for path in folder.iterdir()] == [before]

@@ -10,13 +10,10 @@ import pytest
 from bags import STORE
 from pushed_arm import write_pushed
 from rosbags.rosbag2 import StoragePlugin, Writer
-from tolerances import SAME_FORMULA
 
 from robot_dynid import DataError, RawLog, RobotModel, external_torque, load_log, load_robot
-from robot_dynid.io import log as reading
 from robot_dynid.io.cdr import JOINT_STATE, WRENCH, encode_joint_states
 from robot_dynid.robot.serialization import robot_from_plain, robot_to_plain
-from robot_dynid.scratch import Scratch
 from robot_dynid.types import FloatArray
 
 TOPIC = '/ft/wrench'
@@ -74,16 +71,14 @@ def test_wrenches_and_torque_add_up(arm: RobotModel, tmp_path: Path) -> None:
 def test_long_tables_have_it_in_every_piece(
     arm: RobotModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr('robot_dynid.io.csv.LONGEST', 25)
     log, wrench = run(arm)
     path = write_pushed(tmp_path / 'a.csv', log, arm.bodies[2], wrench)
-    stored = reading.open_log(path, arm, Scratch())
-    assert not isinstance(stored, RawLog)
-    np.testing.assert_allclose(
-        stored.read(0, 60).external_torque, load_log(path, arm).external_torque)
+    expected = load_log(path, arm).external_torque
+    monkeypatch.setattr('robot_dynid.files.BLOCK', 1000)
+    np.testing.assert_allclose(load_log(path, arm).external_torque, expected)
     lost = write_pushed(tmp_path / 'b.csv', log, arm.bodies[2], np.full_like(wrench, np.nan))
     with pytest.raises(DataError, match=r'b.csv: the wrench has no number'):
-        reading.open_log(lost, arm, Scratch())
+        load_log(lost, arm)
 
 
 @pytest.mark.parametrize(('old', 'new', 'message'), [
@@ -179,22 +174,6 @@ def test_a_silent_topic_leaves_no_number(with_topic: RobotModel, tmp_path: Path)
     torque = load_log(path, with_topic).external_torque
     assert torque is not None
     assert np.array_equal(np.isfinite(torque).all(axis=1), heard)
-
-
-def test_long_bags_have_it_in_every_window(
-    with_topic: RobotModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log, wrench = run(with_topic, 1500, 0.002)
-    path = bag(tmp_path / 'bag', log, (
-        TOPIC, wrench_messages(log.time, wrench, with_topic.bodies[-1])))
-    whole = load_log(path, with_topic).external_torque
-    monkeypatch.setattr('robot_dynid.io.mcap.BATCH', 50)
-    for name, value in (('WINDOW', 300), ('OVERLAP', 100_000_000), ('MOST_OVERLAP', 100)):
-        monkeypatch.setattr(f'robot_dynid.io.bag_windows.{name}', value)
-    stored = reading.open_log(path, with_topic, Scratch())
-    assert not isinstance(stored, RawLog)
-    np.testing.assert_allclose(stored.read(0, 1500).external_torque, whole, rtol=0.0,
-                               atol=SAME_FORMULA * np.abs(whole).max())  # not all rows at once
 
 
 @pytest.mark.parametrize(('name', 'frames', 'message'), [

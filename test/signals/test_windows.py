@@ -15,10 +15,8 @@ from robot_dynid.files import file_digest
 from robot_dynid.identification.identify import identify, with_recordings
 from robot_dynid.identification.recipe import recipe_from_dict
 from robot_dynid.io.csv import write_csv
-from robot_dynid.io.log import load_log, open_log
-from robot_dynid.io.stored import stored
+from robot_dynid.io.log import RecordingFile, load_log
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.scratch import Scratch
 from robot_dynid.signals.parts import Parts
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.signals.windows import Window, file_of, named, windowed, with_windows
@@ -76,7 +74,8 @@ def test_csv_gives_the_rows_from_start_to_before_stop(tmp_path, log, suffix):
     write_csv(path, log)
     rows = rows_of(log, 2.0, 3.5)
     assert len(rows) == 300
-    for found in (load_log(f'{path}[2:3.5]', ROBOT), open_log(f'{path}[2:3.5]', ROBOT, Scratch())):
+    file, _ = RecordingFile(str(path), ROBOT).within(2.0, 3.5).opened()
+    for found in (load_log(f'{path}[2:3.5]', ROBOT), file.read(0, len(file))):
         assert found.source == f'{path}[2:3.5]'
         assert found.began == 100.0
         for name in ('time', *CHANNELS):
@@ -97,17 +96,27 @@ def test_bag_gives_the_rows_from_start_to_before_stop(tmp_path, storage):
     assert stamps.min() > 0.1 and stamps.max() < 0.2
 
 
-def test_stored_recording_gives_what_one_in_memory_gives(log):
-    kept = windowed(stored(log, Scratch()), Window(1.0, 6.0))
-    here = windowed(log, Window(1.0, 6.0))
-    assert len(kept) == len(here.time) == 1000
-    assert kept.joints == ROBOT.joints and kept.findings == log.findings
-    for read in (kept.read(200, 300), stored(here, Scratch()).read(200, 300)):
-        assert read.source == here.source and read.began == 100.0
-        np.testing.assert_array_equal(read.time, here.time[200:300])
-        np.testing.assert_array_equal(read.effort, here.effort[200:300])
-    parts = Parts((kept,), part_rows=300, longest=500)
-    assert len(parts) > 1 and all(part.part.began == 100.0 for part in parts)
+def test_what_is_far_from_a_window_is_not_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr('robot_dynid.signals.windows.MARGIN', 0.1)
+    messages, values = states(count=1500)  # 2 ms apart
+    efforts, _ = states(count=1500, offset=1_000_000)
+    bag = write_topics(tmp_path / 'run', {'/joint_states': messages, '/effort': efforts})
+    whole = load_log(bag, SimpleNamespace(joints=('a', 'b')))
+    write_csv(tmp_path / 'run.csv', whole)
+    monkeypatch.setattr('robot_dynid.io.findings.MEMORY_NUMBERS', 3000)
+    for path in (bag, tmp_path / 'run.csv'):
+        with pytest.raises(DataError, match=r'run.*: has more than 0.003 million.*windows'):
+            load_log(path, SimpleNamespace(joints=('a', 'b')))
+        for start, stop in ((500, 1000), (0, 500), (1000, 1500)):
+            window = f'[{0.002 * start:g}:{0.002 * stop:g}]'
+            found = load_log(f'{path}{window}', SimpleNamespace(joints=('a', 'b')))
+            assert found.began == 0.0
+            np.testing.assert_allclose(found.time, 0.002 * np.arange(start, stop), atol=1e-12)
+            np.testing.assert_array_equal(found.position, values[start:stop])
+            np.testing.assert_array_equal(found.effort, whole.effort[start:stop])
+            assert [f for f in found.findings if f.startswith('time')] == []
+        with pytest.raises(DataError, match=r'no row .* it is 2\.998 s long'):
+            load_log(f'{path}[5:]', SimpleNamespace(joints=('a', 'b')))
 
 
 def test_what_depends_on_the_time_since_the_beginning_counts_from_there(log):
@@ -117,11 +126,11 @@ def test_what_depends_on_the_time_since_the_beginning_counts_from_there(log):
 
 
 def test_windows_and_parts_of_one_recording_have_one_clock(log):
-    kept, other = stored(log, Scratch()), stored(replace(log, source='other'), Scratch())
     windows = [repair(ROBOT, one) for one in (
         windowed(log, Window(stop=3.0)), windowed(log, Window(5.0)),
         windowed(replace(log, source='other'), Window(5.0)))]
-    parts = [repair(ROBOT, one) for one in Parts((kept, other), part_rows=800, longest=1000)]
+    logs = Parts((log, replace(log, source='other')), part_rows=800, longest=1000)
+    parts = [repair(ROBOT, one) for one in logs]
     assert len(parts) == 4
     for first, second, third in (windows, parts[:3]):
         assert gap_between(first, 103.0, second, 105.0) == 2.0

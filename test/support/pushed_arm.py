@@ -7,8 +7,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from robot_dynid.io.csv import write_csv
-from robot_dynid.io.table import read_table
+from robot_dynid.io.csv import read_table, write_csv
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.simulation.arm import CONTROL_PERIOD, Arm, Setpoint, measured
 from robot_dynid.simulation.truth import load_truth

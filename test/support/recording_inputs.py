@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import shutil
 import sqlite3
 import struct
@@ -21,7 +20,6 @@ from mcap_files import MAGIC, Style, chunk_of, mcap_file, record
 from rosbags.rosbag2 import CompressionMode
 from rosbags.rosbag2.storage_mcap import zstd
 
-from robot_dynid.io.arrays import map_arrays
 from robot_dynid.io.bag import read_bag
 from robot_dynid.io.bag_writer import BagWriter
 from robot_dynid.io.cdr import (
@@ -69,7 +67,6 @@ def _readers(place: Path, messages: list[tuple[int, bytes]], log: RawLog) -> lis
     write_csv(place / 'log.csv', log)
     text = (place / 'log.csv').read_bytes()
     metadata = (place / 'ours' / 'metadata.yaml').read_bytes()
-    arrays = [_npy(log.time), _npy(log.position), _npy(np.asfortranarray(log.position))]
     return [
         *(Reader(name, '.mcap', seeds, read_bag, mcap_mutated) for name, seeds in mcaps.items()),
         Reader('db3', '.db3', [db3.read_bytes()], read_bag, db3_mutated),
@@ -77,16 +74,9 @@ def _readers(place: Path, messages: list[tuple[int, bytes]], log: RawLog) -> lis
         Reader('csv', '.csv', [text], read_csv),
         Reader('csv.gz', '.csv.gz', [gzip.compress(text, mtime=0)], read_csv,
                _inside(gzip.decompress, lambda data: gzip.compress(data, 1, mtime=0), mutated)),
-        Reader('npy folder', '.npy', arrays, _ReadArrays(log)),
         Reader('metadata.yaml', '.yaml', [metadata], _ReadMetadata(mcaps['mcap'][0])),
         Reader('CDR', '.cdr', _cdr_messages(), read_cdr, cdr_mutated),
     ]
-
-
-def _npy(array: np.ndarray) -> bytes:
-    file = io.BytesIO()
-    np.save(file, array)
-    return file.getvalue()
 
 
 def _in_folder(name: str, folder: Path) -> Reader:
@@ -125,23 +115,6 @@ class _ReadMetadata:
         (folder / 'ours.mcap').write_bytes(self.storage)
         shutil.copy(path, folder / 'metadata.yaml')
         return read_bag(folder)
-
-
-class _ReadArrays:
-    """Reads a file as one of the arrays of a folder."""
-
-    def __init__(self, log: RawLog) -> None:
-        self.sound = {'time': _npy(log.time), 'position': _npy(log.position),
-                      'effort': _npy(log.position)}
-
-    def __call__(self, path: Path) -> object:
-        folder = path.parent / 'arrays'
-        folder.mkdir(exist_ok=True)
-        for name, data in self.sound.items():
-            (folder / f'{name}.npy').write_bytes(data)
-        size = path.stat().st_size
-        shutil.copy(path, folder / f'{tuple(self.sound)[size % 3]}.npy')
-        return [float(np.nansum(log.time)) for log in map_arrays(folder, ('a', 'b'), 0.02)]
 
 
 def _cdr_messages() -> list[bytes]:

@@ -7,11 +7,7 @@ import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from numpy.typing import NDArray
-
-from robot_dynid.scratch import Kept, Scratch
 from robot_dynid.threads import thread_count
 
 
@@ -46,16 +42,6 @@ def refused(number: int) -> int:
     if number % 2:
         raise ValueError(f'{number} is odd')
     return number
-
-
-@dataclass(frozen=True)
-class ReadRows:
-    """Reads ten rows of an array in the scratch space of another process."""
-
-    kept: Kept
-
-    def __call__(self, scratch: Scratch) -> NDArray[Any]:
-        return scratch.get(self.kept, 10, 20)
 
 
 def threads(_: int) -> int:

@@ -28,17 +28,15 @@ from robot_dynid.identification.recipe import Recipe, recipe_from_text
 from robot_dynid.identified import model_file
 from robot_dynid.identified.caution import require_any_joint
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.io.bag import Topics
-from robot_dynid.io.bag_windows import open_batches
+from robot_dynid.io.bag import Topics, read_batches
 from robot_dynid.io.cdr import JOINT_STATE, WRENCH, Batch
-from robot_dynid.io.log import Opened, open_log, with_wrenches
+from robot_dynid.io.log import RecordingFile, load_log, open_recordings, with_wrenches
 from robot_dynid.io.mcap import Contents, mcap_batches
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common.files_directory import resolved_folder, target_inside
-from robot_dynid.scratch import Scratch
 from robot_dynid.signals.parts import Parts
 from robot_dynid.signals.windows import file_of
-from robot_dynid.types import DAMAGE, Progress, RawLog, StoredRecording
+from robot_dynid.types import DAMAGE, Progress, RawLog
 from robot_dynid.validation.next_actions import Names
 from robot_dynid.validation.verdict import refused_recordings
 
@@ -147,31 +145,30 @@ def run(job: Job, progress: Progress) -> Outcome:
 
 
 def read_recordings(job: Job, progress: Progress) -> Parts:
-    """Return the recordings, then those without payload; long ones are read part by part."""
-    opened = Opened()
-    sources = (*job.sources, *job.unloaded)
-    for i, source in enumerate(sources):
-        progress('read', READING * i / len(sources))
-        try:
-            opened.add(read_recording(source, job.robot, opened.scratch))
-        except UnexpectedError:
-            raise
-        except DynIdError as error:
-            raise _Failure(Code.NO_DATA, error) from None
-    return opened.parts
+    """Return the recordings, then those without payload."""
+    def each() -> Iterator[tuple[RawLog, RecordingFile | None]]:
+        sources = (*job.sources, *job.unloaded)
+        for i, source in enumerate(sources):
+            progress('read', READING * i / len(sources))
+            file = RecordingFile(source, job.robot) if isinstance(source, str) else None
+            try:
+                yield read_recording(source, job.robot), file
+            except UnexpectedError:
+                raise
+            except DynIdError as error:
+                raise _Failure(Code.NO_DATA, error) from None
+
+    return open_recordings(each())
 
 
-def read_recording(
-    source: str | Recorded | RawLog, robot: RobotModel, scratch: Scratch
-) -> RawLog | StoredRecording:
-    """Return one recording, a long one in ``scratch``; raises DataError if it is of no use."""
+def read_recording(source: str | Recorded | RawLog, robot: RobotModel) -> RawLog:
+    """Return one recording; raises DataError if it is of no use."""
     if isinstance(source, RawLog):
         return source
     if isinstance(source, str):
-        return open_log(source, robot, scratch)
-    return open_batches(
-        str(source.file), partial(_growing, source), robot.joints, scratch,
-        with_wrenches(source.topics, robot))
+        return load_log(source, robot)
+    return read_batches(str(source.file), partial(_growing, source), robot.joints,
+                        with_wrenches(source.topics, robot))
 
 
 def _growing(source: Recorded, contents: Contents) -> Iterator[tuple[str, Batch]]:

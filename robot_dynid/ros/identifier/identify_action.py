@@ -12,7 +12,7 @@ from rclpy.node import Node
 
 from robot_dynid.errors import DataError, DynIdError, UsageError
 from robot_dynid.io.log import with_wrenches
-from robot_dynid.io.purpose import by_purpose
+from robot_dynid.io.recording_names import by_purpose
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common.convert import payload_message
 from robot_dynid.ros.common.deferred_action import DeferredActionServer

@@ -25,7 +25,7 @@ from std_srvs.srv import Trigger
 
 from robot_dynid.errors import UsageError
 from robot_dynid.io.bag import Topics
-from robot_dynid.io.purpose import ENDING, PURPOSE
+from robot_dynid.io.recording_names import ENDING, PURPOSE
 from robot_dynid.ros.common.answers import answered
 from robot_dynid.ros.common.listener import Listener
 from robot_dynid.ros.common.losses import Ending, SequenceGaps

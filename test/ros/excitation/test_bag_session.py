@@ -20,8 +20,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynid.errors import DataError
 from robot_dynid.io.bag import read_bag
-from robot_dynid.io.purpose import by_purpose
-from robot_dynid.io.recording_names import custom_data
+from robot_dynid.io.recording_names import by_purpose, custom_data
 from robot_dynid.ros.common import listener
 from robot_dynid.ros.excitation.bag_session import ExcitationBag, serialized
 

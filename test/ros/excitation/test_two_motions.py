@@ -15,8 +15,7 @@ from excitation_stage import Stage
 
 from robot_dynid.execution.guards import Code
 from robot_dynid.io.bag import read_bag
-from robot_dynid.io.purpose import by_purpose
-from robot_dynid.io.recording_names import recordings_in
+from robot_dynid.io.recording_names import by_purpose, recordings_in
 from robot_dynid.robot.robot_file import load_robot
 
 pytestmark = pytest.mark.ros

@@ -30,7 +30,6 @@ from robot_dynid.ros.identifier.identification_job import (
     read_recordings,
     run,
 )
-from robot_dynid.scratch import Scratch
 from robot_dynid.types import DAMAGE, RawLog
 
 ROBOT = load_robot('planar_3r')
@@ -52,7 +51,7 @@ def test_a_recording_is_read_from_the_topics_it_was_made_of(tmp_path: Path) -> N
         topics['/effort'].append((stamp, raw(names, stamp, [], [], 7 * row)))
     file = storage_file(write_topics(tmp_path / 'bag', topics))
     recorded = Recorded(file, Topics('/arm/states', effort='/arm/tau'))
-    log = read_recording(recorded, ROBOT, Scratch())
+    log = read_recording(recorded, ROBOT)
     assert isinstance(log, RawLog)
     np.testing.assert_array_equal(log.position, values)
     np.testing.assert_array_equal(log.velocity, 2 * values)
@@ -70,11 +69,11 @@ def test_damage_of_a_growing_file_is_told_but_not_that_it_has_no_end(tmp_path: P
         file = bag.storage_file
         whole = file.read_bytes()
     file.write_bytes(whole)
-    assert not read_recording(Recorded(file, Topics()), ROBOT, Scratch()).findings
+    assert not read_recording(Recorded(file, Topics()), ROBOT).findings
     damaged = bytearray(whole)
     damaged[whole.index(raw(ROBOT.joints, int(stamps[30]), [30] * 3, [30] * 3, [30] * 3))] ^= 1
     file.write_bytes(damaged)
-    log = read_recording(Recorded(file, Topics()), ROBOT, Scratch())
+    log = read_recording(Recorded(file, Topics()), ROBOT)
     assert isinstance(log, RawLog)
     assert len(log.time) == 40
     assert [f for f in log.findings if f.startswith(DAMAGE)] and 'not closed' not in str(log)

@@ -21,7 +21,6 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.excitation.bag_session import ExcitationBag
 from robot_dynid.ros.identifier.identification_job import Recorded, read_recording
 from robot_dynid.ros.identifier.node import Identifier
-from robot_dynid.scratch import Scratch
 from robot_dynid.types import FloatArray, RawLog
 
 COUNT = 40
@@ -72,7 +71,7 @@ def test_the_identifier_records_what_the_robot_yaml_names(path: Path, tmp_path: 
             robot.joints, with_wrenches(recording.topics(), robot))
         assert recording.stop()[0]
         file = recording.recorder.storage_file
-        again = read_recording(Recorded(file, recording.topics()), robot, Scratch())
+        again = read_recording(Recorded(file, recording.topics()), robot)
         offline = load_log(recording.path, robot)
     expected = external_torque(robot, robot.bodies[-1], q, w)
     for log in (live, again, offline):

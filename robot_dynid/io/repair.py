@@ -1,0 +1,543 @@
+"""Bags that were never closed, as after a crash: finished so that every rosbag2 reader opens them.
+
+The messages of an mcap file that can be read are written to a new one by the mcap library; those
+of an sqlite3 file are taken in from its journal, or saved row by row. The new file grows beside
+the old one and takes its name once it is whole and on the disk; the old one stays under a name
+that ends with UNREPAIRED.
+Source: rosbag2 metadata, versions 8 and 9; rosbag2_storage_sqlite3, schemas 1 to 4.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import struct
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from robot_dynid.errors import DataError, UsageError, clipped
+from robot_dynid.files import (
+    Damaged,
+    atomic_write,
+    atomic_writer,
+    open_regular,
+    read_text,
+    set_aside,
+)
+from robot_dynid.io.bag_writer import LOSSES, STORAGES
+from robot_dynid.io.mcap import (
+    ATTACHMENT,
+    CHANNEL,
+    CHUNK,
+    DATA_END,
+    FOOTER,
+    HEADER,
+    MAGIC,
+    MESSAGE,
+    MESSAGE_FIELDS,
+    MESSAGE_INDEX,
+    METADATA,
+    RECORD,
+    SCHEMA,
+    SENTENCES,
+    SUMMARY,
+    Contents,
+    Records,
+    chunk_content,
+    mcap_batches,
+    parsed,
+    split,
+)
+from robot_dynid.io.sqlite import connected, journals_of, recoverable_copy, sqlite_batches
+from robot_dynid.io.storage import METADATA_BYTES, SUFFIX, split_number
+from robot_dynid.types import Progress
+from robot_dynid.yaml_text import load_yaml, yaml_text
+
+if TYPE_CHECKING:
+    from mcap.writer import Writer
+
+UNREPAIRED = '.unrepaired'
+KINDS = dict(zip(('.mcap', '.db3'), STORAGES, strict=True))
+#: a file that changed less than RECENT s ago may be growing: it is looked at again after PAUSE s
+RECENT, PAUSE = 2.0, 1.0
+#: first bytes of messages that were compressed one by one
+ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
+#: tables of rosbag2 beside the messages, which are small; rows that are copied together
+SMALL, ROWS = ('schema', 'metadata', 'topics', 'message_definitions'), 4096
+
+
+@dataclass(frozen=True)
+class Repair:
+    """Content of a bag after its repair: ``messages`` by topic, ``lost_bytes`` and why.
+
+    ``written`` are the files that were made, ``kept`` the ones they replaced, under new names.
+    """
+
+    messages: dict[str, int]
+    lost_bytes: int
+    findings: tuple[str, ...]
+    written: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+@dataclass
+class Topic:
+    """A topic: ``qos`` is the text of its offered profiles; ``packed`` messages are compressed."""
+
+    name: str
+    kind: str
+    encoding: str = 'cdr'
+    qos: str = ''
+    type_hash: str = ''
+    messages: int = 0
+    packed: int = 0
+
+
+@dataclass
+class StorageFile:
+    """A storage file: its topics by number, receive times [ns], and what became of it.
+
+    ``lost`` bytes could not be kept; ``sound``: nothing of the file had to be changed.
+    """
+
+    name: str
+    topics: dict[int, Topic] = field(default_factory=dict)
+    first: int | None = None
+    last: int | None = None
+    lost: int = 0
+    sound: bool = True
+    findings: list[str] = field(default_factory=list)
+
+    def span(self, first: int, last: int) -> None:
+        """Add messages that were received from ``first`` to ``last`` [ns]."""
+        self.first = first if self.first is None else min(self.first, first)
+        self.last = last if self.last is None else max(self.last, last)
+
+    def lose(self, size: int, why: str) -> None:
+        """Note bytes that cannot be kept."""
+        self.lost += size
+        if len(self.findings) < SENTENCES:
+            self.findings.append(f'{size} bytes are lost: {why}')
+
+
+def repair_bag(path: str | Path, progress: Progress | None = None) -> Repair:
+    """Finish a bag folder, or a single storage file; nothing is changed where nothing has to be.
+
+    Raises DataError when it is no bag, is still being recorded, or holds files that were
+    compressed as a whole; UsageError where an earlier original is in the way; DynIdError when
+    the disk is full.
+    """
+    place, progress = Path(path), progress or (lambda *_: None)
+    files = _files(place)
+    finish = _finish_mcap if files[0].suffix == '.mcap' else _finish_sqlite
+    written, kept, found = list[str](), list[str](), list[StorageFile]()
+    for number, file in enumerate(files):
+        progress(file.name, number / len(files))
+        found.append(finish(file, kept))
+        written += [] if found[-1].sound else [str(file)]
+    if place.is_dir():
+        _write_metadata(place, bag_information(KINDS[files[0].suffix], found), written, kept)
+    return Repair({topic.name: topic.messages for topic in _merged(found)},
+                  sum(file.lost for file in found),
+                  tuple(f'{file.name}: {one}' for file in found for one in file.findings),
+                  tuple(written), tuple(kept))
+
+
+def _files(place: Path) -> list[Path]:
+    """Return the storage files of a bag in order of recording."""
+    if not os.path.lexists(place):
+        raise DataError(f'{place}: no such file or folder')
+    try:
+        there = sorted(place.iterdir() if place.is_dir() else [place], key=split_number)
+    except OSError as error:
+        raise DataError(f'{place}: cannot be read ({error.strerror})') from None
+    packed = [file.name for file in there if file.name.endswith(SUFFIX)]
+    if packed:
+        raise DataError(f'{place}: {packed[0]} is compressed as a whole; unpack such files first '
+                        '(zstd -d --rm)')
+    files = [file for file in there if file.suffix in KINDS]
+    if not files:
+        raise DataError(f'{place}: not a bag; expected a folder with .mcap or .db3 files, or one '
+                        'such file')
+    if len({file.suffix for file in files}) > 1:
+        raise DataError(f'{place}: has .mcap and .db3 files; a bag has one kind, so take the '
+                        'others out')
+    return files
+
+
+def _require_rest(file: Path) -> int:
+    """Return the size of a file. Raises DataError when it is growing."""
+    with open_regular(file, DataError) as opened:
+        before = os.fstat(opened.fileno())
+    if abs(time.time() - before.st_mtime) < RECENT:
+        time.sleep(PAUSE)
+    _require_size(file, before.st_size)
+    return before.st_size
+
+
+def _require_size(file: Path, size: int) -> None:
+    if file.stat().st_size != size:
+        raise DataError(f'{file}: is growing: end the recording first, or the program that writes '
+                        'it')
+
+
+def _backup(file: Path) -> Path:
+    """Return the name that the original gets. Raises UsageError when it is taken."""
+    backup = file.with_name(f'{file.name}{UNREPAIRED}')
+    if os.path.lexists(backup):
+        raise UsageError(f'{backup}: is there from an earlier repair; move it away first')
+    return backup
+
+
+def _finish_mcap(file: Path, kept: list[str]) -> StorageFile:
+    size, contents = _require_rest(file), Contents()
+    for _ in mcap_batches(file, (), contents):
+        pass
+    with open_regular(file, DataError) as source:
+        source.seek(-min(len(MAGIC), size), os.SEEK_END)
+        if source.read() == MAGIC and contents.whole and not contents.told:
+            return copy_mcap(source, file, None)
+        backup = _backup(file)
+        with atomic_writer(file, keep=backup.name) as out:
+            found = copy_mcap(source, file, out)
+            _require_size(file, size)
+    found.sound = False
+    kept.append(str(backup))
+    return found
+
+
+def copy_mcap(source: BinaryIO, file: Path, out: BinaryIO | None) -> StorageFile:
+    """Copy all that can be read of an mcap file to ``out``, and close it with its index.
+
+    None: only count what it holds.
+    """
+    copy = _McapCopy(source, file, out)
+    copy.run()
+    return copy.found
+
+
+class _McapCopy:
+    """State of one pass over an mcap file."""
+
+    def __init__(self, source: BinaryIO, file: Path, out: BinaryIO | None) -> None:
+        self.records, self.out = Records(source, file), out
+        self.found = StorageFile(file.name)
+        self.writer: Writer | None = None
+        self.compression = ''
+        self.kinds: dict[int, str] = {}
+        self.schemas: dict[int, int] = {}  # number in the new file by that in the old one
+        self.channels: dict[int, int] = {}
+
+    def run(self) -> None:
+        """Copy the records of the data section."""
+        records, ended = self.records, False
+        try:
+            for op, body in records:
+                ended = op in (DATA_END, FOOTER, *SUMMARY) or (
+                    op == HEADER and records.place > len(MAGIC))
+                if ended:
+                    break
+                self._take(op, body)
+        except Damaged:
+            if records.op not in (CHUNK, MESSAGE_INDEX):  # which was taken, and is made anew
+                self.found.lose(records.size - records.place,
+                                'the file is cut off inside of a record')
+        if self.out is not None:
+            self._open_writer().finish()
+
+    def _open_writer(self) -> Writer:
+        from mcap.writer import CompressionType, Writer
+
+        if self.writer is None:
+            assert self.out is not None
+            kinds = {'zstd': CompressionType.ZSTD, 'lz4': CompressionType.LZ4}
+            self.writer = Writer(self.out, compression=kinds.get(
+                self.compression, CompressionType.NONE), enable_data_crcs=True)
+            self.writer.start('ros2', 'robot_dynid')
+        return self.writer
+
+    def _take(self, op: int, body: bytes) -> None:
+        from mcap.records import Attachment, Chunk, Metadata
+
+        if op == CHUNK:
+            with suppress(Damaged):
+                self.compression = self.compression or parsed(Chunk, body).compression
+            self._chunk(body)
+        elif op == MESSAGE:  # many of them
+            self._contents(body)
+        elif op in (SCHEMA, CHANNEL):
+            self._define(op, body)
+        elif op in (ATTACHMENT, METADATA) and self.out is not None:
+            with self._losing(len(body)):
+                one = vars(parsed(Attachment if op == ATTACHMENT else Metadata, body))
+                if op == ATTACHMENT:
+                    self._open_writer().add_attachment(**one)
+                else:
+                    self._open_writer().add_metadata(one['name'], one['metadata'])
+
+    @contextmanager
+    def _losing(self, size: int) -> Iterator[None]:
+        try:
+            yield
+        except Damaged as damage:
+            self.found.lose(RECORD.size + size, str(damage))
+
+    def _chunk(self, body: bytes) -> None:
+        cut = self.records.cut
+        try:
+            data, sound = chunk_content(body, cut)
+        except Damaged as damage:
+            self.found.lose(len(body), f'a chunk is damaged: {damage}')
+            return
+        if not sound:
+            self.found.lose(len(body), 'a chunk is damaged: its checksum is wrong')
+        left = self._contents(data, sound)
+        if cut or left:
+            self.found.lose(max(left, 1), 'the last chunk is cut off')
+
+    def _contents(self, raw: bytes, sound: bool = True) -> int:
+        """Take the records of a chunk; return the bytes behind the last whole one."""
+        stop = 0
+        with suppress(Damaged):
+            for op, at, stop in split(raw):
+                body = raw[at + RECORD.size:stop]
+                if op in (SCHEMA, CHANNEL):
+                    self._define(op, body)
+                elif op == MESSAGE and sound:
+                    self._message(body)
+        return len(raw) - stop
+
+    def _message(self, body: bytes) -> None:
+        number, sequence, received, published = struct.unpack_from('<HIQQ', body)
+        topic, data = self.found.topics.get(number), body[MESSAGE_FIELDS:]
+        if topic is None:
+            self.found.lose(RECORD.size + len(body), 'a message of a topic that is not named')
+            return
+        topic.messages += 1
+        topic.packed += data.startswith(ZSTD_MAGIC)
+        self.found.span(received, received)
+        if self.out is not None:
+            self._open_writer().add_message(self.channels[number], received, data, published,
+                                            sequence)
+
+    def _define(self, op: int, body: bytes) -> None:
+        """Take a type or a topic, where it is whole."""
+        from mcap.records import Channel, Schema
+
+        with suppress(Damaged):
+            one = parsed(Schema if op == SCHEMA else Channel, body)
+            if op == SCHEMA and one.id not in self.kinds:
+                self.kinds[one.id] = one.name
+                if self.out is not None:
+                    self.schemas[one.id] = self._open_writer().register_schema(
+                        one.name, one.encoding, one.data)
+            elif op == CHANNEL and one.id not in self.found.topics and (
+                    not one.schema_id or one.schema_id in self.kinds):
+                self.found.topics[one.id] = Topic(
+                    one.topic, self.kinds.get(one.schema_id, 'unknown'), one.message_encoding,
+                    one.metadata.get('offered_qos_profiles', ''),
+                    one.metadata.get('topic_type_hash', ''))
+                if self.out is not None:
+                    self.channels[one.id] = self._open_writer().register_channel(
+                        one.topic, one.message_encoding, self.schemas.get(one.schema_id, 0),
+                        one.metadata)
+
+
+def _finish_sqlite(file: Path, kept: list[str]) -> StorageFile:
+    size, found = _require_rest(file), StorageFile(file.name)
+    contents = Contents()
+    for _ in sqlite_batches(file, (), contents):  # checks it, and bounds the work on it
+        pass
+    if contents.whole and not contents.told:
+        with closing(connected(file, 'mode=ro&immutable=1')) as base:
+            _count(base, found)
+        return found
+    found.sound = False
+    with TemporaryDirectory(prefix='robot_dynid_') as folder:
+        made = _whole_database(file, Path(folder), found)
+        moved = {journal: _backup(journal) for journal in journals_of(file)}
+        backup = _backup(file)
+        with open_regular(made, DataError) as source, \
+                atomic_writer(file, keep=backup.name) as out:
+            shutil.copyfileobj(source, out)
+            _require_size(file, size)
+    for journal, name in moved.items():  # SQLite would take them for those of the new file
+        set_aside(journal, name.name)
+    kept += [str(name) for name in (backup, *moved.values())]
+    with suppress(FileNotFoundError):
+        os.unlink(f'{file}-shm')  # holds places in the -wal only
+    return found
+
+
+def _whole_database(path: Path, folder: Path, found: StorageFile) -> Path:
+    """Return a database in ``folder`` with all rows of the one at ``path`` that can be read.
+
+    Raises DataError when it is no rosbag2 database.
+    """
+    copy = recoverable_copy(path, folder)
+    try:
+        with closing(connected(copy, 'mode=rw')) as base:
+            base.execute('PRAGMA writable_schema=ON')  # lets SQLite read what is cut off
+            ((page,),) = base.execute('PRAGMA page_size').fetchall()
+            with open_regular(copy, DataError) as head:
+                head.seek(28)  # number of pages. Source: SQLite database file format, section 1.3
+                pages = int.from_bytes(head.read(4), 'big')
+            found.lost = max(0, int(page) * pages - copy.stat().st_size)
+            if found.lost or base.execute('PRAGMA integrity_check(1)').fetchone() != ('ok',):
+                return _saved_rows(base, folder / 'saved.db3', found)
+            base.execute('PRAGMA journal_mode=DELETE')
+            _count(base, found)
+    except sqlite3.Error as error:
+        raise DataError(f'{path}: is no readable rosbag2 sqlite3 file: '
+                        f'{clipped(str(error), 200)}') from None
+    return copy
+
+
+def _saved_rows(base: sqlite3.Connection, target: Path, found: StorageFile) -> Path:
+    """Write the rows of a damaged database that can be read into a new one."""
+    with closing(connected(target, 'mode=rwc')) as out:
+        out.execute('BEGIN')
+        made = []
+        for name, definition in base.execute(
+                'SELECT name, sql FROM sqlite_master WHERE type = "table"').fetchall():
+            if name in (*SMALL, 'messages') and str(definition).upper().startswith('CREATE TABLE'):
+                out.execute(definition)
+                made.append(name)
+                _copy_rows(base, out, name, found)
+        if not {'topics', 'messages'} <= set(made):
+            raise DataError(f'{found.name}: its tables of topics and messages cannot be read')
+        out.execute('CREATE INDEX IF NOT EXISTS timestamp_idx ON messages (timestamp ASC)')
+        out.execute('COMMIT')
+        _count(out, found)
+    return target
+
+
+def _copy_rows(
+    base: sqlite3.Connection, out: sqlite3.Connection, name: str, found: StorageFile
+) -> None:
+    """Copy the rows of a table up to the first one that cannot be read."""
+    rows = base.execute(f'SELECT * FROM {name} NOT INDEXED')
+    marks = ','.join('?' for _ in rows.description)
+    fetched: list[Any] = []
+    try:
+        for row in rows:
+            fetched.append(row)
+            if len(fetched) == ROWS:
+                out.executemany(f'INSERT OR IGNORE INTO {name} VALUES ({marks})', fetched)
+                fetched = []
+    except sqlite3.DatabaseError as error:
+        found.findings.append(f'rows of {name} are lost: {clipped(str(error), 100)}')
+    out.executemany(f'INSERT OR IGNORE INTO {name} VALUES ({marks})', fetched)
+
+
+def _count(base: sqlite3.Connection, found: StorageFile) -> None:
+    """Note topics, numbers and times of messages."""
+    columns = {row[1] for row in base.execute('PRAGMA table_info(topics)')}
+    more = [name if name in columns else "''"
+            for name in ('offered_qos_profiles', 'type_description_hash')]
+    for key, *texts in base.execute(
+            f'SELECT id, name, type, serialization_format, {", ".join(more)} FROM topics'):
+        found.topics[key] = Topic(*map(str, texts))
+    counted = base.execute(
+        'SELECT topic_id, count(*), min(timestamp), max(timestamp), '
+        "sum(substr(data, 1, 4) = x'28b52ffd') FROM messages GROUP BY topic_id").fetchall()
+    for key, count, first, last, packed in counted:
+        if key in found.topics:
+            found.topics[key].messages, found.topics[key].packed = count, int(packed)
+            found.span(first, last)
+
+
+def _merged(files: Sequence[StorageFile]) -> list[Topic]:
+    """Return the topics of all files with their messages added, in order of appearance."""
+    found: dict[tuple[str, str, str], Topic] = {}
+    for one in (topic for file in files for topic in file.topics.values()):
+        topic = found.setdefault((one.name, one.kind, one.encoding),
+                                 Topic(one.name, one.kind, one.encoding))
+        topic.qos, topic.type_hash = topic.qos or one.qos, topic.type_hash or one.type_hash
+        topic.messages += one.messages
+        topic.packed += one.packed
+    return list(found.values())
+
+
+def bag_information(storage: str, files: Sequence[StorageFile]) -> dict[str, Any]:
+    """Return the content of metadata.yaml of a bag in ``storage`` (mcap or sqlite3).
+
+    Quality of service is in words in version 9, in numbers in version 8.
+    """
+    topics = _merged(files)
+    profiles = [_profiles(topic.qos) for topic in topics]
+    in_words = all(isinstance(one.get('history'), str) for each in profiles for one in each)
+    packed = any(topic.packed for topic in topics) and all(
+        topic.packed == topic.messages for topic in topics)
+    lost = [f'{file.name}: {finding}' for file in files for finding in file.findings]
+    return {'rosbag2_bagfile_information': {
+        'version': 9 if in_words else 8,
+        'storage_identifier': storage,
+        **_times(files),
+        'topics_with_message_count': [{
+            'topic_metadata': {
+                'name': topic.name, 'type': topic.kind, 'serialization_format': topic.encoding,
+                'offered_qos_profiles': qos if in_words else topic.qos,
+                'type_description_hash': topic.type_hash},
+            'message_count': topic.messages} for topic, qos in zip(topics, profiles, strict=True)],
+        'compression_format': 'zstd' if packed else '',
+        'compression_mode': 'MESSAGE' if packed else '',
+        'relative_file_paths': [file.name for file in files],
+        'files': [{'path': file.name, **_times([file])} for file in files],
+        'custom_data': {LOSSES: '; '.join(lost)} if lost else None,
+        'ros_distro': 'unknown'}}
+
+
+def _times(files: Sequence[StorageFile]) -> dict[str, Any]:
+    """Return start, duration and number of messages; rosbag2 says 0 where there are none."""
+    first = min((file.first for file in files if file.first is not None), default=0)
+    last = max((file.last for file in files if file.last is not None), default=0)
+    return {'starting_time': {'nanoseconds_since_epoch': first},
+            'duration': {'nanoseconds': last - first},
+            'message_count': sum(one.messages for file in files for one in file.topics.values())}
+
+
+def _profiles(text: str) -> list[dict[str, Any]]:
+    """Return the profiles of a topic; none where they cannot be read."""
+    try:
+        found = load_yaml(text, 'offered_qos_profiles', DataError)
+    except DataError:
+        return []
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _write_metadata(
+    folder: Path, wanted: dict[str, Any], written: list[str], kept: list[str]
+) -> None:
+    """Write metadata.yaml where it is missing, unreadable, or not of these files."""
+    file = folder / 'metadata.yaml'
+    there = os.path.lexists(file)
+    if there and not written and _agrees(file, wanted):
+        return
+    if there:
+        backup = _backup(file)
+        with atomic_writer(file, keep=backup.name) as out:
+            out.write(yaml_text(wanted).encode())
+        kept.append(str(backup))
+    else:
+        atomic_write(file, yaml_text(wanted))
+    written.append(str(file))
+
+
+def _agrees(file: Path, wanted: dict[str, Any]) -> bool:
+    """Return whether metadata.yaml names these files and numbers of messages."""
+    try:
+        text = read_text(file, DataError, DataError, METADATA_BYTES)
+        info = load_yaml(text, str(file), DataError)['rosbag2_bagfile_information']
+        names = [Path(str(one)).name for one in info['relative_file_paths']]
+        expected = wanted['rosbag2_bagfile_information']
+        return bool(names == expected['relative_file_paths']
+                    and info['message_count'] == expected['message_count'])
+    except (DataError, TypeError, KeyError):
+        return False
