@@ -237,7 +237,6 @@ OPENED_ELSEWHERE = {
     'report/html.py': 'its own style sheet',
     'ros/identifier/recording.py': 'message definitions of the ROS installation',
     'io/bag_writer.py': 'a recording grows by appending to its file',
-    'io/rosbags_compat.py': 'the start of a recording that was just made',
     'io/sqlite.py': 'a copy in a temporary folder', 'io/storage.py': 'unpacked there, too',
 }
 OPENING = {'open', 'read_text', 'read_bytes', 'write_text', 'write_bytes', 'fdopen'}

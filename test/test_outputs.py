@@ -333,16 +333,15 @@ def test_other_names_of_a_file_keep_the_old_content(tmp_path: Path) -> None:
     assert IdentifiedModel.load(tmp_path / 'kept.yaml').status == MODEL.status
 
 
-@pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
-def test_bags_get_a_folder_of_their_own(storage: str, tmp_path: Path) -> None:
+def test_bags_get_a_folder_of_their_own(tmp_path: Path) -> None:
     (tmp_path / 'dangling').symlink_to(tmp_path / 'absent')
     (tmp_path / 'folder').mkdir()
     (tmp_path / 'file').write_text(FOREIGN)
     for name in ('dangling', 'folder', 'file'):
         with pytest.raises(UsageError, match='exists already; bags are not overwritten'):
-            BagWriter(tmp_path / name, storage)
+            BagWriter(tmp_path / name)
     with pytest.raises(DataError, match='cannot be created'):
-        BagWriter(tmp_path / 'file' / 'bag', storage)
+        BagWriter(tmp_path / 'file' / 'bag')
     assert (names(tmp_path / 'folder'), (tmp_path / 'file').read_text()) == ([], FOREIGN)
 
 

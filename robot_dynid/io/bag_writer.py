@@ -1,40 +1,140 @@
-"""Writing rosbag2 folders, piece by piece so that a crash loses only the last piece."""
+"""Writing rosbag2 folders, piece by piece so that a crash loses only the last piece.
+
+Source: rosbag2 metadata, versions 8 and 9.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import Any
 
 from robot_dynid.errors import DataError, DynIdError, UsageError
 from robot_dynid.files import atomic_write
-from robot_dynid.io.digest import DIGEST, TopicDigest
-from robot_dynid.io.rosbags_compat import StorageOf, closed
+from robot_dynid.yaml_text import load_yaml, yaml_text
 
-if TYPE_CHECKING:
-    from rosbags.interfaces import Connection
-
-STORAGES = ('mcap', 'sqlite3')
 #: key of a bag's custom data whose value says which messages are missing
 LOSSES = 'lost_messages'
+#: sentences about losses of a file; what is more is counted only
+SENTENCES = 40
+
+
+@dataclass
+class Topic:
+    """A topic: ``qos`` is the text of its offered profiles; ``packed`` messages are compressed."""
+
+    name: str
+    kind: str
+    encoding: str = 'cdr'
+    qos: str = ''
+    type_hash: str = ''
+    messages: int = 0
+    packed: int = 0
+
+
+@dataclass
+class StorageFile:
+    """A storage file: its topics by number, receive times [ns], and what became of it.
+
+    ``lost`` bytes could not be kept; ``sound``: nothing of the file had to be changed.
+    """
+
+    name: str
+    topics: dict[int, Topic] = field(default_factory=dict)
+    first: int | None = None
+    last: int | None = None
+    lost: int = 0
+    sound: bool = True
+    findings: list[str] = field(default_factory=list)
+
+    def span(self, first: int, last: int) -> None:
+        """Add messages that were received from ``first`` to ``last`` [ns]."""
+        self.first = first if self.first is None else min(self.first, first)
+        self.last = last if self.last is None else max(self.last, last)
+
+    def lose(self, size: int, why: str) -> None:
+        """Note bytes that cannot be kept."""
+        self.lost += size
+        if len(self.findings) < SENTENCES:
+            self.findings.append(f'{size} bytes are lost: {why}')
+
+
+def merged_topics(files: Sequence[StorageFile]) -> list[Topic]:
+    """Return the topics of all files with their messages added, in order of appearance."""
+    found: dict[tuple[str, str, str], Topic] = {}
+    for one in (topic for file in files for topic in file.topics.values()):
+        topic = found.setdefault((one.name, one.kind, one.encoding),
+                                 Topic(one.name, one.kind, one.encoding))
+        topic.qos, topic.type_hash = topic.qos or one.qos, topic.type_hash or one.type_hash
+        topic.messages += one.messages
+        topic.packed += one.packed
+    return list(found.values())
+
+
+def bag_information(
+    storage: str, files: Sequence[StorageFile], custom: dict[str, str] | None = None
+) -> dict[str, Any]:
+    """Return the content of metadata.yaml of a bag in ``storage`` (mcap or sqlite3).
+
+    Quality of service is in words in version 9, in numbers in version 8.
+    """
+    topics = merged_topics(files)
+    profiles = [_profiles(topic.qos) for topic in topics]
+    in_words = all(isinstance(one.get('history'), str) for each in profiles for one in each)
+    packed = any(topic.packed for topic in topics) and all(
+        topic.packed == topic.messages for topic in topics)
+    return {'rosbag2_bagfile_information': {
+        'version': 9 if in_words else 8,
+        'storage_identifier': storage,
+        **_times(files),
+        'topics_with_message_count': [{
+            'topic_metadata': {
+                'name': topic.name, 'type': topic.kind, 'serialization_format': topic.encoding,
+                'offered_qos_profiles': qos if in_words else topic.qos,
+                'type_description_hash': topic.type_hash},
+            'message_count': topic.messages} for topic, qos in zip(topics, profiles, strict=True)],
+        'compression_format': 'zstd' if packed else '',
+        'compression_mode': 'MESSAGE' if packed else '',
+        'relative_file_paths': [file.name for file in files],
+        'files': [{'path': file.name, **_times([file])} for file in files],
+        'custom_data': custom or None,
+        'ros_distro': 'unknown'}}
+
+
+def _times(files: Sequence[StorageFile]) -> dict[str, Any]:
+    """Return start, duration and number of messages; rosbag2 says 0 where there are none."""
+    first = min((file.first for file in files if file.first is not None), default=0)
+    last = max((file.last for file in files if file.last is not None), default=0)
+    return {'starting_time': {'nanoseconds_since_epoch': first},
+            'duration': {'nanoseconds': last - first},
+            'message_count': sum(one.messages for file in files for one in file.topics.values())}
+
+
+def _profiles(text: str) -> list[dict[str, Any]]:
+    """Return the profiles of a topic; none where they cannot be read."""
+    try:
+        found = load_yaml(text, 'offered_qos_profiles', DataError)
+    except DataError:
+        return []
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 class Spool:
     """Append-only file whose appends either reach the disk whole or stay in memory.
 
-    The storage writer of rosbags writes into memory; ``commit`` moves that to the disk and waits
-    for it. When the disk is full the file is cut back to its last good byte and nothing is lost:
-    the next ``commit`` tries again.
+    The mcap writer writes into memory; ``commit`` moves that to the disk and waits for it. When
+    the disk is full the file is cut back to its last good byte and nothing is lost: the next
+    ``commit`` tries again.
     """
 
-    def __init__(self, path: Path, start: bytes) -> None:
-        self._file = path.open('r+b', buffering=0)
-        self._file.truncate(0)
+    def __init__(self, path: Path) -> None:
+        self._file = path.open('xb', buffering=0)
         self._pending = BytesIO()
-        self._pending.write(start)
         self.committed = 0
 
     def write(self, data: bytes | memoryview) -> int:
@@ -45,9 +145,13 @@ class Spool:
         """Return the length of the file once all is committed."""
         return self.committed + self._pending.tell()
 
+    def flush(self) -> None:
+        """Do nothing: `commit` does."""
+
     def commit(self) -> None:
         """Bring everything to the disk. Raises OSError when it does not fit."""
-        data = self._pending.getbuffer()
+        pending, self._pending = self._pending, BytesIO()
+        data = pending.getbuffer()
         try:
             done = 0
             while done < len(data):
@@ -55,15 +159,11 @@ class Spool:
             os.fsync(self._file.fileno())
         except OSError:
             self._file.truncate(self.committed)
+            pending.seek(0, os.SEEK_END)
+            pending.write(self._pending.getvalue())
+            self._pending = pending
             raise
-        finally:
-            size = len(data)
-            data.release()
-        self.committed += size
-        self._pending = BytesIO()
-
-    def close(self) -> None:
-        """Do nothing: rosbags cannot try again; `end` does."""
+        self.committed += len(data)
 
     def end(self) -> None:
         """Commit and close; once it did, nothing more. Raises OSError when it does not fit."""
@@ -73,51 +173,43 @@ class Spool:
 
 
 class BagWriter:
-    """Writes raw CDR messages into a new bag folder; use as a context manager.
+    """Writes raw CDR messages into a new bag folder in mcap; use as a context manager.
 
-    ``storage`` is 'mcap' (append-only: after a crash everything committed can be read) or
-    'sqlite3'. ``commit`` makes durable what was written so far.
-
-    Raises UsageError for an unknown storage or a path that exists, DataError when the folder
-    cannot be made.
+    ``commit`` makes durable what was written so far: after a crash everything committed can be
+    read. Raises UsageError for a path that exists, DataError when the folder cannot be made.
     """
 
-    def __init__(self, path: str | Path, storage: str = 'mcap') -> None:
-        from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
+    def __init__(self, path: str | Path) -> None:
+        from mcap.writer import CompressionType, Writer
         from rosbags.typesys import Stores, get_typestore
 
         self.path = Path(path)
-        if storage not in STORAGES:
-            raise UsageError(f'storage {storage!r}: choose one of {", ".join(STORAGES)}')
-        if os.path.lexists(self.path):
-            raise UsageError(f'{path}: exists already; bags are not overwritten')
-        self._metadata: str | None = None
         self._types = get_typestore(Stores.ROS2_HUMBLE)
-        self._writer = Writer(
-            self.path, version=9, storage_plugin=StoragePlugin[storage.upper()]
-        )
+        self._file = StorageFile(f'{self.path.name}.mcap')
+        self._custom: dict[str, str] = {}
+        self._schemas: dict[str, int] = {}
+        self._finished = False
         try:
-            self._writer.open()  # makes the folder, and fails where anything has its name
-            self._storage = StorageOf(self._writer)
-            self._spool: Spool | None = None
-            self._digests: dict[str, TopicDigest] = {}
-            if storage == 'mcap':
-                self._storage.replace_file(self._spooled)
-        except WriterError:  # another one was faster
+            self.path.mkdir(parents=True)  # fails where anything has its name
+            self._spool = Spool(self.storage_file)
+            self._writer: Any = Writer(self._spool,  # type: ignore[arg-type]
+                                       compression=CompressionType.NONE, enable_data_crcs=True)
+            self._writer.start('ros2', 'robot_dynid')
+            self._spool.commit()
+        except FileExistsError:
             raise UsageError(f'{path}: exists already; bags are not overwritten') from None
         except OSError as error:
             raise DataError(f'{path}: cannot be created: {error.strerror or error}') from None
 
-    def _spooled(self, path: Path, start: bytes) -> Spool:
-        """Return the spool that takes the place of the file of rosbags' mcap writer."""
-        self._spool = Spool(path, start)
-        self._spool.commit()
-        return self._spool
+    @property
+    def storage_file(self) -> Path:
+        """The file that holds the messages."""
+        return self.path / self._file.name
 
-    def add_topic(self, name: str, message_type: str, definition: str = '') -> Connection:
+    def add_topic(self, name: str, message_type: str, definition: str = '') -> int:
         """Announce a topic, with the text of its type where rosbags may not know it.
 
-        Raises UsageError for an unknown type without a definition.
+        Return its number. Raises UsageError for an unknown type without a definition.
         """
         from rosbags.typesys import get_types_from_msg
 
@@ -125,13 +217,22 @@ class BagWriter:
             self._types.register(get_types_from_msg(definition, message_type))
         if message_type not in self._types.fielddefs:
             raise UsageError(f'topic {name}: no definition of message type {message_type} at hand')
-        return self._writer.add_connection(name, message_type, typestore=self._types)
+        type_hash = self._types.hash_rihs01(message_type)
+        if message_type not in self._schemas:
+            text, _ = self._types.generate_msgdef(message_type, ros_version=2)
+            self._schemas[message_type] = self._writer.register_schema(
+                message_type, 'ros2msg', text.encode())
+        number: int = self._writer.register_channel(
+            name, 'cdr', self._schemas[message_type],
+            {'offered_qos_profiles': '[]', 'topic_type_hash': type_hash})
+        self._file.topics[number] = Topic(name, message_type, 'cdr', '[]', type_hash)
+        return number
 
-    def write(self, topic: Connection, received: int, data: bytes | memoryview) -> None:
+    def write(self, topic: int, received: int, data: bytes | memoryview) -> None:
         """Append one message; ``received`` in ns."""
-        self._writer.write(topic, received, data)
-        if self._spool is None:
-            self._digests.setdefault(topic.topic, TopicDigest()).add(received, data)
+        self._writer.add_message(topic, received, data, received)
+        self._file.topics[topic].messages += 1
+        self._file.span(received, received)
 
     def commit(self) -> None:
         """Make everything written so far durable. Raises OSError when the disk is full."""
@@ -140,38 +241,29 @@ class BagWriter:
 
     def seal(self) -> None:
         """End the piece in memory that the next ``sync`` brings to the disk."""
-        if self._spool is not None:
-            self._storage.close_chunk()
+        if not self._finished:
+            self._writer.flush()
 
     def sync(self) -> None:
         """Bring sealed pieces to the disk; others may write meanwhile. Raises OSError."""
-        if self._spool is None:
-            self._storage.commit()
-        else:
-            self._spool.commit()
-
-    @property
-    def storage_file(self) -> Path:
-        """The file that holds the messages."""
-        return self._storage.path
+        self._spool.commit()
 
     def note(self, key: str, value: str) -> None:
         """Put a text into the custom data of the bag."""
-        self._writer.set_custom_data(key, value)
+        self._custom[key] = value
 
     def close(self) -> None:
         """Write index and metadata and close.
 
         Raises OSError or DynIdError when the disk is full; call it again then.
         """
-        if self._metadata is None:
+        if not self._finished:
             self.commit()
-            for name, digest in self._digests.items():
-                self._writer.set_custom_data(DIGEST + name, digest.hex)
-            self._metadata = closed(self._writer)
-        if self._spool is not None:
-            self._spool.end()
-        atomic_write(self.path / 'metadata.yaml', self._metadata)
+            self._writer.finish()
+            self._finished = True
+        self._spool.end()
+        atomic_write(self.path / 'metadata.yaml',
+                     yaml_text(bag_information('mcap', [self._file], self._custom)))
 
     def remove(self) -> None:
         """Close, and remove the files of the bag and its folder, if nothing else is in it."""

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError, clipped
 from robot_dynid.files import RATIO, Damaged, budget, open_regular, unpacked
+from robot_dynid.io.bag_writer import SENTENCES
 from robot_dynid.io.cdr import Batch, ByteArray
 from robot_dynid.types import DAMAGE
 
@@ -47,8 +48,6 @@ PIECE = 1 << 20  # bytes that are skipped at a time
 NAME, TOPICS = 1000, 256
 #: messages that are handed on together
 BATCH = 16384
-#: sentences about damage; what is more is counted only
-SENTENCES = 40
 LAST_STAMP = (1 << 63) - 1  # ns: what does not fit into a signed number of 64 bits is damage
 
 

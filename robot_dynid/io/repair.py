@@ -4,7 +4,7 @@ The messages of an mcap file that can be read are written to a new one by the mc
 of an sqlite3 file are taken in from its journal, or saved row by row. The new file grows beside
 the old one and takes its name once it is whole and on the disk; the old one stays under a name
 that ends with UNREPAIRED.
-Source: rosbag2 metadata, versions 8 and 9; rosbag2_storage_sqlite3, schemas 1 to 4.
+Source: rosbag2_storage_sqlite3, schemas 1 to 4.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import shutil
 import sqlite3
 import struct
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -30,7 +30,13 @@ from robot_dynid.files import (
     read_text,
     set_aside,
 )
-from robot_dynid.io.bag_writer import LOSSES, STORAGES
+from robot_dynid.io.bag_writer import (
+    LOSSES,
+    StorageFile,
+    Topic,
+    bag_information,
+    merged_topics,
+)
 from robot_dynid.io.mcap import (
     ATTACHMENT,
     CHANNEL,
@@ -45,7 +51,6 @@ from robot_dynid.io.mcap import (
     METADATA,
     RECORD,
     SCHEMA,
-    SENTENCES,
     SUMMARY,
     Contents,
     Records,
@@ -63,7 +68,8 @@ if TYPE_CHECKING:
     from mcap.writer import Writer
 
 UNREPAIRED = '.unrepaired'
-KINDS = dict(zip(('.mcap', '.db3'), STORAGES, strict=True))
+#: rosbag2's names of the storages, by the end of their files
+STORAGES = {'.mcap': 'mcap', '.db3': 'sqlite3'}
 #: a file that changed less than RECENT s ago may be growing: it is looked at again after PAUSE s
 RECENT, PAUSE = 2.0, 1.0
 #: first bytes of messages that were compressed one by one
@@ -86,46 +92,6 @@ class Repair:
     kept: tuple[str, ...]
 
 
-@dataclass
-class Topic:
-    """A topic: ``qos`` is the text of its offered profiles; ``packed`` messages are compressed."""
-
-    name: str
-    kind: str
-    encoding: str = 'cdr'
-    qos: str = ''
-    type_hash: str = ''
-    messages: int = 0
-    packed: int = 0
-
-
-@dataclass
-class StorageFile:
-    """A storage file: its topics by number, receive times [ns], and what became of it.
-
-    ``lost`` bytes could not be kept; ``sound``: nothing of the file had to be changed.
-    """
-
-    name: str
-    topics: dict[int, Topic] = field(default_factory=dict)
-    first: int | None = None
-    last: int | None = None
-    lost: int = 0
-    sound: bool = True
-    findings: list[str] = field(default_factory=list)
-
-    def span(self, first: int, last: int) -> None:
-        """Add messages that were received from ``first`` to ``last`` [ns]."""
-        self.first = first if self.first is None else min(self.first, first)
-        self.last = last if self.last is None else max(self.last, last)
-
-    def lose(self, size: int, why: str) -> None:
-        """Note bytes that cannot be kept."""
-        self.lost += size
-        if len(self.findings) < SENTENCES:
-            self.findings.append(f'{size} bytes are lost: {why}')
-
-
 def repair_bag(path: str | Path, progress: Progress | None = None) -> Repair:
     """Finish a bag folder, or a single storage file; nothing is changed where nothing has to be.
 
@@ -142,8 +108,10 @@ def repair_bag(path: str | Path, progress: Progress | None = None) -> Repair:
         found.append(finish(file, kept))
         written += [] if found[-1].sound else [str(file)]
     if place.is_dir():
-        _write_metadata(place, bag_information(KINDS[files[0].suffix], found), written, kept)
-    return Repair({topic.name: topic.messages for topic in _merged(found)},
+        lost = '; '.join(f'{file.name}: {one}' for file in found for one in file.findings)
+        wanted = bag_information(STORAGES[files[0].suffix], found, {LOSSES: lost} if lost else {})
+        _write_metadata(place, wanted, written, kept)
+    return Repair({topic.name: topic.messages for topic in merged_topics(found)},
                   sum(file.lost for file in found),
                   tuple(f'{file.name}: {one}' for file in found for one in file.findings),
                   tuple(written), tuple(kept))
@@ -161,7 +129,7 @@ def _files(place: Path) -> list[Path]:
     if packed:
         raise DataError(f'{place}: {packed[0]} is compressed as a whole; unpack such files first '
                         '(zstd -d --rm)')
-    files = [file for file in there if file.suffix in KINDS]
+    files = [file for file in there if file.suffix in STORAGES]
     if not files:
         raise DataError(f'{place}: not a bag; expected a folder with .mcap or .db3 files, or one '
                         'such file')
@@ -451,65 +419,6 @@ def _count(base: sqlite3.Connection, found: StorageFile) -> None:
         if key in found.topics:
             found.topics[key].messages, found.topics[key].packed = count, int(packed)
             found.span(first, last)
-
-
-def _merged(files: Sequence[StorageFile]) -> list[Topic]:
-    """Return the topics of all files with their messages added, in order of appearance."""
-    found: dict[tuple[str, str, str], Topic] = {}
-    for one in (topic for file in files for topic in file.topics.values()):
-        topic = found.setdefault((one.name, one.kind, one.encoding),
-                                 Topic(one.name, one.kind, one.encoding))
-        topic.qos, topic.type_hash = topic.qos or one.qos, topic.type_hash or one.type_hash
-        topic.messages += one.messages
-        topic.packed += one.packed
-    return list(found.values())
-
-
-def bag_information(storage: str, files: Sequence[StorageFile]) -> dict[str, Any]:
-    """Return the content of metadata.yaml of a bag in ``storage`` (mcap or sqlite3).
-
-    Quality of service is in words in version 9, in numbers in version 8.
-    """
-    topics = _merged(files)
-    profiles = [_profiles(topic.qos) for topic in topics]
-    in_words = all(isinstance(one.get('history'), str) for each in profiles for one in each)
-    packed = any(topic.packed for topic in topics) and all(
-        topic.packed == topic.messages for topic in topics)
-    lost = [f'{file.name}: {finding}' for file in files for finding in file.findings]
-    return {'rosbag2_bagfile_information': {
-        'version': 9 if in_words else 8,
-        'storage_identifier': storage,
-        **_times(files),
-        'topics_with_message_count': [{
-            'topic_metadata': {
-                'name': topic.name, 'type': topic.kind, 'serialization_format': topic.encoding,
-                'offered_qos_profiles': qos if in_words else topic.qos,
-                'type_description_hash': topic.type_hash},
-            'message_count': topic.messages} for topic, qos in zip(topics, profiles, strict=True)],
-        'compression_format': 'zstd' if packed else '',
-        'compression_mode': 'MESSAGE' if packed else '',
-        'relative_file_paths': [file.name for file in files],
-        'files': [{'path': file.name, **_times([file])} for file in files],
-        'custom_data': {LOSSES: '; '.join(lost)} if lost else None,
-        'ros_distro': 'unknown'}}
-
-
-def _times(files: Sequence[StorageFile]) -> dict[str, Any]:
-    """Return start, duration and number of messages; rosbag2 says 0 where there are none."""
-    first = min((file.first for file in files if file.first is not None), default=0)
-    last = max((file.last for file in files if file.last is not None), default=0)
-    return {'starting_time': {'nanoseconds_since_epoch': first},
-            'duration': {'nanoseconds': last - first},
-            'message_count': sum(one.messages for file in files for one in file.topics.values())}
-
-
-def _profiles(text: str) -> list[dict[str, Any]]:
-    """Return the profiles of a topic; none where they cannot be read."""
-    try:
-        found = load_yaml(text, 'offered_qos_profiles', DataError)
-    except DataError:
-        return []
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def _write_metadata(

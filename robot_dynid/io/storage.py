@@ -15,7 +15,6 @@ from robot_dynid.errors import DataError, clipped
 from robot_dynid.files import Damaged, TooLarge, budget, open_regular, read_text, unpacked
 from robot_dynid.io.bag_writer import LOSSES
 from robot_dynid.io.cdr import KINDS, MESSAGE_BYTES, Batch
-from robot_dynid.io.digest import DIGEST, TopicDigest
 from robot_dynid.io.mcap import Contents, mcap_batches
 from robot_dynid.io.sqlite import joined_batch, sqlite_batches
 from robot_dynid.yaml_text import load_yaml
@@ -50,24 +49,14 @@ def _folder(folder: Path, contents: Contents) -> Iterator[tuple[str, Batch]]:
     custom = info.get('custom_data')
     if isinstance(custom, dict) and custom.get(LOSSES):
         contents.findings.append(clipped(f'recording: {custom[LOSSES]}', 2000))
-    stated = {key.removeprefix(DIGEST): value for key, value in
-              (custom.items() if isinstance(custom, dict) else ())
-              if isinstance(key, str) and key.startswith(DIGEST)}
-    digests = {topic: TopicDigest() for topic in stated}
     by_message = _by_message(info, folder)
     before = contents.told
     for file in _storage_files(folder, info, contents):
         with _plain(file, contents) as plain:
             for topic, batch in READERS[plain.suffix](plain, KINDS, contents):
-                if topic in digests:
-                    digests[topic].add_batch(batch)
                 yield topic, _inflated(topic, batch, contents) if by_message else batch
     if not contents.whole or contents.told > before:
         return  # what is missing was said
-    for topic, digest in digests.items():
-        if digest.hex != stated[topic]:
-            contents.damaged(f'{clipped(topic)}: the messages are not those that were written, '
-                             'their digest in metadata.yaml is another')
     _compare(info, contents)
 
 

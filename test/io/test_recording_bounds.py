@@ -28,7 +28,6 @@ from robot_dynid.files import TooLarge, unpacked
 from robot_dynid.io.bag import read_bag
 from robot_dynid.io.cdr import JOINT_STATE, JointStateDecoder, encode_joint_states
 from robot_dynid.io.csv import read_csv
-from robot_dynid.io.digest import TopicDigest
 from robot_dynid.io.log import load_log
 from robot_dynid.io.sqlite import joined_batch
 from robot_dynid.types import DAMAGE
@@ -288,16 +287,6 @@ def test_unpacking_stops_at_its_limit(compression: str) -> None:
         for piece in pieces:
             got += len(piece)
     assert 1 << 20 <= got <= 3_000_000
-
-
-def test_a_digest_sees_receive_times_and_where_messages_end() -> None:
-    digests = set()
-    for received, data in (([1, 2], [b'ab', b'c']), ([1, 2], [b'a', b'bc']),
-                           ([1, 3], [b'ab', b'c'])):
-        digest = TopicDigest()
-        digest.add_batch(joined_batch(received, data))
-        digests.add(digest.hex)
-    assert len(digests) == 3
 
 
 def test_messages_with_more_joints_than_robots_have() -> None:

@@ -64,7 +64,7 @@ def storage_file(folder):
     return next(f for f in Path(folder).iterdir() if f.suffix in ('.mcap', '.db3'))
 
 
-def write_bag(path, log, storage='mcap', start=10**18):
+def write_bag(path, log, start=10**18):
     """Write a recording as a bag; its time 0 becomes ``start`` (ns).
 
     Joint states go to /joint_states, motor states and joint torques (if any) to /motor_states and
@@ -76,7 +76,7 @@ def write_bag(path, log, storage='mcap', start=10**18):
         topics['/motor_states'] = (log.motor_position, log.motor_velocity, None)
     if log.joint_torque is not None:
         topics['/joint_torques'] = (None, None, log.joint_torque)
-    with BagWriter(path, storage) as bag:
+    with BagWriter(path) as bag:
         for name, values in topics.items():
             topic = bag.add_topic(name, JOINT_STATE)
             for stamp, data in zip(

@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.io.bag import Topics, log_from_topics
@@ -26,9 +25,6 @@ from robot_dynid.io.joint_states import decode_topics
 from robot_dynid.io.mcap import Contents, mcap_batches
 from robot_dynid.ros.common.message_store import Memory, Statistics, TopicStore
 from robot_dynid.types import RawLog
-
-if TYPE_CHECKING:
-    from rosbags.interfaces import Connection
 
 #: types of messages of which a snapshot is made
 READ = (JOINT_STATE, WRENCH)
@@ -55,7 +51,7 @@ class Recorder:
         self._file = None if self._bag is None else self._bag.storage_file
         self._period = period
         self._stores: dict[str, TopicStore] = {}
-        self._connections: dict[str, Connection] = {}
+        self._connections: dict[str, int] = {}
         self._handed: dict[str, int] = {}  # counts that count once they are on the disk
         self._lock = threading.Lock()
         self._writing = threading.Lock()
@@ -309,7 +305,7 @@ class Recorder:
         return True
 
 
-def _write(bag: BagWriter, topic: Connection, batch: Batch) -> None:
+def _write(bag: BagWriter, topic: int, batch: Batch) -> None:
     data = batch.buffer.data
     places = zip(
         batch.received.tolist(), batch.starts.tolist(), batch.sizes.tolist(), strict=True
