@@ -150,20 +150,18 @@ class Spool:
 
     def commit(self) -> None:
         """Bring everything to the disk. Raises OSError when it does not fit."""
-        pending, self._pending = self._pending, BytesIO()
-        data = pending.getbuffer()
+        data = self._pending.getvalue()
+        done = 0
         try:
-            done = 0
             while done < len(data):
-                done += os.pwrite(self._file.fileno(), data[done:], self.committed + done)
+                done += os.pwrite(self._file.fileno(), memoryview(data)[done:],
+                                  self.committed + done)
             os.fsync(self._file.fileno())
         except OSError:
             self._file.truncate(self.committed)
-            pending.seek(0, os.SEEK_END)
-            pending.write(self._pending.getvalue())
-            self._pending = pending
             raise
         self.committed += len(data)
+        self._pending = BytesIO()
 
     def end(self) -> None:
         """Commit and close; once it did, nothing more. Raises OSError when it does not fit."""
