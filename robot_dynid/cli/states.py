@@ -43,8 +43,7 @@ def read_model_and_states(
     The arrays include ``optional`` channels where all are given; without wrenches the torque is
     None. ``result`` is the first channel of what will be written.
     """
-    from robot_dynid.io.csv import header_mark, read_states
-    from robot_dynid.io.wrenches import read_wrenches
+    from robot_dynid.io.csv import header_mark, read_states, read_wrenches
 
     check_outputs((arguments.out, None), inputs=(
         arguments.model, arguments.states, arguments.robot))

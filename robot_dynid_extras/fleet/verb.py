@@ -15,11 +15,6 @@ if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress, Terminal
     from robot_dynid.identification.by_recording import Keeper, Recorded
     from robot_dynid.identification.recipe import Recipe
-<<<<<<< HEAD:robot_dynid_extras/fleet/verb.py
-    from robot_dynid.io.recording_file import RecordingFile
-=======
-    from robot_dynid.report.fleet import ArmStatus
->>>>>>> ced697c (io: recordings are read into memory, windows of long ones):robot_dynid/cli/fleet.py
     from robot_dynid.robot.model import RobotModel
     from robot_dynid.signals.parts import Parts
     from robot_dynid_extras.fleet.fleet import Arm, Finding, Fleet
@@ -117,11 +112,8 @@ def _reduced(
 
     from robot_dynid.identification.recorded_information import information
     from robot_dynid.identification.selection import between
-<<<<<<< HEAD:robot_dynid_extras/fleet/verb.py
-    from robot_dynid_extras.fleet.reduced import choosing, reduced
-=======
     from robot_dynid.io.log import recording_files
->>>>>>> ced697c (io: recordings are read into memory, windows of long ones):robot_dynid/cli/fleet.py
+    from robot_dynid_extras.fleet.reduced import choosing, reduced
 
     few = recording_files([one.source for one in choosing(listed)], robot)
     like = information(robot, few, recipe, None, between(progress, 0.0, 0.3),
@@ -136,19 +128,14 @@ def _written(
     """Write a model of each arm to ``folder``; return their paths."""
     from pathlib import Path
 
-<<<<<<< HEAD:robot_dynid_extras/fleet/verb.py
-=======
-    from robot_dynid.fleet.reduced import models
-    from robot_dynid.io.log import recording_files
->>>>>>> ced697c (io: recordings are read into memory, windows of long ones):robot_dynid/cli/fleet.py
+    from robot_dynid.io.log import RecordingFile
     from robot_dynid.signals.parts import Parts
     from robot_dynid_extras.fleet.reduced import models
 
     if folder is None:
         return {}
     def read(sources: Sequence[str]) -> Parts:
-        logs = recording_files(sources, made.like.robot)
-        return Parts(tuple(one.opened()[0] for one in logs.recordings))
+        return Parts(tuple(RecordingFile(one, made.like.robot).opened()[0] for one in sources))
 
     Path(folder).mkdir(parents=True, exist_ok=True)
     paths = {}

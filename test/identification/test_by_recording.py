@@ -35,15 +35,8 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import digest_of
 from robot_dynid.io import log as log_module
 from robot_dynid.io.csv import write_csv
-<<<<<<< HEAD
-from robot_dynid.io.information_folder import InformationFolder
-from robot_dynid.io.log import load_log
-from robot_dynid.io.recording_file import RecordingFile
-=======
-from robot_dynid.io.fleet_list import fleet_recordings
 from robot_dynid.io.information_file import InformationFolder
 from robot_dynid.io.log import RecordingFile, load_log
->>>>>>> ced697c (io: recordings are read into memory, windows of long ones)
 from robot_dynid.io.recording_names import listed as listed_recordings
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.parts import Parts

@@ -24,11 +24,6 @@ from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import Recordings, SampleStore
 from robot_dynid.identified.structure import Structure
-<<<<<<< HEAD
-from robot_dynid.io.arrays import map_arrays
-=======
-from robot_dynid.regressor import axes_of
->>>>>>> ced697c (io: recordings are read into memory, windows of long ones)
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.alignment import take
