@@ -98,7 +98,7 @@ def log_from_topics(
     begin = int(base.time[0])
     if main.window is not None and main.began is not None:
         begin = main.began[bool(main.unset)]
-    time = (base.time - begin) * 1e-9
+    time = np.asarray((base.time - begin) * 1e-9, dtype=np.float64)
     found += findings_of(time, base.joints, channels)
     known: dict[str, Any] = dict(channels)
     if known.get('position') is None:
@@ -109,7 +109,7 @@ def log_from_topics(
     if joined.efforts is None:
         return log
     stamps, values = joined.efforts
-    return replace(log, effort_messages=((stamps - begin) * 1e-9, values))
+    return replace(log, effort_messages=(np.asarray((stamps - begin) * 1e-9, np.float64), values))
 
 
 @dataclass(frozen=True, eq=False)

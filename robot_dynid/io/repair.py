@@ -217,7 +217,7 @@ class _McapCopy:
                 self.found.lose(records.size - records.place,
                                 'the file is cut off inside of a record')
         if self.out is not None:
-            self._open_writer().finish()
+            self._open_writer().finish()  # type: ignore[no-untyped-call]
 
     def _open_writer(self) -> Writer:
         from mcap.writer import CompressionType, Writer
@@ -409,9 +409,9 @@ def _count(base: sqlite3.Connection, found: StorageFile) -> None:
     columns = {row[1] for row in base.execute('PRAGMA table_info(topics)')}
     more = [name if name in columns else "''"
             for name in ('offered_qos_profiles', 'type_description_hash')]
-    for key, *texts in base.execute(
+    for key, name, kind, encoding, qos, type_hash in base.execute(
             f'SELECT id, name, type, serialization_format, {", ".join(more)} FROM topics'):
-        found.topics[key] = Topic(*map(str, texts))
+        found.topics[key] = Topic(str(name), str(kind), str(encoding), str(qos), str(type_hash))
     counted = base.execute(
         'SELECT topic_id, count(*), min(timestamp), max(timestamp), '
         "sum(substr(data, 1, 4) = x'28b52ffd') FROM messages GROUP BY topic_id").fetchall()
