@@ -102,12 +102,15 @@ def _numbers(log: RawLog) -> int:
 
 @dataclass(frozen=True)
 class Known:
-    """Facts of a recording that was read: SHA-256, rows, findings, stretches in motion."""
+    """Facts of a recording that was read: SHA-256, rows, findings, stretches in motion.
+
+    The latter are None where it is not long.
+    """
 
     digest: str
     rows: int
     findings: tuple[str, ...]
-    glances: tuple[Glance, ...]
+    glances: tuple[Glance, ...] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,8 +143,8 @@ class RecordingFile:
         return self._known.findings
 
     @property
-    def glances(self) -> tuple[Glance, ...]:
-        """Stretches in motion where it is long."""
+    def glances(self) -> tuple[Glance, ...] | None:
+        """Stretches in motion where it is long, else None."""
         return self._known.glances
 
     def __len__(self) -> int:
@@ -162,7 +165,7 @@ class RecordingFile:
         """Return it as it is once it was read as ``log``; ``digest`` is that of its file."""
         digest = file_digest(named(self.path)[0]) if digest is None else digest
         return replace(self, known=Known(digest, len(log.time), log.findings,
-                                         looked_through(log)))
+                                         looked_through(log) or None))
 
     def read(self, start: int, stop: int) -> RawLog:
         """Return the rows from ``start`` to before ``stop``.

@@ -472,7 +472,7 @@ def test_a_cluster_gives_the_same_model(
 
         with Cluster(address) as own:
             found = identify_with(
-                Recorded(own), ROBOT, files(paths, here=False), None, RECIPE, kill)
+                Recorded(own), ROBOT, files(paths), None, RECIPE, kill)
         require_same(found, plain)
         assert workers[0].wait() == -signal.SIGKILL
     assert off == 0.0

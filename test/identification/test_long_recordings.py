@@ -122,12 +122,14 @@ def test_rows_around_samples_count_in_memory(
 
 MEASURE = """
 import json, sys
+from robot_dynid.identification import recordings
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.parts import Parts
 from robot_dynid_evaluation.bench.identify import mapped, peak_megabytes
 
+recordings.KEPT_ROWS = 40_000
 robot = load_robot('planar_3r')
 logs = Parts((mapped(sys.argv[1], robot.joints),), 20_000, 20_000)
 result = identify(robot, logs, recipe=Recipe(friction='coulomb', cutoff=8.0, effort_lag=0.0))

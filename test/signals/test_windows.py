@@ -103,9 +103,9 @@ def test_what_is_far_from_a_window_is_not_kept(tmp_path, monkeypatch):
     bag = write_topics(tmp_path / 'run', {'/joint_states': messages, '/effort': efforts})
     whole = load_log(bag, SimpleNamespace(joints=('a', 'b')))
     write_csv(tmp_path / 'run.csv', whole)
-    monkeypatch.setattr('robot_dynid.io.findings.MEMORY_NUMBERS', 3000)
+    monkeypatch.setattr('robot_dynid.io.findings.MEMORY_NUMBERS', 5000)
     for path in (bag, tmp_path / 'run.csv'):
-        with pytest.raises(DataError, match=r'run.*: has more than 0.003 million.*windows'):
+        with pytest.raises(DataError, match=r'run.*: has more than 0.005 million.*windows'):
             load_log(path, SimpleNamespace(joints=('a', 'b')))
         for start, stop in ((500, 1000), (0, 500), (1000, 1500)):
             window = f'[{0.002 * start:g}:{0.002 * stop:g}]'
