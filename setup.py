@@ -20,6 +20,7 @@ REQUIRED = [
     'threadpoolctl>=3.0,<4',
     'PyYAML>=5.4,<7',
     'rosbags>=0.9.16,<1',
+    'mcap>=1.1,<2',
     'scikit-learn>=1.0,<2',
     'clarabel>=0.7,<1',
     'coal>=3.0,<4',
