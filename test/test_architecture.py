@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # From the bottom up: a room may import itself and the rows before it.
 ROOMS = (
     ('blas', 'errors', 'registry', 'threads', 'version', 'workers'),
-    ('files', 'scratch', 'types', 'kernels', 'yaml_text'),
+    ('files', 'types', 'kernels', 'yaml_text'),
     ('numbers', 'settings'),
     ('document', 'plain'),
     ('robot',),
