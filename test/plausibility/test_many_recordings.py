@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from synthetic_recordings import recording
 
-from robot_dynid.plausibility import content, examination
-from robot_dynid.plausibility.examination import Examination, Shelf, StoredExamination
-from robot_dynid.plausibility.excerpt import Excerpt, joined, spread, thinned
+from robot_dynid.plausibility import content
+from robot_dynid.plausibility.excerpt import joined, spread, thinned
 from robot_dynid.plausibility.gate import examine, plausible_recordings
 from robot_dynid.robot.robot_file import load_robot
 
@@ -19,26 +18,18 @@ LOGS = [recording(ROBOT, seed, 5.0) for seed in (0, 1, 2)]
 LOGS.append(replace(LOGS[1], source='copy of the second'))
 
 
-def test_on_the_disk_they_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_are_left_out_whatever_is_compared_at_once(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept, said = plausible_recordings(ROBOT, LOGS)
     assert len(kept) == 3 and 'copy of the second' in said[0]
-    monkeypatch.setattr(examination, 'IN_MEMORY', 1)
     monkeypatch.setattr(content, 'AT_ONCE', content.KEPT)
     again, told = plausible_recordings(ROBOT, LOGS)
     assert told == said and [one.source for one in again] == [one.source for one in kept]
 
 
-def test_only_the_first_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(examination, 'IN_MEMORY', 2)
-    shelf, whole = Shelf(), [examine(ROBOT, log) for log in LOGS[:3]]
-    found = [shelf.put(one) for one in whole]
-    assert [type(one) for one in found] == [Examination, Examination, StoredExamination]
-    np.testing.assert_array_equal(found[2].samples, whole[2].samples)
-    assert len(found[2]) == len(whole[2])
-    for field in fields(Excerpt):
-        np.testing.assert_array_equal(
-            getattr(found[2].rows, field.name), getattr(whole[2].rows, field.name))
-    rows = [one.rows for one in whole]
+def test_rows_are_spread_over_recordings() -> None:
+    rows = [examine(ROBOT, log).rows for log in LOGS[:3]]
     for most in (10, 37, 10_000):
         ours = spread([len(one) for one in rows], rows, most)
         np.testing.assert_array_equal(ours.torque, thinned(joined(rows), most).torque)
