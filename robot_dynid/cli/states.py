@@ -60,7 +60,7 @@ def evaluated(
 ) -> dict[str, Any]:
     """Write what was ``found``, (K, n) by channel, where asked for; return it with warnings."""
     from robot_dynid.identified.caution import usable
-    from robot_dynid.robot.beyond_limits import beyond_limits
+    from robot_dynid.robot.implausible import beyond_limits
 
     if arguments.out:
         write_rows(arguments.out, model.joints, found)

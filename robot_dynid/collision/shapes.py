@@ -13,8 +13,8 @@ import numpy as np
 from robot_dynid.errors import RobotError
 from robot_dynid.numbers import SIZE, NumberRange
 from robot_dynid.robot.inertia import homogeneous
+from robot_dynid.robot.locate import located
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.robot.package_file import located
 from robot_dynid.robot.urdf import Reader, has_urdf, parse_urdf, read_urdf_text, source_text
 from robot_dynid.types import FloatArray, frozen
 

@@ -18,10 +18,9 @@ from robot_dynid.export.text_file import TextFile, elements
 from robot_dynid.export.urdf import unusual_gravity
 from robot_dynid.export.written import Form, Written, gear_name, rotor_name
 from robot_dynid.robot.inertia import com_from_parameters, rpy_from_rotation
-from robot_dynid.robot.made_urdf import INERTIA
 from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.robot.urdf import require_unique
-from robot_dynid.robot.urdf_text import FreeNames, number_text
+from robot_dynid.robot.urdf_text import INERTIA, FreeNames, number_text
 from robot_dynid.types import FloatArray
 from robot_dynid.version import VERSION
 

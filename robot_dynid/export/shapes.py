@@ -13,8 +13,8 @@ import numpy as np
 from robot_dynid.collision.shapes import links_at_rest
 from robot_dynid.errors import DynIdError, MissingDependency, RobotError, clipped
 from robot_dynid.numbers import SIZE, NumberRange
+from robot_dynid.robot.locate import located
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.robot.package_file import located
 from robot_dynid.robot.tree import Selection
 from robot_dynid.robot.urdf import Reader, parse_urdf, robot_from_urdf
 from robot_dynid.robot.urdf_text import number_text

@@ -17,8 +17,8 @@ from robot_dynid.errors import ModelError
 from robot_dynid.export.identified_arm import IdentifiedArm
 from robot_dynid.export.text_file import TextFile
 from robot_dynid.export.written import Form, Written
-from robot_dynid.robot.made_urdf import made_urdf
 from robot_dynid.robot.urdf import robot_from_urdf
+from robot_dynid.robot.urdf_text import made_urdf
 from robot_dynid.version import VERSION
 from robot_dynid.yaml_text import load_yaml, yaml_text
 

@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 from robot_dynid.errors import MissingDependency, ModelError
 from robot_dynid.export.written import Written
 from robot_dynid.files import atomic_write
-from robot_dynid.robot.xml_text import XmlError, xml_root
+from robot_dynid.robot.urdf_text import XmlError, xml_root
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,11 +22,10 @@ from robot_dynid.robot.inertia import (
     parameters_from_com,
     pseudo_inertia,
 )
-from robot_dynid.robot.made_urdf import INERTIA
 from robot_dynid.robot.model import STANDARD_GRAVITY, Link, RobotModel
 from robot_dynid.robot.tree import LinkDescription, Selection
 from robot_dynid.robot.urdf import Reader, parse_urdf, robot_from_urdf
-from robot_dynid.robot.urdf_text import Element, UrdfText, number_text
+from robot_dynid.robot.urdf_text import INERTIA, Element, UrdfText, number_text
 from robot_dynid.types import FloatArray
 from robot_dynid.version import VERSION
 

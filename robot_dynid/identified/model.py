@@ -40,8 +40,8 @@ from robot_dynid.identified.structure import Structure
 from robot_dynid.identified.trained import Trained
 from robot_dynid.identified.uncertainty import effort_intervals
 from robot_dynid.reduction.base import Reduction
-from robot_dynid.robot.made_urdf import made_urdf
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.urdf_text import made_urdf
 from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.types import FloatArray, Portable, Progress, Samples
 

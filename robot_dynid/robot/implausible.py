@@ -1,4 +1,4 @@
-"""Inertials that no link has: masses, inertias and centres of mass in another unit than SI.
+"""Inertials that no link has, and states beyond limits: numbers in another unit than SI.
 
 A link is judged by the density of the ellipsoid that has its mass and inertia: metal is not as
 dense as a link with a mass in g, and air not as thin as one with an inertia in kg mm^2.
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from robot_dynid.robot.inertia import com_from_parameters, pseudo_inertia
 from robot_dynid.robot.model import PRISMATIC, Link, RobotModel
+from robot_dynid.types import FloatArray
 
 #: densities [kg/m^3] of links: air has 1.2, osmium 22 600. Simplified inertias of public
 #: descriptions reach from 0.06 to 24 000; a wrong unit changes them by a factor of 1000 at least
@@ -51,6 +52,12 @@ BROKEN = 0.1
 #: what a link's inertia is about shows where mass times squared distance of its centre is this
 #: share of the trace; so many links must show the same
 OFFSET, AGREEING = 0.2, 3
+#: rad (m): zeros of encoders, and motion past a soft limit, differ by less from the description
+MARGIN = 0.1
+#: times the limit: no drive is so much faster than it is said to be; degrees are 57 times radians
+FASTER = 10.0
+#: by type: unit, the one that is given instead by mistake, and how many of that make one
+MISTAKES = (('rad', 'degrees', 180.0 / np.pi), ('m', 'mm', 1000.0))
 
 
 class ImplausibleInertial(NamedTuple):
@@ -224,3 +231,39 @@ def _about_frames(robot: RobotModel) -> list[ImplausibleInertial]:
 
 def _stated(robot: RobotModel) -> list[Link]:
     return [link for link in robot.links if link.has_inertial and link.parameters[0] > 0.0]
+
+
+def beyond_limits(
+    robot: RobotModel, position: FloatArray, velocity: FloatArray
+) -> tuple[str, ...]:
+    """Return sentences on which states (K, n) are beyond the limits, and what to do.
+
+    That is positions by more than MARGIN, velocities of more than FASTER times the limit; of the
+    first such joint the state that is farthest out. What is not finite is left to others.
+    """
+    found = []
+    limits = robot.limits
+    fastest = np.where(limits.velocity > 0.0, FASTER * limits.velocity, np.nan)
+    for what, per, values, low, high, margin in (
+            ('position', '', position, limits.lower, limits.upper, MARGIN),
+            ('velocity', '/s', velocity, -fastest, fastest, 0.0)):
+        excess = np.fmax(low - values, values - high)
+        excess[~np.isfinite(excess)] = 0.0
+        joints = np.flatnonzero((excess > margin).any(axis=0))
+        if not len(joints):
+            continue
+        j = int(joints[0])
+        state = int(np.argmax(excess[:, j]))
+        value, ends = float(values[state, j]), (float(low[j]), float(high[j]))
+        unit, other, factor = MISTAKES[int(robot.types[j] == PRISMATIC)]
+        limit = ' to '.join(f'{end:.4g}' for end in ends) if what == 'position' else \
+            f'{limits.velocity[j]:.4g}'
+        meant = value / factor
+        remedy = (f'if these are {other}{per}, give {meant:.4g} {unit}{per}'
+                  if ends[0] - margin <= meant <= ends[1] + margin else
+                  f'give {unit}{per} within the limits')
+        names = ', '.join(robot.joints[k] for k in joints[1:])
+        others = f' (beyond theirs too: {names})' if names else ''
+        found.append(f'{what} of {robot.joints[j]} is {value:.4g} {unit}{per} in state {state}, '
+                     f'its limit is {limit} {unit}{per}{others}: {remedy}')
+    return tuple(found)

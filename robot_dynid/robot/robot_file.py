@@ -20,10 +20,9 @@ from robot_dynid.numbers import (
     shown,
 )
 from robot_dynid.robot import locate
+from robot_dynid.robot.locate import SCHEME, package_file
 from robot_dynid.robot.model import MOTOR, Drive, Limits, RobotModel
-from robot_dynid.robot.package_file import SCHEME, package_file
-from robot_dynid.robot.screws import robot_from_screws
-from robot_dynid.robot.screws_file import screws_from_yaml
+from robot_dynid.robot.screws import robot_from_screws, screws_from_yaml
 from robot_dynid.robot.surroundings import Surroundings, surroundings_from_plain
 from robot_dynid.robot.tree import Selection
 from robot_dynid.robot.urdf import read_urdf

@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from robot_dynid.errors import RobotError, clipped, reported
+from robot_dynid.errors import MissingDependency, RobotError, clipped, reported
 from robot_dynid.files import read_text
 from robot_dynid.numbers import (
     ANGLE,
@@ -30,8 +30,7 @@ from robot_dynid.robot.inertia import (
     rotation_from_rpy,
     symmetric,
 )
-from robot_dynid.robot.locate import YAML_SUFFIXES
-from robot_dynid.robot.made_urdf import made_urdf
+from robot_dynid.robot.locate import XACRO_SUFFIX, YAML_SUFFIXES
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.tree import (
     MOVABLE,
@@ -40,8 +39,7 @@ from robot_dynid.robot.tree import (
     Selection,
     build_robot,
 )
-from robot_dynid.robot.xacro_file import SUFFIX, expanded
-from robot_dynid.robot.xml_text import XmlError, xml_root
+from robot_dynid.robot.urdf_text import XmlError, made_urdf, xml_root
 from robot_dynid.types import FloatArray
 
 MASSLESS = ('it has inertia but no mass, which no body has: it is taken as a frame without '
@@ -226,7 +224,7 @@ def read_urdf(
 ) -> RobotModel:
     """Read a URDF file, or a xacro file with ``arguments``; see robot_from_urdf.
 
-    Raises UsageError when there is no such file, as `xacro_file.expanded` for xacro.
+    Raises UsageError when there is no such file, as `expanded` for xacro.
     """
     given = dict(arguments or {})
     robot = robot_from_urdf(urdf_text(path, given), selection, str(path))
@@ -235,12 +233,33 @@ def read_urdf(
 
 def urdf_text(path: str | Path, arguments: Mapping[str, str] | None = None) -> str:
     """Return the text of a URDF file, or of a xacro file once expanded; see `read_urdf`."""
-    if Path(path).suffix == SUFFIX:
+    if Path(path).suffix == XACRO_SUFFIX:
         return expanded(path, arguments or {})
     if arguments:
-        raise RobotError(f'{path}: is no xacro file ({SUFFIX}), so it takes no arguments '
+        raise RobotError(f'{path}: is no xacro file ({XACRO_SUFFIX}), so it takes no arguments '
                          f'({", ".join(arguments)})')
     return read_urdf_text(path)
+
+
+def expanded(path: str | Path, arguments: Mapping[str, str] | None = None) -> str:
+    """Return the URDF text of a xacro file; ``arguments`` that are not given have their defaults.
+
+    xacro evaluates expressions of the file, so only files that users name themselves come here,
+    never those of requests. Raises UsageError when there is no such file, MissingDependency
+    without xacro, RobotError when xacro cannot expand it.
+    """
+    read_text(path, RobotError)
+    try:
+        import xacro
+    except ImportError:
+        raise MissingDependency(
+            f'{path}: is a xacro file, and the package xacro is not installed: apt install '
+            'ros-$ROS_DISTRO-xacro or pip install xacro; or expand it elsewhere: xacro FILE > '
+            'robot.urdf') from None
+    try:
+        return str(xacro.process_file(str(path), mappings=dict(arguments or {})).toxml())
+    except Exception as error:  # whatever its expressions raise
+        raise RobotError(f'{path}: xacro cannot expand it: {error}') from error
 
 
 def has_urdf(robot: RobotModel) -> bool:

@@ -1,19 +1,84 @@
-"""Changes at places in a URDF text; every other character of it stays as it is."""
+"""URDF as text: elements of XML, changes at places of a text, and URDFs that are made anew.
+
+XML is read without entities and document types, and only so deep.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, NoReturn
+from xml.etree.ElementTree import Element as XmlElement
+from xml.etree.ElementTree import SubElement, TreeBuilder, indent, tostring
 from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
+import numpy as np
+
 from robot_dynid.errors import RobotError
-from robot_dynid.robot.xml_text import XmlError, xml_root
+from robot_dynid.robot.inertia import com_from_parameters, rpy_from_rotation
+from robot_dynid.robot.model import PRISMATIC, SHAPES, LinkShape, RobotModel
+from robot_dynid.types import FloatArray
 
 _START_TAG = re.compile(rb'<[^\s/>]+(?:[^>"\']|"[^"]*"|\'[^\']*\')*>')
 _ATTRIBUTE = re.compile(rb'([^\s=<>/"\']+)\s*=\s*("[^"]*"|\'[^\']*\')')
 STEP = b'  '
+#: elements inside each other; those of a URDF are five
+DEPTH = 64
+#: elements of a text
+ELEMENTS = 300_000
+#: entries of the inertia by their attribute
+INERTIA = {'ixx': (0, 0), 'ixy': (0, 1), 'ixz': (0, 2), 'iyy': (1, 1), 'iyz': (1, 2),
+           'izz': (2, 2)}
+
+
+class XmlError(Exception):
+    """The text is no XML, or none that is read here."""
+
+
+class _Builder(TreeBuilder):
+    """Makes elements of the parser's events, without what is between them."""
+
+    def __init__(self, parser: Any) -> None:
+        super().__init__()
+        self._depth, self._count = 0, 0
+        parser.StartElementHandler = self.begin
+        parser.EndElementHandler = self.finish
+        parser.StartDoctypeDeclHandler = self.refuse
+
+    def begin(self, tag: str, attributes: dict[str, str]) -> None:
+        """Open an element. Raises XmlError where there are too many, or too deep."""
+        self._depth += 1
+        self._count += 1
+        if self._depth > DEPTH:
+            raise XmlError(f'elements nested more than {DEPTH} deep')
+        if self._count > ELEMENTS:
+            raise XmlError(f'more than {ELEMENTS} elements')
+        self.start(tag, attributes)
+
+    def finish(self, tag: str) -> None:
+        """Close an element."""
+        self._depth -= 1
+        self.end(tag)
+
+    def refuse(self, *_: object) -> NoReturn:
+        """Refuse a document type, in which entities would be declared."""
+        raise XmlError('document types (<!DOCTYPE>) are not read; remove it and write entities '
+                       'out')
+
+
+def xml_root(text: str) -> XmlElement:
+    """Return the root element of a text; prefixes stay in the tags. Raises XmlError."""
+    parser = expat.ParserCreate('utf-8')
+    builder = _Builder(parser)
+    try:
+        parser.Parse(text.encode(), True)
+    except expat.ExpatError as error:
+        raise XmlError(str(error)) from None
+    except UnicodeError:
+        raise XmlError('holds characters that no text has') from None
+    return builder.close()
 
 
 def number_text(values: Iterable[float]) -> str:
@@ -201,3 +266,85 @@ def _same(text: str, numbers: Sequence[float]) -> bool:
         return [float(word) for word in text.split()] == [float(value) for value in numbers]
     except ValueError:
         return False
+
+
+def made_urdf(robot: RobotModel, links: FloatArray) -> str:
+    """Return a URDF of ``robot`` whose bodies have the standard parameters ``links`` (n, 10).
+
+    Frames are those of the robot, for screws z along the axis of the joint. One link per body has
+    all that is fixed to it; links fixed to a body are frames without inertial, a body without
+    mass has none either. Limits of velocity and effort that are not known are zero, since a URDF
+    must state them. Gravity and drives are not in it.
+    """
+    root = XmlElement('robot', name=robot.name)
+    SubElement(root, 'link', name=robot.base_link)
+    for j, parent in enumerate(robot.parents):
+        above = robot.base_link if parent < 0 else robot.bodies[parent]
+        link = SubElement(root, 'link', name=robot.bodies[j])
+        if links[j][0] > 0.0:
+            _add_inertial(link, links[j])
+        for shape in robot.shapes:
+            if shape.link == robot.bodies[j]:
+                _add_shape(link, shape)
+        joint = _joint(root, (robot.joints[j], _kind(robot, j)), (above, robot.bodies[j]),
+                       robot.rotations[j], robot.translations[j])
+        SubElement(joint, 'axis', xyz=number_text(robot.axes[j]))
+        SubElement(joint, 'limit', _limits(robot, j))
+    joints = FreeNames(robot.joints, ())
+    for fixed in robot.links:
+        if fixed.name not in robot.bodies:
+            SubElement(root, 'link', name=fixed.name)
+            _joint(root, (joints.take(f'{fixed.name}_fixed', 'joint'), 'fixed'),
+                   (robot.bodies[fixed.body], fixed.name),
+                   fixed.placement[:3, :3], fixed.placement[:3, 3])
+    indent(root)
+    return f'{tostring(root, encoding="unicode")}\n'
+
+
+def _add_inertial(link: XmlElement, parameters: FloatArray) -> None:
+    mass, com, inertia = com_from_parameters(parameters)
+    inertial = SubElement(link, 'inertial')
+    SubElement(inertial, 'origin', xyz=number_text(com), rpy='0 0 0')
+    SubElement(inertial, 'mass', value=repr(mass))
+    SubElement(inertial, 'inertia', {
+        key: repr(float(inertia[place])) for key, place in INERTIA.items()})
+
+
+def _add_shape(link: XmlElement, shape: LinkShape) -> None:
+    """Add what is seen and what is touched."""
+    for tag in ('visual', 'collision'):
+        element = SubElement(link, tag)
+        SubElement(element, 'origin', xyz=number_text(shape.xyz), rpy=number_text(shape.rpy))
+        sizes = iter(shape.sizes)
+        SubElement(SubElement(element, 'geometry'), shape.kind, {
+            key: number_text([next(sizes) for _ in range(count)])
+            for key, count in SHAPES[shape.kind].items()})
+
+
+def _joint(
+    root: XmlElement, named: tuple[str, str], ends: tuple[str, str], rotation: FloatArray,
+    translation: FloatArray,
+) -> XmlElement:
+    """Return a new joint, of this name and type, between the links ``ends``."""
+    joint = SubElement(root, 'joint', name=named[0], type=named[1])
+    SubElement(joint, 'parent', link=ends[0])
+    SubElement(joint, 'child', link=ends[1])
+    SubElement(joint, 'origin', xyz=number_text(translation),
+               rpy=number_text(rpy_from_rotation(rotation)))
+    return joint
+
+
+def _limits(robot: RobotModel, joint: int) -> dict[str, str]:
+    limits = robot.limits
+    ends = {key: repr(float(values[joint]))
+            for key, values in (('lower', limits.lower), ('upper', limits.upper))
+            if np.isfinite(values[joint])}
+    return ends | {key: repr(float(np.nan_to_num(values[joint]))) for key, values in (
+        ('velocity', limits.velocity), ('effort', limits.effort))}
+
+
+def _kind(robot: RobotModel, joint: int) -> str:
+    if robot.types[joint] == PRISMATIC:
+        return 'prismatic'
+    limited = np.isfinite([robot.limits.lower[joint], robot.limits.upper[joint]]).all()
+    return 'revolute' if limited else 'continuous'

@@ -13,8 +13,8 @@ import numpy as np
 
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.numbers import GRAVITY, LARGEST, shown
+from robot_dynid.robot.locate import located
 from robot_dynid.robot.model import EFFORT_KINDS, LINK, MOTOR
-from robot_dynid.robot.package_file import located
 from robot_dynid.robot.robot_file import GAIN, RATIO
 from robot_dynid.robot.tree import MOVABLE
 from robot_dynid.robot.urdf import parse_urdf, urdf_text

@@ -50,7 +50,7 @@ def _row(what: str, facts: dict[str, Any]) -> Row:
 
 
 def _urdf(model: IdentifiedModel) -> dict[str, Any]:
-    from robot_dynid.robot.made_urdf import made_urdf
+    from robot_dynid.robot.urdf_text import made_urdf
 
     return model.to_urdf(made_urdf(model.robot, model.arm.mechanism.links)).facts()
 

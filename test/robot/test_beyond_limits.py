@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robot_dynid.robot.beyond_limits import FASTER, MARGIN, beyond_limits
+from robot_dynid.robot.implausible import FASTER, MARGIN, beyond_limits
 from robot_dynid.robot.model import PRISMATIC, REVOLUTE
 from robot_dynid.robot.robot_file import load_robot
 

@@ -17,7 +17,7 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.screws import Screw, robot_from_screws
 from robot_dynid.robot.tree import MOST_JOINTS
 from robot_dynid.robot.urdf import robot_from_urdf
-from robot_dynid.robot.xml_text import DEPTH
+from robot_dynid.robot.urdf_text import DEPTH
 
 #: s of the processor; linear work takes 0.3 s, quadratic work took 30 s
 PATIENCE = 5.0

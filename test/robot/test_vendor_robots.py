@@ -15,7 +15,7 @@ from own_robots import own_robots
 
 from robot_dynid.errors import MissingDependency, RobotError
 from robot_dynid.robot import locate
-from robot_dynid.robot.package_file import SCHEME, in_package
+from robot_dynid.robot.locate import SCHEME, in_package
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.urdf import source_text
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from robot_dynid.robot import locate
-from robot_dynid.robot.package_file import SCHEME
+from robot_dynid.robot.locate import SCHEME
 
 
 def own_robots() -> list[str]:

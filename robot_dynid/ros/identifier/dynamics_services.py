@@ -26,7 +26,7 @@ from robot_dynid.identified.caution import (
     without_refused,
 )
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.robot.beyond_limits import beyond_limits
+from robot_dynid.robot.implausible import beyond_limits
 from robot_dynid.ros.common.convert import joint_order, like, matrix, numbers, require_finite
 from robot_dynid.ros.common.service_thread import ServiceThread
 from robot_dynid.ros.common.turns import Turns
