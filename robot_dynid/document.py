@@ -178,6 +178,12 @@ class Section:
     folded: bool = False
 
 
+def tabled(title: str, text: str, *tables: Table, folded: bool = False) -> tuple[Section, ...]:
+    """Return one section with those ``tables`` that have rows, none where none has."""
+    filled = tuple(table for table in tables if table.rows)
+    return (Section(title, text=text, tables=filled, folded=folded),) if filled else ()
+
+
 @dataclass(frozen=True)
 class Chapter:
     """Sections that answer the question in the ``title``."""

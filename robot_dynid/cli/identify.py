@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         brief_identification,
         identification_report,
     )
-    from robot_dynid.validation.next_actions import Names
+    from robot_dynid.validation.evidence import Names
 
     started = time.perf_counter()
     arguments.data, judges = by_purpose(listed(arguments.data))

@@ -55,8 +55,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.identified.caution import require_every_joint, usable
     from robot_dynid.io.recording_names import by_purpose, listed
     from robot_dynid.report.identification import brief_validation, validation_report
+    from robot_dynid.validation.evidence import Names
     from robot_dynid.validation.forward_scores import validate_forward
-    from robot_dynid.validation.next_actions import Names
     from robot_dynid.validation.validate import validate
     from robot_dynid.validation.verdict import judged
 

@@ -62,7 +62,7 @@ from robot_dynid.robot.serialization import robot_to_plain
 from robot_dynid.signals.windows import file_of
 from robot_dynid.types import FloatArray, Progress, RawLog
 from robot_dynid.validation.contact_scores import on_other_motion
-from robot_dynid.validation.next_actions import Names
+from robot_dynid.validation.evidence import Names
 from robot_dynid.validation.validate import Validation, score, validate
 from robot_dynid.validation.verdict import judged
 

@@ -14,6 +14,7 @@ from robot_dynid.document import (
     Table,
     number,
     percent,
+    tabled,
     with_deviation,
 )
 from robot_dynid.effects import JointFriction
@@ -52,10 +53,10 @@ STIFFNESS = (
     'stiffness that this implies, with its 95 % interval, is experimental; it holds where the '
     'encoder sits behind the gear, and its orders are known.')
 SLOW = (
-    'Friction falls as a joint is warmed by the power it dissipates, and is another in the '
-    'morning. Warm-up: friction follows that power, without any measured effort. Adaptive: '
-    'coefficients of friction and ripple follow what was left over before each sample. Either is '
-    'used where it takes more off recordings left out than chance does. ')
+    'Friction falls as a joint is warmed by the power it dissipates, and varies with time of day. '
+    'Warm-up: friction follows that power, without any measured effort. Adaptive: coefficients of '
+    'friction and ripple follow the residual before each sample. Each is used only if it reduces '
+    'the held-out error significantly. ')
 GEARS = (
     'A gear transmits K (theta - q) + D (theta_d - q_d), theta and J those of its motor on the '
     'joint side. The deflection is what both encoders differ by, so their steps and noise decide '
@@ -71,25 +72,19 @@ BESIDE = (
 
 def friction_laws(model: IdentifiedModel) -> tuple[Section, ...]:
     """Return one section with what was tried on each axis, none where nothing was chosen."""
-    choices = model.record.friction
-    if not choices:
-        return ()
-    rows, remarks = [], any(choice.note for choice in choices)
-    for choice in choices:
+    rows = []
+    for choice in model.record.friction:
         tried = {entry.law: entry.error_over_coulomb for entry in choice.tried}
         best = sorted(tried, key=lambda law: tried[law])[:SHOWN]
-        rows.append(Row((
-            _axis(model, choice.axis), choice.law, number(tried.get(choice.law)),
-            ', '.join(f'{law} {number(tried[law])}' for law in best),
-            *([choice.note] if remarks else []))))
-    columns = ('axis', 'law', "error over Coulomb's", 'best of those tried',
-               *(['remark'] if remarks else []))
+        rows.append((_axis(model, choice.axis), choice.law, tried.get(choice.law),
+                     ', '.join(f'{law} {number(tried[law])}' for law in best), choice.note))
+    width = 5 if any(row[-1] for row in rows) else 4
+    columns = ('axis', 'law', "error over Coulomb's", 'best of those tried', 'remark')[:width]
     text = ('Error on stretches of the recordings left out of the fit in turn, divided by that of '
             'Coulomb friction. A law with more parameters is taken only where it lowers the error '
             'by 2 % and in most of the stretches. In brackets: the number in names of parameters; '
             'm marks a motor that turns with several joints.')
-    return (Section('Friction laws', text=text,
-                    tables=(Table(columns, tuple(rows), words=True),)),)
+    return tabled('Friction laws', text, Table(columns, (row[:width] for row in rows), words=True))
 
 
 def _axis(model: IdentifiedModel, axis: str) -> str:
@@ -158,8 +153,8 @@ def torque_ripple(model: IdentifiedModel) -> tuple[Section, ...]:
     found = model.record.ripple
     if not found:
         return ()
-    silent = ', '.join(one.joint for one in found if not one.waves + one.aliased)
     text = f'{RIPPLE} {STIFFNESS}' if any(one.stiffness for one in found) else RIPPLE
+    silent = ', '.join(one.joint for one in found if not one.waves + one.aliased)
     if silent:
         text = f'{text} None beyond chance at {silent}.'
     hidden = '; '.join(f'{number(wave.order)} at {one.joint}, which looks like '
@@ -167,20 +162,18 @@ def torque_ripple(model: IdentifiedModel) -> tuple[Section, ...]:
                        for one in found for wave in one.aliased)
     if hidden:
         text = f'{text} {ALIASED} {hidden}.'
-    errors = tuple(Row((one.joint, number(one.before), number(one.after),
-                        percent(one.gain), number(len(one.waves)), _stiffness(one.stiffness)))
-                   for one in found if one.waves)
-    waves = tuple(Row((one.joint, number(wave.order), number(wave.amplitude),
-                       f'{1e3 * wave.delay:.2f} ± {1e3 * wave.delay_std:.2f}',
-                       f'{wave.chance:.0e}' if wave.chance > SURE else f'< {SURE:g}'))
-                  for one in found for wave in one.waves)
-    tables = () if not errors else (
-        Table(('joint', 'without [N m]', 'with [N m]', 'variance explained [%]', 'waves',
-               'stiffness [kN m/rad]'), errors, 'Error that is left'),
-        Table(('joint', 'waves per turn', 'rms [N m]', 'delay [ms]', 'chance'), waves,
-              f'All {len(waves)} waves' if len(waves) > FEW else 'Waves',
-              folded=len(waves) > FEW))
-    return (Section('Torque ripple', text=text, tables=tables),)
+    count = sum(len(one.waves) for one in found)
+    errors = Table(('joint', 'without [N m]', 'with [N m]', 'variance explained [%]', 'waves',
+                    'stiffness [kN m/rad]'), (
+        (one.joint, one.before, one.after, percent(one.gain), len(one.waves),
+         _stiffness(one.stiffness)) for one in found if one.waves), 'Error that is left')
+    waves = Table(('joint', 'waves per turn', 'rms [N m]', 'delay [ms]', 'chance'), (
+        (one.joint, wave.order, wave.amplitude,
+         f'{1e3 * wave.delay:.2f} ± {1e3 * wave.delay_std:.2f}',
+         f'{wave.chance:.0e}' if wave.chance > SURE else f'< {SURE:g}')
+        for one in found for wave in one.waves),
+        f'All {count} waves' if count > FEW else 'Waves', folded=count > FEW)
+    return (Section('Torque ripple', text=text, tables=(errors, waves) if count else ()),)
 
 
 def _stiffness(found: tuple[float, float, float] | None) -> str:
@@ -192,37 +185,31 @@ def _stiffness(found: tuple[float, float, float] | None) -> str:
 
 def slow_changes(model: IdentifiedModel) -> tuple[Section, ...]:
     """Return one section about slow changes, none where they were not looked for."""
-    looked = model.record.slow_changes
-    if not looked:
-        return ()
     by_joint = dict(zip(model.joints, model.adaptations)) if model.adaptations else {}
-    rows, laws = [], []
-    for one in looked:
+    rows, laws, warm = [], [], []
+    for one in model.record.slow_changes:
         known = by_joint.get(one.joint)
         warming, slow = (known.warming, known.slow) if known else (None, None)
-        rows.append(Row((
-            one.joint, percent(one.warming), number(one.warming_deviations, 2),
-            'yes' if warming else 'no', percent(one.slow), number(one.slow_deviations, 2),
-            'yes' if slow else 'no', number(slow.viscous if slow else None),
-            number(slow.dry if slow else None), number(slow.seconds if slow else None))))
-        for i, seconds in enumerate(warming.seconds.tolist() if warming else ()):
-            assert warming is not None
-            laws.append(Row((
+        rows.append((
+            one.joint, percent(one.warming), number(one.warming_deviations, 2), bool(warming),
+            percent(one.slow), number(one.slow_deviations, 2), bool(slow),
+            *((slow.viscous, slow.dry, slow.seconds) if slow else (None,) * 3)))
+        if warming:
+            warm.append(one.joint)
+            laws += [(
                 one.joint, f'{seconds:.3g} ± {1.96 * float(warming.seconds_std[i]):.2g}',
                 number(warming.power, 3),
                 *(f'{100.0 * value:.1f} ± {196.0 * std:.1f}' for value, std in zip(
-                    warming.fall[:, i].tolist(), warming.fall_std[:, i].tolist())))))
-    warm = [one.joint for one in looked if (k := by_joint.get(one.joint)) and k.warming]
+                    warming.fall[:, i].tolist(), warming.fall_std[:, i].tolist())))
+                for i, seconds in enumerate(warming.seconds.tolist())]
     text = SLOW + (f'Friction that warms up shows at {", ".join(warm)}.' if warm else
                    'The recordings show no friction that warms up.')
-    columns = ('joint', 'warm-up gain [%]', 'in deviations', 'used', 'adaptive gain [%]',
-               'in deviations', 'used', 'viscous share', 'dry share', 'over [s]')
-    tables = [Table(columns, tuple(rows), 'Squared error taken off data left out')]
-    if laws:
-        titles = ('joint', 'time constant [s]', 'at [W]', 'viscous friction falls by [%]',
-                  'dry friction falls by [%]')
-        tables.append(Table(titles, tuple(laws), 'Friction that warms up, with 95 % intervals'))
-    return (Section('Slow changes', text=text, tables=tuple(tables)),)
+    return tabled('Slow changes', text, Table(
+        ('joint', 'warm-up gain [%]', 'in deviations', 'used', 'adaptive gain [%]',
+         'in deviations', 'used', 'viscous share', 'dry share', 'over [s]'), rows,
+        'Squared error taken off data left out'), Table(
+        ('joint', 'time constant [s]', 'at [W]', 'viscous friction falls by [%]',
+         'dry friction falls by [%]'), laws, 'Friction that warms up, with 95 % intervals'))
 
 
 def predictions_beside(model: IdentifiedModel, validation: Validation) -> tuple[Section, ...]:
@@ -231,16 +218,14 @@ def predictions_beside(model: IdentifiedModel, validation: Validation) -> tuple[
         return ()
     kinds = [scores['all'] for scores in (
         validation.model, validation.warm_up, validation.adaptive)]
-    rows = tuple(
-        Row((joint, *(number(one[joint].rmse) for one in kinds),
-             *(percent(one[joint].relative_error) for one in kinds),
-             percent(1.0 - kinds[2][joint].rmse / kinds[0][joint].rmse)
-             if kinds[0][joint].rmse > 0.0 else DASH)) for joint in kinds[0])
     columns = ('joint', *(f'{kind} RMSE [{effort_unit(model.robot)}]' for kind in (
         'static', 'warm-up', 'adaptive')), 'static error [%]', 'warm-up [%]',
                'adaptive [%]', 'RMSE less by [%]')
-    return (Section('Static, warm-up and adaptive prediction', text=SLOW,
-                    tables=(Table(columns, rows),)),)
+    return tabled('Static, warm-up and adaptive prediction', SLOW, Table(columns, (
+        (joint, *(one[joint].rmse for one in kinds),
+         *(percent(one[joint].relative_error) for one in kinds),
+         percent(1.0 - kinds[2][joint].rmse / kinds[0][joint].rmse)
+         if kinds[0][joint].rmse > 0.0 else DASH) for joint in kinds[0])))
 
 
 def elastic_joints(model: IdentifiedModel) -> tuple[Section, ...]:
@@ -248,37 +233,34 @@ def elastic_joints(model: IdentifiedModel) -> tuple[Section, ...]:
     gears = model.record.gears
     if not gears:
         return ()
-    rows = tuple(
-        Row((g.joint, with_deviation(g.stiffness, g.stiffness_std),
-             with_deviation(g.damping, g.damping_std),
-             with_deviation(g.rotor_inertia, g.rotor_inertia_std),
-             f'{1e3 * g.offset:.4g} ± {1e3 * g.offset_std:.2g}',
-             number(1e3 * g.deflection_rms, 3), number(1e3 * g.deflection_peak, 3),
-             ' / '.join(number(1e3 * step, 3) if step else 'none seen'
-                        for step in (g.resolution_link, g.resolution_motor)),
-             number(1e3 * g.noise, 2), number(100.0 * g.attenuation, 2),
-             with_deviation(1e3 * g.kinematic_error, 1e3 * g.kinematic_error_std)
-             if g.kinematic_error else 'none seen',
-             with_deviation(g.hysteresis, g.hysteresis_std) if g.hysteresis else 'none seen'),
-            'poor' if g.attenuation > ATTENUATED else '') for g in gears)
-    columns = ('joint', 'K [N m/rad]', 'D [N m s/rad]', 'J [kg m²]', 'offset [mrad]',
-               'deflection rms [mrad]', 'peak [mrad]', 'steps link / motor [mrad]',
-               'noise [mrad]', 'noise share of K [%]', 'kinematic error [mrad]',
-               'hysteresis [N m]')
-    beside = model.record.rigid_beside
-    stiff = tuple(Row((r.joint, 'elastic' if r.elastic else 'rigid',
-                       number(r.rigid_error), number(r.elastic_error),
-                       number(r.rigid_error / r.elastic_error, 3),
-                       'elasticity matters' if r.matters else 'no more than 10 % apart'))
-                  for r in beside)
-    matters = ', '.join(r.joint for r in beside if r.matters)
+    encoders = Table(
+        ('joint', 'K [N m/rad]', 'D [N m s/rad]', 'J [kg m²]', 'offset [mrad]',
+         'deflection rms [mrad]', 'peak [mrad]', 'steps link / motor [mrad]', 'noise [mrad]',
+         'noise share of K [%]', 'kinematic error [mrad]', 'hysteresis [N m]'),
+        (Row((g.joint, with_deviation(g.stiffness, g.stiffness_std),
+              with_deviation(g.damping, g.damping_std),
+              with_deviation(g.rotor_inertia, g.rotor_inertia_std),
+              f'{1e3 * g.offset:.4g} ± {1e3 * g.offset_std:.2g}',
+              number(1e3 * g.deflection_rms, 3), number(1e3 * g.deflection_peak, 3),
+              ' / '.join(number(1e3 * step, 3) if step else 'none seen'
+                         for step in (g.resolution_link, g.resolution_motor)),
+              number(1e3 * g.noise, 2), number(100.0 * g.attenuation, 2),
+              with_deviation(1e3 * g.kinematic_error, 1e3 * g.kinematic_error_std)
+              if g.kinematic_error else 'none seen',
+              with_deviation(g.hysteresis, g.hysteresis_std) if g.hysteresis else 'none seen'),
+             'poor' if g.attenuation > ATTENUATED else '') for g in gears), 'Gears and encoders')
+    columns = ('joint', 'fitted as', 'rigid model [N m]', 'elastic model [N m]', 'ratio', '')
+    stiff = Table(columns, (
+        (r.joint, 'elastic' if r.elastic else 'rigid', r.rigid_error, r.elastic_error,
+         number(r.rigid_error / r.elastic_error, 3),
+         'elasticity matters' if r.matters else 'no more than 10 % apart')
+        for r in model.record.rigid_beside), 'Rigid beside elastic', words=True)
+    matters = ', '.join(r.joint for r in model.record.rigid_beside if r.matters)
     conclusion = f'Elasticity matters at {matters}.' if matters else \
         'The rigid model predicts these efforts as well; only the elastic one predicts where ' \
         'the links are, and accelerations of links and motors.'
-    titles = ('joint', 'fitted as', 'rigid model [N m]', 'elastic model [N m]', 'ratio', '')
-    return (Section('Elastic joints', text=f'{GEARS} {BESIDE}{conclusion}', tables=(
-        Table(columns, rows, 'Gears and encoders'),
-        Table(titles, stiff, 'Rigid beside elastic', words=True))),)
+    return (Section('Elastic joints', text=f'{GEARS} {BESIDE}{conclusion}',
+                    tables=(encoders, stiff)),)
 
 
 def deflection(model: IdentifiedModel) -> tuple[Section, ...]:
@@ -286,22 +268,17 @@ def deflection(model: IdentifiedModel) -> tuple[Section, ...]:
     record = model.record.residual
     if record is None:
         return ()
-    tables = []
-    if record.joints:
-        rows = tuple(Row((r.joint, number(r.friction), number(r.physics),
-                          number(r.with_residual), (r.kind or 'yes') if r.used else 'no', r.note))
-                     for r in record.joints)
-        columns = ('joint', 'friction', '+ links', '+ deflection', 'used', 'remark')
-        tables.append(Table(columns, rows, 'Error that is left [N m]', words=True))
-    if record.seconds:
-        loops = tuple(Row((loop, number(seconds))) for loop, seconds in record.seconds.items())
-        tables.append(Table(('loop', 'seconds'), loops))
     how = 'Friction from sweeps, links and residual were fitted in turn' \
         if record.loops == 'three' else 'Friction and links were fitted at once'
     text = (f'{how}, {record.rounds} round(s). Root mean squared errors on stretches of '
             'the recordings left out of all fits in turn. A model of the deflection is used only '
             'where it lowers the error by 1 % and by more than chance.')
-    return (Section('Loops and deflection', text=text, tables=tuple(tables)),)
+    errors = Table(('joint', 'friction', '+ links', '+ deflection', 'used', 'remark'), (
+        (r.joint, r.friction, r.physics, r.with_residual, (r.kind or 'yes') if r.used else 'no',
+         r.note) for r in record.joints), 'Error that is left [N m]', words=True)
+    loops = Table(('loop', 'seconds'), (record.seconds or {}).items())
+    return (Section('Loops and deflection', text=text, tables=tuple(
+        table for table in (errors, loops) if table.rows)),)
 
 
 def friction(model: IdentifiedModel) -> tuple[Section, ...]:
@@ -323,17 +300,15 @@ def friction(model: IdentifiedModel) -> tuple[Section, ...]:
 
 def counterbalances(model: IdentifiedModel) -> tuple[Section, ...]:
     """Return one section about the springs that relieve joints, none without any."""
-    rows = tuple(Row((
-        model.joints[spring.joint], number(abs(model.standard[f'cb{spring.joint + 1}'])),
-        number(np.degrees(spring.angle)), number(spring.ratio)))
-        for spring in model.structure.springs)
     text = ('Springs that relieve a joint of the weight: with x = position + angle and the ratio '
             'r of the distances of the anchors from the axis, their torque is the largest one '
             'times sin x / sqrt(1 + r² - 2 r cos x). Gravity compensation, simulation, C, CasADi '
             'and JAX have it; what cannot hold it says so when it is exported.')
-    columns = ('joint', 'largest torque [N m]', 'angle [deg]', 'ratio')
-    return (Section('Counterbalances', text=text, tables=(Table(columns, rows, ''),)),) \
-        if rows else ()
+    return tabled('Counterbalances', text, Table(
+        ('joint', 'largest torque [N m]', 'angle [deg]', 'ratio'), (
+            (model.joints[spring.joint], abs(model.standard[f'cb{spring.joint + 1}']),
+             float(np.degrees(spring.angle)), spring.ratio)
+            for spring in model.structure.springs)))
 
 
 def method(model: IdentifiedModel) -> tuple[Section, ...]:

@@ -7,17 +7,14 @@ the recordings leave it open. Sure is what is so on distinct motion that was not
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.document import number, percent
-from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.estimation.uncertainty.held_out import HeldOut
-from robot_dynid.identified.by_parameters import effort_by_parameters
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import INDEFINITE
 from robot_dynid.identified.suitability import (
@@ -36,35 +33,19 @@ from robot_dynid.identified.suitability import (
     UseVerdict,
     Verdict,
 )
-from robot_dynid.monitoring.noise_levels import holding_torque
-from robot_dynid.plausibility.finding import Finding, read_sentences
+from robot_dynid.plausibility.finding import Finding
 from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.types import FloatArray
+from robot_dynid.validation.evidence import Evidence, Names
 from robot_dynid.validation.forward_scores import CONTROL, ForwardValidation
-from robot_dynid.validation.next_actions import (
-    Names,
-    averaged_motion,
-    identify_again,
-    judging_motion,
-    next_actions,
-    repeats,
-    simulated_motion,
-    static_poses,
-    stopping_motion,
-    uncovered,
-)
-from robot_dynid.validation.residual_parts import SLIDES
+from robot_dynid.validation.next_actions import next_actions
 from robot_dynid.validation.rollout_scores import SECONDS
 from robot_dynid.validation.validate import Validation
 
 #: why an error that is small on average may be large
 DIFFER = 'what the model leaves differs too much between motions'
-#: poses at which the static effort is compared with its interval
-POSES = 200
 #: a model leaves no more than nominal inertials with fitted friction do, up to this factor
 AS_GOOD = 1.1
-#: static effort by a parameter below this share of gravity is rounding, as about a vertical axis
-ROUNDING = 1e-9
 #: the static error that is exceeded in few poses, over the root mean square along a motion
 EXTREME = 1.5
 #: share of dry friction by which it commonly differs between the directions of a joint: while the
@@ -82,12 +63,9 @@ LEVEL = 0.95
 NO_FRICTION = 1e-3
 #: a joint that slides (SLIDES) in less of the motion than this is mostly held while others move
 SLIDING = 0.5
-#: lack of a fit from a single recording lacks
-THIN = 'the fit is from one recording, and what friction does on another day is in no interval'
-#: findings after which recordings hold something else than the robot says
-CONTRADICTIONS = frozenset({
-    'position_unit', 'velocity', 'position_offset', 'joint_order', 'effort_scale', 'effort_sign',
-    'gravity', 'time_unit'})
+#: lack of a fit from a single recording
+THIN = ('Thin evidence: the fit is from one recording, and the intervals do not cover day-to-day '
+        'changes of friction. ')
 
 
 @one_blas_thread()
@@ -102,12 +80,11 @@ def judged(
     ``names`` those that commands need.
     """
     names = names or Names.without_file(model.robot.name)
-    known = Evidence(model, validation, names, held, forward)
-    joints = tuple(_joint(known, j) for j in range(model.robot.n))
-    actions = next_actions(model, validation, joints, known.findings, names)
-    thin = f'Thin evidence: {THIN}. ' if known.recordings == 1 else ''
-    summary = f'{thin}{_summary(joints)}. {already_good(model, validation)}{known.words}.'
-    return Verdict(summary, joints, actions[:ACTIONS])
+    evidence = Evidence(model, validation, names, held, forward)
+    joints = tuple(_joint(evidence, j) for j in range(model.robot.n))
+    thin = THIN if len(model.record.recordings) == 1 else ''
+    summary = f'{thin}{_summary(joints)}. {already_good(model, validation)}{evidence.words}.'
+    return Verdict(summary, joints, next_actions(evidence, joints)[:ACTIONS])
 
 
 def already_good(model: IdentifiedModel, validation: Validation) -> str:
@@ -123,224 +100,129 @@ def already_good(model: IdentifiedModel, validation: Validation) -> str:
 
 def refused_recordings(findings: Sequence[Finding]) -> Verdict:
     """Return the verdict on recordings that were refused before any fit, for ``findings``."""
-    told = '; '.join(dict.fromkeys(
-        f'{f.kind.replace("_", " ")}{_of(f)}: {f.looks_like}' for f in findings))
+    told = '; '.join(dict.fromkeys(map(_contradiction, findings)))
     actions = dict.fromkeys(f'{f.recording}{_of(f)}: {f.remedy}' for f in findings)
     return Verdict(f'No model: the recordings contradict the robot. {told}.',
                    actions=tuple(NextAction(words) for words in actions)[:ACTIONS])
+
+
+def _contradiction(finding: Finding) -> str:
+    return f'{finding.kind.replace("_", " ")}{_of(finding)}: {finding.looks_like}'
 
 
 def _of(finding: Finding) -> str:
     return f' of {", ".join(finding.joints)}' if finding.joints else ''
 
 
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """A model and the scores it is judged by, see `judged`."""
-
-    model: IdentifiedModel
-    validation: Validation
-    names: Names
-    held: HeldOut | None = None
-    forward: ForwardValidation | None = None
-
-    @cached_property
-    def findings(self) -> tuple[Finding, ...]:
-        """Contradictions among the warnings of the fit and of the scores."""
-        return tuple(dict.fromkeys(
-            f for f in read_sentences((*self.model.warnings, *self.validation.warnings))
-            if f.kind in CONTRADICTIONS))
-
-    @cached_property
-    def sliding(self) -> FloatArray:
-        """The share (n,) of the motion of any joint in which a joint slides itself."""
-        moving = [np.abs(t.velocity[t.moving > 0.5]) > SLIDES
-                  for t in self.validation.traces if t.velocity is not None]
-        rows = np.concatenate([*moving, np.ones((0, self.model.robot.n), dtype=bool)])
-        return rows.mean(axis=0) if len(rows) else np.ones(self.model.robot.n)
-
-    @cached_property
-    def static(self) -> tuple[FloatArray, FloatArray]:
-        """The largest static effort (n,) of joints, and its 95 % interval (n,) [N m].
-
-        Half of it, the largest in poses within the ranges of the fit; infinite where a parameter
-        that matters is open, NaN of models without covariance.
-        """
-        model, n = self.model, self.model.robot.n
-        q = model.trained.poses(model.robot, POSES)
-        columns = effort_by_parameters(model, q, np.zeros_like(q), np.zeros_like(q))
-        columns[np.abs(columns) <= ROUNDING * np.linalg.norm(model.robot.gravity)] = 0.0
-        largest = np.abs(columns @ model.values).max(axis=0)
-        if model.correlation_factor is None:
-            return largest, np.full(n, np.nan)
-        factor = interval_factor(model.record.degrees_of_freedom or np.inf)
-        half = factor * np.linalg.norm(columns @ model.covariance_factor.T, axis=2).max(axis=0)
-        unknown = np.abs(columns[:, :, ~np.isfinite(model.std)]).max(axis=(0, 2), initial=0.0)
-        return largest, np.where(unknown > 0.0, np.inf, half)
-
-    @cached_property
-    def gaps(self) -> tuple[NextAction | None, ...]:
-        """The motion that would show, joint by joint, what the recordings cannot, None of none."""
-        motions = None if self.held is None else self.held.motions
-        if not self.unseen and motions is None:
-            cause = 'the model was judged on recordings of its fit'
-        elif not self.unseen and motions == 0:
-            cause = 'the recordings are too short to leave a motion out'
-        elif not self.unseen and motions == 1:
-            cause = 'the recordings hold one motion only'
-        elif self.unseen and repeats(self.model, self.validation):
-            cause = 'the recordings pass the motion of the fit again'
-        else:
-            return uncovered(
-                self.model, self.validation if self.unseen else None, self.names)
-        return (judging_motion(self.names, cause),) * self.model.robot.n
-
-    @cached_property
-    def holding(self) -> FloatArray:
-        """Dry friction (rows,) [N m] that may hold joints at rest."""
-        return holding_torque(self.model)
-
-    def unit(self, j: int) -> str:
-        """Return the unit of the effort of a joint."""
-        return 'N' if self.model.robot.types[j] == PRISMATIC else 'N m'
-
-    @property
-    def recordings(self) -> int:
-        """Number of recordings of the fit."""
-        return len(self.model.record.recordings)
-
-    @property
-    def unseen(self) -> bool:
-        """Whether the scores are of recordings that are not those of the fit."""
-        seen = set(self.model.record.recordings)
-        return not any(t.source in seen for t in self.validation.traces)
-
-    @property
-    def words(self) -> str:
-        """The recordings the verdict is from, in words."""
-        count = len({t.source for t in self.validation.traces})
-        of = 'one recording' if count == 1 else f'{count} recordings'
-        if self.unseen:
-            return f'Judged on {of} that the fit has not seen'
-        return f'Judged on {of} of the fit' + (
-            '' if self.held is None else ', on motion left out of it in turn')
-
-
-def beyond(held: HeldOut | None, validation: Validation) -> FloatArray:
-    """Return the error (n,) [N m] on a new motion beyond that in the scores, root mean square."""
-    rmse = np.array([one.rmse for one in validation.model['all'].values()])
-    return 0.0 * rmse if held is None else np.sqrt(np.maximum(held.promise**2 - rmse**2, 0.0))
-
-
-def _joint(known: Evidence, j: int) -> JointVerdict:
-    """Return the verdict on joint ``j``."""
-    joint = known.model.joints[j]
-    reason = _spoilt(known, joint)
+def _joint(evidence: Evidence, j: int) -> JointVerdict:
+    """Return the verdict on joint ``j``: good only where no gap is in the evidence."""
+    joint, gap = evidence.model.joints[j], evidence.gaps[j]
+    reason = _spoilt(evidence, joint)
     if reason:
-        uses = tuple(UseVerdict(use, False, None, CRITERIA[use].threshold, CRITERIA[use].unit,
-                                reason) for use in USES)
-        return JointVerdict(joint, uses, reason)
-    uses = tuple(_as_shown(judge(known, j), known.gaps[j])
-                 for judge in (_gravity, _feed_forward, _contact, _simulation))
-    return JointVerdict(joint, uses, _joint_words(uses))
+        return JointVerdict(joint, tuple(_use(use, False, None, reason) for use in USES), reason)
+    uses = (judge(evidence, j) for judge in (_gravity, _feed_forward, _contact, _simulation))
+    shown = tuple(replace(use, ok=None, shown_by=gap) if gap is not None and use.ok else use
+                  for use in uses)
+    return JointVerdict(joint, shown, _joint_words(shown))
 
 
-def _as_shown(use: UseVerdict, gap: NextAction | None) -> UseVerdict:
-    """Return a verdict that is good only where no ``gap`` is in the evidence."""
-    return use if gap is None or not use.ok else replace(use, ok=None, shown_by=gap)
-
-
-def _spoilt(known: Evidence, joint: str) -> str:
+def _spoilt(evidence: Evidence, joint: str) -> str:
     """Return the reason for which a joint is good for nothing, '' where its numbers decide.
 
     What is wrong in several joints is so in all: it shows where weight is large.
     """
-    if joint in known.model.not_identified:
-        reason = known.model.record.refused.get(joint, 'the data gives no model of its effort')
+    model = evidence.model
+    if joint in model.not_identified:
+        reason = model.record.refused.get(joint, 'the data gives no model of its effort')
         return f'refused: {reason}'
-    found = next((f for f in known.findings if len(f.joints) != 1 or joint in f.joints), None)
-    return f'{found.kind.replace("_", " ")}{_of(found)}: {found.looks_like}' if found else ''
+    found = next((f for f in evidence.findings if len(f.joints) != 1 or joint in f.joints), None)
+    return _contradiction(found) if found else ''
 
 
-def _gravity(known: Evidence, j: int) -> UseVerdict:
+def _use(
+    use: str, ok: bool | None, value: float | None, words: str,
+    shown_by: NextAction | None = None, criterion: Criterion | None = None,
+) -> UseVerdict:
+    """Return a verdict by the criterion of its use, or by another one."""
+    criterion = criterion or CRITERIA[use]
+    return UseVerdict(use, ok, value, criterion.threshold, criterion.unit, words, shown_by)
+
+
+def _gravity(evidence: Evidence, j: int) -> UseVerdict:
     """Judge by the error of the static effort against the dry friction that holds the joint."""
-    largest, half = (float(part[j]) for part in known.static)
-    unit, names = known.unit(j), known.names
-    parts, held = known.validation.parts, float(known.holding[j])
+    largest, half = (float(part[j]) for part in evidence.static)
+    unit, names, model = evidence.unit(j), evidence.names, evidence.model
+    parts, held = evidence.validation.parts, float(evidence.holding[j])
     free = held <= NO_FRICTION * largest or held == 0.0
     criterion = WITHOUT_FRICTION if free else CRITERIA[GRAVITY]
 
     def verdict(ok: bool | None, value: float | None, words: str,
                 shown_by: NextAction | None = None) -> UseVerdict:
-        return UseVerdict(GRAVITY, ok, value, criterion.threshold, criterion.unit, words, shown_by)
+        return _use(GRAVITY, ok, value, words, shown_by, criterion)
 
-    if known.model.robot.drive.kind == 'gravity_compensated_torque':
+    if model.robot.drive.kind == 'gravity_compensated_torque':
         return verdict(None, None, 'the efforts are without weight, which the drives compensate: '
                        'record efforts before the compensation')
     if np.isnan(half):
-        return verdict(None, None, 'the model file has no covariance',
-                       identify_again(known.model, names))
+        return verdict(None, None, 'the model file has no covariance', _again(evidence))
     if np.isinf(half):
         return verdict(None, None, 'a parameter of its weight is not excited by the motion',
-                       static_poses(names))
+                       names.static_poses)
     if largest == 0.0:
         return verdict(True, 0.0, 'weight does not load it')
     seen = EXTREME * (0.0 if parts is None else float(parts.static[j]))
-    new = EXTREME * beyond(known.held, known.validation)[j]
-    error = float(np.linalg.norm([half, seen, new, UNEVEN * held]))
+    error = float(np.linalg.norm([half, seen, EXTREME * evidence.beyond[j], UNEVEN * held]))
     value, sure = (one / (largest if free else held) for one in (error, seen))
     ok = True if value <= criterion.threshold else False if sure > criterion.threshold else None
     words = f'static effort of up to {number(largest, 3)} {unit} known to ' \
         f'{number(error, 2)} {unit}'
-    if free:
-        words += f' ({percent(value)} %), and no dry friction holds it'
-    else:
-        words += f', against dry friction of {number(held, 3)} {unit}: it ' + (
-            'stays where it is released' if ok else 'may drift when it is released')
-    return verdict(ok, value, words,
-                   static_poses(names) if ok is None else None)
+    words += f' ({percent(value)} %), and no dry friction holds it' if free else (
+        f', against dry friction of {number(held, 3)} {unit}: it ' + (
+            'stays where it is released' if ok else 'may drift when it is released'))
+    return verdict(ok, value, words, names.static_poses if ok is None else None)
 
 
-def _feed_forward(known: Evidence, j: int) -> UseVerdict:
+def _again(evidence: Evidence) -> NextAction:
+    """Return the command for a model file that lacks what later versions write."""
+    return evidence.names.identify('the model file lacks what the verdict needs: identify again',
+                                   evidence.model)
+
+
+def _feed_forward(evidence: Evidence, j: int) -> UseVerdict:
     """Judge by what is left of the effort in motion, compared with nominal inertials."""
-    model, validation, criterion = known.model, known.validation, CRITERIA[FEED_FORWARD]
-    joint = model.joints[j]
-
-    def verdict(ok: bool | None, value: float | None, words: str,
-                shown_by: NextAction | None = None) -> UseVerdict:
-        return UseVerdict(FEED_FORWARD, ok, value, criterion.threshold, criterion.unit, words,
-                          shown_by)
-
-    motion = validation.model.get('motion', {}).get(joint)
-    if motion is None or not np.isfinite(motion.relative_error):
-        return verdict(None, None, 'the recordings show no motion of it',
-                       judging_motion(known.names, 'the recordings show no motion'))
-    if known.sliding[j] < SLIDING:
-        return verdict(None, None, f'it is held in {percent(1.0 - known.sliding[j])} % of the '
-                       'motion, where friction takes what load it likes', judging_motion(
-                           known.names, 'joints are held in most of the motion'))
-    mean, value, words = _left(known, j)
-    noise, beside = _beside(known, j)
-    words += beside
-    control = validation.control.get('motion', {}).get(joint)
-    if control is not None and known.held is None and \
-            motion.relative_error > AS_GOOD * control.relative_error:
-        return verdict(False, value, f'{words}, use those')
+    names, joint = evidence.names, evidence.model.joints[j]
+    threshold, sliding = CRITERIA[FEED_FORWARD].threshold, float(evidence.sliding[j])
+    motion = evidence.error('motion', joint)
+    if motion is None or not np.isfinite(motion):
+        return _use(FEED_FORWARD, None, None, 'the recordings show no motion of it',
+                    names.judging_motion('the recordings show no motion'))
+    if sliding < SLIDING:
+        return _use(FEED_FORWARD, None, None, f'it is held in {percent(1.0 - sliding)} % of the '
+                    'motion, where friction takes what load it likes',
+                    names.judging_motion('joints are held in most of the motion'))
+    mean, value, words = _left(evidence, j)
+    noise, compared = _compared(evidence, j)
+    words += compared
+    control = evidence.error('motion', joint, control=True)
+    if control is not None and evidence.held is None and motion > AS_GOOD * control:
+        return _use(FEED_FORWARD, False, value, f'{words}, use those')
     if noise**2 > NOISY:
-        return verdict(False, value, f'{words}: its effort is noise')
-    if value <= criterion.threshold:
-        return verdict(True, value, words)
-    if mean**2 - noise**2 > criterion.threshold**2:
-        return verdict(False, value, words)
-    if mean > criterion.threshold:
-        return verdict(None, value, f'{words}, which hides it', averaged_motion(known.names))
-    return verdict(None, value, words, judging_motion(known.names, DIFFER))
+        return _use(FEED_FORWARD, False, value, f'{words}: its effort is noise')
+    if value <= threshold:
+        return _use(FEED_FORWARD, True, value, words)
+    if mean**2 - noise**2 > threshold**2:
+        return _use(FEED_FORWARD, False, value, words)
+    if mean > threshold:
+        return _use(FEED_FORWARD, None, value, f'{words}, which hides it', names.design(
+            'the noise of the effort hides what the model leaves: record many periods and average '
+            'over them (recipe period: auto)', 'fourier', 'periods.yaml', '--periods', '20'))
+    return _use(FEED_FORWARD, None, value, words, names.judging_motion(DIFFER))
 
 
-def _left(known: Evidence, j: int) -> tuple[float, float, str]:
+def _left(evidence: Evidence, j: int) -> tuple[float, float, str]:
     """Return the share of the effort that is left on average, on a new motion, and in words."""
-    joint, held = known.model.joints[j], known.held
-    whole, motion = (known.validation.model[part][joint] for part in ('all', 'motion'))
+    joint, held = evidence.model.joints[j], evidence.held
+    whole, motion = (evidence.validation.model[part][joint] for part in ('all', 'motion'))
     value = motion.relative_error
     if held is None or not whole.relative_error > 0.0:
         return value, value, f'{percent(value)} % of the effort in motion is left'
@@ -351,58 +233,57 @@ def _left(known: Evidence, j: int) -> tuple[float, float, str]:
                        f'up to {percent(new)} % on a new one, {percent(value)} % in all of it')
 
 
-def _beside(known: Evidence, j: int) -> tuple[float, str]:
+def _compared(evidence: Evidence, j: int) -> tuple[float, str]:
     """Return the share of noise in the effort, 0 if unknown, and what others leave, in words."""
-    validation, joint, words = known.validation, known.model.joints[j], ''
-    control = validation.control.get('motion', {}).get(joint)
+    validation, joint, words = evidence.validation, evidence.model.joints[j], ''
+    control = evidence.error('motion', joint, control=True)
     if control is not None:
-        words = ', where nominal inertials with fitted friction leave ' \
-            f'{percent(control.relative_error)} %'
+        words = f', where nominal inertials with fitted friction leave {percent(control)} %'
     whole = validation.model['all'][joint]
     robot, noise = validation.repeatability, validation.noise
     if robot is None or noise is None or not whole.relative_error > 0.0:
         return 0.0, words
-    own, noisy = (float(one[j]) * whole.relative_error / whole.rmse for one in (robot, noise))
-    return noisy, f'{words}, the robot itself repeats to {percent(own)} %, and the noise of the ' \
-        f'effort is {percent(noisy)} %'
+    repeats, noisy = (float(one[j]) * whole.relative_error / whole.rmse for one in (robot, noise))
+    return noisy, f'{words}, the robot itself repeats to {percent(repeats)} %, and the noise of ' \
+        f'the effort is {percent(noisy)} %'
 
 
-def _contact(known: Evidence, j: int) -> UseVerdict:
+def _contact(evidence: Evidence, j: int) -> UseVerdict:
     """Judge by false alarms, and by the push that is detected."""
-    score, unit = known.validation.contact, known.unit(j)
-
-    def verdict(ok: bool | None, value: float | None, words: str,
-                criterion: Criterion = CRITERIA[CONTACT], shown_by: NextAction | None = None
-                ) -> UseVerdict:
-        return UseVerdict(CONTACT, ok, value, criterion.threshold, criterion.unit, words, shown_by)
-
+    score, unit, names = evidence.validation.contact, evidence.unit(j), evidence.names
+    threshold = CRITERIA[CONTACT].threshold
     if score is None or not np.isfinite(score.push[j]):
-        lacks = 'noise levels' if known.model.noise_levels is None else 'motion that was watched'
-        return verdict(None, None, f'there is no {lacks}', shown_by=identify_again(
-            known.model, known.names))
+        lacks = 'noise levels' if evidence.model.noise_levels is None else \
+            'motion that was watched'
+        return _use(CONTACT, None, None, f'there is no {lacks}', _again(evidence))
     alarms, hours = int(score.alarms[j]), float(score.seconds[j]) / 3600.0
-    expected, push = score.rate(j), float(score.push[j])
+    expected, push, effort = score.rate(j), float(score.push[j]), float(score.effort[j])
     lever = max(float(score.lever[j]), LEAST_LEVER)
-    most = min(TIP_PUSH * lever, float(score.effort[j]))
+    most = min(TIP_PUSH * lever, effort)
     value, sure = push / most, (push - float(score.excess[j])) / most
     words = f'a push of {number(push, 3)} {unit} at the joint, {number(push / lever, 3)} N at ' \
         f'the tip, is detected in 95 % of the motion; the joint exerts up to ' \
-        f'{number(float(score.effort[j]), 3)} {unit}; {alarms or "no"} false alarm' \
+        f'{number(effort, 3)} {unit}; {alarms or "no"} false alarm' \
         f'{"" if alarms == 1 else "s"} in {number(3600.0 * hours, 3)} s'
     if alarms and _fewest(alarms) / hours > FALSE_ALARMS.threshold:
-        return verdict(False, alarms / hours, words, FALSE_ALARMS)
-    if value > CRITERIA[CONTACT].threshold:
-        shown = sure > CRITERIA[CONTACT].threshold
-        return verdict(False if shown else None, value, words, shown_by=None if shown else (
-            judging_motion(known.names, DIFFER)))
+        return _use(CONTACT, False, alarms / hours, words, criterion=FALSE_ALARMS)
+    if sure > threshold:
+        return _use(CONTACT, False, value, words)
+    if value > threshold:
+        return _use(CONTACT, None, value, words, names.judging_motion(DIFFER))
     if expected > FALSE_ALARMS.threshold:
-        cause = 'the external torque without contact comes near its threshold'
-        return verdict(None, expected, f'{words}, up to {number(expected, 2)} an hour to be '
-                       'expected', FALSE_ALARMS, judging_motion(known.names, cause))
+        return _use(CONTACT, None, expected,
+                    f'{words}, up to {number(expected, 2)} an hour to be expected',
+                    names.judging_motion(
+                        'the external torque without contact comes near its threshold'),
+                    FALSE_ALARMS)
     if score.stops[j] < LEAST_STOPS:
-        return verdict(None, value, f'{words}; it came to rest {score.stops[j]:.0f} times, where '
-                       'friction is taken up', shown_by=stopping_motion(known.names))
-    return verdict(True, value, words)
+        return _use(CONTACT, None, value, f'{words}; it came to rest {score.stops[j]:.0f} times, '
+                    'where friction is taken up', names.design(
+                        'joints hardly come to rest: record a motion that stops, as static poses, '
+                        'and score the model on it with robot-dynid validate',
+                        'static-poses', 'stops.yaml'))
+    return _use(CONTACT, True, value, words)
 
 
 def _fewest(count: int) -> float:
@@ -412,83 +293,73 @@ def _fewest(count: int) -> float:
     return float(gammaincinv(count, 1.0 - LEVEL))
 
 
-def _simulation(known: Evidence, j: int) -> UseVerdict:
+def _simulation(evidence: Evidence, j: int) -> UseVerdict:
     """Judge by simulated motions from measured states, and by whether there can be any."""
-    model, criterion = known.model, CRITERIA[SIMULATION]
-
-    def verdict(ok: bool | None, value: float | None, words: str,
-                shown_by: NextAction | None = None) -> UseVerdict:
-        return UseVerdict(SIMULATION, ok, value, criterion.threshold, criterion.unit, words,
-                          shown_by)
-
+    model, threshold = evidence.model, CRITERIA[SIMULATION].threshold
+    spoilt = ''
     if model.not_identified:
-        return verdict(False, None, f'{", ".join(model.not_identified)} is refused, and a '
-                       'simulation moves all joints at once')
-    if known.findings:
-        return verdict(False, None, 'the recordings contradict the robot, and a simulation moves '
-                       'all joints at once')
-    if any(INDEFINITE in warning for warning in model.warnings):
-        return verdict(False, None, 'the mass matrix is not positive definite everywhere')
-    errors = _rollout_errors(known)
+        spoilt = f'{", ".join(model.not_identified)} is refused, and a simulation moves all ' \
+            'joints at once'
+    elif evidence.findings:
+        spoilt = 'the recordings contradict the robot, and a simulation moves all joints at once'
+    elif any(INDEFINITE in warning for warning in model.warnings):
+        spoilt = 'the mass matrix is not positive definite everywhere'
+    if spoilt:
+        return _use(SIMULATION, False, None, spoilt)
+    errors = _rollout_errors(evidence)
     if errors is None:
-        return verdict(None, None, 'no motion was simulated', simulated_motion(known.names))
+        return _use(SIMULATION, None, None, 'no motion was simulated', NextAction(
+            'no motion was simulated: score forward dynamics on a recording',
+            evidence.names.score_forward))
     found, steady, nominal, stopped = errors
     if stopped:
-        return verdict(False, None, f'{stopped} simulated motions stopped')
+        return _use(SIMULATION, False, None, f'{stopped} simulated motions stopped')
     unit = 'mm' if model.robot.types[j] == PRISMATIC else 'mrad'
     mean = float(found[j] / steady[j]) if steady[j] > 0.0 else np.inf
-    value = mean * _growth(known, j)
+    rmse = evidence.validation.model['all'][model.joints[j]].rmse
+    growth = 1.0 if evidence.held is None or not rmse > 0.0 else max(
+        float(np.sqrt(evidence.held.raw[j])) / rmse, 1.0)  # on motion left out of the fit
+    value = mean * growth
     worse = nominal is not None and found[j] > AS_GOOD * nominal[j]
     words = (f'{number(1e3 * found[j], 3)} {unit} off over {SECONDS:g} s, '
              f'{number(1e3 * steady[j], 3)} {unit} at constant velocity')
     if nominal is not None:
         words += f', {number(1e3 * nominal[j], 3)} {unit} with nominal inertials' + (
             ', use those' if worse else '')
-    if value <= criterion.threshold and not worse:
-        return verdict(True, value, words)
-    if worse or mean > criterion.threshold:
-        return verdict(False, value, words)
-    return verdict(None, value, f'{words}, and more on a new motion', judging_motion(
-        known.names, DIFFER))
-
-
-def _growth(known: Evidence, j: int) -> float:
-    """Return the error of a joint on motion left out of the fit over that in the scores."""
-    rmse = known.validation.model['all'][known.model.joints[j]].rmse
-    return 1.0 if known.held is None or not rmse > 0.0 else max(
-        float(np.sqrt(known.held.raw[j])) / rmse, 1.0)
+    if worse or mean > threshold:
+        return _use(SIMULATION, False, value, words)
+    if value <= threshold:
+        return _use(SIMULATION, True, value, words)
+    return _use(SIMULATION, None, value, f'{words}, and more on a new motion',
+                evidence.names.judging_motion(DIFFER))
 
 
 def _rollout_errors(
-    known: Evidence
+    evidence: Evidence
 ) -> tuple[FloatArray, FloatArray, FloatArray | None, int] | None:
     """Return errors (n,) [rad, m] of the model, at constant velocity, of nominal inertials.
 
     And how many motions stopped; None where none was simulated.
     """
-    horizon = None if known.forward is None else next(
-        (h for h in known.forward.horizons if h.seconds == SECONDS), None)
+    horizon = None if evidence.forward is None else next(
+        (h for h in evidence.forward.horizons if h.seconds == SECONDS), None)
     if horizon is not None:
         found, steady = horizon.scores['model'], horizon.scores['constant_velocity']
-        beside = horizon.scores.get(CONTROL)
-        nominal = None if beside is None or beside.stopped else beside.position
+        control = horizon.scores.get(CONTROL)
+        nominal = None if control is None or control.stopped else control.position
         return found.position, steady.position, nominal, found.stopped
-    ran, still = known.validation.rollout, known.validation.steady
+    ran, still = evidence.validation.rollout, evidence.validation.steady
     return None if ran is None or still is None else (
         ran.position, still.position, None, ran.stopped)
 
 
 def _joint_words(uses: Sequence[UseVerdict]) -> str:
     """Return the uses by verdict, and what speaks against."""
-    by_word: Mapping[str, list[UseVerdict]] = {
-        word: [use for use in uses if use.word == word]
-        for word in ('good', 'not good', 'not shown')}
-    found = []
-    if by_word['good']:
-        found.append(f'good for {", ".join(use.use for use in by_word["good"])}')
-    found += [f'not good for {use.use} ({use.words})' for use in by_word['not good']]
-    found += [f'{use.use} not shown ({use.words})' for use in by_word['not shown']]
-    return '; '.join(found)
+    good = [use.use for use in uses if use.word == 'good']
+    return '; '.join([
+        *([f'good for {", ".join(good)}'] if good else []),
+        *(f'not good for {use.use} ({use.words})' for use in uses if use.word == 'not good'),
+        *(f'{use.use} not shown ({use.words})' for use in uses if use.word == 'not shown')])
 
 
 def _summary(joints: Sequence[JointVerdict]) -> str:

@@ -47,8 +47,9 @@ from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.types import FloatArray, RawLog, Samples
 from robot_dynid.validation import verdict as verdicts
+from robot_dynid.validation.evidence import Names
 from robot_dynid.validation.forward_scores import CONTROL
-from robot_dynid.validation.next_actions import COUPLED, SLIGHT, Names
+from robot_dynid.validation.next_actions import COUPLED, SLIGHT
 from robot_dynid.validation.residual_parts import SLIDES, ResidualParts, residual_parts
 from robot_dynid.validation.rollout_scores import SECONDS
 from robot_dynid.validation.validate import NEAR, Validation, validate

@@ -37,7 +37,7 @@ from robot_dynid.ros.common.files_directory import resolved_folder, target_insid
 from robot_dynid.signals.parts import Parts
 from robot_dynid.signals.windows import file_of
 from robot_dynid.types import DAMAGE, Progress, RawLog
-from robot_dynid.validation.next_actions import Names
+from robot_dynid.validation.evidence import Names
 from robot_dynid.validation.verdict import refused_recordings
 
 READING = 0.2  # part of the whole that reading the files is counted as

@@ -1,0 +1,227 @@
+"""What a model is judged by: its scores on recordings, and the motions that they lack."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from robot_dynid.estimation.estimate import interval_factor
+from robot_dynid.estimation.uncertainty.held_out import HeldOut
+from robot_dynid.identified.by_parameters import effort_by_parameters
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.suitability import NextAction
+from robot_dynid.monitoring.noise_levels import holding_torque
+from robot_dynid.plausibility.finding import Finding, read_sentences
+from robot_dynid.robot.locate import known_robots
+from robot_dynid.robot.model import PRISMATIC
+from robot_dynid.types import FloatArray
+from robot_dynid.validation.forward_scores import ForwardValidation
+from robot_dynid.validation.residual_parts import SLIDES
+from robot_dynid.validation.validate import Validation
+
+#: poses at which the static effort is compared with its interval
+POSES = 200
+#: static effort by a parameter below this share of gravity is rounding, as about a vertical axis
+ROUNDING = 1e-9
+#: a joint is hardly moved below this share of its range, a turn at most, or of its speed limit
+MOVED = 0.2
+#: judged recordings show a joint in this share of its trained ranges at least; a motion whose
+#: ranges differ from those of the fit by less than that share in no joint is that of the fit again
+COVERED, AGAIN = 0.5, 0.02
+#: findings after which recordings hold something else than the robot says
+CONTRADICTIONS = frozenset({
+    'position_unit', 'velocity', 'position_offset', 'joint_order', 'effort_scale', 'effort_sign',
+    'gravity', 'time_unit'})
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names in commands: of the ``robot``, as it was given, and of the ``model`` file."""
+
+    robot: str
+    model: str = 'model.yaml'
+
+    @classmethod
+    def without_file(cls, robot: str, model: str = 'model.yaml') -> Names:
+        """Return those for a ``robot`` whose file nobody named: known by name, or to be put in."""
+        return cls(robot if robot in known_robots() else 'ROBOT.yaml', model)
+
+    def design(self, words: str, kind: str, out: str, *options: str) -> NextAction:
+        """Return the action to record a motion, with the command that plans it."""
+        return NextAction(words, shlex.join([
+            'robot-dynid', 'design', self.robot, '--type', kind, *options, '--out', out]))
+
+    def identify(
+        self, words: str, model: IdentifiedModel, *options: str, more: Sequence[str] = ()
+    ) -> NextAction:
+        """Return the action to identify again, from ``more`` recordings, too."""
+        recordings = list(dict.fromkeys((*model.record.recordings, *more)))
+        return NextAction(words, shlex.join([
+            'robot-dynid', 'identify', *recordings, '--robot', self.robot, *options,
+            '--out', self.model]) if recordings else '')
+
+    def judging_motion(self, cause: str) -> NextAction:
+        """Return the motion to judge a model by, where for a ``cause`` recordings do not do."""
+        return self.design(
+            f'{cause}: record a motion that the fit has not seen, and score the model on it with '
+            'robot-dynid validate', 'fourier', 'unseen.yaml', '--seed', '2')
+
+    @property
+    def score_forward(self) -> str:
+        """The command that simulates motion along a recording."""
+        return shlex.join(['robot-dynid', 'validate', self.model, 'RECORDING', '--forward'])
+
+    @property
+    def static_poses(self) -> NextAction:
+        """The motion that shows weight."""
+        return self.design('the weight is not known well enough: record static poses',
+                           'static-poses', 'poses.yaml')
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """A model and the scores it is judged by, see `verdict.judged`."""
+
+    model: IdentifiedModel
+    validation: Validation
+    names: Names
+    held: HeldOut | None = None
+    forward: ForwardValidation | None = None
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """Contradictions among the warnings of the fit and of the scores."""
+        return tuple(dict.fromkeys(
+            f for f in read_sentences((*self.model.warnings, *self.validation.warnings))
+            if f.kind in CONTRADICTIONS))
+
+    def error(self, subset: str, joint: str, control: bool = False) -> float | None:
+        """Return a relative error, of the ``control`` row where asked; None where there is none.
+        """
+        scores = self.validation.control if control else self.validation.model
+        score = scores.get(subset, {}).get(joint)
+        return None if score is None else score.relative_error
+
+    @cached_property
+    def sliding(self) -> FloatArray:
+        """The share (n,) of the motion of any joint in which a joint slides itself."""
+        moving = [np.abs(t.velocity[t.moving > 0.5]) > SLIDES
+                  for t in self.validation.traces if t.velocity is not None]
+        rows = np.concatenate([*moving, np.ones((0, self.model.robot.n), dtype=bool)])
+        return rows.mean(axis=0) if len(rows) else np.ones(self.model.robot.n)
+
+    @cached_property
+    def static(self) -> tuple[FloatArray, FloatArray]:
+        """The largest static effort (n,) of joints, and its 95 % interval (n,) [N m].
+
+        Half of it, the largest in poses within the ranges of the fit; infinite where a parameter
+        that matters is open, NaN of models without covariance.
+        """
+        model, n = self.model, self.model.robot.n
+        columns = static_columns(model, POSES)
+        columns[np.abs(columns) <= ROUNDING * np.linalg.norm(model.robot.gravity)] = 0.0
+        largest = np.abs(columns @ model.values).max(axis=0)
+        if model.correlation_factor is None:
+            return largest, np.full(n, np.nan)
+        factor = interval_factor(model.record.degrees_of_freedom or np.inf)
+        half = factor * np.linalg.norm(columns @ model.covariance_factor.T, axis=2).max(axis=0)
+        unknown = np.abs(columns[:, :, ~np.isfinite(model.std)]).max(axis=(0, 2), initial=0.0)
+        return largest, np.where(unknown > 0.0, np.inf, half)
+
+    @cached_property
+    def holding(self) -> FloatArray:
+        """Dry friction (rows,) [N m] that may hold joints at rest."""
+        return holding_torque(self.model)
+
+    @cached_property
+    def beyond(self) -> FloatArray:
+        """Error (n,) [N m] on a new motion beyond that in the scores, root mean square."""
+        rmse = np.array([one.rmse for one in self.validation.model['all'].values()])
+        return 0.0 * rmse if self.held is None else np.sqrt(
+            np.maximum(self.held.promise**2 - rmse**2, 0.0))
+
+    @cached_property
+    def gaps(self) -> tuple[NextAction | None, ...]:
+        """The motion that would show, joint by joint, what the recordings cannot, None of none."""
+        motions = None if self.held is None else self.held.motions
+        if not self.unseen and motions is None:
+            cause = 'the model was judged on recordings of its fit'
+        elif not self.unseen and motions == 0:
+            cause = 'the recordings are too short to leave a motion out'
+        elif not self.unseen and motions == 1:
+            cause = 'the recordings hold one motion only'
+        elif self.unseen and self.repeats:
+            cause = 'the recordings pass the motion of the fit again'
+        else:
+            part = self.names.judging_motion(
+                'the recordings cover less than half of the range of the fit')
+            ranges = list(self._trained_and_judged()) if self.unseen else []
+            return tuple(self.wider_motion if joint in self.still else part if any(
+                judged[j] < COVERED * trained[j] for trained, judged in ranges) else None
+                for j, joint in enumerate(self.model.joints))
+        return (self.names.judging_motion(cause),) * self.model.robot.n
+
+    @cached_property
+    def still(self) -> list[str]:
+        """Joints that used little of their range, a turn at most, or of their speed."""
+        trained, limits = self.model.trained.quantities, self.model.robot.limits
+        if not {'position', 'velocity'} <= set(trained):
+            return []
+        travel = np.fmin(limits.upper - limits.lower, 2.0 * np.pi)
+        speed = np.where(np.isfinite(limits.velocity), limits.velocity, 0.0)
+        little = (np.ptp(trained['position'], axis=1) < MOVED * travel) | (
+            np.abs(trained['velocity']).max(axis=1) < MOVED * speed)
+        return [self.model.joints[j] for j in np.flatnonzero(little)]
+
+    @property
+    def wider_motion(self) -> NextAction:
+        """The motion of joints that are hardly moved."""
+        return self.names.design(
+            f'record a motion that uses range and speed of {", ".join(self.still)}: the '
+            'recordings hardly move it', 'fourier', 'excitation.yaml')
+
+    @property
+    def repeats(self) -> bool:
+        """True if recordings have the ranges of the fit in all joints, as its motion has."""
+        ranges = list(self._trained_and_judged())
+        return bool(ranges) and all(np.all(np.abs(judged - trained) <= AGAIN * np.maximum(
+            trained, AGAIN)) for trained, judged in ranges)
+
+    def _trained_and_judged(self) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Yield the widths (n,) of the ranges of the fit and of recordings."""
+        trained = self.model.trained.quantities
+        for name in ('position', 'velocity'):
+            values = [getattr(trace, name) for trace in self.validation.traces]
+            if name in trained and all(one is not None for one in values):
+                yield np.ptp(trained[name], axis=1), np.ptp(np.concatenate(values), axis=0)
+
+    def unit(self, j: int) -> str:
+        """Return the unit of the effort of a joint."""
+        return 'N' if self.model.robot.types[j] == PRISMATIC else 'N m'
+
+    @property
+    def unseen(self) -> bool:
+        """Whether the scores are of recordings that are not those of the fit."""
+        seen = set(self.model.record.recordings)
+        return not any(t.source in seen for t in self.validation.traces)
+
+    @property
+    def words(self) -> str:
+        """The recordings the verdict is from, in words."""
+        count = len({t.source for t in self.validation.traces})
+        of = 'one recording' if count == 1 else f'{count} recordings'
+        if self.unseen:
+            return f'Judged on {of} that the fit has not seen'
+        if self.held is None:
+            return f'Judged on {of} of the fit'
+        return 'Cross-validated on the training recordings'
+
+
+def static_columns(model: IdentifiedModel, count: int) -> FloatArray:
+    """Return the static effort (K, n, b) by base parameters in poses within the trained ranges."""
+    q = model.trained.poses(model.robot, count)
+    return effort_by_parameters(model, q, np.zeros_like(q), np.zeros_like(q))
