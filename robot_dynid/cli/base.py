@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from robot_dynid.robot.model import RobotModel
 
 COMPOSITE = 'composite'
+NAMES = {'method': ('numeric', 'analytic', COMPOSITE)}
 HELP = 'print the minimal set of inertial parameters'
 EXAMPLES = (
     'robot-dynid base ur10e',

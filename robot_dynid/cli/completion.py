@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from robot_dynid.cli.verbs import VERBS
+from robot_dynid.errors import MissingDependency
+from robot_dynid.io.recording_names import STORAGES, TABLES
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
@@ -15,11 +22,18 @@ EXAMPLES = (
     'robot-dynid completion zsh >> ~/.zshrc',
     'robot-dynid completion fish > ~/.config/fish/completions/robot-dynid.fish',
 )
+PROGRAM = 'robot-dynid'
 SHELLS = 'bash', 'zsh', 'fish'
 #: zsh completes nothing before these, which plugins may have done; argcomplete before 3 speaks
 #: bash only
 ZSH = ('(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }\n'
        '(( $+functions[complete] )) || { autoload -Uz bashcompinit && bashcompinit; }\n')
+YAML, RECORDINGS = ('.yaml', '.yml'), (*TABLES, *STORAGES)
+ROBOT_FILES = (*YAML, '.urdf', '.xacro')
+#: endings of files by the word for them in the help; other words with a dot end as the files do
+FILES = {**dict.fromkeys(('DATA', 'LOADED', 'U', 'RUN', 'STATES.csv'), RECORDINGS),
+         **dict.fromkeys(('YAML', 'FILE'), YAML), 'BAG': STORAGES, 'URDF': ('.urdf', '.xacro')}
+FOLDERS = 'DIR', 'FOLDER'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,12 +43,83 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Return the lines that the shell reads when it starts."""
-    from robot_dynid.cli.candidates import shell_code
-
-    code = shell_code('fish' if arguments.shell == 'fish' else 'bash')
-    return {'shell': arguments.shell, 'code': f'{ZSH if arguments.shell == "zsh" else ""}{code}'}
+    library = _argcomplete()
+    if not hasattr(library, 'shellcode'):  # of a system older than this is declared
+        raise MissingDependency("completion needs argcomplete 1.12 or newer: pip install "
+                                "'argcomplete>=1.12'")
+    code = str(library.shellcode([PROGRAM], shell='fish' if arguments.shell == 'fish' else 'bash'))
+    return {'shell': arguments.shell,
+            'code': f'{ZSH if arguments.shell == "zsh" else ""}{code.rstrip()}\n'}
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print the lines."""
     sys.stdout.write(result['code'])
+
+
+def complete(parser: argparse.ArgumentParser) -> None:
+    """Answer the shell that asks by the variables of argcomplete, and end the process."""
+    library = _argcomplete()
+    for verb, sub in verbs_of(parser).items():
+        for argument in sub._actions:
+            if argument.choices is None:
+                argument.completer = completer(verb, argument)  # type: ignore[attr-defined]
+    library.autocomplete(parser, always_complete_options='long',
+                         default_completer=library.completers.SuppressCompleter())
+
+
+def verbs_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Return the parsers of the verbs."""
+    [verbs] = [action for action in parser._actions
+               if isinstance(action, argparse._SubParsersAction)]
+    return dict(verbs.choices)
+
+
+def completer(verb: str, argument: argparse.Action) -> Callable[..., Any] | None:
+    """Return the completer of argcomplete for an argument of a verb: names, robots or files."""
+    completers = _argcomplete().completers
+    names = names_of(verb, argument.dest)
+    if names:
+        found: Callable[..., Any] = completers.ChoicesCompleter(names)
+        return found
+    if argument.dest == 'robot' or (verb, argument.dest) == ('export', 'model'):
+        from robot_dynid.robot.locate import known_robots
+
+        robots = completers.ChoicesCompleter(known_robots() if argument.dest == 'robot' else ())
+        files = completers.FilesCompleter([one[1:] for one in ROBOT_FILES])
+        return lambda prefix, **more: [*(one for one in robots(prefix=prefix, **more) if
+                                         one.startswith(prefix)), *files(prefix, **more)]
+    metavar = str(argument.metavar or '')
+    endings = file_endings(metavar)
+    found = completers.FilesCompleter([one[1:] for one in endings])
+    return found if endings else completers.DirectoriesCompleter() if metavar in FOLDERS else None
+
+
+def names_of(verb: str, argument: str) -> tuple[str, ...]:
+    """Return the names of which an argument is one; none where it may be anything."""
+    names: Mapping[str, tuple[str, ...] | str] = getattr(VERBS[verb], 'NAMES', {})
+    found = names.get(argument, ())
+    if isinstance(found, tuple):
+        return found
+    module, _, registry = found.partition(':')
+    return tuple(getattr(import_module(module), registry))
+
+
+def file_endings(metavar: str) -> tuple[str, ...]:
+    """Return the endings of the files that the help calls ``metavar``."""
+    found: dict[str, None] = {}
+    for word in metavar.strip('[]').split():
+        ending = re.fullmatch(r'\w+(\.\w+)', word)
+        found |= dict.fromkeys(FILES.get(word.strip('[].'), (YAML if ending[1] in YAML else (
+            ending[1],)) if ending else ()))
+    return tuple(found)
+
+
+def _argcomplete() -> Any:
+    try:
+        import argcomplete
+        import argcomplete.completers
+    except ImportError:
+        raise MissingDependency('completion needs argcomplete: apt install python3-argcomplete '
+                                'or pip install argcomplete') from None
+    return argcomplete

@@ -28,6 +28,9 @@ EXAMPLES = (
     'robot-dynid design my_arm.yaml --type sine-sequence --adaptive --data 1.csv --out T.yaml',
 )
 DEFAULT_RATE = 100.0
+NAMES = {'type': 'robot_dynid.excitation.families:FAMILIES',
+         'objective': ('condition', 'blocks', 'log-det', 'precision'),
+         'procedure': ('distal-to-proximal', 'body-by-body', 'adaptive')}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -40,6 +40,7 @@ EXAMPLES = (
     'robot-dynid identify january/ @more.txt --robot ur10e --workers 8 --information kept/ '
     '--out M.yaml',
 )
+NAMES = {'method': 'robot_dynid.estimation:ESTIMATORS'}
 #: prefix by which the options that are settings of a method are known among the others
 SETTING = 'setting_'
 

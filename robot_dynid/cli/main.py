@@ -92,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _answered(argv: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if '_ARGCOMPLETE' in os.environ:  # the shell asks what could come next
-        from robot_dynid.cli.candidates import complete
+        from robot_dynid.cli.completion import complete
 
         complete(parser(os.environ.get('COMP_LINE', '').split()))
     as_object = '--json' in words

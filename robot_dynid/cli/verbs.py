@@ -19,7 +19,8 @@ GROUP = 'robot_dynid.verbs'
 class Verb(Protocol):
     """A module with one verb; importing it must be cheap.
 
-    ``NAMES`` may hold, by argument, the names of which it is one.
+    ``NAMES`` may hold, by argument, the names of which it is one, or the registry that has them
+    ('module:NAME').
     """
 
     HELP: str

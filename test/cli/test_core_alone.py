@@ -13,7 +13,7 @@ import pytest
 from nominal import nominal_model
 from synthetic_recordings import recording
 
-from robot_dynid.cli.candidates import names
+from robot_dynid.cli.completion import names_of
 from robot_dynid.cli.verbs import GROUP, VERBS
 from robot_dynid.errors import MissingDependency
 from robot_dynid.estimation import ESTIMATORS
@@ -98,9 +98,10 @@ def test_models_are_identified_and_used(tmp_path: Path) -> None:
 def test_installed_packages_add_verbs_and_methods() -> None:
     assert set(ADDED) < set(VERBS) and set(ESTIMATORS) >= METHODS
     assert all(VERBS[name].HELP for name in ADDED)
-    assert 'stops' in names('bench', 'names') and 'stanford-arm' in names('reproduce', 'name')
-    assert names('demo', 'excitation') == ('fourier', 'sine-sequence')
-    assert set(names('identify', 'method')) > METHODS
+    assert 'stops' in names_of('bench', 'names')
+    assert 'stanford-arm' in names_of('reproduce', 'name')
+    assert names_of('demo', 'excitation') == ('fourier', 'sine-sequence')
+    assert set(names_of('identify', 'method')) > METHODS
 
 
 def test_a_verb_that_cannot_be_imported_is_named_with_the_cause(

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from synthetic_recordings import recording
 
-from robot_dynid.cli.candidates import verbs_of
+from robot_dynid.cli.completion import verbs_of
 from robot_dynid.cli.main import VERBS, main, parser
 from robot_dynid.cli.terminal import Terminal, printable_streams
 from robot_dynid.document import Report
