@@ -138,8 +138,7 @@ class Terminal:
         from rich.table import Table as Grid
 
         console = self._console(sys.stdout)
-        grid = Grid(title=content.title or None, title_justify='left', title_style='bold',
-                    box=None, header_style='bold', pad_edge=False, padding=(0, 2, 0, 0),
+        grid = Grid(box=None, header_style='bold', pad_edge=False, padding=(0, 2, 0, 0),
                     show_header=bool(content.columns))
         rows = [[one if isinstance(one, Cell) else Cell(one) for one in row.cells]
                 for row in content.rows]
@@ -148,6 +147,8 @@ class Terminal:
             one.text not in ('', DASH) for one in cells)]
         if not shown:
             return
+        if content.title:
+            self.line(content.title, 'bold')
         for k in shown:
             numeric = bool(content.columns) and all(_is_number(one.text) for one in columns[k])
             grid.add_column(content.columns[k] if content.columns else '', overflow='fold',

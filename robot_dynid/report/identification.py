@@ -38,7 +38,8 @@ def identification_report(
     return _report(
         (model, training), logs, verdict or result.verdict, result.warnings, {
             TRUST: (trust.summary(result), *(
-                trust.scores(model, one, title) for one, title in scores if one)),
+                replace(trust.scores(model, one, title), folded=one is training and bool(unseen))
+                for one, title in scores if one)),
             DATA: (provenance.data(logs, model, result.choice),
                    provenance.excitation(model, result.estimate),
                    provenance.provenance(model, logs, command))})

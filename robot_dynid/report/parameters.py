@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -70,20 +69,20 @@ def links(model: IdentifiedModel) -> tuple[Section, ...]:
         Figure(on_robot(model, bodies, side), f'Links on the robot, {words}')
         for words, side in (('from the side', 0), ('from the front', 1)))
     sheets = tuple(_sheet(model, j, card) for j in range(model.robot.n))
+    tables = tuple(table for table in (_link_table(model), _card(card, bodies is not None))
+                   if table.rows)
     return (Section('Links', text=text, figures=drawn, beside=True, sheets=sheets,
-                    tables=(*_link_table(model), _card(card, bodies is not None))),)
+                    tables=tables),)
 
 
-def _link_table(model: IdentifiedModel) -> tuple[Table, ...]:
-    table = link_table(model)
-    rows = tuple(Row((r.link, number(r.mass), number(r.nominal_mass),
-                      ' '.join(number(c, 3) for c in r.centre), number(r.smallest_eigenvalue, 2),
-                      ', '.join(r.from_prior) or 'none', ', '.join(r.combined) or 'none'))
-                 for r in table)
-    columns = ('link', 'mass [kg]', 'nominal [kg]', 'centre of mass [m]', 'least eigenvalue',
-               'decided by the prior', 'only in combination')
-    return (Table(columns, rows, 'Links beside the nominal ones', words=True, folded=True),
-            ) if table else ()
+def _link_table(model: IdentifiedModel) -> Table:
+    return Table(
+        ('link', 'mass [kg]', 'nominal [kg]', 'centre of mass [m]', 'least eigenvalue',
+         'decided by the prior', 'only in combination'), (
+            (r.link, r.mass, r.nominal_mass, ' '.join(number(c, 3) for c in r.centre),
+             number(r.smallest_eigenvalue, 2), ', '.join(r.from_prior) or 'none',
+             ', '.join(r.combined) or 'none') for r in link_table(model)),
+        'Links beside the nominal ones', words=True, folded=True)
 
 
 def _card(card: Sequence[ParameterRow], complete: bool) -> Table:
@@ -91,16 +90,15 @@ def _card(card: Sequence[ParameterRow], complete: bool) -> Table:
 
     Without ``complete`` links no prior decided: values are those of what is measured.
     """
-    rows = tuple(Row((
-        r.part, r.name, number(r.value) if complete or r.deviation is not None else '',
-        r.origin if complete or r.origin != PRIOR else UNSEEN,
-        '' if r.deviation is None else number(r.deviation, 2),
-        '' if r.share is None else f'{percent(r.share)} %',
-        '; '.join(r.combinations), r.measurement)) for r in card)
-    columns = ('part', 'parameter', 'value', 'origin', 'std', 'left to the prior',
-               'known combinations', 'to know it by itself')
-    return Table(columns, rows, 'Parameter card: where every standard parameter comes from',
-                 words=True, folded=True)
+    return Table(
+        ('part', 'parameter', 'value', 'origin', 'std', 'left to the prior',
+         'known combinations', 'to know it by itself'), (
+            (r.part, r.name, r.value if complete or r.deviation is not None else '',
+             r.origin if complete or r.origin != PRIOR else UNSEEN,
+             '' if r.deviation is None else number(r.deviation, 2),
+             '' if r.share is None else f'{percent(r.share)} %',
+             '; '.join(r.combinations), r.measurement) for r in card),
+        'Parameter card: where every standard parameter comes from', words=True, folded=True)
 
 
 def _sheet(model: IdentifiedModel, j: int, card: Sequence[ParameterRow]) -> Sheet:
@@ -210,7 +208,7 @@ def base_parameters(model: IdentifiedModel) -> Section:
         mark = 'poor' if relative > FAIRLY else 'fair' if relative > WELL else ''
         told = words.get(model.names[i])
         cells = (Cell(model.names[i], note=told.sentence if told else ''),
-                 number(float(model.values[i])), number(float(model.std[i]), 2),
+                 float(model.values[i]), number(float(model.std[i]), 2),
                  told.unit if told else '', percent(relative), label)
         rows.append(Row(cells, mark))
     columns = ('parameter', 'value', 'std', 'unit', 'std / value [%]', 'combination')
@@ -300,51 +298,15 @@ def categories(model: IdentifiedModel) -> tuple[Section, ...]:
     torque = model.torque_model
     found = with_advice(torque.robot, torque.blocks, model.reduction)
     counted = [one.category for one in found.values()]
-    cards = tuple(Card(category, str(counted.count(category))) for category in CATEGORIES)
-    rows = tuple(
-        Row((name, one.category, ', '.join(one.combinations), one.advice),
-            {UNIDENTIFIABLE: 'poor', DEPENDENT: 'fair'}.get(one.category, ''))
-        for name, one in found.items())
-    more = tuple(
-        Row((SENSOR_CONFIGURATIONS[key].words, ', '.join(lifted[INDEPENDENT]) or 'none',
-             ', '.join(lifted[DEPENDENT]) or 'none')) for key, lifted in lifted_by(found).items())
     tables = (
-        Table(('parameter', 'category', 'in', 'sensor configuration'), rows, words=True),
-        Table(('sensor configuration', 'identifiable alone', 'in combinations'), more,
-              'Parameters identifiable with other sensor configurations', words=True))
+        Table(('parameter', 'category', 'in', 'sensor configuration'), (
+            Row((name, one.category, ', '.join(one.combinations), one.advice),
+                {UNIDENTIFIABLE: 'poor', DEPENDENT: 'fair'}.get(one.category, ''))
+            for name, one in found.items()), words=True),
+        Table(('sensor configuration', 'identifiable alone', 'in combinations'), (
+            (SENSOR_CONFIGURATIONS[key].words, ', '.join(lifted[INDEPENDENT]) or 'none',
+             ', '.join(lifted[DEPENDENT]) or 'none') for key, lifted in lifted_by(found).items()),
+            'Parameters identifiable with other sensor configurations', words=True))
+    cards = tuple(Card(category, str(counted.count(category))) for category in CATEGORIES)
     return (Section('What can be identified', text=CATEGORIES_TEXT, cards=cards, tables=tables,
                     folded=True),)
-
-
-def truth(parameters: Sequence[Mapping[str, Any]], distance: float, acceleration: float
-          ) -> Section:
-    """Return identified beside true parameters of a simulated robot.
-
-    ``parameters`` hold name, true, value, std, deviations, and half of the 95 % interval;
-    ``distance`` and ``acceleration`` are relative errors of all parameters and of the served
-    accelerations.
-    """
-    off = [float(p['deviations']) for p in parameters]
-    inside = [abs(p['value'] - p['true']) <= p['half_interval'] for p in parameters]
-    rows = tuple(
-        Row((p['name'], number(p['true']), number(p['value']), number(p['std'], 2),
-             number(d, 2)), '' if held else 'fair')
-        for p, d, held in zip(parameters, off, inside))
-    cards = (Card('parameters', percent(distance), '% from the truth'),
-             Card('acceleration', percent(acceleration), '% from MuJoCo'),
-             Card('inside their 95 % interval', percent(float(np.mean(inside))), '%'))
-    curves = [{**figures.points([], [off[i] for i in rows_], name, colour),
-               'x': [parameters[i]['name'] for i in rows_]}
-              for name, colour, rows_ in (
-                  ('inside their 95 % interval', figures.GOOD,
-                   [i for i, held in enumerate(inside) if held]),
-                  ('outside', figures.POOR, [i for i, held in enumerate(inside) if not held]))]
-    names = [p['name'] for p in parameters]
-    plot = figures.figure(
-        curves, axis(more={'tickfont': {'size': 9}, 'dtick': 1, 'tickangle': -60,
-                           'categoryorder': 'array', 'categoryarray': names}),
-        axis('(identified − true) / std'), {'height': 320, 'hovermode': 'closest'})
-    columns = ('parameter', 'true', 'identified', 'std', 'deviation / std')
-    return Section('Against the truth', cards=cards, figures=(
-        Figure(plot, 'Deviation in standard deviations'),),
-        tables=(Table(columns, rows, 'All parameters beside the truth', folded=True),))

@@ -176,8 +176,8 @@ def _report(robot: RobotModel, model: IdentifiedModel, found: dict[str, Any], ou
     from robot_dynid.io.log import load_log
     from robot_dynid.report.html import write_report
     from robot_dynid.report.identification import model_report
-    from robot_dynid.report.parameters import truth
     from robot_dynid.validation.validate import validate
+    from robot_dynid_evaluation.demo.truth import truth
 
     recording = max((out / 'recordings').iterdir(), key=lambda path: path.stat().st_mtime)
     log = load_log(recording, robot)

@@ -30,7 +30,8 @@ def plan():
 def test_the_report_shows_motion_way_clearance_and_search(plan):
     report = plan_report(plan)
     titles = [section.title for section in report.sections]
-    assert titles == ['Summary', 'Clearance', 'Limits', 'Way of the tip', 'Motion', 'Search']
+    assert titles == ['Summary', 'Clearance', 'Limits', 'Way of the tip', 'Motion', 'Search',
+                      'Elements']
     page = render(report)
     for text in ('Proven to keep clear', 'keep_out[0]', 'smallest distance',
                  'acceleration used [%]', 'acceleration [rad/s²]',

@@ -39,6 +39,7 @@ from robot_dynid.report.identification import (
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import RawLog
 from robot_dynid.validation.validate import SCORED, Trace, Validation, validate
+from robot_dynid_evaluation.demo.truth import truth
 
 LARGEST = 10_000_000  # bytes
 #: processor time of writing the largest report over that of compressing as many numbers; it is 1.5
@@ -384,7 +385,7 @@ def test_truth_section_marks_what_is_outside() -> None:
         {'name': 'm2', 'true': 1.0, 'value': 2.0, 'std': 0.1, 'deviations': 10.0,
          'half_interval': 0.2},
     ]
-    section = parameters.truth(told, 0.1, 0.2)
+    section = truth(told, 0.1, 0.2)
     assert [row.mark for row in section.tables[0].rows] == ['', 'fair']
     assert [curve['x'] for curve in section.figures[0].spec['data']] == [['m1'], ['m2']]
 

@@ -13,12 +13,13 @@ from nominal import nominal_model
 from robot_dynid.cli.scores import joint_scores
 from robot_dynid.document import Section
 from robot_dynid.report.errors import rounded, spectra_figure
-from robot_dynid.report.parameters import base_parameters, truth
+from robot_dynid.report.parameters import base_parameters
 from robot_dynid.report.provenance import cutoffs, data
 from robot_dynid.report.trust import warnings
 from robot_dynid.signals.prepare import Averaging
 from robot_dynid.types import RawLog
 from robot_dynid.validation.validate import Validation, joint_score
+from robot_dynid_evaluation.demo.truth import truth
 
 MODEL = nominal_model('planar_3r')
 
