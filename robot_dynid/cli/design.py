@@ -7,17 +7,22 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import check_outputs, report_mark, reported, written_before
+from robot_dynid.cli.files import (
+    check_outputs,
+    load_logs,
+    report_mark,
+    reported,
+    written_before,
+)
 from robot_dynid.cli.option_text import with_text
 from robot_dynid.document import percent
 from robot_dynid.errors import DynIdError, UsageError
 
 if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Progress, Terminal
-    from robot_dynid.excitation.design import Design, DesignCriteria
+    from robot_dynid.cli.terminal import Terminal
+    from robot_dynid.excitation.design import Design
+    from robot_dynid.excitation.request import Request
     from robot_dynid.report.plan import Plan
-    from robot_dynid.robot.model import RobotModel
-    from robot_dynid.types import FloatArray
 
 HELP = 'design an excitation trajectory, and a distinct one to judge a model by'
 EXAMPLES = (
@@ -28,6 +33,33 @@ EXAMPLES = (
     'robot-dynid design my_arm.yaml --type sine-sequence --adaptive --data 1.csv --out T.yaml',
 )
 DEFAULT_RATE = 100.0
+#: result of a session that has met its accuracy, for which no file is written
+MET: dict[str, Any] = {'met': True, 'swings': [], 'unreachable': [], 'why': '', 'later': [],
+       'outlook': 'nothing more is to be recorded'}
+NOTHING_MORE: dict[str, Any] = {
+    **dict.fromkeys(('out', 'report', 'condition_number', 'log_det', 'clearance', 'validation')),
+    'parts': {}, 'duration': 0.0, 'limits': {}, 'starts': [], 'ended_early': False, 'stages': [],
+    'elements': [], 'warnings': []}
+#: options of the types by name: kind of their value, and help
+OPTIONS: dict[str, tuple[type, str]] = {
+    'duration': (float, 'length of a Fourier series or B-spline [s]'),
+    'harmonics': (int, 'harmonics of a Fourier series'),
+    'periods': (int, 'periods of a Fourier series, or of every swing of a sine sequence'),
+    'procedure': (str, 'of a sine sequence: distal-to-proximal (default), body-by-body or '
+                       'adaptive'),
+    'swings': (int, 'of an adaptive sequence to plan at once, at most'),
+    'longest': (float, 'seconds of swings an adaptive sequence may take (default 3600)'),
+    'configurations': (int, 'of the locked joints per stage of a sine sequence, at most'),
+    'objective': (str, 'condition (default), blocks, log-det or precision'),
+    'starts': (int, 'random starts to improve (default 8)'),
+    'iterations': (int, 'of the search from each start, at most (default 300)'),
+    'time_limit': (float, 'seconds after which the best so far is taken, which then depends on '
+                          'the machine (default: none)'),
+    'accuracy': (float, 'largest standard deviation wanted, relative to nominal parameters '
+                        '(adaptive: default 0.1)'),
+    'seed': (int, 'of the random starts (default 0)'),
+    'scale': (float, 'part of every limit that may be used (default 0.9)'),
+}
 NAMES = {'type': 'robot_dynid.excitation.families:FAMILIES',
          'objective': ('condition', 'blocks', 'log-det', 'precision'),
          'procedure': ('distal-to-proximal', 'body-by-body', 'adaptive')}
@@ -41,42 +73,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                              'static-poses or composite')
     parser.add_argument('--options', metavar='YAML',
                         help="all other options of the type as YAML text, '{poses: 30}', or file")
-    parser.add_argument('--duration', type=float,
-                        help='length of a Fourier series or B-spline [s]')
-    parser.add_argument('--harmonics', type=int, help='harmonics of a Fourier series')
-    parser.add_argument('--periods', type=int,
-                        help='periods of a Fourier series, or of every swing of a sine sequence')
-    parser.add_argument('--procedure', help='of a sine sequence: distal-to-proximal (default), '
-                                            'body-by-body or adaptive')
+    for name, (kind, text) in OPTIONS.items():
+        parser.add_argument(f'--{name.replace("_", "-")}', type=kind, help=text)
     parser.add_argument('--adaptive', action='store_const', const='adaptive',
                         help='of a sine sequence: choose swings one by one from what is known so '
                              'far, until --accuracy is met (procedure adaptive)')
     parser.add_argument('--data', nargs='+', metavar='DATA', default=[],
                         help='recordings of what was measured so far, for an adaptive sequence')
-    parser.add_argument('--swings', type=int,
-                        help='of an adaptive sequence to plan at once, at most')
-    parser.add_argument('--longest', type=float,
-                        help='seconds of swings an adaptive sequence may take (default 3600)')
-    parser.add_argument('--configurations', type=int,
-                        help='of the locked joints per stage of a sine sequence, at most')
-    parser.add_argument('--objective', help='condition (default), blocks, log-det or precision')
-    parser.add_argument('--starts', type=int, help='random starts to improve (default 8)')
-    parser.add_argument('--iterations', type=int,
-                        help='of the search from each start, at most (default 300)')
-    parser.add_argument('--time-limit', type=float,
-                        help='seconds after which the best so far is taken, which then depends '
-                             'on the machine (default: none)')
-    parser.add_argument('--accuracy', type=float,
-                        help='largest standard deviation wanted, relative to nominal parameters '
-                             '(adaptive: default 0.1)')
     parser.add_argument('--model', metavar='M.yaml',
                         help='predict efforts with an identified model, not the nominal one')
     parser.add_argument('--rate', type=float, default=DEFAULT_RATE,
                         help='points per second it has to keep the limits with '
                              f'(default {DEFAULT_RATE:g})')
-    parser.add_argument('--seed', type=int, help='of the random starts (default 0)')
-    parser.add_argument('--scale', type=float,
-                        help='part of every limit that may be used (default 0.9)')
     parser.add_argument('--out', required=True, metavar='T.yaml',
                         help='trajectory file to write; beside it, T_validation.yaml, the motion '
                              "to judge by, without it: --options '{validation: false}'")
@@ -86,13 +94,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Design the trajectories, check their points, write them."""
+    import numpy as np
+
     from robot_dynid.collision.scene import scene_of
     from robot_dynid.excitation.design import design_pair
     from robot_dynid.excitation.design_criteria import design_criteria, keeping_clear
-    from robot_dynid.excitation.families import parse_request
     from robot_dynid.excitation.request import validation_request
-    from robot_dynid.execution.plan import RATE
-    from robot_dynid.execution.sampled import check_points
+    from robot_dynid.execution.sampled import faults, sampled
+    from robot_dynid.identification.measured_precision import after_recordings
+    from robot_dynid.identified.model import IdentifiedModel
     from robot_dynid.io.recording_names import for_validation
     from robot_dynid.io.trajectory_file import MARK
     from robot_dynid.plain import to_plain
@@ -102,19 +112,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.types import VALIDATION
 
     started = time.perf_counter()
-    options = {name: getattr(arguments, name)
-               for name in ('duration', 'harmonics', 'periods', 'procedure', 'configurations',
-                            'objective', 'starts', 'iterations', 'time_limit', 'accuracy', 'seed',
-                            'scale', 'swings', 'longest')
-               if getattr(arguments, name) is not None}
-    if arguments.adaptive is not None:
-        options['procedure'] = _adaptive(arguments)
-    request = parse_request(arguments.type, with_text(options, arguments.options))
-    if arguments.data and getattr(request.options, 'procedure', '') != 'adaptive':
-        raise UsageError('--data is what an adaptive sine sequence goes on from; leave it out, or '
-                         'ask for --type sine-sequence --adaptive')
-    RATE.read(arguments.rate, "option 'rate'")
-    check_points(getattr(request.options, 'duration', 0.0), arguments.rate)
+    request = _request(arguments)
     places = [arguments]
     if validation_request(request) is not None:
         places.append(argparse.Namespace(
@@ -125,22 +123,33 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
                   *((place.report, mark) for place in places),
                   inputs=(arguments.robot, arguments.model, arguments.options, *arguments.data))
     robot = load_robot(arguments.robot)
-    links = _links(arguments.model, robot)
+    links = None
+    if arguments.model is not None:
+        model = IdentifiedModel.load(arguments.model)
+        model.require(robot)
+        links = np.reshape(list(model.standard.values())[:10 * robot.n], (robot.n, 10))
     with terminal.progress('design') as progress:
         criteria = design_criteria(robot, progress, elapsed=lambda: time.perf_counter() - started,
                             links=links)
         if arguments.data:
-            criteria = _measured(arguments.data, robot, criteria, progress)
-            if _met(criteria, request.options.wanted.accuracy):
-                return {**_nothing_more(criteria, request.options.wanted.accuracy),
+            criteria = after_recordings(
+                criteria, robot, load_logs(arguments.data, robot, progress), progress)
+            accuracy = request.options.wanted.accuracy
+            if criteria.precision is not None and criteria.precision.worst[1] <= accuracy:
+                return {**NOTHING_MORE, 'session': {**MET, 'accuracy': accuracy},
+                        **dict(zip(('least_known', 'largest_deviation'),
+                                   criteria.precision.worst)),
                         'robot': robot.name, 'type': request.kind,
                         'seconds': time.perf_counter() - started}
         scene = scene_of(robot, request.common.surroundings(robot.surroundings))
         found, judge = design_pair(motion_limits(robot, request.common.limits), request,
                                    keeping_clear(criteria, scene))
     plans = [Plan(request.kind, robot, one, criteria, scene) for one in (found, judge) if one]
-    for plan in plans:
-        _check_points(plan.found, arguments.rate)
+    for plan in plans:  # the points sent to a controller must keep the limits, too
+        wrong = faults(sampled(plan.found.trajectory, arguments.rate), plan.found.limits,
+                       longest=float('inf'))
+        if wrong:
+            raise DynIdError('; '.join(wrong) + '; a higher --rate or a smaller --scale helps')
     purposes = request.common.purpose, VALIDATION
     motions = [_written(plan, place, purpose)
                for plan, place, purpose in zip(plans, places, purposes)]
@@ -170,39 +179,26 @@ def _written(plan: Plan, place: argparse.Namespace, purpose: str) -> dict[str, A
             'chapters': chapters}
 
 
-def _adaptive(arguments: argparse.Namespace) -> str:
-    """Return the procedure of --adaptive; raises UsageError where another one is named."""
-    if arguments.procedure not in (None, arguments.adaptive):
-        raise UsageError(f'--adaptive is a procedure of its own, not {arguments.procedure}; leave '
-                         'one of them out')
-    return str(arguments.adaptive)
+def _request(arguments: argparse.Namespace) -> Request:
+    """Return what is asked for; raises UsageError for options that contradict each other."""
+    from robot_dynid.excitation.families import parse_request
+    from robot_dynid.execution.plan import RATE
+    from robot_dynid.execution.sampled import check_points
 
-
-def _measured(
-    data: list[str], robot: RobotModel, criteria: DesignCriteria, progress: Progress
-) -> DesignCriteria:
-    """Return the criteria with what recordings tell of the parameters."""
-    from robot_dynid.cli.files import load_logs
-    from robot_dynid.identification.measured_precision import after_recordings
-
-    return after_recordings(criteria, robot, load_logs(data, robot, progress), progress)
-
-
-def _met(criteria: DesignCriteria, accuracy: float) -> bool:
-    return criteria.precision is not None and criteria.precision.worst[1] <= accuracy
-
-
-def _nothing_more(criteria: DesignCriteria, accuracy: float) -> dict[str, Any]:
-    """Return the result of a session that has met its accuracy: no file is written."""
-    assert criteria.precision is not None
-    name, deviation = criteria.precision.worst
-    return {'out': None, 'report': None, 'condition_number': None, 'log_det': None, 'parts': {},
-            'largest_deviation': deviation, 'least_known': name, 'clearance': None,
-            'duration': 0.0, 'limits': {}, 'starts': [], 'ended_early': False, 'stages': [],
-            'elements': [], 'validation': None,
-            'session': {'accuracy': accuracy, 'met': True, 'swings': [], 'unreachable': [],
-                        'why': '', 'later': [], 'outlook': 'nothing more is to be recorded'},
-            'warnings': []}
+    options = {name: value for name in OPTIONS
+               if (value := getattr(arguments, name)) is not None}
+    if arguments.adaptive is not None:
+        if arguments.procedure not in (None, arguments.adaptive):
+            raise UsageError(f'--adaptive is a procedure of its own, not {arguments.procedure}; '
+                             'leave one of them out')
+        options['procedure'] = arguments.adaptive
+    request = parse_request(arguments.type, with_text(options, arguments.options))
+    if arguments.data and getattr(request.options, 'procedure', '') != 'adaptive':
+        raise UsageError('--data is what an adaptive sine sequence goes on from; leave it out, or '
+                         'ask for --type sine-sequence --adaptive')
+    RATE.read(arguments.rate, "option 'rate'")
+    check_points(getattr(request.options, 'duration', 0.0), arguments.rate)
+    return request
 
 
 def _figures(found: Design) -> dict[str, Any]:
@@ -220,29 +216,6 @@ def _figures(found: Design) -> dict[str, Any]:
             'time': clearance.time, 'checked': clearance.checked,
             'unchecked': clearance.unchecked},
     }
-
-
-def _links(path: str | None, robot: RobotModel) -> FloatArray | None:
-    """Return the links (n, 10) of an identified model of the robot, None without one."""
-    if path is None:
-        return None
-    import numpy as np
-
-    from robot_dynid.identified.model import IdentifiedModel
-
-    model = IdentifiedModel.load(path)
-    model.require(robot)
-    return np.reshape(list(model.standard.values())[:10 * robot.n], (robot.n, 10))
-
-
-def _check_points(found: Design, rate: float) -> None:
-    """Raise DynIdError when the points sent to a controller would leave the limits."""
-    from robot_dynid.execution.sampled import faults, sampled
-
-    points = sampled(found.trajectory, rate)
-    wrong = faults(points, found.limits, longest=float('inf'))
-    if wrong:
-        raise DynIdError('; '.join(wrong) + '; a higher --rate or a smaller --scale helps')
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:

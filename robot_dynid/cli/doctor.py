@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -85,10 +86,15 @@ def live(robot: Any, arguments: argparse.Namespace) -> list[Diagnosis]:
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
-    """Print what was found, a line each, and under it what to do."""
-    for one in result['diagnoses']:
-        style = STYLES[one['level']]
-        terminal.line(f'{one["level"]:8} {one["name"]} ({one["where"]}): {one["what"]}', style)
+    """Print what was found, and a summary."""
+    show_diagnoses(result['diagnoses'], terminal)
+    terminal.line(result['message'])
+
+
+def show_diagnoses(diagnoses: Iterable[Mapping[str, str]], terminal: Terminal) -> None:
+    """Print diagnoses, a line each, and under it what to do."""
+    for one in diagnoses:
+        terminal.line(f'{one["level"]:8} {one["name"]} ({one["where"]}): {one["what"]}',
+                      STYLES[one['level']])
         if one['remedy']:
             terminal.line(f'{"":8} -> {one["remedy"]}')
-    terminal.line(result['message'])

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from robot_dynid.cli.doctor import show_diagnoses
 from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -156,10 +157,7 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
         return
     terminal.facts((('robot', result['robot']), ('recipe', result['recipe']),
                     ('joints', ', '.join(result['joints']))))
-    for one in result['diagnoses']:
-        terminal.line(f'{one["level"]:8} {one["name"]} ({one["where"]}): {one["what"]}')
-        if one['remedy']:
-            terminal.line(f'{"":8} -> {one["remedy"]}')
+    show_diagnoses(result['diagnoses'], terminal)
     terminal.warnings(result['warnings'])
     terminal.line('next:')
     for command in result['next']:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 import numpy as np
+import yaml
 
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.numbers import GRAVITY, LARGEST, shown
@@ -152,9 +154,7 @@ class Question:
 
     def plain(self) -> dict[str, Any]:
         """Return the question in types of JSON."""
-        return {'key': self.key, 'text': self.text, 'choices': list(self.choices),
-                'suggestion': self.suggestion, 'required': self.required,
-                'why': self.why}
+        return {**vars(self), 'choices': list(self.choices)}
 
 
 ELASTIC = Question(
@@ -325,22 +325,22 @@ def robot_yaml(arm: Arm, answers: Mapping[str, Any], urdf: str,
     joints = arm.between(str(answers['base_link']), str(answers['tip_link']))
     driver = driver_named(str(answers['driver']))
     lines = [f'{MARK}: what the URDF leaves open. All keys: docs/files.md.',
-             f'urdf: {_quoted(urdf)}', f'base_link: {_quoted(answers["base_link"])}',
-             f'tip_link: {_quoted(answers["tip_link"])}    # what is behind it moves with it',
+             f'urdf: {_yaml(urdf)}', f'base_link: {_yaml(answers["base_link"])}',
+             f'tip_link: {_yaml(answers["tip_link"])}    # what is behind it moves with it',
              f'gravity: {list(gravity(answers["mounting"]))}    # in the base frame: '
              f'{answers["mounting"] if isinstance(answers["mounting"], str) else "as given"}']
     lines += _effort_lines(answers, driver, joints, gains)
     ratios, axes = answers['gear_ratios'], answers['rotor_axes']
     elastic = elastic_joints(joints, answers)
-    lines.append(f'gear_ratios: {_mapping(ratios)}' if isinstance(ratios, Mapping) else
+    lines.append(f'gear_ratios: {_yaml(ratios)}' if isinstance(ratios, Mapping) else
                  f'# gear_ratios: {{{joints[0]}: 101.0, ...}}    # not known; ' + (
                      'motor states must come divided by them' if elastic else
                      'they show the frequencies of torque ripple'))
     if elastic:
         lines += ['# encoders on motor (topic motor_states) and link: docs/two_encoders.md',
-                  f'elastic_joints: [{", ".join(map(_quoted, elastic))}]']
+                  f'elastic_joints: {_yaml(list(elastic))}']
     if isinstance(axes, Mapping):
-        lines.append(f'rotor_axes: {_mapping(axes)}')
+        lines.append(f'rotor_axes: {_yaml(axes)}')
     if float(answers['payload']) > 0.0:
         lines.append(f'# {float(answers["payload"]):g} kg at the flange are not in the URDF: they '
                      'become part of the last link')
@@ -362,16 +362,16 @@ def _effort_lines(
         return lines
     given = answers['drive_gains']
     if isinstance(given, Mapping):
-        return [*lines, '# joint torque over current [N m/A]', f'drive_gains: {_mapping(given)}']
+        return [*lines, '# joint torque over current [N m/A]', f'drive_gains: {_yaml(given)}']
     if gains is not None:
         return [*lines, '# [N m/A], provisional: the first recording then has the size of the '
                 'nominal links. A weighed payload finds them: robot-dynid payload --known-mass',
-                f'drive_gains: {_mapping(gains)}', 'drive_gains_std: 0.2']
+                f'drive_gains: {_yaml(gains)}', 'drive_gains_std: 0.2']
     return [*lines, '# [N m/A], NOT KNOWN: parameters come out in units of A. Find them from a '
             'weighed payload (robot-dynid payload',
             '# --known-mass), or give init a first recording (--data), by which they get the size '
             'of the nominal links',
-            f'drive_gains: {_mapping(dict.fromkeys(joints, GAIN_UNKNOWN))}',
+            f'drive_gains: {_yaml(dict.fromkeys(joints, GAIN_UNKNOWN))}',
             f'drive_gains_std: {GAIN_UNKNOWN_STD}']
 
 
@@ -394,7 +394,7 @@ def _limit_lines(arm: Arm, answers: Mapping[str, Any], joints: Sequence[str]) ->
         value = given[joint] if isinstance(given, Mapping) else given
         entries.append(f'acceleration: {float(value) if known else round(speed / RAMP, 3)}')
         note = f'    # the URDF states no {" and no ".join(notes)}' if notes else ''
-        lines.append(f'  {_quoted(joint)}: {{{", ".join(entries)}}}{note}')
+        lines.append(f'  {_yaml(joint)}: {{{", ".join(entries)}}}{note}')
     return lines
 
 
@@ -415,17 +415,10 @@ def recipe_yaml(answers: Mapping[str, Any]) -> str:
     return '\n'.join(lines)
 
 
-def _quoted(text: Any) -> str:
-    """Return a name as YAML reads it back as text."""
-    word = str(text)
-    return word if re.fullmatch(r'[A-Za-z_/.][\w/.-]*', word) and word.lower() not in (
-        'null', 'true', 'false', 'yes', 'no', 'on', 'off') else "'" + word.replace("'", "''") + "'"
-
-
-def _mapping(values: Mapping[str, Any]) -> str:
-    return '{' + ', '.join(f'{_quoted(key)}: {_number(value)}' for key, value in values.items()) \
-        + '}'
-
-
-def _number(value: Any) -> str:
-    return str(list(map(float, value))) if isinstance(value, (list, tuple)) else str(float(value))
+def _yaml(value: Any) -> str:
+    """Return a value as YAML in one line, which reads names back as text."""
+    if isinstance(value, Mapping):
+        value = {key: list(map(float, one)) if isinstance(one, (list, tuple)) else float(one)
+                 for key, one in value.items()}
+    text = yaml.safe_dump(value, default_flow_style=True, width=math.inf, sort_keys=False)
+    return str(text).removesuffix('...\n').strip()

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
+from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
+from typing import Any
 
 from robot_dynid.files import room
 from robot_dynid.setting_up.diagnosis import ERROR, OK, WARN, Diagnosis
@@ -59,36 +61,29 @@ class Requirement:
         return MODULES.get(self.name, self.name.replace('-', '_'))
 
     def allows(self, installed: str) -> bool:
-        """Return whether a version is within the bounds; one that has no number is."""
+        """Return True if a version is within the bounds; one that has no number is."""
         have = _numbers(installed)
-        tests: dict[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
-            '>=': lambda a, b: a >= b, '<': lambda a, b: a < b, '<=': lambda a, b: a <= b,
-            '>': lambda a, b: a > b, '!=': lambda a, b: a != b, '==': lambda a, b: a == b}
-        for bound in self.bounds:
-            sign = bound.rstrip('0123456789.')
-            if have and sign in tests and not tests[sign](have, _numbers(bound)):
-                return False
-        return True
+        return not have or all(
+            SIGNS[sign](have, _numbers(bound)) for bound in self.bounds
+            if (sign := bound.rstrip('0123456789.')) in SIGNS)
+
+
+#: comparisons of versions in bounds
+SIGNS: Mapping[str, Callable[[Any, Any], bool]] = {
+    '>=': ge, '<': lt, '<=': le, '>': gt, '!=': ne, '==': eq}
 
 
 def _numbers(text: str) -> tuple[int, ...]:
     """Return the leading numbers of a version, without zeros at the end."""
     found = re.search(r'\d+(?:\.\d+)*', text)
-    numbers = [int(part) for part in found[0].split('.')] if found else []
-    while numbers and numbers[-1] == 0:
-        numbers.pop()
-    return tuple(numbers)
+    return tuple(map(int, re.sub(r'(\.0+)+$', '', found[0]).split('.'))) if found else ()
 
 
 def requirements(texts: Iterable[str]) -> tuple[Requirement, ...]:
     """Return the requirements of a package from texts such as ``mujoco<5,>=3.1; extra == "x"``."""
-    found = []
-    for text in texts:
-        match = _REQUIREMENT.match(text)
-        if match:
-            bounds = tuple(one.strip() for one in match['range'].split(',') if one.strip())
-            found.append(Requirement(match['name'], bounds, match['extra'] or ''))
-    return tuple(found)
+    return tuple(Requirement(
+        match['name'], tuple(filter(None, map(str.strip, match['range'].split(',')))),
+        match['extra'] or '') for match in map(_REQUIREMENT.match, texts) if match)
 
 
 def own_requirements() -> tuple[Requirement, ...]:
