@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.verbs import VERBS
 from robot_dynid.errors import MissingDependency
-from robot_dynid.io.recording_names import STORAGES, TABLES
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
@@ -28,11 +27,8 @@ SHELLS = 'bash', 'zsh', 'fish'
 #: bash only
 ZSH = ('(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }\n'
        '(( $+functions[complete] )) || { autoload -Uz bashcompinit && bashcompinit; }\n')
-YAML, RECORDINGS = ('.yaml', '.yml'), (*TABLES, *STORAGES)
+YAML = ('.yaml', '.yml')
 ROBOT_FILES = (*YAML, '.urdf', '.xacro')
-#: endings of files by the word for them in the help; other words with a dot end as the files do
-FILES = {**dict.fromkeys(('DATA', 'LOADED', 'U', 'RUN', 'STATES.csv'), RECORDINGS),
-         **dict.fromkeys(('YAML', 'FILE'), YAML), 'BAG': STORAGES, 'URDF': ('.urdf', '.xacro')}
 FOLDERS = 'DIR', 'FOLDER'
 
 
@@ -107,11 +103,16 @@ def names_of(verb: str, argument: str) -> tuple[str, ...]:
 
 def file_endings(metavar: str) -> tuple[str, ...]:
     """Return the endings of the files that the help calls ``metavar``."""
+    from robot_dynid.io.recording_names import STORAGES, TABLES
+
+    recordings = dict.fromkeys(('DATA', 'LOADED', 'U', 'RUN', 'STATES.csv'), (*TABLES, *STORAGES))
+    by_word = {**recordings, 'YAML': YAML, 'FILE': YAML, 'BAG': STORAGES,
+               'URDF': ('.urdf', '.xacro')}
     found: dict[str, None] = {}
     for word in metavar.strip('[]').split():
         ending = re.fullmatch(r'\w+(\.\w+)', word)
-        found |= dict.fromkeys(FILES.get(word.strip('[].'), (YAML if ending[1] in YAML else (
-            ending[1],)) if ending else ()))
+        own = () if ending is None else YAML if ending[1] in YAML else (ending[1],)
+        found |= dict.fromkeys(by_word.get(word.strip('[].'), own))
     return tuple(found)
 
 
