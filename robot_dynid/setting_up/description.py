@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 import numpy as np
-import yaml
 
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.numbers import GRAVITY, LARGEST, shown
@@ -22,6 +20,7 @@ from robot_dynid.robot.tree import MOVABLE
 from robot_dynid.robot.urdf import parse_urdf, urdf_text
 from robot_dynid.setting_up.diagnosis import WARN, Diagnosis
 from robot_dynid.setting_up.drivers import OTHER, Driver, driver_named, names, suggested
+from robot_dynid.yaml_text import yaml_text
 
 #: begins the files that are written, so that they may be replaced
 MARK = '# Written by robot-dynid init'
@@ -35,6 +34,8 @@ MOUNTINGS = {'floor': (0.0, 0.0, -9.81), 'ceiling': (0.0, 0.0, 9.81)}
 RAMP = 1.0
 #: speed [rad/s, m/s] of a joint whose URDF states none, and its range where it turns without end
 SLOW, RANGE = 0.5, (-2.8, 2.8)
+#: characters up to which a value is written in one line
+LINE = 100_000
 #: gains [N m/A] that stand for unknown ones, and how uncertain they are
 GAIN_UNKNOWN, GAIN_UNKNOWN_STD = 1.0, 0.5
 #: joints that move a tool, not the arm
@@ -416,9 +417,11 @@ def recipe_yaml(answers: Mapping[str, Any]) -> str:
 
 
 def _yaml(value: Any) -> str:
-    """Return a value as YAML in one line, which reads names back as text."""
+    """Return a value as YAML in one line, which reads names back as text, numbers as floats."""
     if isinstance(value, Mapping):
-        value = {key: list(map(float, one)) if isinstance(one, (list, tuple)) else float(one)
-                 for key, one in value.items()}
-    text = yaml.safe_dump(value, default_flow_style=True, width=math.inf, sort_keys=False)
-    return str(text).removesuffix('...\n').strip()
+        return f'{{{", ".join(f"{_yaml(key)}: {_yaml(one)}" for key, one in value.items())}}}'
+    if isinstance(value, (list, tuple)):
+        value = [one if isinstance(one, str) else float(one) for one in value]
+    elif not isinstance(value, str):
+        value = float(value)
+    return yaml_text(value, width=LINE).removesuffix('...\n').strip()
