@@ -28,10 +28,7 @@ from robot_dynid.estimation.least_squares import (
     solve_rows,
     weighted_factor,
 )
-from robot_dynid.estimation.uncertainty.between_recordings import (
-    FrictionScales,
-    friction_scales,
-)
+from robot_dynid.estimation.uncertainty.between_recordings import FrictionScales, friction_scales
 from robot_dynid.friction.law import DRY, OFFSET, VISCOUS
 from robot_dynid.types import FloatArray
 
@@ -290,3 +287,28 @@ def _kind(block: object, name: str) -> str:
     if isinstance(block, Springs):
         return GEAR_STIFFNESS if name.startswith(STIFFNESS) else GEAR
     return ROTOR if isinstance(block, RotorInertia) else OTHER
+
+
+#: by kind: what a rise may come from, and what a fall
+CAUSES = {
+    FRICTION: ('wear, lack of lubrication, or colder than usual',
+               'run in, new grease, or warmer than usual'),
+    VISCOUS: ('colder than usual, or another, stiffer or too much grease',
+              'warmer than usual, thinner or lost grease'),
+    DRY: ('wear, worn seals or bearings, lack of lubrication, more preload',
+          'run in, new grease, less preload of the gear'),
+    OFFSET: ('zero of the torque or current sensor', 'zero of the torque or current sensor'),
+    LOAD: ('payload or tool left on', 'tool or payload taken off'),
+    LINK: ('load or cables on the arm, another part, or gain of a drive',
+           'part taken off, another part, or gain of a drive'),
+    ROTOR: ('another drive, or gain of the drive', 'another drive, or gain of the drive'),
+    GEAR: ('another gear, or its encoders', 'another gear, or its encoders'),
+    GEAR_STIFFNESS: ('another gear, more preload', 'worn or cracked gear, loose coupling'),
+    OTHER: ('unknown', 'unknown'),
+}
+
+
+def cause(kind: str, size: float) -> str:
+    """Return the causes that a change by ``size`` of a ``kind`` of characteristic may have."""
+    rise, fall = CAUSES[kind]
+    return rise if size > 0.0 else fall

@@ -14,8 +14,7 @@ from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.uncertainty.stretches import STRETCHES
 from robot_dynid.types import FloatArray
-from robot_dynid_extras.fleet.causes import cause
-from robot_dynid_extras.fleet.chance import by_chance
+from robot_dynid_extras.fleet.chance import by_chance, discovered, simes
 from robot_dynid_extras.fleet.changes import (
     OUTLIER,
     STEP,
@@ -25,8 +24,12 @@ from robot_dynid_extras.fleet.changes import (
     outliers,
     sessions_needed,
 )
-from robot_dynid_extras.fleet.characteristics import Characteristic, Characteristics, Reading
-from robot_dynid_extras.fleet.discovery import discovered, simes
+from robot_dynid_extras.fleet.characteristics import (
+    Characteristic,
+    Characteristics,
+    Reading,
+    cause,
+)
 from robot_dynid_extras.fleet.scatter import (
     LEAST_UNITS,
     DayToDay,
@@ -34,8 +37,8 @@ from robot_dynid_extras.fleet.scatter import (
     Path,
     day_to_day,
     levels,
+    without_season,
 )
-from robot_dynid_extras.fleet.season import without_season
 
 #: share of false ones among the arms that are named, and among what is said of each
 RATE = 0.05

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read the recording, estimate the frequency response, fit two masses."""
     from robot_dynid.robot.robot_file import load_robot
-    from robot_dynid_extras.resonance.motor_resonance import motor_resonance
+    from robot_dynid_extras.resonance.two_masses import motor_resonance
 
     started = time.perf_counter()
     robot = load_robot(arguments.robot)

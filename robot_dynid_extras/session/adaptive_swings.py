@@ -1,10 +1,12 @@
-"""Adaptive sequences of swings: each is chosen by what is not yet known well enough.
+"""Adaptive sequences of swings: each is chosen by what is not yet known accurately enough.
 
 Candidates are swings of every joint, wide and narrow, with the others locked in several
 configurations. The effort of the joint that swings counts, the longer the more; those of the
 locked ones by their variations, since what friction takes of them does not average out. The next
 swing is the one that brings the deviations nearest to the accuracy asked for per second of its
-execution. What is out of reach of any session is named, and not planned for.
+execution. What is out of reach of any session is named, and not planned for: no session can know
+more of the effort of a swinging joint than all candidates together, each for the whole time, and
+of joints at rest no more than the best mixture of configurations.
 """
 
 from __future__ import annotations
@@ -17,22 +19,249 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.errors import DynIdError
-from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.excitation.design import (
-    DesignCriteria,
-    Planned,
-    Session,
-    SessionOver,
-    SwingRow,
-)
+from robot_dynid.estimation.experiment import BATCH_SECONDS, TorqueModel
+from robot_dynid.excitation.design import DesignCriteria, Planned, Session, SessionOver, SwingRow
 from robot_dynid.excitation.planned.planner import MOVE_SPEEDS, Planner
 from robot_dynid.excitation.planned.sine_sequence import Wanted
 from robot_dynid.excitation.planned.swings import CANDIDATES, Swings, wide_and_narrow
-from robot_dynid.excitation.precision import Precision
+from robot_dynid.excitation.precision import UNKNOWN, Precision, Resting, covariance_of
 from robot_dynid.trajectories.limits import MotionLimits, quintic_move
-from robot_dynid.types import FloatArray, Progress
-from robot_dynid_extras.session.reach import Reach
-from robot_dynid_extras.session.swing_candidates import Candidate, Known
+from robot_dynid.trajectories.single_joint import RAMP, SineSwing
+from robot_dynid.types import FloatArray, Progress, Samples
+
+#: instants looked at per period
+INSTANTS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A swing and what its efforts tell of parameters in terms of their sizes.
+
+    ``own`` (b, b) the information of the effort that averages out, of the joint that swings and of
+    those no friction holds, ``more`` (b, b) that of as many periods at full amplitude again;
+    ``resting`` (n, b, b) the integral over time of the variations of the joints at rest.
+    """
+
+    swing: SineSwing
+    own: FloatArray
+    more: FloatArray
+    resting: FloatArray
+
+    @classmethod
+    def of(cls, model: TorqueModel, swing: SineSwing, precision: Precision) -> Candidate:
+        """Look at the efforts of a swing."""
+        full = RAMP / swing.frequency
+        columns, step = _columns(model, swing, (0.0, swing.duration))
+        again, _ = _columns(model, swing, (full, swing.duration - full))
+        columns, again = columns * precision.sizes[:, None], again * precision.sizes[:, None]
+        held = model.held & (np.arange(model.robot.n) != swing.index)
+        weight = np.where(held, 0.0, 1.0 / precision.density**2)
+        varying = _varying(columns, step) * held[:, None, None]
+        own, more = (step * np.einsum('i,ibk,ick->bc', weight, found, found, optimize=True)
+                     for found in (columns, again))
+        return cls(swing, own, more, step * varying @ varying.transpose(0, 2, 1))
+
+    @property
+    def again(self) -> float:
+        """Length of as many periods again, s."""
+        return self.swing.periods / self.swing.frequency
+
+    def told(self, periods: int) -> Told:
+        """Return the information from so many ``periods``."""
+        times = periods / self.swing.periods
+        seconds = replace(self.swing, periods=periods).duration
+        return Told(self.swing.index, self.own + (times - 1.0) * self.more,
+                    seconds / self.swing.duration * self.resting, seconds)
+
+    def longer(self, times: int) -> Told:
+        """Return the information from so many times its periods more, once it swings."""
+        seconds = times * self.again
+        return Told(self.swing.index, times * self.more,
+                    seconds / self.swing.duration * self.resting, seconds)
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """Information from ``seconds`` of swings of the joint ``index``: ``own`` (b, b), ``resting``
+    (n, b, b), see `Candidate`.
+    """
+
+    index: int
+    own: FloatArray
+    resting: FloatArray
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """State of a session in terms of the parameters' sizes, see `Precision`."""
+
+    own: FloatArray
+    resting: Resting
+    density: FloatArray
+    held: FloatArray
+
+    @classmethod
+    def of(cls, precision: Precision) -> Known:
+        """Return the state after what was measured."""
+        sizes = precision.sizes
+        both = sizes[:, None] * sizes
+        return cls(both * precision.information + np.eye(len(sizes)) / UNKNOWN**2,
+                   Resting(both * precision.resting.grams, precision.resting.seconds),
+                   precision.density, precision.held)
+
+    def after(self, told: Sequence[Told]) -> Known:
+        """Return the state after more swings."""
+        own, grams, seconds = (np.array(one) for one in (
+            self.own, self.resting.grams, self.resting.seconds))
+        for one in told:
+            own += one.own
+            grams[one.index] += one.resting
+            seconds[one.index] += one.seconds
+        return replace(self, own=own, resting=Resting(grams, seconds))
+
+    @property
+    def information(self) -> FloatArray:
+        """Information (b, b)."""
+        return self.own + self.resting.information(self.density, self.held)
+
+    @cached_property
+    def deviations(self) -> FloatArray:
+        """Standard deviations (b,)."""
+        return np.asarray(np.sqrt(np.diag(covariance_of(self.information))))
+
+    def deviations_after(self, told: Sequence[Told]) -> FloatArray:
+        """Return the standard deviations (K, b) after each of K swings by itself."""
+        total = self.own + sum(self._at_rest)
+        found = []
+        for one in told:
+            j = one.index
+            now = self._resting(j, self.resting.grams[j] + one.resting, one.seconds)
+            found.append(total - self._at_rest[j] + one.own + now)
+        return np.sqrt(np.diagonal(covariance_of(np.array(found)), axis1=1, axis2=2))
+
+    @cached_property
+    def _at_rest(self) -> list[FloatArray]:
+        return [self._resting(j, grams) for j, grams in enumerate(self.resting.grams)]
+
+    def _resting(self, j: int, grams: FloatArray, more: float = 0.0) -> FloatArray:
+        variance = self.density**2 + (self.resting.seconds[j] + more) * self.held**2
+        return np.asarray(np.tensordot(1.0 / variance, grams, 1))
+
+
+def _columns(
+    model: TorqueModel, swing: SineSwing, span: tuple[float, float]
+) -> tuple[FloatArray, float]:
+    """Return the base regressor (n, b, N) within ``span`` [s], and the step of its samples [s]."""
+    count = int(np.ceil(INSTANTS * (span[1] - span[0]) * swing.frequency))
+    step = (span[1] - span[0]) / count
+    time: FloatArray = span[0] + step * (np.arange(float(count)) + 0.5)
+    motion = swing.sample(time)
+    samples = Samples(model.robot.joints, time, motion.position, motion.velocity,
+                      motion.acceleration)
+    return model.columns(samples), step
+
+
+def _varying(columns: FloatArray, step: float) -> FloatArray:
+    """Return the variation of ``columns`` (n, b, N) within each batch of an estimate."""
+    batch = (step * np.arange(columns.shape[2]) / BATCH_SECONDS).astype(int)
+    first, length = np.unique(batch, return_index=True, return_counts=True)[1:]
+    means = np.add.reduceat(columns, first, axis=2) / length
+    return np.asarray(columns - means[:, :, batch])
+
+
+#: steps of the search for the best mixture
+MIXTURE_STEPS = 30
+#: what stays above this share of UNKNOWN is not seen at all
+UNSEEN = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """Deviations (b,) that no session of ``longest`` s of swings falls below: ``best``, and
+    ``frictionless`` if no friction held joints at rest; beside the ``accuracy`` asked for.
+    """
+
+    best: FloatArray
+    frictionless: FloatArray
+    accuracy: float
+    longest: float
+
+    @classmethod
+    def of(
+        cls, known: Known, candidates: Sequence[Candidate], accuracy: float, longest: float
+    ) -> Reach:
+        """Return the reach of ``candidates`` in ``longest`` s; ``accuracy`` is relative."""
+        steady = np.array(known.own)
+        for one in candidates:
+            steady += one.own + longest / one.again * one.more
+
+        def deviations(held: FloatArray) -> FloatArray:
+            mixed = _mixed(replace(known, held=held), candidates, steady, accuracy, longest)
+            return np.asarray(np.sqrt(np.diag(covariance_of(steady + mixed))))
+
+        best = deviations(known.held)
+        missed = bool(np.any(best > accuracy))
+        return cls(best, deviations(np.zeros_like(known.held)) if missed else best, accuracy,
+                   longest)
+
+    @property
+    def missed(self) -> NDArray[np.bool_]:
+        """Mask (b,) of the parameters that are out of reach."""
+        return np.asarray(self.best > self.accuracy)
+
+    def words(self, names: Sequence[str]) -> str:
+        """Return a sentence on the parameters out of reach, and why they are; empty for none."""
+        unseen = self.missed & (self.best > UNSEEN * UNKNOWN)
+        held = self.missed & ~unseen & (self.frictionless <= self.accuracy)
+        late = self.missed & ~unseen & ~held
+        least = self.longest * float(np.max(self.best / self.accuracy, where=late, initial=1.0))**2
+        found = []
+        for mask, reason in (
+            (late, f'the noise asks for more than {least:.0f} s of swings, {self.longest:g} s are '
+             'allowed'),
+            (unseen, 'no swing that limits, time and surroundings allow shows it'),
+            (held, 'only the efforts of joints at rest show it well, of which friction takes a '
+             'part; a motion of all joints (type fourier) does better'),
+        ):
+            if np.any(mask):
+                some = ', '.join(n for n, there in zip(names, mask, strict=True) if there)
+                found.append(f'{some}: {reason}')
+        return '; '.join(found)
+
+
+def _mixed(
+    known: Known, candidates: Sequence[Candidate], steady: FloatArray, accuracy: float,
+    longest: float,
+) -> FloatArray:
+    """Return the information (b, b) of joints at rest for the best mixture of configurations.
+
+    Its shares of the time that each joint swings follow from the multiplicative algorithm for the
+    sum of the logarithms of the deviations that miss the ``accuracy``; ``steady`` (b, b) is known
+    beside. Source: Silvey, Titterington and Torsney, Communications in Statistics A7, 1978.
+    """
+    index = np.array([one.swing.index for one in candidates], dtype=int)
+    swung = np.bincount(index, minlength=len(known.held))
+    seconds = known.resting.seconds + np.where(swung > 0, longest, 0.0)
+    weight = 1.0 / (known.density**2 + seconds[:, None] * known.held**2)
+    before = np.asarray(np.einsum('ji,jibc->bc', weight, known.resting.grams))
+    if not candidates:
+        return before
+    told = np.array([longest / one.swing.duration * np.tensordot(
+        weight[one.swing.index], one.resting, 1) for one in candidates])
+    shares = 1.0 / swung[index]
+    for _ in range(MIXTURE_STEPS):
+        covariance = covariance_of(steady + before + np.tensordot(shares, told, 1))
+        variance = np.diag(covariance)
+        pull = np.where(np.sqrt(variance) > accuracy, 1.0 / variance, 0.0)
+        slope = np.tensordot(told, (covariance * pull) @ covariance, 2)
+        if not np.any(slope > 0.0):
+            break
+        shares = shares * np.sqrt(slope)
+        total = np.bincount(index, shares)[index]
+        shares = np.where(total > 0.0, shares / np.maximum(total, 1e-300), 1.0 / swung[index])
+    return np.asarray(before + np.tensordot(shares, told, 1))
+
 
 #: a swing is made longer or shorter by about one in so many of its periods at a time
 STEPS = 8

@@ -8,6 +8,12 @@ move the arm more than sensors err; or they are free, their measurement being a 
 interval like all others, which is right where sensors err more.
 Every channel, position and velocity of a joint, counts by the inverse of its own deviation, which
 is estimated along (concentrated likelihood).
+
+The equations of least squares stand beside the simulation, weighted. Simulation alone decides
+combinations of parameters that hardly show in the motion by what disturbances of the arm add up
+to; the equations of every instant know more of these. Both are mean squares in units of their own
+noise, so a weight means the same for every robot.
+
 Sources: Bock, in Numerical Treatment of Inverse Problems, 1983, 95-121 (multiple shooting,
 condensing); Voss, Timmer, Kurths, Int. J. Bifurcation and Chaos 14, 2004, 1905-1933; Ribeiro,
 Tiels, Umenberger, Schoen, Aguirre, Automatica 121, 2020, 109158 (why not one long interval).
@@ -16,10 +22,11 @@ Tiels, Umenberger, Schoen, Aguirre, Automatica 121, 2020, 109158 (why not one lo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.estimation.information import (
     EXTRA,
@@ -30,6 +37,7 @@ from robot_dynid.estimation.information import (
     Information,
     triangle,
 )
+from robot_dynid.estimation.least_squares import joint_weights, weighted_factor
 from robot_dynid.types import FloatArray
 from robot_dynid_extras.trajectory.arm import Arm, ArmModel
 from robot_dynid_extras.trajectory.intervals import Intervals
@@ -230,3 +238,66 @@ def _batch(rows: FloatArray, recording: int) -> Batch:
     wide[:, :b] = rows[:, :b]
     wide[:, b + FILTERED] = wide[:, b + RAW] = rows[:, b]
     return Batch((triangle(wide),), len(rows), recording)
+
+
+@dataclass(frozen=True, eq=False)
+class EquationError:
+    """Equations (m, b + 1) of the batches of an information, in units of the noise of each joint.
+
+    ``owner`` is the batch of intervals that each belongs to by time; ``count`` of equations they
+    stand for; their mean square counts ``weight`` times that of the simulation.
+    """
+
+    equations: tuple[FloatArray, ...]
+    owner: NDArray[np.int64]
+    count: int
+    weight: float
+
+    @classmethod
+    def of(
+        cls, information: Information, shooting: MultipleShooting, condensed: Condensed
+    ) -> EquationError:
+        """Return the equations of an experiment beside intervals of its recordings."""
+        ends = np.cumsum([batch.samples for batch in information.batches])
+        middles = ends - 0.5 * np.diff(ends, prepend=0)
+        centres = []
+        for place, rows in condensed.members:
+            own = shooting.intervals[place].part(rows)
+            centres.append(0.5 * float(own.first[0] + own.first[-1] + own.span))
+        nearest = np.argmin(np.abs(middles[:, None] - np.array(centres)), axis=1)
+        weights = joint_weights(information)
+        return cls(tuple(weighted_factor(information, weights, b) for b in information.batches),
+                   nearest, information.samples * len(information.structure), 0.0)
+
+    def cost(self, values: FloatArray) -> float:
+        """Return half the weighted mean square with parameters (b,)."""
+        if self.weight == 0.0:
+            return 0.0
+        total = sum(float(np.sum((rows[:, :-1] @ values - rows[:, -1]) ** 2))
+                    for rows in self.equations)
+        return 0.5 * self.weight * total / self.count
+
+    def joined(self, information: Information, values: FloatArray) -> Information:
+        """Return equations of the step from ``values`` (b,), those of the simulation and these."""
+        if self.weight == 0.0:
+            return information
+        scale = np.sqrt(self.weight * information.samples / self.count)
+        found = []
+        for number, batch in enumerate(information.batches):
+            own = np.flatnonzero(self.owner == number)
+            if not len(own):
+                found.append(batch)
+                continue
+            rows = np.vstack([self.equations[i] for i in own])
+            wide = np.zeros((len(rows), rows.shape[1] - 1 + EXTRA))
+            b = rows.shape[1] - 1
+            wide[:, :b] = scale * rows[:, :b]
+            rest = scale * (rows[:, b] - rows[:, :b] @ values)
+            wide[:, b + FILTERED] = wide[:, b + RAW] = rest
+            found.append(replace(batch, factors=(
+                triangle(np.asfortranarray(np.vstack([batch.factors[0], wide]))),)))
+        return replace(information, batches=tuple(found))
+
+    def outside(self, group: Sequence[int]) -> list[int]:
+        """Return the batches of the information that do not belong to a group of intervals."""
+        return [int(i) for i in np.flatnonzero(~np.isin(self.owner, list(group)))]

@@ -15,25 +15,203 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from robot_dynid.document import Row, Table, number
+from robot_dynid.dynamics.mechanism import Mechanism
+from robot_dynid.dynamics.rollout import Integrator
 from robot_dynid.estimation.estimate import Details, Estimate, Estimator
 from robot_dynid.estimation.experiment import Experiment
-from robot_dynid.estimation.information import Information
-from robot_dynid.estimation.least_squares import batch_covariance, estimate_of, solve
+from robot_dynid.estimation.feasible.simultaneous import SMALLEST, Feasible, FeasibleEstimate, Task
+from robot_dynid.estimation.information import EXTRA, FILTERED, RAW, Batch, Information
+from robot_dynid.estimation.least_squares import (
+    LeastSquares,
+    batch_covariance,
+    estimate_of,
+    joint_weights,
+    solve,
+)
+from robot_dynid.estimation.quantiles import student_quantile
 from robot_dynid.estimation.uncertainty.stretches import stretches
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.types import FloatArray
 from robot_dynid_extras.trajectory.arm import ArmModel
-from robot_dynid_extras.trajectory.equation_error import EquationError
-from robot_dynid_extras.trajectory.held_out_rollouts import (
-    LEAST_GAIN,
-    Comparison,
-    interval_rollouts,
-    level_of,
+from robot_dynid_extras.trajectory.intervals import (
+    SHORTEST,
+    Intervals,
+    interval_length,
+    intervals_of,
 )
-from robot_dynid_extras.trajectory.interval_length import SHORTEST, interval_length
-from robot_dynid_extras.trajectory.intervals import intervals_of
-from robot_dynid_extras.trajectory.multiple_shooting import Condensed, MultipleShooting, Shot
-from robot_dynid_extras.trajectory.starts import STARTS, Bodies, Definite, rules_of, values_of
+from robot_dynid_extras.trajectory.multiple_shooting import (
+    Condensed,
+    EquationError,
+    MultipleShooting,
+    Shot,
+)
+
+#: one-sided levels at which a fit has to be better than its start: over several recordings, and
+#: over one, whose stretches show the same motion; and by how much it has to be at least
+LEVEL, LEVEL_OF_ONE, LEAST_GAIN = 0.99, 0.999, 0.01
+
+
+def rollout_errors(
+    mechanism: Mechanism, states: FloatArray, effort: FloatArray, step: float
+) -> FloatArray:
+    """Return the mean squared errors (K, 2 n) of rollouts, NaN where one stops.
+
+    ``states`` (K, m + 1, 2 n) measured positions and velocities: rollouts begin at the first and
+    are compared with the others; ``effort`` (K, m, n) [N m] held for ``step`` [s] each.
+    """
+    integrate = Integrator(mechanism.robot, mechanism.links, mechanism.rotors, mechanism.friction)
+    n = states.shape[2] // 2
+    position, velocity = integrate(states[:, 0, :n], states[:, 0, n:], effort, step)
+    off = np.concatenate([position, velocity], axis=2) - states[:, 1:]
+    return np.asarray(np.mean(off**2, axis=1))
+
+
+def interval_rollouts(intervals: Intervals, mechanism: Mechanism) -> FloatArray:
+    """Return the mean squared errors (K, 2 n) of rollouts from the measured initial states.
+
+    The effort that is held over a step is that of its middle.
+    """
+    around = intervals.effort
+    middle = (9.0 * (around[:, 1:-2] + around[:, 2:-1]) - around[:, :-3] - around[:, 3:]) / 16.0
+    return rollout_errors(mechanism, intervals.states, middle, intervals.step)
+
+
+def level_of(intervals: Sequence[Intervals]) -> float:
+    """Return the level at which a fit to intervals has to be better than its start."""
+    return LEVEL if len({one.recording for one in intervals}) > 1 else LEVEL_OF_ONE
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Rollouts of a fit beside those of its start, on stretches left out of the fit in turn.
+
+    ``start`` and ``fit`` (2 n,) root mean square errors; ``gain`` the mean logarithm of their
+    ratio over channels and stretches, above zero where the fit is better, sure to ``margin``.
+    """
+
+    start: FloatArray
+    fit: FloatArray
+    gain: float
+    margin: float
+
+    @property
+    def better(self) -> bool:
+        """Whether the fit is surely better, and by more than steps of integration err."""
+        return self.gain > max(self.margin, LEAST_GAIN)
+
+    @classmethod
+    def of(
+        cls, start: list[FloatArray], fit: list[FloatArray], level: float = LEVEL
+    ) -> Comparison:
+        """Compare mean squared errors (K, 2 n) of the same rollouts, stretch by stretch.
+
+        ``level`` is that of the margin. A fit of which more rollouts stop is never better.
+        """
+        both = [np.isfinite(a).all(axis=1) & np.isfinite(b).all(axis=1)
+                for a, b in zip(start, fit, strict=True)]
+        more = any(np.isfinite(a[~known]).all(axis=1).any()
+                   for a, known in zip(start, both, strict=True))
+        means = np.array([[a[known].mean(axis=0), b[known].mean(axis=0)] for a, b, known in zip(
+            start, fit, both, strict=True) if known.any()])
+        count = len(means)
+        if count < 2:
+            nothing = np.full(start[0].shape[1], np.nan)
+            return cls(nothing, nothing, 0.0, np.inf)
+        gains = 0.5 * np.mean(np.log(means[:, 0] / means[:, 1]), axis=1)
+        margin = float(student_quantile(level, count - 1) * np.std(gains, ddof=1) / np.sqrt(count))
+        overall = np.sqrt(means.mean(axis=0))
+        return cls(overall[0], overall[1], float(gains.mean()), np.inf if more else margin)
+
+
+#: methods that a fit may start from; they read the information of an experiment alone
+STARTS: dict[str, Estimator] = {'wls': LeastSquares(), 'feasible': Feasible()}
+#: random configurations at which the mass matrix must be positive definite, beside recorded ones
+CONFIGURATIONS = 200
+
+def values_of(start: str, experiment: Experiment) -> FloatArray:
+    """Return the base parameters (b,) of a key of STARTS, from the information alone."""
+    if start == 'wls':
+        information = experiment.information
+        return solve(information, joint_weights(information)).values
+    return STARTS[start].fit(experiment).values
+
+
+@dataclass(frozen=True, eq=False)
+class Definite:
+    """Steps of Gauss and Newton to where the mass matrix is positive definite.
+
+    ``poses`` (K, n) are the configurations where it must be.
+    """
+
+    arm: ArmModel
+    poses: FloatArray
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> Definite:
+        """Take recorded configurations, and random ones within the limits."""
+        robot, rng = experiment.model.robot, np.random.default_rng(0)
+        lower, upper = (np.where(np.isfinite(end), end, side * np.pi) for end, side in (
+            (robot.limits.lower, -1.0), (robot.limits.upper, 1.0)))
+        found = [rng.uniform(lower, upper, (CONFIGURATIONS, robot.n))]
+        for samples in experiment.recordings:
+            found.append(samples.position[::max(1, len(samples) // CONFIGURATIONS)])
+        return cls(ArmModel(experiment.model), np.concatenate(found))
+
+    def target(self, information: Information, values: FloatArray) -> FloatArray:
+        """Return the least-squares solution (b,); where nothing is known values stay."""
+        return np.asarray(values + solve(information, np.ones(1)).values)
+
+    def allowed(self, values: FloatArray) -> bool:
+        """Return whether the mass matrix of base parameters (b,) is positive definite."""
+        found = np.linalg.eigvalsh(self.arm.with_values(values).mass_matrix(self.poses))
+        return bool(np.all(found[:, 0] > 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Bodies(Definite):
+    """Steps to parameters of bodies that can exist, as the method feasible takes them.
+
+    ``experiment`` gives the model, ``weight`` is that of the prior.
+    """
+
+    experiment: Experiment
+    weight: float
+
+    @classmethod
+    def like(cls, found: FeasibleEstimate, experiment: Experiment) -> Bodies:
+        """Return the rules by which an estimate of the method feasible was found."""
+        definite = Definite.of(experiment)
+        return cls(definite.arm, definite.poses, experiment, max(found.prior_weight, SMALLEST))
+
+    def target(self, information: Information, values: FloatArray) -> FloatArray:
+        """Return the base parameters (b,) of the best bodies."""
+        return np.asarray(self.arm.torque.reduction.base(self.standard(information, values)))
+
+    def standard(self, information: Information, values: FloatArray) -> FloatArray:
+        """Return the standard parameters (p,) of the best bodies."""
+        whole = replace(information, batches=tuple(
+            _shifted(batch, values) for batch in information.batches))
+        feasible = Feasible()
+        task = Task.of(replace(self.experiment, information=whole), feasible.prior,
+                       feasible.bounds)
+        answer = feasible.fitter(task, whole)(self.weight)
+        return np.asarray(task.feasible.whitening.transform @ answer.v)
+
+
+def _shifted(batch: Batch, values: FloatArray) -> Batch:
+    """Return the equations of a step from ``values`` (b,) as those of the parameters."""
+    factor = batch.factors[0].copy()
+    factor[:, [len(values) + FILTERED, len(values) + RAW]] += (
+        factor[:, :-EXTRA] @ values)[:, None]
+    return replace(batch, factors=(factor,))
+
+
+def rules_of(start: Estimate, experiment: Experiment) -> Definite:
+    """Return the rules of a fit from ``start``: feasible parameters stay feasible."""
+    if isinstance(start, FeasibleEstimate):
+        return Bodies.like(start, experiment)
+    return Definite.of(experiment)
+
 
 #: weights of the equations beside the simulation, one after the other
 WEIGHTS = (1.0, 0.1, 0.0)

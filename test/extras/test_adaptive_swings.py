@@ -16,8 +16,7 @@ from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.limits import violations
 from robot_dynid.trajectories.single_joint import SineSwing
 from robot_dynid.types import Samples
-from robot_dynid_extras.session.reach import Reach
-from robot_dynid_extras.session.swing_candidates import Candidate, Known
+from robot_dynid_extras.session.adaptive_swings import Candidate, Known, Reach
 
 PLANAR = load_robot('planar_3r')
 CRITERIA = design_criteria(PLANAR)

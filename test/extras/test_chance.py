@@ -7,8 +7,7 @@ import pytest
 
 from robot_dynid_extras.fleet.chance import QUANTILES, ByChance, by_chance
 from robot_dynid_extras.fleet.changes import PASSING, STEP, TREND, change
-from robot_dynid_extras.fleet.scatter import LEAST_UNITS, Path, day_to_day
-from robot_dynid_extras.fleet.season import without_season
+from robot_dynid_extras.fleet.scatter import LEAST_UNITS, Path, day_to_day, without_season
 
 SESSIONS, ARMS = 16, 50
 DAYS = np.arange(float(SESSIONS))

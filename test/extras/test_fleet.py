@@ -35,10 +35,9 @@ from robot_dynid_evaluation.bench.fleet import (
     torque_model,
 )
 from robot_dynid_extras.fleet import verb as command
-from robot_dynid_extras.fleet.causes import CAUSES, cause
 from robot_dynid_extras.fleet.chance import ByChance
 from robot_dynid_extras.fleet.changes import MOST_SESSIONS, OUTLIER, STEP, Evidence
-from robot_dynid_extras.fleet.characteristics import Characteristics, Reading
+from robot_dynid_extras.fleet.characteristics import CAUSES, Characteristics, Reading, cause
 from robot_dynid_extras.fleet.fleet import Fleet, ReducedRecording, fleet, judged
 from robot_dynid_extras.fleet.recordings import fleet_recordings, serial_of, time_in_name
 from robot_dynid_extras.fleet.reduced import ArmRecording, choosing

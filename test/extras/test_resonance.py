@@ -19,8 +19,12 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.simulation.arm import Arm, measured, record
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray, RawLog
-from robot_dynid_extras.resonance.motor_resonance import motor_resonance
-from robot_dynid_extras.resonance.two_masses import Response, two_mass_response, two_masses
+from robot_dynid_extras.resonance.two_masses import (
+    Response,
+    motor_resonance,
+    two_mass_response,
+    two_masses,
+)
 
 
 class Shaken:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tolerances import SAME_FORMULA, SCATTER_FOUND, SHARE_BY_CHANCE
 
+from robot_dynid_extras.fleet.chance import discovered, rejected, simes
 from robot_dynid_extras.fleet.changes import (
     OUTLIER,
     PASSING,
@@ -16,7 +17,6 @@ from robot_dynid_extras.fleet.changes import (
     outliers,
     sessions_needed,
 )
-from robot_dynid_extras.fleet.discovery import discovered, rejected, simes
 from robot_dynid_extras.fleet.scatter import MANY, DayToDay, Path, day_to_day, levels
 
 DAILY, WITHIN = 0.05, 0.03

@@ -22,18 +22,17 @@ from robot_dynid.robot.inertia import pseudo_inertia
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.urdf import robot_from_urdf
 from robot_dynid_extras.trajectory.arm import ArmModel
-from robot_dynid_extras.trajectory.equation_error import EquationError
-from robot_dynid_extras.trajectory.held_out_rollouts import (
+from robot_dynid_extras.trajectory.intervals import intervals_of
+from robot_dynid_extras.trajectory.multiple_shooting import EquationError, MultipleShooting
+from robot_dynid_extras.trajectory.simulation import simulate
+from robot_dynid_extras.trajectory.trajectory_fit import (
     LEVEL,
     LEVEL_OF_ONE,
     Comparison,
+    Definite,
+    TrajectoryDetails,
     level_of,
 )
-from robot_dynid_extras.trajectory.intervals import intervals_of
-from robot_dynid_extras.trajectory.multiple_shooting import MultipleShooting
-from robot_dynid_extras.trajectory.simulation import simulate
-from robot_dynid_extras.trajectory.starts import Definite
-from robot_dynid_extras.trajectory.trajectory_fit import TrajectoryDetails
 
 TRAJECTORY = ESTIMATORS['trajectory']
 

@@ -21,7 +21,7 @@ from robot_dynid.identification.recipe import Recipe
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.single_joint import SineSwing
 from robot_dynid.types import RawLog, Samples
-from robot_dynid_extras.session.swing_candidates import Candidate
+from robot_dynid_extras.session.adaptive_swings import Candidate
 
 ROBOT = load_robot('planar_3r')
 CRITERIA = design_criteria(ROBOT)
