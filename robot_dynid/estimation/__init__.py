@@ -55,7 +55,7 @@ def estimator_from(
     ESTIMATORS.require(name)
     if name not in ESTIMATORS:
         raise UsageError(f'method {name!r}: choose one of {", ".join(ESTIMATORS)}')
-    owned = owned_settings()
+    owned = owned_settings() if settings else {}
     for key in settings or {}:
         owners = owned[key][1] if key in owned else ()
         if name in owners:
@@ -71,7 +71,7 @@ def estimator_from(
 
 def check_settings(settings: Mapping[str, Any], source: str = 'recipe') -> None:
     """Raise UsageError for settings of which none of their methods could have the value."""
-    owned = owned_settings()
+    owned = owned_settings() if settings else {}
     for key, value in settings.items():
         if key not in owned:
             raise UsageError(f'{source}: unknown setting {key} of a method; known are '

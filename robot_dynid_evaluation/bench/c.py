@@ -18,7 +18,7 @@ import numpy as np
 from robot_dynid.errors import DynIdError, MissingDependency
 from robot_dynid.threads import threads_at_most
 from robot_dynid_evaluation.bench import Row, Target, row
-from robot_dynid_evaluation.bench.auto_model import ur10e_model
+from robot_dynid_evaluation.bench.arms import ur10e_model
 from robot_dynid_evaluation.bench.forward import one_by_one, true_model
 from robot_dynid_evaluation.bench.timing import in_turns, random_motion
 
@@ -54,17 +54,16 @@ void repeat_{function}(int repeats, int count, const double *a, const double *b,
 
 def measure(progress: Progress) -> Iterator[Row]:
     """Yield the rows of a UR10e with the friction of its choice, and of the seven-axis arm."""
-    from robot_dynid_evaluation.bench.pinocchio_cpp import compiled
-    from robot_dynid_evaluation.bench.pinocchio_rnea import SOURCE
+    from robot_dynid_evaluation.bench.pinocchio_cpp import RNEA_SOURCE, compiled
 
-    with threads_at_most(1), compiled(SOURCE) as library:
+    with threads_at_most(1), compiled(RNEA_SOURCE) as library:
         for model in (ur10e_model('auto'), true_model()):
             yield from rows(model, library, progress)
 
 
 def rows(model: IdentifiedModel, library: ctypes.CDLL, progress: Progress) -> Iterator[Row]:
     """Yield the rows of one model; Pinocchio's is that of its nominal links."""
-    from robot_dynid_evaluation.bench.pinocchio_rnea import Loops
+    from robot_dynid_evaluation.bench.pinocchio_cpp import Loops
 
     robot = model.robot
     samples = random_motion(robot, STATES)

@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dynid.threads import threads_at_most
 from robot_dynid_evaluation.bench import Row, Target, row
-from robot_dynid_evaluation.bench.auto_model import FRICTION, ur10e_model
+from robot_dynid_evaluation.bench.arms import FRICTION, ur10e_model
 from robot_dynid_evaluation.bench.forward import true_model
 from robot_dynid_evaluation.bench.timing import (
     import_pinocchio,

@@ -59,7 +59,7 @@ class Arm:
         from robot_dynid.simulation.truth import load_truth, true_base
         from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
         from robot_dynid.trajectories.limits import motion_limits
-        from robot_dynid_evaluation.bench.synthetic import RAMP, effort
+        from robot_dynid_evaluation.bench.arms import RAMP, effort
 
         robot = load_robot(ROBOT)
         truth = load_truth(robot)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress
     from robot_dynid.estimation.feasible.simultaneous import Task
     from robot_dynid.types import FloatArray
-    from robot_dynid_evaluation.bench.serial_arm import Recorded
+    from robot_dynid_evaluation.bench.arms import Recorded
 
 JOINTS, MANY, SAMPLES = 9, 50, 3000
 WEIGHT, ROUNDS = 1e-2, 3
@@ -32,7 +32,7 @@ def measure(progress: Progress) -> list[Row]:
     """Return the rows: nine joints beside CVXPY, fifty joints, link by link from 3 to 60."""
     from threadpoolctl import threadpool_limits
 
-    from robot_dynid_evaluation.bench.serial_arm import recorded
+    from robot_dynid_evaluation.bench.arms import recorded
 
     with threadpool_limits(limits=1):
         return [*_beside_cvxpy(recorded(JOINTS, SAMPLES), progress),
@@ -151,7 +151,7 @@ def _per_joint(progress: Progress) -> Row:
 
 def _link_by_link(joints: int) -> Callable[[], Any]:
     from robot_dynid.estimation.feasible.sequential import SequentialFeasible
-    from robot_dynid_evaluation.bench.serial_arm import recorded
+    from robot_dynid_evaluation.bench.arms import recorded
 
     task = task_of(recorded(joints, LONG_SAMPLES))
     fit = SequentialFeasible(sweeps=0).fitter(task, task.experiment.information)

@@ -42,7 +42,7 @@ def measure(progress: Progress) -> list[Row]:
     """Return seconds, peak memory and error of the parameters, each beside its limit."""
     from robot_dynid.robot.robot_file import load_robot
     from robot_dynid.simulation.truth import load_truth
-    from robot_dynid_evaluation.bench.synthetic import write_recording
+    from robot_dynid_evaluation.bench.arms import write_recording
 
     robot = load_robot(ROBOT)
     with tempfile.TemporaryDirectory(prefix='robot_dynid_') as folder:
@@ -82,7 +82,7 @@ def choices(robot: RobotModel, truth: Truth) -> list[Row]:
     this process has one core only.
     """
 
-    from robot_dynid_evaluation.bench.synthetic import write_recording
+    from robot_dynid_evaluation.bench.arms import write_recording
 
     found: dict[int, list[dict[str, Any]]] = {2: [], 1: []}
     if len(os.sched_getaffinity(0)) < 2:

@@ -121,7 +121,7 @@ def write_recordings(folder: Path, robot: RobotModel, case: Case) -> None:
     from robot_dynid.io.csv import write_csv
     from robot_dynid.simulation.truth import load_truth
     from robot_dynid.types import RawLog
-    from robot_dynid_evaluation.bench.synthetic import write_recording
+    from robot_dynid_evaluation.bench.arms import write_recording
 
     folder.mkdir()
     lap = case.seconds if case.count > 1 else min(LAP, case.seconds)

@@ -38,17 +38,16 @@ def measure(progress: Progress) -> Iterator[Row]:
     from threadpoolctl import threadpool_limits
 
     from robot_dynid.threads import threads_at_most
-    from robot_dynid_evaluation.bench import pinocchio_loop
-    from robot_dynid_evaluation.bench.pinocchio_cpp import compiled
+    from robot_dynid_evaluation.bench.pinocchio_cpp import REGRESSOR_SOURCE, Loop, compiled
 
     with threadpool_limits(limits=1), threads_at_most(1):
         yield from beside_python(progress)
         try:
             progress('compiling the loop of C++', 0.0)
-            with compiled(pinocchio_loop.SOURCE) as library:
+            with compiled(REGRESSOR_SOURCE) as library:
                 for joints, count in ARMS.items():
                     yield from beside_loop(
-                        Arm.of(joints, count), pinocchio_loop.Loop, library, progress)
+                        Arm.of(joints, count), Loop, library, progress)
         except MissingDependency as error:
             yield skipped(str(error))
         yield from beside_links(progress)
@@ -72,7 +71,7 @@ class Arm:
     def of(cls, joints: int, count: int) -> Arm:
         """Return the arm of the package with seven joints, otherwise one made up."""
         from robot_dynid.robot.robot_file import load_robot
-        from robot_dynid_evaluation.bench.serial_arm import serial_arm
+        from robot_dynid_evaluation.bench.arms import serial_arm
 
         robot = load_robot(ROBOT) if joints == 7 else serial_arm(joints)
         return cls(robot, random_motion(robot, count))

@@ -13,7 +13,7 @@ import numpy as np
 from robot_dynid.errors import MissingDependency
 from robot_dynid.threads import threads_at_most
 from robot_dynid_evaluation.bench import Row, Target, row
-from robot_dynid_evaluation.bench.auto_model import DRY, FRICTION, ROTORS, VISCOUS, ur10e_model
+from robot_dynid_evaluation.bench.arms import DRY, FRICTION, ROTORS, VISCOUS, ur10e_model
 from robot_dynid_evaluation.bench.timing import ROBOT, in_turns
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The nodes of the demo as processes: started, watched, and always ended by their handles."""
+"""Processes of the demonstration, and a user of its nodes, who calls services and actions."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import rclpy
+from rclpy.action import ActionClient
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
+from std_srvs.srv import Trigger
 
 from robot_dynid.errors import DynIdError
 from robot_dynid.files import open_log
@@ -87,3 +94,85 @@ def end(running: list[Running]) -> None:
                 node.process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 continue
+
+
+APPEARANCE, ANSWER = 30.0, 10.0  # s
+Feedback = Callable[[Any], None]
+
+
+class Client:
+    """Talks to the nodes of ``running`` and gives up as soon as one of them has ended."""
+
+    def __init__(self, node: Any, executor: SingleThreadedExecutor,
+                 running: Sequence[Running]) -> None:
+        self.node = node
+        self._executor = executor
+        self._running = running
+        self._services: dict[str, Any] = {}
+
+    def wait(self, condition: Callable[[], bool], seconds: float, what: str) -> None:
+        """Spin until the condition holds; raises DynIdError after ``seconds``."""
+        give_up = time.monotonic() + seconds
+        while not condition():
+            self._executor.spin_once(timeout_sec=0.05)
+            for node in self._running:
+                node.require_alive()
+            if time.monotonic() > give_up:
+                logs = ', '.join(str(node.log) for node in self._running)
+                raise DynIdError(f'waited {seconds:g} s for {what}; see {logs}')
+
+    def expect(self, services: Mapping[str, Any]) -> None:
+        """Wait for services, given as name -> type; they can be called afterwards."""
+        for name, kind in services.items():
+            self._services[name] = self.node.create_client(kind, name)
+        for name, service in self._services.items():
+            self.wait(service.service_is_ready, APPEARANCE, f'service {name}')
+
+    def call(self, name: str, request: Any) -> Any:
+        """Call a service and return its response; raises DynIdError unless it succeeds."""
+        future = self._services[name].call_async(request)
+        self.wait(future.done, ANSWER, f'the answer of {name}')
+        response = future.result()
+        if not response.success:
+            raise DynIdError(f'{name}: {response.message}')
+        return response
+
+    def trigger(self, name: str) -> str:
+        """Call a service without arguments and return its message."""
+        message: str = self.call(name, Trigger.Request()).message
+        return message
+
+    def perform(self, action: tuple[Any, str], goal: Any, seconds: float,
+                feedback: Feedback) -> Any:
+        """Send a goal and return the result; raises DynIdError unless it succeeds."""
+        kind, name = action
+        client = ActionClient(self.node, kind, name)
+        self.wait(client.server_is_ready, APPEARANCE, f'action {name}')
+        sent = client.send_goal_async(goal, lambda message: feedback(message.feedback))
+        self.wait(sent.done, ANSWER, f'the answer of {name}')
+        handle = sent.result()
+        if not handle.accepted:
+            raise DynIdError(f'{name}: the goal was refused')
+        future = handle.get_result_async()
+        self.wait(future.done, seconds, f'the result of {name}')
+        result = future.result().result
+        client.destroy()
+        if not result.success:
+            raise DynIdError(f'{name}: {result.message}')
+        return result
+
+
+@contextmanager
+def connected(running: Sequence[Running]) -> Iterator[Client]:
+    """Give a client in the ROS domain of the environment while the block runs."""
+    context = rclpy.Context()
+    rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
+    node = rclpy.create_node('demo', context=context)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    try:
+        yield Client(node, executor, running)
+    finally:
+        executor.shutdown()
+        node.destroy_node()
+        rclpy.shutdown(context=context)

@@ -1,6 +1,6 @@
 """Three loops against weighted least squares: Liu et al., Actuators 2023, 12(12), 454, table 4.
 
-Arms whose motors and gears follow no law of ours (`double_encoder_plant`), five of them, each once
+Arms whose motors and gears follow no law of ours (`double_encoder_arm`), five of them, each once
 with nothing on its links but their weight, once with cables and a wrench on them. Models are
 identified from the motion of table 3, those of loops in turn also from sweeps, and judged on
 another motion. Ours is the default recipe. Errors are those of the effort as measured, and behind

@@ -28,11 +28,13 @@ from robot_dynid_evaluation.papers.elastic_joints_arm import (
     STEP,
     ElasticArm,
     Motion,
+    logged,
+    noise_of,
+    noisy_positions,
     planar,
     puma,
     record,
 )
-from robot_dynid_evaluation.papers.elastic_joints_logged import logged, noise_of, noisy_positions
 from robot_dynid_extras.latent.motion import (
     EXACT,
     SPEEDS,

@@ -27,7 +27,7 @@ from robot_dynid.reduction.base import Reduction
 from robot_dynid.reduction.origins import MEASURED, Origin, origins
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import Progress
-from robot_dynid_evaluation.bench import serial_arm
+from robot_dynid_evaluation.bench.arms import recorded as recorded_arm
 from robot_dynid_evaluation.papers import RECOVERED, Row, known, matched, shown
 from robot_dynid_evaluation.papers.recovery import effort_shares, recovered
 from robot_dynid_evaluation.papers.sequential_sdp_arms import NINE, PUMA, Recorded, recorded
@@ -211,7 +211,7 @@ def longer_rows(joints: int, count: int, least: float) -> list[Row]:
 
     A ratio below the paper's is known where it is above ``least``.
     """
-    data = serial_arm.recorded(joints, count)
+    data = recorded_arm(joints, count)
     experiment = data.experiment()
     task, seconds = Task.of(experiment, 'entropic', Bounds()), []
     for name in ('sequential', 'simultaneous'):

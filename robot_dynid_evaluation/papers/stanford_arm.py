@@ -32,15 +32,16 @@ from robot_dynid_evaluation.papers.composite_bodies import (
     revolute_row,
 )
 from robot_dynid_evaluation.papers.recovery import recovered
-from robot_dynid_evaluation.papers.stanford_motions import (
+from robot_dynid_evaluation.papers.stanford_recordings import (
     BASE,
     STEPS,
+    Found,
     Step,
     constant_rows,
+    estimate_from_recordings,
     load_arm,
     step_response,
 )
-from robot_dynid_evaluation.papers.stanford_recordings import Found, estimate_from_recordings
 
 Estimates = dict[tuple[int, str], float]
 

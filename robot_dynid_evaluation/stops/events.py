@@ -11,8 +11,7 @@ import numpy as np
 
 from robot_dynid.execution.guards import Code, GuardSettings
 from robot_dynid_evaluation.stops.account import Account
-from robot_dynid_evaluation.stops.bystanders import Bystander
-from robot_dynid_evaluation.stops.cell import Cell
+from robot_dynid_evaluation.stops.cell import Bystander, Cell
 from robot_dynid_evaluation.stops.client import Client
 
 FROZEN = 2.0  # s

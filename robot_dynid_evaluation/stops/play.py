@@ -19,12 +19,18 @@ from robot_dynid.execution.guards import Code, GuardSettings
 from robot_dynid.io.trajectory_file import save_trajectory
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.excitation.settings import ExcitationSettings
-from robot_dynid_evaluation.stops.account import AT_REST, Account, Record, account, faithful
-from robot_dynid_evaluation.stops.bystanders import Bystander, Load, goal_of_its_own
-from robot_dynid_evaluation.stops.cell import Cell, usual_nodes
+from robot_dynid_evaluation.stops.account import (
+    AT_REST,
+    Account,
+    Record,
+    account,
+    faithful,
+    fast_times,
+    motion,
+)
+from robot_dynid_evaluation.stops.cell import Bystander, Cell, Load, goal_of_its_own, usual_nodes
 from robot_dynid_evaluation.stops.client import Client, Ended, Replaced
 from robot_dynid_evaluation.stops.events import Event, Limits, Scene
-from robot_dynid_evaluation.stops.motion import fast_times, motion
 from robot_dynid_evaluation.stops.witness import Topics, Witness
 
 PLANS = {'long.yaml': 4, 'short.yaml': 1}  # periods

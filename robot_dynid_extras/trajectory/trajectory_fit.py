@@ -34,9 +34,7 @@ from robot_dynid.settings import require_allowed, setting
 from robot_dynid.types import FloatArray
 from robot_dynid_extras.trajectory.arm import ArmModel
 from robot_dynid_extras.trajectory.intervals import (
-    SHORTEST,
     Intervals,
-    interval_length,
     intervals_of,
 )
 from robot_dynid_extras.trajectory.multiple_shooting import (
@@ -45,6 +43,7 @@ from robot_dynid_extras.trajectory.multiple_shooting import (
     MultipleShooting,
     Shot,
 )
+from robot_dynid_extras.trajectory.simulation import SHORTEST, interval_length
 
 #: one-sided levels at which a fit has to be better than its start: over several recordings, and
 #: over one, whose stretches show the same motion; and by how much it has to be at least

@@ -37,7 +37,7 @@ from robot_dynid.signals.prepare import prepare, repair
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import motion_limits
 from robot_dynid.types import Samples
-from robot_dynid_evaluation.bench.auto_model import ur10e_model
+from robot_dynid_evaluation.bench.arms import ur10e_model
 
 SECONDS, RATE = 24.0, 20.0
 #: noise of every sample [N m]; deviation of friction from one recording to the next

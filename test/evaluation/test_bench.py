@@ -22,21 +22,19 @@ from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.simulation.truth import load_truth
 from robot_dynid_evaluation.bench import (
     Target,
-    auto_model,
+    arms,
     derivatives,
     forward,
     identify,
     jax_peer,
     monitor,
     pinocchio_cpp,
-    pinocchio_loop,
-    pinocchio_rnea,
     regressor,
     rollout,
     row,
     start,
 )
-from robot_dynid_evaluation.bench.synthetic import write_recording
+from robot_dynid_evaluation.bench.arms import write_recording
 from robot_dynid_evaluation.bench.timing import ROBOT, in_turns, random_motion
 
 
@@ -106,11 +104,11 @@ def test_the_loop_of_cpp_is_left_out_by_name_where_it_cannot_be_compiled(
 ) -> None:
     """Whether it computes the same, the benchmark holds: compiling takes half a minute."""
     pytest.importorskip('pinocchio')
-    for source in (pinocchio_loop.SOURCE, pinocchio_rnea.SOURCE):
+    for source in (pinocchio_cpp.REGRESSOR_SOURCE, pinocchio_cpp.RNEA_SOURCE):
         assert (pinocchio_cpp.SOURCES / source).is_file()
     monkeypatch.setattr(pinocchio_cpp, 'COMPILERS', ('no-such-compiler',))
     with pytest.raises(DynIdError, match=r'loop of C.*no C.* compiler.*no-such-compiler'), \
-            pinocchio_cpp.compiled(pinocchio_loop.SOURCE):
+            pinocchio_cpp.compiled(pinocchio_cpp.REGRESSOR_SOURCE):
         pass
     found = regressor.skipped('no compiler')
     assert 'no compiler' in found['what'] and found['kept'] is None
@@ -142,9 +140,9 @@ def test_peer_of_forward_dynamics_computes_the_same() -> None:
     assert aba().shape == samples.acceleration.shape
 
 
-@pytest.mark.parametrize('friction', auto_model.FRICTION)
+@pytest.mark.parametrize('friction', arms.FRICTION)
 def test_calls_of_one_state_and_of_many_compute_the_same(friction: str) -> None:
-    model = auto_model.ur10e_model(friction)
+    model = arms.ur10e_model(friction)
     assert model.axis_friction.needs_load == (friction == 'auto')
     q, qd, effort = forward.inputs(model, 20)['forward']
     motion = forward.inputs(model, 20)['inverse']

@@ -140,7 +140,7 @@ class Served:
 
 def run_without_nodes(name: str, excitation: str) -> tuple[IdentifiedModel, dict[str, Any]]:
     """Return model and errors of the demo's story: its options, but the robot is not real time."""
-    from robot_dynid_evaluation.demo import comparison, story
+    from robot_dynid_evaluation.demo import story
 
     robot = load_robot(name)
     truth = load_truth(robot)
@@ -151,9 +151,9 @@ def run_without_nodes(name: str, excitation: str) -> tuple[IdentifiedModel, dict
     fit = story.fit_options(excitation, robot, truth)
     recipe = recipe_from_dict(yaml.safe_load(fit['recipe']))
     model = identify(robot, [log], fit['method'], recipe).model
-    states = comparison.random_states(robot, truth, model, 0)
-    return model, {**comparison.compare(model, true_base(robot, truth, model.reduction)),
-                   **comparison.served_errors(cast(Any, Served(model)), states)}
+    states = story.random_states(robot, truth, model, 0)
+    return model, {**story.compare(model, true_base(robot, truth, model.reduction)),
+                   **story.served_errors(cast(Any, Served(model)), states)}
 
 
 def test_the_story_one_joint_at_a_time() -> None:

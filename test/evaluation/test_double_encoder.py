@@ -49,8 +49,12 @@ from robot_dynid_evaluation.papers.double_encoder import (
     rows,
     share_rows,
 )
-from robot_dynid_evaluation.papers.double_encoder_arm import Recorded, recorded
-from robot_dynid_evaluation.papers.double_encoder_plant import Moving, TwoEncoderArm
+from robot_dynid_evaluation.papers.double_encoder_arm import (
+    Moving,
+    Recorded,
+    TwoEncoderArm,
+    recorded,
+)
 
 JOINTS = tuple('abcdef')
 #: simple friction and gears

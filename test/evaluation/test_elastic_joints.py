@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from robot_dynid_evaluation.papers import elastic_joints as paper
-from robot_dynid_evaluation.papers.elastic_joints_arm import ElasticArm, Motion
-from robot_dynid_evaluation.papers.elastic_joints_logged import Logged
+from robot_dynid_evaluation.papers.elastic_joints_arm import ElasticArm, Logged, Motion
 
 #: nothing of them is looked at
 ARM, MOTION = cast(ElasticArm, None), cast(Motion, None)

@@ -10,7 +10,7 @@ from robot_dynid.estimation.feasible.bounds import Bounds, limits_of
 from robot_dynid.estimation.feasible.prior import nominal_bodies
 from robot_dynid.estimation.feasible.simultaneous import Feasible
 from robot_dynid_evaluation.bench import feasible
-from robot_dynid_evaluation.bench.serial_arm import recorded, serial_arm
+from robot_dynid_evaluation.bench.arms import recorded, serial_arm
 
 
 def test_peer_solves_the_same_problem() -> None:

@@ -26,12 +26,15 @@ from robot_dynid.robot.screws import Screw, robot_from_screws
 from robot_dynid.types import FloatArray
 from robot_dynid_evaluation import papers
 from robot_dynid_evaluation.papers import composite_bodies as lin
-from robot_dynid_evaluation.papers import minimal_set_3r, stanford_arm, stanford_motions
+from robot_dynid_evaluation.papers import minimal_set_3r, stanford_arm, stanford_recordings
 from robot_dynid_evaluation.papers import planar_3r_model as planar
 from robot_dynid_evaluation.papers.recovery import SHARE, effort_shares, recovered
 from robot_dynid_evaluation.papers.screw_dynamics import link_transforms
-from robot_dynid_evaluation.papers.stanford_motions import load_arm
-from robot_dynid_evaluation.papers.stanford_recordings import Found, estimate_from_recordings
+from robot_dynid_evaluation.papers.stanford_recordings import (
+    Found,
+    estimate_from_recordings,
+    load_arm,
+)
 
 Capture = pytest.CaptureFixture[str]
 
@@ -120,7 +123,7 @@ def test_a_recorded_constant_that_is_off_fails(
     """1.2e-3 kg m is beyond what recordings leave open of all but a few."""
     robot = load_arm()
     true = {key: float(row @ robot.nominal.ravel())
-            for key, row in stanford_motions.constant_rows(robot).items()}
+            for key, row in stanford_recordings.constant_rows(robot).items()}
     off = [stanford_arm.recorded_row(key, replace(one, value=one.value + 1.2e-3), true[key])
            for key, one in recorded.items()]
     assert sum(row.ok is False and not row.known for row in off) >= 22

@@ -17,9 +17,16 @@ from robot_dynid.execution.guards import Code
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.limits import motion_limits
 from robot_dynid_evaluation.bench.stops import chosen, row_of, trip_row
-from robot_dynid_evaluation.stops.account import Record, Track, account, faithful
+from robot_dynid_evaluation.stops.account import (
+    FAST,
+    Record,
+    Track,
+    account,
+    faithful,
+    fast_times,
+    motion,
+)
 from robot_dynid_evaluation.stops.events import EVENTS
-from robot_dynid_evaluation.stops.motion import FAST, fast_times, motion
 from robot_dynid_evaluation.stops.play import Run, bounds
 
 ROBOT = load_robot('planar_3r')

@@ -11,7 +11,7 @@ import pytest
 
 from robot_dynid.errors import DataError
 from robot_dynid_evaluation import trust
-from robot_dynid_evaluation.chart import Curve, Panel, chart
+from robot_dynid_evaluation.trust import Curve, Panel, chart
 
 RECORDS = trust.records()
 SCALE = trust.KINDS['many'].panels

@@ -13,8 +13,8 @@ from robot_dynid.friction import law_from
 from robot_dynid.types import FloatArray
 from robot_dynid_evaluation.papers import elastic_joints as paper
 from robot_dynid_evaluation.papers import elastic_joints_arm as simulated
-from robot_dynid_evaluation.papers.elastic_joints_logged import logged
-from robot_dynid_evaluation.papers.elastic_joints_logged import simulated as friction_of
+from robot_dynid_evaluation.papers.elastic_joints_arm import logged
+from robot_dynid_evaluation.papers.elastic_joints_arm import simulated as friction_of
 from robot_dynid_extras.latent import latent as latent_laws
 from robot_dynid_extras.latent.motion import (
     EXACT,

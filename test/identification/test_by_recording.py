@@ -46,7 +46,7 @@ from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import Progress, RawLog
 from robot_dynid.workers import Cluster, Processes, ThisProcess
 from robot_dynid_evaluation import trust
-from robot_dynid_evaluation.bench.synthetic import effort
+from robot_dynid_evaluation.bench.arms import effort
 from robot_dynid_extras.fleet.recordings import fleet_recordings
 
 ROBOT = load_robot('planar_3r')

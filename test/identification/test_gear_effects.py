@@ -32,8 +32,8 @@ from robot_dynid.simulation.truth import Noise, load_truth
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import motion_limits
 from robot_dynid.types import RawLog, channels
-from robot_dynid_evaluation.bench import gear_plant
-from robot_dynid_evaluation.bench.gear_plant import ForeignGears
+from robot_dynid_evaluation.bench import gears as gear_plant
+from robot_dynid_evaluation.bench.gears import ForeignGears
 
 ERROR, LOOP, SWIFT = 4e-5, 8e-5, 1.25e-4
 

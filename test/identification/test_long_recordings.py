@@ -32,8 +32,8 @@ from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.simulation.truth import load_truth
 from robot_dynid.types import RawLog
 from robot_dynid.validation.validate import validate
+from robot_dynid_evaluation.bench.arms import write_recording
 from robot_dynid_evaluation.bench.identify import mapped
-from robot_dynid_evaluation.bench.synthetic import write_recording
 
 RATE = 200.0
 FIXED = Recipe(friction='coulomb', cutoff=8.0, effort_lag=0.0, ramp_width=0.01, ripple='none',

@@ -22,7 +22,7 @@ from robot_dynid.simulation.truth import load_truth
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import motion_limits
 from robot_dynid.types import RawLog
-from robot_dynid_evaluation.bench.synthetic import effort
+from robot_dynid_evaluation.bench.arms import effort
 
 ROBOT, TRUTH = load_robot('planar_3r'), load_truth(load_robot('planar_3r'))
 RECIPE = Recipe(friction='coulomb', cutoff=15.0, effort_lag=0.0, ramp_width=0.01, ripple='none',

@@ -22,9 +22,9 @@ from robot_dynid.execution.guards import Code
 from robot_dynid.io.bag import read_bag
 from robot_dynid.io.trajectory_file import save_trajectory
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid_evaluation.stops.account import motion
 from robot_dynid_evaluation.stops.cell import RECORDINGS, Cell, usual_nodes
 from robot_dynid_evaluation.stops.client import Client
-from robot_dynid_evaluation.stops.motion import motion
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 

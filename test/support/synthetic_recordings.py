@@ -12,7 +12,7 @@ from robot_dynid.simulation.truth import load_truth
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import motion_limits
 from robot_dynid.types import RawLog
-from robot_dynid_evaluation.bench.synthetic import effort
+from robot_dynid_evaluation.bench.arms import effort
 
 RATE = 200.0
 VELOCITY_NOISE, EFFORT_NOISE = 1e-3, 0.05
