@@ -25,9 +25,10 @@ WORDS: dict[type, str] = {bool: 'true or false', int: 'a whole number', float: '
 
 @dataclass(frozen=True)
 class Setting:
-    """What a setting takes: numbers of a ``range``, ``choices``, what ``reader`` accepts, or a
-    value of type ``kind``, which is that of the elements where the ``default`` is a tuple.
+    """One setting and the values it takes.
 
+    These are numbers of a ``range``, ``choices``, what ``reader`` accepts, or values of type
+    ``kind``, which is that of the elements where the ``default`` is a tuple.
     ``help`` is its description; one that is ``live`` may be set while a node runs.
     """
 

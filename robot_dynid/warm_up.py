@@ -60,7 +60,7 @@ from robot_dynid.kernels.compilation import (
     storage_folder,
     storage_problem,
 )
-from robot_dynid.monitoring.state_monitor import (
+from robot_dynid.monitoring.observer import (
     ContactLevels,
     Follower,
 )

@@ -15,7 +15,7 @@ from robot_dynid.cli import base
 from robot_dynid.cli.main import TRACEBACK, main
 from robot_dynid.errors import MESSAGE, DynIdError, UnexpectedError, UsageError, reported
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.ros.identifier.identification_job import Code, Job, run
+from robot_dynid.ros.identifier.identification import Code, Job, run
 
 FAULTS = [RecursionError('too deep'), MemoryError(), np.linalg.LinAlgError('singular'),
           OverflowError('large'), UnicodeDecodeError('utf-8', b'\xff', 0, 1, 'bad'), KeyError('a'),

@@ -35,7 +35,7 @@ from robot_dynid.io.bag_writer import BagWriter
 from robot_dynid.io.csv import write_csv
 from robot_dynid.io.trajectory_file import save_trajectory
 from robot_dynid.report.html import write_report
-from robot_dynid.ros.identifier.identification_job import write_below
+from robot_dynid.ros.identifier.identification import write_below
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import motion_limits
 

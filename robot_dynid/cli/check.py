@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.numbers import SECONDS
 
     SECONDS.read(arguments.timeout, "option 'timeout'")
-    from robot_dynid.ros.excitation.check_client import checklist
+    from robot_dynid.ros.common.action_caller import checklist
 
     return checklist(arguments.node, arguments.timeout)
 

@@ -47,9 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read model and recordings, observe, write the report."""
     from robot_dynid.identified.caution import usable
-    from robot_dynid.monitoring.contact import ContactSettings
     from robot_dynid.monitoring.contact_events import contact_events
     from robot_dynid.monitoring.monitor import MonitorSettings
+    from robot_dynid.monitoring.observer import ContactSettings
     from robot_dynid.report.contact import contact_report
 
     started = time.perf_counter()

@@ -12,7 +12,6 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError, reported
 from robot_dynid.identified.accepted import recordings_for
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.monitoring.contact import LEAST_STATES
 from robot_dynid.monitoring.deflected_observer import DEFLECTED
 from robot_dynid.monitoring.monitor import (
     MonitorSettings,
@@ -20,11 +19,15 @@ from robot_dynid.monitoring.monitor import (
     levels_of,
     observer_of,
 )
-from robot_dynid.monitoring.monitor_input import monitor_input
-from robot_dynid.monitoring.motor_states import follows_motors, motors_unused, used_joints
+from robot_dynid.monitoring.monitor_input import (
+    follows_motors,
+    monitor_input,
+    motors_unused,
+    used_joints,
+)
 from robot_dynid.monitoring.noise_levels import holding_torque
+from robot_dynid.monitoring.observer import CLAIMED, CONTACT, EXTERNAL, LEAST_STATES, THRESHOLD
 from robot_dynid.monitoring.sight import WATCHED, BlindTime, blind_times, sight_along
-from robot_dynid.monitoring.state_monitor import CLAIMED, CONTACT, EXTERNAL, THRESHOLD
 from robot_dynid.types import FloatArray, RawLog
 
 

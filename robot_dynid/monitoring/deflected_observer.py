@@ -25,18 +25,18 @@ from robot_dynid.effects.slow_changes import SlowTables
 from robot_dynid.friction import AxisFriction
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import MotorEncoder
-from robot_dynid.monitoring.monitor_input import MonitorInput
-from robot_dynid.monitoring.motor_states import used_joints
-from robot_dynid.monitoring.observer import Observer, friction_of
-from robot_dynid.monitoring.sight import SETTLING
-from robot_dynid.monitoring.state_monitor import (
+from robot_dynid.monitoring.monitor_input import MonitorInput, used_joints
+from robot_dynid.monitoring.observer import (
     FRICTION,
     PREDICTED,
     RESIDUAL,
     RESULT_ROWS,
     ContactLevels,
     Follower,
+    Observer,
+    friction_of,
 )
+from robot_dynid.monitoring.sight import SETTLING
 from robot_dynid.robot.model import REVOLUTE, Drive, Limits, RobotModel
 from robot_dynid.signals.causal import corner_of
 from robot_dynid.types import FloatArray, frozen
@@ -64,7 +64,7 @@ class DeflectedLevels:
     variance: FloatArray
 
     @property
-    def room(self) -> tuple[FloatArray, FloatArray]:
+    def rise(self) -> tuple[FloatArray, FloatArray]:
         """By how much levels in motion, and what friction may hold, may rise, (n,) [N m] each."""
         return (_rise(self.contact.moving, self.without.moving),
                 _rise(self.contact.holding, self.without.holding))
@@ -105,14 +105,12 @@ class DeflectedObserver:
 
     def along(self, motion: MonitorInput) -> FloatArray:
         """Return the results (N, 14, n) of a recording."""
-        steps = np.diff(motion.time, prepend=motion.time[:1])
-        steps[list(motion.starts)] = 0.0
         motors = motion.motors
         if motors is None:
-            motors = np.full((len(steps), 2, motion.position.shape[1]), np.nan)
+            motors = np.full((len(motion.time), 2, motion.position.shape[1]), np.nan)
         states = np.stack([motion.position, motion.velocity, motion.effort], axis=1)
         external = [] if motion.external is None else [motion.external[:, None]]
-        return self(np.concatenate([states, motors, *external], axis=1), steps)
+        return self(np.concatenate([states, motors, *external], axis=1), motion.steps)
 
     def _settled(self, known: NDArray[np.bool_], steps: FloatArray) -> NDArray[np.bool_]:
         """Return in which rows (N, n) motors have been ``known`` for long enough."""
@@ -133,6 +131,7 @@ class GearSide:
         self._n, self._own, self._gears = n, list(gears.joints), gears
         self._states = GearStates(gears)
         self._levels = levels
+        self._contact = _on_links(n, len(gears.joints), levels)
         self._encoders, self._covariance = _gear_covariance(model)
         links, e = model.links, len(gears.joints)
         friction = friction_of(model).on(gears.motors(n), n + e)
@@ -141,7 +140,7 @@ class GearSide:
         self._follow = Follower(
             Links(_beside(links.robot, e), np.pad(links.parameters, ((0, e), (0, 0))),
                   all_rotors(links.rotors, gears)),
-            friction, _on_links(n, e, levels), (gain, corner_of(model.preprocessing.cutoff)),
+            friction, self._contact, (gain, corner_of(model.preprocessing.cutoff)),
             SlowTables.of((), gain, np.zeros(0)))
 
     def __call__(self, motion: FloatArray, motors: FloatArray, steps: FloatArray,
@@ -163,7 +162,7 @@ class GearSide:
         external = motors[:, 2, own] if motors.shape[1] > 2 else 0.0
         passed = np.where(known, torque + external, motion[:, 2, own])
         states = np.concatenate([motion, np.where(
-            known[:, None], _rows(motors[:, 0, own], motors[:, 1, own], torque),
+            known[:, None], np.stack([motors[:, 0, own], motors[:, 1, own], torque], axis=1),
             motion[:, :, own])], axis=2)
         slope = self._gears.error(motors[:, 0, own])[1]
         states[:, 2, n:] = motion[:, 2, own] - passed - np.where(known, slope * torque, 0.0)
@@ -172,7 +171,7 @@ class GearSide:
             bent, loop, steps))
         # torque is anywhere in the loop, and a way back of less than noise is one or not
         spread = np.hypot(spread, np.hypot(width, doubt) / np.sqrt(3.0))
-        found = self._observed(states, steps, spread)
+        found = self._follow(states, steps, self._raised(spread))
         results = np.full((len(steps), ROWS, n), np.nan)
         results[:, :RESULT_ROWS] = found[:, :, :n]
         for row in (RESIDUAL, FRICTION):
@@ -182,25 +181,17 @@ class GearSide:
         results[:, GEAR_SPREAD, own] = spread
         return results
 
-    def _observed(self, states: FloatArray, steps: FloatArray, spread: FloatArray) -> FloatArray:
-        """Return the results (N, 10, n + e); gears less sure than usual have higher levels."""
+    def _raised(self, spread: FloatArray) -> FloatArray | None:
+        """Return the levels (N, 2, n + e), higher where gears are less sure than usual."""
         if self._levels is None:
-            return self._follow(states, steps)
-        own, contact = self._own, _on_links(self._n, len(self._own), self._levels)
-        moving, holding = self._levels.room
+            return None
+        own, (moving, holding) = self._own, self._levels.rise
         excess = np.minimum(RAISED * (spread - np.sqrt(self._levels.variance[own])),
                             (moving + holding)[own])
-        excess = np.where(excess > 0.0, excess, 0.0)
-        if not excess.any():
-            self._follow.set_levels(contact.moving, contact.holding)
-            return self._follow(states, steps)
-        results = np.empty((len(steps), RESULT_ROWS, states.shape[2]))
-        for k in range(len(steps)):
-            moving = contact.moving.copy()
-            moving[own] += excess[k]
-            self._follow.set_levels(moving, contact.holding)
-            results[k] = self._follow(states[k:k + 1], steps[k:k + 1])[0]
-        return results
+        found = np.tile(np.stack([self._contact.moving, self._contact.holding]),
+                        (len(spread), 1, 1))
+        found[:, 0, own] += np.where(excess > 0.0, excess, 0.0)
+        return found
 
     def _spread(self, link: FloatArray, motor: FloatArray, along: tuple[FloatArray, ...]
                 ) -> FloatArray:
@@ -254,7 +245,8 @@ class LearnedSide:
         corrected = motion.copy()
         corrected[:, 2] -= mean
         results = np.full((count, ROWS, n), np.nan)
-        results[:, :RESULT_ROWS] = self._observed(corrected, steps, variance, blank)
+        results[:, :RESULT_ROWS] = self._observer(
+            corrected, steps, self._raised(variance, blank))
         # the features are filtered: what is learned from them goes with the filtered effort
         results[:, PREDICTED] = physics[:, PREDICTED] + mean
         results[:, RESIDUAL] = physics[:, RESIDUAL] - mean
@@ -275,30 +267,21 @@ class LearnedSide:
         self._past = np.stack([first, second])
         return features
 
-    def _observed(self, states: FloatArray, steps: FloatArray, variance: FloatArray,
-                  blank: FloatArray) -> FloatArray:
-        """Return the results (N, 10, n); less sure rows have higher levels."""
+    def _raised(self, variance: FloatArray, blank: FloatArray) -> FloatArray | None:
+        """Return the levels (N, 2, n), higher where the models are less sure than usual."""
         if self._levels is None:
-            return self._observer(states, steps)
-        usual, base, room = self._levels.variance, self._levels.contact, self._levels.room
+            return None
+        usual, base = self._levels.variance, self._levels.contact
         with np.errstate(divide='ignore', invalid='ignore'):
             share = np.sqrt(np.clip((variance - usual) / (blank - usual), 0.0, 1.0))
         share = np.where(np.isfinite(share), share, 0.0)
-        results = np.empty((len(steps), RESULT_ROWS, states.shape[2]))
-        for k in range(len(steps)):
-            self._observer.set_levels(base.moving + share[k] * room[0],
-                                      base.holding + share[k] * room[1])
-            results[k] = self._observer(states[k:k + 1], steps[k:k + 1])[0]
-        return results
+        return np.stack([low + share * rise for low, rise in zip(
+            (base.moving, base.holding), self._levels.rise)], axis=1)
 
 
 def _rise(low: FloatArray, high: FloatArray) -> FloatArray:
     with np.errstate(invalid='ignore'):  # levels may be infinite
         return np.where(low < high, high - low, 0.0)
-
-
-def _rows(position: FloatArray, velocity: FloatArray, effort: FloatArray) -> FloatArray:
-    return np.stack([position, velocity, effort], axis=1)
 
 
 def _beside(robot: RobotModel, count: int) -> RobotModel:
@@ -324,8 +307,7 @@ def _with_motors(friction: AxisFriction, count: int) -> AxisFriction:
 def _on_links(n: int, motors: int, levels: DeflectedLevels | None) -> ContactLevels:
     """Return the levels of the links, and none of the motors: nobody touches them."""
     if levels is None:
-        nothing = np.zeros(n + motors)
-        return ContactLevels(np.full(n + motors, np.inf), nothing, nothing)
+        return ContactLevels.infinite(n + motors)
     contact, still = levels.contact, np.zeros(motors)
     return replace(contact, moving=np.append(contact.moving, np.full(motors, np.inf)),
                    holding=np.append(contact.holding, still),

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from robot_dynid.identified.caution import without_refused
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.noise_levels import NoiseLevels
-from robot_dynid.monitoring.contact import ContactSettings, contact_levels
 from robot_dynid.monitoring.deflected_observer import (
     DEFLECTED,
     GEAR,
@@ -20,12 +19,14 @@ from robot_dynid.monitoring.deflected_observer import (
     DeflectedLevels,
     DeflectedObserver,
 )
-from robot_dynid.monitoring.monitor_input import MonitorInputStream
-from robot_dynid.monitoring.motor_states import OLDEST, follows_motors, motors_unused
+from robot_dynid.monitoring.monitor_input import (
+    OLDEST,
+    MonitorInputStream,
+    follows_motors,
+    motors_unused,
+)
 from robot_dynid.monitoring.noise_levels import holding_torque
-from robot_dynid.monitoring.observer import Observer, slowest
-from robot_dynid.monitoring.sight import Sight
-from robot_dynid.monitoring.state_monitor import (
+from robot_dynid.monitoring.observer import (
     CLAIMED,
     CONTACT,
     DRY_SCALE,
@@ -35,7 +36,12 @@ from robot_dynid.monitoring.state_monitor import (
     THRESHOLD,
     VISCOUS_SCALE,
     ContactLevels,
+    ContactSettings,
+    Observer,
+    contact_levels,
+    slowest,
 )
+from robot_dynid.monitoring.sight import Sight
 from robot_dynid.numbers import NumberRange
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.signals.causal import delay_of

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from robot_dynid.dynamics.kinematics import tip_positions
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.monitoring.contact import LEAST_STATES
 from robot_dynid.monitoring.monitor import MonitorSettings, levels_of, observer_of
 from robot_dynid.monitoring.monitor_input import (
     LONGEST_STEP,
@@ -18,8 +17,8 @@ from robot_dynid.monitoring.monitor_input import (
     MonitorInput,
     monitor_input,
 )
+from robot_dynid.monitoring.observer import CLAIMED, CONTACT, EXTERNAL, LEAST_STATES, THRESHOLD
 from robot_dynid.monitoring.sight import WATCHED, sight_along
-from robot_dynid.monitoring.state_monitor import CLAIMED, CONTACT, EXTERNAL, THRESHOLD
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, RawLog
 

@@ -20,7 +20,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 
 from robot_dynid.errors import DynIdError
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.ros.common.convert import numbers
+from robot_dynid.ros.common.messages import doubles
 from robot_dynid.threads import threads_at_most
 from robot_dynid.types import FloatArray
 from robot_dynid_interfaces.srv import ComputeForwardDynamics
@@ -89,8 +89,8 @@ def _request(model: IdentifiedModel, states: int) -> Any:
     rng = np.random.default_rng(0)
     q, qd, qdd = rng.uniform(-1.0, 1.0, (3, states, len(model.joints)))
     request = ComputeForwardDynamics.Request()
-    request.position, request.velocity = numbers(q), numbers(qd)
-    request.effort = numbers(model.inverse(q, qd, qdd))
+    request.position, request.velocity = doubles(q), doubles(qd)
+    request.effort = doubles(model.inverse(q, qd, qdd))
     return request
 
 

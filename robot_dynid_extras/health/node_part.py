@@ -36,10 +36,10 @@ from robot_dynid.monitoring.updated_model import updated_model
 from robot_dynid.numbers import NumberRange
 from robot_dynid.ros.common.diagnostics import Diagnostics
 from robot_dynid.ros.common.rclpy_compat import InvalidHandle
-from robot_dynid.ros.common.service_thread import ServiceThread
+from robot_dynid.ros.common.services import ServiceThread
+from robot_dynid.ros.identifier.model_services import LATCHED
 from robot_dynid.ros.identifier.monitoring import Monitoring
-from robot_dynid.ros.identifier.recording import TOPICS, folder_name
-from robot_dynid.ros.identifier.robot_description import LATCHED
+from robot_dynid.ros.recording.session import TOPICS, folder_name
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.types import RawLog
 from robot_dynid_extras.health.health import Condition, GroupHealth, Health, HealthSettings

@@ -98,7 +98,7 @@ def test_command_line_with_a_model_and_a_link(tmp_path, capsys):
 
 
 def test_the_job_of_the_action(tmp_path):
-    job = pytest.importorskip('robot_dynid.ros.identifier.identification_job')
+    job = pytest.importorskip('robot_dynid.ros.identifier.identification')
     arm = nominal_model('ur10e')
     loaded, unloaded = pair(arm.robot, random_payload(np.random.default_rng(1), MASS), noise=0.01)
     path, loaded_path = tmp_path / 'unloaded.csv', tmp_path / 'loaded.csv'

@@ -28,8 +28,7 @@ from robot_dynid.dynamics.momentum import Momentum
 from robot_dynid.errors import RobotError
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.identified.rigid_equivalent import rigid_equivalent
-from robot_dynid.monitoring.observer import Observer
-from robot_dynid.monitoring.state_monitor import EXTERNAL, PREDICTED
+from robot_dynid.monitoring.observer import EXTERNAL, PREDICTED, Observer
 from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.simulation.plant import Plant
 from robot_dynid.simulation.truth import load_truth

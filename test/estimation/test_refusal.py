@@ -231,7 +231,7 @@ def test_the_command_line_exits_with_one(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_the_job_of_the_action_says_it_first() -> None:
     pytest.importorskip('rclpy')
-    job = import_module('robot_dynid.ros.identifier.identification_job')
+    job = import_module('robot_dynid.ros.identifier.identification')
     log = healthy()
     recipe = '{cutoff: 10, ramp_width: 0.02, effort_lag: 0}'
     outcome = job.run(job.Job(ROBOT, (spoiled(log, np.full(len(log.time), 1.5)),), recipe=recipe),

@@ -145,7 +145,7 @@ def test_a_controller_of_another_program_is_braked_over_its_topic(obeys):
 
 
 def test_a_kind_of_stop_that_does_not_exist_is_refused():
-    with pytest.raises(UsageError, match="stop_stale: 'softly'; choose one of path, limited"):
+    with pytest.raises(UsageError, match="stop_stale 'softly': choose one of path, limited"):
         GuardSettings(stop_stale='softly')
 
 

@@ -14,8 +14,7 @@ from robot_dynid.friction import ADDITIONS, LAWS, AxisFriction, AxisMotion, law_
 from robot_dynid.friction.law import both_ways
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
-from robot_dynid.monitoring.observer import Observer
-from robot_dynid.monitoring.state_monitor import FRICTION
+from robot_dynid.monitoring.observer import FRICTION, Observer
 from robot_dynid.robot.robot_file import load_robot
 
 LOW, HIGH = -0.7, 0.9

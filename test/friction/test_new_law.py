@@ -23,8 +23,7 @@ from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import recipe_from_dict
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.monitor_input import monitor_input
-from robot_dynid.monitoring.observer import Observer
-from robot_dynid.monitoring.state_monitor import FRICTION
+from robot_dynid.monitoring.observer import FRICTION, Observer
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray, RawLog, Samples

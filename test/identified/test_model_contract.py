@@ -15,8 +15,7 @@ from robot_dynid import load_robot
 from robot_dynid.friction import ADDITIONS, LAWS
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
-from robot_dynid.monitoring.observer import Observer
-from robot_dynid.monitoring.state_monitor import PREDICTED
+from robot_dynid.monitoring.observer import PREDICTED, Observer
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.types import FloatArray, Samples

@@ -25,7 +25,7 @@ from robot_dynid.io.findings import findings_of
 from robot_dynid.io.log import load_log
 from robot_dynid.monitoring.monitor_input import MonitorInputStream, monitor_input
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.ros.identifier.recorder import Recorder
+from robot_dynid.ros.recording.recorder import Recorder
 from robot_dynid.signals.averaging import Periodic, average
 from robot_dynid.signals.plausible import BEYOND, plausible, possible
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
@@ -230,11 +230,12 @@ def test_damage_in_live_messages_is_told_and_gone(robot, tmp_path):
     stamps[900] = LAST_STAMP
     effort = spoiled(log, 'effort', 1e187, (700,)).effort
     payloads = encode_joint_states(log.joints, stamps, (log.position, log.velocity, effort))
-    with Recorder(tmp_path / 'run') as recorder:
-        store = recorder.add_topic('/joint_states')
-        for k, data in enumerate(payloads):
-            store.append(data, START + k)
-        buffer = repair(robot, recorder.snapshot(robot.joints))
+    recorder = Recorder(tmp_path / 'run')
+    store = recorder.add_topic('/joint_states')
+    for k, data in enumerate(payloads):
+        store.append(data, START + k)
+    buffer = repair(robot, recorder.snapshot(robot.joints))
+    recorder.stop()
     kept = repair(robot, load_log(tmp_path / 'run', robot))
     for found in (buffer, kept):
         assert any('effort.joint_2: 1 values that no robot' in n for n in found.notes)

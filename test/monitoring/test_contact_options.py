@@ -11,8 +11,8 @@ from synthetic_recordings import write_recording
 
 from robot_dynid.cli.main import main
 from robot_dynid.monitoring import contact_events as contact_search
-from robot_dynid.monitoring.contact import ContactSettings
 from robot_dynid.monitoring.monitor import MonitorSettings
+from robot_dynid.monitoring.observer import ContactSettings
 
 
 def test_gain_and_margin_reach_the_observer(

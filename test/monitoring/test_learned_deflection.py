@@ -12,12 +12,17 @@ from tolerances import SAME_FORMULA
 
 from robot_dynid.effects.deflection import RadialBasis, ResidualFit, RippleModel
 from robot_dynid.identification.motor_encoders import with_motor_encoders
-from robot_dynid.monitoring.contact import ContactSettings
 from robot_dynid.monitoring.deflected_observer import DEFLECTED, SPREAD, DeflectedObserver
 from robot_dynid.monitoring.monitor import Monitor, MonitorSettings, observer_of
 from robot_dynid.monitoring.monitor_input import monitor_input
-from robot_dynid.monitoring.observer import Observer
-from robot_dynid.monitoring.state_monitor import EXTERNAL, PREDICTED, RESIDUAL, THRESHOLD
+from robot_dynid.monitoring.observer import (
+    EXTERNAL,
+    PREDICTED,
+    RESIDUAL,
+    THRESHOLD,
+    ContactSettings,
+    Observer,
+)
 from robot_dynid.signals.causal import corner_of
 
 

@@ -12,11 +12,15 @@ from tolerances import SAME_FORMULA
 from robot_dynid.friction import ADDITIONS, LAWS, law_from
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
-from robot_dynid.monitoring.contact import ContactSettings
 from robot_dynid.monitoring.monitor import Monitor, MonitorSettings
 from robot_dynid.monitoring.monitor_input import MonitorInput, monitor_input
-from robot_dynid.monitoring.observer import Observer
-from robot_dynid.monitoring.state_monitor import FRICTION, PREDICTED, RESIDUAL
+from robot_dynid.monitoring.observer import (
+    FRICTION,
+    PREDICTED,
+    RESIDUAL,
+    ContactSettings,
+    Observer,
+)
 from robot_dynid.robot.model import Drive
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.causal import Delay, delay_of

@@ -16,10 +16,10 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.trained import Trained
 from robot_dynid.io.csv import write_csv
 from robot_dynid.monitoring import contact_events as search
-from robot_dynid.monitoring.contact import ContactSettings
 from robot_dynid.monitoring.contact_events import ContactEvents, contact_events
 from robot_dynid.monitoring.monitor import Monitor, MonitorSettings, Reading, levels_of
 from robot_dynid.monitoring.monitor_input import monitor_input
+from robot_dynid.monitoring.observer import ContactSettings
 from robot_dynid.monitoring.sight import (
     REASONS,
     SETTLING,

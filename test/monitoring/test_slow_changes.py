@@ -14,8 +14,7 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.monitor import Monitor, Reading
 from robot_dynid.monitoring.monitor_input import MonitorInput
 from robot_dynid.monitoring.noise_levels import learn_noise_levels
-from robot_dynid.monitoring.observer import Observer
-from robot_dynid.monitoring.state_monitor import EXTERNAL, FRICTION, RESIDUAL, VISCOUS_SCALE
+from robot_dynid.monitoring.observer import EXTERNAL, FRICTION, RESIDUAL, VISCOUS_SCALE, Observer
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import FloatArray
 

@@ -126,7 +126,7 @@ def test_the_command_line_refuses_and_accepts(
 
 
 def test_the_job_of_the_action_refuses_by_code(negated: RawLog) -> None:
-    job = pytest.importorskip('robot_dynid.ros.identifier.identification_job')
+    job = pytest.importorskip('robot_dynid.ros.identifier.identification')
 
     def run(**more: object):
         return job.run(job.Job(ROBOT, (negated,), **more), lambda stage, fraction: None)

@@ -35,7 +35,7 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.bag import read_bag
 from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.ros.identifier.identification_job import Code
+from robot_dynid.ros.identifier.identification import Code
 from robot_dynid.types import RawLog
 from robot_dynid_evaluation import trust
 from robot_dynid_evaluation.ros_domain import claim_domain

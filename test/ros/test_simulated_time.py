@@ -20,7 +20,7 @@ from robot_dynid.io.cdr import JOINT_STATE
 from robot_dynid.io.log import load_log
 from robot_dynid.io.mcap import Contents, mcap_batches
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.ros.identifier.recording import Recording
+from robot_dynid.ros.recording.session import Recording
 from robot_dynid.ros.simulated_robot.node import SimulatedRobot
 from robot_dynid.types import RawLog
 

@@ -10,8 +10,7 @@ import numpy as np
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
 from robot_dynid.monitoring.monitor_input import MonitorInput
-from robot_dynid.monitoring.observer import Observer
-from robot_dynid.monitoring.state_monitor import EXTERNAL
+from robot_dynid.monitoring.observer import EXTERNAL, Observer
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.types import FloatArray, RawLog

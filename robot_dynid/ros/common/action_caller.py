@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import rclpy
 from rclpy.action import ActionClient
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.signals import SignalHandlerOptions
 
 from robot_dynid.errors import DynIdError
+from robot_dynid.ros.common.process import helper_node
+from robot_dynid_interfaces.action import Check
 
 LOOK = 0.05  # s between looks
+LEVELS = ('OK', 'WARN', 'ERROR')
 
 
 class NotAnswered(DynIdError):
@@ -75,19 +75,21 @@ def calling(kind: Any, name: str, timeout: float) -> Iterator[ActionCaller]:
 
     ``timeout`` [s] is how long the node may be silent.
     """
-    context = rclpy.Context()
-    rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
-    try:
-        own = rclpy.create_node('caller', context=context, enable_rosout=False,
-                                start_parameter_services=False)
-        executor = SingleThreadedExecutor(context=context)
-        executor.add_node(own)
-        client = ActionClient(own, kind, name)
+    with helper_node('caller') as (node, executor):
+        client = ActionClient(node, kind, name)
         try:
             yield ActionCaller(client, executor, name, timeout)
         finally:
-            executor.shutdown()
             client.destroy()
-            own.destroy_node()
-    finally:
-        rclpy.shutdown(context=context)
+
+
+def checklist(node: str, timeout: float) -> dict[str, Any]:
+    """Return the checklist of an excitation ``node``: ok, message and items.
+
+    Raises NotAnswered when it does not answer within ``timeout`` s.
+    """
+    with calling(Check, f'{node}/check', timeout) as caller:
+        result = caller.called(Check.Goal())
+    return {'ok': bool(result.success), 'message': result.message, 'items': [{
+        'name': item.name, 'level': LEVELS[item.level[0]], 'message': item.message,
+        'values': {pair.key: pair.value for pair in item.values}} for item in result.items]}

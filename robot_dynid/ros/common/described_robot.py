@@ -23,7 +23,7 @@ from robot_dynid.errors import RobotError
 from robot_dynid.files import atomic_write
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.ros.common import interrupts
+from robot_dynid.ros.common import process
 from robot_dynid.ros.common.rclpy_compat import (
     NO_EVENTS,
     OutsideExecutor,
@@ -120,7 +120,7 @@ def urdf_on_topic(node: Node, topic: str, patience: float = PATIENCE) -> str:
         with subscription.handle:
             wait = SubscriptionWait([subscription.handle], node.context)
             while time.monotonic() < deadline and node.context.ok():
-                interrupts.refuse_if_asked()
+                process.refuse_if_asked()
                 wait(LOOK)
                 found = take(subscription, String)
                 if found is not None:

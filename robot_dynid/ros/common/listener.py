@@ -21,9 +21,8 @@ from typing import Any
 
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message
 
-from robot_dynid.errors import DynIdError
+from robot_dynid.ros.common.messages import UnreadableMessage
 from robot_dynid.ros.common.rclpy_compat import (
     NO_EVENTS,
     InvalidHandle,
@@ -39,19 +38,6 @@ ROUNDS = 1000  # of messages taken before whatever else is due
 
 #: takes a serialized message and what the middleware says of it
 Callback = Callable[[bytes, Mapping[str, Any]], None]
-
-
-class UnreadableMessage(DynIdError):
-    """A message is not of its type: cut off, or of another program's making."""
-
-
-def message_of(data: bytes, kind: Any) -> Any:
-    """Return a serialized message of type ``kind``; raises UnreadableMessage."""
-    try:
-        return deserialize_message(data, kind)
-    except RuntimeError as error:
-        raise UnreadableMessage(f'a message of type {kind.__name__} cannot be read, and is left '
-                                'out; who publishes it?') from error
 
 
 @dataclass(eq=False)

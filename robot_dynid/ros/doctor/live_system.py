@@ -8,8 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-import rclpy
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTrajectoryControllerState
 from rcl_interfaces.srv import GetParameters
@@ -17,28 +15,29 @@ from rclpy.action import ActionClient, get_action_names_and_types
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
 from robot_dynid.collision.scene import scene_of
 from robot_dynid.errors import DynIdError
-from robot_dynid.execution.checklist import OTHER_CLOCK, Facts, Requirements, StateMessage
+from robot_dynid.execution.checklist import OTHER_CLOCK, Facts, Requirements
 from robot_dynid.execution.guards import GuardSettings
 from robot_dynid.io.bag import Topics, log_from_topics
-from robot_dynid.io.cdr import Batch
 from robot_dynid.io.joint_states import Topic
 from robot_dynid.io.mcap import Contents
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.ros.common.controller_messages import seconds
-from robot_dynid.ros.common.listener import Listener, UnreadableMessage, message_of
+from robot_dynid.ros.common.listener import Listener
+from robot_dynid.ros.common.messages import message_of, seconds
+from robot_dynid.ros.common.process import helper_node
 from robot_dynid.ros.excitation.checklist import (
     controller_state,
     gravity_effort,
     joint_state,
     limits_of_states,
     position_of,
+    read_messages,
 )
+from robot_dynid.ros.recording.recorder import Message, batch_of
 from robot_dynid.setting_up.live import Live
 from robot_dynid.types import RawLog
 
@@ -53,8 +52,6 @@ ANYONE = QoSProfile(depth=4000, reliability=ReliabilityPolicy.BEST_EFFORT)
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 ACTION = 'follow_joint_trajectory'
 
-Taken = list[tuple[bytes, int]]
-
 
 @dataclass(frozen=True)
 class Watched:
@@ -68,15 +65,11 @@ class Watched:
 class Watch:
     """A node that takes joint states, controller states and /clock as they come."""
 
-    def __init__(self, context: Any, watched: Watched) -> None:
-        self.watched = watched
-        self.node: Node = rclpy.create_node(
-            'doctor', context=context, enable_rosout=False, start_parameter_services=False)
-        self.executor = SingleThreadedExecutor(context=context)
-        self.executor.add_node(self.node)
-        self.states: Taken = []
-        self.controller_states: Taken = []
-        self.clock: Taken = []
+    def __init__(self, node: Node, executor: SingleThreadedExecutor, watched: Watched) -> None:
+        self.watched, self.node, self._executor = watched, node, executor
+        self.states: list[Message] = []
+        self.controller_states: list[Message] = []
+        self.clock: list[Message] = []
         self._listener = Listener(self.node)
         for kind, topic, taken in (
                 (JointState, watched.topic, self.states),
@@ -108,7 +101,7 @@ class Watch:
         """Spin until a condition holds, ``longest`` s at most."""
         end = time.monotonic() + longest
         while not condition() and time.monotonic() < end:
-            self.executor.spin_once(timeout_sec=0.02)
+            self._executor.spin_once(timeout_sec=0.02)
 
     @property
     def controller_ready(self) -> bool:
@@ -159,35 +152,29 @@ class Watch:
                      and any(value.bool_value for value in future.result().values))
 
     def close(self) -> None:
-        """End the node."""
+        """Listen no more."""
         self._listener.close()
-        self.executor.shutdown()
         self._action.destroy()
-        self.node.destroy_node()
 
 
 def _full_name(namespace: str, name: str) -> str:
     return f'{namespace.rstrip("/")}/{name}'
 
 
-def _taker(taken: Taken) -> Callable[..., None]:
+def _taker(taken: list[Message]) -> Callable[..., None]:
     def take(data: bytes, info: Any) -> None:
-        taken.append((data, int(info['received_timestamp'])))
+        taken.append((int(info['received_timestamp']), data))
     return take
 
 
 def observed(robot: RobotModel, watched: Watched) -> Live:
     """Watch the running system, for a few seconds, and return what was seen of it."""
-    context = rclpy.Context()
-    rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
-    try:
-        watch = Watch(context, watched)
+    with helper_node('doctor') as (node, executor):
+        watch = Watch(node, executor, watched)
         try:
             return _live(robot, watch)
         finally:
             watch.close()
-    finally:
-        rclpy.shutdown(context=context)
 
 
 def _live(robot: RobotModel, watch: Watch) -> Live:
@@ -196,8 +183,12 @@ def _live(robot: RobotModel, watch: Watch) -> Live:
     names = tuple(name for name, _ in publishers)
     clocks = watch.node.count_publishers('/clock')
     topic = str(watch.node.resolve_topic_name(watch.watched.topic))
+    limits, reason = limits_of_states(robot)
+    scene = scene_of(robot)
+    wanted = Requirements(robot.joints, GuardSettings(), limits, reason, scene.blind,
+                          scene.unchecked, in_pieces=False)
     live = Live(
-        topic, watch.watched.controller, _facts(robot, watch, (begun, ended)), _wanted(robot),
+        topic, watch.watched.controller, _facts(robot, watch, (begun, ended)), wanted,
         names, tuple(name for name, reliable in publishers if not reliable), watch.others(),
         watch.controllers(), () if clocks else watch.following_clock(names),
         environment=os.environ)
@@ -213,10 +204,10 @@ def _facts(robot: RobotModel, watch: Watch, span: tuple[float, float]) -> Facts:
     begun, ended = span
     name = watch.watched.controller
     facts = Facts(
-        seconds=ended - begun, now=ended, states=_read(joint_state, watch.states),
+        seconds=ended - begun, now=ended, states=read_messages(joint_state, watch.states),
         states_seen=False, controller=f'action server {name}/{ACTION}',
         controller_ready=watch.controller_ready,
-        controller_states=_read(controller_state, watch.controller_states),
+        controller_states=read_messages(controller_state, watch.controller_states),
         controller_publishers=watch.node.count_publishers(
             watch.node.resolve_topic_name(f'{name}/controller_state')),
         commanders=watch.commanders(),
@@ -226,45 +217,20 @@ def _facts(robot: RobotModel, watch: Watch, span: tuple[float, float]) -> Facts:
     return _by_their_clock(facts, watch.clock)
 
 
-def _by_their_clock(facts: Facts, clock: Taken) -> Facts:
+def _by_their_clock(facts: Facts, clock: list[Message]) -> Facts:
     """Return the facts by /clock where that stamps the joint states."""
     if not clock or not facts.states:
         return facts
-    message: Any = message_of(clock[-1][0], Clock)
+    message: Any = message_of(clock[-1][1], Clock)
     now, last = seconds(message.clock), facts.states[-1]
     if abs(last.arrival - last.stamp) < OTHER_CLOCK or abs(now - last.stamp) > OTHER_CLOCK:
         return facts
     return replace(facts, sim_time=True, now=max(now, last.stamp))
 
 
-def _wanted(robot: RobotModel) -> Requirements:
-    limits, reason = None, ''
-    try:
-        limits = limits_of_states(robot)
-    except DynIdError as error:
-        reason = str(error)
-    scene = scene_of(robot)
-    return Requirements(robot.joints, GuardSettings(), limits, reason, scene.blind,
-                        scene.unchecked, in_pieces=False)
-
-
-def _read(read: Callable[[bytes, float], StateMessage], taken: Taken) -> tuple[StateMessage, ...]:
-    found = []
-    for data, at in taken:
-        try:
-            found.append(read(data, 1e-9 * at))
-        except UnreadableMessage:
-            continue
-    return tuple(found)
-
-
-def recorded(robot: RobotModel, topic: str, taken: Taken) -> RawLog:
+def recorded(robot: RobotModel, topic: str, taken: list[Message]) -> RawLog:
     """Return messages as a bag of them would be read. Raises DataError."""
-    sizes = np.array([len(data) for data, _ in taken], dtype=np.int64)
-    batch = Batch(np.array([at for _, at in taken], dtype=np.int64),
-                  np.frombuffer(b''.join(data for data, _ in taken), np.uint8),
-                  np.cumsum(sizes) - sizes, sizes)
     states = Topic(topic)
-    states.add(batch)
+    states.add(batch_of(taken))
     return log_from_topics(
         topic, {topic: states}, robot.joints, Topics(joint_states=topic), Contents())

@@ -16,8 +16,8 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynid.errors import DataError
 from robot_dynid.io.cdr import trajectory_size
-from robot_dynid.ros.common.message_store import TopicStore
-from robot_dynid.ros.identifier.recording import TOPICS, BagSession, described
+from robot_dynid.ros.recording.recorder import TopicStore
+from robot_dynid.ros.recording.session import TOPICS, BagSession, described
 from robot_dynid.types import FIT
 
 SENT = '~/sent'

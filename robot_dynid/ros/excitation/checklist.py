@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,21 +31,19 @@ from robot_dynid.execution.guards import GuardSettings, JointStates, Outcome
 from robot_dynid.files import room
 from robot_dynid.robot.implausible import described
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.ros.common.controller_messages import seconds
-from robot_dynid.ros.common.listener import UnreadableMessage, message_of
+from robot_dynid.ros.common.messages import UnreadableMessage, message_of, seconds
 from robot_dynid.ros.excitation.bag_session import BYTES_PER_SECOND
 from robot_dynid.ros.excitation.controller_client import ControllerClient
 from robot_dynid.ros.excitation.settings import ExcitationSettings
-from robot_dynid.ros.excitation.simulated_time import not_real_time
-from robot_dynid.ros.identifier.recording import TOPICS, BagSession
+from robot_dynid.ros.excitation.waiting import not_real_time
+from robot_dynid.ros.recording.recorder import Message
+from robot_dynid.ros.recording.session import TOPICS, BagSession
 from robot_dynid.trajectories.limits import MotionLimits, motion_limits
 from robot_dynid.types import FloatArray, frozen
 
 #: efforts as torques of joints, with gravity in them
 COMPARABLE = ('torque', 'current')
 ENOUGH = 2  # messages of a topic that tell what is in them
-
-Taken = list[tuple[bytes, int]]
 
 
 class Tap:
@@ -54,7 +52,7 @@ class Tap:
     def __init__(self, session: BagSession, controller: str) -> None:
         self._session = session
         self._topics = TOPICS[0], f'{controller}/controller_state'
-        self.taken: tuple[Taken, Taken] = ([], [])
+        self.taken: tuple[list[Message], list[Message]] = ([], [])
         self.begun = self.ended = time.time_ns()
         self._clock = session.clock
         self._first = self._clock.now().nanoseconds
@@ -76,8 +74,8 @@ class Tap:
             self._session.ignore(topic, listener)
 
 
-def _take(taken: Taken, data: bytes, now: int, waited: int) -> None:
-    taken.append((data, now - waited))
+def _take(taken: list[Message], data: bytes, now: int, waited: int) -> None:
+    taken.append((now - waited, data))
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,9 +125,9 @@ class Checklist:
         unwritable, free = room(folder)
         return Facts(
             seconds=1e-9 * (tap.ended - tap.begun), now=1e-9 * (tap.ended + offset),
-            states=_read(joint_state, tap.taken[0], offset),
+            states=read_messages(joint_state, tap.taken[0], offset),
             controller=self.controller.name, controller_ready=self.controller.ready(),
-            controller_states=_read(controller_state, tap.taken[1], offset),
+            controller_states=read_messages(controller_state, tap.taken[1], offset),
             controller_publishers=self._count(f'{self.settings.controller}/controller_state'),
             commanders=self._commanders(), stop_publishers=self._count('emergency_stop'),
             sim_time=bool(self.node.get_parameter('use_sim_time').value),
@@ -137,11 +135,8 @@ class Checklist:
             free=free)
 
     def _requirements(self) -> Requirements:
-        settings, limits, reason = self.settings, None, ''
-        try:
-            limits = limits_of_states(self.robot)
-        except DynIdError as error:
-            reason = str(error)
+        settings = self.settings
+        limits, reason = limits_of_states(self.robot)
         return Requirements(
             self.robot.joints, self.guards, limits, reason,
             collision_check_required=settings.require_collision_check,
@@ -172,17 +167,23 @@ def gravity_effort(robot: RobotModel, position: FloatArray) -> FloatArray | None
     return np.where(known, robot.motor_torque(torque)[0] / robot.torque_factors, np.nan)
 
 
-def limits_of_states(robot: RobotModel) -> MotionLimits:
-    """Return the limits, those of the effort in the unit of the joint states."""
-    limits = motion_limits(robot)
-    return replace(limits, effort=frozen(limits.effort / np.abs(robot.torque_factors)))
+def limits_of_states(robot: RobotModel) -> tuple[MotionLimits | None, str]:
+    """Return the limits, those of the effort in the unit of the joint states.
+
+    None where the robot has none, and why.
+    """
+    try:
+        limits = motion_limits(robot)
+    except DynIdError as error:
+        return None, str(error)
+    return replace(limits, effort=frozen(limits.effort / np.abs(robot.torque_factors))), ''
 
 
-def _read(read: Callable[[bytes, float], StateMessage], taken: Taken, offset: int
-          ) -> tuple[StateMessage, ...]:
+def read_messages(read: Callable[[bytes, float], StateMessage], taken: Iterable[Message],
+                  offset: int = 0) -> tuple[StateMessage, ...]:
     """Return the messages that can be read; the clock of the node is ``offset`` ns ahead."""
     found = []
-    for data, at in taken:
+    for at, data in taken:
         with suppress(UnreadableMessage):
             found.append(read(data, 1e-9 * (at + offset)))
     return tuple(found)

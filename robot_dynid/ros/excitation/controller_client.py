@@ -27,8 +27,8 @@ from robot_dynid.execution.guards import Tolerances
 from robot_dynid.execution.sampled import SampledTrajectory
 from robot_dynid.execution.segment import UNDER_WAY, Commands, Phase
 from robot_dynid.execution.supervisor import Execution
-from robot_dynid.ros.common.controller_messages import seconds
-from robot_dynid.ros.common.listener import Listener, message_of
+from robot_dynid.ros.common.listener import Listener
+from robot_dynid.ros.common.messages import message_of, seconds
 from robot_dynid.types import FloatArray
 
 Deliver = Callable[[Commands], None]

@@ -23,7 +23,8 @@ from rclpy.clock import Clock, ClockType
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import JointState, Temperature
+from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import Marker
@@ -31,26 +32,26 @@ from visualization_msgs.msg import Marker
 from robot_dynid.errors import Cancelled, DynIdError
 from robot_dynid.excitation.design import SessionOver
 from robot_dynid.execution.checklist import verdict
-from robot_dynid.execution.guards import Code, GuardSettings, Outcome
-from robot_dynid.ros.common import interrupts, real_time
-from robot_dynid.ros.common.answers import answered, sendable
+from robot_dynid.execution.guards import Alarms, Code, GuardSettings, Outcome
+from robot_dynid.ros.common import process
 from robot_dynid.ros.common.described_robot import RobotFiles
 from robot_dynid.ros.common.diagnostics import Diagnostics
 from robot_dynid.ros.common.kernel_compilation import KERNELS, NotReady
-from robot_dynid.ros.common.listener import Listener, message_of
+from robot_dynid.ros.common.listener import Listener
+from robot_dynid.ros.common.messages import message_of, seconds, sendable
 from robot_dynid.ros.common.params import follow_changes, load_parameters
 from robot_dynid.ros.common.rclpy_compat import spin_once
-from robot_dynid.ros.excitation.alarm_topics import AlarmTopics
-from robot_dynid.ros.excitation.plan import ExcitationPlan, refusal
-from robot_dynid.ros.excitation.progress import (
+from robot_dynid.ros.common.services import answered
+from robot_dynid.ros.excitation.messages import (
     diagnosis,
     feedback_message,
+    path_marker,
     result_message,
     status_of,
 )
+from robot_dynid.ros.excitation.plan import ExcitationPlan, refusal
 from robot_dynid.ros.excitation.runner import COMPUTING, Runner
 from robot_dynid.ros.excitation.settings import ExcitationSettings
-from robot_dynid.ros.excitation.tip_path import path_marker
 from robot_dynid.threads import limit_threads
 from robot_dynid_interfaces.action import Check, Excite
 
@@ -65,6 +66,52 @@ ANSWERING = 0.3  # s for the last answers to leave before the node goes
 PUBLISHERS = 0.1  # s between looks for publishers of the emergency stop with a goal
 #: best effort receives from every publisher
 STATES_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+#: receives from every publisher, and none is told that its quality is not enough
+ANY = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+#: receives what was published before, from publishers that keep it; others would be told
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class AlarmTopics:
+    """Keeps ``alarms`` up to date; calls ``on_alarm`` at every stop and temperature.
+
+    Messages come through ``listener``, so both happen under its lock.
+    """
+
+    def __init__(self, node: Node, alarms: Alarms, on_alarm: Callable[[], None],
+                 listener: Listener) -> None:
+        self._node, self._alarms, self._on_alarm = node, alarms, on_alarm
+        self._listener, self._latched = listener, False
+        self._topic = node.resolve_topic_name('emergency_stop')
+        listener.subscribe(Bool, 'emergency_stop', self._on_stop, ANY)
+        listener.subscribe(Temperature, 'temperature', self._on_temperature, ANY)
+
+    def check_publishers(self) -> None:
+        """Note whether the emergency stop has a publisher, and listen for what one has kept."""
+        offered = [info.qos_profile
+                   for info in self._node.get_publishers_info_by_topic(self._topic)]
+        self._alarms.present = bool(offered)
+        if not self._latched and any(keeps(qos) for qos in offered):
+            self._latched = True
+            self._listener.subscribe(Bool, 'emergency_stop', self._on_stop, LATCHED)
+
+    def _on_stop(self, data: bytes, info: Mapping[str, Any]) -> None:
+        pressed = bool(message_of(data, Bool).data)
+        self._alarms.note_emergency_stop(self._listener.arrival(info), pressed)
+        if pressed:
+            self._on_alarm()
+
+    def _on_temperature(self, data: bytes, info: Mapping[str, Any]) -> None:
+        message = message_of(data, Temperature)
+        self._alarms.note_temperature(
+            self._listener.arrival(info), message.header.frame_id, message.temperature)
+        self._on_alarm()
+
+
+def keeps(qos: QoSProfile) -> bool:
+    """Return whether a publisher hands late subscribers what it published before."""
+    return bool(qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
+                and qos.reliability == ReliabilityPolicy.RELIABLE)
 
 
 class ExcitationNode(Node):
@@ -153,8 +200,7 @@ class ExcitationNode(Node):
         plan: ExcitationPlan | None = None
         over: DynIdError | None = None
         self.runner.begin()
-        self._tick_timer.reset()
-        self.listener.period = 0.0
+        self._hurry()
         try:
             plan = await self.runner.planned(handle.request)
             self._show(plan)
@@ -174,24 +220,22 @@ class ExcitationNode(Node):
         finally:
             await self.runner.ended()
             self._handle, self.runner.execution = None, None
-            self._tick_timer.cancel()
-            self.listener.period = IDLE
+            self._idle()
         self.last = outcome
         return self._reply(handle, outcome, plan or over, identifier)
 
     async def _on_check(self, handle: Any) -> Check.Result:
-        if self.busy or self.runner.leaving:
-            handle.abort()
-            return Check.Result(success=False, message=LEAVING if self.runner.leaving else BUSY)
         try:
             self.runner.compilation.require()
+            refused = LEAVING if self.runner.leaving else BUSY if self.busy else ''
         except NotReady as error:
+            refused = str(error)
+        if refused:
             handle.abort()
-            return Check.Result(success=False, message=str(error))
+            return Check.Result(success=False, message=refused)
         self._checking = True
         self.runner.stop.clear()  # of a goal that was cancelled: it ends the listening at once
-        self._tick_timer.reset()
-        self.listener.period = 0.0
+        self._hurry()
         try:
             items = await self.runner.checked()
             success, text = verdict(items)
@@ -203,12 +247,20 @@ class ExcitationNode(Node):
             success, text, statuses = False, f'unexpected {type(error).__name__}: {error}', []
         finally:
             self._checking = False
-            self._tick_timer.cancel()
-            self.listener.period = IDLE
+            self._idle()
         for status in statuses:
             handle.publish_feedback(Check.Feedback(item=status))
         handle.succeed()
         return Check.Result(success=success, message=sendable(text), items=statuses)
+
+    def _hurry(self) -> None:
+        """Look at messages as they come, and at what is waited for."""
+        self._tick_timer.reset()
+        self.listener.period = 0.0
+
+    def _idle(self) -> None:
+        self._tick_timer.cancel()
+        self.listener.period = IDLE
 
     def _show(self, plan: ExcitationPlan) -> None:
         """Publish a plan: the points of all motions, those to fit at last, and their ways."""
@@ -256,9 +308,9 @@ class ExcitationNode(Node):
             return
         (data, arrival), self._newest = self._newest, None
         message, runner = message_of(data, JointState), self.runner
-        stamp = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
         values = (message.position, message.velocity, message.effort)
-        updated = runner.states.update(arrival, message.name, stamp, values)
+        updated = runner.states.update(
+            arrival, message.name, seconds(message.header.stamp), values)
         if updated and runner.execution is not None:
             runner.perform(runner.execution.on_state(time.monotonic()))
 
@@ -304,9 +356,9 @@ def _with_message(act: Callable[[], str]) -> Callable[[Any, Any], None]:
 
 def spin(node: ExcitationNode, stop: threading.Event) -> None:
     """Spin until asked to stop; then stop the motion first and answer the client."""
-    refused = real_time.ask(real_time.WATCHING, (COMPUTING, KERNELS))
+    refused = process.ask_real_time(process.WATCHING, (COMPUTING, KERNELS))
     if refused:
-        node.get_logger().info(f'no real-time scheduling ({refused}): {real_time.ADVICE}')
+        node.get_logger().info(refused)
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     deadline = float('inf')
@@ -327,9 +379,9 @@ def spin(node: ExcitationNode, stop: threading.Event) -> None:
 
 
 def main(args: list[str] | None = None) -> NoReturn:
-    """Run the node; see `interrupts.run`."""
+    """Run the node; see `process.run`."""
     limit_threads(1)  # other cores are for the robot, and for what else the node does meanwhile
-    interrupts.run('excitation', ExcitationNode, spin, args)
+    process.run('excitation', ExcitationNode, spin, args)
 
 
 if __name__ == '__main__':

@@ -27,12 +27,11 @@ from robot_dynid.execution.segment import Cancel, Commands, Hold, Phase, Segment
 from robot_dynid.execution.supervisor import Execution
 from robot_dynid.execution.watchdog import unseen
 from robot_dynid.robot.model import PRISMATIC, RobotModel
-from robot_dynid.ros.common import real_time
+from robot_dynid.ros.common import process
 from robot_dynid.ros.common.described_robot import RobotFiles, differences
 from robot_dynid.ros.common.files_directory import RequestedFiles
 from robot_dynid.ros.common.kernel_compilation import KernelCompilation
 from robot_dynid.ros.common.listener import Listener
-from robot_dynid.ros.common.waiting import Waits
 from robot_dynid.ros.excitation.bag_session import ExcitationBag
 from robot_dynid.ros.excitation.checklist import Checklist, Tap
 from robot_dynid.ros.excitation.controller_client import ControllerClient, goal_message
@@ -45,7 +44,7 @@ from robot_dynid.ros.excitation.plan import (
     with_files,
 )
 from robot_dynid.ros.excitation.settings import ExcitationSettings
-from robot_dynid.ros.excitation.simulated_time import require_real_time
+from robot_dynid.ros.excitation.waiting import Waits, require_real_time
 from robot_dynid.yaml_text import load_yaml
 from robot_dynid_interfaces.action import Excite
 
@@ -87,7 +86,7 @@ class Runner:
         self.dry_runs = DryRuns(self.files)
         self._goals: Mapping[Segment, Any] = {}
         self._pool = ThreadPoolExecutor(
-            max_workers=1, thread_name_prefix=COMPUTING, initializer=real_time.exempt)
+            max_workers=1, thread_name_prefix=COMPUTING, initializer=process.exempt_thread)
         self._files = ThreadPoolExecutor(max_workers=1)
         self.compilation = KernelCompilation(node)  # before the first goal, not during it
 

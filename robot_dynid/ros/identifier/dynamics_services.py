@@ -7,13 +7,14 @@ interpreter lock: they keep neither each other nor the joint states waiting.
 
 from __future__ import annotations
 
+import array
 import threading
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rclpy.node import Node
 
 from robot_dynid.dynamics.wrench import ExternalWrench
@@ -27,9 +28,8 @@ from robot_dynid.identified.caution import (
 )
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.robot.implausible import beyond_limits
-from robot_dynid.ros.common.convert import joint_order, like, matrix, numbers, require_finite
-from robot_dynid.ros.common.service_thread import ServiceThread
-from robot_dynid.ros.common.turns import Turns
+from robot_dynid.ros.common.messages import doubles
+from robot_dynid.ros.common.services import ServiceThread, Turns
 from robot_dynid.types import WRENCH_COMPONENTS, FloatArray, Progress
 from robot_dynid_interfaces.srv import (
     ComputeForwardDynamics,
@@ -77,54 +77,37 @@ class DynamicsServices:
         model = self._served_whole()
         n = len(model.joints)
         _require_few('position', request.position, n, n if request.mass_matrix else 1)
-        order = joint_order(request.joint_names, model.joints)
-        q = matrix('position', request.position, n)
-        qd = like('velocity', request.velocity, q)
-        effort = like('effort', request.effort, q)
-        motors = _motors(request, model, q)
-        given = {'position': q, 'velocity': qd, 'effort': effort, **motors}
-        states = [a if order is None else a[:, order.to_model] for a in given.values()]
-        _require_within_limits(request, model, states[0], states[1])
-        external = _external(request, model, states[0])
+        asked = _Request(request, model, 'effort')
+        q, qd, effort, *motors = asked.states
+        external = _external(request, model, q)
         if motors:
-            q, qd, effort, theta, theta_d = states
-            compute = partial(
-                model.elastic_motion.accelerations, q, qd, effort, theta, theta_d, external)
-            qdd, motor = _checked(compute, given, request, model)
-            response.motor_acceleration = numbers(motor if order is None else motor[:, order.back])
+            qdd, motor = asked.checked(lambda: model.elastic_motion.accelerations(
+                q, qd, effort, motors[0], motors[1], external))
+            response.motor_acceleration = asked.field(motor)
         else:
-            rigid = partial(model.accelerations, *states) if external is None else partial(
-                model.forward, states[0], states[1], states[2], external)
-            qdd = _checked(rigid, given, request, model)
-        _mark(response, model, {'position': states[0], 'velocity': states[1],
-                                'effort': states[2], 'acceleration': qdd},
+            qdd = asked.checked(lambda: model.accelerations(q, qd, effort) if external is None
+                                else model.forward(q, qd, effort, external))
+        _mark(response, model, {'position': q, 'velocity': qd, 'effort': effort,
+                                'acceleration': qdd},
               (states_leave_out if motors else stiff_leaves_out)(model))
-        response.acceleration = numbers(qdd if order is None else qdd[:, order.back])
+        response.acceleration = asked.field(qdd)
         if request.mass_matrix:
-            inertia = model.mass_matrix(states[0])
-            if order is not None:
-                inertia = inertia[:, order.back[:, None], order.back]
-            response.mass_matrix = numbers(inertia)
+            inertia, back = model.mass_matrix(q), asked.back
+            response.mass_matrix = doubles(
+                inertia if asked.same else inertia[:, back[:, None], back])
 
     def inverse(self, request: Any, response: Any) -> None:
         """Answer ~/inverse_dynamics, NaN for refused joints; raises UsageError as `forward`."""
         model = self._served()
-        n = len(model.joints)
-        _require_few('position', request.position, n)
-        order = joint_order(request.joint_names, model.joints)
-        q = matrix('position', request.position, n)
-        qd = like('velocity', request.velocity, q)
-        qdd = like('acceleration', request.acceleration, q)
-        given = {'position': q, 'velocity': qd, 'acceleration': qdd}
-        if order is not None:
-            q, qd, qdd = (a[:, order.to_model] for a in (q, qd, qdd))
-        _require_within_limits(request, model, q, qd)
+        _require_few('position', request.position, len(model.joints))
+        asked = _Request(request, model, 'acceleration')
+        q, qd, qdd = asked.states
         external = _external(request, model, q)
-        effort = without_refused(model, _checked(
-            partial(model.inverse, q, qd, qdd, external=external), given, request, model))
+        effort = without_refused(model, asked.checked(
+            lambda: model.inverse(q, qd, qdd, external=external)))
         _mark(response, model, {'position': q, 'velocity': qd, 'acceleration': qdd},
               stiff_leaves_out(model))
-        response.effort = numbers(effort if order is None else effort[:, order.back])
+        response.effort = asked.field(effort)
 
     def rollout(self, request: Any, response: Any) -> None:
         """Answer ~/rollout; they are computed one at a time.
@@ -133,31 +116,18 @@ class DynamicsServices:
         """
         model = self._served_whole()
         n = len(model.joints)
-        order = joint_order(request.joint_names, model.joints)
         _require_few('effort', request.effort, n)
-        q = matrix('position', request.position, n)
-        qd = like('velocity', request.velocity, q)
-        effort = _steps(request.effort, q)
         if not (np.isfinite(request.dt) and request.dt > 0.0):
             raise UsageError(f'dt is {request.dt}, it must be finite and above zero')
-        motors = _motors(request, model, q)
-        given = {'position': q, 'velocity': qd, 'effort': effort, **motors}
-        q, qd, effort, *both = (a if order is None else a[..., order.to_model]
-                                for a in given.values())
-        _require_within_limits(request, model, q, qd)
-        try:
-            with self._turns.turn():
-                result = model.rollout(
-                    q, qd, effort, request.dt, (both[0], both[1]) if both else None,
-                    self._budget(effort.shape, request.dt))
-        except DynIdError:
-            require_finite(given, request.joint_names or model.joints)
-            raise
+        asked = _Request(request, model, 'effort', _steps)
+        q, qd, effort, *motors = asked.states
+        with self._turns.turn():
+            result = asked.checked(lambda: model.rollout(
+                q, qd, effort, request.dt, (motors[0], motors[1]) if motors else None,
+                self._budget(effort.shape, request.dt)))
         for name in ('position', 'velocity', 'motor_position', 'motor_velocity'):
-            values = getattr(result, name)
-            if values is not None:
-                setattr(response, name,
-                        numbers(values if order is None else values[..., order.back]))
+            if getattr(result, name) is not None:
+                setattr(response, name, asked.field(getattr(result, name)))
         response.limit_step = result.limit_step.tolist()
         response.limit_joint = [model.joints[j] if j >= 0 else '' for j in result.limit_joint]
         response.stop_step = result.stop_step.tolist()
@@ -193,21 +163,50 @@ class DynamicsServices:
         return check
 
 
-def _checked(
-    compute: Callable[[], Any], given: dict[str, FloatArray], request: Any, model: IdentifiedModel
-) -> Any:
-    """Return ``compute()``; the numbers of the request are looked at only when it is odd."""
-    names = request.joint_names or model.joints
-    try:
-        result = compute()
-    except DynIdError:
-        require_finite(given, names)
-        raise
-    parts = result if isinstance(result, tuple) else (result,)
-    if not all(np.isfinite(part).all() for part in parts):
-        require_finite(given, names)
-        raise UsageError('the result is beyond all numbers: are the units of the request right?')
-    return result
+class _Request:
+    """Fields of a request: as they were ``given``, and as ``states`` in the order of the model.
+
+    Position and velocity, then ``third``, read by ``read``, and motors where there are some.
+    ``back`` (n,) brings columns of the model into the order of the request, which may be the
+    ``same``. Raises UsageError for
+    fields that do not fit, and for states beyond the limits unless the request allows them.
+    """
+
+    def __init__(self, request: Any, model: IdentifiedModel, third: str,
+                 read: Callable[[str, Any, FloatArray], FloatArray] | None = None) -> None:
+        self._names = tuple(request.joint_names) or model.joints
+        to_model, self.back = joint_order(self._names, model.joints)
+        q = matrix('position', request.position, len(model.joints))
+        self.given = {'position': q, 'velocity': like('velocity', request.velocity, q),
+                      third: (read or like)(third, getattr(request, third), q)}
+        if third == 'effort':
+            self.given |= _motors(request, model, q)
+        self.same = self._names == model.joints
+        self.states = [values if self.same else values[..., to_model]
+                       for values in self.given.values()]
+        beyond = () if request.beyond_limits else beyond_limits(model.robot, *self.states[:2])
+        if beyond:
+            raise UsageError('; '.join((
+                *beyond, 'with beyond_limits they are computed as they are')))
+
+    def checked(self, compute: Callable[[], Any]) -> Any:
+        """Return ``compute()``; the numbers of the request are looked at only when it is odd."""
+        try:
+            result = compute()
+        except DynIdError:
+            require_finite(self.given, self._names)
+            raise
+        parts = [part for part in (result if isinstance(result, tuple) else (result,))
+                 if isinstance(part, np.ndarray)]
+        if not all(np.isfinite(part).all() for part in parts):
+            require_finite(self.given, self._names)
+            raise UsageError('the result is beyond all numbers: are the units of the request '
+                             'right?')
+        return result
+
+    def field(self, values: FloatArray) -> array.array[float]:
+        """Return what the model made as the field of the response, in the request's order."""
+        return doubles(values if self.same else values[..., self.back])
 
 
 def _mark(response: Any, model: IdentifiedModel, states: dict[str, FloatArray],
@@ -220,15 +219,6 @@ def _mark(response: Any, model: IdentifiedModel, states: dict[str, FloatArray],
     response.message = after_caution(model, *outside, *left_out, response.message)
 
 
-def _require_within_limits(
-    request: Any, model: IdentifiedModel, q: FloatArray, qd: FloatArray
-) -> None:
-    """Raise UsageError for states (K, n) beyond the limits, unless the request allows them."""
-    found = () if request.beyond_limits else beyond_limits(model.robot, q, qd)
-    if found:
-        raise UsageError('; '.join((*found, 'with beyond_limits they are computed as they are')))
-
-
 def _require_few(name: str, field: Any, joints: int, factor: int = 1) -> None:
     """Raise UsageError when a field, times ``factor``, has more than MOST_NUMBERS."""
     if len(field) * factor > MOST_NUMBERS:
@@ -238,11 +228,11 @@ def _require_few(name: str, field: Any, joints: int, factor: int = 1) -> None:
             f'{" with mass matrices" if factor > 1 else ""}: split them over several calls')
 
 
-def _steps(effort: Any, q: FloatArray) -> FloatArray:
+def _steps(name: str, effort: Any, q: FloatArray) -> FloatArray:
     """Return the effort of a rollout as (K, T, n). Raises UsageError for other lengths."""
     if not effort or len(effort) % q.size:
         raise UsageError(
-            f'effort has {len(effort)} numbers, expected {q.size}*T: T steps of '
+            f'{name} has {len(effort)} numbers, expected {q.size}*T: T steps of '
             f'{q.shape[0]} motions of {q.shape[1]} joints (position has {q.size} numbers)')
     return np.frombuffer(effort).reshape(len(q), -1, q.shape[1])
 
@@ -306,3 +296,61 @@ def _motors(request: Any, model: IdentifiedModel, q: FloatArray) -> dict[str, Fl
         if elastic:
             found[name] = like(name, values, q)
     return found
+
+
+def joint_order(names: Sequence[str], joints: tuple[str, ...]
+                ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return two permutations: ``model = request[:, first]``, ``request = model[:, second]``.
+
+    Raises UsageError naming a joint that is unknown, missing or given twice.
+    """
+    given, known = tuple(names), ', '.join(joints)
+    for name in given:
+        if name not in joints:
+            raise UsageError(f'joint_names: no joint {name!r}; the model has {known}')
+        if given.count(name) > 1:
+            raise UsageError(f'joint_names: joint {name!r} is named {given.count(name)} times')
+    missing = [name for name in joints if name not in given]
+    if missing:
+        raise UsageError(f'joint_names: joint {", ".join(missing)} is missing; name all of '
+                         f'{known}, or none for this order')
+    return (np.array([given.index(name) for name in joints]),
+            np.array([joints.index(name) for name in given]))
+
+
+def matrix(name: str, numbers: array.array[float], joints: int) -> FloatArray:
+    """Return a view (K, joints) of the first field of a request, which decides K.
+
+    Raises UsageError when it is empty or K would not be a whole number.
+    """
+    if not numbers:
+        raise UsageError(f'{name} is empty, expected K*{joints} numbers: K states of '
+                         f'{joints} joints')
+    if len(numbers) % joints:
+        raise UsageError(f'{name} has {len(numbers)} numbers, expected a multiple of {joints}: '
+                         f'K states of {joints} joints')
+    return np.frombuffer(numbers).reshape(-1, joints)
+
+
+def like(name: str, numbers: array.array[float], first: FloatArray) -> FloatArray:
+    """Return a view of another field, which must be as long as ``first`` (K, n).
+
+    Raises UsageError with both lengths when it is not.
+    """
+    if len(numbers) != first.size:
+        raise UsageError(f'{name} has {len(numbers)} numbers, expected {first.size} as position: '
+                         f'{first.shape[0]} states of {first.shape[1]} joints')
+    return np.frombuffer(numbers).reshape(first.shape)
+
+
+def require_finite(fields: Mapping[str, FloatArray], names: Sequence[str]) -> None:
+    """Raise UsageError naming field, joint and place of the first number that is not finite.
+
+    The arrays are (..., n), their last axis in the order of ``names``.
+    """
+    for field, values in fields.items():
+        bad = np.flatnonzero(~np.isfinite(values))
+        if len(bad):
+            row, column = divmod(int(bad[0]), values.shape[-1])
+            raise UsageError(f'{field}[{bad[0]}] is {values.flat[bad[0]]}: joint '
+                             f'{names[column]!r} of state {row}; every number must be finite')

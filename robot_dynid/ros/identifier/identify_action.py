@@ -14,15 +14,14 @@ from robot_dynid.errors import DataError, DynIdError, UsageError
 from robot_dynid.io.log import with_wrenches
 from robot_dynid.io.recording_names import by_purpose
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.ros.common.convert import payload_message
-from robot_dynid.ros.common.deferred_action import DeferredActionServer
 from robot_dynid.ros.common.described_robot import RobotFiles
 from robot_dynid.ros.common.files_directory import NoSuchFile
 from robot_dynid.ros.common.kernel_compilation import KernelCompilation
-from robot_dynid.ros.identifier.identification_job import Code, Job, Outcome, Recorded
-from robot_dynid.ros.identifier.identification_worker import WorkerProcess
+from robot_dynid.ros.common.services import DeferredActionServer
+from robot_dynid.ros.identifier.identification import Code, Job, Outcome, Recorded, WorkerProcess
+from robot_dynid.ros.identifier.messages import payload_message
 from robot_dynid.ros.identifier.model_services import ModelServices
-from robot_dynid.ros.identifier.recording import Recording
+from robot_dynid.ros.recording.session import Recording
 from robot_dynid.types import RawLog
 from robot_dynid_interfaces.action import Identify
 

@@ -10,19 +10,26 @@ from typing import Any
 
 import numpy as np
 from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import String
 
-from robot_dynid.errors import ModelError, UsageError
-from robot_dynid.identified.caution import after_caution, require_any_joint
+from robot_dynid.errors import DynIdError, ModelError, UsageError
+from robot_dynid.identified.caution import (
+    after_caution,
+    require_any_joint,
+    require_every_joint,
+)
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.ros.common.convert import model_message
+from robot_dynid.robot.urdf import source_text
 from robot_dynid.ros.common.files_directory import RequestedFiles
-from robot_dynid.ros.common.service_thread import ServiceThread
-from robot_dynid.ros.identifier.identification_job import write_below
-from robot_dynid.ros.identifier.robot_description import LATCHED, RobotDescription
+from robot_dynid.ros.common.services import ServiceThread
+from robot_dynid.ros.identifier.identification import write_below
+from robot_dynid.ros.identifier.messages import model_message
 from robot_dynid_interfaces.msg import DynamicModel
 from robot_dynid_interfaces.srv import LoadModel, SaveModel
 
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 NO_PATH = 'path is empty: give the path of a model.yaml'
 
 
@@ -98,3 +105,47 @@ class ModelServices:
         target = self.files.target(request.path)
         path = write_below(self.files.directory, str(target), model.save)
         response.message = f'saved to {path}'
+
+
+class RobotDescription:
+    """There while the served model is feasible, without refused joints, and of a known URDF.
+
+    The publisher goes with the model, so that no late subscriber gets the inertials of an
+    earlier one.
+    """
+
+    def __init__(self, node: Node, robot: RobotModel | None) -> None:
+        self._node = node
+        self._publisher: Any = None
+        self._said: set[str] = set()
+        self._urdf = self._missing = ''
+        try:
+            if robot is None:
+                raise UsageError('the parameter robot is empty, so its URDF is not known')
+            self._urdf = source_text(robot)
+        except DynIdError as error:
+            self._missing = str(error)
+
+    def describe(self, model: IdentifiedModel) -> None:
+        """Publish the description of ``model``, or say once why there is none."""
+        try:
+            if self._missing:
+                raise UsageError(self._missing)
+            export = model.to_urdf(self._urdf)
+            require_every_joint(model)
+        except DynIdError as error:
+            if self._publisher is not None:
+                self._node.destroy_publisher(self._publisher)
+                self._publisher = None
+            self._say(f'no ~/robot_description: {error}')
+            return
+        if self._publisher is None:
+            self._publisher = self._node.create_publisher(String, '~/robot_description', LATCHED)
+        self._publisher.publish(String(data=export.text))
+        for warning in export.warnings:
+            self._say(f'~/robot_description: {warning}')
+
+    def _say(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            self._node.get_logger().info(text)

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,13 +27,18 @@ from visualization_msgs.msg import MarkerArray
 from robot_dynid.errors import DataError, DynIdError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.cdr import EffortWriter, JointStateReader
-from robot_dynid.monitoring.contact import DURATION, MARGIN, RELEASE, THRESHOLD, ContactSettings
 from robot_dynid.monitoring.monitor import GAIN, Monitor, MonitorSettings, Reading
+from robot_dynid.monitoring.observer import (
+    CONTACT_TORQUE,
+    DURATION,
+    MARGIN,
+    RELEASE,
+    ContactSettings,
+)
 from robot_dynid.ros.common.rclpy_compat import InvalidHandle
-from robot_dynid.ros.identifier.contact_markers import contact_markers
-from robot_dynid.ros.identifier.model_services import ModelServices
-from robot_dynid.ros.identifier.recording import MOTORS, Recording
-from robot_dynid.ros.identifier.robot_description import LATCHED
+from robot_dynid.ros.identifier.messages import EVERY, MonitorStatus, contact_markers, told
+from robot_dynid.ros.identifier.model_services import LATCHED, ModelServices
+from robot_dynid.ros.recording.session import MOTORS, Recording
 from robot_dynid.settings import setting
 from robot_dynid.types import FloatArray
 
@@ -41,7 +46,6 @@ LATE = 250_000_000  # ns; joint states that have waited longer are left out
 SILENCE = 0.25  # s without joint states of use after which no joint is watched
 WATCH_PERIOD = 0.05  # s between looks of the watchdog
 LOG_PERIOD = 1.0  # s between messages of one kind about it
-EVERY = 'all joints'
 NO_MODEL = 'no model is loaded: load one (~/load_model) or identify one (~/identify)'
 NO_STATES = f'no joint states for {SILENCE:g} s: check that the driver runs, and the topic'
 LEFT_OUT = (f'joint states have waited in the node for more than {1e-9 * LATE:g} s and are left '
@@ -55,6 +59,7 @@ TOPICS = ('predicted_effort', 'effort_residual', 'external_torque')
 #: of models that use motor states: deviation of what residual models expect, torque of the gears
 #: of elastic joints and its deviation
 MOTOR_TOPICS = ('predicted_effort_std', 'gear_torque', 'gear_torque_std')
+MARKERS = 'contact_markers'
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,8 @@ class MonitorParameters:
     observer_gain: float = setting(30.0, GAIN, 'of the momentum observer [1/s]')
     contact_margin: float = setting(2.0, MARGIN, 'threshold over the noise level without contact')
     contact_thresholds: tuple[float, ...] = setting(
-        (), THRESHOLD, 'thresholds in motion [N m], one or one per joint, instead of the margin')
+        (), CONTACT_TORQUE, 'thresholds in motion [N m], one or one per joint, instead of the '
+        'margin')
     contact_release: float = setting(
         0.6, RELEASE, 'share of the threshold below which contact ends')
     contact_duration: float = setting(0.005, DURATION, 'that contact must last, and be gone [s]')
@@ -77,23 +83,6 @@ class MonitorParameters:
             self.contact_thresholds))
 
 
-@dataclass
-class MonitorStatus:
-    """Status for the diagnostics.
-
-    Since it was last read joints were ``touched``, or ``blind`` for the reason given, EVERY for
-    all of them; ``problem`` is that of the latest joint state, ``motor_problem`` that of the
-    latest motor state.
-    """
-
-    problem: str = ''
-    motor_problem: str = ''
-    touched: set[str] = field(default_factory=set)
-    blind: dict[str, str] = field(default_factory=dict)
-    reading: Reading | None = None
-    dropped: int = 0
-
-
 class Monitoring:
     """Follows the joint states that ``recording`` receives with the model of ``models``.
 
@@ -103,13 +92,11 @@ class Monitoring:
     def __init__(self, node: Node, recording: Recording, models: ModelServices,
                  settings: MonitorSettings) -> None:
         self._node, self._models, self._settings = node, models, settings
-        self._publishers = [node.create_publisher(JointState, f'~/{t}', DEPTH) for t in TOPICS]
-        self._motor_publishers = [
-            node.create_publisher(JointState, f'~/{t}', DEPTH) for t in MOTOR_TOPICS]
-        self._markers = node.create_publisher(MarkerArray, '~/contact_markers', DEPTH)
-        self._markers_subscribed, self._marked = False, 0
-        self._subscribed = [False] * len(TOPICS)
-        self._motors_subscribed = [False] * len(MOTOR_TOPICS)
+        self._publishers = {
+            topic: node.create_publisher(JointState, f'~/{topic}', DEPTH)
+            for topic in (*TOPICS, *MOTOR_TOPICS)}
+        self._publishers[MARKERS] = node.create_publisher(MarkerArray, f'~/{MARKERS}', DEPTH)
+        self._subscribed, self._marked = set[str](), 0
         self._motors, self._motor_names = JointStateReader(), tuple[str, ...]()
         self._own, self._theirs = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self._without: tuple[str, ...] = ()
@@ -185,7 +172,7 @@ class Monitoring:
             log.info('monitor: every joint is watched', throttle_duration_sec=LOG_PERIOD)
         if EVERY in blind and self.monitor is not None:
             nothing = np.full(len(self.monitor.model.joints), np.nan)
-            self._publishers[-1].publish(
+            self._publishers['external_torque'].publish(
                 self._writer(self._node.get_clock().now().nanoseconds, nothing))
 
     def take_status(self) -> tuple[Monitor | None, MonitorStatus]:
@@ -247,13 +234,12 @@ class Monitoring:
                             f'{", ".join(monitor.model.joints)}: remap the topic')
         if 'position' not in values:
             raise DataError('the motor states carry no position')
-        motors = {}
-        for name in ('position', 'velocity'):
+        motors = np.full((2, len(monitor.model.joints)), np.nan)
+        for row, name in zip(motors, ('position', 'velocity')):
             if name in values:
-                motors[name] = np.full(len(monitor.model.joints), np.nan)
-                motors[name][self._own] = values[name][self._theirs]
-        monitor.take_motors(((stamp or received) - self._origin) * 1e-9, motors['position'],
-                            motors.get('velocity'))
+                row[self._own] = values[name][self._theirs]
+        monitor.take_motors(((stamp or received) - self._origin) * 1e-9, motors[0],
+                            motors[1] if 'velocity' in values else None)
 
     def receive_effort(self, data: bytes, received: int, waited: int) -> None:
         """Take a message of the topic ``effort``, which the next joint states go with."""
@@ -288,14 +274,11 @@ class Monitoring:
             self._seen, self._reason, self.stamp = time.monotonic(), '', stamp
             if received > self._recount:
                 self._recount = received + RECOUNT
-                self._subscribed = [p.get_subscription_count() > 0 for p in self._publishers]
-                self._markers_subscribed = self._markers.get_subscription_count() > 0
-                if self.monitor.follows_motors:
-                    self._motors_subscribed = [
-                        p.get_subscription_count() > 0 for p in self._motor_publishers]
-            self._publish(stamp, reading)
-            if reading.deflected is not None:
-                self._publish_deflection(stamp, reading, self.monitor)
+                self._subscribed = {topic for topic, publisher in self._publishers.items()
+                                    if publisher.get_subscription_count()}
+            self._publish(stamp, reading, self.monitor)
+            if reading.deflected is not None and not reading.unseen.all():
+                self._log_motors(self.monitor.without_motors)
 
     def _begin(self, model: IdentifiedModel) -> None:
         """Follow another model; raises UsageError for parameters that do not fit it."""
@@ -330,61 +313,41 @@ class Monitoring:
                             'publish effort, or name the topic effort in optional_topics')
         return values['effort'][self._order]
 
-    def _publish(self, stamp: int, reading: Reading) -> None:
+    def _publish(self, stamp: int, reading: Reading, monitor: Monitor) -> None:
         self.status.reading = reading
         external = np.where(reading.unseen, np.nan, reading.external)
-        sent = reading.predicted, reading.residual, external
-        for publisher, subscribed, values in zip(
-                self._publishers, self._subscribed, sent, strict=True):
-            if subscribed and values is not None:
-                publisher.publish(self._writer(stamp, values))
-        if self._markers_subscribed and abs(stamp - self._marked) >= MARKED:
-            assert self.monitor is not None
+        sent = dict(zip(TOPICS, (reading.predicted, reading.residual, external), strict=True))
+        if reading.deflected is not None:
+            sent |= {'gear_torque': reading.gear, 'gear_torque_std': reading.gear_spread} if (
+                monitor.model.elastic_joints) else {'predicted_effort_std': reading.spread}
+        for topic, values in sent.items():
+            if topic in self._subscribed and values is not None:
+                self._publishers[topic].publish(self._writer(stamp, values))
+        if MARKERS in self._subscribed and abs(stamp - self._marked) >= MARKED:
             self._marked = stamp
-            self._markers.publish(contact_markers(
-                self.monitor.model.robot, external, self.monitor.contact, stamp))
+            self._publishers[MARKERS].publish(contact_markers(
+                monitor.model.robot, external, monitor.contact, stamp))
         if not reading.free:
-            assert self.monitor is not None
             self.disturbed += bool((reading.contact | (reading.blind & ~self._refused)).any())
-            self.status.touched.update(self.monitor.contact)
-            self.status.blind.update(self.monitor.blind)
+            self.status.touched.update(monitor.contact)
+            self.status.blind.update(monitor.blind)
         self._send_contact(not reading.free)
 
-    def _publish_deflection(self, stamp: int, reading: Reading, monitor: Monitor) -> None:
-        """Publish what the motor states tell, and say when there are none or again some."""
-        assert reading.spread is not None
-        assert reading.gear is not None
-        assert reading.gear_spread is not None
-        sent = reading.spread, reading.gear, reading.gear_spread
-        for publisher, subscribed, values, learned in zip(
-                self._motor_publishers, self._motors_subscribed, sent, (True, False, False),
-                strict=True):
-            if subscribed and learned != bool(monitor.model.elastic_joints):
-                publisher.publish(self._writer(stamp, values))
-        without = monitor.without_motors
-        if reading.unseen.all():  # the observer begins: motor states may, too
+    def _log_motors(self, without: tuple[str, ...]) -> None:
+        """Log which joints lack motor states, whenever that changes."""
+        if without == self._without:
             return
-        if without != self._without:
-            self._without, log = without, self._node.get_logger()
-            if without:
-                log.warning(f'monitor: no motor states of {", ".join(without)}: predicted without '
-                            'their deflection', throttle_duration_sec=LOG_PERIOD)
-            else:
-                log.info('monitor: predicted with deflection', throttle_duration_sec=LOG_PERIOD)
+        self._without, log = without, self._node.get_logger()
+        if without:
+            log.warning(f'monitor: no motor states of {", ".join(without)}: predicted without '
+                        'their deflection', throttle_duration_sec=LOG_PERIOD)
+        else:
+            log.info('monitor: predicted with deflection', throttle_duration_sec=LOG_PERIOD)
 
     def _send_contact(self, contact: bool) -> None:
         if contact != self._contact_sent:
             self._contact_sent = contact
             self._contact.publish(Bool(data=contact))
-
-
-def told(blind: Mapping[str, str]) -> str:
-    """Return in one sentence which joints are blind, and why: those of one reason together."""
-    joints: dict[str, list[str]] = {}
-    for joint, reason in blind.items():
-        joints.setdefault(reason, []).append(joint)
-    return 'blind: ' + '; '.join(
-        f'{", ".join(names)}: {reason}' for reason, names in joints.items())
 
 
 def _order(names: tuple[str, ...], joints: tuple[str, ...]) -> Any:

@@ -22,18 +22,18 @@ from robot_dynid.identification.recipe import recipe_from_text
 from robot_dynid.numbers import NumberRange
 from robot_dynid.registry import Registry
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.ros.common import interrupts
+from robot_dynid.ros.common import process
 from robot_dynid.ros.common.described_robot import RobotFiles, RobotParameters
 from robot_dynid.ros.common.diagnostics import Diagnostics
 from robot_dynid.ros.common.files_directory import FileParameters, RequestedFiles
 from robot_dynid.ros.common.kernel_compilation import KernelCompilation
 from robot_dynid.ros.common.params import load_parameters
-from robot_dynid.ros.identifier.diagnostics import contact_diagnosis, diagnosis
 from robot_dynid.ros.identifier.dynamics_services import DynamicsServices
 from robot_dynid.ros.identifier.identify_action import IdentifyAction
+from robot_dynid.ros.identifier.messages import contact_diagnosis, diagnosis
 from robot_dynid.ros.identifier.model_services import ModelServices
 from robot_dynid.ros.identifier.monitoring import Monitoring, MonitorParameters
-from robot_dynid.ros.identifier.recording import TOPICS, Recording
+from robot_dynid.ros.recording.session import TOPICS, Recording
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.threads import limit_threads
 
@@ -185,10 +185,10 @@ def _recipe_text(path: str) -> str:
 
 
 def main(args: list[str] | None = None) -> NoReturn:
-    """Run the node; see `interrupts.run`."""
+    """Run the node; see `process.run`."""
     sys.setswitchinterval(SWITCH_INTERVAL)
     limit_threads(1)  # other cores are for the robot, and for what else the node does meanwhile
-    interrupts.run('identifier', Identifier, interrupts.spin, args)
+    process.run('identifier', Identifier, process.spin, args)
 
 
 if __name__ == '__main__':

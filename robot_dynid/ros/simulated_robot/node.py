@@ -22,14 +22,14 @@ from robot_dynid.errors import UsageError
 from robot_dynid.numbers import POSITION, NumberRange
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.ros.common import interrupts, real_time
-from robot_dynid.ros.common.controller_messages import (
+from robot_dynid.ros.common import process
+from robot_dynid.ros.common.params import follow_changes, load_parameters
+from robot_dynid.ros.simulated_robot.trajectory_server import (
+    TrajectoryServer,
     controller_state_message,
     fill_joint_state,
     fill_motor_state,
 )
-from robot_dynid.ros.common.params import follow_changes, load_parameters
-from robot_dynid.ros.simulated_robot.trajectory_server import TrajectoryServer
 from robot_dynid.settings import setting
 from robot_dynid.simulation.arm import CONTROL_PERIOD
 from robot_dynid.simulation.simulator import FAULTS, Simulator
@@ -176,7 +176,7 @@ class SimulatedRobot(Node):
             if delay > 0.0:
                 time.sleep(delay)
             elif delay < -LARGEST_DELAY:
-                real_time.give_up()  # it takes all there is, and others need some, too
+                process.give_up_real_time()  # it takes all there is, and others need some, too
                 self._slip(-delay)
                 due -= delay
 
@@ -236,16 +236,16 @@ class SimulatedRobot(Node):
 def spin(node: SimulatedRobot, stop: threading.Event) -> None:
     """Ask for real-time scheduling where the simulation keeps pace with the clock, and spin."""
     if node.parameters.real_time_factor <= 1.0:
-        refused = real_time.ask(real_time.CONTROLLER)
+        refused = process.ask_real_time(process.CONTROLLER)
         if refused:
-            node.get_logger().info(f'no real-time scheduling ({refused}): {real_time.ADVICE}')
-    interrupts.spin(node, stop)
+            node.get_logger().info(refused)
+    process.spin(node, stop)
 
 
 def main() -> NoReturn:
-    """Run the node; see `interrupts.run`."""
+    """Run the node; see `process.run`."""
     sys.setswitchinterval(SWITCH_INTERVAL)
-    interrupts.run('simulated_robot', SimulatedRobot, spin)
+    process.run('simulated_robot', SimulatedRobot, spin)
 
 
 if __name__ == '__main__':

@@ -23,20 +23,20 @@ from robot_dynid.execution.guards import JointStates, Tolerances
 from robot_dynid.execution.sampled import SampledTrajectory
 from robot_dynid.execution.segment import Commands, Phase
 from robot_dynid.execution.supervisor import Execution
-from robot_dynid.ros.common.controller_messages import (
-    controller_state_message,
-    feedback_message,
-    fill_joint_state,
-    fill_motor_state,
-    goal_from_message,
-    seconds,
-)
 from robot_dynid.ros.common.listener import Listener
 from robot_dynid.ros.excitation.controller_client import (
     ControllerClient,
     duration_message,
     goal_message,
     trajectory_message,
+)
+from robot_dynid.ros.simulated_robot.trajectory_server import (
+    controller_state_message,
+    feedback_message,
+    fill_joint_state,
+    fill_motor_state,
+    goal_from_message,
+    seconds,
 )
 from robot_dynid.simulation.simulator import Reading
 from robot_dynid.simulation.trajectory_controller import Update

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
-from robot_dynid.ros.common import interrupts
+from robot_dynid.ros.common import process
 
 PATIENCE = 60.0  # s until a node has started on a busy machine
 ESCALATION = 5.0  # s after which `ros2 launch` sends SIGTERM, and after as many SIGKILL
@@ -43,11 +43,11 @@ def test_arguments_that_ros_cannot_read_are_told_without_a_traceback(
         def fatal(self, text: str) -> None:
             said.append(text)
 
-    monkeypatch.setattr(interrupts, 'get_logger', lambda name: Logger())
-    monkeypatch.setattr(interrupts, 'unfinished_ports', list)  # those of this machine
-    monkeypatch.setattr(interrupts.signal, 'signal', lambda number, handler: None)
+    monkeypatch.setattr(process, 'get_logger', lambda name: Logger())
+    monkeypatch.setattr(process, 'unfinished_ports', list)  # those of this machine
+    monkeypatch.setattr(process.signal, 'signal', lambda number, handler: None)
     with pytest.raises(SystemExit) as ended:
-        interrupts.init(['--ros-args', *(str(file) if word == 'FILE' else word for word in words)])
+        process.init(['--ros-args', *(str(file) if word == 'FILE' else word for word in words)])
     assert ended.value.code == 2
     (line,) = said
     assert told in line
@@ -65,11 +65,11 @@ def test_a_port_that_would_hold_up_the_node_is_told_before(
         def warning(self, text: str) -> None:
             said.append(text)
 
-    monkeypatch.setattr(interrupts, 'get_logger', lambda name: Logger())
-    monkeypatch.setattr(interrupts.signal, 'signal', lambda number, handler: None)
-    monkeypatch.setattr(interrupts.rclpy, 'init', lambda **given: said.append('rclpy'))
-    monkeypatch.setattr(interrupts, 'unfinished_ports', lambda: [Path('/dev/shm/fastdds_port1')])
-    interrupts.init([])
+    monkeypatch.setattr(process, 'get_logger', lambda name: Logger())
+    monkeypatch.setattr(process.signal, 'signal', lambda number, handler: None)
+    monkeypatch.setattr(process.rclpy, 'init', lambda **given: said.append('rclpy'))
+    monkeypatch.setattr(process, 'unfinished_ports', lambda: [Path('/dev/shm/fastdds_port1')])
+    process.init([])
     assert 'rm /dev/shm/fastdds_port1)' in said[0] and said[1:] == ['rclpy']
 
 
@@ -112,12 +112,12 @@ def test_a_node_ends_at_once_whatever_it_computes_or_waits_for(
 def test_the_exit_code_says_why_a_node_ended(tmp_path: Path) -> None:
     ends = """
 import atexit
-from robot_dynid.ros.common import interrupts
+from robot_dynid.ros.common import process
 from robot_dynid.errors import *
 def end():
     raise {}('words')
 atexit.register(print, 'cleaned up', end='')
-interrupts.run('node', end, interrupts.spin, [])
+process.run('node', end, process.spin, [])
 """
     for error, code, words in (('UsageError', 2, '[FATAL]'), ('RobotError', 1, '[FATAL]'),
                                ('KeyError', 1, 'Traceback'), ('Cancelled', 0, '')):

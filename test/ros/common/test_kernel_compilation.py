@@ -17,7 +17,7 @@ from std_srvs.srv import Trigger
 
 from robot_dynid.ros.common import kernel_compilation
 from robot_dynid.ros.common.kernel_compilation import KernelCompilation, NotReady
-from robot_dynid.ros.common.service_thread import ServiceThread
+from robot_dynid.ros.common.services import ServiceThread
 
 KERNELS = ('first', 'second', 'third')
 #: stands for the process that compiles: it makes one file for every kernel

@@ -20,7 +20,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Int64
 
 from robot_dynid.io.cdr import FIELDS, JointStateReader
-from robot_dynid.ros.common.listener import Listener, UnreadableMessage, message_of
+from robot_dynid.ros.common.listener import Listener
+from robot_dynid.ros.common.messages import UnreadableMessage, message_of
 
 pytestmark = pytest.mark.ros
 RELIABLE = QoSProfile(depth=10000, reliability=ReliabilityPolicy.RELIABLE)

@@ -15,7 +15,7 @@ from std_msgs.msg import Bool
 
 from robot_dynid.execution.guards import Alarms, GuardSettings
 from robot_dynid.ros.common.listener import Listener
-from robot_dynid.ros.excitation.alarm_topics import AlarmTopics
+from robot_dynid.ros.excitation.node import AlarmTopics
 
 pytestmark = pytest.mark.ros
 PATIENCE = 60.0  # s: a loaded machine is slow, a broken one never gets there

@@ -26,8 +26,8 @@ from robot_dynid.cli.main import main
 from robot_dynid.errors import Cancelled
 from robot_dynid.execution.guards import Code, JointStates, Outcome
 from robot_dynid.ros.excitation import runner
+from robot_dynid.ros.excitation.messages import diagnosis
 from robot_dynid.ros.excitation.node import ExcitationNode
-from robot_dynid.ros.excitation.progress import diagnosis
 from robot_dynid_interfaces.action import Check, Excite
 
 pytestmark = pytest.mark.ros

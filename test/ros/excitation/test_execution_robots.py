@@ -20,11 +20,11 @@ from robot_dynid.execution.guards import Code, GuardSettings, JointStates, Outco
 from robot_dynid.execution.segment import Cancel, Commands, Phase, Send
 from robot_dynid.execution.supervisor import Execution
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.ros.common.controller_messages import goal_from_message
 from robot_dynid.ros.excitation.controller_client import goal_message
 from robot_dynid.ros.excitation.plan import designed
 from robot_dynid.ros.excitation.settings import ExcitationSettings
 from robot_dynid.ros.simulated_robot.node import SimulatedRobotParameters, build_simulator
+from robot_dynid.ros.simulated_robot.trajectory_server import goal_from_message
 from robot_dynid.simulation.arm import CONTROL_PERIOD
 from robot_dynid.simulation.truth import load_truth
 from robot_dynid.simulation.waypoints import Command, Waypoint

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from robot_dynid.errors import UsageError
-from robot_dynid.ros.excitation.simulated_time import OBSERVED, require_real_time
+from robot_dynid.ros.excitation.waiting import OBSERVED, require_real_time
 
 
 class Times:

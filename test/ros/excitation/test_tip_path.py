@@ -11,7 +11,7 @@ from visualization_msgs.msg import Marker
 from robot_dynid.dynamics.kinematics import tip_positions
 from robot_dynid.execution.sampled import sampled
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.ros.excitation.tip_path import MOST, path_marker
+from robot_dynid.ros.excitation.messages import PATH_POINTS, path_marker
 from robot_dynid.trajectories.limits import motion_limits, quintic_move
 
 pytestmark = pytest.mark.ros
@@ -35,10 +35,10 @@ def test_a_long_motion_is_a_line_of_few_points_in_the_frame_of_the_base() -> Non
     robot = load_robot('planar_3r')
     limits = motion_limits(robot).scaled(1.0, 0.01)
     points = sampled(quintic_move(robot.joints, (np.zeros(3), np.ones(3)), limits), 400.0)
-    assert len(points.time) > MOST
+    assert len(points.time) > PATH_POINTS
     marker = path_marker(robot, points, Time())
     assert marker.header.frame_id == robot.base_link and marker.type == Marker.LINE_STRIP
-    assert 0.4 * MOST < len(marker.points) <= MOST
+    assert 0.4 * PATH_POINTS < len(marker.points) <= PATH_POINTS
     tip = tip_positions(robot, points.position[:1])[0]
     none = path_marker(robot, None, Time(), 1)
     assert (none.action, none.id, none.ns) == (Marker.DELETE, 1, marker.ns) and marker.id == 0

@@ -27,11 +27,10 @@ from robot_dynid.identified.trained import Trained
 from robot_dynid.monitoring.monitor import Monitor
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.identifier import monitoring as module
-from robot_dynid.ros.identifier.diagnostics import contact_diagnosis
-from robot_dynid.ros.identifier.model_services import ModelServices
+from robot_dynid.ros.identifier.messages import contact_diagnosis
+from robot_dynid.ros.identifier.model_services import LATCHED, ModelServices
 from robot_dynid.ros.identifier.monitoring import Monitoring, MonitorParameters
-from robot_dynid.ros.identifier.recording import Recording
-from robot_dynid.ros.identifier.robot_description import LATCHED
+from robot_dynid.ros.recording.session import Recording
 
 pytestmark = pytest.mark.ros
 

@@ -10,7 +10,7 @@ pytest.importorskip('visualization_msgs')
 from visualization_msgs.msg import Marker
 
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.ros.identifier.contact_markers import LENGTH, TOUCHED, contact_markers
+from robot_dynid.ros.identifier.messages import LENGTH, TOUCHED, contact_markers
 
 
 def test_arrows_lie_on_the_axes_of_joints_in_the_frames_of_their_links() -> None:

@@ -20,7 +20,7 @@ from robot_dynid.io.bag_writer import BagWriter
 from robot_dynid.io.cdr import JOINT_STATE
 from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.ros.identifier.identification_job import (
+from robot_dynid.ros.identifier.identification import (
     READING,
     Code,
     Job,

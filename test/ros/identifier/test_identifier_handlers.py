@@ -31,13 +31,12 @@ from robot_dynid.ros.common.files_directory import RequestedFiles
 from robot_dynid.ros.common.kernel_compilation import KernelCompilation
 from robot_dynid.ros.identifier import dynamics_services, identify_action
 from robot_dynid.ros.identifier.dynamics_services import DynamicsServices
-from robot_dynid.ros.identifier.identification_job import Code, Job, Outcome
-from robot_dynid.ros.identifier.identification_worker import WorkerProcess
+from robot_dynid.ros.identifier.identification import Code, Job, Outcome, WorkerProcess
 from robot_dynid.ros.identifier.identify_action import IdentifyAction
 from robot_dynid.ros.identifier.model_services import ModelServices
 from robot_dynid.ros.identifier.node import Identifier
-from robot_dynid.ros.identifier.recorder import Recorder
-from robot_dynid.ros.identifier.recording import Recording
+from robot_dynid.ros.recording.recorder import Recorder
+from robot_dynid.ros.recording.session import Recording
 from robot_dynid.types import RawLog
 from robot_dynid_interfaces.action import Identify
 from robot_dynid_interfaces.msg import Payload
@@ -189,7 +188,7 @@ def action(node: Any, tmp_path: Path) -> Iterator[tuple[IdentifyAction, Recordin
     """The action in a bare node, with a recording that never reaches a disk."""
     files = RobotFiles(node, RobotParameters(ROBOT))
     recording = Recording(node, tmp_path, 'arm', (), 1000)
-    recording.recorder = Recorder(None)
+    recording.recorder = Recorder(tmp_path / 'unsaved', period=600.0)
     recording.recorder.add_topic('/joint_states').append(state(0.1))
     for name in ('other.csv', 'run.csv', 'any.csv', 'b.csv'):
         (tmp_path / name).touch()

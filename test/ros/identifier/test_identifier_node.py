@@ -25,7 +25,7 @@ from robot_dynid.dynamics.wrench import external_torque
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
 from robot_dynid.io.bag import read_bag
-from robot_dynid.ros.identifier.identification_job import Code
+from robot_dynid.ros.identifier.identification import Code
 
 pytestmark = pytest.mark.ros
 RNG = np.random.default_rng(8)

@@ -24,9 +24,8 @@ from identifier_stage import PATIENCE, ROBOT
 
 from robot_dynid.errors import UsageError
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.ros.identifier import identification_worker
-from robot_dynid.ros.identifier.identification_job import Code, Job, Outcome
-from robot_dynid.ros.identifier.identification_worker import WorkerProcess
+from robot_dynid.ros.identifier import identification
+from robot_dynid.ros.identifier.identification import Code, Job, Outcome, WorkerProcess
 from robot_dynid.ros.identifier.node import PARTS, Identifier, IdentifierParameters
 from robot_dynid_interfaces.action import Identify
 
@@ -38,7 +37,8 @@ def test_codes_are_those_of_the_interface() -> None:
 
 @pytest.mark.parametrize(('values', 'words'), [
     ({'queue_depth': 10}, 'parameter queue_depth must be at least 1000, is 10'),
-    ({'optional_topics': ('torque',)}, "parameter optional_topics: 'torque'"),
+    ({'optional_topics': ('torque',)},
+     "parameter optional_topics 'torque': choose one of motor_states"),
 ])
 def test_wrong_parameters_are_named(values: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=re.escape(words)):
@@ -113,7 +113,7 @@ def test_worker_that_does_not_stop_is_replaced(
     worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker.submit(Job(load_robot(ROBOT), ('nowhere.csv',)))  # it still imports, and cannot hear
-    monkeypatch.setattr(identification_worker, 'PATIENCE', 0.0)
+    monkeypatch.setattr(identification, 'PATIENCE', 0.0)
     worker.cancel()
     assert outcome(worker).code is Code.CANCELLED
     monkeypatch.undo()

@@ -21,12 +21,12 @@ from sensor_msgs.msg import JointState
 from tolerances import SAME_FORMULA
 
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.monitoring.contact import ContactSettings
 from robot_dynid.monitoring.monitor import Monitor, MonitorSettings
+from robot_dynid.monitoring.observer import ContactSettings
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.identifier.model_services import ModelServices
 from robot_dynid.ros.identifier.monitoring import TOPICS, Monitoring, MonitorParameters
-from robot_dynid.ros.identifier.recording import Recording
+from robot_dynid.ros.recording.session import Recording
 
 pytestmark = pytest.mark.ros
 

@@ -25,7 +25,7 @@ from robot_dynid.errors import DataError
 from robot_dynid.io.cdr import EffortWriter, JointStateReader, encode_joint_states
 from robot_dynid.monitoring.monitor import Monitor
 from robot_dynid.monitoring.monitor_input import monitor_input
-from robot_dynid.ros.identifier.robot_description import LATCHED
+from robot_dynid.ros.identifier.model_services import LATCHED
 
 TOPICS = ('predicted_effort', 'effort_residual', 'external_torque')
 NAMES = tuple(f'joint_{i}' for i in range(1, 8))

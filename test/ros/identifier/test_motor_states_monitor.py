@@ -26,8 +26,8 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.deflected_observer import GEAR, GEAR_SPREAD, SPREAD
 from robot_dynid.monitoring.monitor import MonitorSettings, observer_of
 from robot_dynid.monitoring.monitor_input import monitor_input
-from robot_dynid.monitoring.state_monitor import EXTERNAL, PREDICTED
-from robot_dynid.ros.identifier.diagnostics import contact_diagnosis
+from robot_dynid.monitoring.observer import EXTERNAL, PREDICTED
+from robot_dynid.ros.identifier.messages import contact_diagnosis
 from robot_dynid.ros.identifier.model_services import ModelServices
 from robot_dynid.ros.identifier.monitoring import (
     MOTOR_TOPICS,
@@ -35,7 +35,7 @@ from robot_dynid.ros.identifier.monitoring import (
     Monitoring,
     MonitorParameters,
 )
-from robot_dynid.ros.identifier.recording import Recording
+from robot_dynid.ros.recording.session import Recording
 from robot_dynid.types import RawLog
 
 pytestmark = pytest.mark.ros

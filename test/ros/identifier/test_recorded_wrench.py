@@ -19,7 +19,7 @@ from robot_dynid import external_torque, load_log, load_robot
 from robot_dynid.io.log import with_wrenches
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.excitation.bag_session import ExcitationBag
-from robot_dynid.ros.identifier.identification_job import Recorded, read_recording
+from robot_dynid.ros.identifier.identification import Recorded, read_recording
 from robot_dynid.ros.identifier.node import Identifier
 from robot_dynid.types import FloatArray, RawLog
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -16,11 +17,11 @@ from robot_dynid.io.bag import read_bag
 from robot_dynid.io.bag_writer import BagWriter
 from robot_dynid.io.cdr import JOINT_STATE, encode_joint_states
 from robot_dynid.io.repair import repair_bag
-from robot_dynid.ros.common.message_store import BYTES, MESSAGES, Memory
-from robot_dynid.ros.identifier import recorder as recorder_module
-from robot_dynid.ros.identifier.recorder import Recorder
+from robot_dynid.ros.recording import recorder as recorder_module
+from robot_dynid.ros.recording.recorder import OBJECTS, Memory, Recorder
 
 START = 1_700_000_000_000_000_000
+MESSAGES = 4096
 NAMES = tuple(f'joint_{k}' for k in range(7))
 
 
@@ -36,6 +37,15 @@ def feed(store, stamps, payloads):
         store.append(data, stamp)
 
 
+@contextmanager
+def recording(path, **words):
+    recorder = Recorder(path, **words)
+    try:
+        yield recorder
+    finally:
+        recorder.stop()
+
+
 def wait_until(condition, seconds=60.0):
     end = time.monotonic() + seconds
     while not condition():
@@ -45,7 +55,7 @@ def wait_until(condition, seconds=60.0):
 
 def test_bag_holds_what_was_appended(tmp_path):
     stamps, payloads, values = messages(3 * MESSAGES + 100)
-    with Recorder(tmp_path / 'run', period=0.02) as recorder:
+    with recording(tmp_path / 'run', period=0.02) as recorder:
         feed(recorder.add_topic('/joint_states'), stamps, payloads)
         log = recorder.snapshot(NAMES)
         np.testing.assert_array_equal(log.position, values)
@@ -66,8 +76,7 @@ def test_snapshot_while_recording_joins_disk_and_memory(tmp_path):
         np.testing.assert_array_equal(recorder.snapshot().position, expected)
         time.sleep(0.03)
     assert store.count == len(expected)
-    wait_until(lambda: store.dropped.count > 0)
-    assert len(store.blocks) <= 2
+    wait_until(lambda: store.released > 0 and len(store.in_memory()) < 2500)
     np.testing.assert_array_equal(recorder.snapshot().position, expected)
     assert recorder.stop() == ()
     np.testing.assert_array_equal(recorder.snapshot().position, expected)
@@ -76,7 +85,7 @@ def test_snapshot_while_recording_joins_disk_and_memory(tmp_path):
 def test_several_topics_in_one_bag(tmp_path):
     stamps, payloads, values = messages(500)
     _, others, motor = messages(500, seed=9)
-    with Recorder(tmp_path / 'run', period=0.02) as recorder:
+    with recording(tmp_path / 'run', period=0.02) as recorder:
         states, motors = recorder.add_topic('/joint_states'), recorder.add_topic('/motor_states')
         feed(states, stamps[:100], payloads[:100])
         time.sleep(0.05)
@@ -94,30 +103,12 @@ def test_several_topics_in_one_bag(tmp_path):
         recorder.add_topic('/late')
 
 
-def test_memory_only():
-    stamps, payloads, values = messages(2 * MESSAGES + 5)
-    recorder = Recorder(None)
-    with pytest.raises(DataError, match='no JointState messages'):
-        recorder.snapshot()
-    feed(recorder.add_topic('/joint_states'), stamps, payloads)
-    np.testing.assert_array_equal(recorder.snapshot().position, values)
-    assert recorder.stop() == ()
-
-
-def test_statistics(tmp_path):
-    stamps, payloads, _ = messages(3 * MESSAGES)
-    stamps[5000:] += 700_000_000
-    with Recorder(tmp_path / 'run', period=0.02) as recorder:
-        store = recorder.add_topic('/joint_states')
-        (nothing,) = recorder.statistics()
-        assert (nothing.count, nothing.age) == (0, float('inf'))
-        feed(store, stamps, payloads)
-        wait_until(lambda: store.dropped.count > 0)
-        (now,) = recorder.statistics(int(stamps[-1]) + 250_000_000)
-    assert now.count == len(stamps)
-    assert now.rate == pytest.approx(1000)
-    assert now.largest_gap == pytest.approx(0.701)
-    assert now.age == pytest.approx(0.25)
+def test_without_messages_there_is_no_snapshot(tmp_path):
+    with recording(tmp_path / 'run') as recorder:
+        with pytest.raises(DataError, match='no JointState messages'):
+            recorder.snapshot()
+        recorder.add_topic('/joint_states')
+        assert recorder.counts == {'/joint_states': 0}
 
 
 def test_a_bag_is_never_overwritten(tmp_path):
@@ -132,7 +123,7 @@ KILLED = """
 import sys, time
 import numpy as np
 from robot_dynid.io.cdr import encode_joint_states
-from robot_dynid.ros.identifier.recorder import Recorder
+from robot_dynid.ros.recording.recorder import OBJECTS, Memory, Recorder
 store = Recorder(sys.argv[1]).add_topic('/joint_states')
 start = time.time()
 for k in range(100000):
@@ -247,16 +238,17 @@ def test_an_index_without_room_is_written_later(tmp_path):
 def test_memory_for_a_full_disk_is_bounded_the_first_messages_are_kept_the_rest_counted(tmp_path):
     count = 6 * MESSAGES
     stamps, payloads, values = messages(count)
-    recorder = Recorder(tmp_path / 'run', period=0.02, memory=Memory(2 * BYTES))
+    kept = 2 * MESSAGES + 7
+    memory = Memory(kept * (len(payloads[0]) + OBJECTS))
+    recorder = Recorder(tmp_path / 'run', period=0.02, memory=memory)
     store = recorder.add_topic('/joint_states')
     with full_disk(tmp_path):
         feed(store, stamps, payloads)
-        kept = store.count
-        assert 2 * MESSAGES < kept <= 3 * MESSAGES
+        assert store.count == kept
         assert store.refused == count - kept
         lost = f'{count - kept} messages of /joint_states are lost: the disk did not take them'
         assert any(lost in finding for finding in recorder.findings)
-    wait_until(lambda: store.saved == kept and len(store.blocks) <= 1)  # it is free then
+    wait_until(lambda: store.released == kept)  # it is free then
     feed(store, stamps[-10:], payloads[-10:])
     said = recorder.stop()
     assert recorder.finished
@@ -269,13 +261,13 @@ def test_memory_for_a_full_disk_is_bounded_the_first_messages_are_kept_the_rest_
 
 def test_memory_is_given_back_once_it_is_saved(tmp_path):
     stamps, payloads, values = messages(12 * MESSAGES)
-    recorder = Recorder(tmp_path / 'run', period=0.01, memory=Memory(3 * BYTES))
+    recorder = Recorder(tmp_path / 'run', period=0.01, memory=Memory(
+        3 * MESSAGES * (len(payloads[0]) + OBJECTS)))
     store = recorder.add_topic('/joint_states')
     for start in range(0, len(values), 3 * MESSAGES):
         feed(store, stamps[start:start + 3 * MESSAGES], payloads[start:start + 3 * MESSAGES])
         # memory is free some instants after what was in it is on the disk
-        wait_until(lambda count=start + 3 * MESSAGES: store.saved == count
-                   and len(store.blocks) == 1)
+        wait_until(lambda count=start + 3 * MESSAGES: store.released == count)
     assert recorder.stop() == ()
     np.testing.assert_array_equal(read_bag(tmp_path / 'run').position, values)
 
@@ -320,7 +312,7 @@ def test_messages_only_in_memory_can_be_written_elsewhere(tmp_path):
 
 def test_append_is_cheap(tmp_path):
     _, payloads, _ = messages(20_000)
-    with Recorder(tmp_path / 'run') as recorder:
+    with recording(tmp_path / 'run') as recorder:
         append = recorder.add_topic('/joint_states', JOINT_STATE).append
         costs = np.empty(len(payloads))
         for k, data in enumerate(payloads):
@@ -368,7 +360,7 @@ def test_raw_subscription_over_dds(tmp_path):
     executor.add_node(node)
     publisher = subprocess.Popen([sys.executable, '-c', PUBLISHER])
     try:
-        with Recorder(tmp_path / 'run') as recorder:
+        with recording(tmp_path / 'run') as recorder:
             store = recorder.add_topic('/joint_states')
             node.create_subscription(
                 JointState, 'joint_states', store.append, QoSProfile(depth=1000), raw=True

@@ -32,11 +32,11 @@ from robot_dynid.errors import UsageError
 from robot_dynid.io.bag import read_bag
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.common import listener
-from robot_dynid.ros.common.losses import PUBLISHERS, SequenceGaps
-from robot_dynid.ros.common.message_store import TopicStore
-from robot_dynid.ros.identifier import recorder, recording
-from robot_dynid.ros.identifier.diagnostics import diagnosis
-from robot_dynid.ros.identifier.recording import Channel, Recording, folder_name
+from robot_dynid.ros.identifier.messages import diagnosis
+from robot_dynid.ros.recording import recorder, session
+from robot_dynid.ros.recording.channel import PUBLISHERS, Channel, SequenceGaps
+from robot_dynid.ros.recording.recorder import TopicStore
+from robot_dynid.ros.recording.session import Recording, folder_name
 from robot_dynid.signals.prepare import repair
 
 UNNUMBERED = ' (this middleware does not tell whether messages were lost on the way)'
@@ -127,7 +127,7 @@ def test_a_node_that_ends_says_where_the_messages_are(
         stage.recording, '_node', SimpleNamespace(
             get_clock=stage.node.get_clock, count_publishers=stage.node.count_publishers,
             get_logger=lambda: SimpleNamespace(error=said.append)))
-    monkeypatch.setattr(recording, 'gettempdir', lambda: str(tmp_path / 'temporary'))
+    monkeypatch.setattr(session, 'gettempdir', lambda: str(tmp_path / 'temporary'))
     path = stage.record(300)
     with full_disk(path):
         stage.recording.close()
@@ -319,7 +319,7 @@ def test_messages_that_come_too_late_are_counted(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.needs_numbers()
-    monkeypatch.setattr(recording, 'QUIET', 0.05)
+    monkeypatch.setattr(session, 'QUIET', 0.05)
     stage.record(100)
     hold_back(monkeypatch, 0.2)
     stage.publish(30)
@@ -341,7 +341,7 @@ def test_a_stop_does_not_wait_while_publishers_go_on(
 ) -> None:
     stage.needs_numbers()
     for name in ('QUIET', 'LONGEST_STOP'):
-        monkeypatch.setattr(recording, name, 1e3)
+        monkeypatch.setattr(session, name, 1e3)
     path, ended = stage.record(10), threading.Event()
 
     def go_on() -> None:
@@ -423,8 +423,7 @@ def test_a_message_that_was_sent_again_stays_before_those_behind_it() -> None:
     second = 10**9
     for number, came in enumerate((5.0, 5.2, 5.5, 5.3, 5.4, 5.6, 2.0)):  # the clock is set back
         channel.receive(bytes([number]), {'received_timestamp': round(second * came)})
-    block = store.blocks[0]
-    stamps = block.received[:block.count].tolist()
+    stamps = [stamp for stamp, _ in store.in_memory()]
     assert stamps[:6] == sorted(stamps[:6]) and len(set(stamps)) == 7
     assert [stamps[k] for k in (0, 1, 2, 5, 6)] == [
         round(second * came) for came in (5.0, 5.2, 5.5, 5.6, 2.0)]
@@ -476,7 +475,7 @@ def test_recordings_of_one_second_and_of_two_nodes_have_folders_of_their_own(
         def now(cls, tz: Any = None) -> Noon:
             return cls(2024, 1, 2, 12)
 
-    monkeypatch.setattr(recording, 'datetime', Noon)
+    monkeypatch.setattr(session, 'datetime', Noon)
     base, there = tmp_path / 'arm_2024-01-02_12-00-00', os.path.lexists
     base.symlink_to(tmp_path / 'nowhere')
     recordings = [Recording(node, tmp_path, '../../arm', (), 1000) for _ in range(2)]
@@ -485,7 +484,7 @@ def test_recordings_of_one_second_and_of_two_nodes_have_folders_of_their_own(
             base.with_name(f'{base.name}_{k}') for k in (2, 3)]
         recordings[0].stop()
         overlooked = [base.with_name(f'{base.name}_{k}') for k in (2, 3)]
-        monkeypatch.setattr(recording.os.path, 'lexists', lambda path: (
+        monkeypatch.setattr(session.os.path, 'lexists', lambda path: (
             there(path) and not (overlooked and overlooked.pop(0) == path)))
         assert recordings[0].start() == base.with_name(f'{base.name}_4'), 'another was faster'
     finally:

@@ -1,13 +1,25 @@
-"""One identification from data to model file, as the action ~/identify asks for it."""
+"""Identifications from data to model file, as the action ~/identify asks for them.
+
+They run in a process beside the node: a computation that shares the interpreter with the
+subscription would delay every message. Both sides are here; neither needs rclpy.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
+import socket
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from robot_dynid.errors import (
     Cancelled,
@@ -39,9 +51,13 @@ from robot_dynid.signals.windows import file_of
 from robot_dynid.types import DAMAGE, Progress, RawLog
 from robot_dynid.validation.evidence import Names
 from robot_dynid.validation.verdict import refused_recordings
+from robot_dynid.warm_up import compile_kernels
 
 READING = 0.2  # part of the whole that reading the files is counted as
-
+NICENESS = 5  # recording and control of the robot come first
+PATIENCE = 2.0  # s for a cancelled job to stop by itself
+#: not `python -m`: there the classes of this module would have names that the node does not know
+COMMAND = f'from {__name__} import main; main()'
 
 
 class Code(IntEnum):
@@ -121,15 +137,31 @@ class _Failure(Exception):
         self.verdict = refused_recordings(findings).sentences if findings else ()
 
 
+@contextmanager
+def _failing_as(code: Code) -> Iterator[None]:
+    """Give the errors of the block a code, except those which have one."""
+    try:
+        yield
+    except (Cancelled, UnexpectedError):
+        raise
+    except DynIdError as error:
+        if code is Code.NOT_IDENTIFIABLE and isinstance(error, UsageError):
+            raise
+        raise _Failure(code, error) from None
+
+
 def run(job: Job, progress: Progress) -> Outcome:
     """Read, identify, save and report; whatever goes wrong is in the outcome."""
+    def later(stage: str, fraction: float) -> None:
+        progress(stage, READING + (1.0 - READING) * fraction)
+
     try:
         recipe = recipe_from_text(job.recipe)
         check_outputs(job)
         logs = read_recordings(job, progress)
         if job.payload:
-            return _payload(job, replace(logs, accepted=recipe.accept), progress)
-        result = _identified(job, logs, recipe, progress)
+            return _payload(job, replace(logs, accepted=recipe.accept), later)
+        result = _identified(job, logs, recipe, later)
         progress('writing', 1.0)
         return _delivered(job, result, logs)
     except Cancelled:
@@ -144,19 +176,16 @@ def run(job: Job, progress: Progress) -> Outcome:
         return Outcome(Code.ABORTED, str(UnexpectedError.of(error)))
 
 
-def read_recordings(job: Job, progress: Progress) -> Parts:
+def read_recordings(job: Job, progress: Progress = lambda stage, fraction: None) -> Parts:
     """Return the recordings, then those without payload."""
     def each() -> Iterator[tuple[RawLog, RecordingFile | None]]:
         sources = (*job.sources, *job.unloaded)
         for i, source in enumerate(sources):
             progress('read', READING * i / len(sources))
             file = RecordingFile(source, job.robot) if isinstance(source, str) else None
-            try:
-                yield read_recording(source, job.robot), file
-            except UnexpectedError:
-                raise
-            except DynIdError as error:
-                raise _Failure(Code.NO_DATA, error) from None
+            with _failing_as(Code.NO_DATA):
+                log = read_recording(source, job.robot)
+            yield log, file
 
     return open_recordings(each())
 
@@ -180,45 +209,26 @@ def _growing(source: Recorded, contents: Contents) -> Iterator[tuple[str, Batch]
 
 def _payload(job: Job, recordings: Parts, progress: Progress) -> Outcome:
     count = len(job.sources)
-    try:
+    with _failing_as(Code.NOT_IDENTIFIABLE):
         logs = recordings.in_one_piece('payload identification')
         arm = IdentifiedModel.from_yaml(job.arm) if job.arm else None
-        found = identify_payload(job.robot, logs[:count], logs[count:], arm,
-                                 progress=_later(progress))
-    except (Cancelled, UsageError, UnexpectedError):
-        raise
-    except DynIdError as error:
-        raise _Failure(Code.NOT_IDENTIFIABLE, error) from None
-    mass = found.estimate.mass
-    return Outcome(Code.SUCCESS, f'payload of {mass:.4g} kg on {found.link}: '
-                   f'{found.estimate.status.value}', warnings=found.warnings, payload=found)
-
-
-def _unheard(stage: str, fraction: float) -> None:
-    """Take no notice of the progress: all but the end is done."""
-
-
-def _later(progress: Progress) -> Progress:
-    """Return the progress of what follows the reading."""
-    return lambda stage, fraction: progress(stage, READING + (1.0 - READING) * fraction)
+        result = identify_payload(job.robot, logs[:count], logs[count:], arm, progress=progress)
+    return Outcome(Code.SUCCESS, f'payload of {result.estimate.mass:.4g} kg on {result.link}: '
+                   f'{result.estimate.status.value}', warnings=result.warnings, payload=result)
 
 
 def _identified(
     job: Job, logs: Parts, recipe: Recipe, progress: Progress
 ) -> IdentificationResult:
-    try:
-        result = identify(job.robot, logs, job.method or None, recipe, _later(progress))
+    with _failing_as(Code.NOT_IDENTIFIABLE):
+        result = identify(job.robot, logs, job.method or None, recipe, progress)
         require_any_joint(result.model)
         files = {file_of(source) for source in job.sources if isinstance(source, str)}
         result = with_recordings(result, {file: file_digest(file) for file in files})
         if not job.judges:
             return result
         progress('scoring', 1.0)
-        return judged_by(result, read_recordings(replace(job, sources=job.judges), _unheard))
-    except (Cancelled, UsageError, UnexpectedError):
-        raise
-    except DynIdError as error:
-        raise _Failure(Code.NOT_IDENTIFIABLE, error) from None
+        return judged_by(result, read_recordings(replace(job, sources=job.judges)))
 
 
 def _delivered(job: Job, result: IdentificationResult, logs: Parts) -> Outcome:
@@ -235,14 +245,10 @@ def _delivered(job: Job, result: IdentificationResult, logs: Parts) -> Outcome:
             except Exception as error:  # the model is there all the same
                 code = Code.NOT_SAVED
                 sentences.append(f'not written: {error}')
-    return Outcome(code, '; '.join(sentences), model, model.to_yaml(), _sentences(job, result),
-                   written[job.out], written[job.report], tuple(result.warnings))
-
-
-def _sentences(job: Job, result: IdentificationResult) -> tuple[str, ...]:
-    """Return the verdict in sentences; its commands name the model file that is written."""
     names = Names.without_file(job.robot.name, *([job.out] if job.out else ()))
-    return result.verdict_with(names).sentences
+    return Outcome(code, '; '.join(sentences), model, model.to_yaml(),
+                   result.verdict_with(names).sentences,  # commands name the file that is written
+                   written[job.out], written[job.report], tuple(result.warnings))
 
 
 def _write_report(
@@ -292,3 +298,112 @@ def write_below(root: str, path: str, write: Callable[[Path, Path], object]) -> 
         raise DynIdError(f'{path}: cannot be written ({error.strerror or error})') from None
     write(target, resolved_folder(root))
     return target
+
+
+class WorkerProcess:
+    """The identifier's side: hand in a job, look for news now and then.
+
+    One job at a time. A worker that dies or does not stop when asked is replaced by a new one.
+    """
+
+    def __init__(self) -> None:
+        self._busy = False
+        self._deadline = float('inf')
+        self._start()
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, '-c', COMMAND, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()], start_new_session=True)  # Ctrl-C is for the node
+        self._connection = Connection(ours.detach())
+
+    @property
+    def pid(self) -> int:
+        """The process that runs, or waits for, a job."""
+        return self._process.pid
+
+    def submit(self, job: Job) -> None:
+        """Start a job; look at ``news`` until its outcome is among them."""
+        self._busy, self._deadline = True, float('inf')
+        try:
+            self._connection.send(job)
+        except OSError:  # it died while idle
+            self._replace()
+            self._connection.send(job)
+
+    def cancel(self) -> None:
+        """Ask the job under way to stop; its outcome follows within ``PATIENCE``."""
+        self._deadline = min(self._deadline, time.monotonic() + PATIENCE)
+        try:
+            self._connection.send(None)
+        except OSError:
+            return  # ``news`` reports that it died
+
+    def news(self) -> tuple[tuple[str, float] | None, Outcome | None]:
+        """Return the latest (stage, fraction), if there is a new one, and the outcome, if any."""
+        latest = None
+        try:
+            while self._connection.poll():
+                received = self._connection.recv()
+                if isinstance(received, Outcome):
+                    self._busy = False
+                    return latest, received
+                latest = received
+        except (EOFError, OSError):
+            code = self._replace()
+            return latest, Outcome(Code.ABORTED, f'the identification died (exit code {code}; '
+                                   '-9 often means out of memory); recorded data is kept')
+        if self._busy and time.monotonic() > self._deadline:
+            self._replace()
+            return latest, Outcome(Code.CANCELLED, 'cancelled; the served model is unchanged')
+        return latest, None
+
+    def close(self) -> None:
+        """End the process, which may still be importing: `ros2 launch` does not wait for long."""
+        self._process.kill()
+        self._end()
+
+    def _replace(self) -> int:
+        self._busy = False
+        code = self._end()
+        self._start()
+        return code
+
+    def _end(self) -> int:
+        self._connection.close()
+        if self._busy:
+            self._process.kill()
+        try:
+            return self._process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:  # still importing, or deep in a computation
+            self._process.kill()
+            return self._process.wait()
+
+
+def serve(connection: Connection) -> None:
+    """Run jobs that come through ``connection`` until it is closed.
+
+    In: a Job, or None to cancel the one under way. Out: (stage, fraction) pairs, then the Outcome.
+    """
+    def progress(stage: str, fraction: float) -> None:
+        connection.send((stage, fraction))
+        if connection.poll() and connection.recv() is None:
+            raise Cancelled('asked to stop')
+
+    while True:
+        job: Any = connection.recv()
+        if job is not None:  # a cancel request that came after the end of its job
+            connection.send(run(job, progress))
+
+
+def main() -> None:
+    """Serve on the socket whose number is the first argument."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the node, and that ends this
+    os.nice(NICENESS)
+    compile_kernels()
+    try:
+        serve(Connection(int(sys.argv[1])))
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return  # the node is gone

@@ -1,17 +1,27 @@
-"""Result, feedback and diagnostics messages of the excitation node."""
+"""Messages of the excitation node: result, feedback, diagnostics, the path of the tip for RViz."""
 
 from __future__ import annotations
 
 import array
 import time
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from geometry_msgs.msg import Point
+from rclpy.time import Time
+from visualization_msgs.msg import Marker
 
+from robot_dynid.dynamics.kinematics import tip_positions
 from robot_dynid.execution.checklist import Item
 from robot_dynid.execution.guards import Code, JointStates, Outcome
+from robot_dynid.execution.sampled import SampledTrajectory
 from robot_dynid.execution.supervisor import Execution
-from robot_dynid.ros.common.answers import sendable
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.ros.common.messages import sendable
 from robot_dynid_interfaces.action import Excite
+
+PATH_POINTS = 5000  # points of a line
+PATH_WIDTH = 0.005  # m
 
 
 def result_message(outcome: Outcome, joints: tuple[str, ...]) -> Excite.Result:
@@ -63,3 +73,22 @@ def diagnosis(
         KeyValue(key='last outcome', value=last.code.name if last is not None else 'none'),
     ]
     return status
+
+
+def path_marker(
+    robot: RobotModel, points: SampledTrajectory | None, stamp: Time, number: int = 0
+) -> Marker:
+    """Return the way of the tip as line strip ``number`` in the frame of the base link.
+
+    Without ``points`` it takes that line away.
+    """
+    if points is None:
+        return Marker(ns='excitation', id=number, action=Marker.DELETE)
+    every = max(1, -(-len(points.time) // PATH_POINTS))
+    tips = tip_positions(robot, np.asarray(points.position[::every]))
+    marker = Marker(ns='excitation', id=number, type=Marker.LINE_STRIP, action=Marker.ADD)
+    marker.header.frame_id, marker.header.stamp = robot.base_link, stamp.to_msg()
+    marker.pose.orientation.w, marker.scale.x = 1.0, PATH_WIDTH
+    marker.color.r, marker.color.g, marker.color.b, marker.color.a = 0.1, 0.6, 1.0, 1.0
+    marker.points = [Point(x=x, y=y, z=z) for x, y, z in tips.tolist()]
+    return marker

@@ -1,17 +1,113 @@
-"""Diagnostics of the identifier on /diagnostics: its state, and contact with the robot."""
+"""Messages of the identifier: diagnostics, markers of external torque, models, payloads."""
 
 from __future__ import annotations
 
-import numpy as np
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
+import numpy as np
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from geometry_msgs.msg import Point
+from visualization_msgs.msg import Marker, MarkerArray
+
+from robot_dynid.identification.payload import PayloadResult
+from robot_dynid.identification.payload_services import set_load
 from robot_dynid.identified.caution import after_caution
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.monitor import Monitor, Reading
-from robot_dynid.ros.identifier.monitoring import EVERY, MonitorStatus, told
-from robot_dynid.ros.identifier.recording import Recording, TopicStatistics
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.ros.common.messages import doubles
+from robot_dynid.ros.recording.channel import TopicStatistics
+from robot_dynid.ros.recording.session import Recording
+from robot_dynid.types import FloatArray
+from robot_dynid_interfaces.msg import DynamicModel, Payload
 
-SILENCE = 1.0  # s without joint states before the status is a warning
+SILENT_TOPIC = 1.0  # s without joint states before the status is a warning
+LENGTH = 1.0  # m of an arrow for a torque as large as the effort limit of the joint
+WITHOUT_LIMIT = 100.0  # N m (N) in place of a limit
+SHAFT, HEAD = 0.02, 0.04  # m
+FREE, TOUCHED = (0.2, 0.8, 0.3), (0.9, 0.1, 0.1)
+EVERY = 'all joints'
+
+
+@dataclass
+class MonitorStatus:
+    """Status for the diagnostics.
+
+    Since it was last read joints were ``touched``, or ``blind`` for the reason given, EVERY for
+    all of them; ``problem`` is that of the latest joint state, ``motor_problem`` that of the
+    latest motor state.
+    """
+
+    problem: str = ''
+    motor_problem: str = ''
+    touched: set[str] = field(default_factory=set)
+    blind: dict[str, str] = field(default_factory=dict)
+    reading: Reading | None = None
+    dropped: int = 0
+
+
+def model_message(model: IdentifiedModel, text: str, stamp: Time) -> DynamicModel:
+    """Return the latched description of a model; ``text`` is its file."""
+    message = DynamicModel(
+        robot=model.robot.name, robot_hash=model.robot.hash(), joint_names=list(model.joints),
+        not_identified=list(model.not_identified), names=list(model.names),
+        values=doubles(model.values), std=doubles(model.std), labels=list(model.labels),
+        yaml=text,
+    )
+    message.header.stamp = stamp
+    message.header.frame_id = model.robot.base_link
+    return message
+
+
+def payload_message(result: PayloadResult) -> Payload:
+    """Describe an identified payload; what is not determined is NaN."""
+    found, load = result.estimate, set_load(result.estimate)
+    message = Payload(
+        frame=result.link, determined=load is not None, mass=found.mass,
+        centre_of_mass=found.centre_of_mass, not_excited=list(found.not_excited))
+    message.mass_std = found.mass_std if np.isfinite(found.mass_std) else np.nan
+    std = found.centre_of_mass_std
+    message.centre_of_mass_std = np.where(np.isfinite(std), std, np.nan)
+    message.inertia = np.full(9, np.nan) if load is None else np.array(load['load_inertia'])
+    return message
+
+
+def contact_markers(
+    robot: RobotModel, external: FloatArray, contact: Collection[str], stamp: int
+) -> MarkerArray:
+    """Return an arrow per joint, in the frame of the link it moves, red where it is in contact.
+
+    ``external`` (n,) is external torque [N m, N], NaN where it is not known: no arrow there;
+    ``contact`` names the joints in contact, ``stamp`` is in ns.
+    """
+    limits = np.where(np.isfinite(robot.limits.effort), robot.limits.effort, WITHOUT_LIMIT)
+    found = MarkerArray()
+    time = Time(sec=stamp // 10**9, nanosec=stamp % 10**9)
+    for j, (joint, link) in enumerate(zip(robot.joints, robot.bodies, strict=True)):
+        marker = Marker(ns='external_torque', id=j, type=Marker.ARROW, action=Marker.ADD)
+        marker.header.frame_id, marker.header.stamp = link, time
+        if np.isnan(external[j]):
+            marker.action = Marker.DELETE
+        else:
+            x, y, z = (LENGTH * external[j] / limits[j] * robot.axes[j]).tolist()
+            marker.pose.orientation.w = 1.0
+            marker.points = [Point(), Point(x=x, y=y, z=z)]
+            marker.scale.x, marker.scale.y = SHAFT, HEAD
+            marker.color.r, marker.color.g, marker.color.b = TOUCHED if joint in contact else FREE
+            marker.color.a = 1.0
+        found.markers.append(marker)
+    return found
+
+
+def told(blind: Mapping[str, str]) -> str:
+    """Return in one sentence which joints are blind, and why: those of one reason together."""
+    joints: dict[str, list[str]] = {}
+    for joint, reason in blind.items():
+        joints.setdefault(reason, []).append(joint)
+    return 'blind: ' + '; '.join(
+        f'{", ".join(names)}: {reason}' for reason, names in joints.items())
 
 
 def diagnosis(
@@ -22,7 +118,7 @@ def diagnosis(
     status = DiagnosticStatus(name=name, level=DiagnosticStatus.OK, message='ready')
     if stage:
         status.message = f'identifying: {stage}'
-    if topics[0].age > SILENCE:
+    if topics[0].age > SILENT_TOPIC:
         status.level = DiagnosticStatus.WARN
         status.message = f'no messages on {topics[0].topic}'
     lost = [topic for topic in topics if topic.lost]
@@ -107,10 +203,8 @@ def contact_diagnosis(
 
 def _deflection(monitor: Monitor, read: Reading) -> dict[str, str]:
     """Return the values that motor states give, joint by joint."""
-    assert read.deflected is not None
-    assert read.spread is not None
-    assert read.gear is not None
-    assert read.gear_spread is not None
+    assert read.deflected is not None and read.spread is not None
+    assert read.gear is not None and read.gear_spread is not None
     found = {}
     for joint, used, spread, gear, gear_spread in zip(
             monitor.model.joints, read.deflected, read.spread, read.gear, read.gear_spread,

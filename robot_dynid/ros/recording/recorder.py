@@ -1,11 +1,11 @@
 """Records live topics: callbacks append to memory, a thread brings everything to a bag on disk.
 
-Scheme: every ``period`` the thread writes what came in since as one chunk of an mcap file and
-waits until it is on the disk (fsync). An mcap file only ever grows at its end, and its data
-section can be read without the index that is written at the close; so after a crash, a SIGKILL or
-a power cut ``read_bag`` finds everything but the last ``period``. (sqlite3 would rewrite pages and
-leave a journal behind.) Messages leave the memory only once they are on the disk: when it is full,
-they stay, and the next period tries again, also after the recording was stopped.
+Every ``period`` the thread writes what came in since as one chunk of an mcap file and waits until
+it is on the disk (fsync). An mcap file only grows at its end, and its data section can be read
+without the index that is written at the close; so after a crash, a SIGKILL or a power cut
+``read_bag`` finds everything but the last ``period``. (sqlite3 would rewrite pages and leave a
+journal behind.) Messages leave the memory only once they are on the disk: when it is full, they
+stay, and the next period tries again, also after the recording was stopped.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import TracebackType
+
+import numpy as np
 
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.io.bag import Topics, log_from_topics
@@ -23,7 +24,6 @@ from robot_dynid.io.bag_writer import LOSSES, BagWriter
 from robot_dynid.io.cdr import JOINT_STATE, WRENCH, Batch
 from robot_dynid.io.joint_states import decode_topics
 from robot_dynid.io.mcap import Contents, mcap_batches
-from robot_dynid.ros.common.message_store import Memory, Statistics, TopicStore
 from robot_dynid.types import RawLog
 
 #: types of messages of which a snapshot is made
@@ -31,35 +31,111 @@ READ = (JOINT_STATE, WRENCH)
 PERIOD = 0.25  # s between commits: a crash loses at most this much plus the time of one write
 RETRY = 1.0  # s between attempts to bring the rest of an ended recording to the disk
 PIECE = 16_000_000  # bytes handed to the writer at a time
+#: that messages may fill while the disk does not take them: half an hour of 14 joints at 1 kHz
+MEMORY = 1_000_000_000  # bytes
+OBJECTS = 100  # bytes that Python takes for a message beside its data
+
+#: time in ns and data of a message
+Message = tuple[int, bytes]
+
+
+class Memory:
+    """Memory of ``size`` [bytes] that recordings share, some of which have ended."""
+
+    def __init__(self, size: int = MEMORY) -> None:
+        self.size = size
+        self._used, self._lock = 0, threading.Lock()
+
+    def take(self, size: int) -> bool:
+        """Take so many bytes; False, and nothing is taken, when there are not as many left."""
+        with self._lock:
+            fits = self._used + size <= self.size
+            self._used += size if fits else 0
+        return fits
+
+    def give_back(self, size: int) -> None:
+        """Give back bytes taken."""
+        with self._lock:
+            self._used -= size
+
+
+class TopicStore:
+    """The messages of one topic; ``append`` is all that a subscription callback does.
+
+    One thread appends, another saves and releases. Of ``count`` messages so many are ``saved``;
+    those ``released`` are on disk only. Once ``memory`` is full, further messages are ``refused``;
+    ``lost`` are those that were sent, as far as can be known, and never came.
+    """
+
+    def __init__(self, name: str, kind: str, definition: str = '', memory: Memory | None = None
+                 ) -> None:
+        self.name, self.kind, self.definition = name, kind, definition
+        self.refused = self.lost = self.saved = self.released = 0
+        self._memory = memory or Memory()
+        self._received, self._data = list[int](), list[bytes]()
+
+    def append(self, data: bytes, received: int | None = None) -> None:
+        """Take one serialized message; ``received`` in ns since the epoch (None: now)."""
+        if not self._memory.take(len(data) + OBJECTS):
+            self.refused += 1
+            return
+        self._received.append(time.time_ns() if received is None else received)
+        self._data.append(data)  # last: it is counted then
+
+    @property
+    def count(self) -> int:
+        """Number of messages received."""
+        return self.released + len(self._data)
+
+    def in_memory(self) -> list[Message]:
+        """Return the messages in memory."""
+        return list(zip(self._received, self._data))
+
+    def unsaved(self) -> Iterator[Message]:
+        """Yield the messages not yet on disk."""
+        for k in range(self.saved - self.released, len(self._data)):
+            yield self._received[k], self._data[k]
+
+    def release(self) -> None:
+        """Forget the messages that are on disk."""
+        count = self.saved - self.released
+        self._memory.give_back(sum(map(len, self._data[:count])) + count * OBJECTS)
+        self.released = self.saved
+        del self._received[:count]
+        del self._data[:count]
+
+
+def batch_of(messages: Iterable[Message]) -> Batch:
+    """Return messages as the readers of bags take them."""
+    received, data = zip(*messages)
+    sizes = np.array([len(one) for one in data], dtype=np.int64)
+    return Batch(np.array(received, dtype=np.int64), np.frombuffer(b''.join(data), np.uint8),
+                 np.cumsum(sizes) - sizes, sizes)
 
 
 class Recorder:
-    """Records serialized messages of any number of topics into a new bag.
+    """Records serialized messages of any number of topics into a new bag at ``path``.
 
     Usage: ``store = recorder.add_topic('/joint_states', JOINT_STATE)``, and a raw subscription
-    whose callback is ``store.append``. ``path`` None keeps everything in memory only. What the
-    disk does not take fills ``memory``; beyond that, messages are not kept.
-
-    Raises UsageError when ``path`` exists, DataError when it cannot be created.
+    whose callback is ``store.append``. What the disk does not take fills ``memory``; beyond that,
+    messages are refused. Raises UsageError when ``path`` exists, DataError when it cannot be
+    created.
     """
 
-    def __init__(self, path: str | Path | None, period: float = PERIOD,
+    def __init__(self, path: str | Path, period: float = PERIOD,
                  memory: Memory | None = None) -> None:
-        self.path = None if path is None else Path(path)
-        self._memory = memory or Memory()
-        self._bag = None if path is None else BagWriter(path)
-        self._file = None if self._bag is None else self._bag.storage_file
-        self._period = period
+        self.path = Path(path)
+        self._memory, self._period = memory or Memory(), period
+        self._bag = BagWriter(path)
+        #: the growing file on the disk, which can be read at any time
+        self.storage_file = self._bag.storage_file
         self._stores: dict[str, TopicStore] = {}
         self._connections: dict[str, int] = {}
         self._handed: dict[str, int] = {}  # counts that count once they are on the disk
-        self._lock = threading.Lock()
-        self._writing = threading.Lock()
-        self._stop = threading.Event()
-        self._finished = threading.Event()
+        self._lock, self._writing = threading.Lock(), threading.Lock()
+        self._stop, self._finished = threading.Event(), threading.Event()
         self._problem = ''
-        self._thread = threading.Thread(target=self._run, name='recorder', daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._run, name='recorder', daemon=True).start()
 
     def add_topic(self, name: str, message_type: str = JOINT_STATE, definition: str = ''
                   ) -> TopicStore:
@@ -72,34 +148,24 @@ class Recorder:
             if self._stop.is_set():
                 raise UsageError(f'topic {name}: the recording has ended, start a new one')
             if name not in self._stores:
-                if self._bag is not None:
-                    self._connections[name] = self._bag.add_topic(
-                        name, message_type, definition)
-                self._stores[name] = TopicStore(
-                    name, message_type, definition, self._memory)
+                self._connections[name] = self._bag.add_topic(name, message_type, definition)
+                self._stores[name] = TopicStore(name, message_type, definition, self._memory)
             return self._stores[name]
 
     def note(self, key: str, value: str) -> None:
         """Put a text into the custom data of the bag."""
-        if self._bag is not None:
-            self._bag.note(key, value)
-
-    def statistics(self, now: int | None = None) -> tuple[Statistics, ...]:
-        """Return count, rate, largest gap and age of every topic; ``now`` in ns since epoch."""
-        now = time.time_ns() if now is None else now
-        with self._lock:
-            return tuple(store.statistics(now) for store in self._stores.values())
+        self._bag.note(key, value)
 
     @property
-    def storage_file(self) -> Path | None:
-        """The growing file on the disk, which can be read at any time."""
-        return self._file
+    def counts(self) -> dict[str, int]:
+        """Number of messages so far, by topic."""
+        with self._lock:
+            return {name: store.count for name, store in self._stores.items()}
 
     @property
     def received(self) -> int:
         """Number of messages of all topics so far."""
-        with self._lock:
-            return sum(store.count for store in self._stores.values())
+        return sum(self.counts.values())
 
     @property
     def saved(self) -> int:
@@ -151,28 +217,23 @@ class Recorder:
         with self._lock:
             contents.topics = {s.name: s.kind for s in self._stores.values()}
             stores = [s for s in self._stores.values() if s.kind in READ]
-            dropped = {store.name: store.dropped.count for store in stores}
-            memory = {s.name: [block.batch() for block in tuple(s.blocks)] for s in stores}
-        source = 'the recording' if self.path is None else str(self.path)
-        decoded = decode_topics(self._all(dropped, memory), contents.topics)
-        return log_from_topics(source, decoded, joints, topics, contents)
+            on_disk = {store.name: store.released for store in stores}
+            memory = {store.name: store.in_memory() for store in stores}
+        decoded = decode_topics(self._all(on_disk, memory), contents.topics)
+        return log_from_topics(str(self.path), decoded, joints, topics, contents)
 
-    def _all(
-        self, dropped: dict[str, int], memory: dict[str, list[Batch]]
-    ) -> Iterator[tuple[str, Batch]]:
-        """Yield the messages on disk, then those in memory."""
-        left = dict(dropped)
-        if self._file is not None and any(left.values()):
-            for name, batch in mcap_batches(self._file, READ, Contents()):
-                part = _first(batch, left[name])
-                left[name] -= len(part.received)
-                yield name, part
-                if not any(left.values()):
-                    break
-        for name, batches in memory.items():
-            for batch in batches:
-                if len(batch.received):
-                    yield name, batch
+    def _all(self, on_disk: dict[str, int], memory: dict[str, list[Message]]
+             ) -> Iterator[tuple[str, Batch]]:
+        """Yield the messages released to the disk, by topic, then those in memory."""
+        left = {name: count for name, count in on_disk.items() if count}
+        for name, batch in mcap_batches(self.storage_file, READ, Contents()) if left else ():
+            rows = slice(0, left.get(name, 0))
+            part = Batch(batch.received[rows], batch.buffer, batch.starts[rows], batch.sizes[rows])
+            left[name] = left.get(name, 0) - len(part.received)
+            yield name, part
+            if not any(left.values()):
+                break
+        yield from ((name, batch_of(messages)) for name, messages in memory.items() if messages)
 
     def stop(self) -> tuple[str, ...]:
         """End the recording, write the rest, close the bag and return the findings.
@@ -189,8 +250,7 @@ class Recorder:
         self._stop.set()
         with self._writing:
             self._finished.set()
-            if self._bag is not None:
-                self._bag.remove()
+            self._bag.remove()
         with self._lock:
             for store in self._stores.values():
                 store.saved = store.count
@@ -198,16 +258,15 @@ class Recorder:
 
     def rescue(self, folder: Path) -> Path | None:
         """Write the messages in memory only into a new bag below ``folder``; None: impossible."""
-        assert self.path is not None
         path = folder / f'{self.path.name}_rest'
         with self._writing:
             try:
                 with BagWriter(path) as bag:
                     for store in self._stores.values():
                         topic = bag.add_topic(store.name, store.kind, store.definition)
-                        for batch in store.unsaved():
-                            _write(bag, topic, batch)
-                            bag.commit()
+                        for received, data in store.unsaved():
+                            bag.write(topic, received, data)
+                        bag.commit()
             except UsageError:  # something is there already, and stays
                 return None
             except (OSError, DynIdError):
@@ -215,61 +274,43 @@ class Recorder:
                 return None
         return path
 
-    def __enter__(self) -> Recorder:
-        """Return self."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Stop."""
-        self.stop()
-
     def _run(self) -> None:
-        while self._bag is not None and not self._stop.wait(self._period):
+        while not self._stop.wait(self._period):
             with self._writing:
-                self._save(self._bag)
+                self._save()
         while not self._finished.wait(RETRY):
             self._finish()
 
     def _finish(self) -> None:
         """Write the rest and close the bag, as far as the disk takes it."""
         with self._writing:
-            if self.finished:
-                return
-            bag = self._bag
-            if bag is None or ((not self.unsaved or self._save(bag)) and self._closed(bag)):
+            if not self.finished and (not self.unsaved or self._save()) and self._close():
                 self._finished.set()
 
-    def _save(self, bag: BagWriter) -> bool:
+    def _save(self) -> bool:
         """Bring all messages to the disk; on failure they stay in memory for the next time."""
         more = True
         while more:
             try:
-                more = self._save_piece(bag)
-            except OSError as error:
-                self._problem = f'{self.path}: cannot be written: {error.strerror or error}'
-                return False
+                more = self._save_piece()
             except Exception as error:  # a dead thread would go unseen
-                self._problem = f'{self.path}: cannot be written: {error!r}'
+                reason = (error.strerror or error) if isinstance(error, OSError) else repr(error)
+                self._problem = f'{self.path}: cannot be written: {reason}'
                 return False
         self._problem = ''
         return True
 
-    def _save_piece(self, bag: BagWriter) -> bool:
+    def _save_piece(self) -> bool:
         """Bring a PIECE to the disk; return whether there is more. Raises OSError."""
         with self._lock:
             more = bool(self._handed)  # the last hand-over must reach the disk first
             if not more:
                 left = PIECE
                 for store in self._stores.values():
-                    left = self._hand_over(bag, store, left)
+                    left = self._hand_over(store, left)
                 more = left <= 0
-                bag.seal()
-        bag.sync()  # without the lock: the disk must not hold up snapshots and statistics
+                self._bag.seal()
+        self._bag.sync()  # without the lock: the disk must not hold up snapshots and statistics
         with self._lock:
             for name, count in self._handed.items():
                 self._stores[name].saved = count
@@ -277,24 +318,23 @@ class Recorder:
             self._handed.clear()
         return more
 
-    def _hand_over(self, bag: BagWriter, store: TopicStore, left: int) -> int:
+    def _hand_over(self, store: TopicStore, left: int) -> int:
         """Give messages that came in since to the writer; return how many bytes are ``left``."""
         self._handed[store.name] = store.saved
-        if left > 0:
-            for batch in store.unsaved():
-                _write(bag, self._connections[store.name], batch)
-                self._handed[store.name] += len(batch.received)
-                left -= int(batch.sizes.sum())
-                if left <= 0:
-                    break
+        for received, data in store.unsaved() if left > 0 else ():
+            self._bag.write(self._connections[store.name], received, data)
+            self._handed[store.name] += 1
+            left -= len(data)
+            if left <= 0:
+                break
         return left
 
-    def _closed(self, bag: BagWriter) -> bool:
+    def _close(self) -> bool:
         """Close the bag; return whether the disk took its index."""
         if self.losses:
-            bag.note(LOSSES, '; '.join(self.losses))
+            self._bag.note(LOSSES, '; '.join(self.losses))
         try:
-            bag.close()
+            self._bag.close()
         except (OSError, DynIdError) as error:
             self._problem = (
                 f'{self.path}: all messages are on the disk, but the index could not be written '
@@ -303,17 +343,3 @@ class Recorder:
             return False
         self._problem = ''
         return True
-
-
-def _write(bag: BagWriter, topic: int, batch: Batch) -> None:
-    data = batch.buffer.data
-    places = zip(
-        batch.received.tolist(), batch.starts.tolist(), batch.sizes.tolist(), strict=True
-    )
-    for received, start, size in places:
-        bag.write(topic, received, data[start:start + size])
-
-
-def _first(batch: Batch, count: int) -> Batch:
-    rows = slice(0, count)
-    return Batch(batch.received[rows], batch.buffer, batch.starts[rows], batch.sizes[rows])

@@ -1,0 +1,197 @@
+"""One subscribed topic: its statistics, messages that never came in, and the end of a recording.
+
+Lost messages show by the numbers that publishers give to theirs. What no reader can know: whether
+a publisher that falls silent sent more after the last message that came, and what was sent before
+it and the reader discovered each other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from robot_dynid.ros.recording.recorder import TopicStore
+
+#: takes a serialized message, the time of the system, and how long the message waited here [ns]
+Listener = Callable[[bytes, int, int], None]
+PUBLISHERS = 1000  # whose last numbers are kept; robots have a few
+#: ns: a publisher heard for so long, and of late, is expected to go on
+STEADY, LATELY = 2_000_000_000, 1_000_000_000
+#: ns by which a message that was sent again may have come in after those behind it: DDS delivers
+#: them in their order nevertheless, which is that of a recording, too
+SENT_AGAIN = 10**9
+
+
+@dataclass
+class Publisher:
+    """The ``number`` of the last message of a publisher, heard ``since``, ``until`` [ns]."""
+
+    number: int
+    since: int
+    until: int
+
+
+class SequenceGaps:
+    """Counts gaps in the sequence numbers of every publisher of a topic.
+
+    A publisher overwrites what a slow network does not take, and the reader what nobody takes;
+    both leave a gap. ``known`` turns False where the middleware gives no numbers (before Kilted it
+    does not name the publisher they belong to). ``last`` holds what came last of each publisher.
+    """
+
+    def __init__(self) -> None:
+        self.known = True
+        self.last: dict[bytes, Publisher] = {}
+
+    def missing(self, info: Mapping[str, Any]) -> int:
+        """Return the number of messages missing before the one that ``info`` came with."""
+        number, publisher = info.get('publication_sequence_number'), info.get('publisher_gid')
+        if number is None or publisher is None:
+            self.known = False
+            return 0
+        key, received = publisher['data'], info['received_timestamp']
+        before = self.last.get(key)
+        if before is None:
+            if len(self.last) == PUBLISHERS:
+                del self.last[next(iter(self.last))]
+            self.last[key] = Publisher(number, received, received)
+            return 0
+        missing = max(0, number - before.number - 1)
+        before.number, before.until = max(number, before.number), received
+        return missing
+
+
+class Ending:
+    """Messages of a topic that belong to a recording whose end was ``asked`` for [ns, system].
+
+    They were sent until then, or have come in. All of them are there, or lost, once every one of
+    the ``publishers`` has shown a later one: DDS delivers those of a publisher in order. So many
+    are ``present`` now, perhaps unheard; those that were steady are expected to go on.
+    """
+
+    def __init__(self, asked: int, publishers: Mapping[bytes, Publisher], present: int) -> None:
+        self._asked, self._over = asked, set[bytes]()
+        self._open = set(publishers) or ({b''} if present else set[bytes]())
+        self._steady = {key for key, one in publishers.items() if present
+                        and one.until - one.since > STEADY and asked - one.until < LATELY}
+        self._latest = time.monotonic()
+
+    def takes(self, info: Mapping[str, Any]) -> bool:
+        """Return whether the message that ``info`` came with belongs to the recording."""
+        if min(info['source_timestamp'], info['received_timestamp']) > self._asked:
+            return False
+        self._latest = time.monotonic()
+        return True
+
+    def first_later(self, info: Mapping[str, Any]) -> bool:
+        """Return whether a later message is the first of its publisher.
+
+        What is missing before it was sent while recording, or between both.
+        """
+        key = (info.get('publisher_gid') or {}).get('data', b'')
+        first = key not in self._over
+        self._over.add(key)
+        self._open.discard(key)
+        self._steady.discard(key)
+        return first
+
+    def over(self, patience: float, more: bool) -> bool:
+        """Return whether all have come, or nothing for longer than ``patience`` [s].
+
+        Steady publishers are waited for longer. Of unknown ones all have come unless there is
+        ``more`` to take.
+        """
+        silent = not self._steady and time.monotonic() - self._latest > patience
+        return silent or not (self._open or (more and not self._over))
+
+
+@dataclass(frozen=True)
+class TopicStatistics:
+    """Statistics of a topic since they were last read; times in s, ``age`` infinite at first.
+
+    ``largest_gap`` is between two messages, ``rate`` per second; ``lost`` messages were sent and
+    never came in, as far as `SequenceGaps` knows.
+    """
+
+    topic: str
+    rate: float
+    largest_gap: float
+    age: float
+    lost: int = 0
+
+
+class Channel:
+    """One subscribed topic: counts what comes in, and hands it to the store of a recording.
+
+    Statistics are of the time of the system; ``dated`` turns it into the date in a recording [ns].
+    ``opened``, where there is one, makes the store when the first message comes. With an
+    ``ending`` it takes what belongs to the recording; what comes after that is over is counted.
+    """
+
+    def __init__(self, topic: str, dated: Callable[[int], int]) -> None:
+        self.topic, self._dated = topic, dated
+        self.listeners: tuple[Listener, ...] = ()
+        self.gaps = SequenceGaps()
+        self._last = self._gap = self._count = self._lost = 0
+        self._since = time.time_ns()
+        self.begin(None, None)
+
+    def begin(self, store: TopicStore | None, opened: Callable[[], TopicStore] | None) -> None:
+        """Hand over to ``store``, or to that which ``opened`` makes."""
+        self.store, self.opened = store, opened
+        self.ending: Ending | None = None
+        self._ended: TopicStore | None = None
+
+    def close(self, asked: int, present: int) -> Ending:
+        """Hand over only what belongs to a recording whose end is ``asked`` for, see `Ending`."""
+        self.ending = Ending(asked, self.gaps.last, present)
+        return self.ending
+
+    def end(self) -> None:
+        """Hand over no more; count what comes too late."""
+        self._ended, self.store, self.opened = self.store, None, None
+
+    def receive(self, data: bytes, info: Mapping[str, Any]) -> None:
+        """Take one serialized message; this is all that happens while recording."""
+        received = info['received_timestamp']
+        if 0 <= self._last - received < SENT_AGAIN:
+            received = self._last + 1
+        missing = self.gaps.missing(info)
+        self._lost += missing
+        if self.ending is None or self.ending.takes(info):
+            if self.opened is not None:
+                self.store, self.opened = self.opened(), None
+            if self.store is not None:
+                self.store.append(data, self._dated(received))
+            self._miss(missing + (self.store is None))
+        elif self.ending.first_later(info):
+            self._miss(missing)
+        now = time.time_ns()
+        for listener in self.listeners:
+            listener(data, now, now - received)
+        if self._last:
+            self._gap = max(self._gap, received - self._last)
+        self._last = received
+        self._count += 1
+
+    def _miss(self, missing: int) -> None:
+        store = self.store or self._ended
+        if store is not None:
+            store.lost += missing
+
+    @property
+    def silent(self) -> bool:
+        """Whether no message has ever come in."""
+        return not self._last
+
+    def take_statistics(self) -> TopicStatistics:
+        """Return the statistics since the last call."""
+        now = time.time_ns()
+        span = max(now - self._since, 1) * 1e-9
+        age = (now - self._last) * 1e-9 if self._last else float('inf')
+        statistics = TopicStatistics(
+            self.topic, self._count / span, self._gap * 1e-9, age, self._lost)
+        self._since, self._gap, self._count, self._lost = now, 0, 0, 0
+        return statistics
