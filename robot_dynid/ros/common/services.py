@@ -68,6 +68,16 @@ class DeferredActionServer(ActionServer):
         super().notify_execute(goal_handle, execute_callback)
 
 
+def conclude(handle: Any, succeeded: bool, cancelled: bool) -> None:
+    """Bring a goal into its final state."""
+    if succeeded:
+        handle.succeed()
+    elif cancelled:
+        handle.canceled()
+    else:
+        handle.abort()
+
+
 class Turns:
     """One works, ``waiting`` others wait for their turn; ``what`` names the work in the plural."""
 
@@ -102,7 +112,11 @@ class ServiceThread:
     def __init__(self, node: Node, name: str, threads: int = 1,
                  require: Callable[[], None] = lambda: None, apart: bool = False) -> None:
         self._require = require
-        self._apart = _context_like(node.context) if apart else None
+        self._apart: Context | None = None
+        if apart:
+            self._apart = Context()  # in the same domain and enclave
+            self._apart.init(initialize_logging=False, domain_id=node.context.get_domain_id())
+            node.context.on_shutdown(self._apart.try_shutdown)
         context = self._apart or node.context
         # Names are resolved by ``node``, so remapping it remaps them; nothing else is offered.
         self._owner = node
@@ -154,11 +168,3 @@ class ServiceThread:
                 # at any time on an interrupt; that is no fault then.
                 if self._node.context.ok() and not self._closed.is_set():
                     self._owner.get_logger().error(f'unexpected {type(error).__name__}: {error}')
-
-
-def _context_like(context: Context) -> Context:
-    """Return another context in the domain and enclave of ``context``, which ends with it."""
-    other = Context()
-    other.init(initialize_logging=False, domain_id=context.get_domain_id())
-    context.on_shutdown(other.try_shutdown)
-    return other

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from control_msgs.action import FollowJointTrajectory
@@ -75,10 +76,14 @@ class Watch:
                 (JointState, watched.topic, self.states),
                 (JointTrajectoryControllerState, f'{watched.controller}/controller_state',
                  self.controller_states), (Clock, '/clock', self.clock)):
-            self._listener.subscribe(kind, topic, _taker(taken), ANYONE)
+            self._listener.subscribe(kind, topic, partial(self._take, taken), ANYONE)
         self._action = ActionClient(
             self.node, FollowJointTrajectory, f'{watched.controller}/{ACTION}')
         self._listener.start()
+
+    @staticmethod
+    def _take(taken: list[Message], data: bytes, info: Mapping[str, Any]) -> None:
+        taken.append((int(info['received_timestamp']), data))
 
     def watch(self) -> tuple[float, float]:
         """Take messages for the duration, counted from the first one; return begin and end [s]."""
@@ -87,15 +92,13 @@ class Watch:
             time.monotonic() > begun + PATIENCE and not self.publishers(self.watched.topic)), LONG)
         if not self.states:
             return time.time() - (time.monotonic() - begun), time.time()
-        self.until(lambda: self._all_named() and self.controller_ready, PATIENCE / 4.0)
+        self.until(lambda: self.controller_ready and not any(
+            UNKNOWN in name for name, _ in self.publishers(self.watched.topic)), PATIENCE / 4.0)
         self.states.clear()
         self.controller_states.clear()
         since = time.time()
         self.until(lambda: False, self.watched.duration)
         return since, time.time()
-
-    def _all_named(self) -> bool:
-        return not any(UNKNOWN in name for name, _ in self.publishers(self.watched.topic))
 
     def until(self, condition: Callable[[], bool], longest: float) -> None:
         """Spin until a condition holds, ``longest`` s at most."""
@@ -111,7 +114,7 @@ class Watch:
 
     def publishers(self, topic: str) -> list[tuple[str, bool]]:
         """Return the publishers of a topic, and whether each is reliable."""
-        return [(_full_name(one.node_namespace, one.node_name),
+        return [(f'{one.node_namespace.rstrip("/")}/{one.node_name}',
                  one.qos_profile.reliability != ReliabilityPolicy.BEST_EFFORT)
                 for one in self.node.get_publishers_info_by_topic(
                     self.node.resolve_topic_name(topic))]
@@ -155,16 +158,6 @@ class Watch:
         """Listen no more."""
         self._listener.close()
         self._action.destroy()
-
-
-def _full_name(namespace: str, name: str) -> str:
-    return f'{namespace.rstrip("/")}/{name}'
-
-
-def _taker(taken: list[Message]) -> Callable[..., None]:
-    def take(data: bytes, info: Any) -> None:
-        taken.append((int(info['received_timestamp']), data))
-    return take
 
 
 def observed(robot: RobotModel, watched: Watched) -> Live:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +56,9 @@ class Tap:
         self._clock = session.clock
         self._first = self._clock.now().nanoseconds
         self.clock_rate = 1.0
-        self._listeners = tuple(partial(_take, taken) for taken in self.taken)
+        self._listeners = tuple(
+            lambda data, now, waited, taken=taken: taken.append((now - waited, data))
+            for taken in self.taken)
         for topic, listener in zip(self._topics, self._listeners):
             session.listen(topic, listener)
 
@@ -72,10 +73,6 @@ class Tap:
         self.clock_rate = (self._clock.now().nanoseconds - self._first) / (self.ended - self.begun)
         for topic, listener in zip(self._topics, self._listeners):
             self._session.ignore(topic, listener)
-
-
-def _take(taken: list[Message], data: bytes, now: int, waited: int) -> None:
-    taken.append((now - waited, data))
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +108,11 @@ class Checklist:
         wanted = replace(wanted, blind=scene.blind, unchecked=scene.unchecked)
         position = position_of(facts, self.robot.joints)
         if position is not None:
-            facts = replace(facts, gravity=gravity_effort(self.robot, position), too_near=_reason(
-                lambda: check_pose(scene, position, 'this')))
+            facts = replace(facts, gravity=gravity_effort(self.robot, position))
+            try:
+                check_pose(scene, position, 'this')
+            except DynIdError as error:
+                facts = replace(facts, too_near=str(error))
         return all_items(facts, wanted)
 
     def _count(self, topic: str) -> int:
@@ -202,15 +202,6 @@ def controller_state(data: bytes, arrival: float) -> StateMessage:
     return StateMessage(arrival, seconds(message.header.stamp), tuple(message.joint_names),
                         message.feedback.positions, message.feedback.velocities,
                         speed_scaling=getattr(message, 'speed_scaling_factor', 1.0))
-
-
-def _reason(check: Callable[[], None]) -> str:
-    """Return the message of what a check raises, '' where it does not."""
-    try:
-        check()
-    except DynIdError as error:
-        return str(error)
-    return ''
 
 
 def position_of(facts: Facts, joints: tuple[str, ...]) -> FloatArray | None:

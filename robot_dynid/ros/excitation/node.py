@@ -41,7 +41,7 @@ from robot_dynid.ros.common.listener import Listener
 from robot_dynid.ros.common.messages import message_of, seconds, sendable
 from robot_dynid.ros.common.params import follow_changes, load_parameters
 from robot_dynid.ros.common.rclpy_compat import spin_once
-from robot_dynid.ros.common.services import answered
+from robot_dynid.ros.common.services import answered, conclude
 from robot_dynid.ros.excitation.messages import (
     diagnosis,
     feedback_message,
@@ -288,15 +288,12 @@ class ExcitationNode(Node):
             result.total_duration = self.runner.total_duration
             result.warnings = [*plan.warnings, *self.runner.warnings]
             result.recording = self.runner.recording
-        if outcome.code is Code.SUCCESS:
+        if result.success:
             self.get_logger().info(text)
-            handle.succeed()
-            return result
-        self.get_logger().warning(text)  # rclpy wants one severity per place of call
-        if outcome.code is Code.CANCELLED and handle.is_cancel_requested:
-            handle.canceled()
-        else:
-            handle.abort()
+        else:  # rclpy wants one severity per place of call
+            self.get_logger().warning(text)
+        conclude(handle, result.success,
+                 outcome.code is Code.CANCELLED and handle.is_cancel_requested)
         return result
 
     def _on_joint_states(self, data: bytes, info: Mapping[str, Any]) -> None:

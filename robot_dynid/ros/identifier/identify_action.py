@@ -17,7 +17,7 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common.described_robot import RobotFiles
 from robot_dynid.ros.common.files_directory import NoSuchFile
 from robot_dynid.ros.common.kernel_compilation import KernelCompilation
-from robot_dynid.ros.common.services import DeferredActionServer
+from robot_dynid.ros.common.services import DeferredActionServer, conclude
 from robot_dynid.ros.identifier.identification import Code, Job, Outcome, Recorded, WorkerProcess
 from robot_dynid.ros.identifier.messages import payload_message
 from robot_dynid.ros.identifier.model_services import ModelServices
@@ -208,15 +208,10 @@ class IdentifyAction:
                 [outcome.message, *outcome.verdict, *(f'written: {path}' for path in files)]))
         else:  # rclpy wants one severity per place of call
             self._node.get_logger().warning(f'{outcome.code.name}: {outcome.message}')
-        self._server.finish(handle, lambda goal: _conclude(goal, outcome.code, result))
 
+        def concluded(goal: Any) -> Identify.Result:
+            conclude(goal, result.success,
+                     outcome.code is Code.CANCELLED and goal.is_cancel_requested)
+            return result
 
-def _conclude(handle: Any, code: Code, result: Identify.Result) -> Identify.Result:
-    """Bring the goal into its final state."""
-    if code is Code.SUCCESS:
-        handle.succeed()
-    elif code is Code.CANCELLED and handle.is_cancel_requested:
-        handle.canceled()
-    else:
-        handle.abort()
-    return result
+        self._server.finish(handle, concluded)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import array
 import sys
 import threading
 import time
@@ -27,8 +26,7 @@ from robot_dynid.ros.common.params import follow_changes, load_parameters
 from robot_dynid.ros.simulated_robot.trajectory_server import (
     TrajectoryServer,
     controller_state_message,
-    fill_joint_state,
-    fill_motor_state,
+    fill,
 )
 from robot_dynid.settings import setting
 from robot_dynid.simulation.arm import CONTROL_PERIOD
@@ -189,11 +187,15 @@ class SimulatedRobot(Node):
                 self._publish_truth()
             if self._simulator.fault == 'stop_states':
                 return
-            fill_joint_state(self._message, reading, self._order, stamp)
-            self._states.publish(self._message)
+            order = self._order
+            self._states.publish(fill(
+                self._message, stamp, position=reading.position[order],
+                velocity=reading.velocity[order], effort=reading.effort[order]))
             if self._motor_states is not None:
-                fill_motor_state(self._motor_message, reading, self._order, stamp)
-                self._motor_states.publish(self._motor_message)
+                assert reading.motor_position is not None and reading.motor_velocity is not None
+                self._motor_states.publish(fill(
+                    self._motor_message, stamp, position=reading.motor_position[order],
+                    velocity=reading.motor_velocity[order]))
             if with_controller and self._simulator.active:
                 update, measured = self._simulator.view()
                 # of the cycle that made it: what continues a motion goes by stamp and elapsed time
@@ -221,11 +223,9 @@ class SimulatedRobot(Node):
     def _publish_truth(self) -> None:
         """Publish the motion as it is, whatever the sensors say: for whoever judges a stop."""
         _, (position, velocity) = self._simulator.view()
-        stamp = Time(nanoseconds=self._epoch + round(self._simulator.time * 1e9))
-        self._true_message.header.stamp = stamp.to_msg()
-        self._true_message.position = array.array('d', position)
-        self._true_message.velocity = array.array('d', velocity)
-        self._true_states.publish(self._true_message)
+        self._true_states.publish(fill(
+            self._true_message, self._epoch + round(self._simulator.time * 1e9),
+            position=position, velocity=velocity))
 
     def _slip(self, seconds: float) -> None:
         """Give up catching up with the clock: simulated time stood still for so long."""

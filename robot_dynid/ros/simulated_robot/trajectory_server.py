@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from control_msgs.action import FollowJointTrajectory
-from control_msgs.msg import JointTolerance, JointTrajectoryControllerState
+from control_msgs.msg import JointTrajectoryControllerState
 from rclpy.action import CancelResponse, GoalResponse
 from rclpy.duration import Duration
 from rclpy.node import Node
@@ -16,9 +16,9 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynid.ros.common.messages import NANOSECONDS, doubles, seconds
-from robot_dynid.ros.common.services import DeferredActionServer
-from robot_dynid.simulation.simulator import Reading, Simulator
-from robot_dynid.simulation.trajectory_controller import Finished, Goal, Status, Tolerance, Update
+from robot_dynid.ros.common.services import DeferredActionServer, conclude
+from robot_dynid.simulation.simulator import Simulator
+from robot_dynid.simulation.trajectory_controller import Finished, Goal, Status, Update
 from robot_dynid.simulation.waypoints import Command, Waypoint
 from robot_dynid.types import FloatArray
 
@@ -96,13 +96,9 @@ class TrajectoryServer:
 
 def _conclude(handle: Any, finished: Finished) -> FollowJointTrajectory.Result:
     """Bring a goal into the state it ended in and return its result."""
-    if finished.status is Status.SUCCEEDED:
-        handle.succeed()
-    elif finished.status is Status.CANCELED:
-        handle.canceled()
-    else:
-        handle.abort()
-    return result_message(finished)
+    conclude(handle, finished.status is Status.SUCCEEDED, finished.status is Status.CANCELED)
+    return FollowJointTrajectory.Result(
+        error_code=int(finished.code), error_string=finished.text)
 
 
 def command_from_message(message: JointTrajectory, epoch: int) -> Command:
@@ -117,22 +113,10 @@ def command_from_message(message: JointTrajectory, epoch: int) -> Command:
 
 def goal_from_message(message: FollowJointTrajectory.Goal, epoch: int) -> Goal:
     """Return the goal of an action request, stamps in s since ``epoch`` ns."""
-    return Goal(
-        command_from_message(message.trajectory, epoch),
-        _tolerances(message.path_tolerance), _tolerances(message.goal_tolerance),
-        seconds(message.goal_time_tolerance),
-    )
-
-
-def _tolerances(messages: Iterable[JointTolerance]) -> dict[str, Tolerance]:
-    return {m.name: (m.position, m.velocity, m.acceleration) for m in messages}
-
-
-def result_message(finished: Finished) -> FollowJointTrajectory.Result:
-    """Return the result of an ended goal."""
-    return FollowJointTrajectory.Result(
-        error_code=int(finished.code), error_string=finished.text
-    )
+    path, goal = ({one.name: (one.position, one.velocity, one.acceleration) for one in tolerances}
+                  for tolerances in (message.path_tolerance, message.goal_tolerance))
+    return Goal(command_from_message(message.trajectory, epoch), path, goal,
+                seconds(message.goal_time_tolerance))
 
 
 def feedback_message(
@@ -165,20 +149,12 @@ def controller_state_message(
     return message
 
 
-def fill_joint_state(message: JointState, reading: Reading, order: Any, stamp: int) -> None:
-    """Write a reading into ``message``, joints in ``order``, stamped ``stamp`` ns."""
+def fill(message: JointState, stamp: int, **values: FloatArray) -> JointState:
+    """Write a stamp [ns] and values (n,) of joints into a message; return it."""
     message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, NANOSECONDS)
-    message.position = doubles(reading.position[order])
-    message.velocity = doubles(reading.velocity[order])
-    message.effort = doubles(reading.effort[order])
-
-
-def fill_motor_state(message: JointState, reading: Reading, order: Any, stamp: int) -> None:
-    """Write the motors' part of a reading into ``message``, as ``fill_joint_state`` does."""
-    assert reading.motor_position is not None and reading.motor_velocity is not None
-    message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, NANOSECONDS)
-    message.position = doubles(reading.motor_position[order])
-    message.velocity = doubles(reading.motor_velocity[order])
+    for name, one in values.items():
+        setattr(message, name, doubles(one))
+    return message
 
 
 def _point(values: FloatArray) -> JointTrajectoryPoint:

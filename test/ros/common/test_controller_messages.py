@@ -33,12 +33,10 @@ from robot_dynid.ros.excitation.controller_client import (
 from robot_dynid.ros.simulated_robot.trajectory_server import (
     controller_state_message,
     feedback_message,
-    fill_joint_state,
-    fill_motor_state,
+    fill,
     goal_from_message,
     seconds,
 )
-from robot_dynid.simulation.simulator import Reading
 from robot_dynid.simulation.trajectory_controller import Update
 
 JOINTS = ('a', 'b')
@@ -95,18 +93,13 @@ def test_errors_are_desired_minus_measured(make: Any) -> None:
         assert message.speed_scaling_factor == 0.5
 
 
-def test_readings_go_out_in_the_order_of_the_names() -> None:
-    values = RNG.normal(size=(5, 3))
-    reading, order, stamp = Reading(1.0, *values), np.array([2, 0, 1]), 5 * 10**9 + 7
-    joints, motors = JointState(), JointState()
-    fill_joint_state(joints, reading, order, stamp)
-    fill_motor_state(motors, reading, order, stamp)
-    for message, found in ((joints, values[:3]), (motors, values[3:])):
-        assert (message.header.stamp.sec, message.header.stamp.nanosec) == (5, 7)
-        np.testing.assert_array_equal(message.position, found[0][order])
-        np.testing.assert_array_equal(message.velocity, found[1][order])
-    np.testing.assert_array_equal(joints.effort, values[2][order])
-    assert len(motors.effort) == 0
+def test_states_are_written_with_their_stamp() -> None:
+    position, effort = RNG.normal(size=(2, 3))
+    message = fill(JointState(), 5 * 10**9 + 7, position=position, effort=effort[[2, 0, 1]])
+    assert (message.header.stamp.sec, message.header.stamp.nanosec) == (5, 7)
+    np.testing.assert_array_equal(message.position, position)
+    np.testing.assert_array_equal(message.effort, effort[[2, 0, 1]])
+    assert len(message.velocity) == 0
 
 
 @pytest.mark.ros
