@@ -235,7 +235,7 @@ OPENED_ELSEWHERE = {
     'cli/terminal.py': 'a page in a browser',
     'cli/main.py': 'the null device in place of a closed standard output',
     'report/html.py': 'its own style sheet',
-    'ros/identifier/recording.py': 'message definitions of the ROS installation',
+    'ros/recording/session.py': 'message definitions of the ROS installation',
     'io/bag_writer.py': 'a recording grows by appending to its file',
     'io/sqlite.py': 'a copy in a temporary folder', 'io/storage.py': 'unpacked there, too',
 }

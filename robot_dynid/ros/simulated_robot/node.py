@@ -188,14 +188,14 @@ class SimulatedRobot(Node):
             if self._simulator.fault == 'stop_states':
                 return
             order = self._order
-            self._states.publish(fill(
-                self._message, stamp, position=reading.position[order],
-                velocity=reading.velocity[order], effort=reading.effort[order]))
+            self._states.publish(fill(self._message, stamp, {
+                'position': reading.position[order], 'velocity': reading.velocity[order],
+                'effort': reading.effort[order]}))
             if self._motor_states is not None:
                 assert reading.motor_position is not None and reading.motor_velocity is not None
-                self._motor_states.publish(fill(
-                    self._motor_message, stamp, position=reading.motor_position[order],
-                    velocity=reading.motor_velocity[order]))
+                self._motor_states.publish(fill(self._motor_message, stamp, {
+                    'position': reading.motor_position[order],
+                    'velocity': reading.motor_velocity[order]}))
             if with_controller and self._simulator.active:
                 update, measured = self._simulator.view()
                 # of the cycle that made it: what continues a motion goes by stamp and elapsed time
@@ -225,7 +225,7 @@ class SimulatedRobot(Node):
         _, (position, velocity) = self._simulator.view()
         self._true_states.publish(fill(
             self._true_message, self._epoch + round(self._simulator.time * 1e9),
-            position=position, velocity=velocity))
+            {'position': position, 'velocity': velocity}))
 
     def _slip(self, seconds: float) -> None:
         """Give up catching up with the clock: simulated time stood still for so long."""

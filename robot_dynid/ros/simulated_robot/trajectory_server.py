@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from control_msgs.action import FollowJointTrajectory
@@ -149,7 +149,7 @@ def controller_state_message(
     return message
 
 
-def fill(message: JointState, stamp: int, **values: FloatArray) -> JointState:
+def fill(message: JointState, stamp: int, values: Mapping[str, FloatArray]) -> JointState:
     """Write a stamp [ns] and values (n,) of joints into a message; return it."""
     message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, NANOSECONDS)
     for name, one in values.items():

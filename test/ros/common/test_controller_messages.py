@@ -95,7 +95,8 @@ def test_errors_are_desired_minus_measured(make: Any) -> None:
 
 def test_states_are_written_with_their_stamp() -> None:
     position, effort = RNG.normal(size=(2, 3))
-    message = fill(JointState(), 5 * 10**9 + 7, position=position, effort=effort[[2, 0, 1]])
+    message = fill(JointState(), 5 * 10**9 + 7, {
+        'position': position, 'effort': effort[[2, 0, 1]]})
     assert (message.header.stamp.sec, message.header.stamp.nanosec) == (5, 7)
     np.testing.assert_array_equal(message.position, position)
     np.testing.assert_array_equal(message.effort, effort[[2, 0, 1]])
