@@ -242,7 +242,7 @@ def followed(
     health: Health, arm: EverydayArm, hours: float
 ) -> Iterator[tuple[float, tuple[GroupHealth, ...]]]:
     """Yield seconds of motion and the judgement then, every JUDGED stretches."""
-    from robot_dynid.monitoring.everyday_motion import everyday_motion
+    from robot_dynid_extras.health.everyday_motion import everyday_motion
 
     for number, log in enumerate(arm.stretches(hours), start=1):
         motion = everyday_motion(health.identification.model, log)

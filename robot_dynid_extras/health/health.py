@@ -46,14 +46,14 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.document import number
 from robot_dynid.effects import JointFriction, RigidLinks, RotorInertia, Springs
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.monitoring.recursive_identification import (
+from robot_dynid.numbers import NumberRange
+from robot_dynid.settings import require_allowed, setting
+from robot_dynid.types import FloatArray
+from robot_dynid_extras.health.recursive_identification import (
     MEMORY,
     RecursiveIdentification,
     prior_freedom,
 )
-from robot_dynid.numbers import NumberRange
-from robot_dynid.settings import require_allowed, setting
-from robot_dynid.types import FloatArray
 
 #: days of a month, the unit of the rate of false alarms; a day [s]
 MONTH, DAY = 30.0, 24.0 * 3600.0

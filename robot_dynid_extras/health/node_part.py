@@ -30,9 +30,6 @@ from robot_dynid.io.cdr import JOINT_STATE, WRENCH, Batch
 from robot_dynid.io.joint_states import decode_topics
 from robot_dynid.io.log import with_wrenches
 from robot_dynid.io.mcap import Contents
-from robot_dynid.monitoring.everyday_motion import everyday_motion
-from robot_dynid.monitoring.recursive_identification import MEMORY
-from robot_dynid.monitoring.updated_model import updated_model
 from robot_dynid.numbers import NumberRange
 from robot_dynid.ros.common.diagnostics import Diagnostics
 from robot_dynid.ros.common.rclpy_compat import InvalidHandle
@@ -42,7 +39,10 @@ from robot_dynid.ros.identifier.monitoring import Monitoring
 from robot_dynid.ros.recording.session import TOPICS, folder_name
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.types import RawLog
+from robot_dynid_extras.health.everyday_motion import everyday_motion
 from robot_dynid_extras.health.health import Condition, GroupHealth, Health, HealthSettings
+from robot_dynid_extras.health.recursive_identification import MEMORY
+from robot_dynid_extras.health.updated_model import updated_model
 
 if TYPE_CHECKING:
     from robot_dynid.ros.identifier.node import Identifier

@@ -17,17 +17,9 @@ from robot_dynid.errors import DataError, ModelError, UsageError
 from robot_dynid.estimation.fading_information import Followed
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import FitRecord
-from robot_dynid.monitoring.everyday_motion import everyday_motion
-from robot_dynid.monitoring.recursive_identification import (
-    LEARNING,
-    LEAST_DEVIATION,
-    RecursiveIdentification,
-    daily_spread,
-    prior_freedom,
-    prior_root,
-)
 from robot_dynid.types import FloatArray, RawLog, frozen
 from robot_dynid_extras.health import health as module
+from robot_dynid_extras.health.everyday_motion import everyday_motion
 from robot_dynid_extras.health.health import (
     MONTH,
     Compared,
@@ -40,6 +32,14 @@ from robot_dynid_extras.health.health import (
     alarm_level,
     groups_of,
     normal_deviations,
+)
+from robot_dynid_extras.health.recursive_identification import (
+    LEARNING,
+    LEAST_DEVIATION,
+    RecursiveIdentification,
+    daily_spread,
+    prior_freedom,
+    prior_root,
 )
 
 MINUTE = 12  # stretches of five seconds

@@ -17,9 +17,9 @@ from robot_dynid.estimation.experiment import Regression
 from robot_dynid.estimation.information import Accumulator
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import FitRecord
-from robot_dynid.monitoring.everyday_motion import EverydayMotion
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import FloatArray, Samples, frozen
+from robot_dynid_extras.health.everyday_motion import EverydayMotion
 
 STEP, SECONDS = 0.02, 5.0
 #: correlation time [s] of the noise

@@ -26,12 +26,12 @@ from std_srvs.srv import Trigger
 from robot_dynid.errors import UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.cdr import encode_joint_states
-from robot_dynid.monitoring.recursive_identification import LEARNING
 from robot_dynid.ros.identifier.model_services import LATCHED
 from robot_dynid.ros.identifier.node import Identifier
 from robot_dynid.types import FloatArray
 from robot_dynid_extras.health.health import Health
 from robot_dynid_extras.health.node_part import DISTURBED, RESTED, HealthParameters
+from robot_dynid_extras.health.recursive_identification import LEARNING
 
 pytestmark = [pytest.mark.ros, pytest.mark.usefixtures('ros_domain')]
 

@@ -7,7 +7,7 @@ Rows of a joint weigh by the density of what is left of its effort at low freque
 residuals of real robots are coloured: a second of them counts as one measurement. The first
 LEARNING seconds say how large that is, and all that follow refine it.
 
-The model is not changed by this; see `robot_dynid.monitoring.updated_model`.
+The model is not changed by this; see `robot_dynid_extras.health.updated_model`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from robot_dynid.estimation.information import (
 from robot_dynid.estimation.uncertainty.between_recordings import friction_scales
 from robot_dynid.friction.law import DRY, VISCOUS
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.monitoring.everyday_motion import EverydayMotion
 from robot_dynid.numbers import NumberRange
 from robot_dynid.types import FloatArray
+from robot_dynid_extras.health.everyday_motion import EverydayMotion
 
 #: times [s] of motion from which the first density of the residuals is taken, and over which it
 #: is averaged

@@ -18,8 +18,8 @@ from robot_dynid.estimation.information import triangle
 from robot_dynid.export.samples import Posterior
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import impossible
-from robot_dynid.monitoring.recursive_identification import RecursiveIdentification
 from robot_dynid.types import FloatArray, frozen
+from robot_dynid_extras.health.recursive_identification import RecursiveIdentification
 
 #: share by which the error of a joint may grow by chance
 CHANCE = 0.05

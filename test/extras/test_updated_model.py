@@ -12,12 +12,12 @@ from tolerances import LEAST_SQUARES
 
 from robot_dynid.errors import DataError, ModelError
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.monitoring import updated_model as module
-from robot_dynid.monitoring.recursive_identification import RecursiveIdentification
-from robot_dynid.monitoring.updated_model import UPDATED, updated_model
 from robot_dynid.robot.inertia import pseudo_inertia
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import frozen
+from robot_dynid_extras.health import updated_model as module
+from robot_dynid_extras.health.recursive_identification import RecursiveIdentification
+from robot_dynid_extras.health.updated_model import UPDATED, updated_model
 
 
 def followed(model: IdentifiedModel, arm: EverydayArm, stretches: int = 60
