@@ -205,7 +205,7 @@ class _Request:
         return result
 
     def field(self, values: FloatArray) -> array.array[float]:
-        """Return what the model made as the field of the response, in the request's order."""
+        """Return values (..., n) of the model as a field, joints in the order of the request."""
         return doubles(values if self.same else values[..., self.back])
 
 
@@ -300,7 +300,7 @@ def _motors(request: Any, model: IdentifiedModel, q: FloatArray) -> dict[str, Fl
 
 def joint_order(names: Sequence[str], joints: tuple[str, ...]
                 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return two permutations: ``model = request[:, first]``, ``request = model[:, second]``.
+    """Return two permutations (n,): ``model = request[:, first]``, ``request = model[:, second]``.
 
     Raises UsageError naming a joint that is unknown, missing or given twice.
     """
