@@ -85,7 +85,7 @@ def test_every_requirement_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not set(declared(passed, *extras)) - package
     tests = package | set(third_party('test')) | asked_for('test')
     assert not set(pinned('test')) - tests - set(TOOLS)
-    assert not set(TOOLS) - set(pinned('test')), 'these are not required any more'
+    assert not set(TOOLS) - set(pinned('test')) - set(pinned('core')), 'not required any more'
 
 
 def test_versions_are_pinned_once() -> None:

@@ -198,7 +198,7 @@ CALLERS = {
 }
 #: who cuts time into stretches instead: changes with time, and paths that are simulated in one go
 IN_TIME = {
-    'adaptation/fit.py', 'latent/latent.py', 'trajectory/trajectory_fit.py',
+    'effects/slow_changes_search.py', 'latent/latent.py', 'trajectory/trajectory_fit.py',
     'estimation/uncertainty/between_recordings.py', 'estimation/uncertainty/scatter.py',
     'estimation/payload.py',
 }
