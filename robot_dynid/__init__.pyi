@@ -1,7 +1,7 @@
 # The public names, read by type checkers and, on first use, by the package itself.
 
 from robot_dynid.document import Report as Report
-from robot_dynid.dynamics.wrench import external_torque as external_torque
+from robot_dynid.dynamics.rigid_body import external_torque as external_torque
 from robot_dynid.errors import DataError as DataError
 from robot_dynid.errors import DynIdError as DynIdError
 from robot_dynid.errors import ExportWarning as ExportWarning

@@ -17,9 +17,8 @@ import numpy as np
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.dynamics.derivatives import Derivatives
 from robot_dynid.dynamics.gears import Gears, GearStates
-from robot_dynid.dynamics.kinematics import link_poses
 from robot_dynid.dynamics.mechanism import Mechanism
-from robot_dynid.dynamics.momentum import Momentum
+from robot_dynid.dynamics.rigid_body import Momentum, link_poses
 from robot_dynid.dynamics.rollout import Integrator
 from robot_dynid.dynamics.rotors import Links, Rotors
 from robot_dynid.effects.slow_changes import (

@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import robot_dynid
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.rollout import rollout
+from robot_dynid.identified.states import rollout
 from robot_dynid.threads import threads_at_most
 from robot_dynid.types import Samples
 

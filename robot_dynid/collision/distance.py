@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.collision.shapes import BASE, HALFSPACE, Shape
-from robot_dynid.dynamics.kinematics import LinkPoses
+from robot_dynid.dynamics.rigid_body import LinkPoses
 from robot_dynid.types import FloatArray
 
 Indices = NDArray[np.int64]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from robot_dynid.collision.distance import BroadPhase, NarrowPhase
 from robot_dynid.collision.scene_pairs import Layout, Pair, layout
 from robot_dynid.collision.shapes import Shape
-from robot_dynid.dynamics.kinematics import LinkPoses, link_poses
+from robot_dynid.dynamics.rigid_body import LinkPoses, link_poses
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.robot.surroundings import Surroundings
 from robot_dynid.types import FloatArray

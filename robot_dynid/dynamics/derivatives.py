@@ -8,8 +8,7 @@ from robot_dynid.dynamics import rigid_body
 from robot_dynid.dynamics.coordinates import Coordinates
 from robot_dynid.dynamics.gears import Springs
 from robot_dynid.dynamics.mechanism import Mechanism
-from robot_dynid.dynamics.rigid_body import _constant, _read_only, _tree
-from robot_dynid.dynamics.verdicts import require_solved
+from robot_dynid.dynamics.rigid_body import _constant, _read_only, _tree, require_solved
 from robot_dynid.kernels import derivatives as kernels
 from robot_dynid.types import FloatArray
 

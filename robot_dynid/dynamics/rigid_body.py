@@ -1,27 +1,69 @@
-"""Batched rigid-body dynamics of a RobotModel; the loops are in the kernels.
+"""Verdicts on accelerations: states whose accelerations must not be used are refused.
+
+Batched rigid-body dynamics of a RobotModel; the loops are in the kernels.
 
 Positions are rad (m), efforts N m (N) on the joint side. Every function takes arrays (N, n) and
 returns new arrays.
+
+
+Generalised momentum and its rate, prepared for single joint states.
+
+Forward kinematics: poses of the links, points along a chain, the tip.
+
+Wrenches that the surroundings exert on links: the torque they put on the joints.
+
+A wrench is a force f [N] and a torque t [N m] about the origin of a link's frame, both in the axes
+of that frame unless others are named. It does the work ``w . V`` on the link, so it acts on the
+joints as ``J^T w``, and the drives have to give
+
+    torque = regressor @ parameters - J^T w.
+
+Source: Wang, Han, Li, Guo, Lu, Sensors 2025, 25, 5749, eq. 14; Lynch, Park, Modern Robotics, 2017,
+section 8.3.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.dynamics.regressor_columns import RegressorColumns, Signals
+from robot_dynid.dynamics.rollout import FEASIBLE
 from robot_dynid.dynamics.rotors import Rotors
-from robot_dynid.errors import UsageError
+from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.friction import AxisFriction
 from robot_dynid.kernels import forward_dynamics as forward_kernels
 from robot_dynid.kernels import inverse_dynamics as inverse_kernels
-from robot_dynid.kernels import newton_euler, single_state
+from robot_dynid.kernels import kinematics, newton_euler, single_state
 from robot_dynid.kernels import rotors as rotor_kernels
+from robot_dynid.kernels.forward_dynamics import UNSETTLED
 from robot_dynid.kernels.newton_euler import LANES
 from robot_dynid.kernels.regressor_gradient import rigid_pullback
-from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.threads import shared_out
-from robot_dynid.types import FloatArray
+from robot_dynid.types import WRENCH_COMPONENTS, FloatArray
+
+
+def require_solved(verdicts: FloatArray, q: FloatArray) -> None:
+    """Raise ModelError unless all ``verdicts`` (K,) on accelerations at ``q`` (K, n) are good.
+
+    Verdicts are those of `rigid_body.ForwardDynamics`.
+    """
+    if verdicts.min(initial=1.0) > 0.0:
+        return
+    k = int(np.argmin(verdicts))
+    state = f'state {k} (q = {np.round(q[k], 3).tolist()})'
+    if verdicts[k] == UNSETTLED:
+        raise ModelError(
+            f'no acceleration fits the friction in {state}: it grows with load so much that the '
+            'joints lock themselves; is fw, friction per load, what the gears can have?')
+    raise ModelError(
+        f'the identified mass matrix is not positive definite in {state}, which least squares '
+        f'does not guarantee; {FEASIBLE}')
+
 
 #: least states [1 us each] that are worth a thread
 LEAST_STATES = 8 * LANES
@@ -243,3 +285,140 @@ def stacked(columns: FloatArray) -> FloatArray:
     """Return a regressor (n, k, N) as the textbook's tall matrix (N n, k), sample by sample."""
     n, k, samples = columns.shape
     return np.ascontiguousarray(columns.transpose(2, 0, 1)).reshape(samples * n, k)
+
+
+class Momentum:
+    """p = M(q) qd and dL/dq = C(q, qd)^T qd - g(q), prepared for many short calls.
+
+    The equation of motion is dp/dt = effort + dL/dq with the Lagrangian L = T - V, because
+    dM/dt = C + C^T: no acceleration and no Coriolis matrix are needed. ``parameters`` (n, 10)
+    standard parameters, by default the nominal ones; ``rotors`` or their inertia (n, n) kg m^2,
+    by default none. Source: De Luca, Mattone 2003; De Luca, Ferrajoli 2009 (C^T qd by a
+    recursion).
+    """
+
+    def __init__(self, robot: RobotModel, parameters: ArrayLike | None = None,
+                 rotors: Rotors | FloatArray | None = None) -> None:
+        none = np.zeros((robot.n, robot.n))
+        self._tree = _tree(robot)
+        self._links = (_parameters(robot, parameters),
+                       Rotors.of(none if rotors is None else rotors).tables)
+
+    def __call__(self, q: FloatArray, qd: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return p (N, n) [kg m^2 rad/s] and dL/dq (N, n) [N m] of float states, unchecked."""
+        p, rate = np.empty(q.shape), np.empty(q.shape)
+        single_state.momentum(
+            self._tree, self._links, (_read_only(q), _read_only(qd)), (p, rate))
+        return p, rate
+
+
+class LinkPoses(NamedTuple):
+    """Frames of the moving links in the base frame.
+
+    ``rotations`` (N, n, 3, 3) from the frame of the link to that of the base, ``origins``
+    (N, n, 3) m.
+    """
+
+    rotations: FloatArray
+    origins: FloatArray
+
+
+def link_poses(robot: RobotModel, q: ArrayLike) -> LinkPoses:
+    """Return the poses of all links at positions ``q`` (N, n) rad (m).
+
+    Raises UsageError when ``q`` has another shape.
+    """
+    (positions,) = _states(robot, q)
+    count, n = positions.shape
+    poses = LinkPoses(np.empty((count, n, 3, 3)), np.empty((count, n, 3)))
+    parents = np.array(robot.parents, dtype=np.int64)
+    kinematics.link_poses(parents, robot.geometry, positions, *poses)
+    return poses
+
+
+def chain_points(robot: RobotModel, q: ArrayLike) -> FloatArray:
+    """Return base, joint origins and tip (N, k, 3) m of the longest chain at ``q`` (N, n).
+
+    In the base frame. Raises UsageError when ``q`` has another shape.
+    """
+    poses, chain = link_poses(robot, q), list(robot.longest_chain)
+    base = np.zeros((len(poses.origins), 1, 3))
+    tip = poses.origins[:, chain[-1]] + poses.rotations[:, chain[-1]] @ robot.tip
+    return np.concatenate([base, poses.origins[:, chain], tip[:, None]], axis=1)
+
+
+def tip_positions(robot: RobotModel, q: ArrayLike) -> FloatArray:
+    """Return the tip positions (N, 3) m at ``q`` (N, n) rad (m), see `RobotModel.tip`."""
+    return chain_points(robot, q)[:, -1]
+
+
+#: between a link and the link whose axes its wrench is given in: ``<link>@<axes>``
+IN_AXES = '@'
+
+
+class ExternalWrench:
+    """Wrenches on ``link`` of ``robot``, any of its description that moves, fixed frames too.
+
+    ``axes`` is the link whose axes force and torque are given in, the base link among them; by
+    default those of ``link``. The torque is about the origin of ``link`` in any case.
+    Raises UsageError, naming those there are, for a link that no joint moves or that is unknown.
+    """
+
+    def __init__(self, robot: RobotModel, link: str, axes: str = '') -> None:
+        self._robot = robot
+        self._body, self._place = _place(robot, link)
+        self._frame = None if axes == robot.base_link else _place(robot, axes or link)
+
+    @classmethod
+    def at(cls, robot: RobotModel, place: str) -> ExternalWrench:
+        """Return wrenches at a ``place``, ``<link>`` or ``<link>@<axes>``; raises UsageError."""
+        link, _, axes = place.partition(IN_AXES)
+        return cls(robot, link, axes)
+
+    def __call__(self, q: FloatArray, wrench: FloatArray) -> FloatArray:
+        """Return J^T w (K, n) [N m, N] at ``q`` (K, n) of wrenches (K, 6): WRENCH_COMPONENTS."""
+        poses, robot = link_poses(self._robot, q), self._robot
+        turn = np.eye(3)[None] if self._frame is None else (
+            poses.rotations[:, self._frame[0]] @ self._frame[1][:3, :3])
+        force, torque = ((turn @ part[:, :, None])[:, :, 0]
+                         for part in (wrench[:, :3], wrench[:, 3:]))
+        own = poses.rotations[:, self._body]
+        point = poses.origins[:, self._body] + own @ self._place[:3, 3]
+        found = np.zeros((len(q), robot.n))
+        for j in np.flatnonzero(robot.carried[:, self._body]):
+            axis = poses.rotations[:, j] @ robot.axes[j]
+            moment = force if robot.types[j] == PRISMATIC else (
+                torque + np.cross(point - poses.origins[:, j], force))
+            found[:, j] = np.einsum('ka,ka->k', axis, moment)
+        return found
+
+
+@one_blas_thread()
+def external_torque(
+    robot: RobotModel, link: str, q: ArrayLike, wrench: ArrayLike, axes: str = ''
+) -> FloatArray:
+    """Return the torque (K, n) or (n,) [N m, N] of a wrench on ``link`` on the joints, J^T w.
+
+    ``q`` (K, n) or (n,) rad (m); ``wrench`` (K, 6) or (6,): force [N] and torque [N m] that the
+    surroundings exert on the link, about the origin of its frame, in its axes or in those of the
+    link ``axes``. Raises UsageError for an unknown link, wrong shapes or numbers that are not
+    finite. Source: see the module.
+    """
+    states, wrenches = (np.array(a, dtype=np.float64, ndmin=2) for a in (q, wrench))
+    if states.shape[1] != robot.n or wrenches.shape != (len(states), len(WRENCH_COMPONENTS)):
+        raise UsageError(f'expected positions (K, {robot.n}) and wrenches (K, 6), got '
+                         f'{states.shape} and {wrenches.shape}')
+    if not (np.isfinite(states).all() and np.isfinite(wrenches).all()):
+        raise UsageError('positions and wrenches must be finite')
+    found = ExternalWrench(robot, link, axes)(states, wrenches)
+    return found[0] if np.ndim(q) == 1 else found
+
+
+def _place(robot: RobotModel, link: str) -> tuple[int, FloatArray]:
+    """Return the index of the joint that moves ``link``, and its frame (4, 4) behind it."""
+    for one in robot.links:
+        if one.name == link:
+            return one.body, one.placement
+    moved = ', '.join(one.name for one in robot.links)
+    why = 'does not move' if link == robot.base_link else 'is no link that moves'
+    raise UsageError(f'{link!r} {why}; {robot.name} has {moved}')

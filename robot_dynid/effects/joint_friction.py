@@ -63,7 +63,7 @@ class JointFriction(Effect):
 
     @property
     def words(self) -> Iterator[ParameterWords]:
-        """What the laws say of their parameters."""
+        """The parameters of the laws, axis by axis."""
         parameters = [p for law in self.laws for p in law.table]
         for name, axis, parameter in zip(self.names, self.owners, parameters, strict=True):
             slides = self.axes.slides[axis]

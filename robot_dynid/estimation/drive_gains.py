@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
+from robot_dynid.estimation.estimate import student_quantile
 from robot_dynid.estimation.feasible.body import TEN, fit_body, without
 from robot_dynid.estimation.information import FILTERED, Batch, Information
 from robot_dynid.estimation.least_squares import RANK_TOLERANCE
-from robot_dynid.estimation.quantiles import student_quantile
-from robot_dynid.estimation.uncertainty.jackknife import deviations, leave_one_out
+from robot_dynid.estimation.uncertainty.between_recordings import deviations, leave_one_out
 from robot_dynid.numbers import LENGTH, MASS
 from robot_dynid.robot.inertia import com_from_parameters
 from robot_dynid.settings import require_allowed, setting

@@ -28,7 +28,7 @@ from robot_dynid.estimation.errors_in_variables.instrumental import (
     InstrumentalVariables,
     InstrumentDetails,
 )
-from robot_dynid.estimation.estimate import Details, Estimate, Estimator, Status
+from robot_dynid.estimation.estimate import Details, Estimate, Estimator, Status, student_quantile
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.joint_covariance import (
@@ -36,9 +36,8 @@ from robot_dynid.estimation.joint_covariance import (
     GeneralisedLeastSquares,
 )
 from robot_dynid.estimation.least_squares import joint_weights, solve_rows, weighted_factor
-from robot_dynid.estimation.quantiles import student_quantile
 from robot_dynid.plain import from_plain
-from robot_dynid.signals.derivatives import derivative
+from robot_dynid.signals.filters import derivative
 from robot_dynid.types import FloatArray, Samples
 
 #: level of the test of the deflection; that at which stiffnesses count as biased is larger:

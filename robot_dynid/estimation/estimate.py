@@ -1,4 +1,9 @@
-"""Estimators, and the estimates they return."""
+"""Quantiles and tails of the distributions behind intervals and tests.
+
+Those of `scipy.stats`, which takes half a second to import.
+
+
+Estimators, and the estimates they return."""
 
 from __future__ import annotations
 
@@ -14,12 +19,33 @@ from numpy.typing import NDArray
 from robot_dynid.document import Section, Table
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.experiment import Experiment
-from robot_dynid.estimation.quantiles import student_quantile
 from robot_dynid.friction import FrictionLaw
 from robot_dynid.plain import from_plain
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.settings import read_settings
 from robot_dynid.types import FloatArray
+
+
+def student_quantile(probability: float, degrees: float) -> float:
+    """Return the quantile of Student's t distribution with ``degrees`` of freedom."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, probability))
+
+
+def fisher_tail(ratio: float, degrees: tuple[int, int]) -> float:
+    """Return the probability that an F-distributed number is above ``ratio`` (not below zero)."""
+    from scipy.special import fdtrc
+
+    return float(fdtrc(*degrees, ratio))
+
+
+def student_tail(ratio: float, degrees: float) -> float:
+    """Return the probability that Student's t is further from zero than ``ratio``."""
+    from scipy.special import stdtr
+
+    return float(2.0 * stdtr(degrees, -abs(ratio)))
+
 
 #: returns values (b,) of which those in the mask (b,) are solved for, and the others as they are
 PartSolver = Callable[[NDArray[np.bool_], FloatArray], FloatArray]

@@ -26,8 +26,10 @@ from robot_dynid.estimation.least_squares import (
     solve,
     weighted_factor,
 )
-from robot_dynid.estimation.uncertainty.between_recordings import friction_scales
-from robot_dynid.estimation.uncertainty.scatter import scatter_covariance
+from robot_dynid.estimation.uncertainty.between_recordings import (
+    friction_scales,
+    scatter_covariance,
+)
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.types import FloatArray
 

@@ -20,9 +20,13 @@ from robot_dynid.estimation.information import (
     Information,
     triangle,
 )
-from robot_dynid.estimation.uncertainty.between_recordings import FrictionScales, friction_scales
-from robot_dynid.estimation.uncertainty.jackknife import BatchScores
-from robot_dynid.estimation.uncertainty.scatter import scatter_covariance, scatter_variance
+from robot_dynid.estimation.uncertainty.between_recordings import (
+    BatchScores,
+    FrictionScales,
+    friction_scales,
+    scatter_covariance,
+    scatter_variance,
+)
 from robot_dynid.types import FloatArray
 
 #: singular values of the column-scaled regressor below this share of the largest are no excitation

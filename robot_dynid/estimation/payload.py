@@ -8,6 +8,7 @@ from enum import Enum
 import numpy as np
 
 from robot_dynid.errors import DataError
+from robot_dynid.estimation.estimate import student_quantile
 from robot_dynid.estimation.feasible.body import TEN, Body, fit_body, informative, without
 from robot_dynid.estimation.information import FILTERED, Batch, Information
 from robot_dynid.estimation.least_squares import (
@@ -16,9 +17,11 @@ from robot_dynid.estimation.least_squares import (
     residual_noise,
     solve,
 )
-from robot_dynid.estimation.quantiles import student_quantile
-from robot_dynid.estimation.uncertainty.jackknife import deviations, leave_one_out
-from robot_dynid.estimation.uncertainty.stretches import long_batches
+from robot_dynid.estimation.uncertainty.between_recordings import (
+    deviations,
+    leave_one_out,
+    long_batches,
+)
 from robot_dynid.robot.inertia import PARAMETERS, com_from_parameters
 from robot_dynid.types import FloatArray
 

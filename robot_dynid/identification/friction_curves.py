@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from robot_dynid.estimation.friction_selection.law_request import NONE
-from robot_dynid.estimation.friction_sweeps.friction_curve import FrictionCurve, friction_curve
-from robot_dynid.estimation.friction_sweeps.sweeps import friction_by_joint
+from robot_dynid.estimation.friction_sweeps import FrictionCurve, friction_by_joint, friction_curve
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import shift

@@ -18,13 +18,13 @@ from robot_dynid.identification.reversal_weights import reversal_weights
 from robot_dynid.identification.selection import (
     Choice,
     Excerpt,
+    SingleJointExcerpt,
     between,
     choose,
     with_gear_effects,
     with_laws_of,
 )
 from robot_dynid.identification.sequential_fit import FrictionStep, Stopwatch
-from robot_dynid.identification.single_joint_selection import SingleJointExcerpt
 from robot_dynid.identified.record import FitRecord
 from robot_dynid.identified.trained import Extent
 from robot_dynid.plausibility.gate import plausible_recordings

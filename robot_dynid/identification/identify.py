@@ -22,15 +22,19 @@ from robot_dynid.estimation.least_squares import (
     weighted_factor,
 )
 from robot_dynid.estimation.passive_friction import with_passive_friction
-from robot_dynid.estimation.staged.single_joint_rows import own_efforts
+from robot_dynid.estimation.staged.own_effort import own_efforts
 from robot_dynid.estimation.uncertainty.between_recordings import (
     between_recordings,
     friction_scales,
 )
-from robot_dynid.estimation.uncertainty.consistency import consistency
-from robot_dynid.estimation.uncertainty.held_out import HeldOut
-from robot_dynid.estimation.uncertainty.refusal import explained_share, refusal_sentence, refusals
-from robot_dynid.estimation.uncertainty.stretches import recordings as recordings_of
+from robot_dynid.estimation.uncertainty.between_recordings import recordings as recordings_of
+from robot_dynid.estimation.uncertainty.held_out import (
+    HeldOut,
+    consistency,
+    explained_share,
+    refusal_sentence,
+    refusals,
+)
 from robot_dynid.identification.by_recording import Recorded
 from robot_dynid.identification.fit import (
     check_sequence,
@@ -40,8 +44,7 @@ from robot_dynid.identification.fit import (
 )
 from robot_dynid.identification.gathered import Gathered, Request, gather
 from robot_dynid.identification.gear_effects import with_low_pass, with_other_hysteresis
-from robot_dynid.identification.gears import with_gears
-from robot_dynid.identification.motor_encoders import with_motor_encoders
+from robot_dynid.identification.gears import with_gears, with_motor_encoders
 from robot_dynid.identification.real_robot import real_robot
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.selection import Choice

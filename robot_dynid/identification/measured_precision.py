@@ -15,8 +15,7 @@ from robot_dynid.excitation.design import DesignCriteria
 from robot_dynid.excitation.precision import Precision, Resting
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import Recordings
-from robot_dynid.identification.selection import choose
-from robot_dynid.identification.single_joint_selection import SingleJointExcerpt
+from robot_dynid.identification.selection import SingleJointExcerpt, choose
 from robot_dynid.plausibility.gate import plausible_recordings
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.parts import Parts

@@ -23,7 +23,7 @@ from robot_dynid.identified.rigid_equivalent import rigid_equivalent
 from robot_dynid.reduction.numeric import random_states
 from robot_dynid.robot.inertia import PARAMETERS
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.signals.pairing import Pair, align
+from robot_dynid.signals.alignment import Pair, align
 from robot_dynid.signals.prepare import HIGHEST, Preprocessing, prepare, repair
 from robot_dynid.types import FloatArray, Progress, RawLog, Samples
 

@@ -17,11 +17,7 @@ from robot_dynid.estimation import (
     estimator_from,
     owned_settings,
 )
-from robot_dynid.estimation.friction_selection.law_request import (
-    AUTO,
-    COULOMB,
-    LawRequest,
-)
+from robot_dynid.estimation.friction_selection.law_request import AUTO, COULOMB, LawRequest
 from robot_dynid.estimation.friction_selection.law_request import NONE as NO_FRICTION
 from robot_dynid.files import read_text
 from robot_dynid.numbers import NumberRange, shown

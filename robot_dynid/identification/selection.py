@@ -1,8 +1,16 @@
-"""Choices made from the data: cut-off, lag of the effort, friction; by held-out error."""
+"""Lag of the effort and its deviation, estimated as one more parameter of all joints.
+
+Choices made from the data: cut-off, lag of the effort, friction; by held-out error.
+
+Choices from recordings of single joints: each by its own effort while it alone moves.
+
+Friction laws come first, joint by joint, with presliding, load and whatever else its own motion
+shows; the links are then identified stage by stage with these laws.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -29,17 +37,20 @@ from robot_dynid.estimation.friction_selection.law_selection import (
     choose_laws,
 )
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData
-from robot_dynid.estimation.information import Accumulator
+from robot_dynid.estimation.information import Accumulator, Information
+from robot_dynid.estimation.least_squares import batch_scores, joint_weights, solve
+from robot_dynid.estimation.staged.least_squares import StagedLeastSquares
+from robot_dynid.estimation.staged.own_effort import OwnFrictionData, own_errors, own_motions
+from robot_dynid.estimation.uncertainty.between_recordings import scatter_variance
 from robot_dynid.estimation.uncertainty.held_out import held_out
 from robot_dynid.friction import ADDITIONS, LAWS
 from robot_dynid.identification.counterbalance import with_springs
-from robot_dynid.identification.effort_lag import alike, lag_of, likely, settled, sure
 from robot_dynid.identification.gear_effects import gear_effects
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import Lag
-from robot_dynid.signals.derivatives import derivative
+from robot_dynid.signals.filters import derivative
 from robot_dynid.signals.prepare import (
     CUTOFFS,
     HIGHEST,
@@ -50,6 +61,62 @@ from robot_dynid.signals.prepare import (
 )
 from robot_dynid.threads import side_by_side
 from robot_dynid.types import FloatArray, Progress, Samples
+
+#: least share of what is left that an estimate is taken to find
+LEAST = 0.05
+#: deviations from which on a lag is sure
+SURE = 5.0
+#: estimates after the first; a step below this share of the deviation is the last
+ROUNDS, SETTLED = 4, 0.1
+
+
+def lag_of(information: Information) -> Lag:
+    """Return the lag [s], the last parameter, with its deviation."""
+    weights = joint_weights(information)
+    solution = solve(information, weights)
+    by_time, by_motion = (
+        replace(batch_scores(part, weights, solution), root=solution.root[-1:])
+        for part in (information, information.distinct))
+    variance = scatter_variance(information, by_time, by_motion=by_motion)
+    return Lag(float(solution.values[-1]), float(np.sqrt(variance[0])))
+
+
+def likely(lag: Lag) -> bool:
+    """Return whether the lag exceeds its deviation: held-out error decides about it then."""
+    return abs(lag.seconds) > lag.std
+
+
+def sure(lag: Lag) -> bool:
+    """Return whether the lag is there beyond doubt, whichever way held-out errors scatter."""
+    return abs(lag.seconds) > SURE * lag.std
+
+
+def alike(one: Lag, other: Lag) -> bool:
+    """Return whether two lags differ by less than `settled` tells apart."""
+    return abs(one.seconds - other.seconds) < SETTLED * min(one.std, other.std)
+
+
+def settled(estimate: Callable[[float], Lag]) -> Lag:
+    """Return the lag at which no lag is left; ``estimate`` returns that left beside some seconds.
+
+    An estimate finds only a share of what is left, since noise in the rate of the effort draws it
+    towards zero. The share comes from how estimates fall from one to the next (secant method); the
+    deviation of an estimate is that share of the deviation of the lag.
+    """
+    first = estimate(0.0)
+    if not np.isfinite(first.std) or first.seconds == 0.0:
+        return first
+    before, left, seconds = 0.0, first, first.seconds + np.copysign(first.std, first.seconds)
+    share, std = 1.0, first.std
+    for _ in range(ROUNDS):
+        other = estimate(seconds)
+        share = float(np.clip((left.seconds - other.seconds) / (seconds - before), LEAST, 1.0))
+        before, left, std = seconds, other, other.std / share
+        seconds += other.seconds / share
+        if abs(seconds - before) < SETTLED * std:
+            break
+    return Lag(float(seconds), float(std))
+
 
 WIDTHS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 DEFAULT_WIDTH = 0.01
@@ -435,3 +502,58 @@ def _choose_laws(
     loads = part.robot.drive.kind != 'gravity_compensated_torque'
     laws, choices, load = choose_laws(data, requests, structure.laws, loads)
     return structure.with_laws(laws, load), choices
+
+
+class SingleJointExcerpt(Excerpt):
+    """Recordings in which one joint moves at a time."""
+
+    def errors(self, model: TorqueModel, samples: Iterable[Samples]) -> FloatArray:
+        """Return the logarithm (n,) of the held-out error of each joint while it moves."""
+        return own_errors(model, samples)
+
+    def ramp(self, structure: Structure, settings: Preprocessing) -> Structure:
+        """Return ``structure`` with the best width of the Coulomb ramp."""
+        candidates = [Structure.uniform(self.robot, structure.rotor_inertia, structure.friction[0],
+                                        {'width': width}) for width in WIDTHS]
+        return min(candidates,
+                   key=lambda one: self.score(one.torque_model(self.robot), settings))
+
+    def springs(self, structure: Structure, settings: Preprocessing) -> Structure:
+        """Return ``structure``: a joint by itself does not tell springs from the weight."""
+        return structure
+
+    def laws(
+        self, structure: Structure, settings: Preprocessing, requests: Sequence[LawRequest]
+    ) -> tuple[Structure, tuple[AxisChoice, ...]]:
+        """Return ``structure`` with the law of every joint, from its own motion.
+
+        Motors that turn with several joints keep the law there is, and so do their joints.
+        """
+        robot, samples = self.robot, self.samples(settings)
+        if robot.drive.coupling is not None:
+            return structure, ()
+        loading = self._loading(structure, samples) \
+            if robot.drive.kind != 'gravity_compensated_torque' else None
+        model = frictionless(robot, structure)
+        laws = list(zip(structure.friction, structure.laws, strict=True))
+        choices: list[AxisChoice] = []
+        for motion in own_motions(robot, samples):
+            j = motion.joint
+            found, made, _ = choose_laws(
+                OwnFrictionData.of(model, motion, loading), requests[j:j + 1],
+                structure.laws[j:j + 1], loading is not None)
+            laws[j] = found[0]
+            choices += made
+        return structure.with_laws(laws, loading), tuple(choices)
+
+    def _loading(
+        self, structure: Structure, samples: Sequence[Samples]
+    ) -> FloatArray:
+        """Return the links (n, 10) that load the joints, identified with ``structure``.
+
+        Raises DataError naming a joint that never moves alone.
+        """
+        model = structure.torque_model(self.robot)
+        values = StagedLeastSquares().fit(Experiment.of(model, list(samples))).values
+        standard = model.reduction.standard_values(values)
+        return standard[:10 * self.robot.n].reshape(-1, 10)

@@ -3,24 +3,133 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from robot_dynid.effects.slow_changes import Leftover
+import numpy as np
+
+from robot_dynid.effects.slow_changes import Leftover, Warming
 from robot_dynid.effects.slow_changes_search import (
     AdaptationFit,
+    BesideLinks,
+    Staying,
     fit_warming,
+    noise_density,
     rescaled,
+    warming_beside_links,
     with_drift,
 )
 from robot_dynid.errors import DataError
 from robot_dynid.estimation import Estimate, Estimator
-from robot_dynid.estimation.experiment import Experiment
-from robot_dynid.identification.beside_links import RowWeights, beside_links, with_change
+from robot_dynid.estimation.experiment import Experiment, Regression, chunks, row_weights
 from robot_dynid.identification.recipe import JOINT, NONE, Recipe
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import SlowChange
+from robot_dynid.identified.uncertainty import correlation_factor
 from robot_dynid.signals.prepare import Repaired, prepare
+from robot_dynid.types import FloatArray
 from robot_dynid.validation.slow_changes import Course, Remainder
+
+#: density of the noise of a joint, as a share of the largest, below which none is taken for quiet
+QUIET = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class RowWeights:
+    """Weights of the rows in a linear fit: ``joints`` (n,), and ``reversals`` (n,) near these."""
+
+    joints: FloatArray
+    reversals: FloatArray | None
+
+
+def beside_links(
+    model: IdentifiedModel, data: tuple[Sequence[Repaired], Sequence[Sequence[Leftover]]],
+    warmings: Sequence[Warming | None], weights: RowWeights,
+) -> list[BesideLinks | None]:
+    """Return the ``warmings`` of the joints fitted together with all base parameters.
+
+    ``data`` are recordings, and what is left of every joint in each of them; ``weights`` those of
+    the estimate of the base parameters.
+    """
+    recordings, leftovers = data
+    rests = [[replace(one, left=left) for one, left in zip(own, _rest(own, warming), strict=True)]
+             for own, warming in zip(leftovers, warmings, strict=True)]
+    density = np.array([noise_density(own) for own in rests])
+    density = np.maximum(density, QUIET * density.max())
+    products = _Products(model, density, [one is not None for one in warmings])
+    for r, recording in enumerate(recordings):
+        products.add(recording, [own[r] for own in rests], weights)
+    return [None if warming is None else warming_beside_links(
+        leftovers[j], warming, products.of_joint(j)) for j, warming in enumerate(warmings)]
+
+
+def with_change(
+    model: IdentifiedModel, estimate: Estimate, found: Sequence[BesideLinks]
+) -> tuple[IdentifiedModel, Estimate]:
+    """Return both with what the base parameters lacked; those not excited stay."""
+    excited = np.array([name not in estimate.not_excited for name in estimate.names])
+    values, covariance = estimate.values, estimate.covariance
+    for one in found:
+        values = values + np.where(excited, one.change, 0.0)
+        covariance = covariance + np.where(np.outer(excited, excited), one.covariance, 0.0)
+    estimate = replace(estimate, values=values, covariance=covariance)
+    return replace(
+        model, values=values, std=estimate.std,
+        correlation_factor=correlation_factor(covariance, estimate.std)), estimate
+
+
+def _rest(leftovers: Sequence[Leftover], warming: Warming | None) -> list[FloatArray]:
+    """Return the effort (M,) [N m] left of every recording beside ``warming``."""
+    if warming is None:
+        return [one.left for one in leftovers]
+    state = np.zeros(len(warming.seconds))
+    return [one.left - warming.torque(one, warming.warmth(one, state)) for one in leftovers]
+
+
+class _Products:
+    """Products of the regressors of all joints, and those of the joints that warm up."""
+
+    def __init__(
+        self, model: IdentifiedModel, density: FloatArray, warms: Sequence[bool]
+    ) -> None:
+        b = len(model.values)
+        self._model, self._density = model, density
+        self._grams = np.zeros((len(warms), b + 1, b + 1))
+        self._normal = np.zeros((b, b))
+        self._columns = {j: list[FloatArray]() for j, yes in enumerate(warms) if yes}
+        self._squares = {j: list[FloatArray]() for j in self._columns}
+
+    def add(
+        self, recording: Repaired, rests: Sequence[Leftover], weights: RowWeights
+    ) -> None:
+        """Add a recording; ``rests`` is what is left of each of its joints."""
+        model = self._model.torque_model
+        samples = prepare(self._model.robot, recording, self._model.preprocessing)
+        used = row_weights(model.robot, samples, weights.reversals)
+        squares = np.square((np.ones((len(samples), len(rests))) if used is None else used)
+                            * weights.joints)
+        regression, first, found = Regression(model, samples), 0, list[FloatArray]()
+        step = float(np.median(np.diff(rests[0].time)))
+        for rows in chunks(samples, model.chunk):
+            own = samples.fresh[rows]
+            columns, square = regression.columns(rows)[:, :, own], squares[rows][own]
+            stop = first + columns.shape[2]
+            found.append(columns[list(self._columns)])
+            for i, active in enumerate(model.structure):
+                place = np.flatnonzero(np.append(active, True))
+                tall = np.vstack([columns[i, active], rests[i].left[first:stop]])
+                self._grams[i][np.ix_(place, place)] += step / self._density[i] * (tall @ tall.T)
+                self._normal[np.ix_(active, active)] += (
+                    tall[:-1] * square[:, i]) @ tall[:-1].T
+            first = stop
+        for j, mine in zip(self._columns, np.concatenate(found, axis=2), strict=True):
+            self._columns[j].append(np.ascontiguousarray(mine.T))
+            self._squares[j].append(squares[samples.fresh, j])
+
+    def of_joint(self, j: int) -> Staying:
+        """Return the parameters that stay, as joint ``j`` needs them."""
+        others = self._grams.sum(axis=0) - self._grams[j]
+        return Staying(tuple(self._columns[j]), others, tuple(self._squares[j]), self._normal)
+
 
 #: samples of a recording with fewer show nothing slow
 LEAST = 3

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from robot_dynid.errors import ExportWarning, ModelError, RefusedJointWarning
 from robot_dynid.estimation.estimate import Status
-from robot_dynid.estimation.uncertainty.refusal import refusal_sentence
+from robot_dynid.estimation.uncertainty.held_out import refusal_sentence
 from robot_dynid.types import FloatArray
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from robot_dynid.dynamics.elastic import ElasticDynamics, coordinates
+from robot_dynid.dynamics.rigid_body import require_solved
 from robot_dynid.dynamics.rollout import Integrator, Rollout
-from robot_dynid.dynamics.verdicts import require_solved
 from robot_dynid.types import FloatArray, Progress
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.parameter_card import by_link, parameter_card
-from robot_dynid.reduction.origins import COMBINED, PRIOR
+from robot_dynid.reduction.numeric import COMBINED, PRIOR
 from robot_dynid.robot.inertia import pseudo_inertia
 
 

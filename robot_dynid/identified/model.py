@@ -16,9 +16,9 @@ from robot_dynid.dynamics import rigid_body
 from robot_dynid.dynamics.derivatives import Derivatives, Slopes
 from robot_dynid.dynamics.gears import Gears
 from robot_dynid.dynamics.mechanism import Mechanism
+from robot_dynid.dynamics.rigid_body import require_solved
 from robot_dynid.dynamics.rollout import Integrator, Rollout
 from robot_dynid.dynamics.rotors import Links, Rotors
-from robot_dynid.dynamics.verdicts import require_solved
 from robot_dynid.effects.deflection import ResidualModel, deflection_effort
 from robot_dynid.effects.ripple import RippleTorque, TorqueRipple
 from robot_dynid.effects.slow_changes import Adaptation
@@ -27,15 +27,12 @@ from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.files import atomic_write
 from robot_dynid.friction import AxisFriction
 from robot_dynid.identified import model_file
-from robot_dynid.identified.by_parameters import effort_by_parameters
 from robot_dynid.identified.caution import cautions, stiff_leaves_out, warn, warn_of
 from robot_dynid.identified.elastic_motion import DriveMotion, ElasticMotion
-from robot_dynid.identified.friction_torque import FrictionTorque
+from robot_dynid.identified.friction_torque import FrictionTorque, pushed
 from robot_dynid.identified.noise_levels import NoiseLevels
-from robot_dynid.identified.pushed import pushed
 from robot_dynid.identified.record import FitRecord
-from robot_dynid.identified.rollout import rollout
-from robot_dynid.identified.states import checked_states
+from robot_dynid.identified.states import checked_states, effort_by_parameters, rollout
 from robot_dynid.identified.structure import Structure
 from robot_dynid.identified.trained import Trained
 from robot_dynid.identified.uncertainty import effort_intervals

@@ -1,4 +1,4 @@
-"""The parameter card: origin of every standard parameter, and the measurement it would take."""
+"""The parameter card: origin of every standard parameter, and the table of the links."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import numpy as np
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.document import percent
 from robot_dynid.identified.uncertainty import half_intervals
-from robot_dynid.reduction.origins import COMBINED, MEASURED, Origin, kind_of, origins
+from robot_dynid.reduction.numeric import COMBINED, MEASURED, Origin, kind_of, origins
 
 if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
+
 
 #: origin of a parameter that the efforts show by itself, but no better than that it may be zero
 NEAR_ZERO = 'not distinguishable from zero'

@@ -11,7 +11,7 @@ from robot_dynid.document import percent
 from robot_dynid.effects.ripple_search import Wave
 from robot_dynid.estimation import ESTIMATORS, Details
 from robot_dynid.estimation.friction_selection.law_selection import AxisChoice
-from robot_dynid.estimation.friction_sweeps.friction_curve import CurveSummary
+from robot_dynid.estimation.friction_sweeps import CurveSummary
 from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.signals.prepare import Averaging

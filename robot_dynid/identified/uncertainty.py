@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robot_dynid.estimation.estimate import interval_factor
-from robot_dynid.identified.by_parameters import effort_by_parameters
+from robot_dynid.identified.states import effort_by_parameters
 from robot_dynid.types import FloatArray
 
 if TYPE_CHECKING:

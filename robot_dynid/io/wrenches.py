@@ -85,7 +85,7 @@ def link_torque(
 
     NaN for all joints where a component is not finite. Raises UsageError for an unknown link.
     """
-    from robot_dynid.dynamics.wrench import ExternalWrench  # late: most recordings have none
+    from robot_dynid.dynamics.rigid_body import ExternalWrench  # late: most recordings have none
 
     known = np.isfinite(wrench).all(axis=1)
     found = np.full_like(position, np.nan)

@@ -38,7 +38,7 @@ from robot_dynid.monitoring.observer import (
 )
 from robot_dynid.monitoring.sight import SETTLING
 from robot_dynid.robot.model import REVOLUTE, Drive, Limits, RobotModel
-from robot_dynid.signals.causal import corner_of
+from robot_dynid.signals.filters import corner_of
 from robot_dynid.types import FloatArray, frozen
 
 #: rows of a result behind those of `Follower`: whether the deflection is in it, the deviation of

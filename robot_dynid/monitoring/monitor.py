@@ -44,7 +44,7 @@ from robot_dynid.monitoring.observer import (
 from robot_dynid.monitoring.sight import Sight
 from robot_dynid.numbers import NumberRange
 from robot_dynid.settings import require_allowed, setting
-from robot_dynid.signals.causal import delay_of
+from robot_dynid.signals.filters import delay_of
 from robot_dynid.types import FloatArray, frozen
 
 #: gain times step from which the observer knows less of the time between samples than it claims

@@ -17,8 +17,8 @@ from robot_dynid.effects.deflection import without_gears
 from robot_dynid.errors import DataError, ModelError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.signals import alignment
-from robot_dynid.signals.causal import Delay
 from robot_dynid.signals.external import net_torque
+from robot_dynid.signals.filters import Delay
 from robot_dynid.signals.plausible import BEYOND, plausible, possible
 from robot_dynid.signals.turns import Turns, within_half_turn
 from robot_dynid.types import FloatArray, RawLog

@@ -35,7 +35,7 @@ from robot_dynid.monitoring.monitor_input import MonitorInput
 from robot_dynid.numbers import NumberRange
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.settings import require_allowed, setting
-from robot_dynid.signals.causal import corner_of
+from robot_dynid.signals.filters import corner_of
 from robot_dynid.types import FloatArray
 
 __all__ = ['CLAIMED', 'CONTACT', 'DRY', 'DRY_SCALE', 'EXTERNAL', 'FRICTION', 'PREDICTED',

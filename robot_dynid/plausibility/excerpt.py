@@ -11,9 +11,8 @@ import numpy as np
 
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import GAP_SECONDS, GAP_STEPS
-from robot_dynid.signals.derivatives import derivative
 from robot_dynid.signals.external import net_torque
-from robot_dynid.signals.filters import zero_phase_low_pass
+from robot_dynid.signals.filters import derivative, zero_phase_low_pass
 from robot_dynid.signals.plausible import plausible
 from robot_dynid.types import FloatArray, RawLog, take
 

@@ -1,9 +1,33 @@
-"""Full-rank decomposition of the regressor at random states."""
+"""The size of a robot, by which reductions become independent of units.
+
+Full-rank decomposition with the semantics of the reduced row echelon form.
+
+H = H_0 K: H_0 are the leftmost independent columns of H, K has full row rank and is the identity
+on them. Gram-Schmidt with reorthogonalisation instead of Gaussian elimination, so that a dependent
+column leaves no trace in those after it. Where axes are nearly parallel, the leftmost columns may
+be independent by next to nothing: such a column gives way to one that shows the same more clearly
+(strong rank-revealing QR), so that what was neglected of H is not multiplied by K.
+Source: Wang, Han, Li, Guo, Lu, Sensors 2025, 25, 5749, section 3.2; Gautier, Numerical calculation
+of the base inertial parameters of robots, 1991; Gu, Eisenstat, Efficient algorithms for computing
+a strong rank-revealing QR factorization, SIAM J. Sci. Comput. 17(4), 1996, section 3.
+
+
+Origins of standard parameters: measured, only in combination, or from the prior.
+
+Efforts show base parameters. A standard parameter that is one of them alone is measured; one that
+enters a base parameter together with others is known in this combination only, and what it is by
+itself was assumed; one that enters none is assumed altogether.
+
+What efforts leave open are the directions N (p, d) with K N = 0. Two parameters whose rows of N
+are multiples of each other are separated by the same measurement: knowing one gives the other.
+
+
+Full-rank decomposition of the regressor at random states."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +37,196 @@ from robot_dynid.effects.effect import Assembly, Effect
 from robot_dynid.effects.links import RigidLinks
 from robot_dynid.errors import RobotError
 from robot_dynid.reduction.base import Reduction, check_size
-from robot_dynid.reduction.echelon import row_echelon, row_space
-from robot_dynid.reduction.scale import length_of, parameter_sizes
+from robot_dynid.robot.inertia import PARAMETERS
 from robot_dynid.robot.model import PRISMATIC, STANDARD_GRAVITY, RobotModel
 from robot_dynid.types import FloatArray, Samples
+
+
+def length_of(robot: RobotModel) -> float:
+    """Return the longest distance [m] between the frames of neighbouring joints; 1 without any.
+
+    Where the base frame stands does not matter.
+    """
+    inner = robot.translations[np.asarray(robot.parents) >= 0]
+    return float(np.linalg.norm(inner, axis=1).max(initial=0.0)) or 1.0
+
+
+def parameter_sizes(links: int, length: float) -> FloatArray:
+    """Return the torque (10 links,) of standard parameters of one at one rad/s^2.
+
+    That is ``length^2`` for a mass, ``length`` for a first moment, 1 for a moment of inertia.
+    """
+    return np.tile([length**2] + [length] * 3 + [1.0] * 6, links)
+
+
+#: no coefficient of a minimal set is larger, between columns divided by their sizes: of columns
+#: that show the same the leftmost is kept, unless another shows so many times more of it
+LARGEST = 100.0
+#: coefficients between columns of their sizes below this share of the largest of their row are
+#: rounding: small pivots enlarge both
+ZERO = 1e-9
+
+
+def independent_columns(tall: FloatArray, tolerance: float) -> NDArray[np.int64]:
+    """Return the leftmost independent columns (k,) of (N, p).
+
+    A column is kept when its part outside the span of those kept before it is longer than
+    ``tolerance``.
+    """
+    basis = np.empty((len(tall), 0))
+    kept = []
+    for c in np.flatnonzero(tall.any(axis=0)):
+        column = tall[:, c]
+        for _ in range(2):
+            column = column - basis @ (basis.T @ column)
+        new = np.linalg.norm(column)
+        if new > tolerance:
+            kept.append(int(c))
+            basis = np.column_stack([basis, column / new])
+    return np.array(kept, dtype=np.int64)
+
+
+def combinations(
+    tall: FloatArray, kept: NDArray[np.int64], sizes: FloatArray, zero: float = ZERO
+) -> FloatArray:
+    """Return K (k, p) of the columns (N, p) times their ``sizes`` (p,), identity on ``kept``.
+
+    Least squares; coefficients below ``zero`` of the largest of their row, before the sizes come
+    in, are dropped.
+    """
+    matrix = np.linalg.lstsq(tall[:, kept], tall, rcond=None)[0]
+    matrix[np.abs(matrix) < zero * np.abs(matrix).max(axis=1, keepdims=True)] = 0.0
+    matrix = matrix / sizes[kept][:, None] * sizes
+    matrix[:, kept] = np.eye(len(kept))
+    return np.asarray(matrix)
+
+
+def row_echelon(
+    tall: FloatArray, directions: FloatArray, sizes: FloatArray
+) -> tuple[NDArray[np.int64], FloatArray]:
+    """Return pivots (b,) and K (b, p) such that ``tall * sizes`` is its pivot columns times K.
+
+    ``directions`` (b, p) are orthonormal and span the rows of ``tall`` (N, p), but for what is
+    neglected. Pivots are their leftmost columns more than 1 / LARGEST of which is new: b of them
+    as long as p < LARGEST^2. Those of which ``tall`` shows too little are exchanged.
+    """
+    with one_blas_thread():
+        factor = np.asarray(np.linalg.qr(tall, mode='r'))
+        kept = _exchanged(factor, independent_columns(directions, 1.0 / LARGEST))
+        return kept, combinations(factor, kept, sizes)
+
+
+def _exchanged(tall: FloatArray, kept: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return as many columns (b,) of (N, p), such that no exchange of one makes much of a change.
+
+    An exchange multiplies the volume the kept columns span by its ``growth``, the root of the sum
+    of squares of a coefficient and of what is left of the new column over what only the old one
+    shows. While one exceeds LARGEST the greatest is made; a volume cannot grow for ever.
+    """
+    while True:
+        basis, factor = np.linalg.qr(tall[:, kept])
+        inverse, inside = np.linalg.inv(factor), basis.T @ tall
+        left = np.linalg.norm(tall - basis @ inside, axis=0)
+        growth = np.hypot(inverse @ inside, np.outer(np.linalg.norm(inverse, axis=1), left))
+        growth[:, kept] = 0.0
+        old, new = np.unravel_index(np.argmax(growth), growth.shape)
+        if growth[old, new] <= LARGEST:
+            return kept
+        kept = np.sort(np.append(np.delete(kept, old), new))
+
+
+def row_space(tall: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the singular values (p,) of (N, p) from the largest, and their directions (p, p)."""
+    from scipy.linalg import svd
+
+    with one_blas_thread():
+        # by QR iteration: divide and conquer, which is NumPy's, may not converge at low rank
+        _, values, directions = svd(np.linalg.qr(tall, mode='r'), lapack_driver='gesvd')
+    return values, directions
+
+
+def full_rank(
+    tall: FloatArray, tolerance: float, zero: float = ZERO
+) -> tuple[NDArray[np.int64], FloatArray]:
+    """Return leftmost independent columns (k,) of (N, p), and K (k, p): tall = tall[:, kept] K.
+
+    A column is dependent when less than ``tolerance`` of its norm is new, or when its norm is
+    less than that of the largest; coefficients between columns of unit norm below ``zero`` of the
+    largest of their row are dropped.
+    """
+    norms = np.linalg.norm(tall, axis=0)
+    present = norms > tolerance * norms.max(initial=0.0)
+    sizes = np.where(present, norms, 1.0)
+    unit = np.where(present, tall / sizes, 0.0)
+    kept = independent_columns(unit, tolerance)
+    if not len(kept):
+        return kept, np.zeros((0, tall.shape[1]))
+    return kept, combinations(unit, kept, sizes, zero)
+
+
+MEASURED, COMBINED, PRIOR = 'measured', 'only in combination', 'prior'
+#: how much it takes to measure a parameter by itself: masses, first moments, inertias, others
+EFFORT = dict(zip((*PARAMETERS, ''), (0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3), strict=True))
+#: rows of unit length whose cosine is this near to one are multiples of each other
+PARALLEL = 1e-9
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The origin of the standard parameter ``name``: ``kind``, one of the three.
+
+    ``base`` are the indices of the base parameters it enters. ``separated_by`` is the parameter
+    whose measurement would give it, the easiest there is (a weighed mass before a balanced first
+    moment before an inertia); empty where it is measured.
+    """
+
+    name: str
+    kind: str
+    base: tuple[int, ...]
+    separated_by: str = ''
+
+
+def origins(reduction: Reduction, unknown: Collection[str] = ()) -> tuple[Origin, ...]:
+    """Return the origin of every standard parameter (p,).
+
+    ``unknown`` are names that come from the prior whatever they enter: the data left them open.
+    """
+    matrix = reduction.matrix
+    open_directions = _open_directions(reduction)
+    found = []
+    for i, name in enumerate(reduction.standard):
+        base = tuple(np.flatnonzero(matrix[:, i]).tolist())
+        alone = len(base) == 1 and np.count_nonzero(matrix[base[0]]) == 1
+        kind = PRIOR if not base or name in unknown else MEASURED if alone else COMBINED
+        found.append(Origin(name, kind, base, '' if alone else _easiest(
+            reduction, open_directions, i)))
+    return tuple(found)
+
+
+def _open_directions(reduction: Reduction) -> FloatArray:
+    """Return N (p, d), one direction per dependent parameter, which it has with factor one."""
+    count = len(reduction.standard)
+    dependent = np.setdiff1d(np.arange(count), reduction.kept)
+    directions = np.zeros((count, len(dependent)))
+    directions[dependent, np.arange(len(dependent))] = 1.0
+    directions[reduction.kept] = -reduction.matrix[:, dependent]
+    return directions
+
+
+def _easiest(reduction: Reduction, directions: FloatArray, i: int) -> str:
+    """Return the parameter that is measured most easily and gives parameter ``i``."""
+    length = np.linalg.norm(directions, axis=1) * np.linalg.norm(directions[i])
+    cosine = np.abs(directions @ directions[i])
+    same = np.flatnonzero((length > 0.0) & (cosine >= (1.0 - PARALLEL) * length))
+    best = min(same, key=lambda j: (EFFORT[kind_of(reduction.standard[j])], j != i, j))
+    return reduction.standard[int(best)]
+
+
+def kind_of(name: str) -> str:
+    """Return ``m``, ``mx``, ``Ixx`` ... of a parameter of a link, an empty text of others."""
+    stem = name.rstrip('0123456789')
+    return stem if stem in PARAMETERS else ''
+
 
 #: singular values above this count; rounding leaves 1e-13, and the smallest of arms in general
 #: position is 1e-2. Axes 1e-5 rad from parallel, the rounding of descriptions, leave 1e-4

@@ -18,7 +18,7 @@ from robot_dynid.document import (
     with_deviation,
 )
 from robot_dynid.effects import JointFriction
-from robot_dynid.estimation.friction_sweeps.friction_curve import CurveSummary
+from robot_dynid.estimation.friction_sweeps import CurveSummary
 from robot_dynid.identification.gears import ATTENUATED
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.report import figures

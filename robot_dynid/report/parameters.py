@@ -19,7 +19,7 @@ from robot_dynid.document import (
     percent,
     with_deviation,
 )
-from robot_dynid.dynamics.kinematics import chain_points, link_poses
+from robot_dynid.dynamics.rigid_body import chain_points, link_poses
 from robot_dynid.identified.link_table import link_table
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.parameter_card import NEAR_ZERO, ParameterRow, parameter_card
@@ -32,7 +32,7 @@ from robot_dynid.reduction.identifiability import (
     lifted_by,
     with_advice,
 )
-from robot_dynid.reduction.origins import COMBINED, MEASURED, PRIOR, kind_of
+from robot_dynid.reduction.numeric import COMBINED, MEASURED, PRIOR, kind_of
 from robot_dynid.reduction.sensor_configurations import SENSOR_CONFIGURATIONS
 from robot_dynid.report import figures
 from robot_dynid.report.figures import Spec, axis, line

@@ -22,7 +22,7 @@ from robot_dynid.document import (
     number,
     percent,
 )
-from robot_dynid.dynamics.kinematics import chain_points, tip_positions
+from robot_dynid.dynamics.rigid_body import chain_points, tip_positions
 from robot_dynid.excitation.design import SEEN, Design, DesignCriteria
 from robot_dynid.report import plan_figures as draw
 from robot_dynid.report.texts import effort_unit, length, name, rate

@@ -1,26 +1,221 @@
-"""Period-synchronous averaging: a motion that repeats becomes one period with less noise.
-
-Source: Swevers, Verdonck, De Schutter 2007, IEEE Control Systems 27(5): periodic excitation,
-averaging, noise level from the spread, derivatives in the frequency domain.
-"""
+"""Periodic motion: its period, its repetitions, and their mean."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
 from robot_dynid.numbers import NumberRange
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.signals import alignment, periodic
+from robot_dynid.signals.alignment import SAME_MOTION
 from robot_dynid.signals.encoders import joint_side
 from robot_dynid.signals.external import net_torque
-from robot_dynid.signals.period import Stretch, extent_text, found_period, longest_repetition
 from robot_dynid.signals.plausible import plausible
 from robot_dynid.signals.prepare import Averaging, Repaired, check_usable, grid_step
-from robot_dynid.types import FloatArray, RawLog, take
+from robot_dynid.types import FloatArray, RawLog, Samples, take
+
+#: shortest period [s], and least overlap as a share of the period
+SHORTEST_PERIOD, LEAST_OVERLAP = 2.0, 0.1
+
+
+def period(samples: Samples) -> int:
+    """Return after how many samples the motion repeats itself, 0 when it does not.
+
+    The mean squared difference between the motion and itself later, for all delays at once, from
+    the autocorrelation; joints are scaled to the same variance.
+    """
+    if len(samples.starts) > 1 or len(samples) < 10:
+        return 0
+    step = float(samples.time[1] - samples.time[0])
+    q = samples.position - samples.position.mean(axis=0)
+    q = q / np.maximum(q.std(axis=0), 1e-6)
+    count = len(q)
+    shortest = int(SHORTEST_PERIOD / step)
+    longest = int(count / (1.0 + LEAST_OVERLAP))
+    if longest <= shortest:
+        return 0
+    power = np.concatenate([[0.0], np.cumsum(np.sum(q**2, axis=1))])
+    spectrum = np.abs(np.fft.rfft(q, 2 * count, axis=0))**2  # zeros behind keep the ends apart
+    correlation = np.fft.irfft(spectrum.sum(axis=1), 2 * count)[:count]
+    delays = np.arange(shortest, longest)
+    overlap = count - delays
+    # what is compared must itself move, or rest at both ends would count as repetition
+    early, late = power[overlap], power[count] - power[delays]
+    difference = (early + late - 2.0 * correlation[delays]) / overlap
+    moves = np.minimum(early, late) / overlap > 0.2 * q.shape[1]
+    difference = np.where(moves, difference / q.shape[1], np.inf)
+    best = int(np.argmin(difference))
+    return int(delays[best]) if difference[best] < SAME_MOTION else 0
+
+
+def repeatability(samples: Samples) -> tuple[FloatArray, FloatArray] | None:
+    """Return the deviations of repetitions: of the robot, and by noise, (n,) [N m] each.
+
+    Both as deviations of a single repetition: that of the filtered effort without the noise that
+    passes the filter, and that of single samples of the effort, taken to be white. Steady effects
+    that the filter takes away, such as ripple, are in neither. None when the motion does not
+    repeat or no effort was measured.
+    """
+    delay = period(samples)
+    if not delay or samples.measured is None or samples.effort is None:
+        return None
+    smooth = samples.gridded.effort
+    assert smooth is not None
+    rough = samples.measured - samples.effort
+    within, outside = (np.mean((x[delay:] - x[:-delay])**2, axis=0) / 2.0 for x in (smooth, rough))
+    step = float(samples.time[1] - samples.time[0])
+    passed = 0.0 if samples.cutoff is None else min(2.0 * samples.cutoff * step, 0.5)
+    variance = outside / (1.0 - passed)
+    return np.sqrt(np.maximum(within - passed * variance, 0.0)), np.sqrt(variance)
+
+
+#: a period is looked for on this many instants at most, of this many seconds at most
+COARSE, EXCERPT = 4000, 600.0
+#: instants on which a given period is checked, per period
+FINE = 400
+#: mean squared difference in shares of the variance that is let pass on the coarse grid
+ROUGH = 0.05
+#: share of the longest repetition from which a shorter period is preferred to its multiples
+ENOUGH = 0.6
+#: a pause [s] across which positions are not interpolated
+HOLE = 0.5
+#: refinements of a period, each on a grid this much finer
+REFINED, FINER = 4, 5
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A part of a recording that repeats after ``period`` s, from ``start`` for ``length`` s."""
+
+    period: float
+    start: float
+    length: float
+
+    @property
+    def periods(self) -> float:
+        """Number of periods it holds; a recording may stop a sample short of the last one."""
+        return self.length / self.period + 1.5 / FINE
+
+
+def extent_text(stretch: Stretch | None) -> str:
+    """Return the number of periods in words."""
+    return f'{stretch.periods:.3g} periods' if stretch else 'less than a period'
+
+
+def longest_repetition(
+    log: RawLog, period: float, share: float = SAME_MOTION
+) -> Stretch | None:
+    """Return the part of the recording that repeats after ``period`` s with most motion in it.
+
+    Two positions are the same when their squared difference, each joint by its own variance, is
+    below ``share``. None when the motion repeats nowhere.
+    """
+    step = max(period / FINE, float(np.median(np.diff(log.time))))
+    delay = max(1, round(period / step))
+    step = period / delay
+    time = np.arange(log.time[0], log.time[-1] + 1e-6 * step, step)
+    if len(time) <= delay:
+        return None
+    run = _longest_run(_scaled(log, time), delay, share)
+    if run is None:
+        return None
+    return Stretch(period, float(time[run[0]]), float(time[run[1]] - time[run[0]]) + period)
+
+
+def found_period(log: RawLog) -> Stretch | None:
+    """Return the shortest period after which most of the motion repeats, and where; or None."""
+    middle = 0.5 * (log.time[0] + log.time[-1])
+    half = 0.5 * min(log.time[-1] - log.time[0], EXCERPT)
+    step = max(2.0 * half / COARSE, float(np.median(np.diff(log.time))))
+    rows = _scaled(log, np.arange(middle - half, middle + half, step))
+    delays = np.arange(max(1, int(SHORTEST_PERIOD / step)), len(rows) // 2 + 1)
+    moved = np.array([_moved(rows, int(delay)) for delay in delays])
+    if not len(delays) or not moved.max() > 0.0:
+        return None
+    good = np.flatnonzero(moved >= ENOUGH * moved.max())
+    last = good[0] + np.argmax(np.diff(np.append(good, len(delays) + 1)) > 1)
+    near = delays[good[0]:last + 1]
+    period = float(step * near[np.argmin([_difference(rows, int(d)) for d in near])])
+    for _ in range(REFINED):
+        step /= FINER
+        tried = period + step * np.arange(-2 * FINER, 2 * FINER + 1)
+        period = min(tried.tolist(), key=lambda t: _misfit(log, t))
+    stretch = longest_repetition(log, period)
+    return stretch if stretch is not None and stretch.periods >= 2.0 else None
+
+
+def _scaled(log: RawLog, time: FloatArray) -> FloatArray:
+    """Return the positions (N, n) at ``time``, each joint by its deviation; NaN in gaps."""
+    columns = []
+    for column in log.position.T:
+        good = np.isfinite(column)
+        if good.sum() < 2:
+            columns.append(np.zeros_like(time))
+            continue
+        t = log.time[good]
+        values = np.interp(time, t, column[good])
+        after = np.clip(np.searchsorted(t, time), 1, len(t) - 1)
+        values[t[after] - t[after - 1] > HOLE] = np.nan
+        columns.append((values - np.nanmean(values)) / max(float(np.nanstd(values)), 1e-6))
+    return np.stack(columns, axis=1)
+
+
+def _same(rows: FloatArray, delay: int, share: float) -> NDArray[np.bool_]:
+    """Return a mask of repeated positions; true where one of them was not measured."""
+    return np.asarray(~(np.mean((rows[delay:] - rows[:-delay]) ** 2, axis=1) >= share))
+
+
+def _path(rows: FloatArray) -> FloatArray:
+    """Return the way (N,) all joints have gone until every instant."""
+    steps = np.nan_to_num(np.abs(np.diff(rows, axis=0)))
+    return np.concatenate([[0.0], np.cumsum(np.sum(steps, axis=1))])
+
+
+def _longest_run(rows: FloatArray, delay: int, share: float) -> tuple[int, int] | None:
+    """Return first and last index of the run of equal positions along which most is moved."""
+    same = _same(rows, delay, share)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], same.astype(np.int8), [0]])))
+    path = _path(rows)
+    runs = [(path[b - 1 + delay] - path[a], a, b - 1) for a, b in edges.reshape(-1, 2)]
+    if not runs or max(runs)[0] <= 0.0:
+        return None
+    _, first, last = max(runs)
+    return int(first), int(last)
+
+
+def _moved(rows: FloatArray, delay: int) -> float:
+    """Return the path along which the positions repeat after ``delay``, without the last time."""
+    run = _longest_run(rows, delay, ROUGH)
+    if run is None or run[1] - run[0] < 0.9 * delay:
+        return 0.0
+    return float(_path(rows[run[0]:run[1] + 1])[-1])
+
+
+def _difference(rows: FloatArray, delay: int) -> float:
+    run = _longest_run(rows, delay, ROUGH)
+    assert run is not None
+    part = slice(run[0], run[1] + 1)
+    return float(np.nanmean((rows[delay:][part] - rows[:-delay][part]) ** 2))
+
+
+def _misfit(log: RawLog, period: float) -> float:
+    """Return the mean squared difference along the run that repeats roughly after ``period``."""
+    stretch = longest_repetition(log, period, ROUGH)
+    if stretch is None:
+        return np.inf
+    time = stretch.start + np.arange(0.0, stretch.length - period, period / FINE)
+    both = _scaled(log, np.concatenate([time, time + period]))
+    return float(np.nanmean((both[:len(time)] - both[len(time):]) ** 2)) if len(time) else np.inf
+
+
+#: power of a harmonic over that of the noise from which it counts as motion. Noise alone gets
+#: there with a probability of exp(-20) = 2e-9 per harmonic.
+
 
 PERIOD = NumberRange(0.01, 1e5, 's')
 WARM_UP = NumberRange(0, 10_000, 'periods', whole=True)

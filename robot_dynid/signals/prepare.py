@@ -12,12 +12,11 @@ from robot_dynid.errors import DataError, UsageError
 from robot_dynid.numbers import BOUNDS, NumberRange
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals import alignment, periodic
-from robot_dynid.signals.derivatives import derivative, fused_velocity
 from robot_dynid.signals.encoders import joint_side
 from robot_dynid.signals.external import with_external
-from robot_dynid.signals.filters import zero_phase_low_pass
+from robot_dynid.signals.filters import derivative, fused_velocity, zero_phase_low_pass
 from robot_dynid.signals.plausible import plausible
-from robot_dynid.signals.resting import without_flicker
+from robot_dynid.signals.single_joint_motion import without_flicker
 from robot_dynid.signals.stacked import require_channels, stacked
 from robot_dynid.types import FloatArray, Part, RawLog, Samples, concatenate, interpolated
 

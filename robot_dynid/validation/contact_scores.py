@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.dynamics.kinematics import tip_positions
+from robot_dynid.dynamics.rigid_body import tip_positions
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.monitor import MonitorSettings, levels_of, observer_of
 from robot_dynid.monitoring.monitor_input import (

@@ -9,7 +9,7 @@ from robot_dynid.friction import AxisMotion, FrictionLaw
 from robot_dynid.friction.law import columns_of
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.kernels.friction import SLIDING, STOP
-from robot_dynid.signals.resolution import resolution
+from robot_dynid.signals.encoders import resolution
 from robot_dynid.types import FloatArray, RawLog
 
 #: a step is worth a sentence from this share of the swing between sliding forth and back on

@@ -11,8 +11,8 @@ import numpy as np
 
 from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.estimation.uncertainty.held_out import HeldOut
-from robot_dynid.identified.by_parameters import effort_by_parameters
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.states import effort_by_parameters
 from robot_dynid.identified.suitability import NextAction
 from robot_dynid.monitoring.noise_levels import holding_torque
 from robot_dynid.plausibility.finding import Finding, read_sentences

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dynid.identified.by_parameters import effort_by_parameters
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.states import effort_by_parameters
 from robot_dynid.types import FloatArray, Samples
 
 #: about how many rows of a recording are enough

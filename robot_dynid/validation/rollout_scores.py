@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.rollout import rollout
+from robot_dynid.identified.states import rollout
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.stacked import drive_effort, per_joint
 from robot_dynid.types import FloatArray, Samples

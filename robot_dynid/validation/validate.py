@@ -17,10 +17,10 @@ from robot_dynid.identified.caution import caution
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.trained import Outside, measured, sentences
 from robot_dynid.robot.implausible import described, without_inertials
+from robot_dynid.signals.averaging import repeatability
 from robot_dynid.signals.external import doubt
 from robot_dynid.signals.parts import LEFT_OUT, Parts
 from robot_dynid.signals.prepare import Repaired, moving, prepare, repair
-from robot_dynid.signals.repetition import repeatability
 from robot_dynid.types import FloatArray, RawLog, Samples
 from robot_dynid.validation.contact_scores import ContactScore, scored_contact
 from robot_dynid.validation.encoder_steps import step_warning

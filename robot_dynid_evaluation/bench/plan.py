@@ -144,7 +144,7 @@ def _reduced(folder: Path, robot: RobotModel, hours: float) -> _Reduced:
 
 
 def _condensed(kept: RecordedInformation) -> Any:
-    from robot_dynid.estimation.uncertainty.stretches import STRETCHES
+    from robot_dynid.estimation.uncertainty.between_recordings import STRETCHES
 
     return kept.information.condensed(STRETCHES)
 

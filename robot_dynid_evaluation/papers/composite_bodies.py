@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dynid.dynamics.kinematics import link_poses
+from robot_dynid.dynamics.rigid_body import link_poses
 from robot_dynid.robot.inertia import skew
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray

@@ -17,8 +17,7 @@ from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.staged.least_squares import StagedEstimate, fit_stages
 from robot_dynid.estimation.staged.procedure import LockedJointsMotion, Stage, names_from
-from robot_dynid.reduction.echelon import full_rank
-from robot_dynid.reduction.numeric import full_regressor, random_states
+from robot_dynid.reduction.numeric import full_rank, full_regressor, random_states
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier

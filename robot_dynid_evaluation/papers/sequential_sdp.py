@@ -24,7 +24,7 @@ from robot_dynid.estimation.feasible.sequential import SequentialFeasible
 from robot_dynid.estimation.feasible.simultaneous import Feasible, FeasibleEstimate, Task
 from robot_dynid.estimation.least_squares import LeastSquares
 from robot_dynid.reduction.base import Reduction
-from robot_dynid.reduction.origins import MEASURED, Origin, origins
+from robot_dynid.reduction.numeric import MEASURED, Origin, origins
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import Progress
 from robot_dynid_evaluation.bench.arms import recorded as recorded_arm

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dynid.estimation.quantiles import student_quantile, student_tail
+from robot_dynid.estimation.estimate import student_quantile, student_tail
 from robot_dynid.types import FloatArray
 from robot_dynid_extras.fleet.scatter import DayToDay, Levels, Path, levels
 

@@ -12,7 +12,7 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.estimation.information import Information
-from robot_dynid.estimation.uncertainty.stretches import STRETCHES
+from robot_dynid.estimation.uncertainty.between_recordings import STRETCHES
 from robot_dynid.types import FloatArray
 from robot_dynid_extras.fleet.chance import by_chance, discovered, simes
 from robot_dynid_extras.fleet.changes import (

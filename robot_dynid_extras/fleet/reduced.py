@@ -10,7 +10,7 @@ import numpy as np
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.estimation.uncertainty.stretches import STRETCHES
+from robot_dynid.estimation.uncertainty.between_recordings import STRETCHES
 from robot_dynid.identification.by_recording import (
     Keeper,
     Recorded,

@@ -36,9 +36,8 @@ from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.friction_selection.selection_data import Named
 from robot_dynid.estimation.information import EXTRA, FILTERED, RAW, Batch, Information
 from robot_dynid.estimation.least_squares import LeastSquares, estimate_of, solve
+from robot_dynid.estimation.uncertainty.between_recordings import covariance, stretches
 from robot_dynid.estimation.uncertainty.held_out import surely_lower
-from robot_dynid.estimation.uncertainty.jackknife import covariance
-from robot_dynid.estimation.uncertainty.stretches import stretches
 from robot_dynid.friction import law_from
 from robot_dynid.friction.law import Path
 from robot_dynid.types import FloatArray, Progress

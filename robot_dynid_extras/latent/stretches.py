@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from robot_dynid.errors import DataError
-from robot_dynid.estimation.uncertainty.stretches import STRETCHES
-from robot_dynid.signals.resolution import noise
+from robot_dynid.estimation.uncertainty.between_recordings import STRETCHES
+from robot_dynid.signals.encoders import noise
 from robot_dynid.signals.unfiltered import AsRecorded, Unfiltered
 from robot_dynid.types import FloatArray
 from robot_dynid_extras.latent.motion import (

@@ -17,7 +17,7 @@ import numpy as np
 from robot_dynid.document import Row, Table, number
 from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.rollout import Integrator
-from robot_dynid.estimation.estimate import Details, Estimate, Estimator
+from robot_dynid.estimation.estimate import Details, Estimate, Estimator, student_quantile
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.feasible.simultaneous import SMALLEST, Feasible, FeasibleEstimate, Task
 from robot_dynid.estimation.information import EXTRA, FILTERED, RAW, Batch, Information
@@ -28,8 +28,7 @@ from robot_dynid.estimation.least_squares import (
     joint_weights,
     solve,
 )
-from robot_dynid.estimation.quantiles import student_quantile
-from robot_dynid.estimation.uncertainty.stretches import stretches
+from robot_dynid.estimation.uncertainty.between_recordings import stretches
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.types import FloatArray
 from robot_dynid_extras.trajectory.arm import ArmModel

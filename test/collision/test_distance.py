@@ -12,7 +12,7 @@ from tolerances import GJK, PEER_DISTANCE, SAME_FORMULA
 
 from robot_dynid.collision.distance import BroadPhase, NarrowPhase, placed
 from robot_dynid.collision.shapes import BASE, Shape, floor_shape, plain_box, robot_shapes
-from robot_dynid.dynamics.kinematics import LinkPoses
+from robot_dynid.dynamics.rigid_body import LinkPoses
 from robot_dynid.robot.inertia import homogeneous
 from robot_dynid.robot.robot_file import load_robot
 

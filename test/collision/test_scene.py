@@ -16,7 +16,7 @@ from tolerances import DISTANCE_GRADIENT, GJK
 from robot_dynid.collision.distance import NarrowPhase
 from robot_dynid.collision.scene import Scene, scene_of
 from robot_dynid.collision.shapes import BASE, Shape
-from robot_dynid.dynamics.kinematics import LinkPoses
+from robot_dynid.dynamics.rigid_body import LinkPoses
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.excitation.search.constraints import KeepClear
 from robot_dynid.robot.inertia import homogeneous, rotation_about

@@ -15,8 +15,8 @@ from tolerances import REDUCED, SAME_FORMULA
 
 from robot_dynid import load_robot
 from robot_dynid.dynamics import rigid_body
+from robot_dynid.dynamics.rigid_body import require_solved
 from robot_dynid.dynamics.rotors import Rotors
-from robot_dynid.dynamics.verdicts import require_solved
 from robot_dynid.errors import ModelError
 from robot_dynid.friction import ADDITIONS, LAWS, AxisFriction, FrictionLaw, law_from
 from robot_dynid.kernels import sliding_friction

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from random_robots import random_urdf
 from tolerances import SAME_FORMULA
 
-from robot_dynid.dynamics.kinematics import chain_points, link_poses, tip_positions
+from robot_dynid.dynamics.rigid_body import chain_points, link_poses, tip_positions
 from robot_dynid.errors import UsageError
 from robot_dynid.robot.model import Link
 from robot_dynid.robot.robot_file import load_robot

@@ -11,7 +11,7 @@ from random_robots import Peer, random_urdf  # noqa: E402
 from tolerances import DIFFERENCE, SAME_FORMULA  # noqa: E402
 
 from robot_dynid.dynamics import rigid_body  # noqa: E402
-from robot_dynid.dynamics.momentum import Momentum  # noqa: E402
+from robot_dynid.dynamics.rigid_body import Momentum  # noqa: E402
 from robot_dynid.robot.model import RobotModel  # noqa: E402
 from robot_dynid.robot.urdf import robot_from_urdf  # noqa: E402
 

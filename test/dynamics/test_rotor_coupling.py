@@ -24,7 +24,7 @@ from stepped_rollout import stepped_rollout
 from tolerances import BEGINNING, DIFFERENCE, REDUCED, ROLLOUT
 
 from robot_dynid import load_robot
-from robot_dynid.dynamics.momentum import Momentum
+from robot_dynid.dynamics.rigid_body import Momentum
 from robot_dynid.errors import RobotError
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.identified.rigid_equivalent import rigid_equivalent

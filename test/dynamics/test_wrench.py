@@ -14,7 +14,7 @@ pin = pytest.importorskip('pinocchio')
 from random_robots import Peer, random_urdf  # noqa: E402
 
 from robot_dynid import external_torque, load_robot  # noqa: E402
-from robot_dynid.dynamics.kinematics import link_poses  # noqa: E402
+from robot_dynid.dynamics.rigid_body import link_poses  # noqa: E402
 from robot_dynid.errors import UsageError  # noqa: E402
 from robot_dynid.robot.urdf import robot_from_urdf  # noqa: E402
 from robot_dynid.types import FloatArray  # noqa: E402

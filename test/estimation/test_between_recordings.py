@@ -22,12 +22,12 @@ from robot_dynid.estimation.least_squares import (
     solve,
 )
 from robot_dynid.estimation.uncertainty.between_recordings import (
+    BatchScores,
     FrictionScales,
     between_recordings,
     friction_scales,
+    recordings,
 )
-from robot_dynid.estimation.uncertainty.jackknife import BatchScores
-from robot_dynid.estimation.uncertainty.stretches import recordings
 from robot_dynid.friction import law_from
 from robot_dynid.friction.law import DRY, OFFSET, VISCOUS
 from robot_dynid.identified.structure import Structure

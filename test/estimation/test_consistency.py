@@ -7,7 +7,7 @@ import pytest
 from single_joint_recordings import planned, torque_model, truth_of, with_effort
 
 from robot_dynid.estimation.experiment import Experiment
-from robot_dynid.estimation.uncertainty.consistency import consistency
+from robot_dynid.estimation.uncertainty.held_out import consistency
 from robot_dynid.robot.robot_file import load_robot
 
 NOISE = 0.05

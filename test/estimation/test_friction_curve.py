@@ -8,14 +8,14 @@ import statsmodels.api as sm
 from swept_recordings import SPEEDS, coulomb, law_torque, stribeck
 
 from robot_dynid.errors import UsageError
-from robot_dynid.estimation.friction_sweeps.friction_curve import (
+from robot_dynid.estimation.friction_sweeps import (
     FrictionCurve,
+    SpeedPoint,
     distinguishable_laws,
     fitted,
     friction_curve,
     odd_columns,
 )
-from robot_dynid.estimation.friction_sweeps.sweeps import SpeedPoint
 from robot_dynid.friction import LAWS, law_from
 from robot_dynid.types import FloatArray
 

@@ -31,7 +31,7 @@ from robot_dynid.estimation.least_squares import (
     textbook_covariance,
     weighted_factor,
 )
-from robot_dynid.estimation.uncertainty import jackknife
+from robot_dynid.estimation.uncertainty import between_recordings as jackknife
 from robot_dynid.estimation.uncertainty.held_out import folds, held_out
 from robot_dynid.signals.held_out_motion import FOLDS
 

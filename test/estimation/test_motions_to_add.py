@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from single_joint_recordings import torque_model
 
-from robot_dynid.estimation.staged.motions_to_add import advice, motions_to_add
 from robot_dynid.estimation.staged.procedure import (
     STATES,
     LockedJointsMotion,
     Stage,
+    advice,
+    motions_to_add,
     stage_regressor,
 )
 from robot_dynid.robot.robot_file import load_robot

@@ -11,8 +11,7 @@ from robot_dynid.estimation import Estimate, Status
 from robot_dynid.estimation.drive_gains import DriveGains, GainStatus
 from robot_dynid.estimation.elastic import least_squares_biased, without_undetermined
 from robot_dynid.estimation.errors_in_variables.exogeneity import Bias, Comparison
-from robot_dynid.estimation.friction_sweeps.friction_curve import LawFit
-from robot_dynid.estimation.friction_sweeps.sweeps import SpeedPoint
+from robot_dynid.estimation.friction_sweeps import LawFit, SpeedPoint
 from robot_dynid.estimation.information import Accumulator, Information
 from robot_dynid.estimation.payload import PayloadStatus, fit_payload
 from robot_dynid.friction import law_from

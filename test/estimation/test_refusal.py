@@ -20,8 +20,13 @@ from robot_dynid.estimation.estimate import Estimate
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.information import Accumulator, Information
 from robot_dynid.estimation.least_squares import LeastSquares
-from robot_dynid.estimation.uncertainty.held_out import HeldOut, held_out
-from robot_dynid.estimation.uncertainty.refusal import LARGEST_OUTSIDE, explained_share, refusals
+from robot_dynid.estimation.uncertainty.held_out import (
+    LARGEST_OUTSIDE,
+    HeldOut,
+    explained_share,
+    held_out,
+    refusals,
+)
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.caution import caution, require_every_joint, without_refused

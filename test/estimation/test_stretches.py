@@ -22,9 +22,14 @@ from robot_dynid.estimation.least_squares import (
     batch_scores,
     solve,
 )
-from robot_dynid.estimation.uncertainty.between_recordings import FrictionScales
-from robot_dynid.estimation.uncertainty.scatter import scatter_covariance, scatter_variance
-from robot_dynid.estimation.uncertainty.stretches import STRETCHES, recordings, stretches
+from robot_dynid.estimation.uncertainty.between_recordings import (
+    STRETCHES,
+    FrictionScales,
+    recordings,
+    scatter_covariance,
+    scatter_variance,
+    stretches,
+)
 
 DT, COUNT = 0.05, 10
 NAMES = tuple(f'p{i}' for i in range(COUNT))

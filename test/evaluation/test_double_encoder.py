@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from tolerances import SAME_FORMULA
 
-from robot_dynid.dynamics.kinematics import link_poses
-from robot_dynid.dynamics.rigid_body import inverse_dynamics
+from robot_dynid.dynamics.rigid_body import inverse_dynamics, link_poses
 from robot_dynid.effects.deflection import GearModel, Moments, gear_load
 from robot_dynid.excitation.score import Score
 from robot_dynid.identification.identify import identify

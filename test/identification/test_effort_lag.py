@@ -11,11 +11,10 @@ from tolerances import COVERAGE_OF_LAGS
 
 from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.estimation.friction_selection.law_selection import AxisChoice
-from robot_dynid.estimation.uncertainty.stretches import STRETCHES
-from robot_dynid.identification.effort_lag import likely, settled
+from robot_dynid.estimation.uncertainty.between_recordings import STRETCHES
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import Recordings
-from robot_dynid.identification.selection import choose
+from robot_dynid.identification.selection import choose, likely, settled
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.alignment import Lag

@@ -13,8 +13,13 @@ from own_robots import own_robots
 from tolerances import SAME_FORMULA, SOLVER
 
 from robot_dynid.errors import UsageError
-from robot_dynid.estimation.feasible.bounds import COLLISION, Bounds, LinkBounds, limits_of
-from robot_dynid.estimation.feasible.ellipsoid_bounds import with_collision
+from robot_dynid.estimation.feasible.bounds import (
+    COLLISION,
+    Bounds,
+    LinkBounds,
+    limits_of,
+    with_collision,
+)
 from robot_dynid.estimation.feasible.simultaneous import Feasible
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict

@@ -11,7 +11,7 @@ import pytest
 
 from robot_dynid import load_robot
 from robot_dynid.cli.main import main
-from robot_dynid.estimation.friction_sweeps.friction_curve import FrictionCurve
+from robot_dynid.estimation.friction_sweeps import FrictionCurve
 from robot_dynid.excitation.design import design
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import parse_request

@@ -22,7 +22,7 @@ from robot_dynid.identification.identify import IdentificationResult
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.signals.resolution import noise, resolution
+from robot_dynid.signals.encoders import noise, resolution
 from robot_dynid.simulation.arm import measured
 from robot_dynid.simulation.truth import Noise
 from robot_dynid.types import RawLog

@@ -13,8 +13,8 @@ from robot_dynid.errors import Cancelled, DataError, UsageError
 from robot_dynid.estimation import ESTIMATORS, Status
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
+from robot_dynid.signals.averaging import repeatability
 from robot_dynid.signals.filters import zero_phase_low_pass
-from robot_dynid.signals.repetition import repeatability
 from robot_dynid.types import RawLog, Samples
 from robot_dynid.validation.validate import Trace, Validation, joint_score, validate
 

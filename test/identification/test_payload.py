@@ -34,8 +34,11 @@ from robot_dynid.effects.links import AttachedBody
 from robot_dynid.estimation.feasible.body import fit_body
 from robot_dynid.estimation.information import Batch, triangle
 from robot_dynid.estimation.payload import PayloadStatus
-from robot_dynid.estimation.uncertainty.jackknife import deviations, leave_one_out
-from robot_dynid.estimation.uncertainty.stretches import STRETCHES
+from robot_dynid.estimation.uncertainty.between_recordings import (
+    STRETCHES,
+    deviations,
+    leave_one_out,
+)
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.payload import arm_effort, identify_payload
 from robot_dynid.identification.payload_services import set_load, set_payload
@@ -44,7 +47,7 @@ from robot_dynid.io.log import load_log
 from robot_dynid.robot.inertia import com_from_parameters, move_parameters, pseudo_inertia
 from robot_dynid.robot.model import GAINS_STD
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.signals.pairing import align
+from robot_dynid.signals.alignment import align
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.types import Samples, take
 

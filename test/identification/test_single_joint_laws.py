@@ -8,8 +8,14 @@ from single_joint_recordings import planned, torque_model
 
 from robot_dynid.effects import axes_of
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
-from robot_dynid.estimation.staged.own_effort import OwnEffort, OwnLoad, own_errors, own_motions
-from robot_dynid.estimation.staged.single_joint_rows import own_efforts, own_rows
+from robot_dynid.estimation.staged.own_effort import (
+    OwnEffort,
+    OwnLoad,
+    own_efforts,
+    own_errors,
+    own_motions,
+    own_rows,
+)
 from robot_dynid.friction import Coulomb, Dahl, law_from
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe

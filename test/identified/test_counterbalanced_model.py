@@ -11,7 +11,7 @@ from exported_models import model_of
 from tolerances import SAME_FORMULA
 
 from robot_dynid import IdentifiedModel, load_robot
-from robot_dynid.dynamics.momentum import Momentum
+from robot_dynid.dynamics.rigid_body import Momentum
 from robot_dynid.errors import ModelError
 from robot_dynid.report.effects import counterbalances
 

@@ -17,7 +17,7 @@ from robot_dynid.estimation.errors_in_variables.instrumental import InstrumentDe
 from robot_dynid.estimation.feasible.certificate import CertificateSummary, LinkMargin
 from robot_dynid.estimation.feasible.simultaneous import FeasibleDetails
 from robot_dynid.estimation.friction_selection.law_selection import AxisChoice, LawScore
-from robot_dynid.estimation.friction_sweeps.friction_curve import (
+from robot_dynid.estimation.friction_sweeps import (
     BoundedPoint,
     CurveParameter,
     CurveSummary,

@@ -72,7 +72,7 @@ COMPILATION = """
 import json
 import numpy as np
 from robot_dynid import load_robot, warm_up
-from robot_dynid.dynamics.kinematics import link_poses
+from robot_dynid.dynamics.rigid_body import link_poses
 from robot_dynid.kernels import kinematics
 from robot_dynid.kernels.compilation import compilation_heard, storage_folder
 missing, heard = warm_up.uncompiled(), []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from monitored import model_of, motion
 
-from robot_dynid.dynamics.momentum import Momentum
+from robot_dynid.dynamics.rigid_body import Momentum
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.model_file import DIGEST

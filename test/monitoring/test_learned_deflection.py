@@ -11,7 +11,7 @@ from monitored import model_of
 from tolerances import SAME_FORMULA
 
 from robot_dynid.effects.deflection import RadialBasis, ResidualFit, RippleModel
-from robot_dynid.identification.motor_encoders import with_motor_encoders
+from robot_dynid.identification.gears import with_motor_encoders
 from robot_dynid.monitoring.deflected_observer import DEFLECTED, SPREAD, DeflectedObserver
 from robot_dynid.monitoring.monitor import Monitor, MonitorSettings, observer_of
 from robot_dynid.monitoring.monitor_input import monitor_input
@@ -23,7 +23,7 @@ from robot_dynid.monitoring.observer import (
     ContactSettings,
     Observer,
 )
-from robot_dynid.signals.causal import corner_of
+from robot_dynid.signals.filters import corner_of
 
 
 @pytest.mark.parametrize('fit', [GMR, RadialBasis()], ids=['gmr', 'rbf'])

@@ -23,7 +23,7 @@ from robot_dynid.monitoring.observer import (
 )
 from robot_dynid.robot.model import Drive
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.signals.causal import Delay, delay_of
+from robot_dynid.signals.filters import Delay, delay_of
 from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.types import FloatArray, RawLog, Samples, take
 

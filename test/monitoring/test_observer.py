@@ -10,7 +10,7 @@ import pytest
 from monitored import external_torque
 from tolerances import OBSERVED, SAME_FORMULA
 
-from robot_dynid.dynamics.momentum import Momentum
+from robot_dynid.dynamics.rigid_body import Momentum
 from robot_dynid.errors import UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.monitor_input import MonitorInput

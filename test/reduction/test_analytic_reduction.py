@@ -19,8 +19,7 @@ from robot_dynid.effects import JointFriction, RigidLinks, RotorInertia, axes_of
 from robot_dynid.errors import UsageError
 from robot_dynid.reduction import reduce_analytic, reduce_numeric
 from robot_dynid.reduction.analytic import inertia_constants
-from robot_dynid.reduction.numeric import random_states
-from robot_dynid.reduction.scale import length_of, parameter_sizes
+from robot_dynid.reduction.numeric import length_of, parameter_sizes, random_states
 from robot_dynid.robot.inertia import rotation_about
 from robot_dynid.robot.model import PRISMATIC, REVOLUTE
 from robot_dynid.robot.robot_file import load_robot

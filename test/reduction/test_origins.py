@@ -8,7 +8,7 @@ import pytest
 from robot_dynid.effects import RigidLinks
 from robot_dynid.reduction import reduce_numeric
 from robot_dynid.reduction.base import Reduction
-from robot_dynid.reduction.origins import COMBINED, MEASURED, PRIOR, origins
+from robot_dynid.reduction.numeric import COMBINED, MEASURED, PRIOR, origins
 from robot_dynid.robot.robot_file import load_robot
 
 

@@ -22,9 +22,15 @@ from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.structure import Structure
 from robot_dynid.reduction import reduce_analytic, reduce_numeric
-from robot_dynid.reduction.echelon import LARGEST, row_echelon, row_space
-from robot_dynid.reduction.numeric import full_regressor, random_states
-from robot_dynid.reduction.scale import length_of, parameter_sizes
+from robot_dynid.reduction.numeric import (
+    LARGEST,
+    full_regressor,
+    length_of,
+    parameter_sizes,
+    random_states,
+    row_echelon,
+    row_space,
+)
 from robot_dynid.robot.inertia import rotation_about
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.validation.validate import validate

@@ -26,7 +26,7 @@ from robot_dynid.document import (
     plain_document,
     with_deviation,
 )
-from robot_dynid.estimation.uncertainty.stretches import STRETCHES
+from robot_dynid.estimation.uncertainty.between_recordings import STRETCHES
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identified.suitability import USES, JointVerdict, NextAction, UseVerdict, Verdict
 from robot_dynid.identified.uncertainty import half_intervals

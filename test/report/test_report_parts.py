@@ -13,8 +13,7 @@ from robot_dynid.effects.ripple_search import Wave
 from robot_dynid.estimation.feasible.certificate import CertificateSummary
 from robot_dynid.estimation.feasible.simultaneous import FeasibleDetails
 from robot_dynid.estimation.friction_selection.law_selection import AxisChoice
-from robot_dynid.estimation.friction_sweeps.friction_curve import friction_curve
-from robot_dynid.estimation.friction_sweeps.sweeps import SpeedPoint
+from robot_dynid.estimation.friction_sweeps import SpeedPoint, friction_curve
 from robot_dynid.estimation.staged.least_squares import (
     Combination,
     StagedDetails,

@@ -10,12 +10,13 @@ from scipy import signal
 from tolerances import DERIVATIVE, SAME_FORMULA
 
 from robot_dynid.errors import UsageError
-from robot_dynid.signals.derivatives import (
+from robot_dynid.signals.filters import (
     derivative,
+    first_order_zero_phase,
     fused_velocity,
     second_difference_noise,
+    zero_phase_low_pass,
 )
-from robot_dynid.signals.filters import first_order_zero_phase, zero_phase_low_pass
 
 DT = 0.002
 TIME = np.arange(0.0, 20.0, DT)

@@ -11,7 +11,7 @@ from robot_dynid.friction import AxisMotion, law_from
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
-from robot_dynid.signals.resting import RESTS, SHORT, WINDOW, resting, without_flicker
+from robot_dynid.signals.single_joint_motion import RESTS, SHORT, WINDOW, resting, without_flicker
 from robot_dynid.types import RawLog
 
 STEP, DT = 1e-4, 0.01

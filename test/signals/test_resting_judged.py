@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from stick_slip import CASES, FINE
 
-from robot_dynid.signals.derivatives import derivative
-from robot_dynid.signals.filters import zero_phase_low_pass
-from robot_dynid.signals.resting import without_flicker
+from robot_dynid.signals.filters import derivative, zero_phase_low_pass
+from robot_dynid.signals.single_joint_motion import without_flicker
 from robot_dynid.types import RawLog
 
 STEP = 1e-4

@@ -18,7 +18,7 @@ from robot_dynid.signals.alignment import (
     without_holes,
     without_stale_rows,
 )
-from robot_dynid.signals.derivatives import derivative
+from robot_dynid.signals.filters import derivative
 from robot_dynid.signals.prepare import Preprocessing, moving, prepare, repair
 from robot_dynid.types import RawLog, concatenate
 

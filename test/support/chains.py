@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 
 from robot_dynid.reduction import Reduction
-from robot_dynid.reduction.scale import length_of, parameter_sizes
+from robot_dynid.reduction.numeric import length_of, parameter_sizes
 from robot_dynid.robot.inertia import parameters_from_pseudo_inertia, rotation_about
 from robot_dynid.robot.model import PRISMATIC, REVOLUTE, STANDARD_GRAVITY, Limits, RobotModel
 from robot_dynid.types import FloatArray

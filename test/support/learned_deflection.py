@@ -9,7 +9,7 @@ import numpy as np
 from monitored import model_of
 
 from robot_dynid.effects.deflection import MixtureRegression, ResidualFit, ResidualModel
-from robot_dynid.identification.motor_encoders import with_motor_encoders
+from robot_dynid.identification.gears import with_motor_encoders
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.noise_levels import learn_noise_levels, recorded_motions
 from robot_dynid.robot.robot_file import load_robot

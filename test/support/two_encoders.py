@@ -9,7 +9,7 @@ import numpy as np
 from elastic_truth import ARM, TRUTH, true_model
 from sine_motion import Sines
 
-from robot_dynid.identification.motor_encoders import with_motor_encoders
+from robot_dynid.identification.gears import with_motor_encoders
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.noise_levels import learn_noise_levels, recorded_motions
 from robot_dynid.robot.model import LINK

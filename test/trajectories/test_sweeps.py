@@ -17,7 +17,7 @@ from swept_recordings import (
     swept,
 )
 
-from robot_dynid.estimation.friction_sweeps.sweeps import (
+from robot_dynid.estimation.friction_sweeps import (
     HUBER,
     Sweeps,
     friction_by_joint,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from monitored import model_of, motion
 
-from robot_dynid.dynamics.kinematics import chain_points, tip_positions
+from robot_dynid.dynamics.rigid_body import chain_points, tip_positions
 from robot_dynid.identified.noise_levels import NoiseLevels
 from robot_dynid.monitoring.contact_events import contact_events
 from robot_dynid.monitoring.monitor_input import monitor_input

@@ -17,8 +17,8 @@ from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.selection import effort_lag
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.averaging import repeatability
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
-from robot_dynid.signals.repetition import repeatability
 from robot_dynid.types import FloatArray, RawLog
 from robot_dynid.validation.validate import validate
 

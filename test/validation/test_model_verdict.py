@@ -15,14 +15,14 @@ from synthetic_recordings import recording
 from tolerances import PREDICTED, RECOVERED
 
 from robot_dynid.cli.main import parser
-from robot_dynid.dynamics.kinematics import tip_positions
+from robot_dynid.dynamics.rigid_body import tip_positions
 from robot_dynid.errors import DataError
 from robot_dynid.excitation.families import parse_request
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identified.by_parameters import effort_by_parameters
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import DeflectionRecord
+from robot_dynid.identified.states import effort_by_parameters
 from robot_dynid.identified.suitability import (
     ACTIONS,
     CONTACT,

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dynid.estimation.quantiles import fisher_tail, student_quantile
-from robot_dynid.estimation.uncertainty.jackknife import covariance
+from robot_dynid.estimation.estimate import fisher_tail, student_quantile
+from robot_dynid.estimation.uncertainty.between_recordings import covariance
 from robot_dynid.types import FloatArray
 
 #: level of the test, and of all parameters' bounds together

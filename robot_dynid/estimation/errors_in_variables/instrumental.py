@@ -36,7 +36,7 @@ from robot_dynid.estimation.least_squares import (
     solve_rows,
     weighted_factor,
 )
-from robot_dynid.estimation.uncertainty.jackknife import covariance
+from robot_dynid.estimation.uncertainty.between_recordings import covariance
 from robot_dynid.numbers import FREQUENCY
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.types import FloatArray, Samples

@@ -13,8 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from robot_dynid.signals.derivatives import derivative
-from robot_dynid.signals.filters import zero_phase_low_pass
+from robot_dynid.signals.filters import derivative, zero_phase_low_pass
 from robot_dynid.types import FloatArray, Samples
 
 #: the motion is where this share of the product of position and velocity is, times a margin: with

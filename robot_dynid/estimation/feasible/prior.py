@@ -31,8 +31,7 @@ from robot_dynid.estimation.feasible.conic import (
     stacked,
     vector_of,
 )
-from robot_dynid.reduction.numeric import states_at
-from robot_dynid.reduction.scale import length_of
+from robot_dynid.reduction.numeric import length_of, states_at
 from robot_dynid.robot.inertia import parameters_from_pseudo_inertia, pseudo_inertia
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Samples

@@ -26,7 +26,7 @@ from robot_dynid.estimation.estimate import (
     Status,
 )
 from robot_dynid.estimation.experiment import Experiment
-from robot_dynid.estimation.feasible.bounds import Bounds, limits_of, read_bounds
+from robot_dynid.estimation.feasible.bounds import Bounds, limits_of, read_bounds, with_collision
 from robot_dynid.estimation.feasible.certificate import (
     Certificate,
     CertificateSummary,
@@ -34,7 +34,6 @@ from robot_dynid.estimation.feasible.certificate import (
     certificate,
 )
 from robot_dynid.estimation.feasible.conic import Outcome, Solution
-from robot_dynid.estimation.feasible.ellipsoid_bounds import with_collision
 from robot_dynid.estimation.feasible.prior import whitening
 from robot_dynid.estimation.feasible.program import PRIORS, Answer, FeasibleSet, Program
 from robot_dynid.estimation.information import FILTERED, RAW, Information

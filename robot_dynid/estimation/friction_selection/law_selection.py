@@ -1,4 +1,6 @@
-"""Friction law selection by held-out error."""
+"""Held-out errors of the friction laws of one axis, all other parameters eliminated.
+
+Friction law selection by held-out error."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Local search of the shapes of a friction law, all linear parameters eliminated exactly.
-
-Variable projection: Golub, Pereyra 1973. The residual is that of the least-squares fit of links,
-rotors and all friction, a function of the shapes of one axis alone.
-"""
+"""Shapes of friction laws that fit an axis best, and whether another motion agrees."""
 
 from __future__ import annotations
 
@@ -185,3 +181,5 @@ def _value(law: FrictionLaw, path: Path) -> float:
     for key in path:
         settings = settings[key]
     return float(settings)
+
+

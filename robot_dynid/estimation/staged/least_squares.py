@@ -19,20 +19,20 @@ from robot_dynid.estimation.estimate import Details, Estimate, Estimator, Status
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.least_squares import residual_noise, unknown_columns
-from robot_dynid.estimation.staged.motions_to_add import advice
+from robot_dynid.estimation.staged.measured_information import Knowledge, StageFit, stage_fit
+from robot_dynid.estimation.staged.own_effort import single_joint_data
 from robot_dynid.estimation.staged.procedure import (
     PROCEDURES,
     Decomposition,
     LockedJointsMotion,
     Stage,
+    advice,
     centred_rows,
     decompose,
     labels,
     own_stages,
 )
-from robot_dynid.estimation.staged.single_joint_rows import single_joint_data
-from robot_dynid.estimation.staged.stage_fit import Knowledge, StageFit, stage_fit
-from robot_dynid.estimation.uncertainty.refusal import explained_share
+from robot_dynid.estimation.uncertainty.held_out import explained_share
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.types import FloatArray
 

@@ -1,4 +1,4 @@
-"""Errors on distinct motion that was left out of the fit, straight from the information."""
+"""Errors on distinct motion left out of a fit, and the joints that these refuse."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.estimation.estimate import student_quantile
 from robot_dynid.estimation.information import (
     EXTRA,
     FILTERED,
@@ -18,7 +19,6 @@ from robot_dynid.estimation.information import (
     merged_batch,
 )
 from robot_dynid.estimation.least_squares import joint_weights, solve
-from robot_dynid.estimation.quantiles import student_quantile
 from robot_dynid.signals import held_out_motion
 from robot_dynid.types import FloatArray
 
@@ -205,3 +205,100 @@ def _share(errors: FloatArray, variations: FloatArray) -> tuple[FloatArray, Floa
     rest = errors - ratio * variations
     deviation = np.sqrt(count / (count - 1) * np.sum(rest**2, axis=0)) / whole
     return 1.0 - ratio, student_quantile(LEVEL, count - 1) * deviation
+
+
+#: an effort outside by more than this share of its size raises the rank; rounding leaves 1e-14
+RANK_TOLERANCE = 1e-8
+#: share of a joint's effort outside the model from which a user should know
+NOTABLE = 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class Consistency:
+    """``outside`` (n,): share of the effort of each joint that no parameters explain.
+
+    ``raised`` says whether rank [H tau] exceeds rank H: always with noise, never without.
+    """
+
+    outside: FloatArray
+    raised: bool
+
+    def warnings(self, joints: tuple[str, ...]) -> list[str]:
+        """Return a sentence per joint with a notable share."""
+        return [f'joint {joint}: {share:.0%} of its effort (root mean square) lies outside what '
+                'any parameters explain, so rank [H tau] exceeds rank H: noise, or an effect the '
+                'model lacks'
+                for joint, share in zip(joints, self.outside, strict=True)
+                if self.raised and share > NOTABLE]
+
+
+def consistency(information: Information) -> Consistency:
+    """Return the share of the filtered effort outside the space of each joint's own equations.
+
+    Source: Wang et al., Sensors 2025, 25, 5749, section 3.2 (rank of the augmented matrix).
+    """
+    outside = np.zeros(len(information.structure))
+    for row, factor in enumerate(information.total.factors):
+        k = factor.shape[1] - EXTRA
+        columns, effort = factor[:, :k], factor[:, k + FILTERED]
+        norms = np.linalg.norm(columns, axis=0)
+        unit = columns[:, norms > 0.0] / norms[norms > 0.0]
+        left, sizes, _ = np.linalg.svd(unit, full_matrices=False)
+        left = left[:, sizes > RANK_TOLERANCE * sizes.max(initial=0.0)]
+        rest = effort - left @ (left.T @ effort)
+        size = float(np.linalg.norm(effort))
+        outside[row] = float(np.linalg.norm(rest)) / size if size > 0.0 else 0.0
+    return Consistency(outside, bool(outside.max(initial=0.0) > RANK_TOLERANCE))
+
+
+#: a joint is refused unless, for certain, more than this share of its variance is predicted
+LEAST_SHARE = 0.02
+#: a joint is refused with more than this share of its effort outside what any parameters explain
+LARGEST_OUTSIDE = 0.5
+#: shares beyond this are only given as such
+LARGEST_SHOWN = 9.99
+REMEDY = 'check its effort signal, and do not use the model for this joint'
+
+
+def explained_share(information: Information, values: FloatArray) -> FloatArray:
+    """Return the share R^2 (n,) of the variance of each effort that base parameters explain."""
+    energy = information.residual_energy(values, FILTERED) / information.samples
+    return np.asarray(1.0 - energy / np.maximum(information.spread(FILTERED) ** 2, 1e-300))
+
+
+def refusals(
+    held: HeldOut, found: Consistency | None = None, served: FloatArray | None = None
+) -> dict[int, str]:
+    """Return the refused equations (row numbers) with the reason.
+
+    The share of the variance that is predicted on folds left out must exceed LEAST_SHARE by the
+    scatter of the folds: what happens to fit on their mean is no prediction. ``served`` (n,) is
+    the `explained_share` of the parameters that the model will have. Folds are predicted by least
+    squares; methods with constraints or instruments have other parameters.
+    """
+    refused = {}
+    for row, (share, margin) in enumerate(zip(held.share, held.margin, strict=True)):
+        outside = 0.0 if found is None or not found.raised else float(found.outside[row])
+        if held.constant[row]:
+            refused[row] = 'its effort is constant'
+        elif share < -LARGEST_SHOWN:
+            refused[row] = ('its effort is predicted far worse than by its mean on stretches left '
+                            'out of the fit: less data than so many parameters take, or an '
+                            'effect the model lacks')
+        elif not share - margin > LEAST_SHARE:
+            low, wide = np.clip([share, margin], -LARGEST_SHOWN, LARGEST_SHOWN)
+            refused[row] = ('its effort is predicted no better than by its mean: on stretches '
+                            f'left out of the fit {low:.0%} +- {wide:.0%} of its variance')
+        elif served is not None and not served[row] > 0.0:
+            refused[row] = ('the parameters of this method explain its effort worse than its mean '
+                            'does, on the data of the fit itself: use --method wls, or record '
+                            'more motion')
+        elif outside > LARGEST_OUTSIDE:
+            refused[row] = (f'{outside:.0%} of its effort (root mean square) lies outside what '
+                            'any parameters explain: noise, or an effect the model lacks')
+    return refused
+
+
+def refusal_sentence(joint: str, reason: str) -> str:
+    """Return the sentence about a refused joint."""
+    return f'joint {joint} is refused: {reason}; {REMEDY}'

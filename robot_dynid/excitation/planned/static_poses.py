@@ -18,7 +18,7 @@ from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.excitation.design import DesignCriteria, Planned, StageRow
 from robot_dynid.excitation.planned.planner import Planner
 from robot_dynid.numbers import NumberRange
-from robot_dynid.reduction.echelon import independent_columns
+from robot_dynid.reduction.numeric import independent_columns
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.trajectories.trajectory import QuinticMove, Trajectory

@@ -11,7 +11,7 @@ from geometry_msgs.msg import Point
 from rclpy.time import Time
 from visualization_msgs.msg import Marker
 
-from robot_dynid.dynamics.kinematics import tip_positions
+from robot_dynid.dynamics.rigid_body import tip_positions
 from robot_dynid.execution.checklist import Item
 from robot_dynid.execution.guards import Code, JointStates, Outcome
 from robot_dynid.execution.sampled import SampledTrajectory

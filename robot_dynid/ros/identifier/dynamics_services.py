@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
 
-from robot_dynid.dynamics.wrench import ExternalWrench
+from robot_dynid.dynamics.rigid_body import ExternalWrench
 from robot_dynid.errors import Cancelled, DynIdError, UsageError
 from robot_dynid.identified.caution import (
     after_caution,

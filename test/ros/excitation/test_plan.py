@@ -15,8 +15,7 @@ pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
 from robot_dynid.cli.main import main
-from robot_dynid.dynamics.kinematics import chain_points
-from robot_dynid.dynamics.rigid_body import inverse_dynamics
+from robot_dynid.dynamics.rigid_body import chain_points, inverse_dynamics
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.excitation.design import MotionRefused, Reason, repeated
 from robot_dynid.execution.guards import Code, GuardSettings, JointStates

@@ -8,7 +8,7 @@ pytest.importorskip('visualization_msgs')
 from rclpy.time import Time
 from visualization_msgs.msg import Marker
 
-from robot_dynid.dynamics.kinematics import tip_positions
+from robot_dynid.dynamics.rigid_body import tip_positions
 from robot_dynid.execution.sampled import sampled
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.excitation.messages import PATH_POINTS, path_marker

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from robot_dynid.cli.main import main
-from robot_dynid.dynamics.wrench import external_torque
+from robot_dynid.dynamics.rigid_body import external_torque
 
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')

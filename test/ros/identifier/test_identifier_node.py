@@ -21,7 +21,7 @@ from ros_process import NodeProcess, running
 from rosbags.rosbag2 import Reader
 from sensor_msgs.msg import JointState
 
-from robot_dynid.dynamics.wrench import external_torque
+from robot_dynid.dynamics.rigid_body import external_torque
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
 from robot_dynid.io.bag import read_bag
