@@ -351,8 +351,9 @@ class _Functions:
         if not turns:
             return self._written('out', results, given)
         symbols, values = (casadi.vertcat(*part) for part in zip(*turns, strict=True))
-        return [f'    double turn[{len(turns)}];', '    {', *self._written('turn', values, given),
-                '    }', *self._written('out', results, {**given, 'turn': symbols})]
+        return [f'double turn[{len(turns)}];', '{',
+                *_indented(1, self._written('turn', values, given)), '}',
+                *self._written('out', results, {**given, 'turn': symbols})]
 
     def _written(self, array: str, results: Any, given: Mapping[str, Any]) -> list[str]:
         """Return statements by CasADi that store ``results`` in an array.
@@ -372,7 +373,7 @@ class _Functions:
         if 'arg[' in text or 'res[' in text:
             raise ModelError(f'CasADi {self.casadi.__version__} writes C code in another form: '
                              'install one from 3.6 to 3.8')
-        return [f'  {line}' for line in text.splitlines()]
+        return [line.strip() for line in text.splitlines()]
 
 
 class _Text:
@@ -473,46 +474,46 @@ class _Text:
 
     def _body(self, function: Function) -> list[str]:
         """Return the lines of a function."""
-        refused, rows = self._provenance.refused, range(self._functions.n)
-        head = ['', *self._prototype(function, ''), '{']
+        refused, n = self._provenance.refused, self._functions.n
         fails = [*(f'fill({name}, {"0.0" if function.state else "NAN"});'
                    for name, _ in function.writes), 'return 1;']
+        head = ['', *self._prototype(function, ''), '{']
         if function.checks and refused:
-            return [*head, *(f'    (void){name};' for name in function.reads),
-                    *(f'    {line}' for line in fails), '}']
-        places, sizes = self._places(function)
-        written = self._functions.statements(function)
-        lines = [f'    double out[{sum(sizes)}];'] if sum(sizes) else []
+            return [*head, *_indented(1, [*_unused(function, ''), *fails]), '}']
+        places = [(f'{name}[0]' if rank == 2 else name, n**rank)
+                  for name, rank in function.writes]
+        if function.state:
+            places += [('state->state', len(self._functions.states)),
+                       ('state->position', len(self._functions.turned))]
+        count = sum(size for _, size in places)
+        lines = [f'double out[{count + function.checks}];'] if count else []
         if function.state:
             finite = ' && '.join(f'all_finite({name}, JOINTS)' for name in function.reads)
-            lines += [*broken(f'    if (!({finite})) {{'), *(f'        {line}' for line in fails),
-                      '    }']
-        used = '\n'.join(written)
-        lines += [f'    (void){name};' for name in function.reads if f'{name}[' not in used]
-        lines += written
+            lines += [f'if (!({finite})) {{', *_indented(1, fails), '}']
+        lines += self._functions.statements(function)
         if function.checks:
-            count = sum(sizes[:-1])
-            lines += [f'    if (!(all_finite(out, {count}) && all_above_zero(out + {count}, '
-                      f'{function.checks}))) {{', *(f'        {line}' for line in fails), '    }']
-        lines += [f'    copy(out + {sum(sizes[:k])}, {place}, {sizes[k]});'
-                  for k, place in enumerate(places) if sizes[k]]
-        lines += [f'    {name}[{i}]{f"[{k}]" if rank == 2 else ""} = NAN;'
-                  for name, rank in function.writes for i in rows
-                  for k in (rows if rank == 2 else (i,)) if i in refused or k in refused]
-        if function.state and not self._functions.states:
-            lines.append('    (void)state;')
-        end = ['    return 0;'] if function.state or function.checks else []
-        return [*head, *lines, *end, '}']
+            lines += [f'if (!(all_finite(out, {count}) && all_above_zero(out + {count}, '
+                      f'{function.checks}))) {{', *_indented(1, fails), '}']
+        start = 0
+        for place, size in places:
+            lines += [f'copy(out + {start}, {place}, {size});'] if size else []
+            start += size
+        lines += [f'{name}[{i}]{f"[{k}]" if rank == 2 else ""} = NAN;'
+                  for name, rank in function.writes for i in range(n)
+                  for k in (range(n) if rank == 2 else (i,)) if i in refused or k in refused]
+        lines += ['return 0;'] if function.state or function.checks else []
+        return [*head, *_indented(1, [*_unused(function, '\n'.join(lines)), *lines]), '}']
 
-    def _places(self, function: Function) -> tuple[list[str], list[int]]:
-        """Return where the results of a function go, and the sizes of all results."""
-        n = self._functions.n
-        places = [f'{name}[0]' if rank == 2 else name for name, rank in function.writes]
-        sizes = [n**rank for _, rank in function.writes]
-        if function.state:
-            places += ['state->state', 'state->position']
-            sizes += [len(self._functions.states), len(self._functions.turned)]
-        return places, [*sizes, *((function.checks,) if function.checks else ())]
+
+def _unused(function: Function, text: str) -> list[str]:
+    """Return statements without effect for the arguments that do not occur in a text."""
+    return [f'(void){name};' for name in (*function.reads, *(('state',) if function.state else ()))
+            if not re.search(rf'\b{name}\b', text)]
+
+
+def _indented(steps: int, lines: Sequence[str]) -> list[str]:
+    """Return lines of C behind so many ``steps`` of four spaces."""
+    return [part for line in lines for part in broken(4 * steps * ' ' + line)]
 
 
 def broken(line: str) -> list[str]:

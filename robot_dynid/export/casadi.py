@@ -76,38 +76,19 @@ class SparseAlgebra:
 
 
 class SparseFactors:
-    """Factors L^T D L of a symmetric matrix; zeros between branches of a tree stay zeros."""
+    """Factors L D L^T of a symmetric matrix; ``pivots`` D (n,) are positive if it is definite."""
 
     def __init__(self, casadi: Any, matrix: Matrix) -> None:
-        self._casadi, count = casadi, matrix.shape[0]
-        rows = [[matrix[i, j] for j in range(i + 1)] for i in range(count)]
-        for k in reversed(range(count)):
-            for i in range(k):
-                share = rows[k][i] / rows[k][k]
-                for j in range(i + 1):
-                    rows[i][j] = rows[i][j] - share * rows[k][j]
-            rows[k] = [entry / rows[k][k] for entry in rows[k][:k]] + rows[k][k:]
-        self._rows = rows
-
-    @property
-    def pivots(self) -> list[Number]:
-        """D (n,): all above zero where the matrix is positive definite."""
-        return [row[-1] for row in self._rows]
+        self._casadi = casadi
+        # from the last joint: zeros between branches of a tree stay zeros
+        self._last = list(range(matrix.shape[0]))[::-1]
+        self._factors = casadi.ldl(casadi.sparsify(matrix[self._last, self._last]), False)
+        self.pivots: list[Number] = casadi.vertsplit(self._factors[0])
 
     def __call__(self, right: Matrix) -> Matrix:
         """Return the solution (n, k) for ``right`` sides (n, k)."""
-        return self._casadi.horzcat(*(self._solved(self._casadi.vertsplit(column))
-                                      for column in self._casadi.horzsplit(right)))
-
-    def _solved(self, found: list[Number]) -> Vector:
-        for k in reversed(range(len(found))):
-            for i in range(k):
-                found[i] = found[i] - self._rows[k][i] * found[k]
-        for k in range(len(found)):
-            found[k] = found[k] / self._rows[k][k]
-            for i in range(k):
-                found[k] = found[k] - self._rows[k][i] * found[i]
-        return self._casadi.vertcat(*found)
+        found = self._casadi.ldl_solve(right[self._last, :], *self._factors)
+        return found[self._last, :]
 
 
 def casadi_functions(mechanism: Mechanism) -> Functions:
