@@ -169,15 +169,15 @@ def c_code(mechanism: Mechanism, provenance: Provenance | None = None) -> CCode:
         if not np.isfinite(numbers).all():
             raise ModelError('a constant of the model is '
                              f'{numbers[~np.isfinite(numbers)][0]}: C code needs finite ones')
-    name, known = c_name(mechanism.robot.name), provenance or Provenance()
-    text = _Text(name, mechanism, known)
-    return CCode(name, text.header(), text.source(), known.digest, known.cautions)
+    name, origin = c_name(mechanism.robot.name), provenance or Provenance()
+    text = _Text(name, mechanism, origin)
+    return CCode(name, text.header(), text.source(), origin.digest, origin.cautions)
 
 
 def c_name(name: str) -> str:
     """Return the name of a robot as one of C."""
-    found = re.sub(r'[^0-9A-Za-z]+', '_', name).strip('_').lower()
-    return found if re.match('[a-z]', found) else f'robot_{found}'.rstrip('_')
+    plain = re.sub(r'[^0-9A-Za-z]+', '_', name).strip('_').lower()
+    return plain if re.match('[a-z]', plain) else f'robot_{plain}'.rstrip('_')
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,18 +269,18 @@ class _Functions:
         if motors:
             yield from self._with_gears()
 
-    def _solution(self, found: Acceleration, rows: Sequence[Sequence[int]] = ()
+    def _solution(self, solution: Acceleration, rows: Sequence[Sequence[int]] = ()
                   ) -> tuple[tuple[Any, ...], int]:
         """Return accelerations with their checks, and the number of these.
 
         ``rows`` are the coordinates of each array, by default the joints of one.
         """
-        checks = [*found.factors.pivots, *(
-            () if found.settled is None else self.casadi.vertsplit(found.settled))]
+        checks = [*solution.factors.pivots, *(
+            () if solution.settled is None else self.casadi.vertsplit(solution.settled))]
         if any(check.is_constant() and not float(check) > 0.0 for check in checks):
             raise ModelError('the mass matrix of the model is nowhere positive definite: identify '
                              'with --method feasible')
-        values = [found.values[list(own)] for own in rows or (range(self.n),)]
+        values = [solution.values[list(coordinates)] for coordinates in rows or (range(self.n),)]
         return (*values, self.algebra.vector(checks)), len(checks)
 
     def _along_a_motion(self, position: str, velocity: str) -> Iterator[Function]:
@@ -321,10 +321,10 @@ class _Functions:
         gears, equations = self._mechanism.gears, Equations(self._mechanism, self.algebra)
         assert gears is not None
         q, qd, effort, theta, theta_d = self._of(Q, QD, EFFORT, THETA, THETA_D)
-        own, motors = list(gears.joints), equations.coordinates.motors
+        elastic, motors = list(gears.joints), equations.coordinates.motors
         torque: list[Number] = [0.0] * self.n
-        x, v = q + [theta[j] for j in own], qd + [theta_d[j] for j in own]
-        for joint, part in zip(own, equations.gear_torque(x, v), strict=True):
+        x, v = q + [theta[j] for j in elastic], qd + [theta_d[j] for j in elastic]
+        for joint, part in zip(elastic, equations.gear_torque(x, v), strict=True):
             torque[joint] = part
         yield Function('gear_torque', 'Torque that elastic gears transmit to their links; zero '
                        'where a joint is rigid.', (Q, QD, THETA, THETA_D), (('torque', 1),),
@@ -423,11 +423,11 @@ class _Text:
     def _head(self) -> list[str]:
         """Return the comment that says what the model is and what it leaves out."""
         robot, gears = self._mechanism.robot, self._mechanism.gears
-        said = [f'Dynamics of {robot.name}. Not to be edited: export the model again.']
+        paragraphs = [f'Dynamics of {robot.name}. Not to be edited: export the model again.']
         if self._provenance.digest:
-            said.append(f'Digest of the model: {self._provenance.digest}; '
+            paragraphs.append(f'Digest of the model: {self._provenance.digest}; '
                         f'{self._provenance.origin}.')
-        said += [
+        paragraphs += [
             'Arrays hold an element per joint, in this order: ' + ', '.join(
                 f'{joint} [{"m" if kind == PRISMATIC else "rad"}]'
                 for joint, kind in zip(robot.joints, robot.types, strict=True)) + '. Units are '
@@ -439,14 +439,14 @@ class _Text:
             'Friction is that of warm joints at the temperature of reference.']
         if gears is not None:
             names = ', '.join(robot.joints[j] for j in gears.joints)
-            said.append(
+            paragraphs.append(
                 f'Gears of {names} are elastic. Friction takes the motion of motors, which are on '
                 'the joint side; functions without arguments of motors take them to move with '
                 'their joints. Left out: the effort that moves a motor ahead of its link, which '
                 'needs derivatives of the acceleration.')
-        said += self._provenance.cautions
+        paragraphs += self._provenance.cautions
         lines = [f'{MARK.decode()} {VERSION}', ' *']
-        for paragraph in said:
+        for paragraph in paragraphs:
             lines += [f' * {line}' for line in wrap(paragraph.replace('*/', '* /'), COLUMNS - 4)]
             lines.append(' *')
         return [*lines[:-1], ' */']

@@ -60,19 +60,19 @@ class SparseAlgebra:
 
     def solve(self, matrix: Matrix, right: Vector) -> Vector:
         """Eliminate without exchange of rows."""
-        count, found = matrix.shape[0], self._casadi.vertsplit(right)
+        count, solution = matrix.shape[0], self._casadi.vertsplit(right)
         rows = [[matrix[i, j] for j in range(count)] for i in range(count)]
         for p in range(count):
             for i in range(p + 1, count):
                 share = rows[i][p] / rows[p][p]
                 for j in range(p + 1, count):
                     rows[i][j] = rows[i][j] - share * rows[p][j]
-                found[i] = found[i] - share * found[p]
+                solution[i] = solution[i] - share * solution[p]
         for p in reversed(range(count)):
             for j in range(p + 1, count):
-                found[p] = found[p] - rows[p][j] * found[j]
-            found[p] = found[p] / rows[p][p]
-        return self.vector(found)
+                solution[p] = solution[p] - rows[p][j] * solution[j]
+            solution[p] = solution[p] / rows[p][p]
+        return self.vector(solution)
 
 
 class SparseFactors:
@@ -87,8 +87,8 @@ class SparseFactors:
 
     def __call__(self, right: Matrix) -> Matrix:
         """Return the solution (n, k) for ``right`` sides (n, k)."""
-        found = self._casadi.ldl_solve(right[self._last, :], *self._factors)
-        return found[self._last, :]
+        solution = self._casadi.ldl_solve(right[self._last, :], *self._factors)
+        return solution[self._last, :]
 
 
 def casadi_functions(mechanism: Mechanism) -> Functions:
@@ -99,8 +99,9 @@ def casadi_functions(mechanism: Mechanism) -> Functions:
     """
     casadi = required_casadi()
     equations = Equations(mechanism, SparseAlgebra(casadi))
-    own = equations.coordinates
-    symbols = [casadi.SX.sym(name, len(own.names)) for name in ('q', 'qd', 'qdd', 'effort')]
+    coordinates = equations.coordinates
+    symbols = [casadi.SX.sym(name, len(coordinates.names))
+               for name in ('q', 'qd', 'qdd', 'effort')]
     q, qd, qdd, effort = (casadi.vertsplit(symbol) for symbol in symbols)
     acceleration = equations.forward(q, qd, effort).values
     return Functions(
@@ -108,4 +109,4 @@ def casadi_functions(mechanism: Mechanism) -> Functions:
                         ['q', 'qd', 'qdd'], ['effort']),
         casadi.Function('forward', [*symbols[:2], symbols[3]], [acceleration],
                         ['q', 'qd', 'effort'], ['qdd']),
-        own.names, own.motors)
+        coordinates.names, coordinates.motors)

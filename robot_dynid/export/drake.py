@@ -77,35 +77,35 @@ def _accelerations(
     plant.RemoveAllJointActuatorEffortLimits()
     context = plant.CreateDefaultContext()
     robot, gears = written.arm.robot, written.mechanism.gears
-    own = list(gears.joints) if gears is not None else []
+    elastic = list(gears.joints) if gears is not None else []
     names = [_motor_joint(written, j) for j in range(robot.n)]
-    names += [gear_name(robot.joints[j]) for j in own]
+    names += [gear_name(robot.joints[j]) for j in elastic]
     rows = [plant.GetJointByName(name).velocity_start() for name in names]
     drives = [plant.GetJointActuatorByName(name).input_start() for name in robot.joints]
-    found, count = np.empty_like(motion.x), robot.n
+    accelerations, count = np.empty_like(motion.x), robot.n
     for k, (x, v, effort) in enumerate(zip(motion.x, motion.v, efforts, strict=True)):
-        plant.SetPositions(context, _placed(_chained(x, own, count), rows))
-        plant.SetVelocities(context, _placed(_chained(v, own, count), rows))
+        plant.SetPositions(context, _placed(_chained(x, elastic, count), rows))
+        plant.SetVelocities(context, _placed(_chained(v, elastic, count), rows))
         plant.get_actuation_input_port().FixValue(context, _placed(effort, drives))
         rates = plant.EvalTimeDerivatives(context).CopyToVector()[plant.num_positions():]
         chained = rates[rows]
-        found[k] = chained
-        found[k, own] = chained[own] + chained[count:]
-        found[k, count:] = chained[own]
-    return found
+        accelerations[k] = chained
+        accelerations[k, elastic] = chained[elastic] + chained[count:]
+        accelerations[k, count:] = chained[elastic]
+    return accelerations
 
 
-def _chained(values: FloatArray, own: list[int], count: int) -> FloatArray:
+def _chained(values: FloatArray, elastic: list[int], count: int) -> FloatArray:
     """Return those of motors and gears (N,) from ``values`` (N,) of links, then of motors."""
-    found = values.copy()
-    found[own], found[count:] = values[count:], values[own] - values[count:]
-    return found
+    chained = values.copy()
+    chained[elastic], chained[count:] = values[count:], values[elastic] - values[count:]
+    return chained
 
 
 def _placed(values: FloatArray, rows: list[int]) -> FloatArray:
-    found = np.empty(len(rows))
-    found[rows] = values
-    return found
+    placed = np.empty(len(rows))
+    placed[rows] = values
+    return placed
 
 
 def drake_plant(arm: IdentifiedArm, step: float = 0.0) -> DrakePlant:
@@ -116,17 +116,17 @@ def drake_plant(arm: IdentifiedArm, step: float = 0.0) -> DrakePlant:
     """
     written, root, names = sdf_of(arm, FORM)
     robot, gears = written.arm.robot, written.mechanism.gears
-    for limit in root.iter('limit'):  # Drake makes an actuator where an effort is possible
-        effort = limit.find('effort')
-        (SubElement(limit, 'effort') if effort is None else effort).text = '0'
+    for bounds in root.iter('limit'):  # Drake makes an actuator where an effort is possible
+        effort = bounds.find('effort')
+        (SubElement(bounds, 'effort') if effort is None else effort).text = '0'
     plant = _read(written, tostring(root, encoding='unicode'), step)
     for j, name in enumerate(robot.joints):
-        own = _motor_joint(written, j)
-        inertia = float(written.mechanism.rotors.inertia[j, j]) if own == name or gears is None \
+        joint = _motor_joint(written, j)
+        inertia = float(written.mechanism.rotors.inertia[j, j]) if joint == name or gears is None \
             else float(gears.inertia[gears.joints.index(j)])
-        most = float(robot.limits.effort[j])
+        limit = float(robot.limits.effort[j])
         motor = plant.AddJointActuator(
-            name, plant.GetJointByName(own), most if most > 0.0 else np.inf)
+            name, plant.GetJointByName(joint), limit if limit > 0.0 else np.inf)
         motor.set_default_rotor_inertia(inertia)
         motor.set_default_gear_ratio(1.0)
     return DrakePlant(plant, written, tuple(names.warnings(FORM.name)))

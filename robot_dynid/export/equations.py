@@ -179,10 +179,11 @@ class Equations:
         self, q: Sequence[Number], qd: Sequence[Number], qdd: Sequence[Number]
     ) -> Vector:
         """Return the effort (N,) of all coordinates [N m, N]."""
-        own, joints = self.coordinates.friction, self._joints(q)
+        friction, joints = self.coordinates.friction, self._joints(q)
         motion = self._motion(joints, qd, qdd)
+        torque = self._axis_friction(friction, joints, motion, _products(friction.axes, qd))
         return self._smooth_effort(joints, motion, q, qd, qdd) + self._math.constant(
-            own.axes.T) @ self._axis_friction(own, joints, motion, _products(own.axes, qd))
+            friction.axes.T) @ torque
 
     def friction(
         self, q: Sequence[Number], qd: Sequence[Number], qdd: Sequence[Number],
@@ -193,25 +194,25 @@ class Equations:
         Without its ``states`` friction is that of steady sliding.
         """
         friction = self._mechanism.friction
-        own = friction.sliding if states is None else friction
+        law = friction.sliding if states is None else friction
         joints = self._joints(q)
-        motion = self._motion(joints, qd, qdd) if own.needs_load else []
-        return self._math.constant(own.axes.T) @ self._axis_friction(
-            own, joints, motion, _products(own.axes, turning), states)
+        motion = self._motion(joints, qd, qdd) if law.needs_load else []
+        return self._math.constant(law.axes.T) @ self._axis_friction(
+            law, joints, motion, _products(law.axes, turning), states)
 
     def forward(
         self, q: Sequence[Number], qd: Sequence[Number], effort: Sequence[Number]
     ) -> Acceleration:
         """Return the acceleration of all coordinates [rad/s^2, m/s^2]."""
-        own, math = self.coordinates.friction, self._math
+        friction, math = self.coordinates.friction, self._math
         joints, still = self._joints(q), [0.0] * len(self.coordinates.names)
         motion = self._motion(joints, qd, still)
-        free, pressed = self._terms(own, _products(own.axes, qd))
+        free, pressed = self._terms(friction, _products(friction.axes, qd))
         factors = math.factorised(self._inertia(joints))
-        found = factors(
+        unloaded = factors(
             math.vector(effort) - self._smooth_effort(joints, motion, q, qd, still)
-            - math.constant(own.axes.T) @ math.vector(free))
-        return self._under_load(joints, motion, pressed, Acceleration(found, factors))
+            - math.constant(friction.axes.T) @ math.vector(free))
+        return self._under_load(joints, motion, pressed, Acceleration(unloaded, factors))
 
     def mass_matrix(self, q: Sequence[Number]) -> Matrix:
         """Return the inertia (N, N) of all coordinates."""
@@ -231,15 +232,15 @@ class Equations:
         The load of an axis is start - coupling |load| (of all axes): linear for given signs of the
         loads, and the solution gives the next signs.
         """
-        math, own = self._math, self.coordinates.friction
-        rows = np.unique(own.terms[own.terms[:, LOAD] != 0.0, ROW].astype(np.int64))
+        math, friction = self._math, self.coordinates.friction
+        rows = np.unique(friction.terms[friction.terms[:, LOAD] != 0.0, ROW].astype(np.int64))
         if not len(rows):
             return free
-        transmission, share = own.transmission[rows], math.vector([pressed[i] for i in rows])
+        transmission, share = friction.transmission[rows], math.vector([pressed[i] for i in rows])
         inertia = math.matrix(self._composite_inertia(joints, self._loads))
         slope = math.constant(transmission) @ inertia @ math.constant(
             np.eye(self._n, len(self.coordinates.names)))
-        ways = free.factors(math.constant(own.axes[rows].T)) @ math.diag(share)
+        ways = free.factors(math.constant(friction.axes[rows].T)) @ math.diag(share)
         coupling = slope @ ways
         load = start = math.constant(transmission) @ math.vector(
             self._effort(joints, motion, self._loads)) + slope @ free.values
@@ -258,7 +259,7 @@ class Equations:
 
     def _joints(self, q: Sequence[Number]) -> list[Joint]:
         """Return all joints at their positions."""
-        found, frames, math = [], self._frames, self._math
+        joints, frames, math = [], self._frames, self._math
         for j, (fixed, offset, slide) in enumerate(zip(
                 frames.rotations, frames.translations, frames.slides, strict=True)):
             rotation, place, turns = math.constant(fixed), math.constant(offset), frames.turns(j)
@@ -270,21 +271,21 @@ class Equations:
                     ) * math.sin(angle)
             else:
                 place = place + math.constant(slide) * q[j]
-            found.append(Joint(
+            joints.append(Joint(
                 int(frames.parents[j]), rotation, place,
                 math.constant(np.array([0.0, 0.0, float(turns)])),
                 math.constant(fixed.T @ slide), turns))
-        return found
+        return joints
 
     def _motion(
         self, joints: list[Joint], qd: Sequence[Number], qdd: Sequence[Number]
     ) -> list[Motion]:
         """Return the motion of all links, each in its own frame, accelerated against gravity."""
-        cross, found = self._math.cross, list[Motion]()
+        cross, motions = self._math.cross, list[Motion]()
         base = self._moving(self._zero, self._zero, self._math.constant(
             -np.asarray(self._mechanism.robot.gravity)))
         for j, joint in enumerate(joints):
-            parent, back = base if joint.parent < 0 else found[joint.parent], joint.rotation.T
+            parent, back = base if joint.parent < 0 else motions[joint.parent], joint.rotation.T
             spin, rate = back @ parent.spin, back @ parent.rate
             origin = back @ (parent.origin + parent.bend @ joint.offset)
             if joint.turns:
@@ -293,8 +294,8 @@ class Equations:
                 spin = spin + turn
             else:
                 origin = origin + joint.linear * qdd[j] + 2.0 * cross(spin, joint.linear * qd[j])
-            found.append(self._moving(spin, rate, origin))
-        return found
+            motions.append(self._moving(spin, rate, origin))
+        return motions
 
     def _moving(self, spin: Vector, rate: Vector, origin: Vector) -> Motion:
         (x, y, z), (dx, dy, dz) = ([v[0], v[1], v[2]] for v in (spin, rate))
@@ -353,7 +354,7 @@ class Equations:
                 effort[i] = effort[i] + (a * sine + b * cosine) * (
                     1.0 + x * x + y * y - 2.0 * (x * cosine - y * sine)) ** -0.5
         effort += [0.0] * (len(qd) - len(joints))
-        effort = [own + part for own, part in zip(effort, _products(rotors.inertia, qdd),
+        effort = [a + b for a, b in zip(effort, _products(rotors.inertia, qdd),
                                                   strict=True)]
         for link, line, turns in spinning:
             _add(effort, turns, math.dot(line, motion[link].rate))
@@ -366,7 +367,7 @@ class Equations:
         rotors, math = self.coordinates.rotors, self._math
         matrix: list[list[Number]] = rotors.inertia.tolist()
         for row, links in zip(matrix, self._composite_inertia(joints, self._bodies), strict=False):
-            row[:len(links)] = [own + part for own, part in zip(row, links, strict=False)]
+            row[:len(links)] = [a + b for a, b in zip(row, links, strict=False)]
         carriers = rotors.carriers.tolist()
         for j, line, turns in zip(carriers, self._frames.along(rotors.axes, carriers),
                                   rotors.motions, strict=True):
@@ -491,11 +492,11 @@ class Equations:
 
 def _along(shares: FloatArray, motion: Sequence[Number]) -> Number:
     """Return ``shares`` (m,) @ ``motion``, without those that are zero."""
-    found: Number = 0.0
-    for share, own in zip(shares.tolist(), motion, strict=True):
+    total: Number = 0.0
+    for share, part in zip(shares.tolist(), motion, strict=True):
         if share != 0.0:
-            found = found + (own if share == 1.0 else share * own)
-    return found
+            total = total + (part if share == 1.0 else share * part)
+    return total
 
 
 def _products(rows: FloatArray, motion: Sequence[Number]) -> list[Number]:

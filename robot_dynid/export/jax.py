@@ -67,8 +67,8 @@ def jax_functions(mechanism: Mechanism) -> Functions:
         raise MissingDependency('functions of JAX need JAX: pip install jax') from None
     jax.config.update('jax_enable_x64', True)
     equations = Equations(mechanism, TracedAlgebra(jnp))
-    own = equations.coordinates
-    count = len(own.names)
+    coordinates = equations.coordinates
+    count = len(coordinates.names)
 
     def inverse(q: Any, qd: Any, qdd: Any) -> Any:
         return equations.inverse(*(_numbers(x, count) for x in (q, qd, qdd)))
@@ -76,7 +76,7 @@ def jax_functions(mechanism: Mechanism) -> Functions:
     def forward(q: Any, qd: Any, effort: Any) -> Any:
         return equations.forward(*(_numbers(x, count) for x in (q, qd, effort))).values
 
-    return Functions(inverse, forward, own.names, own.motors)
+    return Functions(inverse, forward, coordinates.names, coordinates.motors)
 
 
 def _numbers(values: Any, count: int) -> list[Any]:

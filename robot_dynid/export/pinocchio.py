@@ -43,11 +43,11 @@ class PinocchioModel:
     def error(self) -> float:
         """Return the largest error of its accelerations relative to ours, joint by joint."""
         motion, data = Motion.of(self.written), self.model.createData()
-        found, written = np.empty_like(motion.x), self.written.friction
+        accelerations, written = np.empty_like(motion.x), self.written.friction
         net = motion.effort - written.damping * motion.v - written.dry * np.sign(motion.v)
-        for k in range(len(found)):
-            found[k] = pinocchio.aba(self.model, data, motion.x[k], motion.v[k], net[k])
-        return motion.error(found)
+        for k in range(len(accelerations)):
+            accelerations[k] = pinocchio.aba(self.model, data, motion.x[k], motion.v[k], net[k])
+        return motion.error(accelerations)
 
 
 def read_urdf(text: str) -> str:
@@ -78,9 +78,9 @@ def pinocchio_model(arm: IdentifiedArm) -> PinocchioModel:
                                pinocchio.SE3(np.array(link.placement)), 0)
     model.gravity.linear = np.array(robot.gravity)
     for name, values in _numbers(written).items():
-        known = name if hasattr(model, name) else BEFORE.get(name, '')
-        if known and hasattr(model, known):
-            setattr(model, known, np.array(values))
+        attribute = name if hasattr(model, name) else BEFORE.get(name, '')
+        if attribute and hasattr(model, attribute):
+            setattr(model, attribute, np.array(values))
     return PinocchioModel(model, written)
 
 
@@ -106,12 +106,12 @@ def _numbers(written: Written) -> dict[str, FloatArray]:
         limits.upper, limits.velocity, limits.effort))
     lower = np.where(np.isfinite(limits.lower), limits.lower, -np.inf)
     inertia, ratios = np.diag(written.mechanism.rotors.inertia), drive.gear_ratios
-    found = {
+    numbers = {
         'lowerPositionLimit': lower, 'upperPositionLimit': upper,
         'lowerVelocityLimit': -velocity, 'upperVelocityLimit': velocity,
         'lowerEffortLimit': -effort, 'upperEffortLimit': effort, 'armature': inertia,
         'damping': written.friction.damping, 'upperDryFrictionLimit': written.friction.dry,
         'lowerDryFrictionLimit': -written.friction.dry}
     if ratios is not None and np.all(ratios != 0.0):
-        found |= {'rotorGearRatio': ratios, 'rotorInertia': inertia / ratios**2}
-    return found
+        numbers |= {'rotorGearRatio': ratios, 'rotorInertia': inertia / ratios**2}
+    return numbers

@@ -106,11 +106,11 @@ def _renamed(arm: IdentifiedArm) -> tuple[IdentifiedArm, FreeNames]:
     reserved = {'world', *(name for name in (robot.name, *wanted) if re.match('__.*__$', name))}
     names = FreeNames(reserved, wanted, '::')
     joints = tuple(names.take(name, 'joint') for name in robot.joints)
-    found = {name: names.take(name) for name in links}
+    free = {name: names.take(name) for name in links}
     renamed = replace(
         robot, name=FreeNames(reserved, (), '::').take(robot.name, 'robot'), joints=joints,
-        base_link=found[robot.base_link], bodies=tuple(found[name] for name in robot.bodies),
-        links=tuple(replace(link, name=found[link.name]) for link in robot.links))
+        base_link=free[robot.base_link], bodies=tuple(free[name] for name in robot.bodies),
+        links=tuple(replace(link, name=free[link.name]) for link in robot.links))
     return replace(arm, mechanism=replace(arm.mechanism, robot=renamed)), names
 
 
@@ -140,16 +140,16 @@ def _add_joint(
     """Add a joint between ``links``, of which the motor's has no limits of position."""
     robot, limits = written.arm.robot, written.arm.robot.limits
     ends = [float(limits.lower[j]), float(limits.upper[j])]
-    known = {}
+    bounds = {}
     if np.isfinite(ends).all() and name == robot.joints[j]:
-        known = {'lower': ends[0], 'upper': ends[1]}
-    kind = 'prismatic' if robot.types[j] == PRISMATIC else 'revolute' if known else 'continuous'
-    known |= {key: float(values[j]) for key, values in (  # a URDF has zero where none is known
+        bounds = {'lower': ends[0], 'upper': ends[1]}
+    kind = 'prismatic' if robot.types[j] == PRISMATIC else 'revolute' if bounds else 'continuous'
+    bounds |= {key: float(values[j]) for key, values in (  # a URDF has zero where none is bounds
         ('effort', limits.effort), ('velocity', limits.velocity)) if 0.0 < values[j] < np.inf}
     friction = written.friction
     _add_axis(model, {'name': name, 'type': kind}, links, {
         'pose': _pose(robot.rotations[j], robot.translations[j]), 'xyz': number_text(robot.axes[j])
-    }, (known, {'damping': friction.damping[j], 'friction': friction.dry[j]}))
+    }, (bounds, {'damping': friction.damping[j], 'friction': friction.dry[j]}))
 
 
 def _add_gear(

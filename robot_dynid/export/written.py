@@ -133,21 +133,21 @@ def _fitted(speed: FloatArray, torque: FloatArray, parts: FloatArray, simple: ND
     """Fit ``torque`` (K, m) at ``speed`` (K, m), beginning with ``parts`` (m, 3)."""
     from scipy.optimize import nnls
 
-    wanted, found = parts.copy(), parts.copy()
+    wanted, possible = parts.copy(), parts.copy()
     errors = np.zeros((2, len(parts)))
     for i in range(len(parts)):
         rows = np.isfinite(speed[:, i])
-        v, own = speed[rows, i], torque[rows, i]
+        v, effort = speed[rows, i], torque[rows, i]
         design = np.stack([v, np.sign(v), np.ones(len(v))], axis=1)
         if not simple[i]:
-            wanted[i] += np.linalg.lstsq(design, own - design @ parts[i], rcond=None)[0]
-        found[i] = wanted[i]
+            wanted[i] += np.linalg.lstsq(design, effort - design @ parts[i], rcond=None)[0]
+        possible[i] = wanted[i]
         if wanted[i, :2].min() < 0.0:
-            x, _ = nnls(np.column_stack([design, -design[:, 2]]), own)
-            found[i] = *x[:2], x[2] - x[3]
-        off = own - design @ found[i]
+            x, _ = nnls(np.column_stack([design, -design[:, 2]]), effort)
+            possible[i] = *x[:2], x[2] - x[3]
+        off = effort - design @ possible[i]
         errors[:, i] = np.sqrt(np.mean(off**2)), np.abs(off).max()
-    damping, dry, offset = found.T
+    damping, dry, offset = possible.T
     return SlidingFriction(damping, dry, offset, wanted[:, :2], errors[0], errors[1],
                            np.nanmax(np.abs(speed), axis=0))
 
@@ -205,11 +205,12 @@ class Written:
 
     @property
     def _friction(self) -> AxisFriction:
-        found, form, n = self.friction, self.form, self.arm.robot.n
+        friction, form, n = self.friction, self.form, self.arm.robot.n
         axes = self.arm.mechanism.friction.axes if form.coupled else np.eye(n)
-        straight = np.stack([form.damping * found.damping, form.offset * found.offset], axis=1)
+        straight = np.stack(
+            [form.damping * friction.damping, form.offset * friction.offset], axis=1)
         rows = [Term(RAMP, STEEP, float(dry)).row(i, True)
-                for i, dry in enumerate(found.dry) if form.dry and dry != 0.0]
+                for i, dry in enumerate(friction.dry) if form.dry and dry != 0.0]
         none = np.zeros((0, 0))
         whole = self.arm.mechanism.friction
         return replace(whole, axes=np.ascontiguousarray(axes), straight=straight,
