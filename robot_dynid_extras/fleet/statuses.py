@@ -9,7 +9,7 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from rclpy.signals import SignalHandlerOptions
 
-from robot_dynid.ros.common.diagnostics import Diagnostics
+from robot_dynid.ros.common.messages import Diagnostics
 from robot_dynid_extras.fleet.report import ArmStatus
 
 #: s to wait for somebody who listens, and for what was sent to arrive

@@ -31,7 +31,7 @@ from robot_dynid.io.joint_states import decode_topics
 from robot_dynid.io.log import with_wrenches
 from robot_dynid.io.mcap import Contents
 from robot_dynid.numbers import NumberRange
-from robot_dynid.ros.common.diagnostics import Diagnostics
+from robot_dynid.ros.common.messages import Diagnostics
 from robot_dynid.ros.common.rclpy_compat import InvalidHandle
 from robot_dynid.ros.common.services import ServiceThread
 from robot_dynid.ros.identifier.model_services import LATCHED

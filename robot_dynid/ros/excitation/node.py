@@ -35,10 +35,9 @@ from robot_dynid.execution.checklist import verdict
 from robot_dynid.execution.guards import Alarms, Code, GuardSettings, Outcome
 from robot_dynid.ros.common import process
 from robot_dynid.ros.common.described_robot import RobotFiles
-from robot_dynid.ros.common.diagnostics import Diagnostics
 from robot_dynid.ros.common.kernel_compilation import KERNELS, NotReady
 from robot_dynid.ros.common.listener import Listener
-from robot_dynid.ros.common.messages import message_of, seconds, sendable
+from robot_dynid.ros.common.messages import Diagnostics, message_of, seconds, sendable
 from robot_dynid.ros.common.params import follow_changes, load_parameters
 from robot_dynid.ros.common.rclpy_compat import spin_once
 from robot_dynid.ros.common.services import answered, conclude

@@ -24,9 +24,9 @@ from robot_dynid.registry import Registry
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common import process
 from robot_dynid.ros.common.described_robot import RobotFiles, RobotParameters
-from robot_dynid.ros.common.diagnostics import Diagnostics
 from robot_dynid.ros.common.files_directory import FileParameters, RequestedFiles
 from robot_dynid.ros.common.kernel_compilation import KernelCompilation
+from robot_dynid.ros.common.messages import Diagnostics
 from robot_dynid.ros.common.params import load_parameters
 from robot_dynid.ros.identifier.dynamics_services import DynamicsServices
 from robot_dynid.ros.identifier.identify_action import IdentifyAction

@@ -12,7 +12,7 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from in_process import Spinner, destroy
 
-from robot_dynid.ros.common.diagnostics import Diagnostics
+from robot_dynid.ros.common.messages import Diagnostics
 
 
 def test_statuses_are_named_after_node_and_robot(node: Any) -> None:
