@@ -90,15 +90,14 @@ def setting(
     ``allowed`` is a range, choices, or a reader; None: values of type ``kind``, by default that of
     ``default``. A ``default`` that is a class is called for every object.
     """
-    made = isinstance(default, type)
-    value = default() if made else default
-    known = Setting(
+    factory = isinstance(default, type)
+    value = default() if factory else default
+    metadata = {SETTING: Setting(
         value, text, allowed if isinstance(allowed, NumberRange) else None,
         allowed if isinstance(allowed, tuple) else (), allowed if callable(allowed) else None,
-        kind or (float if isinstance(value, tuple) else type(value)), live)
-    if made:
-        return field(default_factory=default, metadata={SETTING: known})
-    return field(default=default, metadata={SETTING: known})
+        kind or (float if isinstance(value, tuple) else type(value)), live)}
+    return (field(default_factory=default, metadata=metadata) if factory else
+            field(default=default, metadata=metadata))
 
 
 def settings_of(owner: type) -> dict[str, Setting]:
@@ -108,8 +107,8 @@ def settings_of(owner: type) -> dict[str, Setting]:
 
 def read_settings(owner: type, content: Mapping[str, Any], source: str) -> dict[str, Any]:
     """Return the values of the known keys in ``content``. Raises UsageError naming the key."""
-    known = settings_of(owner)
-    return {key: known[key].read(value, f'{source}: {key}') for key, value in content.items()}
+    settings = settings_of(owner)
+    return {key: settings[key].read(value, f'{source}: {key}') for key, value in content.items()}
 
 
 def require_allowed(settings: Any, named: str) -> None:

@@ -45,12 +45,12 @@ def load_parameters(node: Node, *structs: type[Any]) -> list[Any]:
     """
     refuse_misplaced(node.get_fully_qualified_name(), sys.argv)
     given = parameter_overrides(node)
-    known = [name for struct in structs for name in settings_of(struct)]
-    unknown = [name for name in given if name not in known
+    names = [name for struct in structs for name in settings_of(struct)]
+    unknown = [name for name in given if name not in names
                and not node.has_parameter(name) and not name.startswith(OF_RCLPY)]
     if unknown:
         nearest = ', '.join(f'{shown(name)} (nearest known: '
-                            f'{get_close_matches(name, known, 1, 0.0)[0]})' for name in unknown)
+                            f'{get_close_matches(name, names, 1, 0.0)[0]})' for name in unknown)
         raise UsageError(
             f'node {node.get_fully_qualified_name()} has no parameter {nearest}; correct or '
             'remove it in the parameter file, the launch file or after -p')
@@ -75,10 +75,10 @@ def follow_changes(
 ) -> None:
     """Hand the values of parameters that are set while the node runs to ``take``."""
     def changed(changes: list[Parameter]) -> SetParametersResult:
-        known = settings_of(struct)
+        settings = settings_of(struct)
         try:
-            take({change.name: read_parameter(known[change.name], change.name, change.value)
-                  for change in changes if change.name in known})
+            take({change.name: read_parameter(settings[change.name], change.name, change.value)
+                  for change in changes if change.name in settings})
         except DynIdError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
