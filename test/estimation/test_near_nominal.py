@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from chains import random_chain
-from feasible_recordings import model_of, motion, moved, recorded, truth_of
+from feasible_recordings import motion, moved, recorded, truth_of
 
+from robot_dynid.effects.counterbalance import Spring
 from robot_dynid.estimation import Feasible, LeastSquares
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.feasible.near_nominal import (
@@ -23,7 +24,11 @@ from robot_dynid.estimation.feasible.simultaneous import open_offsets
 from robot_dynid.estimation.least_squares import joint_weights, solve
 from robot_dynid.estimation.uncertainty.held_out import held_out
 from robot_dynid.identification.identify import control_parameters
+from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.robot_file import load_robot
+
+#: rotors and Coulomb friction
+STRUCTURE = Structure.uniform(load_robot('ur10e'), True, 'coulomb', {'width': 0.05})
 
 
 def experiment(count: int, off: float = 0.0, noise: float = 0.3) -> Experiment:
@@ -84,7 +89,8 @@ def test_least_squares_that_are_feasible_are_judged_as_least_squares() -> None:
 def test_an_offset_that_is_not_told_from_weight_is_none() -> None:
     """The shoulder hardly moves: of its offset and its weight only the sum shows."""
     robot, rng = load_robot('ur10e'), np.random.default_rng(5)
-    model = model_of(robot)
+    model = STRUCTURE.torque_model(robot)
+    counterbalanced = replace(STRUCTURE, springs=(Spring(1, 0.4, 0.0),)).torque_model(robot)
     truth = truth_of(model, [moved(body, rng, 0.1) for body in robot.nominal], rng)
     samples, other = (motion(robot, 800, rng) for _ in range(2))
     for signal, middle in ((samples.position, -1.2), (samples.velocity, 0.0),
@@ -94,6 +100,7 @@ def test_an_offset_that_is_not_told_from_weight_is_none() -> None:
     effort = clean + 0.1 * clean.std(axis=0) * rng.normal(size=clean.shape)
     data = Experiment.of(model, [replace(samples, effort=effort, measured=effort)])
     assert 'f02' in open_offsets(data)
+    assert 'f02' not in open_offsets(Experiment.of(counterbalanced, data.recordings))
     estimate = Feasible().fit(data)
     offset = model.reduction.standard.index('f02')
     assert abs(estimate.standard[offset]) < 0.5

@@ -193,8 +193,14 @@ class Task:
 
 
 def open_offsets(experiment: Experiment) -> tuple[str, ...]:
-    """Return the offsets of efforts (f02) that the motion does not tell from weight."""
-    return tuple(name for name in left_open(experiment) if name.startswith('f0'))
+    """Return the offsets of efforts (f02) that the motion does not tell from weight.
+
+    Those of joints with a counterbalance are not among them: a preload is an offset.
+    """
+    preloads = {f'f0{spring.joint + 1}' for block in experiment.model.blocks
+                if isinstance(block, Counterbalance) for spring in block.springs}
+    return tuple(name for name in left_open(experiment)
+                 if name.startswith('f0') and name not in preloads)
 
 
 def least_squares(task: Task, information: Information) -> tuple[FloatArray, FloatArray]:
