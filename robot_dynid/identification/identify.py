@@ -205,6 +205,7 @@ def fitted(
     training = replace(training, contact=contact)
     warnings = (*training.remarks, *warnings)
     model = replace(model, warnings=warnings, not_identified=tuple(refused))
+    held = _near_reversals_too(held, training)
     return IdentificationResult(estimate, model, experiment, choice, held, training,
                                 warnings)
 
@@ -241,6 +242,17 @@ def _with_promise(model: IdentifiedModel, held: HeldOut) -> tuple[IdentifiedMode
     left = tuple(np.sqrt(held.filtered[:model.robot.n]).tolist())
     return replace(model, record=replace(model.record, left_over=left)), \
         replace(held, spread=spread)
+
+
+def _near_reversals_too(held: HeldOut, training: Validation) -> HeldOut:
+    """Return the held-out errors with that of samples which count less in the fit.
+
+    The information has samples near reversals with the weights of the fit, a new motion in full.
+    """
+    more = np.zeros(len(held.raw))
+    errors = np.array([score.rmse for score in training.model['all'].values()])
+    more[:len(errors)] = np.maximum(errors**2 - held.fitted[:len(errors)], 0.0)
+    return replace(held, raw=held.raw + more, fitted=held.fitted + more)
 
 
 def _with_refusals(

@@ -74,6 +74,9 @@ def test_everything_left_open_is_chosen_and_shown(planar):
     assert fractions == sorted(fractions) and fractions[0] >= 0.0 and fractions[-1] <= 1.0
     again = identify(planar.robot, [recording(planar)])
     assert again.model.to_yaml() == result.model.to_yaml()
+    # samples near reversals count less in the fit, and in full in what is promised
+    errors = np.array([result.training.model['all'][joint].rmse for joint in planar.joints])
+    assert (result.held_out.promise >= errors).all()
 
 
 def test_caller_can_stop(planar):
