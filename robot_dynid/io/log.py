@@ -92,7 +92,7 @@ def open_recordings(logs: Iterable[tuple[RawLog, RecordingFile | None]]) -> Part
         numbers += _numbers(log)
         fits = file is None or numbers <= MEMORY_NUMBERS
         numbers -= 0 if fits else _numbers(log)
-        found.append(log if fits or file is None else file.known_as(log))
+        found.append(log if fits or file is None else file.with_facts(log))
     return Parts(tuple(found))
 
 
@@ -101,7 +101,7 @@ def _numbers(log: RawLog) -> int:
 
 
 @dataclass(frozen=True)
-class Known:
+class Facts:
     """Facts of a recording that was read: SHA-256, rows, findings, stretches in motion.
 
     The latter are None where it is not long.
@@ -117,14 +117,14 @@ class Known:
 class RecordingFile:
     """A recording by its path, a window of it in brackets or not; see StoredRecording.
 
-    Whoever works on it reads its file, so must see it. What is ``known`` is so once it was opened;
-    before, it can only be asked for its ``source``.
+    Whoever works on it reads its file, so must see it. It has ``facts`` once it was opened; before,
+    it can only be asked for its ``source``.
     """
 
     path: str
     robot: RobotModel
     window: Window | None = None
-    known: Known | None = None
+    facts: Facts | None = None
 
     @property
     def source(self) -> str:
@@ -140,31 +140,31 @@ class RecordingFile:
     @property
     def findings(self) -> tuple[str, ...]:
         """Findings about the recording."""
-        return self._known.findings
+        return self._facts.findings
 
     @property
     def glances(self) -> tuple[Glance, ...] | None:
         """Stretches in motion where it is long, else None."""
-        return self._known.glances
+        return self._facts.glances
 
     def __len__(self) -> int:
-        return self._known.rows
+        return self._facts.rows
 
     @property
-    def _known(self) -> Known:
-        assert self.known is not None, 'it was not opened'
-        return self.known
+    def _facts(self) -> Facts:
+        assert self.facts is not None, 'it was not opened'
+        return self.facts
 
     def opened(self) -> tuple[RecordingFile, str]:
         """Read it, see StoredRecording; raises UsageError, DataError as `load_log`."""
         log, digest = self._read()
         _CACHE.put((digest, self.source), log)
-        return self.known_as(log, digest), digest
+        return self.with_facts(log, digest), digest
 
-    def known_as(self, log: RawLog, digest: str | None = None) -> RecordingFile:
+    def with_facts(self, log: RawLog, digest: str | None = None) -> RecordingFile:
         """Return it as it is once it was read as ``log``; ``digest`` is that of its file."""
         digest = file_digest(named(self.path)[0]) if digest is None else digest
-        return replace(self, known=Known(digest, len(log.time), log.findings,
+        return replace(self, facts=Facts(digest, len(log.time), log.findings,
                                          looked_through(log) or None))
 
     def read(self, start: int, stop: int) -> RawLog:
@@ -172,7 +172,7 @@ class RecordingFile:
 
         Raises DataError where the file is another one by now.
         """
-        key = self._known.digest, self.source
+        key = self._facts.digest, self.source
         log = _CACHE.get(key)
         if log is None:
             log, digest = self._read()
@@ -183,7 +183,7 @@ class RecordingFile:
 
     def within(self, start: float | None, stop: float | None) -> RecordingFile:
         """Return a window of it."""
-        return replace(self, window=Window(start, stop), known=None)
+        return replace(self, window=Window(start, stop), facts=None)
 
     def _read(self) -> tuple[RawLog, str]:
         """Return the recording and the SHA-256 of its file or folder."""

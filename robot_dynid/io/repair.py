@@ -187,7 +187,7 @@ def copy_mcap(source: BinaryIO, file: Path, out: BinaryIO | None) -> StorageFile
     """
     copy = _McapCopy(source, file, out)
     copy.run()
-    return copy.found
+    return copy.file
 
 
 class _McapCopy:
@@ -195,7 +195,7 @@ class _McapCopy:
 
     def __init__(self, source: BinaryIO, file: Path, out: BinaryIO | None) -> None:
         self.records, self.out = Records(source, file), out
-        self.found = StorageFile(file.name)
+        self.file = StorageFile(file.name)
         self.writer: Writer | None = None
         self.compression = ''
         self.kinds: dict[int, str] = {}
@@ -214,7 +214,7 @@ class _McapCopy:
                 self._take(op, body)
         except Damaged:
             if records.op not in (CHUNK, MESSAGE_INDEX):  # which was taken, and is made anew
-                self.found.lose(records.size - records.place,
+                self.file.lose(records.size - records.place,
                                 'the file is cut off inside of a record')
         if self.out is not None:
             self._open_writer().finish()  # type: ignore[no-untyped-call]
@@ -254,20 +254,20 @@ class _McapCopy:
         try:
             yield
         except Damaged as damage:
-            self.found.lose(RECORD.size + size, str(damage))
+            self.file.lose(RECORD.size + size, str(damage))
 
     def _chunk(self, body: bytes) -> None:
         cut = self.records.cut
         try:
             data, sound = chunk_content(body, cut)
         except Damaged as damage:
-            self.found.lose(len(body), f'a chunk is damaged: {damage}')
+            self.file.lose(len(body), f'a chunk is damaged: {damage}')
             return
         if not sound:
-            self.found.lose(len(body), 'a chunk is damaged: its checksum is wrong')
+            self.file.lose(len(body), 'a chunk is damaged: its checksum is wrong')
         left = self._contents(data, sound)
         if cut or left:
-            self.found.lose(max(left, 1), 'the last chunk is cut off')
+            self.file.lose(max(left, 1), 'the last chunk is cut off')
 
     def _contents(self, raw: bytes, sound: bool = True) -> int:
         """Take the records of a chunk; return the bytes behind the last whole one."""
@@ -283,13 +283,13 @@ class _McapCopy:
 
     def _message(self, body: bytes) -> None:
         number, sequence, received, published = struct.unpack_from('<HIQQ', body)
-        topic, data = self.found.topics.get(number), body[MESSAGE_FIELDS:]
+        topic, data = self.file.topics.get(number), body[MESSAGE_FIELDS:]
         if topic is None:
-            self.found.lose(RECORD.size + len(body), 'a message of a topic that is not named')
+            self.file.lose(RECORD.size + len(body), 'a message of a topic that is not named')
             return
         topic.messages += 1
         topic.packed += data.startswith(ZSTD_MAGIC)
-        self.found.span(received, received)
+        self.file.span(received, received)
         if self.out is not None:
             self._open_writer().add_message(self.channels[number], received, data, published,
                                             sequence)
@@ -305,9 +305,9 @@ class _McapCopy:
                 if self.out is not None:
                     self.schemas[one.id] = self._open_writer().register_schema(
                         one.name, one.encoding, one.data)
-            elif op == CHANNEL and one.id not in self.found.topics and (
+            elif op == CHANNEL and one.id not in self.file.topics and (
                     not one.schema_id or one.schema_id in self.kinds):
-                self.found.topics[one.id] = Topic(
+                self.file.topics[one.id] = Topic(
                     one.topic, self.kinds.get(one.schema_id, 'unknown'), one.message_encoding,
                     one.metadata.get('offered_qos_profiles', ''),
                     one.metadata.get('topic_type_hash', ''))
