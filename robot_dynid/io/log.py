@@ -117,8 +117,8 @@ class Facts:
 class RecordingFile:
     """A recording by its path, a window of it in brackets or not; see StoredRecording.
 
-    Whoever works on it reads its file, so must see it. It has ``facts`` once it was opened; before,
-    it can only be asked for its ``source``.
+    Whoever works on it reads its file, so must see it. It has ``facts`` once it was opened;
+    before, it can only be asked for its ``source``.
     """
 
     path: str
