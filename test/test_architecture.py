@@ -273,7 +273,7 @@ def test_opening_is_seen(source: str, found: bool) -> None:
 WRITERS = {
     ('robot_dynid/io/bag_writer.py', 'path.open'):
         'appends to a recording in a folder that was made for it',
-    ('robot_dynid/io/sqlite.py', '(copy.parent / Path(file).name).open'):
+    ('robot_dynid/io/sqlite.py', '(folder / file.name).open'):
         'into a temporary folder',
     ('robot_dynid/io/storage.py', 'plain.open'): 'into a temporary folder',
     ('robot_dynid/io/sqlite.py', 'os.truncate'): 'in a temporary folder',
