@@ -146,6 +146,7 @@ class Records:
             if op == 0 or (self.cut and (op != CHUNK or self.closed)):
                 return
             self.skipped = size > (2 * CHUNK_BYTES if op == CHUNK else RECORD_BYTES)
+            size = min(size, end - self.at)
             while self.skipped and size:
                 size -= len(self._take(min(size, PIECE)))
             yield op, self._take(size)
