@@ -17,9 +17,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from robot_dynid.execution.sampled import SampledTrajectory, columns_within, sampled, within
+from robot_dynid.execution.sampled import (
+    SampledTrajectory,
+    columns_within,
+    sample_motion,
+    within,
+)
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray, frozen
@@ -116,29 +121,6 @@ class Entry:
         last = len(rest.time) - 1
         first = min(int(np.searchsorted(rest.time, self.ramp.end + NEAR)), last)
         return joined(self.rows(points, rate), rows_between(rest, first - 1, last, self.delay))
-
-
-@dataclass(frozen=True, eq=False)
-class TimeScaled:
-    """The part of a path along which the pace changes."""
-
-    path: SampledTrajectory
-    ramp: Ramp
-
-    @property
-    def joints(self) -> tuple[str, ...]:
-        """Names of the n joints."""
-        return self.path.joints
-
-    @property
-    def duration(self) -> float:
-        """Length of the change of pace, s."""
-        return self.ramp.duration
-
-    def sample(self, time: ArrayLike) -> Motion:
-        """Return the motion at ``time`` (T,) s within the change, exact derivatives."""
-        return along_path(self.path, *self.ramp.path_time(
-            np.atleast_1d(np.asarray(time, dtype=np.float64))))
 
 
 def along_path(path: SampledTrajectory, s: FloatArray, first: FloatArray, second: FloatArray,
@@ -285,7 +267,9 @@ def _stops(points: SampledTrajectory, first: int, elapsed: float, pacing: Pacing
 def ramp_rows(points: SampledTrajectory, ramp: Ramp, rate: float, begin: float
               ) -> SampledTrajectory:
     """Return the points of a change of pace that starts ``begin`` s from now."""
-    return sampled(TimeScaled(points, ramp), max(rate, FEWEST / ramp.duration), begin)
+    return sample_motion(
+        points.joints, lambda time: along_path(points, *ramp.path_time(time)), ramp.duration,
+        max(rate, FEWEST / ramp.duration), begin)
 
 
 def rows_between(points: SampledTrajectory, first: int, last: int, shift: float

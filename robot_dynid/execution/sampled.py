@@ -7,9 +7,8 @@ on control points hold at every instant (Farin, Curves and Surfaces for CAGD, se
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,13 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import UsageError
 from robot_dynid.trajectories.limits import MotionLimits
-from robot_dynid.trajectories.trajectory import Motion
+from robot_dynid.trajectories.trajectory import Motion, Trajectory
 from robot_dynid.types import FloatArray, frozen
 
-REFINEMENT = 10
-#: points of a trajectory; five hours at 50 Hz
+REFINEMENT = 10  # pieces of every interval between two points, for the bounds
+#: the largest number of points of a trajectory; five hours at 50 Hz
 MOST_POINTS = 1_000_000
-REST = 1e-8  # the controller refuses end velocities above this
+REST = 1e-8  # rad/s, rad/s^2; the controller refuses end velocities above this
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,21 +80,6 @@ class SampledTrajectory:
         return rows.min(axis=0), rows.max(axis=0)
 
 
-class Movement(Protocol):
-    """A motion that can be sampled: a trajectory, or a part of one which need not be at rest."""
-
-    @property
-    def joints(self) -> tuple[str, ...]:
-        """Names of the n joints."""
-
-    @property
-    def duration(self) -> float:
-        """Length in seconds."""
-
-    def sample(self, time: ArrayLike) -> Motion:
-        """Return the motion at ``time`` (T,) s."""
-
-
 def check_points(duration: float, rate: float) -> None:
     """Raise UsageError when ``duration`` s at ``rate`` Hz are more than MOST_POINTS."""
     if not duration * rate <= MOST_POINTS:
@@ -103,23 +87,32 @@ def check_points(duration: float, rate: float) -> None:
                          f'{MOST_POINTS} points; give a lower rate or a shorter motion')
 
 
-@one_blas_thread()
-def sampled(trajectory: Movement, rate: float, lead_in: float = 0.0) -> SampledTrajectory:
+def sampled(trajectory: Trajectory, rate: float, lead_in: float = 0.0) -> SampledTrajectory:
     """Sample a trajectory at ``rate`` Hz or a little above, both ends included.
 
     ``lead_in`` s is granted before the first point: in it the controller blends from where it is
     to the start pose. Raises UsageError as `check_points`.
     """
-    check_points(trajectory.duration, rate)
-    count = int(np.ceil(trajectory.duration * rate - 1e-9)) + 1
-    time = np.linspace(0.0, trajectory.duration, max(count, 2))
-    motion = trajectory.sample(time)
+    return sample_motion(
+        trajectory.joints, trajectory.sample, trajectory.duration, rate, lead_in)
+
+
+@one_blas_thread()
+def sample_motion(joints: tuple[str, ...], motion_at: Callable[[FloatArray], Motion],
+                  duration: float, rate: float, begin: float) -> SampledTrajectory:
+    """Return the points of a motion, which need not be at rest, that starts at ``begin`` s.
+
+    ``motion_at`` returns it at times (T,) s of 0 to ``duration``. Raises as `sampled`.
+    """
+    check_points(duration, rate)
+    count = int(np.ceil(duration * rate - 1e-9)) + 1
+    time = np.linspace(0.0, duration, max(count, 2))
+    motion = motion_at(time)
     for derivative in (motion.velocity, motion.acceleration):
         ends = derivative[[0, -1]]
         derivative[[0, -1]] = np.where(np.abs(ends) < REST, 0.0, ends)
-    return SampledTrajectory(
-        trajectory.joints, frozen(lead_in + time), frozen(motion.position),
-        frozen(motion.velocity), frozen(motion.acceleration))
+    return SampledTrajectory(joints, frozen(begin + time), frozen(motion.position),
+                             frozen(motion.velocity), frozen(motion.acceleration))
 
 
 def faults(points: SampledTrajectory, limits: MotionLimits, longest: float) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from tolerances import PACE_DERIVATIVES
 from robot_dynid.execution.pace import (
     Pacing,
     Ramp,
-    TimeScaled,
+    along_path,
     brake,
     resume,
     stretched,
@@ -46,13 +46,12 @@ def test_points_are_interpolated_by_quintics_with_their_derivatives():
 
 @pytest.mark.parametrize(('before', 'after'), [(1.0, 0.0), (0.0, 1.0)])
 def test_the_chain_rule_holds_up_to_the_jerk(before, after):
-    scaled = TimeScaled(path(), Ramp(1.3, 0.8, before, after))
-    step, ramp = 1e-4, scaled.ramp
+    points, ramp, step = path(), Ramp(1.3, 0.8, before, after), 1e-4
     time = np.linspace(0.01, 0.79, 400)
     phase = np.modf((ramp.path_time(time)[0] - 0.2) / 0.02)[0]
     time = time[np.abs(phase - 0.5) < 0.4]  # at a point of the path the jerk jumps
-    motion = scaled.sample(time)
-    high, low = scaled.sample(time + step), scaled.sample(time - step)
+    low, motion, high = (along_path(points, *ramp.path_time(at))
+                         for at in (time - step, time, time + step))
     for name, rate in (('position', 'velocity'), ('velocity', 'acceleration'),
                        ('acceleration', 'jerk')):
         slope = (getattr(high, name) - getattr(low, name)) / (2.0 * step)
