@@ -12,9 +12,8 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.collision.clearance import Clearance
 from robot_dynid.errors import DynIdError, UsageError, reported
 from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.excitation.precision import Precision
 from robot_dynid.excitation.request import DesignOptions, Request, validation_request
-from robot_dynid.excitation.score import Score
+from robot_dynid.excitation.score import Precision, Score
 from robot_dynid.excitation.search.basis import Basis
 from robot_dynid.excitation.search.constraints import Constraint, EffortLimits, RigidEffort
 from robot_dynid.excitation.search.objective import Objective

@@ -22,8 +22,7 @@ from robot_dynid.effects import (
 from robot_dynid.errors import DynIdError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.excitation.design import DesignCriteria
-from robot_dynid.excitation.precision import Precision, Resting
-from robot_dynid.excitation.score import RATE, Scorer
+from robot_dynid.excitation.score import RATE, Precision, Resting, Scorer
 from robot_dynid.excitation.search.constraints import KeepClear, RigidEffort
 from robot_dynid.excitation.search.objective import (
     Measured,

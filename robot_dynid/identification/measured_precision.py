@@ -12,7 +12,7 @@ from robot_dynid.errors import reported
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.staged.measured_information import measured_information
 from robot_dynid.excitation.design import DesignCriteria
-from robot_dynid.excitation.precision import Precision, Resting
+from robot_dynid.excitation.score import Precision, Resting
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import Recordings
 from robot_dynid.identification.selection import SingleJointExcerpt, choose

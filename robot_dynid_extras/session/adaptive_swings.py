@@ -24,7 +24,7 @@ from robot_dynid.excitation.design import DesignCriteria, Planned, Session, Sess
 from robot_dynid.excitation.planned.planner import MOVE_SPEEDS, Planner
 from robot_dynid.excitation.planned.sine_sequence import Wanted
 from robot_dynid.excitation.planned.swings import CANDIDATES, Swings, wide_and_narrow
-from robot_dynid.excitation.precision import UNKNOWN, Precision, Resting, covariance_of
+from robot_dynid.excitation.score import UNKNOWN, Precision, Resting, covariance_of
 from robot_dynid.trajectories.limits import MotionLimits, quintic_move
 from robot_dynid.trajectories.single_joint import RAMP, SineSwing
 from robot_dynid.types import FloatArray, Progress, Samples

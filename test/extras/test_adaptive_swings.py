@@ -11,7 +11,7 @@ from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.excitation.design import SessionOver, design
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import parse_request
-from robot_dynid.excitation.precision import UNKNOWN, Precision, Resting, covariance_of
+from robot_dynid.excitation.score import UNKNOWN, Precision, Resting, covariance_of
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.limits import violations
 from robot_dynid.trajectories.single_joint import SineSwing

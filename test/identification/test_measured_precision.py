@@ -14,7 +14,7 @@ from robot_dynid.estimation.staged.measured_information import measured_informat
 from robot_dynid.excitation.design import design
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import parse_request
-from robot_dynid.excitation.precision import Resting
+from robot_dynid.excitation.score import Resting
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.measured_precision import measured_precision
 from robot_dynid.identification.recipe import Recipe

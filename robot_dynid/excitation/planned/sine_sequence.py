@@ -7,7 +7,7 @@ part the first rotational joint swings (Lin 1991, Algorithm 2).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -17,21 +17,24 @@ from robot_dynid.errors import UsageError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.estimation.staged.procedure import (
     PROCEDURES,
+    Free,
     LockedJointsMotion,
     Stage,
+    decompose,
     excitation_of,
+    labels,
     names_from,
 )
-from robot_dynid.excitation.design import DesignCriteria, Planned
+from robot_dynid.excitation.design import DesignCriteria, Planned, StageRow
 from robot_dynid.excitation.planned.planner import Planner
-from robot_dynid.excitation.planned.stage_rows import stage_rows
 from robot_dynid.excitation.planned.swings import CANDIDATES, LARGEST, Swings, wide_and_narrow
 from robot_dynid.numbers import NumberRange, shown
 from robot_dynid.registry import Registry
 from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.trajectories.limits import MotionLimits
-from robot_dynid.types import FloatArray
+from robot_dynid.trajectories.single_joint import SineSwing
+from robot_dynid.types import FloatArray, Samples, concatenate
 
 #: procedure whose swings are chosen one by one from what is known so far
 ADAPTIVE = 'adaptive'
@@ -46,6 +49,8 @@ DEFAULT_ACCURACY, DEFAULT_LONGEST = 0.1, 3600.0
 PATIENCE = 64
 #: another configuration must lower the condition number of its stage by this factor
 IMPROVEMENT = 1.5
+#: instants of every swing at which its stage is looked at
+INSTANTS = 200
 
 
 @dataclass(frozen=True)
@@ -234,5 +239,38 @@ def sine_sequence(
     swings = [swing for motion in plan_motions(model, planner, options, rng)
               for swing in wide_and_narrow(
                   planner, motion, options.periods or PERIODS)]
-    stages = stage_rows(model, swings, options.procedure)
+    stages = _stage_rows(model, swings, options.procedure)
     return Planned(planner.joined(swings), stages)
+
+
+def _stage_rows(
+    model: TorqueModel, swings: Sequence[SineSwing], procedure: str
+) -> tuple[StageRow, ...]:
+    """Return the stages that find something, in their order."""
+    motions = {LockedJointsMotion(s.index, s.position, s.amplitude): s for s in swings}
+    free = Free.everything(len(model.reduction.names))
+    rows = []
+    for stage in PROCEDURES[procedure](model, tuple(motions)):
+        found = decompose(model, stage, free)
+        if not len(found.solved):
+            continue
+        tall = _regressor(model, stage, [motions[m] for m in stage.motions])
+        fitted = tall @ free.directions[:, found.fitted]
+        condition = np.linalg.cond(fitted / np.linalg.norm(fitted, axis=0))
+        moving = tuple(dict.fromkeys(motions[m].moving for m in stage.motions))
+        rows.append(StageRow(stage.name, moving, len(stage.motions), labels(model, free, found),
+                             float(condition)))
+        free = free.without(found)
+    return tuple(rows)
+
+
+def _regressor(model: TorqueModel, stage: Stage, swings: Sequence[SineSwing]) -> FloatArray:
+    """Return the base regressor (N, b) of the stage's rows during its swings."""
+    parts = []
+    for swing in swings:
+        time = np.linspace(0.0, swing.duration, INSTANTS)
+        motion = swing.sample(time)
+        parts.append(Samples(model.robot.joints, time, motion.position, motion.velocity,
+                             motion.acceleration))
+    columns = model.columns(concatenate(parts))[list(stage.rows)]
+    return np.asarray(columns.transpose(0, 2, 1).reshape(-1, columns.shape[1]))
