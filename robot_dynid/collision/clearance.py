@@ -91,17 +91,15 @@ class _Search:
         far = np.where(active, enough + change + ROUNDING, -np.inf)
         near = self._scene.nearest(motion.position, far)
         slack = np.where(active, near.distance - required, np.inf)
-        self._remember(np.where(near.measured, slack, np.inf), near.distance, middles)
+        measured = np.where(near.measured, slack, np.inf)
+        row, column = np.unravel_index(int(np.argmin(measured)), measured.shape)
+        if measured[row, column] < self._slack:
+            self._slack = float(measured[row, column])
+            self._found = (float(near.distance[row, column]), int(column), float(middles[row]))
         left = active & (slack - change < max(0.0, self._slack - RESOLUTION))
         unproven = left & (change < FINEST)
         self.free = self.free and not (unproven | (slack < 0.0)).any()
         return left
-
-    def _remember(self, slack: FloatArray, distance: FloatArray, middles: FloatArray) -> None:
-        row, column = np.unravel_index(int(np.argmin(slack)), slack.shape)
-        if slack[row, column] < self._slack:
-            self._slack = float(slack[row, column])
-            self._found = (float(distance[row, column]), int(column), float(middles[row]))
 
     def result(self) -> Clearance:
         """Return the result of the proof."""

@@ -20,7 +20,6 @@ from robot_dynid.errors import UsageError
 from robot_dynid.robot.inertia import com_from_parameters, homogeneous
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.surroundings import Surroundings
-from robot_dynid.types import FloatArray
 
 FLOOR, BOX = 'floor', 'keep_out'
 NO_FLOOR = ("no floor is given, so none was kept clear of; give 'floor: z' in the robot's YAML or "
@@ -149,7 +148,11 @@ def _stand_ins(robot: RobotModel, body: int) -> list[Shape]:
         end = robot.translations[child]
         length = float(np.linalg.norm(end))
         if length > 0.0:
-            shapes.append(Shape(name, body, 'capsule', _along(end), np.array([0, 0, length / 2])))
+            z = end / length
+            x = np.cross(z, np.eye(3)[int(np.argmin(np.abs(z)))])
+            x /= np.linalg.norm(x)
+            middle = homogeneous(np.column_stack([x, np.cross(z, x), z]), 0.5 * end)
+            shapes.append(Shape(name, body, 'capsule', middle, np.array([0, 0, length / 2])))
     mass = float(robot.nominal[body, 0])
     if mass > 0.0:
         _, centre, inertia = com_from_parameters(robot.nominal[body])
@@ -158,11 +161,3 @@ def _stand_ins(robot: RobotModel, body: int) -> list[Shape]:
         shapes.append(Shape(name, body, 'sphere', homogeneous(np.eye(3), centre), np.zeros(3),
                             ball=radius))
     return shapes
-
-
-def _along(end: FloatArray) -> FloatArray:
-    """Return the frame (4, 4) in the middle of a rod from the origin to ``end``, z along it."""
-    z = end / np.linalg.norm(end)
-    x = np.cross(z, np.eye(3)[int(np.argmin(np.abs(z)))])
-    x /= np.linalg.norm(x)
-    return homogeneous(np.column_stack([x, np.cross(z, x), z]), 0.5 * end)

@@ -68,15 +68,6 @@ def plan_composite(
                    any(found.ended_early for found in designs))
 
 
-def _single_period(options: FourierOptions, attempt: int) -> FourierOptions:
-    """Return the options of one period: another one than those of the motion to fit."""
-    return replace(options, duration=LONGER * options.duration / options.periods, periods=1)
-
-
-def _longer(options: BSplineOptions, attempt: int) -> BSplineOptions:
-    return replace(options, duration=LONGER * options.duration)
-
-
 def _segments(options: CompositeOptions, attempt: int) -> CompositeOptions | None:
     """Return a composite of the segments that have a motion to judge by, None without any."""
     found = (validation_request(segment, attempt) for segment in options.segments)
@@ -86,8 +77,12 @@ def _segments(options: CompositeOptions, attempt: int) -> CompositeOptions | Non
 
 #: everything that can be designed: options, and a basis or a plan
 FAMILIES: dict[str, Family] = {
-    'fourier': Family(FourierOptions, basis=FourierBasis, validation=_single_period),
-    'bspline': Family(BSplineOptions, basis=BSplineBasis, validation=_longer),
+    'fourier': Family(
+        FourierOptions, basis=FourierBasis, validation=lambda options, attempt: replace(
+            options, duration=LONGER * options.duration / options.periods, periods=1)),
+    'bspline': Family(
+        BSplineOptions, basis=BSplineBasis, validation=lambda options, attempt: replace(
+            options, duration=LONGER * options.duration)),
     'sine-sequence': Family(SineSequenceOptions, plan=sine_sequence),
     'constant-velocity': Family(ConstantVelocityOptions, plan=plan_sweeps),
     'static-poses': Family(StaticPosesOptions, plan=plan_static_poses),

@@ -371,7 +371,10 @@ def _rate(name: str, messages: tuple[StateMessage, ...], facts: Facts,
         begin, arrivals = facts.now - facts.seconds, [message.arrival for message in own]
         steps = np.diff([message.stamp for message in own])
         gap, rate = float(np.diff([begin, *arrivals, facts.now]).max()), len(own) / facts.seconds
-        jitter = _jitter(steps)
+        middle = float(np.median(steps)) if len(steps) else 0.0
+        # by what part of their median most steps differ from it; a gap is no jitter
+        jitter = 0.0 if middle <= 0.0 else float(
+            np.quantile(np.abs(steps - middle), MOST) / middle)
         values = (('rate [Hz]', f'{rate:.1f}'), ('largest gap [s]', f'{gap:.4f}'),
                   ('jitter', f'{jitter:.3f}'))
         item = Item(name, OK, f'{rate:.0f} per second', values)
@@ -388,14 +391,6 @@ def _rate(name: str, messages: tuple[StateMessage, ...], facts: Facts,
         if worst is None or item.level > worst.level:
             worst = item
     return worst
-
-
-def _jitter(steps: FloatArray) -> float:
-    """Return by what part of their median most steps (K,) s differ from it; a gap is no jitter."""
-    middle = float(np.median(steps)) if len(steps) else 0.0
-    if middle <= 0.0:
-        return 0.0
-    return float(np.quantile(np.abs(steps - middle), MOST) / middle)
 
 
 def _commanders(facts: Facts) -> Item:

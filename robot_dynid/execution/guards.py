@@ -216,7 +216,10 @@ class JointStates:
         empty; ``stamp`` s is the message's own time (0: none), a repeated one is ignored.
         """
         if tuple(names) != self._names:
-            self._match(tuple(names))
+            self._names = tuple(names)
+            pairs = [(i, self._names.index(joint)) for i, joint in enumerate(self.joints)
+                     if joint in self._names]
+            self._rows, self._columns = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
         if not len(self._rows) or (stamp > 0.0 and np.all(self._stamp[self._rows] == stamp)):
             return False
         for own, value in zip((self.position, self.velocity, self.effort), values):
@@ -267,12 +270,6 @@ class JointStates:
         self._anchor[due], self._anchored[due] = self.position[due], now
         measured = rows[np.isfinite(self.velocity[rows])]
         self.speed[measured] = self.velocity[measured]
-
-    def _match(self, names: tuple[str, ...]) -> None:
-        self._names = names
-        pairs = [(i, names.index(joint)) for i, joint in enumerate(self.joints) if joint in names]
-        table = np.array(pairs, dtype=np.intp).reshape(-1, 2)
-        self._rows, self._columns = table[:, 0], table[:, 1]
 
 
 class EffortGuard:

@@ -387,27 +387,24 @@ def stops_of(points: SampledTrajectory, limits: MotionLimits, rate: float,
 
     ``rate`` points per second of a stop; knots up to the path time ``until`` s.
     """
-    knots = _knots(points)
-    knots = knots[knots <= until]
-    shortest = np.full(len(knots), np.inf)
-    for duration in DURATIONS:
-        for rows in _chunks(np.flatnonzero(np.isinf(shortest))):
-            good = _keep(points, knots[rows], duration, limits, rate)
-            shortest[rows[good]] = duration
-    found = np.isfinite(shortest)
-    begin, length = knots[found], shortest[found]
-    if until >= points.duration:
-        begin, length = np.append(begin, points.duration), np.append(length, 0.0)
-    return _ordered(begin, length)
-
-
-def _knots(points: SampledTrajectory) -> FloatArray:
-    """Return path times (K,) s, about SPACING apart: points of the path where there are some."""
     begin, end = float(points.time[0]), points.duration
     times = np.linspace(begin, end, int(np.ceil((end - begin) / SPACING)) + 1)[:-1]
     near = points.time[np.clip(np.searchsorted(points.time, times - 0.5 * SPACING), 0,
-                               len(points.time) - 1)]
-    return np.unique(np.where(np.abs(near - times) <= 0.5 * SPACING, near, times))
+                               len(points.time) - 1)]  # points of the path where there are some
+    knots = np.unique(np.where(np.abs(near - times) <= 0.5 * SPACING, near, times))
+    knots = knots[knots <= until]
+    shortest = np.full(len(knots), np.inf)
+    for duration in DURATIONS:
+        left = np.flatnonzero(np.isinf(shortest))
+        for first in range(0, len(left), AT_ONCE):
+            rows = left[first:first + AT_ONCE]
+            good = _keep(points, knots[rows], duration, limits, rate)
+            shortest[rows[good]] = duration
+    known = np.isfinite(shortest)
+    begins, lengths = knots[known], shortest[known]
+    if until >= end:
+        begins, lengths = np.append(begins, end), np.append(lengths, 0.0)
+    return _ordered(begins, lengths)
 
 
 def _keep(points: SampledTrajectory, knots: FloatArray, duration: float, limits: MotionLimits,
@@ -430,12 +427,6 @@ def _keep(points: SampledTrajectory, knots: FloatArray, duration: float, limits:
             *(values[:, chosen].reshape(len(time), -1) for values in rows))
         good[chosen] = np.all(columns_within(side_by_side, limits).reshape(-1, n), axis=1)
     return good
-
-
-def _chunks(rows: NDArray[np.intp]
-            ) -> Iterator[NDArray[np.intp]]:
-    for begin in range(0, len(rows), AT_ONCE):
-        yield rows[begin:begin + AT_ONCE]
 
 
 def _ordered(begin: FloatArray, duration: FloatArray) -> Stops:

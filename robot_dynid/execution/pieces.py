@@ -103,7 +103,10 @@ class Pieces:
         told: it may be late, but not earlier than that, so the piece contains the points from
         there on.
         """
-        if self.complete or not self._due(elapsed, pace):
+        lookahead = self._pacing.lookahead
+        due = (elapsed >= self._renewed + RENEWAL * lookahead if pace == 1.0 else
+               pace >= SLOWEST and self.followed.brakes - elapsed < DUE * lookahead * pace)
+        if self.complete or not due:
             return None
         piece = self._piece(elapsed, reported, pace)
         if piece is None or piece.brakes <= self.followed.brakes:
@@ -120,12 +123,6 @@ class Pieces:
         """Note that the controller goes on with the piece it follows."""
         self.sent = self.followed
 
-    def _due(self, elapsed: float, pace: float) -> bool:
-        lookahead = self._pacing.lookahead
-        if pace == 1.0:
-            return elapsed >= self._renewed + RENEWAL * lookahead
-        return pace >= SLOWEST and self.followed.brakes - elapsed < DUE * lookahead * pace
-
     def _piece(self, elapsed: float, reported: float, pace: float) -> Piece | None:
         """Return the piece to send at ``elapsed`` s, None where the limits allow no entry."""
         segment, points = self._segment, self._segment.points
@@ -139,20 +136,15 @@ class Pieces:
         if pace == 1.0:
             sent = _stopped(points, min(elapsed - BEFORE, reported), ramp, rate)
         else:
-            entry = self._entry(elapsed, pace, brakes)
+            entries = (Entry(elapsed, pace, self._pacing.join, length) for length in ENTRIES)
+            entry = next((entry for entry in entries if entry.ramp.end < brakes and within(
+                entry.rows(points, rate), segment.limits)), None)
             if entry is None:
                 return None
             sent = entry.into(points, remembered, rate)
         return Piece(
             Segment(segment.name, sent, segment.limits, reference=remembered, elapsed=elapsed,
                     entry=entry), brakes, min(ramp.end, points.duration))
-
-    def _entry(self, elapsed: float, pace: float, brakes: float) -> Entry | None:
-        """Return the shortest entry within the limits, None without one ahead of ``brakes`` s."""
-        segment = self._segment
-        entries = (Entry(elapsed, pace, self._pacing.join, duration) for duration in ENTRIES)
-        return next((entry for entry in entries if entry.ramp.end < brakes and within(
-            entry.rows(segment.points, self._pacing.rate), segment.limits)), None)
 
 
 def _stopped(points: SampledTrajectory, begin: float, ramp: Ramp, rate: float

@@ -265,10 +265,6 @@ class Watchdog:
         heard = self.attention.age(states.bridged, now)
         return age <= timeout + BRIDGED and heard <= timeout
 
-    def _current(self, now: float) -> bool:
-        """Return whether the latest states are of now by their stamps, too, not only received."""
-        return self.visible(now) and now - self._states.measured <= self._settings.state_timeout
-
     def moving(self) -> bool:
         """Return whether the latest states say that a joint moves."""
         speed = np.nan_to_num(self._states.speed)
@@ -451,7 +447,8 @@ class Watchdog:
         """
         limits, lookahead = self.rules.limits, self.rules.pacing.lookahead
         position, velocity = self._states.position, np.nan_to_num(self._states.speed)
-        if not self._current(now) and self.reference is not None:
+        recent = now - self._states.measured <= self._settings.state_timeout
+        if not (self.visible(now) and recent) and self.reference is not None:
             elapsed = self.elapsed(now)
             motion = self.reference.sample(elapsed)
             position, velocity = motion.position[0], motion.velocity[0]

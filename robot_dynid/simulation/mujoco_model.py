@@ -45,7 +45,13 @@ def build_model(robot: RobotModel, truth: Truth) -> mujoco.MjModel:
     if base not in (None, spec.worldbody) and base.parent != spec.worldbody:
         raise RobotError(f'{robot.source}: the simulated robot must start at the root of the '
                          f'URDF, not at {robot.base_link}; take its root link as base_link')
-    _set_options(spec, robot)
+    spec.compiler.inertiafromgeom = int(mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE)
+    spec.compiler.discardvisual = True
+    spec.option.timestep, spec.option.tolerance = TIMESTEP, 1e-12
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_RK4
+    flag = mujoco.mjtDisableBit
+    spec.option.disableflags |= int(flag.mjDSBL_CONTACT) | int(flag.mjDSBL_LIMIT)
+    spec.option.gravity = np.asarray(robot.gravity)
     # nothing touches, files of meshes may be elsewhere, and joints that mimic are locked
     for element in (*spec.geoms, *spec.meshes, *spec.equalities):
         spec.delete(element)
@@ -60,17 +66,6 @@ def build_model(robot: RobotModel, truth: Truth) -> mujoco.MjModel:
     except ValueError as error:
         raise RobotError(f'{robot.source}: MuJoCo cannot use it: {error}; give every link that '
                          'moves a mass and an inertia') from None
-
-
-def _set_options(spec: mujoco.MjSpec, robot: RobotModel) -> None:
-    flag = mujoco.mjtDisableBit
-    spec.compiler.inertiafromgeom = int(mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE)
-    spec.compiler.discardvisual = True
-    spec.option.timestep = TIMESTEP
-    spec.option.integrator = mujoco.mjtIntegrator.mjINT_RK4
-    spec.option.disableflags |= int(flag.mjDSBL_CONTACT) | int(flag.mjDSBL_LIMIT)
-    spec.option.gravity = np.asarray(robot.gravity)
-    spec.option.tolerance = 1e-12
 
 
 def motor_name(joint: str, truth: Truth) -> str:

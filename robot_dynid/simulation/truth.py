@@ -112,7 +112,11 @@ def load_truth(robot: RobotModel, source: str | Path | None = None) -> Truth:
             values[key][i] = value
         if (values['stribeck'][i] > 0.0) != (values['stribeck_speed'][i] > 0.0):
             raise RobotError(f'{own}: stribeck and stribeck_speed belong together')
-    return _truth(values, noise, drives)
+    fading = np.any(values['stribeck'] > 0.0)
+    values['stribeck_speed'][values['stribeck'] == 0.0] = 1.0
+    used = {*NUMBERS[:3], *(NUMBERS[3:5] if fading else ()),
+            *(('presliding',) if np.any(values['presliding'] > 0.0) else ())}
+    return Truth(noise=noise, drives=drives, **{key: frozen(values[key]) for key in used})
 
 
 def _drive(content: Any, ratio: float | None, where: str) -> HarmonicDrive:
@@ -127,14 +131,6 @@ def _drive(content: Any, ratio: float | None, where: str) -> HarmonicDrive:
         return HarmonicDrive(**given)
     except RobotError as error:
         raise RobotError(f'{where}: {error}') from None
-
-
-def _truth(values: dict[str, FloatArray], noise: Noise, drives: Any) -> Truth:
-    fading = np.any(values['stribeck'] > 0.0)
-    values['stribeck_speed'][values['stribeck'] == 0.0] = 1.0
-    kept = {*NUMBERS[:3], *(NUMBERS[3:5] if fading else ()),
-            *(('presliding',) if np.any(values['presliding'] > 0.0) else ())}
-    return Truth(noise=noise, drives=drives, **{key: frozen(values[key]) for key in kept})
 
 
 def _file(source: str | Path) -> Path:

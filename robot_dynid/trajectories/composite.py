@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -34,22 +35,17 @@ class Composite:
     def __post_init__(self) -> None:
         if not self.segments:
             raise UsageError('a composite trajectory needs at least one segment')
-        for index in range(1, len(self.segments)):
-            self._check_transition(index)
-
-    def _check_transition(self, index: int) -> None:
-        before, after = self.segments[index - 1], self.segments[index]
-        if after.joints != self.joints:
-            raise UsageError(f'segment {index} moves {after.joints}, expected {self.joints}')
-        end, begin = before.sample(before.duration), after.sample(0.0)
-        for name in ('position', 'velocity', 'acceleration'):
-            jump = np.abs(getattr(begin, name) - getattr(end, name))[0]
-            worst = int(np.argmax(jump))
-            if jump[worst] > CONTINUITY:
-                raise UsageError(
-                    f"{name} of joint '{self.joints[worst]}' jumps by {jump[worst]:.3g} "
-                    f'between segments {index - 1} and {index}; put a move in between'
-                )
+        for index, (before, after) in enumerate(pairwise(self.segments), start=1):
+            if after.joints != self.joints:
+                raise UsageError(f'segment {index} moves {after.joints}, expected {self.joints}')
+            end, begin = before.sample(before.duration), after.sample(0.0)
+            for name in ('position', 'velocity', 'acceleration'):
+                jump = np.abs(getattr(begin, name) - getattr(end, name))[0]
+                worst = int(np.argmax(jump))
+                if jump[worst] > CONTINUITY:
+                    raise UsageError(
+                        f"{name} of joint '{self.joints[worst]}' jumps by {jump[worst]:.3g} "
+                        f'between segments {index - 1} and {index}; put a move in between')
 
     @property
     def joints(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -54,8 +55,13 @@ class ConstantVelocityOptions:
         if not isinstance(self.ladder, Mapping):
             raise UsageError("option 'ladder' must map joints to speeds such as "
                              '{joint_1: [0.1, 0.5, 1.0]}')
-        for joint, speeds in self.ladder.items():
-            _check_speeds(joint, speeds)
+        for joint, speeds in dict[str, Any](self.ladder).items():
+            where = f"option 'ladder': speeds of joint '{joint}'"
+            if isinstance(speeds, str) or not isinstance(speeds, Sequence) or not (
+                    0 < len(speeds) <= 100):
+                raise UsageError(f'{where} must be a list of 1 to 100 positive numbers, got '
+                                 f'{shown(speeds)}')
+            SPEED.array(list(speeds), (len(speeds),), where)
 
     def check_joints(self, known: tuple[str, ...]) -> tuple[str, ...]:
         """Return the joints that sweep; raises UsageError when the robot does not have one."""
@@ -265,11 +271,3 @@ def _half_differences(
         parts.append(model.columns(samples).copy())
     half = 0.5 * (parts[0] - parts[1])
     return np.asarray(half.transpose(0, 2, 1).reshape(-1, half.shape[1]))
-
-
-def _check_speeds(joint: str, speeds: object) -> None:
-    where = f"option 'ladder': speeds of joint '{joint}'"
-    if isinstance(speeds, str) or not isinstance(speeds, Sequence) or not 0 < len(speeds) <= 100:
-        raise UsageError(f'{where} must be a list of 1 to 100 positive numbers, got '
-                         f'{shown(speeds)}')
-    SPEED.array(list(speeds), (len(speeds),), where)

@@ -74,19 +74,17 @@ class Planner:
 
     def allowed(self, positions: FloatArray) -> NDArray[np.bool_]:
         """Return a mask of the poses (K, n) that may be held, by efforts and constraints."""
-        parts = np.array_split(positions, range(BATCH, len(positions), BATCH))
-        return np.concatenate([self._allowed(part) for part in parts])
-
-    def _allowed(self, positions: FloatArray) -> NDArray[np.bool_]:
-        still = np.zeros_like(positions)
-        good = np.ones(len(positions), dtype=np.bool_)
-        if self.criteria.inverse is not None:
-            effort = np.abs(self.criteria.inverse(positions, still, still))
-            good &= ~np.any(effort > EFFORT_MARGIN * self.limits.effort, axis=1)
-        for constraint in self.criteria.constraints:
-            values = constraint.values(Motion(positions, still, still, still))
-            good &= np.all(values >= 0.0, axis=1)
-        return good
+        parts = []
+        for part in np.array_split(positions, range(BATCH, len(positions), BATCH)):
+            still, good = np.zeros_like(part), np.ones(len(part), dtype=np.bool_)
+            if self.criteria.inverse is not None:
+                effort = np.abs(self.criteria.inverse(part, still, still))
+                good &= ~np.any(effort > EFFORT_MARGIN * self.limits.effort, axis=1)
+            for constraint in self.criteria.constraints:
+                values = constraint.values(Motion(part, still, still, still))
+                good &= np.all(values >= 0.0, axis=1)
+            parts.append(good)
+        return np.concatenate(parts)
 
     def rest(self, position: FloatArray, seconds: float) -> QuinticMove:
         """Return the piece that stays at ``position`` (n,)."""

@@ -164,8 +164,10 @@ def _first_joint(
         before = [i for i in range(j) if robot.carried[i, j]]
         for mover in sorted(before, key=lambda i: i != rotational[0]):
             improvement = IMPROVEMENT if mover == rotational[0] else np.inf
-            turned = list(swings.motions(mover, [_turned(bent, j, q)
-                                                 for q in _places(swings, j)]))
+            places = np.tile(bent, (CANDIDATES, 1))
+            reach = min(LARGEST, float(swings.limits.half_range[j]))
+            places[:, j] = swings.home[j] + reach * np.linspace(-0.95, 0.95, CANDIDATES)
+            turned = list(swings.motions(mover, places))
             for _ in range(most - 1):
                 if not _extend(model, stage, planned, turned, improvement):
                     break
@@ -182,17 +184,6 @@ def _bent(
         if len(planned) == len(joints):
             return place, planned
     return place, [swings.first(j, [place]) for j in reversed(joints)]
-
-
-def _turned(position: FloatArray, joint: int, value: float) -> FloatArray:
-    turned = position.copy()
-    turned[joint] = value
-    return turned
-
-
-def _places(swings: Swings, joint: int) -> FloatArray:
-    reach = min(LARGEST, float(swings.limits.half_range[joint]))
-    return np.asarray(swings.home[joint] + reach * np.linspace(-0.95, 0.95, CANDIDATES))
 
 
 def _extend(

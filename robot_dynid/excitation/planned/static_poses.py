@@ -21,7 +21,7 @@ from robot_dynid.numbers import NumberRange
 from robot_dynid.reduction.numeric import independent_columns
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.trajectories.limits import MotionLimits
-from robot_dynid.trajectories.trajectory import QuinticMove, Trajectory
+from robot_dynid.trajectories.trajectory import Trajectory
 from robot_dynid.types import FloatArray, Samples
 
 #: random poses to choose from
@@ -70,8 +70,11 @@ def plan_static_poses(
     chosen = _reachable(planner, choice, options.poses)
     order = shortest_tour(choice.positions[chosen], limits.velocity)
     pieces: list[Trajectory] = []
-    for index in order:
-        pieces += _visit(planner, choice.positions[chosen[index]], options.dwell)
+    step = _step(limits)
+    for pose in choice.positions[chosen][order]:  # from below, held, from above, held
+        hold = planner.rest(pose, options.dwell)
+        pieces += [*planner.moves(pose - step, pose), hold, *planner.moves(pose, pose + step),
+                   *planner.moves(pose + step, pose), hold]
     row = StageRow('gravity', limits.joints, len(chosen), choice.names,
                    choice.condition_number(chosen))
     fewer = () if len(chosen) == options.poses else (
@@ -194,8 +197,13 @@ def _reachable(planner: Planner, choice: GravityChoice, count: int) -> list[int]
     while True:
         chosen = choice.best(count, usable)
         _check_rank(choice, chosen, usable, count)
-        refused = [c for c in chosen if c not in known
-                   and not _approachable(planner, choice.positions[c])]
+        refused = []
+        for c in (c for c in chosen if c not in known):
+            pose, step = choice.positions[c], _step(planner.limits)
+            ways = ((pose - step, pose), (pose, pose + step), (pose + step, pose))
+            if not planner.reachable(pose) or any(
+                    planner.straight(*way)[0] is None for way in ways):
+                refused.append(c)
         if not refused:
             return chosen
         known.update(c for c in chosen if c not in refused)
@@ -215,17 +223,3 @@ def _check_rank(
                  if choice.rank(choice.best(k, usable)) == needed)
     raise UsageError(f"option 'poses': {count} poses do not determine the {needed} parameters "
                      f'that show at rest; at least {least}')
-
-
-def _approachable(planner: Planner, pose: FloatArray) -> bool:
-    step = _step(planner.limits)
-    ways = ((pose - step, pose), (pose, pose + step), (pose + step, pose))
-    return planner.reachable(pose) and all(
-        planner.straight(*way)[0] is not None for way in ways)
-
-
-def _visit(planner: Planner, pose: FloatArray, dwell: float) -> list[QuinticMove]:
-    """Return the pieces at a pose: reached from below, held, reached from above, held."""
-    step, hold = _step(planner.limits), planner.rest(pose, dwell)
-    return [*planner.moves(pose - step, pose), hold,
-            *planner.moves(pose, pose + step), *planner.moves(pose + step, pose), hold]
