@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -35,8 +36,6 @@ LONGEST = 36_000.0
 EFFORT_MARGIN = 0.98
 #: condition number above which parameters are not excited
 INDISTINCT = 1e6
-#: relative deviation above which a parameter was not seen yet
-SEEN = 10.0
 #: parts of the way from the start to the optimum, of which the largest that keeps everything
 #: between the instants of the search, too, is taken
 FRACTIONS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0)
@@ -124,72 +123,18 @@ class StageRow:
     condition_number: float
 
 
-@dataclass(frozen=True)
-class SwingRow:
-    """A swing of an adaptive sequence: joint ``moving``, where the others are ``locked`` [rad, m].
-
-    ``centre``, ``amplitude`` [rad, m], ``frequency`` [Hz], ``periods`` at full amplitude and
-    ``duration`` [s]; after it, of what is within reach, ``least_known`` has the
-    ``largest_deviation``, relative, and ``missing`` parameters are not as accurate as asked for.
-    """
-
-    moving: str
-    locked: dict[str, float]
-    centre: float
-    amplitude: float
-    frequency: float
-    periods: int
-    duration: float
-    largest_deviation: float
-    least_known: str
-    missing: int
-
-
-@dataclass(frozen=True)
-class Session:
-    """Swings planned from what was known: whether the ``accuracy`` is ``met`` after them.
-
-    ``unreachable`` are parameters that no session within the limits would know so well, ``why`` in
-    words; ``later`` the swings that are expected after these.
-    """
-
-    accuracy: float
-    met: bool
-    swings: tuple[SwingRow, ...]
-    unreachable: tuple[str, ...]
-    why: str = ''
-    later: tuple[SwingRow, ...] = ()
-
-    @property
-    def outlook(self) -> str:
-        """Sentence about how far the swings lead, and what is expected after them."""
-        now, end = self.swings[-1], (*self.swings, *self.later)[-1]
-        text = f'the accuracy {self.accuracy:g} is met then'
-        if now.missing:
-            seen = now.largest_deviation < SEEN
-            text = (f'{now.missing} parameters miss the accuracy {self.accuracy:g} then, the '
-                    f'worst is {now.least_known}, '
-                    + (f'known to {now.largest_deviation:.3g}' if seen else 'not seen yet'))
-        if self.later:
-            seconds = sum(row.duration for row in self.later)
-            text += f'; {len(self.later)} more swings, {seconds:.0f} s, are expected to ' + (
-                'meet it' if not end.missing else
-                f'leave {end.missing}, the worst {end.least_known} to {end.largest_deviation:.3g}')
-        return text + (f'; out of reach: {self.why}' if self.why else '')
-
-
 @dataclass(frozen=True, eq=False)
 class Planned:
     """A motion, its stages, warnings, and whether a time limit ended the search for it early.
 
-    ``session`` of swings that were chosen one by one.
+    ``session`` of swings that were chosen one by one, see `ADAPTIVE_PLANNERS`.
     """
 
     trajectory: Trajectory
     stages: tuple[StageRow, ...] = ()
     warnings: tuple[str, ...] = ()
     ended_early: bool = False
-    session: Session | None = None
+    session: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +158,7 @@ class Design:
     starts: tuple[StartRow, ...] = ()
     clearance: Clearance | None = None
     ended_early: bool = False
-    session: Session | None = None
+    session: Any = None
 
 
 @reported

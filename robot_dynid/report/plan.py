@@ -23,7 +23,7 @@ from robot_dynid.document import (
     percent,
 )
 from robot_dynid.dynamics.rigid_body import chain_points, tip_positions
-from robot_dynid.excitation.design import SEEN, Design, DesignCriteria
+from robot_dynid.excitation.design import Design, DesignCriteria
 from robot_dynid.report import plan_figures as draw
 from robot_dynid.report.texts import effort_unit, length, name, rate
 from robot_dynid.robot.model import RobotModel
@@ -189,7 +189,7 @@ def _session(plan: Plan) -> tuple[Section, ...]:
         'good' if session.met else 'fair', 'Outlook:', session.outlook), tables=(Table(
             ('swing', 'joint', 's', 'missing', 'worst of them', 'deviation [%]'), (
                 (i, one.moving, number(one.duration, 3), one.missing, one.least_known,
-                 percent(one.largest_deviation) if one.largest_deviation < SEEN else 'not seen')
+                 percent(one.largest_deviation) if one.seen else 'not seen')
                 for i, one in enumerate(session.swings, start=1))),)),)
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from robot_dynid.errors import DynIdError
 from robot_dynid.estimation.experiment import BATCH_SECONDS, TorqueModel
-from robot_dynid.excitation.design import DesignCriteria, Planned, Session, SessionOver, SwingRow
+from robot_dynid.excitation.design import DesignCriteria, Planned, SessionOver
 from robot_dynid.excitation.planned.planner import MOVE_SPEEDS, Planner
 from robot_dynid.excitation.planned.sine_sequence import Wanted
 from robot_dynid.excitation.planned.swings import CANDIDATES, Swings, wide_and_narrow
@@ -28,6 +28,7 @@ from robot_dynid.excitation.score import UNKNOWN, Precision, Resting, covariance
 from robot_dynid.trajectories.limits import MotionLimits, quintic_move
 from robot_dynid.trajectories.single_joint import RAMP, SineSwing
 from robot_dynid.types import FloatArray, Progress, Samples
+from robot_dynid_extras.session.outlook import Session, SwingRow
 
 #: instants looked at per period
 INSTANTS = 50

@@ -23,7 +23,6 @@ from robot_dynid.excitation.design import (
     MotionRefused,
     Reason,
     SessionOver,
-    SwingRow,
     design_pair,
     review,
 )
@@ -59,13 +58,6 @@ KEPT = 8
 REFUSALS = {Reason.JOINTS: Code.JOINTS_DIFFER, Reason.LIMITS: Code.LIMIT_BROKEN,
             Reason.EFFORT: Code.EFFORT_PREDICTED, Reason.CLEARANCE: Code.COLLISION}
 IDENTIFIER = re.compile(r'dry-run-[0-9a-f]{16}')
-
-
-def described(swing: SwingRow) -> str:
-    """Return the swing of an adaptive sequence in words: who moves, how, where the others are."""
-    others = ', '.join(f'{joint} at {at:.2f}' for joint, at in swing.locked.items())
-    return (f"'{swing.moving}' swings {swing.periods} times by {swing.amplitude:.2f} about "
-            f'{swing.centre:.2f} at {swing.frequency:.2f} Hz, {others}')
 
 
 class UnknownTrajectory(UsageError):
@@ -152,7 +144,8 @@ class ExcitationPlan:
             text += f'; condition number {self.design.score.condition_number:.1f}'
         session = self.design.session
         if session is not None:
-            text = '; '.join([*map(described, session.swings), session.outlook, text])
+            text = '; '.join([*(swing.words for swing in session.swings), session.outlook,
+                             text])
         return text
 
     def with_moves(self, states: JointStates) -> tuple[Segment, ...]:
