@@ -61,7 +61,7 @@ class DesignOptions:
     starts: int = setting(8, NumberRange(1, 1000, whole=True))
     iterations: int = setting(300, NumberRange(1, 100_000, whole=True))
     time_limit: float = setting(float('inf'), NumberRange(0.0, 1e6, 's'))
-    objective: str = 'condition'
+    objective: str = setting('condition', NAMES)
     accuracy: float = setting(float('inf'), NumberRange(1e-9, 1e9))
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     floor: Any = None
@@ -69,20 +69,11 @@ class DesignOptions:
     environment: Any = None
     clearance: Any = None
     ignore_pairs: Any = None
-    purpose: str = FIT
-    validation: bool = True
+    purpose: str = setting(FIT, PURPOSES)
+    validation: bool = setting(True)
 
     def __post_init__(self) -> None:
         require_allowed(self, "option '{}'")
-        if self.purpose not in PURPOSES:
-            raise UsageError(f"option 'purpose' must be {' or '.join(PURPOSES)}, got "
-                             f'{shown(self.purpose)}')
-        if not isinstance(self.validation, bool):
-            raise UsageError("option 'validation' must be true or false, got "
-                             f'{shown(self.validation)}')
-        if self.objective not in NAMES:
-            raise UsageError(f'unknown objective {shown(self.objective)}; known: '
-                             f'{", ".join(NAMES)}')
         self.surroundings(Surroundings())
 
     def surroundings(self, known: Surroundings) -> Surroundings:

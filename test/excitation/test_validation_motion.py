@@ -122,8 +122,8 @@ def test_every_attempt_is_another_motion_from_one_start():
 
 @pytest.mark.parametrize(('kind', 'options', 'words'), [
     ('static-poses', {'validation': True}, "'validation' has no effect on static-poses"),
-    ('fourier', {'validation': 1}, "'validation' must be true or false, got 1"),
-    ('fourier', {'purpose': 'test'}, "'purpose' must be fit or validation, got 'test'")])
+    ('fourier', {'validation': 1}, "'validation' must be true or false, is 1"),
+    ('fourier', {'purpose': 'test'}, "'purpose' 'test': choose one of fit, validation")])
 def test_wrong_options_are_named(kind, options, words):
     with pytest.raises(UsageError, match=words):
         parse_request(kind, options)
