@@ -12,8 +12,7 @@ from robot_dynid.identified.model_file import KEYS as MODEL_KEYS
 from robot_dynid.identified.record import FitRecord
 from robot_dynid.robot.robot_file import KEYS as ROBOT_KEYS
 from robot_dynid.robot.surroundings import KEYS as SCENE_KEYS
-from robot_dynid.simulation.harmonic_drive import HarmonicDrive
-from robot_dynid.simulation.truth import NUMBERS, Noise
+from robot_dynid.simulation.truth import NUMBERS, HarmonicDrive, Noise
 
 DOCS = Path(__file__).resolve().parents[1] / 'docs'
 PAGE, PAGE_OF_RECORDINGS = (

@@ -18,8 +18,7 @@ from robot_dynid.excitation.score import Precision, Score
 from robot_dynid.excitation.search.basis import Basis
 from robot_dynid.excitation.search.constraints import Constraint, EffortLimits, RigidEffort
 from robot_dynid.excitation.search.objective import Objective
-from robot_dynid.excitation.search.optimise import Problem
-from robot_dynid.excitation.search.starts import Found, StartRow, search
+from robot_dynid.excitation.search.optimise import Found, Problem, StartRow, search
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.held_out_motion import RATE, DistinctMotion
 from robot_dynid.trajectories.limits import MotionLimits, fractions_used, motion_limits, violations

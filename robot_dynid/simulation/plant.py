@@ -1,17 +1,27 @@
-"""The simulated arm: MuJoCo's dynamics of a URDF with true friction and rotor inertia."""
+"""The simulated arm: MuJoCo's dynamics of a URDF with true friction, rotors and harmonic drives.
+
+Rotor and link are joined by the torque
+
+    T = K d + D d' + h(d),    d = theta + e(theta) - q,    e = A sin(2 N theta),
+
+with the rotor at ``theta`` (motor angle over gear ratio N), the link at ``q``, and hysteresis h
+of Dahl's kind. The wave generator presses twice per motor turn, hence the 2. Power balance makes T
+act on the rotor as ``-(1 + de/dtheta) T``. The rotor spins, but its turning with the links before
+it is left out. Sources: Spong 1987 (elastic joint); Taghirad and Belanger 1998 (harmonic drive).
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import fields, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.simulation.harmonic_drive import Transmissions
 from robot_dynid.simulation.mujoco_model import TIMESTEP, build_model, motor_name, mujoco
-from robot_dynid.simulation.truth import Truth
+from robot_dynid.simulation.truth import HarmonicDrive, Truth
 from robot_dynid.types import FloatArray
 
 IntArray = NDArray[np.intp]
@@ -52,6 +62,58 @@ class Bristles:
         self._state = np.where(self.own, self._state * left + np.sign(step) * (1.0 - left), 0.0)
         self._position = position
         return self._state
+
+
+class Transmissions:
+    """The gears of d joints in motion; all arrays are (d,).
+
+    MuJoCo integrates the linear spring and damper; this adds what is not linear, as torques that
+    are held over a step and belong to its middle.
+    """
+
+    def __init__(self, drives: Sequence[HarmonicDrive]) -> None:
+        self.ratio, self.stiffness, self.damping, amplitude, hysteresis, length = (
+            np.array([getattr(drive, f.name) for drive in drives]) for f in fields(HarmonicDrive))
+        self._amplitude, self._hysteresis, self._length = amplitude, hysteresis, length
+        self._twice = 2.0 * self.ratio
+        self._steepness = self._twice * amplitude
+        self._state = np.zeros(len(drives))
+        self._deflection = np.zeros(len(drives))
+
+    @property
+    def steepest(self) -> FloatArray:
+        """The largest stiffness (d,) N m/rad, where hysteresis turns."""
+        return np.asarray(self.stiffness + 2.0 * self._hysteresis / self._length)
+
+    def error(self, rotor: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the kinematic error (d,) rad and its derivative at ``rotor`` (d,) rad."""
+        phase = self._twice * rotor
+        return self._amplitude * np.sin(phase), self._steepness * np.cos(phase)
+
+    def relax(self, rotor: FloatArray, link: FloatArray) -> None:
+        """Begin hysteresis at zero with the positions ``rotor`` and ``link`` (d,) rad."""
+        self._state = np.zeros_like(self._state)
+        self._deflection = rotor + self.error(rotor)[0] - link
+
+    def torques(
+        self, rotor: Sequence[FloatArray], link: Sequence[FloatArray]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the torques on rotors and links beside those of linear springs and dampers.
+
+        ``rotor`` and ``link`` are position and velocity (d,) at the middle of the step. To be
+        called once per step: the hysteresis moves on.
+        """
+        error, slope = self.error(rotor[0])
+        twist = rotor[0] - link[0]
+        deflection = twist + error
+        step = deflection - self._deflection
+        left = np.exp(np.abs(step) / -self._length)
+        self._state = self._state * left + np.sign(step) * (1.0 - left)
+        self._deflection = deflection
+        linear = self.stiffness * twist + self.damping * (rotor[1] - link[1])
+        beside = (self.stiffness * error + self.damping * slope * rotor[1]
+                  + self._hysteresis * self._state)
+        return -slope * linear - (1.0 + slope) * beside, beside
 
 
 class Plant:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from robot_dynid.reduction import Reduction
 from robot_dynid.robot import locate
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import read_yaml
-from robot_dynid.simulation.harmonic_drive import HarmonicDrive
 from robot_dynid.types import FloatArray, frozen
 
 
@@ -35,6 +34,38 @@ class Noise:
     position: float = 0.0
     velocity: float = 0.0
     effort: float = 0.0
+
+
+@dataclass(frozen=True)
+class HarmonicDrive:
+    """A gear with all quantities on the joint side (m and N for prismatic joints).
+
+    ``gear_ratio`` motor turns per turn of the joint; ``stiffness`` K N m/rad; ``damping`` D
+    N m s/rad; ``kinematic_error`` A rad; ``hysteresis`` N m, half the width of the loop, and
+    ``hysteresis_length`` rad, the deflection over which it turns. Raises RobotError for values
+    that cannot be.
+    """
+
+    gear_ratio: float
+    stiffness: float
+    damping: float = 0.0
+    kinematic_error: float = 0.0
+    hysteresis: float = 0.0
+    hysteresis_length: float = 2e-4
+
+    def __post_init__(self) -> None:
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            if not np.isfinite(value) or value < 0.0:
+                raise RobotError(f'drive: {entry.name} is {value}; it must be finite and not '
+                                 'negative')
+        for name in ('gear_ratio', 'stiffness', 'hysteresis_length'):
+            if getattr(self, name) == 0.0:
+                raise RobotError(f'drive: {name} must be above zero')
+        if 2.0 * self.gear_ratio * self.kinematic_error >= 1.0:
+            raise RobotError(f'drive: kinematic_error {self.kinematic_error:g} rad would turn the '
+                             f'link back; with gear_ratio {self.gear_ratio:g} it must be below '
+                             f'{0.5 / self.gear_ratio:g}')
 
 
 @dataclass(frozen=True, eq=False)

@@ -147,7 +147,7 @@ def best_of_random(setting: Setting, draws: int = DRAWS) -> Entry:
 def by_ipopt(setting: Setting, budget: float) -> Entry:
     """Return the result of IPOPT from our starts, as many as the budget allows."""
     from robot_dynid.excitation.request import DesignOptions
-    from robot_dynid.excitation.search.starts import random_starts
+    from robot_dynid.excitation.search.optimise import random_starts
     from robot_dynid_evaluation.bench import fourier_peer
 
     begin = time.perf_counter()

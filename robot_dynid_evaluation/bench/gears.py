@@ -181,8 +181,7 @@ def _recorded(error: float, length: float, other: bool) -> tuple[RobotModel, lis
 
     from robot_dynid.robot.robot_file import load_robot
     from robot_dynid.simulation.arm import Arm, record
-    from robot_dynid.simulation.harmonic_drive import HarmonicDrive
-    from robot_dynid.simulation.truth import Noise, load_truth
+    from robot_dynid.simulation.truth import HarmonicDrive, Noise, load_truth
     from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
     from robot_dynid.trajectories.limits import motion_limits
 

@@ -22,8 +22,12 @@ from robot_dynid.errors import DynIdError
 from robot_dynid.estimation.experiment import BATCH_SECONDS, TorqueModel
 from robot_dynid.excitation.design import DesignCriteria, Planned, SessionOver
 from robot_dynid.excitation.planned.planner import MOVE_SPEEDS, Planner
-from robot_dynid.excitation.planned.sine_sequence import Wanted
-from robot_dynid.excitation.planned.swings import CANDIDATES, Swings, wide_and_narrow
+from robot_dynid.excitation.planned.sine_sequence import (
+    CANDIDATES,
+    Swings,
+    Wanted,
+    wide_and_narrow,
+)
 from robot_dynid.excitation.score import UNKNOWN, Precision, Resting, covariance_of
 from robot_dynid.trajectories.limits import MotionLimits, quintic_move
 from robot_dynid.trajectories.single_joint import RAMP, SineSwing

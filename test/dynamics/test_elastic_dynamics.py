@@ -26,10 +26,9 @@ from robot_dynid.identified.structure import Structure
 from robot_dynid.reduction.numeric import full_regressor, random_states, reduce_numeric
 from robot_dynid.robot.model import Drive, RobotModel
 from robot_dynid.robot.urdf import robot_from_urdf
-from robot_dynid.simulation.harmonic_drive import HarmonicDrive
 from robot_dynid.simulation.mujoco_model import TIMESTEP
 from robot_dynid.simulation.plant import Plant
-from robot_dynid.simulation.truth import Truth, load_truth
+from robot_dynid.simulation.truth import HarmonicDrive, Truth, load_truth
 from robot_dynid.types import FloatArray, Samples
 
 ARM = load_robot('elastic_2r')

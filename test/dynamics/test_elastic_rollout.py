@@ -16,9 +16,8 @@ from robot_dynid.dynamics.elastic import coordinates
 from robot_dynid.dynamics.rigid_body import gravity_effort
 from robot_dynid.dynamics.rollout import Integrator
 from robot_dynid.kernels.rollout import IMPLICIT, SPRING
-from robot_dynid.simulation.harmonic_drive import HarmonicDrive
 from robot_dynid.simulation.plant import Plant
-from robot_dynid.simulation.truth import Truth
+from robot_dynid.simulation.truth import HarmonicDrive, Truth
 
 ARM = load_robot('elastic_2r')
 SEVEN = load_robot('seven_axis')

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 from tolerances import DIFFERENCE, PREDICTED
 
-from robot_dynid.excitation.search.starts import search
+from robot_dynid.excitation.search.optimise import search
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.limits import violations
 from robot_dynid_evaluation.bench import Target, excitation, figaroh_peer, fourier_peer, precision

@@ -14,10 +14,9 @@ from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import INDEFINITE, impossible
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.simulation.harmonic_drive import HarmonicDrive
 from robot_dynid.simulation.mujoco_model import elastic_accelerations
 from robot_dynid.simulation.plant import Plant
-from robot_dynid.simulation.truth import Truth, load_truth
+from robot_dynid.simulation.truth import HarmonicDrive, Truth, load_truth
 
 
 def mixed() -> tuple[RobotModel, Truth]:

@@ -17,9 +17,8 @@ from robot_dynid import load_robot
 from robot_dynid.errors import RobotError
 from robot_dynid.robot.locate import shared_folders
 from robot_dynid.simulation.arm import CONTROL_PERIOD, Arm, Setpoint, measured, record
-from robot_dynid.simulation.harmonic_drive import HarmonicDrive, Transmissions
-from robot_dynid.simulation.plant import Plant
-from robot_dynid.simulation.truth import Noise, Truth, load_truth
+from robot_dynid.simulation.plant import Plant, Transmissions
+from robot_dynid.simulation.truth import HarmonicDrive, Noise, Truth, load_truth
 from robot_dynid.types import FloatArray
 
 ROBOT = load_robot('planar_3r')

@@ -10,8 +10,7 @@ from sine_motion import Sines
 from robot_dynid import load_robot
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.simulation.arm import Arm, measured, record
-from robot_dynid.simulation.harmonic_drive import HarmonicDrive
-from robot_dynid.simulation.truth import Noise, Truth, load_truth
+from robot_dynid.simulation.truth import HarmonicDrive, Noise, Truth, load_truth
 from robot_dynid.types import RawLog
 
 #: stiffness [N m/rad] and damping [N m s/rad] of the joints

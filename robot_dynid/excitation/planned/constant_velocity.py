@@ -26,8 +26,9 @@ PLATEAU = NumberRange(1e-3, 600.0, 's')
 #: slow plateaus last until they cover this share of the joint's range
 LEAST_PATH = 0.02
 #: configurations looked at
-CANDIDATES = 24
-HALVINGS = 60
+CONFIGURATIONS = 24
+#: halvings of the range of speeds in the search for the highest that the range allows
+SPEED_HALVINGS = 60
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ class Ladder:
         low, high = 0.0, (1.0 - HEADROOM) * float(self.limits.velocity[self.joint])
         if self.path(high) <= self.room:
             return high
-        for _ in range(HALVINGS):
+        for _ in range(SPEED_HALVINGS):
             middle = 0.5 * (low + high)
             low, high = (middle, high) if self.path(middle) <= self.room else (low, middle)
         return low
@@ -170,7 +171,7 @@ def _sweeps(
     """Return the sweeps of a joint at ``requested`` speeds and number of configurations."""
     speeds, count = requested
     candidates = [planner.limits.centre,
-                  *(planner.somewhere(generator) for _ in range(CANDIDATES - 1))]
+                  *(planner.somewhere(generator) for _ in range(CONFIGURATIONS - 1))]
     reason: str | None = None
     for kept in range(len(speeds), 0, -1):
         allowed = []
@@ -193,7 +194,7 @@ def _sweeps(
                              f'configurations: elsewhere {reason}')
             return [sweep for sweeps in chosen for sweep in sweeps], notes
     raise DynIdError(
-        f"joint '{ladder.name}' cannot sweep in any of {CANDIDATES} configurations, {reason}; "
+        f"joint '{ladder.name}' cannot sweep in any of {CONFIGURATIONS} configurations, {reason}; "
         "leave it out with option 'joints', or change the range with option 'limits: {joint: "
         "{position: [lower, upper]}}'")
 

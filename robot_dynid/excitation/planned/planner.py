@@ -18,9 +18,9 @@ from robot_dynid.trajectories.trajectory import Motion, QuinticMove, Trajectory
 from robot_dynid.types import FloatArray, frozen
 
 #: instants per second at which a piece is looked at, and the most of them
-RATE, MOST = 50.0, 400
+LOOKS, MOST_LOOKS = 50.0, 400
 #: part of the effort limits used while planning; the result is looked at on a finer grid
-EFFORT_MARGIN = 0.97
+PLANNED_EFFORT = 0.97
 #: parts of the velocity limits tried for moves between the pieces
 MOVE_SPEEDS = (0.5, 0.25, 0.1)
 #: random poses drawn for the roadmap, and the most that are kept
@@ -49,12 +49,12 @@ class Planner:
         motion = piece.sample(_instants(piece))
         effort = self.criteria.inverse(motion.position, motion.velocity, motion.acceleration)
         highest = np.abs(effort).max(axis=0)
-        over = highest - EFFORT_MARGIN * self.limits.effort
+        over = highest - PLANNED_EFFORT * self.limits.effort
         if not np.any(over > 0.0):
             return None
         i = int(np.nanargmax(over / self.limits.effort))
         return (f"joint '{self.limits.joints[i]}' needs an effort of {highest[i]:.4g}, more than "
-                f'{EFFORT_MARGIN:.0%} of the allowed {self.limits.effort[i]:.4g}')
+                f'{PLANNED_EFFORT:.0%} of the allowed {self.limits.effort[i]:.4g}')
 
     def blocked(self, piece: Trajectory) -> str | None:
         """Return in words which constraint ``piece`` breaks at some instant, or None."""
@@ -79,7 +79,7 @@ class Planner:
             still, good = np.zeros_like(part), np.ones(len(part), dtype=np.bool_)
             if self.criteria.inverse is not None:
                 effort = np.abs(self.criteria.inverse(part, still, still))
-                good &= ~np.any(effort > EFFORT_MARGIN * self.limits.effort, axis=1)
+                good &= ~np.any(effort > PLANNED_EFFORT * self.limits.effort, axis=1)
             for constraint in self.criteria.constraints:
                 values = constraint.values(Motion(part, still, still, still))
                 good &= np.all(values >= 0.0, axis=1)
@@ -155,7 +155,7 @@ class Planner:
 def _instants(piece: Trajectory) -> FloatArray:
     if not np.any(piece.peaks().velocity):
         return np.zeros(1)
-    count = int(np.clip(np.ceil(RATE * piece.duration), 2, MOST))
+    count = int(np.clip(np.ceil(LOOKS * piece.duration), 2, MOST_LOOKS))
     return np.linspace(0.0, piece.duration, count + 1)
 
 

@@ -25,7 +25,7 @@ from robot_dynid.trajectories.trajectory import Trajectory
 from robot_dynid.types import FloatArray, Samples
 
 #: random poses to choose from
-CANDIDATES = 600
+POSES_DRAWN = 600
 #: the work of choosing them grows with the square of their number
 POSES = NumberRange(1, 200, whole=True)
 DWELL = NumberRange(1e-3, 600.0, 's')
@@ -79,7 +79,7 @@ def plan_static_poses(
                    choice.condition_number(chosen))
     fewer = () if len(chosen) == options.poses else (
         f'{len(chosen)} poses, not {options.poses}: effort limits and constraints leave no more '
-        f'of {CANDIDATES} random ones',)
+        f'of {POSES_DRAWN} random ones',)
     return Planned(planner.joined(pieces), (row,), fewer)
 
 
@@ -182,11 +182,11 @@ def _pool(planner: Planner, generator: np.random.Generator) -> FloatArray:
     limits = planner.limits
     step = _step(limits)
     poses = generator.uniform(limits.lower + step, limits.upper - step,
-                              (CANDIDATES, len(limits.joints)))
+                              (POSES_DRAWN, len(limits.joints)))
     good = np.all([planner.allowed(poses + side * step) for side in (-1.0, 0.0, 1.0)], axis=0)
     if not np.any(good):
         raise DynIdError(
-            f'none of {CANDIDATES} poses keeps the effort limits and constraints; change the '
+            f'none of {POSES_DRAWN} poses keeps the effort limits and constraints; change the '
             "positions with option 'limits: {joint: {position: [lower, upper]}}'")
     return np.asarray(poses[good])
 
