@@ -76,6 +76,10 @@ class Scene:
         self.pairs = tuple(pair.names for pair in pairs)
         parts = np.array([part for p in pairs for part in p.parts], dtype=np.int64).reshape(-1, 2)
         counts = [len(p.parts) for p in pairs]
+        bodies = np.array([p.bodies for p in pairs], dtype=np.int64).reshape(-1, 2)
+        carried = np.pad(self.robot.carried, ((0, 0), (0, 1)))[:, bodies]  # BASE is the last
+        #: (n, m, 2): whether a joint moves the first, the second body of a pair alone
+        self._moved = carried & ~carried.all(axis=2, keepdims=True)
         self._owner = np.repeat(np.arange(len(pairs)), counts)
         self._starts = np.cumsum([0, *counts])[:-1]
         self._broad = BroadPhase(self._shapes, parts)
@@ -215,19 +219,13 @@ class Scene:
         axes = np.einsum('ejab,jb->eja', poses.rotations[rows], self.robot.axes)
         slide = np.einsum('eja,ea->ej', axes, normal)
         out = np.zeros((len(rows), self.robot.n))
-        moved = np.array([self._moved(j) for j in range(self.robot.n)])[:, columns]  # (n, E, 2)
+        moved = self._moved[:, columns]  # (n, E, 2)
         for side, points, sign in ((0, near.first, -1.0), (1, near.second, 1.0)):
             arms = points[rows, columns][:, None] - poses.origins[rows]
             turn = np.einsum('eja,eja->ej', axes, np.cross(arms, normal[:, None]))
             rate = np.where(np.asarray(self.robot.types) == PRISMATIC, slide, turn)
             out += sign * moved[:, :, side].T * rate
         return out
-
-    def _moved(self, joint: int) -> NDArray[np.bool_]:
-        """Return (m, 2): whether a joint moves the first, the second body of a pair alone."""
-        carried = np.append(self.robot.carried[joint], False)  # BASE is the last
-        both = np.array([carried[list(p.bodies)] for p in self._pairs]).reshape(-1, 2)
-        return both & ~both.all(axis=1, keepdims=True)
 
     def levers(self, travel: FloatArray) -> FloatArray:
         """Return bounds (n, m) of how far a joint moves any point of a pair, m per rad (m).
@@ -236,16 +234,32 @@ class Scene:
         out, so it holds in every configuration.
         """
         out = np.zeros((self.robot.n, len(self._pairs)))
-        moved = [self._moved(j) for j in range(self.robot.n)]
         for column, pair in enumerate(self._pairs):
-            own = np.zeros((2, self.robot.n))
             for side, body in enumerate(pair.bodies):
-                for shape in {part[side] for part in pair.parts}:
-                    for joint, lever in _levers(self.robot, body, self._shapes[shape], travel):
-                        if moved[joint][column, side]:
-                            own[side, joint] = max(own[side, joint], lever)
-            out[:, column] = own.sum(axis=0)
+                longest = np.max([_levers(self.robot, body, self._shapes[shape], travel)
+                                  for shape in {part[side] for part in pair.parts}], axis=0)
+                out[:, column] += np.where(self._moved[:, column, side], longest, 0.0)
         return out
+
+
+def _levers(robot: RobotModel, body: int, shape: Shape, travel: FloatArray) -> FloatArray:
+    """Return the levers (n,) of the joints from a body to the base about its farthest point."""
+    levers = np.zeros(robot.n)
+    beyond, step = 0.0, np.zeros(3)
+    owner = body
+    while body >= 0:
+        axis = robot.axes[body]
+        if body == owner:
+            turn, beyond = shape.swing(axis), shape.reach()
+        else:
+            turn = float(np.linalg.norm(step - (step @ axis) * axis)) + beyond
+            beyond += float(np.linalg.norm(step))
+        prismatic = robot.types[body] == PRISMATIC
+        levers[body] = 1.0 if prismatic else turn
+        beyond += float(travel[body]) if prismatic else 0.0
+        step = robot.translations[body]
+        body = int(robot.parents[body])
+    return levers
 
 
 def _ranges(robot: RobotModel, slide: float) -> tuple[FloatArray, FloatArray]:
@@ -253,26 +267,6 @@ def _ranges(robot: RobotModel, slide: float) -> tuple[FloatArray, FloatArray]:
     free = np.where(np.asarray(robot.types) == PRISMATIC, slide, np.pi)
     return (np.where(np.isfinite(robot.limits.lower), robot.limits.lower, -free),
             np.where(np.isfinite(robot.limits.upper), robot.limits.upper, free))
-
-
-def _levers(
-    robot: RobotModel, body: int, shape: Shape, travel: FloatArray
-) -> list[tuple[int, float]]:
-    """Return (joint, lever) from a body to the base, for the farthest point of a shape."""
-    found: list[tuple[int, float]] = []
-    beyond, step = 0.0, np.zeros(3)
-    while body >= 0:
-        axis = robot.axes[body]
-        across = float(np.linalg.norm(step - (step @ axis) * axis))
-        first = not found
-        turn = shape.swing(axis) if first else across + beyond
-        beyond = shape.reach() if first else float(np.linalg.norm(step)) + beyond
-        prismatic = robot.types[body] == PRISMATIC
-        found.append((body, 1.0 if prismatic else turn))
-        beyond += float(travel[body]) if prismatic else 0.0
-        step = robot.translations[body]
-        body = int(robot.parents[body])
-    return found
 
 
 def scene_of(robot: RobotModel, around: Surroundings | None = None) -> Scene:
