@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from robot_dynid.dynamics.rotors import SpinningRotors
 from robot_dynid.effects.counterbalance import Counterbalance
-from robot_dynid.effects.effect import Axes, Effect, axes_of
+from robot_dynid.effects.effect import Axes, ChosenEffect, Effect, axes_of
 from robot_dynid.effects.gears import (
     GearEffects,
     Hysteresis,
@@ -21,9 +21,14 @@ BLOCKS = {'rigid': RigidLinks, 'rotor_inertia': RotorInertia, 'friction': JointF
           'springs': Springs, 'counterbalance': Counterbalance,
           'kinematic_error': KinematicError, 'hysteresis': Hysteresis}
 
+#: effects that errors on distinct motion choose, by their key in model files
+CHOSEN: dict[str, type[ChosenEffect]] = {'counterbalance': Counterbalance}
+
 __all__ = [
     'BLOCKS',
+    'CHOSEN',
     'Axes',
+    'ChosenEffect',
     'Counterbalance',
     'Effect',
     'GearEffects',

@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.dynamics.mechanism import Mechanism
-from robot_dynid.dynamics.regressor_columns import Entry, RegressorColumns, Signals
+from robot_dynid.dynamics.regressor_columns import HISTORY, Entry, RegressorColumns, Signals
 from robot_dynid.errors import ModelError
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray, Samples
@@ -112,6 +112,62 @@ class Effect(ABC):
         ``weights`` (n, len(chosen), N); columns of unfiltered samples.
         """
         raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenEffect(Effect):
+    """An effect of single joints that errors on distinct motion choose.
+
+    ``parts`` are dataclasses of plain numbers, the entries of a model file, each with the number
+    of its ``joint`` and one parameter: `symbol` with that number from one. A new one is a file,
+    and a line in `CHOSEN`; the choice, files, inverse, forward, rollout, monitor, exports and
+    reports go over that.
+    """
+
+    robot: RobotModel
+    parts: tuple[Any, ...]
+
+    #: what a part is; symbol, name in words and unit of its parameter
+    part: ClassVar[type]
+    symbol: ClassVar[str]
+    what: ClassVar[str]
+    unit: ClassVar[str] = 'N m'
+    #: share by which the held-out error of a joint must fall for a part
+    least: ClassVar[float]
+    #: whether efforts hardly tell it from the weight, so that free links and it grow and cancel
+    like_weight: ClassVar[bool] = False
+
+    @classmethod
+    def candidates(cls, robot: RobotModel, joint: int) -> Sequence[Sequence[Any]]:
+        """Return parts to try at a joint in groups, simpler ones first; none where none can be."""
+        raise NotImplementedError
+
+    @classmethod
+    def ranges(
+        cls, robot: RobotModel, joint: int, position: FloatArray, torque: FloatArray
+    ) -> FloatArray:
+        """Return the ranges (k, 2) that parameters of parts at a joint must be in; all by default.
+
+        ``torque`` (k, N) is that of each part with its parameter at one, in poses (N, n).
+        """
+        return np.tile([-np.inf, np.inf], (len(torque), 1))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The symbol with the number of the joint, such as ``cb2``."""
+        return tuple(f'{self.symbol}{part.joint + 1}' for part in self.parts)
+
+    @property
+    def words(self) -> Iterator[ParameterWords]:
+        """The parameter of every part."""
+        return (ParameterWords(name, self.robot.joints[part.joint], self.what, self.unit)
+                for name, part in zip(self.names, self.parts, strict=True))
+
+    def kernel_columns(self, chosen: NDArray[np.int64]) -> RegressorColumns:
+        """Return the columns of the ``chosen`` (k,) parameters: each is a row of the history."""
+        return RegressorColumns(len(chosen), entries=tuple(
+            (self.parts[index].joint, column, HISTORY, index, 1.0)
+            for column, index in enumerate(chosen.tolist())), past=len(self.parts))
 
 
 class LinearTorque(Protocol):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from robot_dynid.effects import CHOSEN
 from robot_dynid.errors import MissingDependency
 from robot_dynid.estimation import DEFAULT, ESTIMATORS, Estimate, Estimator, Feasible
 from robot_dynid.estimation.experiment import Experiment
@@ -35,7 +36,9 @@ def real_robot(
     where = indefinite_at(IdentifiedModel(
         torque.robot, choice.structure, torque.reduction, estimate.values, estimate.std,
         estimate.values, choice.preprocessing))
-    worse, springs = worse_than_nominal(experiment), choice.structure.springs
+    worse, springs = worse_than_nominal(experiment), [
+        part for key, parts in choice.structure.chosen.items() if CHOSEN[key].like_weight
+        for part in parts]
     offsets = set(estimate.not_excited) & set(open_offsets(experiment))
     if not (where or worse or springs or offsets):
         return estimator, estimate

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.effects import JointFriction, axes_of
+from robot_dynid.effects import CHOSEN, JointFriction, axes_of
 from robot_dynid.errors import DataError
 from robot_dynid.estimation import Estimator
 from robot_dynid.estimation.experiment import (
@@ -44,7 +44,7 @@ from robot_dynid.estimation.staged.own_effort import OwnFrictionData, own_errors
 from robot_dynid.estimation.uncertainty.between_recordings import scatter_variance
 from robot_dynid.estimation.uncertainty.held_out import held_out
 from robot_dynid.friction import ADDITIONS, LAWS
-from robot_dynid.identification.counterbalance import with_springs
+from robot_dynid.identification.chosen_effects import with_parts
 from robot_dynid.identification.gear_effects import gear_effects
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.structure import Structure
@@ -190,9 +190,11 @@ class Excerpt:
         """Return ``structure`` with the best width of the Coulomb ramp."""
         return _choose_width(self, structure, settings)
 
-    def springs(self, structure: Structure, settings: Preprocessing) -> Structure:
-        """Return ``structure`` with the counterbalances that the recordings show."""
-        return with_springs(self.robot, structure, self.samples(settings))
+    def effects(self, structure: Structure, settings: Preprocessing) -> Structure:
+        """Return ``structure`` with the parts of chosen effects that the recordings show."""
+        for key in CHOSEN:
+            structure = with_parts(key, self.robot, structure, self.samples(settings))
+        return structure
 
     def laws(
         self, structure: Structure, settings: Preprocessing, requests: Sequence[LawRequest]
@@ -266,8 +268,8 @@ def _chosen(part: Excerpt, recipe: Recipe, first: Structure, before: Choice | No
     if recipe.ramp_width is None:
         progress('choosing the Coulomb ramp', 0.5)
         structure = part.ramp(first, settings)
-    progress('looking for counterbalances', 0.7)
-    structure = part.springs(structure, settings)
+    progress(f'looking for {", ".join(CHOSEN)}', 0.7)
+    structure = part.effects(structure, settings)
     choices: tuple[AxisChoice, ...] = ()
     requests = recipe.law_requests(part.robot)
     if any(request.law != COULOMB for request in requests):
@@ -518,7 +520,7 @@ class SingleJointExcerpt(Excerpt):
         return min(candidates,
                    key=lambda one: self.score(one.torque_model(self.robot), settings))
 
-    def springs(self, structure: Structure, settings: Preprocessing) -> Structure:
+    def effects(self, structure: Structure, settings: Preprocessing) -> Structure:
         """Return ``structure``: a joint by itself does not tell springs from the weight."""
         return structure
 

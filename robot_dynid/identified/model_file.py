@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robot_dynid.effects import GearEffects, axes_of
-from robot_dynid.effects.counterbalance import Spring
+from robot_dynid.effects import CHOSEN, GearEffects, axes_of
 from robot_dynid.effects.deflection import residual_from_plain
 from robot_dynid.effects.ripple import TorqueRipple
 from robot_dynid.effects.slow_changes import Adaptation
@@ -82,7 +81,6 @@ class _Blocks:
     rotor_inertia: bool
     friction: _Friction
     gears: tuple[GearEffects, ...] = ()
-    counterbalance: tuple[Spring, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ class _Content:
     warnings: tuple[str, ...]
     parameters: tuple[_Parameter, ...]
     preprocessing: Preprocessing
-    blocks: _Blocks
+    blocks: Mapping[str, Any]
     robot: Any
     reduction: _Reduction
     record: Mapping[str, Any]
@@ -179,12 +177,25 @@ def _friction(structure: Structure) -> dict[str, Any]:
 
 
 def _effects(structure: Structure) -> dict[str, Any]:
-    effects = {'gears': structure.gears, 'counterbalance': structure.springs}
+    effects = {'gears': structure.gears, **structure.chosen}
     return {name: to_plain(own) for name, own in effects.items() if own}
 
 
-def _read_structure(blocks: _Blocks) -> Structure:
+def _parts(key: str, given: Any, joints: int) -> tuple[Any, ...]:
+    """Return the parts of a chosen effect of a robot of so many ``joints``."""
+    if not isinstance(given, list):
+        raise ValueError(f'blocks.{key} must be a list, is {shown(given)}')
+    kind = CHOSEN[key].part
+    parts: tuple[Any, ...] = tuple(from_plain(kind, one, f'blocks.{key}') for one in given)
+    if any(part.joint >= joints for part in parts):
+        raise ValueError(f'blocks.{key}: a joint is none of the {joints}')
+    return parts
+
+
+def _read_structure(given: Mapping[str, Any], joints: int) -> Structure:
     """Return the structure; ``law``, one name for all axes, is how files were written once."""
+    chosen = {key: _parts(key, parts, joints) for key, parts in given.items() if key in CHOSEN}
+    blocks = from_plain(_Blocks, {k: v for k, v in given.items() if k not in CHOSEN}, 'blocks')
     friction = blocks.friction
     names = friction.laws
     if names is None:
@@ -193,7 +204,7 @@ def _read_structure(blocks: _Blocks) -> Structure:
         raise ValueError(f'blocks.friction: {len(names)} laws with {len(friction.settings)} '
                          'settings')
     return Structure(blocks.rotor_inertia, names, friction.settings, friction.load, blocks.gears,
-                     blocks.counterbalance)
+                     chosen)
 
 
 def _residual(model: IdentifiedModel) -> dict[str, Any]:
@@ -319,9 +330,7 @@ def _fields(content: dict[str, Any], source: str) -> dict[str, Any]:
                             for name in ('value', 'std', 'nominal'))
     if np.any(std < 0.0):
         raise ValueError('parameters: a std is negative')
-    structure = _read_structure(given.blocks)
-    if any(spring.joint >= robot.n for spring in structure.springs):
-        raise ValueError(f'blocks.counterbalance: a joint is none of the {robot.n}')
+    structure = _read_structure(given.blocks, robot.n)
     if structure.load is not None:
         ENTRY.array(structure.load, (robot.n, 10), 'blocks.friction.load')
     reduction = _reduction(given.reduction, [p.name for p in given.parameters])

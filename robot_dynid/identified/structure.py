@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from robot_dynid.effects import (
-    Counterbalance,
+    CHOSEN,
     Effect,
     GearEffects,
     JointFriction,
@@ -18,7 +18,6 @@ from robot_dynid.effects import (
     effect_blocks,
     frictionless_blocks,
 )
-from robot_dynid.effects.counterbalance import Spring
 from robot_dynid.effects.joint_friction import Load
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.friction import FrictionLaw, law_from
@@ -34,7 +33,8 @@ class Structure:
 
     ``load`` (n, 10) are the standard parameters of the links by which the transmitted torque is
     computed, where a law depends on it. ``gears`` are the effects of the gears of elastic joints,
-    one entry each; none where no gear has any. ``springs`` relieve joints of the weight.
+    one entry each; none where no gear has any. ``chosen`` are the parts of effects, by their key
+    in `CHOSEN`.
     """
 
     rotor_inertia: bool
@@ -42,7 +42,7 @@ class Structure:
     settings: tuple[Mapping[str, Any], ...]
     load: tuple[tuple[float, ...], ...] | None = None
     gears: tuple[GearEffects, ...] = ()
-    springs: tuple[Spring, ...] = ()
+    chosen: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @classmethod
     def uniform(cls, robot: RobotModel, rotor_inertia: bool, friction: str,
@@ -67,7 +67,7 @@ class Structure:
     ) -> Structure:
         """Return it with other friction ``laws``; ``load`` (n, 10) as of `of`."""
         return replace(Structure.of(self.rotor_inertia, laws, load), gears=self.gears,
-                       springs=self.springs)
+                       chosen=self.chosen)
 
     def within(self, extent: Extent) -> Structure:
         """Return it for a fit to recordings of ``extent``, beyond which no law bends."""
@@ -101,11 +101,11 @@ class Structure:
         return JointFriction(axes_of(robot), self.laws, self.load_of(robot))
 
     def blocks(self, robot: RobotModel) -> tuple[Effect, ...]:
-        """Build the blocks: links, rotors, gears and their effects, counterbalances, friction."""
+        """Build the blocks: links, rotors, gears and their effects, chosen ones, friction."""
         found = frictionless_blocks(robot, self.rotor_inertia)
         effects = effect_blocks(robot, self.gears) if robot.drive.elastic and self.gears else ()
-        springs = (Counterbalance(robot, self.springs),) if self.springs else ()
-        return (*found, *effects, *springs, self.friction_of(robot))
+        chosen = (CHOSEN[key](robot, parts) for key, parts in self.chosen.items())
+        return (*found, *effects, *chosen, self.friction_of(robot))
 
     def torque_model(self, robot: RobotModel, reduction: Reduction | None = None) -> TorqueModel:
         """Build the torque model, with a known ``reduction`` or a newly computed one.

@@ -308,7 +308,7 @@ def counterbalances(model: IdentifiedModel) -> tuple[Section, ...]:
         ('joint', 'largest torque [N m]', 'angle [deg]', 'ratio'), (
             (model.joints[spring.joint], abs(model.standard[f'cb{spring.joint + 1}']),
              float(np.degrees(spring.angle)), spring.ratio)
-            for spring in model.structure.springs)))
+            for spring in model.structure.chosen.get('counterbalance', ()))))
 
 
 def method(model: IdentifiedModel) -> tuple[Section, ...]:

@@ -14,7 +14,7 @@ from robot_dynid.dynamics import rigid_body
 from robot_dynid.effects.counterbalance import Spring
 from robot_dynid.estimation import Estimate, Feasible, LeastSquares
 from robot_dynid.estimation.experiment import Experiment
-from robot_dynid.identification.counterbalance import with_springs
+from robot_dynid.identification.chosen_effects import with_parts
 from robot_dynid.identification.identify import control_parameters
 from robot_dynid.identified.structure import Structure
 from robot_dynid.io.log import load_log
@@ -85,8 +85,8 @@ def three(seed: int, spring: bool = True) -> list[Samples]:
 def test_a_gas_spring_is_taken_up_by_its_joint_and_no_other(seed: int) -> None:
     """It leaves half as much of other motion, beyond the angles of the fit, too."""
     training, others = three(seed), [recording(number) for number in range(100, 160, 10)]
-    structure = with_springs(ROBOT, PLAIN, training)
-    assert [spring.joint for spring in structure.springs] == [JOINT]
+    structure = with_parts('counterbalance', ROBOT, PLAIN, training)
+    assert [spring.joint for spring in structure.chosen['counterbalance']] == [JOINT]
     sprung = Experiment.of(structure.torque_model(ROBOT), training)
     plain = Experiment.of(PLAIN.torque_model(ROBOT), training)
     error = left(structure, Feasible().fit(sprung), others)
@@ -97,18 +97,18 @@ def test_a_gas_spring_is_taken_up_by_its_joint_and_no_other(seed: int) -> None:
 
 @pytest.mark.parametrize('seed', range(3))
 def test_none_is_seen_where_there_is_none(seed: int) -> None:
-    assert with_springs(ROBOT, PLAIN, three(seed, spring=False)) == PLAIN
+    assert with_parts('counterbalance', ROBOT, PLAIN, three(seed, spring=False)) == PLAIN
 
 
 def test_a_wrong_mass_is_no_spring() -> None:
     heavy = ROBOT.nominal * np.array([1.0, 1.0, 1.3, 1.0, 1.0, 2.0])[:, None]
     robot = ROBOT.with_nominal(heavy)
-    assert with_springs(robot, PLAIN, three(1, spring=False)) == PLAIN
+    assert with_parts('counterbalance', robot, PLAIN, three(1, spring=False)) == PLAIN
 
 
 def test_a_robot_without_weight_has_none() -> None:
     robot = ROBOT.with_gravity(np.zeros(3))
-    assert with_springs(robot, PLAIN, three(1)) == PLAIN
+    assert with_parts('counterbalance', robot, PLAIN, three(1)) == PLAIN
 
 
 def test_the_torque_is_that_of_a_constant_tension_and_bounded() -> None:
@@ -133,8 +133,8 @@ def test_the_counterbalance_of_an_industrial_robot_is_seen(shared_data: Path, ru
     plain = Structure.uniform(robot, True, 'coulomb', {'width': 0.01})
     recordings = {name: prepare(robot, repair(robot, load_log(
         folder / f'{name}.csv.gz', robot)), Preprocessing(15.0)) for name in 'AB'}
-    structure = with_springs(robot, plain, [recordings[run]])
-    assert [spring.joint for spring in structure.springs] == [1]
+    structure = with_parts('counterbalance', robot, plain, [recordings[run]])
+    assert [spring.joint for spring in structure.chosen['counterbalance']] == [1]
     model = structure.torque_model(robot)
     values = control_parameters(model, Experiment.of(model, [recordings[run]]).information)
     for other in recordings.values():

@@ -33,7 +33,7 @@ def torque(model: IdentifiedModel, q: np.ndarray) -> np.ndarray:
 
 def test_gravity_and_efforts_have_it_at_any_angle(model: IdentifiedModel) -> None:
     q, qd, qdd = np.random.default_rng(1).uniform(-9.0, 9.0, (3, 200, 6))
-    without = replace(model, structure=replace(model.structure, springs=()))
+    without = replace(model, structure=replace(model.structure, chosen={}))
     assert np.allclose(model.gravity(q) - without.gravity(q), torque(model, q), rtol=SAME_FORMULA)
     assert np.allclose(model.inverse(q, qd, qdd) - without.inverse(q, qd, qdd), torque(model, q),
                        atol=1e-9 * np.abs(model.inverse(q, qd, qdd)).max())
@@ -50,7 +50,7 @@ def test_momentum_changes_by_it(model: IdentifiedModel) -> None:
 
 def test_the_file_holds_it(model: IdentifiedModel) -> None:
     again = IdentifiedModel.from_yaml(model.to_yaml())
-    assert again.structure.springs == SPRINGS
+    assert again.structure.chosen['counterbalance'] == SPRINGS
     assert np.array_equal(again.gravity(np.ones(6)), model.gravity(np.ones(6)))
     text = model.to_yaml().rpartition('digest')[0]
     assert 'joint: 1,' in text
@@ -64,7 +64,7 @@ def test_it_is_reported_in_words(model: IdentifiedModel) -> None:
     (section,) = counterbalances(model)
     assert [row.cells[0] for row in section.tables[0].rows] == [model.joints[1], model.joints[0]]
     assert counterbalances(replace(model, structure=replace(
-        model.structure, springs=()))) == ()
+        model.structure, chosen={}))) == ()
 
 
 @pytest.mark.parametrize('form', ['to_urdf', 'to_mjcf', 'to_sdf', 'to_solver_parameters'])

@@ -18,7 +18,7 @@ def counterbalanced(
     model: IdentifiedModel, springs: Sequence[Spring] = SPRINGS, torque: float = 30.0
 ) -> IdentifiedModel:
     """Return a model with ``springs`` of ``torque`` [N m], and more, each."""
-    structure = replace(model.structure, springs=tuple(springs))
+    structure = replace(model.structure, chosen={'counterbalance': tuple(springs)})
     reduction = structure.torque_model(model.robot).reduction
     values = model.standard | {
         f'cb{spring.joint + 1}': torque + 10.0 * i for i, spring in enumerate(springs)}

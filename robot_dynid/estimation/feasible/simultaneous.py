@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from robot_dynid.effects import Counterbalance
+from robot_dynid.effects import ChosenEffect
 from robot_dynid.estimation.estimate import (
     Details,
     Estimate,
@@ -198,7 +198,8 @@ def open_offsets(experiment: Experiment) -> tuple[str, ...]:
     Those of joints with a counterbalance are not among them: a preload is an offset.
     """
     preloads = {f'f0{spring.joint + 1}' for block in experiment.model.blocks
-                if isinstance(block, Counterbalance) for spring in block.springs}
+                if isinstance(block, ChosenEffect) and block.like_weight
+                for spring in block.parts}
     return tuple(name for name in left_open(experiment)
                  if name.startswith('f0') and name not in preloads)
 
@@ -260,7 +261,8 @@ class Feasible(Estimator):
         """
         task = Task.of(experiment, self.prior, self.bounds)
         information, weight = experiment.information, self.prior_weight
-        sprung = any(isinstance(block, Counterbalance) for block in experiment.model.blocks)
+        sprung = any(isinstance(block, ChosenEffect) and block.like_weight
+                     for block in experiment.model.blocks)
         answer = None if weight or sprung else self.unconstrained(task, information)
         if answer is None or np.any(task.rise(task.base(answer.v)) > MOST_RISE):
             fit = self.fitter(task, information)
