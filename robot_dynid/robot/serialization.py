@@ -88,15 +88,6 @@ class _Limits:
 
 
 @dataclass(frozen=True, eq=False)
-class _Link:
-    name: str
-    body: int
-    placement: FloatArray
-    parameters: FloatArray
-    has_inertial: bool
-
-
-@dataclass(frozen=True, eq=False)
 class _Drive:
     kind: str
     gains: FloatArray | None
@@ -119,7 +110,7 @@ class _Robot:
     gravity: FloatArray
     joints: tuple[_Joint, ...]
     drive: _Drive
-    links: tuple[_Link, ...]
+    links: tuple[Link, ...]
     wrenches: tuple[tuple[str, str], ...] = ()
     shapes: tuple[LinkShape, ...] = ()
 
@@ -140,7 +131,7 @@ def _indices(values: Iterable[int], most: int, where: str) -> tuple[int, ...]:
     return tuple(allowed.read_whole(value, where, RobotError) for value in values)
 
 
-def _link(link: _Link, n: int) -> Link:
+def _link(link: Link, n: int) -> Link:
     (body,) = _indices([link.body], n - 1, 'body of a link')
     placement = ENTRY.array(link.placement, (16,), 'placement of a link', RobotError)
     return Link(link.name, body, frozen(placement.reshape(4, 4)),
