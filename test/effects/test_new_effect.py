@@ -168,7 +168,7 @@ def test_predictions_have_its_past(identified: IdentificationResult) -> None:
     model = identified.model
     samples = prepare(ROBOT, repair(ROBOT, recording(9)), model.preprocessing)
     assert samples.measured is not None
-    left = (samples.measured - model.predicted(samples))[:, JOINT]
+    left = (samples.measured - model.predicted(samples))[200:, JOINT]  # its beginning is unknown
     assert np.sqrt(np.mean(left**2)) < 0.05 * DRAG
 
 
