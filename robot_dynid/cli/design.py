@@ -12,9 +12,9 @@ from robot_dynid.cli.files import (
     load_logs,
     report_mark,
     reported,
+    with_text,
     written_before,
 )
-from robot_dynid.cli.option_text import with_text
 from robot_dynid.document import percent
 from robot_dynid.errors import DynIdError, UsageError
 

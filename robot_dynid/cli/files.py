@@ -1,9 +1,9 @@
-"""Arguments that are files: checked before the work, not after it."""
+"""Arguments that are files, or texts of YAML: checked before the work, not after it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -154,3 +154,24 @@ def load_model(path: str, robot: str | None) -> IdentifiedModel:
     from robot_dynid.robot.robot_file import load_robot
 
     return IdentifiedModel.load(path, None if robot is None else load_robot(robot))
+
+
+def with_text(flags: Mapping[str, Any], text: str | None) -> dict[str, Any]:
+    """Return the options given as ``flags`` and those of a YAML ``text``, or file of that name.
+
+    Raises UsageError when it is no mapping, or when an option is given in both ways.
+    """
+    from robot_dynid.files import read_text
+    from robot_dynid.yaml_text import load_yaml
+
+    if text is None:
+        return dict(flags)
+    is_file = Path(text).suffix in ('.yaml', '.yml')
+    source = f'{text}: options' if is_file else 'options'
+    content = load_yaml(read_text(text) if is_file else text, source, UsageError)
+    if not isinstance(content, Mapping):
+        raise UsageError(f"{source} must be a mapping such as '{{dwell: 2, poses: 30}}'")
+    twice = [name for name in content if name in flags]
+    if twice:
+        raise UsageError(f"option '{twice[0]}' is given as --{twice[0]} and in --options")
+    return {**content, **flags}

@@ -17,7 +17,7 @@ from robot_dynid.cli.files import (
     reported,
     written_before,
 )
-from robot_dynid.cli.many import add_workers, by_recording, recorded, unread
+from robot_dynid.cli.many import add_workers, by_recording, recorded, reduced, unread
 from robot_dynid.cli.scores import joint_scores
 from robot_dynid.errors import UsageError
 
@@ -142,36 +142,27 @@ def _inputs(arguments: argparse.Namespace) -> tuple[RobotModel, RecordedInformat
     Raises UsageError where neither is there, or they do not belong together.
     """
     from robot_dynid.identification.by_recording import merged
+    from robot_dynid.io.information_file import SUFFIX, load_information
     from robot_dynid.robot.robot_file import load_robot
 
-    paths = [path for path in arguments.data if _is_information(path)]
+    paths = [path for path in arguments.data if path.endswith(SUFFIX)]
     if arguments.robot is None and not paths:
         raise UsageError('--robot is missing: which robot was recorded? A name, URDF file or '
                          'robot YAML')
     robot = load_robot(arguments.robot) if arguments.robot else None
-    known = merged(_of_robot(robot, paths)) if paths else None
+
+    def of_robot() -> Iterator[RecordedInformation]:
+        for one in map(load_information, paths):
+            if robot is not None and one.robot.hash() != robot.hash():
+                raise UsageError(f'the information of {", ".join(one.record.recordings)} is of '
+                                 f'{one.robot.name}, not of {robot.name}')
+            yield one
+
+    known = merged(of_robot()) if paths else None
     if robot is None:
         assert known is not None
-        robot = known.robot
+        return known.robot, known
     return robot, known
-
-
-def _of_robot(robot: RobotModel | None, paths: list[str]) -> Iterator[RecordedInformation]:
-    """Yield information files one by one; raises UsageError where one is of another robot."""
-    from robot_dynid.io.information_file import load_information
-
-    for path in paths:
-        one = load_information(path)
-        if robot is not None and one.robot.hash() != robot.hash():
-            raise UsageError(f'the information of {", ".join(one.record.recordings)} is of '
-                             f'{one.robot.name}, not of {robot.name}')
-        yield one
-
-
-def _is_information(path: str) -> bool:
-    from robot_dynid.io.information_file import SUFFIX
-
-    return path.endswith(SUFFIX)
 
 
 def _identified(
@@ -182,13 +173,15 @@ def _identified(
     """Identify from recordings, from information, or from information and recordings like it."""
     from robot_dynid.identification.identify import identify, identify_with, with_recordings
     from robot_dynid.identification.recorded_information import identify_information
+    from robot_dynid.io.information_file import SUFFIX
     from robot_dynid.signals.parts import Parts
 
     robot, known, workers = inputs
-    paths = [path for path in arguments.data if not _is_information(path)]
+    paths = [path for path in arguments.data if not path.endswith(SUFFIX)]
     if known is not None:
         if paths:
-            known = known.merged(_reduced(arguments, paths, (known, workers), recipe, progress))
+            known = known.merged(reduced(
+                arguments, paths, (known.robot, known, workers), recipe, progress))
         result = identify_information([known], arguments.method, recipe, progress)
         return result, Parts(known.excerpt)
     if by_recording(arguments, paths):
@@ -198,26 +191,6 @@ def _identified(
     logs = load_logs(paths, robot, progress, arguments.accept)
     result = identify(robot, logs, arguments.method, recipe, progress, time.perf_counter)
     return with_recordings(result, recording_digests(paths)), logs
-
-
-def _reduced(
-    arguments: argparse.Namespace, paths: list[str],
-    like: tuple[RecordedInformation, Recorded], recipe: Recipe, progress: Progress,
-) -> RecordedInformation:
-    """Reduce recordings as information that is known."""
-    from dataclasses import replace
-
-    from robot_dynid.identification.identify import with_digests
-    from robot_dynid.identification.recorded_information import information
-
-    known, workers = like
-    if by_recording(arguments, paths):
-        logs = unread(arguments, paths, known.robot)
-        return information(known.robot, logs, recipe, known, progress, workers)
-    logs = load_logs(paths, known.robot, progress, arguments.accept)
-    more = information(known.robot, logs, recipe, known, progress)
-    record = with_digests(more.record, recording_digests(paths))
-    return replace(more, record=record)
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -7,8 +7,8 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import add_accept, check_outputs, load_logs, recording_digests
-from robot_dynid.cli.many import add_workers, by_recording, recorded, unread
+from robot_dynid.cli.files import add_accept, check_outputs
+from robot_dynid.cli.many import add_workers, recorded, reduced
 from robot_dynid.document import number
 
 if TYPE_CHECKING:
@@ -39,12 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read the recordings, reduce them, write the file."""
-    from dataclasses import replace
-
     from robot_dynid.errors import UsageError
-    from robot_dynid.identification.identify import with_digests
     from robot_dynid.identification.recipe import Recipe, read_recipe
-    from robot_dynid.identification.recorded_information import information
     from robot_dynid.io.information_file import (
         MARK,
         SUFFIX,
@@ -68,14 +64,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     like = load_information(arguments.like) if arguments.like else None
     with terminal.progress('information') as progress, \
             recorded(arguments, terminal) as workers:
-        if by_recording(arguments, arguments.data):
-            logs = unread(arguments, arguments.data, robot)
-            found = information(robot, logs, recipe, like, progress, workers)
-        else:
-            logs = load_logs(arguments.data, robot, progress, arguments.accept)
-            found = information(robot, logs, recipe, like, progress)
-            record = with_digests(found.record, recording_digests(arguments.data))
-            found = replace(found, record=record)
+        found = reduced(arguments, arguments.data, (robot, like, workers), recipe, progress)
         save_information(found, arguments.out)
     structure = found.choice.structure
     return {

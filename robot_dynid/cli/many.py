@@ -9,14 +9,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from robot_dynid.cli.files import load_logs, recording_digests
 from robot_dynid.errors import DynIdError, UsageError
 
 if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Terminal
+    from robot_dynid.cli.terminal import Progress, Terminal
     from robot_dynid.identification.by_recording import Keeper, Recorded
+    from robot_dynid.identification.recipe import Recipe
+    from robot_dynid.identification.recorded_information import RecordedInformation
     from robot_dynid.io.information_file import InformationFolder
     from robot_dynid.robot.model import RobotModel
     from robot_dynid.signals.parts import Parts
+
+    #: a robot, information that more has to be like, who works on recordings
+    Reduced = tuple[RobotModel, RecordedInformation | None, Recorded]
 
 MOST_WORKERS = 1024
 
@@ -55,6 +61,25 @@ def unread(
     from robot_dynid.io.log import recording_files
 
     return replace(recording_files(paths, robot), accepted=tuple(arguments.accept))
+
+
+def reduced(
+    arguments: argparse.Namespace, paths: Sequence[str], target: Reduced, recipe: Recipe,
+    progress: Progress,
+) -> RecordedInformation:
+    """Return the information of recordings of a robot, like some that is known, if any is."""
+    from dataclasses import replace
+
+    from robot_dynid.identification.identify import with_digests
+    from robot_dynid.identification.recorded_information import information
+
+    robot, like, workers = target
+    if by_recording(arguments, paths):
+        logs = unread(arguments, paths, robot)
+        return information(robot, logs, recipe, like, progress, workers)
+    logs = load_logs(paths, robot, progress, arguments.accept)
+    found = information(robot, logs, recipe, like, progress)
+    return replace(found, record=with_digests(found.record, recording_digests(paths)))
 
 
 @contextmanager

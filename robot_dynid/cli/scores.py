@@ -8,17 +8,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
     from robot_dynid.validation.forward_scores import ForwardValidation, Horizon
-    from robot_dynid.validation.validate import JointScore, Scores, Validation
+    from robot_dynid.validation.validate import Scores, Validation
 
 PARTS = ('motion', 'rest', 'near reversals')
 #: keys of the scores with friction that warms up, and with all slow changes
 WARM_UP, ADAPTIVE = 'warm_up', 'adaptive'
-FIELDS = ('rmse', 'nrmse', 'relative_error', 'r2', 'quartiles', 'outliers', 'samples')
-
-
-def score_fields(score: JointScore) -> dict[str, Any]:
-    """Return the numbers of one score."""
-    return {name: getattr(score, name) for name in FIELDS}
 
 
 def joint_scores(validation: Validation) -> dict[str, Any]:
@@ -26,22 +20,23 @@ def joint_scores(validation: Validation) -> dict[str, Any]:
 
     So are, where the model has slow changes, the scores with these.
     """
-    joints: dict[str, Any] = {}
     own, noise = validation.repeatability, validation.noise
-    for i, (joint, score) in enumerate(validation.model['all'].items()):
-        entry = score_fields(score)
-        entry['repeatability'] = None if own is None else float(own[i])
-        entry['noise'] = None if noise is None else float(noise[i])
-        for part in PARTS:
-            if joint in validation.model.get(part, {}):
-                entry[part] = score_fields(validation.model[part][joint])
-        if joint in validation.control.get('all', {}):
-            entry['control'] = score_fields(validation.control['all'][joint])
-        for key, scores in ((WARM_UP, validation.warm_up), (ADAPTIVE, validation.adaptive)):
-            if scores:
-                entry[key] = score_fields(scores['all'][joint])
-        joints[joint] = entry
-    return joints
+    slow = {key: scores for key, scores in (
+        (WARM_UP, validation.warm_up), (ADAPTIVE, validation.adaptive)) if scores}
+    return {joint: {
+        **vars(score), 'repeatability': None if own is None else float(own[i]),
+        'noise': None if noise is None else float(noise[i]),
+        **_parts(validation.model, validation.control, joint),
+        **{key: vars(scores['all'][joint]) for key, scores in slow.items()},
+    } for i, (joint, score) in enumerate(validation.model['all'].items())}
+
+
+def _parts(model: Scores, control: Scores, joint: str) -> dict[str, Any]:
+    """Return the scores of a joint by part of the samples, and that of the control row."""
+    found = {part: vars(model[part][joint]) for part in PARTS if joint in model.get(part, {})}
+    if joint in control.get('all', {}):
+        found['control'] = vars(control['all'][joint])
+    return found
 
 
 def rollout_score(validation: Validation) -> dict[str, Any]:
@@ -58,21 +53,12 @@ def rollout_score(validation: Validation) -> dict[str, Any]:
 
 def forward_scores(model: IdentifiedModel, found: ForwardValidation) -> dict[str, Any]:
     """Return the scores of accelerations by joint, and of rollouts by horizon."""
-    return {'accelerations': _accelerations(found),
+    accelerations = {
+        joint: {**vars(score), 'floor': floor, **_parts(found.model, found.control, joint)}
+        for (joint, score), floor in zip(found.model['all'].items(), found.floor.tolist(),
+                                         strict=True)}
+    return {'accelerations': accelerations,
             'rollouts': [_horizon(model.joints, horizon) for horizon in found.horizons]}
-
-
-def _accelerations(found: ForwardValidation) -> dict[str, Any]:
-    """Return joint -> score, with the floor, motion, rest and the control row inside."""
-    def of(scores: Scores, part: str, joint: str) -> dict[str, Any]:
-        return {part: score_fields(scores[part][joint])} if joint in scores.get(part, {}) else {}
-
-    return {joint: {
-        **score_fields(score), 'floor': floor,
-        **{key: value for part in PARTS for key, value in of(found.model, part, joint).items()},
-        **({'control': score_fields(found.control['all'][joint])} if found.control else {}),
-    } for (joint, score), floor in zip(found.model['all'].items(), found.floor.tolist(),
-                                       strict=True)}
 
 
 def _horizon(joints: Sequence[str], horizon: Horizon) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.option_text import with_text
+from robot_dynid.cli.files import with_text
 from robot_dynid.document import number, percent
 from robot_dynid.errors import UsageError
 

@@ -9,8 +9,8 @@ import yaml
 from nominal import nominal_model
 from tolerances import PLANNED_EFFORT
 
+from robot_dynid.cli.files import with_text
 from robot_dynid.cli.main import main
-from robot_dynid.cli.option_text import with_text
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.errors import UsageError
 from robot_dynid.excitation.design import repeated

@@ -20,7 +20,7 @@ from feasible_models import feasible_model, random_links
 from fuzzing import Outcome, Reader, assert_no_faults, fuzz, mutated
 from nominal import nominal_model
 
-from robot_dynid.cli.option_text import with_text
+from robot_dynid.cli.files import with_text
 from robot_dynid.effects.deflection import RadialModel
 from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.families import FAMILIES, parse_request
