@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 DASH = '–'
@@ -77,9 +78,9 @@ class Row:
 def _cell(value: Any) -> str | Cell:
     if isinstance(value, (str, Cell)):
         return value
-    if isinstance(value, bool):
+    if str(value) in ('True', 'False'):  # NumPy's, too
         return 'yes' if value else 'no'
-    return str(value) if isinstance(value, int) else number(value)
+    return str(value) if isinstance(value, Integral) else number(value)
 
 
 @dataclass(frozen=True, init=False)

@@ -11,14 +11,9 @@ from robot_dynid.document import number, percent
 from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from robot_dynid.cli.terminal import Progress, Terminal
+    from robot_dynid.cli.terminal import Terminal
     from robot_dynid.identification.drive_gains import GainsResult
     from robot_dynid.identification.payload import PayloadResult
-    from robot_dynid.identified.model import IdentifiedModel
-    from robot_dynid.robot.model import RobotModel
-    from robot_dynid.types import RawLog
 
 HELP = 'identify a payload, or drive gains from a weighed payload'
 EXAMPLES = (
@@ -52,57 +47,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read the recordings, identify payload or gains."""
+    from robot_dynid.estimation.drive_gains import KnownLoad
+    from robot_dynid.identification.drive_gains import identify_drive_gains
+    from robot_dynid.identification.payload import identify_payload
     from robot_dynid.robot.robot_file import load_robot
 
     started = time.perf_counter()
-    _require(arguments)
-    model = load_model(arguments.model, arguments.robot) if arguments.model else None
-    robot = model.robot if model else load_robot(arguments.robot)
-    with terminal.progress('payload') as progress:
-        what, accept = 'payload identification', arguments.accept
-        loaded = load_logs(arguments.loaded, robot, progress, accept).in_one_piece(what)
-        unloaded = load_logs(arguments.unloaded, robot, progress, accept).in_one_piece(what)
-        if arguments.known_mass is None:
-            found = _payload(arguments.link, robot, loaded, unloaded, model, progress)
-        else:
-            found = _gains(arguments, robot, loaded, unloaded, model)
-    return {'ok': found['status'] != 'not_converged', **found,
-            'robot': robot.name, 'seconds': time.perf_counter() - started,
-            'findings': loaded.parts.findings | unloaded.parts.findings}
-
-
-def _require(arguments: argparse.Namespace) -> None:
     if arguments.model is None and arguments.robot is None:
         raise UsageError('which robot? Give --robot or --model')
     if arguments.known_mass is None and (arguments.known_com or arguments.equal_gains):
         raise UsageError('--known-com and --equal-gains are about drive gains, which need '
                          '--known-mass, too')
+    model = load_model(arguments.model, arguments.robot) if arguments.model else None
+    robot = model.robot if model else load_robot(arguments.robot)
+    with terminal.progress('payload') as progress:
+        loaded, unloaded = (
+            load_logs(paths, robot, progress, arguments.accept).in_one_piece(
+                'payload identification') for paths in (arguments.loaded, arguments.unloaded))
+        if arguments.known_mass is None:
+            found = _payload_fields(identify_payload(
+                robot, loaded, unloaded, model, arguments.link, progress))
+        else:
+            centre = tuple(arguments.known_com) if arguments.known_com else None
+            load = KnownLoad(arguments.known_mass, centre, arguments.link)
+            equal = [group.split(',') for group in arguments.equal_gains]
+            found = _gain_fields(load.mass, identify_drive_gains(
+                robot, loaded, unloaded, load, model, equal))
+    return {'ok': found['status'] != 'not_converged', **found,
+            'robot': robot.name, 'seconds': time.perf_counter() - started,
+            'findings': loaded.parts.findings | unloaded.parts.findings}
 
 
-def _payload(
-    link: str, robot: RobotModel, loaded: Sequence[RawLog], unloaded: Sequence[RawLog],
-    model: IdentifiedModel | None, progress: Progress,
-) -> dict[str, Any]:
-    from robot_dynid.identification.payload import identify_payload
-
-    return payload_fields(identify_payload(robot, loaded, unloaded, model, link, progress))
-
-
-def _gains(
-    arguments: argparse.Namespace, robot: RobotModel, loaded: Sequence[RawLog],
-    unloaded: Sequence[RawLog], model: IdentifiedModel | None,
-) -> dict[str, Any]:
-    from robot_dynid.estimation.drive_gains import KnownLoad
-    from robot_dynid.identification.drive_gains import identify_drive_gains
-
-    centre = tuple(arguments.known_com) if arguments.known_com else None
-    load = KnownLoad(arguments.known_mass, centre, arguments.link)
-    equal = [group.split(',') for group in arguments.equal_gains]
-    return _gain_fields(load.mass, identify_drive_gains(
-        robot, loaded, unloaded, load, model, equal))
-
-
-def payload_fields(result: PayloadResult) -> dict[str, Any]:
+def _payload_fields(result: PayloadResult) -> dict[str, Any]:
     """Return a payload as plain fields; None where something is not determined."""
     import numpy as np
 
@@ -152,19 +128,26 @@ def _gain_fields(mass: float, result: GainsResult) -> dict[str, Any]:
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print the payload or the gains."""
+    status = f'{result["status"]}: {result["advice"]}'
     if 'gains' in result:
-        _show_gains(result, terminal)
+        terminal.table(
+            f'drive gains from {number(result["known_mass"])} kg on {result["frame"]}',
+            ('joint', 'gain', '95 % from', 'to', 'std %', 'stated'), (
+                (joint, gain['value'], *gain['interval'],
+                 percent(float(gain['relative_std'])), gain['stated'])
+                for joint, gain in result['gains'].items()))
+        terminal.facts((('status', status),))
     else:
-        _show_payload(result, terminal)
+        _show_payload(result, status, terminal)
     terminal.warnings(f'{source}: {text}' for source, texts in result['findings'].items()
                       for text in texts)
     terminal.warnings(result['warnings'])
 
 
-def _show_payload(result: dict[str, Any], terminal: Terminal) -> None:
+def _show_payload(result: dict[str, Any], status: str, terminal: Terminal) -> None:
     low, high = result['interval']['mass']
     terminal.facts((
-        ('status', f'{result["status"]}: {result["advice"]}'),
+        ('status', status),
         ('mass', f'{number(result["mass"])} kg, 95 % from {number(low)} to {number(high)}'),
         ('frame', result['frame']),
     ))
@@ -195,14 +178,3 @@ def _gains_note(result: dict[str, Any]) -> str:
     return (f'the interval holds drive gains that are uncertain by {percent} %{source}: '
             f'{number(result["mass_std_gains"])} kg of its deviation of '
             f'{number(result["mass_std"])} kg')
-
-
-def _show_gains(result: dict[str, Any], terminal: Terminal) -> None:
-    terminal.table(
-        f'drive gains from {number(result["known_mass"])} kg on {result["frame"]}',
-        ('joint', 'gain', '95 % from', 'to', 'std %', 'stated'), (
-            (joint, float(gain['value']), float(gain['interval'][0]), float(gain['interval'][1]),
-             percent(float(gain['relative_std'])),
-             None if gain['stated'] is None else float(gain['stated']))
-            for joint, gain in result['gains'].items()))
-    terminal.facts((('status', f'{result["status"]}: {result["advice"]}'),))
