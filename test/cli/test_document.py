@@ -1,0 +1,64 @@
+"""The terminal renders the document of a report: what leads at once, all of it with --verbose."""
+
+from __future__ import annotations
+
+import pytest
+
+from robot_dynid.cli.terminal import Terminal
+from robot_dynid.document import (
+    Action,
+    Card,
+    Cell,
+    Chapter,
+    Conclusion,
+    Fact,
+    Figure,
+    Row,
+    Section,
+    Sheet,
+    Table,
+)
+
+COMMAND = f'robot-dynid design {"a" * 300}.yaml'
+DOCUMENT = (
+    Chapter('Trust', (
+        Section('Verdict', text='how it is judged', status=Conclusion('good', 'Good', 'for all.'),
+                tables=(Table(('joint', 'use', 'empty'), [
+                    ('elbow', Cell('good', 'good', '3 % of 5 %'), None),
+                    Row(('wrist', 'poor', ''), 'poor')]),
+                    Table(('joint', 'why'), [('elbow', 'measured')], 'Why', folded=True))),
+        Section('Next', actions=(Action('Record more', COMMAND), Action('Look at the cable'))),
+        Section('The fit', cards=(Card('error', '1.7', '%'), Card('samples', '12'))),
+        Section('7 warnings', warnings=('a stamp is missing',), folded=True))),
+    Chapter('See it', (Section('Curves', figures=(Figure({'data': [], 'layout': {}}),)),)),
+    Chapter('Links', (Section('Links', sheets=(Sheet('forearm', (
+        Fact('mass', '2.1', 'kg', 'measured'),), '9 measured'),)),)),
+)
+
+
+def printed(verbose: bool, capsys: pytest.CaptureFixture[str]) -> str:
+    """Return what a terminal prints of the document."""
+    Terminal(verbose=verbose).document(DOCUMENT)
+    return capsys.readouterr().out
+
+
+def test_what_leads_is_printed_and_the_rest_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(False, capsys).splitlines()
+    assert [line.rstrip() for line in lines] == [
+        'Trust', 'Good for all.', 'joint  use', 'elbow  good', 'wrist  poor',
+        'next 1: Record more', f'    {COMMAND}', 'next 2: Look at the cable',
+        'error 1.7 %; samples 12', '7 warnings: see the report, or --verbose',
+        'Links', 'forearm: 9 measured', '      value  unit  origin', 'mass    2.1  kg    measured']
+
+
+def test_everything_is_printed_when_verbose(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(True, capsys)
+    for words in ('how it is judged', '3 % of 5 %', 'Why', 'measured', '! a stamp is missing',
+                  'See it', 'Curves'):
+        assert words in text
+    assert 'empty' not in text, 'a column without a value says nothing'
+
+
+def test_values_are_written_by_their_kind() -> None:
+    row = Row(('a', 1.23456, 12345678, True, None, float('nan'), float('inf')))
+    assert row.cells == ('a', '1.235', '12345678', 'yes', '–', '–', '∞')
