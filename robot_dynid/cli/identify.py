@@ -131,7 +131,12 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         with written_before(arguments.out, arguments.report):
             require_every_joint(result.model, arguments.accept_partial,
                                 f'{arguments.urdf} is not written')
-            found |= _exported(result, urdf, arguments.urdf)
+            export = result.model.to_urdf(urdf, result.model.robot.source)
+            export.save(arguments.urdf)
+        for text in export.warnings:
+            terminal.caution(text)
+        found |= {'urdf': arguments.urdf, 'changed_links': export.changed_links,
+                  'warnings': (*result.warnings, *export.warnings)}
     return {**found, 'out': arguments.out, 'report': arguments.report, 'seconds': seconds,
             'findings': findings, 'chapters': chapters}
 
@@ -213,13 +218,6 @@ def _urdf(robot: RobotModel, estimator: Estimator) -> str:
         raise UsageError('--urdf needs physically feasible parameters, which method '
                          f'{estimator.name} does not give; choose --method {" or ".join(able)}')
     return source_text(robot)
-
-
-def _exported(result: IdentificationResult, urdf: str, path: str) -> dict[str, Any]:
-    export = result.model.to_urdf(urdf, result.model.robot.source)
-    export.save(path)
-    return {'urdf': path, 'changed_links': export.changed_links,
-            'warnings': (*result.warnings, *export.warnings)}
 
 
 def _result(result: IdentificationResult) -> dict[str, Any]:

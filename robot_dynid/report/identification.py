@@ -72,6 +72,7 @@ def validation_report(
     """
     extra = () if forward is None else (trust.forward_dynamics(model, forward),)
     verdict = verdict or judged(model, validation, forward=forward)
+    validation = replace(validation, warnings=_warnings(validation, forward))
     report = model_report(model, validation, logs, extra, verdict, command)
     return replace(report, title=f'{model.robot.name}: validation of the identified dynamics',
                    subtitle=f'{counted(len(provenance.recordings_of(logs)))} not used for the '

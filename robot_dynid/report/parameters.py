@@ -20,6 +20,7 @@ from robot_dynid.document import (
     with_deviation,
 )
 from robot_dynid.dynamics.rigid_body import chain_points, link_poses
+from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.identified.link_table import link_table
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.parameter_card import NEAR_ZERO, ParameterRow, parameter_card
@@ -214,7 +215,9 @@ def base_parameters(model: IdentifiedModel) -> Section:
     columns = ('parameter', 'value', 'std', 'unit', 'std / value [%]', 'combination')
     text = ('What the efforts show: combinations of standard parameters, in SI units. '
             'Standard deviations hold for coloured residuals: they are computed from whole '
-            'stretches of time, not from single samples. What friction differs by from '
+            'stretches of time, not from single samples. 95 % interval: value ± '
+            f'{number(interval_factor(model.record.degrees_of_freedom or np.inf))} std. '
+            'What friction differs by from '
             f'one recording to the next: {model.record.spread_sentence}.')
     drawn = forest(model.names, model.values, (model.std, half_intervals(model)))
     return Section(f'All {len(model.names)} base parameters', text=text, folded=True,

@@ -60,11 +60,14 @@ def data(logs: Sequence[RawLog], model: IdentifiedModel, choice: Choice | None =
 
 
 def _settings(model: IdentifiedModel) -> tuple[Row, ...]:
-    settings = model.preprocessing
+    settings, lag = model.preprocessing, model.record.effort_lag
+    measured = '' if lag is None else \
+        f' (measured {1e3 * lag.seconds:.3g} ± {1e3 * lag.std:.2g} ms)'
     rate = "the recording's own" if settings.rate is None else f'{number(settings.rate)} Hz'
     pairs = (
         ('low-pass', f'{number(settings.cutoff)} Hz, zero phase, motion and effort alike'),
-        ('grid', rate), ('lag of the effort', f'{number(1e3 * settings.effort_lag)} ms, removed'),
+        ('grid', rate), ('lag of the effort', f'{number(1e3 * settings.effort_lag)} ms, removed'
+                         + measured),
         ('thinned to the cut-off', setting(settings.decimate)),
         ('weights near reversals', ', '.join(
             number(w) for w in model.record.weights_near_reversals) or 'not known'),
