@@ -40,23 +40,24 @@ SERIAL = ('serial_number', 'serial', 'robot')
 
 
 @dataclass(frozen=True)
-class Listed:
-    """A recording of the robot with the name ``robot``; ``time`` [s since 1970] if a list has it.
+class ArmRecording:
+    """A recording at ``source`` of an ``arm``.
 
-    ``named`` [s since 1970] is the date in the name of the file, if there is one.
+    ``time`` [s since 1970] is known from a list, ``named`` from the name of the file: the former
+    counts before the stamps of the recording, the latter where these are no times of day.
     """
 
-    path: str
-    robot: str
+    source: str
+    arm: str
     time: float | None = None
-
-    @property
-    def named(self) -> float | None:
-        """Date and time in the name of the file."""
-        return time_in_name(Path(file_of(self.path)).name)
+    named: float | None = None
 
 
-def fleet_recordings(words: Sequence[str]) -> list[Listed]:
+def _listed(path: str, arm: str, time: float | None = None) -> ArmRecording:
+    return ArmRecording(path, arm, time, time_in_name(Path(file_of(path)).name))
+
+
+def fleet_recordings(words: Sequence[str]) -> list[ArmRecording]:
     """Return the recordings of a fleet: of folders, patterns, lists of names, tables.
 
     A folder has one for each robot, named by its serial number; without those it is that of a
@@ -68,18 +69,18 @@ def fleet_recordings(words: Sequence[str]) -> list[Listed]:
     return list(dict.fromkeys(one for word in words for one in _of(str(word))))
 
 
-def _of(word: str) -> Iterator[Listed]:
+def _of(word: str) -> Iterator[ArmRecording]:
     if word.startswith(LIST):
         yield from (one for line in lines(word) for one in _of(line))
     elif is_remote(word):
-        yield from (Listed(one, Path(file_of(one)).parent.name) for one in listed([word]))
+        yield from (_listed(one, Path(file_of(one)).parent.name) for one in listed([word]))
     elif is_pattern(word):
         yield from (one for found in matches(word) for one in (
             _of(found) if _is_one(found) else _of_robot(Path(found), recordings_in(found))))
     elif _is_table(word):
         yield from _of_table(Path(word))
     elif _is_one(word):
-        yield Listed(word, serial_of(word) or Path(file_of(word)).absolute().parent.name)
+        yield _listed(word, serial_of(word) or Path(file_of(word)).absolute().parent.name)
     else:
         yield from _in_folder(Path(word))
 
@@ -99,7 +100,7 @@ def _rows(text: str) -> io.StringIO:
     return io.StringIO(text.replace('\0', ''), newline=None)
 
 
-def _of_table(place: Path) -> list[Listed]:
+def _of_table(place: Path) -> list[ArmRecording]:
     text = read_text(place)
     entries = csv.DictReader(_rows(text)) if place.suffix == '.csv' else \
         load_yaml(text, str(place), UsageError)
@@ -109,7 +110,7 @@ def _of_table(place: Path) -> list[Listed]:
     return found
 
 
-def _in_folder(place: Path) -> Iterator[Listed]:
+def _in_folder(place: Path) -> Iterator[ArmRecording]:
     """Yield the recordings in a folder of robots, or in that of one robot."""
     by_robot = {one: recordings_in(one) for one in sorted(place.iterdir())
                 if one.is_dir() and not _is_one(one)}
@@ -124,13 +125,13 @@ def _in_folder(place: Path) -> Iterator[Listed]:
         yield from _of_robot(robot, paths) if paths else ()
 
 
-def _of_robot(place: Path, paths: Sequence[str]) -> Iterator[Listed]:
+def _of_robot(place: Path, paths: Sequence[str]) -> Iterator[ArmRecording]:
     if not paths:
         raise UsageError(f'{place}: no recordings of robots; a fleet is a folder for each '
                          'robot, named by its serial number, with its recordings '
                          f'({place}/SERIAL/*.csv.gz, bags), or a table of recordings')
     for path in paths:
-        yield Listed(path, serial_of(path) or place.absolute().name)
+        yield _listed(path, serial_of(path) or place.absolute().name)
 
 
 def _is_one(path: str | Path) -> bool:
@@ -144,7 +145,7 @@ def serial_of(path: str | Path) -> str | None:
     return next((str(custom[key]) for key in SERIAL if custom.get(key)), None)
 
 
-def _entries(entries: Any, place: Path) -> Iterator[Listed]:
+def _entries(entries: Any, place: Path) -> Iterator[ArmRecording]:
     if not isinstance(entries, Iterable) or isinstance(entries, (str, Mapping)):
         raise UsageError(f'{place}: a list of entries with {", ".join(COLUMNS)} is needed')
     for number, entry in enumerate(entries, start=1):
@@ -155,7 +156,7 @@ def _entries(entries: Any, place: Path) -> Iterator[Listed]:
         robot = entry.get(ROBOT) or serial_of(str(file))
         if not robot:
             raise UsageError(f'{where}: does not say which {ROBOT} it is of (serial number)')
-        yield Listed(str(file), str(robot), _time(entry.get(TIME), where))
+        yield _listed(str(file), str(robot), _time(entry.get(TIME), where))
 
 
 def _time(value: Any, where: str) -> float | None:

@@ -26,25 +26,12 @@ from robot_dynid.signals.parts import Parts
 from robot_dynid.types import Progress, RawLog
 from robot_dynid_extras.fleet.changes import STEP
 from robot_dynid_extras.fleet.fleet import Arm, Fleet, ReducedRecording
+from robot_dynid_extras.fleet.recordings import ArmRecording
 
 #: recordings, evenly from all arms and times, that decide filters and friction laws for all
 CHOOSING = 6
 #: recordings of an arm, evenly over time, by which its model is scored
 SCORED = 3
-
-
-@dataclass(frozen=True)
-class ArmRecording:
-    """A recording at ``source`` of an ``arm``.
-
-    ``time`` [s since 1970] is known from a list, ``named`` from the name of the file: the former
-    counts before the stamps of the recording, the latter where these are no times of day.
-    """
-
-    source: str
-    arm: str
-    time: float | None = None
-    named: float | None = None
 
 
 @dataclass(frozen=True)

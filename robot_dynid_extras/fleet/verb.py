@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from robot_dynid.robot.model import RobotModel
     from robot_dynid.signals.parts import Parts
     from robot_dynid_extras.fleet.fleet import Arm, Finding, Fleet
-    from robot_dynid_extras.fleet.reduced import ArmRecording, ReducedFleet
+    from robot_dynid_extras.fleet.recordings import ArmRecording
+    from robot_dynid_extras.fleet.reduced import ReducedFleet
     from robot_dynid_extras.fleet.report import ArmStatus
 
 HELP = 'many arms of one type over time: a model of each, which are off, what changed since when'
@@ -53,7 +54,6 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.robot.robot_file import load_robot
     from robot_dynid_extras.fleet.fleet import RATE, fleet
     from robot_dynid_extras.fleet.recordings import fleet_recordings
-    from robot_dynid_extras.fleet.reduced import ArmRecording
     from robot_dynid_extras.fleet.report import arm_statuses, fleet_report
 
     started = time.perf_counter()
@@ -68,8 +68,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         raise UsageError(f'{arguments.recipe}: windows are those of few recordings; name those of '
                          'a fleet with the recordings, run.csv[12.0:40.5], in a list (@list.txt)')
     robot = load_robot(arguments.robot)
-    listed = [ArmRecording(one.path, one.robot, one.time, one.named)
-              for one in fleet_recordings(arguments.data)]
+    listed = fleet_recordings(arguments.data)
     check_outputs((arguments.report, report_mark(arguments.report)),
                   inputs=[one.source for one in listed])
     with terminal.progress('fleet') as progress, \

@@ -8,15 +8,15 @@ the one that least squares fits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.dynamics import rigid_body
+from robot_dynid.dynamics.derivatives import Derivatives
 from robot_dynid.dynamics.mechanism import Mechanism
-from robot_dynid.dynamics.rotors import Rotors
 from robot_dynid.effects import (
     Counterbalance,
     JointFriction,
@@ -26,6 +26,7 @@ from robot_dynid.effects import (
 )
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.experiment import TorqueModel
+from robot_dynid.friction import AxisFriction
 from robot_dynid.friction.terms import slid, table_of, warm
 from robot_dynid.kernels.friction import COLUMNS, REFERENCE
 from robot_dynid.types import FloatArray, Samples
@@ -137,54 +138,29 @@ class Arm:
     values: FloatArray
 
     @cached_property
-    def _standard(self) -> dict[str, float]:
-        reduction = self.model.torque.reduction
-        found = reduction.standard_values(self.values)
-        return dict(zip(reduction.standard, found.tolist(), strict=True))
-
-    @cached_property
     def mechanism(self) -> Mechanism:
         """The arm without a past, as simulators take it."""
-        return self.model.torque.mechanism(self._standard)
+        reduction = self.model.torque.reduction
+        standard = reduction.standard_values(self.values)
+        return self.model.torque.mechanism(
+            dict(zip(reduction.standard, standard.tolist(), strict=True)))
 
-    @property
-    def _links(self) -> FloatArray:
-        return self.mechanism.links
-
-    @property
-    def _rotors(self) -> Rotors:
-        return self.mechanism.rotors
+    @cached_property
+    def _frictionless(self) -> Derivatives:
+        none = AxisFriction.none(self.model.torque.robot.n)
+        return Derivatives(replace(self.mechanism, friction=none))
 
     def mass_matrix(self, q: FloatArray) -> FloatArray:
         """Return the joint-space inertia (K, n, n) [kg m^2] at positions (K, n)."""
-        return rigid_body.mass_matrix(self.model.torque.robot, q, self._links, self._rotors)
+        return rigid_body.mass_matrix(
+            self.model.torque.robot, q, self.mechanism.links, self.mechanism.rotors)
 
     def effort(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the effort (K, n) [N m] of links and rotors in states (K, n)."""
-        robot = self.model.torque.robot
-        links = rigid_body.inverse_dynamics(robot, q, qd, qdd, self._links)
-        return np.asarray(links + rigid_body.rotor_effort(robot, self._rotors, q, qd, qdd))
+        return self._frictionless.effort(q, qd, qdd)
 
     def gradients(
         self, q: FloatArray, qd: FloatArray, qdd: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return the derivatives (K, n, n) of `effort` in position and velocity."""
-        count, n = q.shape
-        torque = self.model.torque
-        states = Samples(torque.robot.joints, np.arange(n * count, dtype=np.float64),
-                         np.tile(q, (n, 1)), np.tile(qd, (n, 1)), np.tile(qdd, (n, 1)))
-        by_position, by_velocity = np.zeros((2, n * count, n))
-        first = 0
-        for block, chosen in zip(torque.blocks, torque.kept_by_block, strict=True):
-            own = self.values[first:first + len(chosen)]
-            first += len(chosen)
-            if not isinstance(block, MOVING) or not len(chosen):
-                continue
-            weights = np.zeros((n, len(chosen), n * count))
-            for i in range(n):
-                weights[i, :, i * count:(i + 1) * count] = own[:, None]
-            pulled = block.pullback(states, chosen, weights)
-            by_position += pulled[0]
-            by_velocity += pulled[1]
-        return (np.ascontiguousarray(by_position.reshape(n, count, n).transpose(1, 0, 2)),
-                np.ascontiguousarray(by_velocity.reshape(n, count, n).transpose(1, 0, 2)))
+        return self._frictionless.inverse(q, qd, qdd)[:2]

@@ -39,8 +39,13 @@ from robot_dynid_extras.fleet.chance import ByChance
 from robot_dynid_extras.fleet.changes import MOST_SESSIONS, OUTLIER, STEP, Evidence
 from robot_dynid_extras.fleet.characteristics import CAUSES, Characteristics, Reading, cause
 from robot_dynid_extras.fleet.fleet import Fleet, ReducedRecording, fleet, judged
-from robot_dynid_extras.fleet.recordings import fleet_recordings, serial_of, time_in_name
-from robot_dynid_extras.fleet.reduced import ArmRecording, choosing
+from robot_dynid_extras.fleet.recordings import (
+    ArmRecording,
+    fleet_recordings,
+    serial_of,
+    time_in_name,
+)
+from robot_dynid_extras.fleet.reduced import choosing
 from robot_dynid_extras.fleet.report import ArmStatus
 
 ROBOT = load_robot('planar_3r')
@@ -270,11 +275,11 @@ def test_lists_say_which_robot_and_when(tmp_path: Path) -> None:
     file = tmp_path / 'list.csv'
     file.write_text('path,robot,time\na.csv,SN1,2024-06-25T12:00\nb.csv,SN2,\n')
     first, second = fleet_recordings([str(file)])
-    assert (first.robot, first.path) == ('SN1', str(tmp_path / 'a.csv'))
+    assert (first.arm, first.source) == ('SN1', str(tmp_path / 'a.csv'))
     assert first.time == 1719316800.0 and second.time is None
     other = tmp_path / 'list.yaml'
     other.write_text('- {path: a.csv, robot: 7, time: 5}\n')
-    assert fleet_recordings([str(other)])[0].robot == '7'
+    assert fleet_recordings([str(other)])[0].arm == '7'
     bag = tmp_path / 'bag'
     bag.mkdir()
     (bag / 'metadata.yaml').write_text(
@@ -289,7 +294,7 @@ def test_words_name_the_recordings_of_robots(tmp_path: Path) -> None:
         (tmp_path / name).write_text('time\n')
 
     def named(*words: str) -> list[tuple[str, str]]:
-        return [(one.robot, Path(one.path).name)
+        return [(one.arm, Path(one.source).name)
                 for one in fleet_recordings([f'{tmp_path}{word}' for word in words])]
 
     every = [('SN1', 'b.csv'), ('SN1', 'a.csv'), ('SN2', 'run'), ('SN3', 'c.mcap')]
@@ -298,7 +303,7 @@ def test_words_name_the_recordings_of_robots(tmp_path: Path) -> None:
     assert named('/*/?.csv') == [('SN1', 'b.csv')] and named('/SN3') == [('SN3', 'c.mcap')]
     files = tmp_path / 'files.txt'
     files.write_text('SN1/b.csv[0:2]\nSN3\n')
-    assert [one.robot for one in fleet_recordings([f'@{files}'])] == ['SN1', 'SN3']
+    assert [one.arm for one in fleet_recordings([f'@{files}'])] == ['SN1', 'SN3']
     (tmp_path / 'table.csv').write_text('path,robot\nSN1/b.csv,SN7\n')
     assert named('') == every and named('/table.csv') == [('SN7', 'b.csv')]
     (tmp_path / 'stray.csv').write_text('time\n')

@@ -375,7 +375,7 @@ def test_folders_of_object_stores() -> None:
     assert listed_recordings(['memory:///arms/SN?', 'memory:///arms/SN2/bag']) == [
         *first, *second, 'memory:///arms/SN2/bag']
     assert listed_recordings(['memory://no/such.csv[1:2]']) == ['memory://no/such.csv[1:2]']
-    found = [(one.robot, one.path) for one in fleet_recordings(['memory:///arms/*'])]
+    found = [(one.arm, one.source) for one in fleet_recordings(['memory:///arms/*'])]
     assert found == [('SN1', first[0]), ('deeper', first[1]), *(('SN2', one) for one in second)]
     with pytest.raises(UsageError, match='no recording in this folder'):
         listed_recordings(['memory://nothing'])
