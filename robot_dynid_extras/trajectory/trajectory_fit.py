@@ -190,8 +190,7 @@ class Bodies(Definite):
         whole = replace(information, batches=tuple(
             _shifted(batch, values) for batch in information.batches))
         feasible = Feasible()
-        task = Task.of(replace(self.experiment, information=whole), feasible.prior,
-                       feasible.bounds)
+        task = Task.of(self.experiment, feasible.prior, feasible.bounds, whole)
         answer = feasible.fitter(task, whole)(self.weight)
         return np.asarray(task.feasible.whitening.transform @ answer.v)
 

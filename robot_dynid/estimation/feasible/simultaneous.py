@@ -127,9 +127,16 @@ class Task:
     joint_weights: FloatArray
 
     @classmethod
-    def of(cls, experiment: Experiment, prior: str, bounds: Bounds) -> Task:
-        """Prepare; raises UsageError when bounds contradict each other or name no link."""
-        model = experiment.model
+    def of(
+        cls, experiment: Experiment, prior: str, bounds: Bounds, fitted: Information | None = None
+    ) -> Task:
+        """Prepare the fit to the information ``fitted``, by default that of the ``experiment``.
+
+        Raises UsageError when bounds contradict each other or name no link.
+        """
+        model, offsets = experiment.model, open_offsets(experiment)
+        if fitted is not None:
+            experiment = replace(experiment, information=fitted)
         limits = limits_of(bounds, model.robot, len(model.reduction.standard))
         size = experiment.information.size(FILTERED)
         size = np.maximum(size, max(1e-3 * size.max(), 1e-12))
@@ -137,7 +144,7 @@ class Task:
         reach = recorded_effort(experiment.information, model.reduction.matrix) / size[:, None]
         coordinates = whitening(model, limits, reach)
         coordinates = replace(coordinates, weights=np.where(
-            np.isin(coordinates.names, open_offsets(experiment)), NO_OFFSET, coordinates.weights))
+            np.isin(coordinates.names, offsets), NO_OFFSET, coordinates.weights))
         return cls(experiment, FeasibleSet(coordinates, limits), prior, weights)
 
     @cached_property
