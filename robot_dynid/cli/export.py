@@ -215,7 +215,8 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
             (key, one[key]) for key in ('error', 'tool', 'digest') if one.get(key) is not None)))
         if result['bodies']:  # a description has no friction
             terminal.table(f'{one["target"]}: friction as written', FRICTION, (
-                [number(row[key]) for key in FRICTION] for row in one.get('friction', ())))
+                [row['axis'], *(number(row[key]) for key in FRICTION[1:])]
+                for row in one.get('friction', ())))
     if result['samples']:
         terminal.facts((('samples', result['samples']['count']),))
     if result['out']:
