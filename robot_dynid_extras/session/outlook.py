@@ -35,7 +35,7 @@ class SwingRow:
 
     @property
     def words(self) -> str:
-        """Who moves, how, and where the others are."""
+        """The swing in words: who moves, how, and where the others are."""
         others = ', '.join(f'{joint} at {at:.2f}' for joint, at in self.locked.items())
         return (f"'{self.moving}' swings {self.periods} times by {self.amplitude:.2f} about "
                 f'{self.centre:.2f} at {self.frequency:.2f} Hz, {others}')
