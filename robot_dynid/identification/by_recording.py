@@ -29,8 +29,11 @@ from robot_dynid.identification.recordings import (
 from robot_dynid.identification.selection import Choice, between
 from robot_dynid.identified.record import FitRecord, digest_of
 from robot_dynid.identified.trained import Extent
-from robot_dynid.plausibility.examination import Examination
-from robot_dynid.plausibility.gate import examine_recording, plausible_recordings
+from robot_dynid.plausibility.gate import (
+    Examination,
+    examine_recording,
+    plausible_recordings,
+)
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.serialization import robot_to_plain
 from robot_dynid.signals.parts import Parts

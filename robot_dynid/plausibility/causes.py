@@ -2,44 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
 
-from robot_dynid.plausibility.excerpt import Excerpt
+from robot_dynid.plausibility.excerpt import Excerpt, thinned
 from robot_dynid.plausibility.explanations import FEW, Explanation, explanations, zero
 from robot_dynid.plausibility.finding import Finding, Severity
-from robot_dynid.plausibility.score import ENOUGH, ROUNDS, SAYS_NOTHING, Explained, Score
+from robot_dynid.plausibility.score import ENOUGH, ROUNDS, SIZE, Explained, Fits, Score
 from robot_dynid.robot.model import RobotModel
 
-#: nats by which an explanation is better than what is stated, and within which two are as good
-CONVINCING, AS_GOOD = 12.0, 4.0
-#: and one is before another in the table
-SAME = 1.0
-#: nominal links have this share of an effort at least whose unit they show
-WEIGHTY = 0.2
-#: evidence of so large a share of the largest is told
-STRONG = 0.4
-#: what is said by efforts must lower what is left of them, in sum of the logarithms of all joints
+#: nats by which an explanation is better than what is stated, within which two are as good, and
+#: within which one is before another in the table
+CONVINCING, AS_GOOD, SAME = 12.0, 4.0, 1.0
+#: shares of an effort that nominal links have at least whose unit they show, of the largest
+#: evidence that is given, and of the travel that velocities leave which say nothing
+WEIGHTY, STRONG, SAYS_NOTHING = 0.2, 0.4, 0.5
+#: what rests on efforts must lower what is left of them, in sum of all joints' logarithms, or make
+#: inertials more probable, by so many nats
 BY_EFFORTS = ('joint_order', 'position_offset', 'position_sign', 'position_unit', 'gravity',
               'description', 'counterbalance')
-LOWER = 0.3
-#: or inertials that do not have to be far from the description any more, by so many nats
-SURE = 36.0
+LOWER, SURE = 0.3, 36.0
 #: nats of each number that is fitted to the recording
 FREE = 2.0
-#: so many explanations are fitted in full, after a first look at all
-FITTED = 12
-#: so many rows are looked at
-ROWS = 200
-#: step [degrees] of the last search for a zero
-FINE = 1.0
-
+#: so many explanations are fitted in full, at most so many alike, by so many rows, after a first
+#: look at all by fewer; so many motions at once
+FITTED, ALIKE, ROWS, FIRST_ROWS, AT_ONCE = 14, 3, 200, 70, 8
+#: first and last step [degrees] of the search for a zero
+COARSE, FINE = 16.0, 1.0
 
 #: an excerpt of the recording with stamps times a factor
 InUnit = Callable[[float], Excerpt]
+Fit = tuple[Explanation, Score]
 
 
 def causes(
@@ -47,148 +44,168 @@ def causes(
 ) -> list[Finding]:
     """Return findings of the explanations that are far better than what is stated, best first.
 
-    ``in_unit`` makes the excerpt anew, since the unit of time decides what of it is noise.
+    ``in_unit`` makes the excerpt again, since the unit of time decides what of it is noise.
     After the first that is about some joints, others of its kind are looked for in what it leaves
     of the recording.
     """
-    found: list[Finding] = []
+    findings, kind, named = list[Finding](), '', set[tuple[int, ...]]()
     for _ in range(robot.n + 1):
         stated = Explained(robot, rows)
         score = stated.score()
-        best = _best(stated, score, found[0].kind if found else '', in_unit)
-        if not best:
+        table = [one for one in explanations(stated)
+                 if kind in ('', one.kind) and one.joints not in named]
+        fits = _best(stated, score, table, in_unit)
+        if not fits:
             break
-        one = best[0][0]
-        if one.remedy:
-            found.append(_finding(robot, source, best, score))
-            if len(one.joints) in (0, robot.n):
-                break
-        robot, rows = one.change.robot(robot), one.change.rows(rows)
-    return [_merged(list(same)) for _, same in groupby(
-        found, lambda f: (f.kind, f.severity, f.remedy))]
+        best, kind = fits[0][0], fits[0][0].kind
+        findings.append(_finding(robot, source, fits, score))
+        if len(best.joints) in (0, robot.n):
+            break
+        named.add(best.joints)
+        robot, rows = best.change.robot(robot), best.change.rows(rows)
+    merged = (list(same) for _, same in groupby(
+        findings, lambda finding: (finding.kind, finding.severity, finding.remedy)))
+    return [replace(same[0], joints=tuple(dict.fromkeys(
+        joint for one in same for joint in one.joints))) for same in merged]
 
 
 def _best(
-    stated: Explained, score: Score, kind: str, in_unit: InUnit | None
-) -> list[tuple[Explanation, Score]]:
+    stated: Explained, score: Score, table: Sequence[Explanation], in_unit: InUnit | None
+) -> list[Fit]:
     """Return the explanation that is named, then others that are as good; none if none is.
 
-    One without a remedy, where that is as good: then nothing is to be said.
+    None either if one without a remedy is as good: then nothing is to be said.
     """
-    look = stated.score(rounds=1)
-    table = [one for one in explanations(stated.stated, stated.rows, stated)
-             if kind in ('', one.kind)]
-    gains = np.array([look.total - _scored(stated, look, one, 1).total for one in table])
-    if not np.isfinite(look.total):
+    few = stated.changed(stated.stated, thinned(stated.rows, FIRST_ROWS))
+    look = few.score(1)
+    gains = look.total - np.array([fit[1].total for fit in _fits(few, look, table, 1)])
+    chosen, about = set[int](), defaultdict[tuple[str, tuple[int, ...]], int](int)
+    for i in (i for i in np.argsort(-gains, kind='stable').tolist() if gains[i] > SAME):
+        about[table[i].kind, table[i].joints] += 1
+        if len(chosen) < FITTED and about[table[i].kind, table[i].joints] <= ALIKE:
+            chosen.add(i)
+    if in_unit and (score.parts[5].sum() > 0.5 * CONVINCING or (score.off > SAYS_NOTHING).any()):
+        chosen |= {i for i, one in enumerate(table) if one.kind == 'time_unit'}
+    fits = _fits(stated, score, [table[i] for i in sorted(chosen)], ROUNDS, in_unit)
+    best = min(fits, key=_total, default=None)
+    if best is None or not score.total - best[1].total >= CONVINCING:
         return []
-    chosen = sorted(i for i in np.argsort(-gains, kind='stable')[:FITTED].tolist() if gains[i] > 0)
-    slow = score.parts[5].sum() > 0.5 * CONVINCING or (score.off > SAYS_NOTHING).any()
-    units = [i for i, one in enumerate(table) if one.kind == 'time_unit' and i not in chosen]
-    fits = [(table[i], _scored(stated, score, table[i], ROUNDS, in_unit))
-            for i in sorted([*chosen, *(units if slow and in_unit else [])])]
-    if not fits:
-        return []
-    one, best = min(fits, key=lambda fit: fit[1].total)
-    if score.total - best.total < CONVINCING:
-        return []
-    if one.kind == 'position_offset':
-        refined = _refined(stated, score, one)
-        fits = [refined if fit[0].kind == one.kind and fit[0].joints == one.joints else fit
+    if best[0].kind == 'position_offset':
+        best = _with_finer_zero(stated, score, best)
+        fits = [best if fit[0].joints == best[0].joints and fit[0].kind == best[0].kind else fit
                 for fit in fits]
-        best = refined[1]
-    least = dict[tuple[str, tuple[int, ...]], tuple[Explanation, Score]]()
-    for fit in fits:
-        about = fit[0].kind, fit[0].joints
-        least[about] = min(least.get(about, fit), fit, key=lambda one: one[1].total)
-    near = sorted((fit for fit in least.values() if fit[1].total < best.total + AS_GOOD),
-                  key=lambda fit: fit[1].total > best.total + SAME)
-    return [fit for fit in near if not fit[0].remedy][:1] or near
+    near = dict[tuple[object, ...], Fit]()
+    for fit in sorted((one for one in fits if _total(one) < _total(best) + AS_GOOD), key=_total):
+        near.setdefault((fit[0].kind, fit[0].joints, fit[0].kind == 'effort_scale' and (
+            fit[0].remedy)), fit)
+    order = sorted(dict.fromkeys(fit for fit in fits if fit in near.values()),
+                   key=lambda fit: _total(fit) > _total(best) + SAME)
+    return order if all(fit[0].remedy for fit in order) else []
 
 
-def _refined(
-    stated: Explained, score: Score, one: Explanation
-) -> tuple[Explanation, Score]:
-    """Return the zero of a joint to FINE."""
-    assert one.change.offset is not None
-    (j,), angle = one.joints, -float(np.degrees(one.change.offset.sum()))
-    step, best = 16.0 * FINE, (one, _scored(stated, score, one))
+def _total(fit: Fit) -> float:
+    return fit[1].total
+
+
+def _with_finer_zero(stated: Explained, score: Score, best: Fit) -> Fit:
+    """Return the explanation with the zero of its joint to FINE."""
+    assert best[0].change.offset is not None
+    (j,), step, angle = best[0].joints, COARSE, -np.degrees(best[0].change.offset.sum())
     while step >= FINE:
         for side in (-step, step):
-            other = zero(stated.stated, j, angle + side)
-            then = _scored(stated, score, other)
-            if then.total < best[1].total:
-                best, angle = (other, then), angle + side
+            (fit,) = _fits(stated, score, [zero(stated.stated.n, j, angle + side)], ROUNDS)
+            if _total(fit) < _total(best):
+                best, angle = fit, angle + side
                 break
         else:
             step *= 0.5
     return best
 
 
-def _scored(
-    stated: Explained, score: Score, one: Explanation, rounds: int = ROUNDS,
+def _fits(
+    stated: Explained, score: Score, table: Sequence[Explanation], rounds: int,
     in_unit: InUnit | None = None,
-) -> Score:
-    """Return the score of an explanation; velocities that it leaves out count as nothing said."""
-    change = one.change
-    if change.of_efforts:
-        then = stated.score(dict(change.order).get('effort'), change.effort, rounds)
-    elif change.of_velocities:
-        then = stated.moved_as(change.rows(stated.rows), score)
-    else:
-        order = dict(change.order).get('position', np.arange(stated.robot.n))
-        rows = in_unit(change.time) if in_unit and one.kind == 'time_unit' else change.rows(
-            stated.rows)
-        then = Explained(change.robot(stated.stated), rows, change.sprung, (stated, order)).score(
-            rounds=rounds)
-        if len(rows) < len(stated.rows) / 2:
-            return replace(then, total=float('inf'))
-    if not _shown(stated, score, one, then):
-        return replace(then, total=float('inf'))
-    lost = max(int(np.isfinite(score.off).sum() - np.isfinite(then.off).sum()), 0)
-    return replace(then, total=then.total + lost * ENOUGH * float(np.log(SAYS_NOTHING))
-                   + one.free * FREE)
-
-
-def _shown(stated: Explained, score: Score, one: Explanation, then: Score) -> bool:
-    """Return whether efforts can show an explanation, where it rests on them.
-
-    They must be explained better unless motion, friction or limits say so; by links with a mass.
+) -> list[Fit]:
+    """Return explanations with their scores; velocities left out count as ones that say nothing.
     """
-    falls = sum(float((score.parts[k] - then.parts[k]).sum()) for k in (1, 2, 5))
-    by_motion = falls > 0.5 * CONVINCING
-    lower = by_motion or np.sum(np.log(score.left / then.left)) > LOWER or (
-        score.total - then.total > SURE and one.kind != 'description')
-    if one.kind == 'time_unit' and not by_motion:
-        return False
-    if one.kind in BY_EFFORTS and not (lower and np.all(then.size[then.weight > WEIGHTY] > 0.0)):
-        return False
-    if one.kind == 'velocity' or not 0 < len(one.joints) < stated.robot.n:
-        return True
-    of_links = (one.change.of_efforts and one.kind != 'effort_sign') or (
-        one.kind == 'position_unit' and one.change.velocity is not None)
-    shown = then.weight > np.maximum(then.left, WEIGHTY)
-    return bool(np.mean(stated.moves) >= FEW and (
-        not of_links or shown[list(one.joints)].any()))
+    n, rows = stated.stated.n, stated.rows
+    motions = defaultdict[Hashable, list[int]](list)
+    for i, one in enumerate(table):
+        motions[one.change.motion].append(i)
+    same_length = defaultdict[int, list[tuple[Explained, list[int]]]](list)
+    for group in motions.values():
+        one, change = table[group[0]], table[group[0]].change
+        changed = in_unit(change.time) if in_unit and one.kind == 'time_unit' else \
+            change.of_motion(rows)
+        same_length[len(changed)].append((stated.changed(
+            change.robot(stated.stated), changed, change.order('position', n), change.sprung),
+            group))
+    fits = dict[int, Fit]()
+    for batch in (every[i:i + AT_ONCE] for every in same_length.values()
+                  for i in range(0, len(every), AT_ONCE)):
+        of = [k for k, (_, group) in enumerate(batch) for _ in group]
+        entries = [i for _, group in batch for i in group]
+        efforts = [table[i].change.effort for i in entries]
+        results = Fits([explained for explained, _ in batch]).scores(
+            of, np.stack([table[i].change.order('effort', n) for i in entries]),
+            np.stack([np.ones(n) if factor is None else factor for factor in efforts]), rounds)
+        for i, k, then in zip(entries, of, results, strict=True):
+            one, explained = table[i], batch[k][0]
+            if one.change.velocity is not None or 'velocity' in one.change.channels:
+                off, travel = explained.travel(one.change.integrated(rows))
+                then = replace(then, off=off, parts=(then.parts[0], travel, *then.parts[2:]))
+            lost = max(int(np.isfinite(score.off).sum() - np.isfinite(then.off).sum()), 0)
+            better, shown = _shown(stated, score, one, then) if rounds > 1 else (
+                one.kind not in BY_EFFORTS or _heavy(then), True)
+            fits[i] = replace(one, remedy=one.remedy * shown), replace(then, penalty=(
+                lost * ENOUGH * float(np.log(SAYS_NOTHING)) + one.free * FREE
+                if better and len(explained.rows) >= len(rows) / 2 else float('inf')))
+    return [fits[i] for i in range(len(table))]
 
 
-def _finding(
-    robot: RobotModel, source: str, best: list[tuple[Explanation, Score]], score: Score
-) -> Finding:
-    (one, then), *others = best
-    others = others[:1]
-    looks = ' or '.join([one.looks, *(_of(robot, other.joints) + other.looks
-                                      for other, _ in others)])
-    remedy = ', or '.join([one.remedy, *(other.remedy for other, _ in others)])
-    severity = Severity.WARN if any(
-        fit.severity is Severity.WARN for fit, _ in best) else Severity.REFUSE
-    joints = tuple(robot.joints[j] for j in one.joints) if len(one.joints) < robot.n else ()
-    return Finding(one.kind, source, joints, severity,
-                   f'{looks}: {", ".join(_evidence(score, then))}', remedy)
+def _shown(stated: Explained, score: Score, one: Explanation, then: Score) -> tuple[bool, bool]:
+    """Return whether an explanation is better where it should be, and whether that shows it.
+
+    What rests on efforts must explain them better, unless motion, friction or limits speak for it.
+    Links show the size of an effort or angle by their share of the effort, or since they need far
+    more of it than there is: where they do not, they may as well be lighter than described.
+    """
+    by_motion = sum(float((score.parts[k] - then.parts[k]).sum())
+                    for k in (1, 2, 5)) > 0.5 * CONVINCING
+    fall = float(np.sum(np.log(score.left / then.left)))
+    lower = fall > LOWER or (score.total - then.total > SURE and one.kind != 'description')
+    if by_motion or one.kind == 'time_unit':
+        return by_motion and (one.kind not in BY_EFFORTS or _heavy(then)), True
+    if (one.kind in BY_EFFORTS and not (lower and _heavy(then))) or (
+            one.kind == 'effort_scale' and max(fall, (score.parts[4] - then.parts[4])[0]) <= 0.0):
+        return False, False
+    if one.kind == 'velocity' or not 0 < len(one.joints) < stated.stated.n:
+        return True, True
+    by_links = bool(np.any(((then.weight > np.maximum(then.left, WEIGHTY)) | (
+        score.weight > SIZE))[list(one.joints)]))
+    angle = one.kind == 'position_unit' and one.change.velocity is not None
+    return bool(np.mean(stated.moves) >= FEW and (by_links or not angle)), (
+        by_links or one.kind != 'effort_scale')
 
 
-def _of(robot: RobotModel, joints: tuple[int, ...]) -> str:
-    named = ', '.join(robot.joints[j] for j in joints) if len(joints) < robot.n else ''
-    return f'of {named} ' if named else ''
+def _heavy(then: Score) -> bool:
+    return bool(np.all(then.size[then.weight > WEIGHTY] > 0.0))
+
+
+def _finding(robot: RobotModel, source: str, fits: Sequence[Fit], score: Score) -> Finding:
+    """Return the finding of the first explanation, which also has what the second looks like."""
+    (one, then), *others = fits[:2]
+    looks = ' or '.join([one.looks, *(
+        f'of {", ".join(robot.joints[j] for j in other.joints)} ' * (
+            other.joints != one.joints and 0 < len(other.joints) < robot.n) + other.looks
+        for other, _ in others)])
+    warn = any(fit.severity is Severity.WARN for fit, _ in fits)
+    return Finding(
+        one.kind, source,
+        tuple(robot.joints[j] for j in one.joints) if len(one.joints) < robot.n else (),
+        Severity.WARN if warn else Severity.REFUSE,
+        f'{looks}: {", ".join(_evidence(score, then))}',
+        ', or '.join([one.remedy, *(other.remedy for other, _ in others)]))
 
 
 def _evidence(before: Score, after: Score) -> Iterator[str]:
@@ -197,11 +214,11 @@ def _evidence(before: Score, after: Score) -> Iterator[str]:
     sums = [float(fall.sum()) for fall in falls]
     worst = [int(np.argmax(fall)) for fall in falls]
     fell = falls[0] > 0.0 if np.any(falls[0] > 0.0) else np.isfinite(before.left)
-    left, off = ([float(np.exp(np.mean(np.log(s.left[fell])))) for s in (before, after)],
-                 [s.off[worst[1]] for s in (before, after)])
+    left = [float(np.exp(np.mean(np.log(s.left[fell])))) for s in (before, after)]
     words = (
         f'{left[0]:.0%} of the efforts are unexplained, then {left[1]:.0%}',
-        f'velocity differs from the change of position by {off[0]:.0%}, then by {off[1]:.0%}',
+        f'velocity differs from the change of position by {before.off[worst[1]]:.0%}, then by '
+        f'{after.off[worst[1]]:.0%}',
         f'friction takes {before.taken[worst[2]]:.0%} of effort times speed, then '
         f'{after.taken[worst[2]]:.0%}',
         f'links have to be {before.size[worst[3]]:.2g} times as heavy as described, then '
@@ -213,9 +230,3 @@ def _evidence(before: Score, after: Score) -> Iterator[str]:
     for fall, text in zip(sums, words, strict=True):
         if fall > STRONG * max(sums):
             yield f'as stated {text}'
-
-
-def _merged(same: list[Finding]) -> Finding:
-    """Return findings of the same kind and remedy as one."""
-    joints = tuple(dict.fromkeys(joint for one in same for joint in one.joints))
-    return replace(same[0], joints=joints)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any
@@ -18,12 +18,11 @@ from robot_dynid.types import FloatArray, RawLog, take
 
 #: a recording is looked at in so many windows of so many seconds, and rows, at most
 WINDOWS, WINDOW_SECONDS, WINDOW_ROWS = 8, 10.0, 20_000
-#: step [s] of the grid, low-pass [Hz] there, and the rows kept of it [Hz]
-GRID, CUTOFF, KEPT = 0.01, 4.0, 16.0
-#: edge [s] left out at either end of a stretch, where the filter knows only one side
-EDGE = 0.25
-#: travel and velocity are compared over so long [s]
-BLOCK = 0.2
+#: step [s] of the grid, low-pass [Hz] there, and the rows taken of it [Hz]
+GRID, CUTOFF, RATE = 0.01, 4.0, 16.0
+#: edge [s] left out at either end of a stretch, where the filter has only one side; travel and
+#: velocity are compared over so long [s]
+EDGE, BLOCK = 0.25, 0.2
 #: what there is for every row
 TABLES = ('position', 'velocity', 'acceleration', 'torque')
 
@@ -53,9 +52,13 @@ class Excerpt:
 
 def excerpt(robot: RobotModel, log: RawLog) -> Excerpt:
     """Return the excerpt of a recording; parts without numbers are left out."""
-    pieces = [_piece(robot, part) for window in _windows(log)
-              for part in _stretches(plausible(robot, take(log, window))[0])]
-    return replace(joined([_empty(robot.n), *pieces]), step=typical_step(log.time))
+    count, step = len(log.time), typical_step(log.time)
+    rows = int(min(max(WINDOW_SECONDS / step, 100.0), WINDOW_ROWS)) if step > 0.0 else WINDOW_ROWS
+    starts = np.arange(0, count, rows) if count <= WINDOWS * rows else np.linspace(
+        0, count - rows, WINDOWS).astype(int)
+    pieces = [_piece(robot, part) for start in starts.tolist() for part in _stretches(
+        plausible(robot, take(log, slice(start, start + rows)))[0])]
+    return replace(joined([_empty(robot.n), *pieces]), step=step)
 
 
 def joined(parts: list[Excerpt]) -> Excerpt:
@@ -69,41 +72,26 @@ def joined(parts: list[Excerpt]) -> Excerpt:
 def thinned(whole: Excerpt, rows: int) -> Excerpt:
     """Return an excerpt with about so many ``rows`` at most."""
     every = max(1, -(-len(whole) // rows))
-    cut = {f.name: getattr(whole, f.name) for f in fields(Excerpt)}
-    for name in TABLES:
-        cut[name] = cut[name][::every]
-    return Excerpt(**cut)
+    return replace(whole, **{name: getattr(whole, name)[::every] for name in TABLES})
 
 
-def spread(lengths: Sequence[int], parts: Iterable[Excerpt], rows: int) -> Excerpt:
-    """Return at most so many ``rows`` of all parts of such ``lengths``, one in memory at a time.
+def spread(parts: Sequence[Excerpt], rows: int) -> Excerpt:
+    """Return about so many ``rows`` of all parts, without blocks of travel.
 
-    They are those of `thinned` of the parts `joined`, without blocks of travel.
+    As many of each, where it has so many, and one at least.
     """
-    every = max(1, -(-sum(lengths) // rows))
-    found, seen = [], 0
-    for length, part in zip(lengths, parts, strict=True):
-        few = {name: getattr(part, name)[-seen % every::every].copy() for name in TABLES}
-        found.append(replace(_empty(part.position.shape[1]), step=part.step, **few))
-        seen += length
-    return joined(found)
+    share, left = 0, rows
+    for number, length in enumerate(sorted(len(part) for part in parts)):
+        share = left // (len(parts) - number)
+        left -= min(length, share)
+    few = [thinned(part, max(share, 1)) for part in parts]
+    return joined([replace(_empty(part.position.shape[1]), step=part.step, **{
+        name: getattr(part, name) for name in TABLES}) for part in few])
 
 
 def _empty(n: int) -> Excerpt:
     none = np.empty((0, n))
     return Excerpt(none, none, none, none, none, none, np.empty(0), float('nan'))
-
-
-def _windows(log: RawLog) -> list[slice]:
-    """Return evenly spread windows of rows; all rows where they are few."""
-    count = len(log.time)
-    step = typical_step(log.time)
-    rows = WINDOW_ROWS if not step > 0.0 else int(min(
-        max(WINDOW_SECONDS / step, 100.0), WINDOW_ROWS))
-    if count <= WINDOWS * rows:
-        return [slice(a, min(a + rows, count)) for a in range(0, count, rows)]
-    starts = np.linspace(0, count - rows, WINDOWS).astype(int)
-    return [slice(a, a + rows) for a in starts.tolist()]
 
 
 def typical_step(time: FloatArray) -> float:
@@ -114,51 +102,41 @@ def typical_step(time: FloatArray) -> float:
     return float(np.median(steps)) if len(steps) else float('nan')
 
 
-def _stretches(log: RawLog) -> list[RawLog]:
-    """Return the parts without pause whose positions and efforts are numbers."""
-    if log.effort is None or not len(log.time):
-        return []
-    known = np.isfinite(log.position).all(axis=1) & np.isfinite(log.effort).all(axis=1)
-    if log.external_torque is not None:
-        known &= np.isfinite(log.external_torque).all(axis=1)
-    log = take(log, np.flatnonzero(known))
+def _stretches(log: RawLog) -> Iterator[RawLog]:
+    """Yield the parts of a window without pause whose positions and efforts are numbers."""
+    tables = [table for table in (log.position, log.effort, log.external_torque)
+              if table is not None]
+    log = take(log, np.flatnonzero(np.isfinite(np.hstack(tables)).all(axis=1)))
     step = typical_step(log.time)
-    if not step > 0.0:
-        return []
+    if log.effort is None or not step > 0.0:
+        return
     pauses = np.flatnonzero(np.diff(log.time) > max(GAP_STEPS * step, GAP_SECONDS)) + 1
-    parts = [take(log, slice(a, b)) for a, b in pairwise([0, *pauses.tolist(), len(log.time)])]
-    return [p for p in parts if len(p.time) >= 10 and p.time[-1] - p.time[0] > 4.0 * EDGE]
+    for first, last in pairwise([0, *pauses.tolist(), len(log.time)]):
+        part = take(log, slice(first, last))
+        if len(part.time) >= 10 and part.time[-1] - part.time[0] > 4.0 * EDGE:
+            yield part
 
 
 def _piece(robot: RobotModel, part: RawLog) -> Excerpt:
-    time, position, torque = _averaged(part, net_torque(robot, part))
-    dt = float(time[1] - time[0])
-    cutoff = min(CUTOFF, 0.2 / dt)
-    q, tau = (zero_phase_low_pass(values, cutoff, dt) for values in (position, torque))
+    """Return the excerpt of a stretch: means of the rows around a grid, low-passed."""
+    typical, torque = typical_step(part.time), net_torque(robot, part)
+    dt = max(GRID, typical)
+    grid = part.time[0] + dt * np.arange(int((part.time[-1] - part.time[0]) / dt) + 1)
+    time, tables = part.time, [part.position, torque]
+    if dt > 2.0 * typical:
+        bins = np.minimum(np.round((time - time[0]) / dt).astype(int), len(grid) - 1)
+        first = np.flatnonzero(np.diff(bins, prepend=-1))
+        count = np.diff([*first.tolist(), len(bins)])
+        tables = [np.add.reduceat(table, first, axis=0) / count[:, None] for table in tables]
+        time = np.add.reduceat(time, first) / count
+    q, tau = (zero_phase_low_pass(np.stack(
+        [np.interp(grid, time, column) for column in table.T], axis=1), min(CUTOFF, 0.2 / dt), dt)
+        for table in tables)
     qd = derivative(q, dt)
     qdd = derivative(qd, dt)
     edge = max(2, round(EDGE / dt))
-    rows = slice(edge, len(time) - edge, max(1, round(1.0 / (KEPT * dt))))
+    rows = slice(edge, len(grid) - edge, max(1, round(1.0 / (RATE * dt))))
     return Excerpt(q[rows], qd[rows], qdd[rows], tau[rows], *_travelled(part), float('nan'))
-
-
-def _averaged(part: RawLog, torque: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return time (M,), position and torque (M, n) on a grid: means of the rows around it."""
-    step = max(GRID, typical_step(part.time))
-    count = int((part.time[-1] - part.time[0]) / step) + 1
-    grid = part.time[0] + step * np.arange(count)
-    if step > 2.0 * typical_step(part.time):
-        bins = np.minimum(np.round((part.time - part.time[0]) / step).astype(int), count - 1)
-        first = np.flatnonzero(np.diff(bins, prepend=-1))
-        number = np.diff([*first.tolist(), len(bins)])
-        time, *tables = (np.add.reduceat(values, first, axis=0) / (
-            number if values.ndim == 1 else number[:, None])
-            for values in (part.time, part.position, torque))
-    else:
-        time, tables = part.time, [part.position, torque]
-    q, tau = (np.stack([np.interp(grid, time, column) for column in table.T], axis=1)
-              for table in tables)
-    return grid, q, tau
 
 
 def _travelled(part: RawLog) -> tuple[FloatArray, FloatArray, FloatArray]:

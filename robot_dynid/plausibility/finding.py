@@ -25,8 +25,6 @@ KINDS: Mapping[str, str] = {
     'counterbalance': 'springs that the description does not state',
     'duplicate': 'recordings that are counted once',
 }
-
-
 #: end of the sentence about a finding that is meant to be so
 ACCEPTED = ' (accepted)'
 
@@ -57,9 +55,9 @@ class Finding:
     @property
     def sentence(self) -> str:
         """Return the finding in one sentence."""
-        of = f' of {", ".join(self.joints)}' if self.joints else ''
-        meant = ACCEPTED if self.severity is Severity.ACCEPT else ''
-        return f'{self.recording}: {self.kind}{of}: {self.looks_like}; {self.remedy}{meant}'
+        joints = f' of {", ".join(self.joints)}' if self.joints else ''
+        end = ACCEPTED if self.severity is Severity.ACCEPT else ''
+        return f'{self.recording}: {self.kind}{joints}: {self.looks_like}; {self.remedy}{end}'
 
 
 def checked_kinds(kinds: Iterable[str]) -> tuple[str, ...]:
@@ -82,14 +80,10 @@ def read_sentences(sentences: Iterable[str]) -> tuple[Finding, ...]:
 
     The evidence is all but the remedy, which begins after the first semicolon.
     """
-    found = []
-    for sentence in sentences:
-        known = _SENTENCE.fullmatch(sentence)
-        if known is not None and not sentence.endswith(ACCEPTED):
-            joints = tuple(known['joints'].split(', ')) if known['joints'] else ()
-            found.append(Finding(known['kind'], known['recording'], joints, Severity.WARN,
-                                 known['looks_like'], known['remedy']))
-    return tuple(found)
+    parsed = (_SENTENCE.fullmatch(one) for one in sentences if not one.endswith(ACCEPTED))
+    return tuple(Finding(
+        one['kind'], one['recording'], tuple(one['joints'].split(', ')) if one['joints'] else (),
+        Severity.WARN, one['looks_like'], one['remedy']) for one in parsed if one is not None)
 
 
 _SENTENCE = re.compile(

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
 from robot_dynid.plausibility.causes import ROWS, causes
 from robot_dynid.plausibility.content import candidates, digests, merged, shared
-from robot_dynid.plausibility.examination import Examination
-from robot_dynid.plausibility.excerpt import WINDOWS, excerpt, joined, spread, thinned
+from robot_dynid.plausibility.excerpt import WINDOWS, Excerpt, excerpt, joined, spread, thinned
 from robot_dynid.plausibility.finding import Finding, Severity, accepted, checked_kinds
 from robot_dynid.plausibility.stamps import stamp_findings
 from robot_dynid.robot.model import RobotModel
@@ -22,9 +22,21 @@ from robot_dynid.types import DAMAGE, RawLog
 
 #: recordings share samples from the first share on; from the second on one is a copy
 PART, COPY = 0.03, 0.9
-#: so many recordings are tried with other motions, and how all are named
-TOGETHER = 'all recordings together'
 
+
+@dataclass(frozen=True, eq=False)
+class Examination:
+    """Findings about one recording, and what it is compared by with others.
+
+    ``rows`` is a thinned excerpt, ``samples`` are digests (k,) of its content, ``accepted`` kinds
+    of findings that are meant so.
+    """
+
+    source: str
+    findings: tuple[Finding, ...]
+    rows: Excerpt
+    samples: NDArray[np.uint64]
+    accepted: tuple[str, ...] = ()
 
 @dataclass(frozen=True, eq=False)
 class Chosen(Sequence[RawLog]):
@@ -52,44 +64,33 @@ def examine(robot: RobotModel, log: RawLog) -> Examination:
     """Examine one recording; bounded work and memory whatever its length."""
     robot = robot.rigid
     rows = thinned(excerpt(robot, log), ROWS)
-    found = stamp_findings(log)
-    if not _refused(found):
-        found += causes(robot, log.source, rows, lambda factor: thinned(excerpt(
+    findings = stamp_findings(log)
+    if not _refused(findings):
+        findings += causes(robot, log.source, rows, lambda factor: thinned(excerpt(
             robot, replace(log, time=factor * log.time)), ROWS))
-    return Examination(log.source, tuple(found), rows, digests(log), log.accepted)
+    return Examination(log.source, tuple(findings), rows, digests(log), log.accepted)
 
 
-def examine_recording(
-    robot: RobotModel, source: str, parts: Sequence[RawLog]
-) -> Examination:
-    """Examine a recording that is read in one part or several; raises DataError as `repair`."""
-    if len(parts) > 1:
-        return examine_parts(robot, source, parts)
-    log = parts[0]
-    check_usable(robot, log)
-    return examine(robot, log)
+def examine_recording(robot: RobotModel, source: str, parts: Sequence[RawLog]) -> Examination:
+    """Examine a recording that is read in one part or several: WINDOWS of them, all for samples.
 
-
-def examine_parts(robot: RobotModel, source: str, parts: Sequence[RawLog]) -> Examination:
-    """Examine a long recording that is read part by part: WINDOWS of them, all for their samples.
-
-    ``parts`` may overlap: a sample counts once.
+    ``parts`` may overlap: a sample counts once. Raises DataError as `repair`.
     """
-    chosen = set(np.linspace(0, len(parts) - 1, min(len(parts), WINDOWS)).astype(int).tolist())
-    found, rows, samples = dict[tuple[str, tuple[str, ...]], Finding](), [], []
-    kinds: tuple[str, ...] = ()
+    chosen = np.linspace(0, len(parts) - 1, min(len(parts), WINDOWS)).astype(int)
+    findings, rows, samples = dict[tuple[str, tuple[str, ...]], Finding](), [], []
+    accepted_kinds: tuple[str, ...] = ()
     for i, log in enumerate(parts):
-        kinds = log.accepted
-        if i in chosen:
-            check_usable(robot, log)
-            one = examine(robot, log)
-            found = {(f.kind, f.joints): f for f in one.findings} | found
-            rows.append(one.rows)
-            samples.append(one.samples)
-        else:
+        accepted_kinds = log.accepted
+        if i not in chosen:
             samples.append(digests(log))
-    return Examination(source, tuple(found.values()), thinned(joined(rows), ROWS),
-                       merged(samples), kinds)
+            continue
+        check_usable(robot, log)
+        one = examine(robot, log)
+        findings = {(f.kind, f.joints): f for f in one.findings} | findings
+        rows.append(one.rows)
+        samples.append(one.samples)
+    return Examination(source, tuple(findings.values()), thinned(joined(rows), ROWS),
+                       merged(samples), accepted_kinds)
 
 
 def plausible_recordings(
@@ -106,13 +107,21 @@ def plausible_recordings(
     kinds = list(checked_kinds(accept))
     damage = list[str]()
 
-    def examined_now() -> Iterator[Examination]:
-        for source, told, parts in _recordings(logs):
-            damage.extend(f'{source}: {text}' for text in told if text.startswith(DAMAGE))
-            yield examine_recording(robot, source, parts)
+    def examine_all() -> Iterator[Examination]:
+        recordings: Iterable[tuple[Any, Any]] = zip(
+            logs.recordings, logs.by_recording, strict=True) if isinstance(logs, Parts) else (
+                (log, None) for log in logs)
+        first = 0
+        for recording, stretches in recordings:
+            parts = (recording,) if stretches is None else Chosen(
+                logs, tuple(range(first, first + len(stretches))))
+            first += len(parts)
+            damage.extend(f'{recording.source}: {text}' for text in recording.findings
+                          if text.startswith(DAMAGE))
+            yield examine_recording(robot, recording.source, parts)
 
     if examinations is None:
-        examinations = examined_now()
+        examinations = examine_all()
     elif isinstance(logs, Parts):
         damage += [f'{one.source}: {text}' for one in logs.recordings for text in one.findings
                    if text.startswith(DAMAGE)]
@@ -135,41 +144,19 @@ def plausible_recordings(
     return Chosen(logs, tuple(i for i in range(len(logs)) if i not in copies)), warnings
 
 
-def _recordings(
-    logs: Sequence[RawLog]
-) -> Iterator[tuple[str, tuple[str, ...], Sequence[RawLog]]]:
-    """Yield source, findings and parts of every recording, one part for one that is not cut."""
-    if not isinstance(logs, Parts):
-        yield from ((log.source, log.findings, (log,)) for log in logs)
-        return
-    first = 0
-    for recording, stretches in zip(logs.recordings, logs.by_recording, strict=True):
-        parts = Chosen(logs, tuple(range(first, first + len(stretches))))
-        yield recording.source, recording.findings, parts
-        first += len(stretches)
-
-
 def verdict(
     robot: RobotModel, examined: Sequence[Examination]
 ) -> tuple[tuple[Finding, ...], frozenset[int]]:
-    """Return the findings of all recordings, and which of them are copies of others."""
-    findings = [f for one in examined for f in one.findings]
-    twice, copies = _duplicates(examined)
-    findings += twice
-    if not _refused(findings):
-        different = [one for i, one in enumerate(examined) if i not in copies]
-        findings += _together(robot.rigid, different, {f.kind for f in findings})
+    """Return findings of recordings, each and all together, and which are copies of others."""
+    duplicates, copies = _duplicates(examined)
+    findings = [*(f for one in examined for f in one.findings), *duplicates]
+    different = [one for i, one in enumerate(examined) if i not in copies]
+    if not _refused(findings) and len(different) > 1:
+        rows = spread([one.rows for one in different], ROWS)
+        kinds = {f.kind for f in findings}
+        findings += [f for f in causes(
+            robot.rigid, 'all recordings together', rows) if f.kind not in kinds]
     return tuple(findings), copies
-
-
-def _together(
-    robot: RobotModel, examined: Sequence[Examination], known: set[str]
-) -> list[Finding]:
-    """Return findings of all recordings together, and of those that are explained worst."""
-    if len(examined) < 2:
-        return []
-    rows = spread([len(one) for one in examined], (one.rows for one in examined), ROWS)
-    return [f for f in causes(robot, TOGETHER, rows) if f.kind not in known]
 
 
 def _refused(findings: Iterable[Finding]) -> bool:
@@ -178,8 +165,7 @@ def _refused(findings: Iterable[Finding]) -> bool:
 
 def _duplicates(examined: Sequence[Examination]) -> tuple[list[Finding], frozenset[int]]:
     """Return findings about samples that several recordings hold, and which are copies."""
-    found: list[Finding] = []
-    copies: set[int] = set()
+    findings, copies = list[Finding](), set[int]()
     pairs = candidates(len(examined), lambda i: examined[i].samples)
     for b, a in sorted((b, a) for a, b in pairs):
         first, second = examined[a], examined[b]
@@ -187,14 +173,14 @@ def _duplicates(examined: Sequence[Examination]) -> tuple[list[Finding], frozens
             share = shared(first.samples, second.samples)
             if share > COPY:
                 copies.add(b)
-                found.append(Finding(
+                findings.append(Finding(
                     'duplicate', second.source, (), Severity.WARN,
                     f'{share:.0%} of its samples are in {first.source}, too: it looks like a '
                     'copy', 'it is left out, so that no sample counts twice'))
             elif max(share, back := shared(second.samples, first.samples)) > PART:
-                found.append(Finding(
+                findings.append(Finding(
                     'duplicate', second.source, (), Severity.REFUSE,
                     f'{share:.0%} of its samples are in {first.source}, too, and {back:.0%} of '
                     'those in it: one looks like a part of the other', 'leave one of them out, or '
                     'cut what they share'))
-    return found, frozenset(copies)
+    return findings, frozenset(copies)

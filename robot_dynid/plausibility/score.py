@@ -10,8 +10,11 @@ Gaussian priors, Bishop, Pattern recognition and machine learning, 2006, section
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +29,23 @@ from robot_dynid.types import FloatArray
 #: rows of smoothed motion per independent one, and so many of these say all there is to say:
 #: what no model has in it goes on in further ones
 CORRELATED, ENOUGH = 8.0, 20.0
-#: relative deviations of the mass of a link by itself and of its ten parameters, and of what it
-#: may carry over the mass of all: nothing, something at the ends, something anywhere
-HYPOTHESES = ((0.05, 0.03, 0.0), (0.05, 0.03, 0.1), (1.1, 0.3, 0.1))
-Hypothesis = tuple[float, float, float]
-#: the least mass of a link as a share of the mean one, its least length [m]; the mass [kg] of
-#: those of which nothing is known, and the effort [N m] of joints with such
+
+
+class Hypothesis(NamedTuple):
+    """How far links may be off, one standard deviation; only ends carry unless ``anywhere``."""
+
+    #: of all parameters of a link, of each by itself, and of what it carries over the mass of all
+    factor: float
+    each: float
+    carried: float
+    anywhere: bool = False
+
+
+#: links are as described, or carry something at the ends, or are off by factors
+HYPOTHESES = (Hypothesis(0.05, 0.03, 0.0), Hypothesis(0.05, 0.03, 0.1),
+              Hypothesis(1.1, 0.3, 0.1, True))
+#: the least mass of a link over the mean one, its least length [m]; the mass [kg] of those of
+#: which nothing is known, and the effort [N m] of joints with such
 SMALL, SHORT, UNKNOWN_MASS, UNKNOWN_EFFORT = 0.02, 0.05, 5.0, 1e6
 #: deviation of an offset over the effort; shares of efforts and of travel below which is noise
 OFFSET, LEAST, LEAST_MOTION = 0.3, 0.04, 0.03
@@ -46,11 +60,12 @@ SIZE, LEAST_SIZE, EXPLAINED = 3.0, 0.01, 0.5
 LOADED, POSES = 0.3, 200
 #: a joint moves in a block by this travel [rad, m], and in so many blocks
 TRAVEL, BLOCKS = 2e-3, 8
-#: share of the travel that velocities leave which say nothing
-SAYS_NOTHING = 0.5
 #: positions and speeds are this many times beyond limits, or what any joint can do, rad and rad/s
 #: (m and m/s), efforts this many times, before they are another unit
 BEYOND, REACH, FAST, BEYOND_EFFORT = 3.0, np.pi, 3.0, 10.0
+#: the largest effort over its limit, and the scale of its logarithm, of all joints and of each:
+#: Cauchy distributed, so that it decides between units and never shows a fault
+USED, USE_VARIES = 0.2, 1.5
 #: steps [s] at which states come, the usual one, and nats of a step that is e times beyond
 SHORTEST, LONGEST, USUAL, STAMPS = 1e-4, 0.5, 4e-3, 100.0
 #: joints that travel as far [rad, m] reach this share of their speed limits
@@ -60,10 +75,11 @@ HELD, HELD_LIGHT = 0.15, 0.06
 #: what tells poses apart, how far a joint moves, and by how much from row to row [rad, m], in this
 #: share of the rows at least
 POSE, MOVED, STEP, MOVING = 0.2, 0.02, 1e-4, 0.06
-#: least of a well-conditioned system
-ROUNDING = 1e-10
-#: weights and fit in turn, from either start: nominal links, and none
-ROUNDS = 4
+#: least of a well-conditioned system, and of columns that are not collinear
+ROUNDING, COLLINEAR, TINY = 1e-10, 1e-6, 1e-12
+#: weights and fit in turn, from either start: nominal links, and none; sines and cosines of so
+#: many multiples of its angle are the torque of a spring
+ROUNDS, WAVES = 4, 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,337 +87,132 @@ class Score:
     """The score of a recording [nats], less is better, and shares (n,) that it rests on.
 
     ``left`` of the efforts is not explained, ``off`` is the difference of travel by velocity and
-    by position over the travel; NaN where nothing was measured. ``parts`` are the nats of efforts
-    (n,), travel (n,), friction (n,), size (n,), links and limits; ``weight`` (n,) is the share of
-    the efforts that nominal links have, ``taken`` (n,) that of effort times speed that friction
-    takes.
+    by position over the travel, NaN where nothing was measured; ``size`` is that of fitted over
+    nominal efforts, ``weight`` the share of the efforts that nominal links have, ``taken`` that of
+    effort times speed that friction takes. ``parts`` are the nats of efforts (n,), travel (n,),
+    friction (n,), size (n,), links and limits; those of ``penalty`` come on top.
     """
 
-    total: float
     left: FloatArray
     off: FloatArray
     size: FloatArray
     parts: tuple[FloatArray, ...]
     weight: FloatArray
     taken: FloatArray
+    penalty: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """The score [nats]."""
+        return self.penalty + sum(float(part.sum()) for part in self.parts)
+
+
+class Friction(NamedTuple):
+    """What friction and rotors of each joint can be: an orthonormal basis, zero at rest."""
+
+    #: (n, N, f)
+    basis: FloatArray
+    #: (n, N): times the efforts the power that friction takes
+    drive: FloatArray
 
 
 class Explained:
-    """Scores of an excerpt of a robot; those of changed efforts share the columns of the links."""
+    """An excerpt of a robot, and which joints move, which a change of units does not change."""
 
-    def __init__(
-        self, robot: RobotModel, rows: Excerpt, sprung: Sequence[int] = (),
-        like: tuple[Explained, NDArray[np.int64]] | None = None,
-    ) -> None:
-        """Take what tells joints that move from others from one ``like`` it, with the order (n,).
+    def __init__(self, robot: RobotModel, rows: Excerpt) -> None:
+        self.stated, self.rows, self.sprung = robot, rows, tuple[int, ...]()
+        self.moves = np.array([len(q) > 1 and np.ptp(q) > MOVED and np.mean(
+            np.abs(np.diff(q)) > STEP) > MOVING for q in rows.position.T], dtype=bool)
+        self.travels = (np.count_nonzero(np.abs(rows.travel) > TRAVEL, axis=0) >= BLOCKS) & (
+            np.isfinite(rows.integrated).any(axis=0))
+        capacity = _capacity(robot)
+        # the effort [N m] of a joint at rest which dry friction takes, either way
+        self.held = np.maximum(HELD * capacity, HELD_LIGHT * capacity.max()) if (
+            self.described and capacity.any()) else np.full(robot.n, UNKNOWN_EFFORT)
+        # dry friction holds every pose with another effort
+        jumps = np.abs(np.diff(rows.position[:, ~self.moves], axis=0)) > POSE
+        self.poses = min(1.0 + float(np.any(jumps, axis=1).sum()), ENOUGH)
+        self.length = max(len(rows), 1)
+        self.count = float(np.clip(self.length / CORRELATED, 1.0, ENOUGH))
 
-        It does not depend on units, nor on the description.
-        """
-        self.stated, self.like = robot, like
-        if robot.drive.kind == 'gravity_compensated_torque':
-            robot = robot.with_gravity(np.zeros(3))
-        self.robot = robot
-        self.rows: Excerpt = rows
-        self.sprung = tuple(sprung)
-        self.known = bool(robot.nominal.any()) and not _misleading(robot)
+    def changed(
+        self, robot: RobotModel, rows: Excerpt, order: NDArray[np.int64] | None = None,
+        sprung: Sequence[int] = (),
+    ) -> Explained:
+        """Return another excerpt of this motion, its joints in another ``order`` (n,)."""
+        one = copy(self)
+        one.stated, one.rows, one.sprung = robot, rows, tuple(sprung)
+        if order is not None:
+            one.moves, one.travels, one.held = (
+                table[order] for table in (self.moves, self.travels, self.held))
+        return one
 
-    @cached_property
-    def moves(self) -> NDArray[np.bool_]:
-        """Whether joints (n,) move."""
-        if self.like:
-            return self.like[0].moves[self.like[1]]
-        return np.array([np.ptp(q) > MOVED and np.mean(np.abs(np.diff(q)) > STEP) > MOVING
-                         for q in self.rows.position.T] if len(self.rows) else
-                        np.zeros(self.robot.n), dtype=bool)
+    @property
+    def described(self) -> bool:
+        """Whether the description has inertials."""
+        return bool(self.stated.nominal.any()) and not _misleading(self.stated)
 
-    @cached_property
-    def travels(self) -> NDArray[np.bool_]:
-        """Whether joints (n,) move in blocks enough to compare velocity and position."""
-        if self.like:
-            return self.like[0].travels[self.like[1]]
-        return np.array([np.count_nonzero(np.abs(t) > TRAVEL) >= BLOCKS and np.isfinite(v).any()
-                         for t, v in zip(self.rows.travel.T, self.rows.integrated.T, strict=True)],
-                        dtype=bool)
+    def friction(self) -> Friction:
+        """Return what friction and rotors can be."""
+        n, coupling = self.stated.n, self.stated.drive.coupling
+        turns = np.eye(n) if coupling is None else np.asarray(coupling)
+        motors = [np.flatnonzero(column) for column in turns.T]
+        index = np.full((n, max(len(one) for one in motors)), len(turns))
+        for j, one in enumerate(motors):
+            index[j, :len(one)] = one
+        speed, rate = (np.pad(table @ turns.T, ((0, 0), (0, 1))) for table in (
+            self.rows.velocity, self.rows.acceleration))
+        columns = np.concatenate([signal[:, index] for signal in (
+            *(np.tanh(speed / ramp) for ramp in RAMPS), speed, rate)], axis=2).transpose(1, 0, 2)
+        scaled = columns / np.maximum(np.linalg.norm(columns, axis=1), TINY)[:, None]
+        basis, values, right = np.linalg.svd(scaled, full_matrices=False)
+        used = self.moves[:, None] & (values > COLLINEAR * values[:, :1])
+        basis = basis * used[:, None]
+        power = np.einsum('jrf,rj->jf', scaled, self.rows.velocity) / max(len(self.rows), 1)
+        power[:, 3 * index.shape[1]:] = 0.0
+        drive = basis @ ((right @ power[:, :, None])[:, :, 0] / np.where(used, values, 1.0)
+                         )[:, :, None]
+        return Friction(basis, drive[:, :, 0])
 
-    @cached_property
-    def _columns(self) -> list[FloatArray]:
-        """Columns (N, k) of links, offsets and springs of every joint, less what friction can be.
-        """
-        rows, n = self.rows, self.robot.n
-        links = rigid_body.regressor(
-            self.robot, (rows.position, rows.velocity, rows.acceleration))
-        found = []
-        for j, basis in enumerate(self.bases):
-            columns = np.zeros((len(rows), len(self._nominal)))
-            columns[:, :10 * n] = links[j].T
-            columns[:, 10 * n + j] = 1.0
-            for place, spring in enumerate(self.sprung):
-                if spring == j:
-                    columns[:, 11 * n + 4 * place:11 * n + 4 * place + 4] = self._waves(j)
-            found.append(columns - basis @ (basis.T @ columns))
-        return found
-
-    def _waves(self, j: int) -> FloatArray:
-        """Return the columns (N, 4) of a spring at a joint."""
-        angle = self.rows.position[:, j:j + 1] * np.array([1.0, 2.0])
-        return np.hstack([np.sin(angle), np.cos(angle)])
-
-    @cached_property
-    def friction(self) -> list[FloatArray]:
-        """Columns (N, f) of friction and rotor of every joint."""
-        if self.like and self.like[0].rows.velocity is self.rows.velocity:
-            return self.like[0].friction
-        return [self._friction(j) for j in range(self.robot.n)]
-
-    @cached_property
-    def bases(self) -> list[FloatArray]:
-        """Orthonormal bases (N, f) of what friction and rotor of a joint can be; none at rest."""
-        if self.like and self.like[0].rows.velocity is self.rows.velocity:
-            return self.like[0].bases
-        found = []
-        for moves, columns in zip(self.moves, self.friction, strict=True):
-            sizes = np.linalg.norm(columns, axis=0)
-            used = columns[:, sizes > 0.0] / sizes[sizes > 0.0]
-            found.append(np.linalg.qr(used)[0] if moves else np.zeros((len(columns), 0)))
-        return found
-
-    def _friction(self, j: int) -> FloatArray:
-        """Return columns (N, f) of dry and viscous friction, then rotors, of a joint."""
-        coupling = self.robot.drive.coupling
-        turns = np.eye(self.robot.n) if coupling is None else np.asarray(coupling)
-        motors = turns[turns[:, j] != 0.0]
-        speed = self.rows.velocity @ motors.T
-        return np.hstack([*(np.tanh(speed / ramp) for ramp in RAMPS), speed,
-                          self.rows.acceleration @ motors.T])
+    def travel(self, integrated: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return shares (n,) by which travel and ``integrated`` (K, n) differ, and nats (n,)."""
+        measured = np.isfinite(self.rows.travel) & np.isfinite(integrated)
+        count = measured.sum(axis=0)
+        travel, summed, difference = (np.sqrt(np.sum(np.where(measured, table, 0.0)**2, axis=0))
+                                      for table in (self.rows.travel, integrated,
+                                                    integrated - self.rows.travel))
+        with np.errstate(invalid='ignore', divide='ignore'):
+            off = difference / np.sqrt(travel * np.maximum(summed, 1e-3 * travel))
+        off[~self.travels | (count == 0)] = np.nan
+        return off, np.where(np.isfinite(off), np.minimum(count / 2.0, ENOUGH) * np.log(
+            np.fmax(off, LEAST_MOTION)), 0.0)
 
     @cached_property
-    def _gram(self) -> FloatArray:
-        return np.stack([c.T @ c for c in self._columns])
+    def travel_slopes(self) -> FloatArray:
+        """Integrated velocity over travel (n,), NaN for joints that do not move."""
+        travel = np.where(np.isfinite(self.rows.integrated) & self.travels, self.rows.travel, 0.0)
+        with np.errstate(invalid='ignore', divide='ignore'):
+            return np.asarray(np.nansum(travel * self.rows.integrated, axis=0)
+                              / np.nansum(travel**2, axis=0))
 
-    @cached_property
-    def _products(self) -> tuple[FloatArray, FloatArray]:
-        """Columns of joint j times the torque of joint a: (n, n, k); squares (n, n) likewise."""
-        torque = self.rows.torque
-        products = np.stack([c.T @ torque for c in self._columns]).transpose(0, 2, 1)
-        squares = np.stack([np.sum(torque**2, axis=0) - np.sum((b.T @ torque)**2, axis=0)
-                            for b in self.bases])
-        return products, squares
-
-    @cached_property
-    def _nominal(self) -> FloatArray:
-        nominal = self.robot.nominal if self.known else np.zeros((self.robot.n, 10))
-        return np.pad(nominal.ravel(), (0, self.robot.n + 4 * len(self.sprung)))
-
-    def _root(self, hypothesis: Hypothesis, torque: FloatArray) -> FloatArray:
-        """Return the root (k, k) of the covariance of links, offsets and springs."""
-        n = self.robot.n
-        found = np.zeros((len(self._nominal),) * 2)
-        found[:10 * n, :10 * n] = _links(self.robot, self.known, hypothesis)
-        place = np.arange(10 * n, len(found))
-        found[place, place] = np.concatenate(
-            [np.where(self.moves, OFFSET, 0.0) * torque, np.repeat(torque[list(self.sprung)], 4)])
-        return found
-
-    def score(
-        self, order: NDArray[np.int64] | None = None, factor: FloatArray | None = None,
-        rounds: int = ROUNDS,
-    ) -> Score:
-        """Return the score with the efforts in another ``order`` (n,), then times ``factor`` (n,).
-
-        After so many ``rounds`` of the fit; with 1 it is a first look.
-        """
-        n = self.robot.n
-        off, travel = self._travel
-        limits = self._limits
-        order = np.arange(n) if order is None else order
-        factor = np.ones(n) if factor is None else factor
-        nothing = np.zeros(n)
-        if len(self.rows) < 3:
-            parts = (nothing, travel, nothing, nothing, np.zeros(1), np.array([limits]))
-            return Score(float(travel.sum() + limits), np.full(n, np.nan), off, np.ones(n), parts,
-                         nothing, nothing)
-        hypotheses: tuple[Hypothesis, ...] = HYPOTHESES if self.known else HYPOTHESES[-1:]
-        hypotheses = hypotheses[::2] if rounds == 1 else hypotheses
-        efforts, left, links, values = min(
-            (self._fit(one, order, factor, rounds) for one in hypotheses),
-            key=lambda fit: float(fit[0].sum()) + fit[2])
-        torque = self.rows.torque[:, order] * factor
-        friction, taken = self._driving(torque, self._torque(values), left)
-        power = np.maximum(np.sum(torque**2, axis=0), 1e-300)
-        size, cost, weight = self._size(values, power, left)
-        most = np.abs(torque).max(axis=0)
-        with np.errstate(invalid='ignore'):
-            beyond = np.where(self.robot.limits.effort > 0.0, most / (
-                BEYOND_EFFORT * self.robot.limits.effort), 0.0)
-        limits = limits + float(ENOUGH * np.sum(np.log(np.maximum(beyond, 1.0))))
-        parts = (efforts, travel, friction, cost, np.array([links]), np.array([limits]))
-        return Score(sum(float(p.sum()) for p in parts), left, off, size, parts, weight, taken)
-
-    def moved_as(self, rows: Excerpt, score: Score) -> Score:
-        """Return the ``score`` of this with the measured velocities of other ``rows``."""
-        off, travel = Explained(
-            self.stated, rows, like=(self, np.arange(self.robot.n)))._travel
-        parts = (score.parts[0], travel, *score.parts[2:])
-        return replace(score, total=sum(float(p.sum()) for p in parts), off=off, parts=parts)
-
-    @cached_property
-    def _count(self) -> float:
-        """Independent rows."""
-        return float(np.clip(len(self.rows) / CORRELATED, 1.0, ENOUGH))
-
-    @cached_property
-    def _held(self) -> FloatArray:
-        """The effort (n,) [N m] of joints that are held which dry friction takes, either way."""
-        if self.like:
-            return self.like[0]._held[self.like[1]]
-        capacity = _capacity(self.robot)
-        if not (self.known and capacity.any()):
-            return np.full(self.robot.n, UNKNOWN_EFFORT)
-        return np.asarray(np.maximum(HELD * capacity, HELD_LIGHT * capacity.max()))
-
-    @cached_property
-    def _poses(self) -> float:
-        """Poses in which joints are held; dry friction holds each with another effort."""
-        if self.like:
-            return self.like[0]._poses
-        jumps = np.abs(np.diff(self.rows.position[:, ~self.moves], axis=0)) > POSE
-        return min(1.0 + float(np.any(jumps, axis=1).sum()), ENOUGH)
-
-    def _fit(
-        self, hypothesis: Hypothesis, order: NDArray[np.int64], factor: FloatArray, rounds: int,
-    ) -> tuple[FloatArray, FloatArray, float, FloatArray]:
-        """Return nats of efforts (n,), shares left (n,), nats of links, and parameters (k,)."""
-        gram, (products, squares) = self._gram, self._products
-        n, count, rows = self.robot.n, self._count, len(self.rows)
-        each = np.arange(n)
-        from scipy import linalg
-
-        products = products[each, order] * factor[:, None]
-        squares = squares[each, order] * factor**2
-        power = np.maximum(np.sum(self.rows.torque[:, order]**2, axis=0) * factor**2, 1e-12)
-        root = self._root(hypothesis, np.sqrt(power / rows))
-        nominal = self._nominal
-        shift = products - gram @ nominal
-        inner = root.T @ gram @ root
-        pull, diagonal = shift @ root, np.diag_indices(len(root))
-        moves, held = self.moves, rows * self._held**2
-        counts = np.where(moves, count, self._poses)
-        least = np.where(moves, LEAST**2 * power, 0.0)
-        best = None
-        start = squares - 2.0 * products @ nominal + nominal @ gram @ nominal
-        size = np.maximum(start, least)
-        for number in range(2 * rounds - (rounds == 1)):
-            if number == rounds > 1:
-                size = np.maximum(squares, least)
-            weights = counts / np.where(moves, size, held)
-            system = np.tensordot(weights, inner, 1)
-            system[diagonal] += 1.0 + ROUNDING * system[diagonal].max()
-            factors = linalg.cho_factor(system)
-            state = linalg.cho_solve(factors, weights @ pull)
-            values = nominal + root @ state
-            whole = values @ gram @ values
-            rest = np.maximum(squares - 2.0 * products @ values + whole, ROUNDING * whole)
-            size = np.maximum(rest, least)
-            left = np.sqrt(np.maximum(rest, LEAST**2 * power) / power)
-            efforts = counts * (np.where(moves, np.log(left) + 0.5 * np.log(power / rows), 0.5 * (
-                np.log(held / rows) + rest / held)) - np.log(np.abs(factor)))
-            links = 0.5 * float(state @ state) + float(np.log(np.diag(factors[0])).sum())
-            if best is None or efforts.sum() + links < best[0].sum() + best[2]:
-                best = efforts, left, links, values
-        assert best is not None
-        return best
-
-    def _driving(
-        self, torque: FloatArray, links: FloatArray, left: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return nats (n,) of friction that drives its joint, and what it takes of the power (n,).
-
-        Beside torque (N, n) of ``links``.
-        """
-        found, taken = np.zeros((2, self.robot.n))
-        for j in np.flatnonzero(self.moves):
-            basis, speed = self.friction[j], self.rows.velocity[:, j]
-            friction = slice(0, basis.shape[1] // 4 * 3)
-            coefficients = np.linalg.lstsq(basis, torque[:, j] - links[:, j], rcond=1e-6)[0]
-            power = np.mean(basis[:, friction] * speed[:, None], axis=0)
-            lost = float(power @ coefficients[friction])
-            taken[j] = lost / max(rms(torque[:, j]) * rms(speed), 1e-300)
-            if taken[j] < -DRIVING:
-                spread = np.linalg.pinv(basis.T @ basis, rcond=1e-10, hermitian=True)
-                deviation = np.sqrt(CORRELATED * float(power @ spread[friction, friction] @ power)
-                                    ) * left[j] * rms(torque[:, j])
-                found[j] = 0.5 * min(-lost / max(deviation, 1e-300), DEVIATIONS)**2
-        return found, taken
-
-    def _torque(self, values: FloatArray) -> FloatArray:
-        """Return the torque (N, n) of links, offsets and springs."""
-        rows, n = self.rows, self.robot.n
-        robot = self.robot.with_nominal(values[:10 * n])
-        torque = rigid_body.inverse_dynamics(
-            robot, rows.position, rows.velocity, rows.acceleration) + values[10 * n:11 * n]
-        for place, spring in enumerate(self.sprung):
-            torque[:, spring] += self._waves(spring) @ values[
-                11 * n + 4 * place:11 * n + 4 * place + 4]
-        return torque
-
-    def _size(
-        self, values: FloatArray, power: FloatArray, left: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the size (n,) of fitted over nominal efforts of links, its nats (n,), the weight.
-
-        The latter (n,) is the share of nominal links in efforts of this ``power`` (n,), of which
-        the fit has ``left`` a share (n,).
-        """
-        n = self.robot.n
-        size, cost, weight = np.ones(n), np.zeros(n), np.zeros(n)
-        for j in np.flatnonzero(self.moves) if self.known else ():
-            columns = self._columns[j]
-            nominal, fitted = (columns[:, :10 * n] @ x[:10 * n] for x in (self._nominal, values))
-            square = float(nominal @ nominal)
-            if square > 0.0:
-                size[j], weight[j] = float(fitted @ nominal) / square, np.sqrt(square / power[j])
-                least = len(nominal) * (LOADED * _capacity(self.robot)[j])**2
-                shown = square / (square + left[j]**2 * power[j] + least)
-                far = np.log(np.clip(size[j], LEAST_SIZE, 1.0)) / np.log(SIZE)
-                cost[j] = 0.5 * shown * far**2
-        return size, cost, weight
-
-    @cached_property
+    @property
     def free_sizes(self) -> FloatArray:
-        """The size (n,) of efforts over those of nominal links, each by itself; NaN if not shown.
-        """
-        found = np.full(self.robot.n, np.nan)
-        for j, (column, basis) in enumerate(zip(self._columns, self.bases, strict=True)):
-            nominal, torque = column @ self._nominal, self.rows.torque[:, j]
-            torque = torque - basis @ (basis.T @ torque)
-            power = float(nominal @ nominal)
-            if power > 0.0 and self.known:
-                size = float(nominal @ torque) / power
-                rest = torque - size * nominal
-                if size > 0.0 and float(rest @ rest) < EXPLAINED * float(torque @ torque):
-                    found[j] = size
-        return found
+        """The size (n,) of efforts over those of nominal links, each alone; NaN if not shown."""
+        fits, each = Fits([self]), np.arange(self.stated.n)
+        products, power = fits.products[0, each, fits.k + each], fits.nominal_power[0]
+        dot, torque = products[:, :self.stated.n].sum(axis=1), products[each, fits.k + each]
+        with np.errstate(divide='ignore', invalid='ignore'):
+            shown = self.described & (dot > 0.0) & (torque - dot**2 / power < EXPLAINED * torque)
+            return np.where(shown, dot / power, np.nan)
 
-    @cached_property
-    def _travel(self) -> tuple[FloatArray, FloatArray]:
-        """Shares (n,) by which travel and velocity differ, and their nats (n,)."""
-        rows, n = self.rows, self.robot.n
-        off, cost = np.full(n, np.nan), np.zeros(n)
-        for j in np.flatnonzero(self.travels):
-            travel, summed = rows.travel[:, j], rows.integrated[:, j]
-            known = np.isfinite(travel) & np.isfinite(summed)
-            if not known.any():
-                continue
-            size = np.sqrt(rms(travel[known]) * max(rms(summed[known]), 1e-3 * rms(travel[known])))
-            off[j] = rms(summed[known] - travel[known]) / size
-            cost[j] = min(known.sum() / 2.0, ENOUGH) * np.log(max(off[j], LEAST_MOTION))
-        return off, cost
+    def score(self, rounds: int = ROUNDS) -> Score:
+        """Return the score as it is."""
+        n = self.stated.n
+        return Fits([self]).scores([0], np.arange(n)[None], np.ones((1, n)), rounds)[0]
 
-    @cached_property
-    def _limits(self) -> float:
-        """Nats of positions, speeds and stamps that no robot has."""
-        rows, limits = self.rows, self.robot.limits
-        cost = 0.0
+    def limits(self) -> float:
+        """Return nats of positions, speeds and stamps that no robot has."""
+        rows, limits, cost = self.rows, self.stated.limits, 0.0
         if np.isfinite(rows.step) and rows.step > 0.0:
             cost += STAMPS * np.log(max(rows.step / LONGEST, SHORTEST / rows.step, 1.0))
             cost += 0.2 * abs(np.log(rows.step / USUAL))
@@ -413,19 +224,170 @@ class Explained:
         long = rows.seconds > 0.5 * BLOCK * min(1.0, rows.seconds.max(initial=1e-9) / BLOCK)
         speed = np.abs(rows.travel[long] / rows.seconds[long, None]).max(axis=0, initial=0.0)
         fast = speed / np.fmax(limits.velocity, FAST)
-        cost += ENOUGH * float(np.log(np.maximum(far / BEYOND, 1.0)).sum()
-                               + np.log(np.maximum(fast / BEYOND, 1.0)).sum())
-        wide = np.ptp(rows.position, axis=0) > FAR
-        with np.errstate(invalid='ignore'):
-            used = np.nanmax(speed / limits.velocity, initial=0.0)
-        if rows.step > RARE and wide.sum() >= min(2, self.robot.n) and 0.0 < used < SLOW:
+        cost += ENOUGH * float(np.log(np.maximum(np.append(far, fast) / BEYOND, 1.0)).sum())
+        wide = np.count_nonzero(np.ptp(rows.position, axis=0) > FAR) >= min(2, self.stated.n)
+        limited = limits.velocity > 0.0
+        used = np.max(speed[limited] / limits.velocity[limited], initial=0.0)
+        if rows.step > RARE and wide and 0.0 < used < SLOW:
             cost += ENOUGH * np.log(SLOW / used)
         return float(cost)
 
 
-def rms(values: FloatArray) -> float:
-    """Return the root mean square of ``values`` (N,)."""
-    return float(np.sqrt(values @ values / values.size)) if values.size else 0.0
+class Fits:
+    """Normal equations of several excerpts (g) with as many rows, for all changes of efforts.
+
+    The unknowns (k) are, in order: a factor of each link (n), deviations of its parameters (10 n),
+    offsets (n), and the waves of a spring.
+    """
+
+    def __init__(self, excerpts: Sequence[Explained]) -> None:
+        self.excerpts = excerpts
+        self.n = n = excerpts[0].stated.n
+        self.rows = len(excerpts[0].rows)
+        self.k = k = 12 * n + 2 * WAVES
+        by_velocity = {key: one.friction() for key, one in {
+            id(one.rows.velocity): one for one in excerpts}.items()}
+        self.friction = [by_velocity[id(one.rows.velocity)] for one in excerpts]
+        links = np.stack([rigid_body.regressor(
+            one.stated if one.stated.drive.kind != 'gravity_compensated_torque'
+            else one.stated.with_gravity(np.zeros(3)),
+            (one.rows.position, one.rows.velocity, one.rows.acceleration)) for one in excerpts])
+        nominal = np.stack([one.stated.nominal * one.described for one in excerpts])
+        bodies = np.einsum('gjbpr,gbp->gjbr', links.reshape(*links.shape[:2], n, 10, -1), nominal)
+        self.torque = np.stack([one.rows.torque for one in excerpts])
+        angle = np.stack([one.rows.position.T for one in excerpts])
+        self.sprung = np.array([[j in one.sprung for j in range(n)] for one in excerpts])
+        #: products of the columns of a joint and the efforts with another, less what friction is
+        self.products = np.zeros((len(excerpts), n, k + n, k + n))
+        #: the power that friction takes of them
+        self.power = np.zeros((len(excerpts), n, k + n))
+        for j, carried in enumerate(excerpts[0].stated.carried):
+            bodies_here = np.flatnonzero(carried)
+            place = np.concatenate([
+                bodies_here, n + (10 * bodies_here[:, None] + np.arange(10)).ravel(),
+                [11 * n + j], np.arange(12 * n, k + n)])
+            waves = angle[:, j, None] * np.arange(1.0, WAVES + 1.0)[:, None]
+            sprung = self.sprung[:, j, None, None]
+            columns = np.concatenate([
+                bodies[:, j, bodies_here], links[:, j, place[len(bodies_here):-1 - n - 2 * WAVES]
+                                                 - n], np.ones_like(waves[:, :1]),
+                np.sin(waves) * sprung, np.cos(waves) * sprung,
+                self.torque.transpose(0, 2, 1)], axis=1)
+            taken = columns @ np.stack([one.basis[j] for one in self.friction])
+            self.products[:, j, place[:, None], place] = columns @ columns.transpose(
+                0, 2, 1) - taken @ taken.transpose(0, 2, 1)
+            self.power[:, j, place] = (
+                columns @ np.stack([one.drive[j] for one in self.friction])[:, :, None])[:, :, 0]
+        self.stated = np.append(np.ones(n), np.zeros(k - n))
+        #: products of nominal efforts and columns (g, n, k), and their squares (g, n)
+        self.nominal = self.products[:, :, :k, :n].sum(axis=3)
+        self.nominal_power = self.nominal[:, :, :n].sum(axis=2)
+
+    def scores(
+        self, of: Sequence[int], orders: NDArray[np.int64], factors: FloatArray,
+        rounds: int = ROUNDS,
+    ) -> list[Score]:
+        """Return scores of excerpts ``of`` (m,), efforts in ``orders`` times ``factors`` (m, n).
+
+        After so many ``rounds`` of the fit; with 1 it is a first look.
+        """
+        n, k, rows, which = self.n, self.k, self.rows, np.asarray(of)
+        travels = [one.travel(one.rows.integrated) for one in self.excerpts]
+        limits = np.array([one.limits() for one in self.excerpts])[which]
+        if rows < 3:
+            zero = np.zeros(n)
+            return [Score(zero + np.nan, travels[g][0], zero + 1.0, (
+                zero, travels[g][1], zero, zero, np.zeros(1), limits[i:i + 1]), zero, zero)
+                    for i, g in enumerate(of)]
+        moves, largest = self._each('moves')[which], np.abs(self.torque).max(axis=1)
+        power = np.maximum(np.sum(self.torque**2, axis=1)[which[:, None], orders] * factors**2,
+                           TINY)
+        efforts, left, links, values = self._fit(which, orders, factors, power, rounds)
+        # friction that drives its joint
+        lost = self.power[which[:, None], np.arange(n), k + orders] * factors - (
+            self.power[which, :, :k] @ values[:, :, None])[:, :, 0]
+        size = np.sqrt(power / rows)
+        speed, drive = (np.stack([np.linalg.norm(table, axis=axis) for table in tables])[which]
+                        for axis, tables in ((0, [one.rows.velocity for one in self.excerpts]),
+                                             (1, [one.drive for one in self.friction])))
+        taken = np.where(moves, lost / np.maximum(size * speed / np.sqrt(rows), TINY), 0.0)
+        deviation = drive * left * size * np.sqrt(CORRELATED * rows / self.excerpts[0].length)
+        friction = np.where(taken < -DRIVING, 0.5 * np.minimum(
+            -lost / np.maximum(deviation, TINY), DEVIATIONS)**2, 0.0)
+        # size of fitted over nominal efforts of links
+        shown = moves & (self.nominal_power[which] > 0.0)
+        square = np.where(shown, self.nominal_power[which], 1.0)
+        fitted = np.where(shown, (self.nominal[which, :, :11 * n] @ values[
+            :, :11 * n, None])[:, :, 0] / square, 1.0)
+        weight = np.where(shown, np.sqrt(square / power), 0.0)
+        least = rows * (LOADED * np.stack(
+            [_capacity(one.stated) for one in self.excerpts])[which])**2
+        cost = 0.5 * np.where(shown, square / (square + left**2 * power + least), 0.0) * (
+            np.log(np.clip(fitted, LEAST_SIZE, 1.0)) / np.log(SIZE))**2
+        # efforts of another size than their limits
+        limit = np.stack([one.stated.limits.effort for one in self.excerpts])[which]
+        most = largest[which[:, None], orders] * np.abs(factors)
+        stated = moves & (limit > 0.0) & np.isfinite(limit) & (most > 0.0)
+        used = np.log(np.where(stated, most, USED) / np.where(stated, limit, 1.0) / USED)
+        common = np.median(used, axis=1)[:, None]
+        limits = limits + ENOUGH * np.maximum(used - np.log(BEYOND_EFFORT / USED), 0.0).sum(
+            axis=1) + np.log1p((np.hstack([common, used - common]) / USE_VARIES)**2).sum(axis=1)
+        return [Score(left[i], travels[g][0], fitted[i], (
+            efforts[i], travels[g][1], friction[i], cost[i], links[i:i + 1], limits[i:i + 1]),
+            weight[i], taken[i]) for i, g in enumerate(of)]
+
+    def _each(self, name: str) -> FloatArray:
+        return np.stack([getattr(one, name) for one in self.excerpts])
+
+    def _fit(
+        self, which: NDArray[np.int64], orders: NDArray[np.int64], factors: FloatArray,
+        power: FloatArray, rounds: int,
+    ) -> tuple[FloatArray, ...]:
+        """Return nats of efforts (m, n), shares left (m, n), nats of links (m,), unknowns (m, k).
+
+        By the best of the hypotheses and starts.
+        """
+        from scipy.linalg.lapack import dposv
+
+        n, k, rows, one = self.n, self.k, self.rows, self.excerpts[0]
+        moves, held = self._each('moves')[which], rows * self._each('held')[which]**2
+        counts = np.where(moves, one.count, one.poses)
+        gram = self.products[:, :, :k, :k]
+        efforts_at = which[:, None], np.arange(n), k + orders
+        products = self.products[efforts_at][:, :, :k] * factors[:, :, None]
+        squares = self.products[(*efforts_at, k + orders)] * factors**2
+        size, least = np.sqrt(power / rows), np.where(moves, LEAST**2 * power, 0.0)
+        offsets = np.where(moves, OFFSET, 0.0) * size
+        springs = np.repeat(np.sum(self.sprung[which] * size, axis=1)[:, None], 2 * WAVES, axis=1)
+        as_nominal = squares - 2.0 * products[:, :, :n].sum(axis=2) + self.nominal_power[which]
+        shift = products - self.nominal[which]
+        hypotheses = HYPOTHESES[-1:] if not one.described else (
+            HYPOTHESES[::2] if rounds == 1 else HYPOTHESES)
+        fits = []
+        for hypothesis, start in product(hypotheses, [as_nominal, squares][:rounds]):
+            prior = np.hstack([np.stack([_deviations(one.stated, one.described, hypothesis)
+                                         for one in self.excerpts])[which], offsets, springs])
+            left, state, volume = start, np.empty((len(which), k)), np.empty(len(which))
+            for _ in range(rounds):
+                weights = counts / np.where(moves, np.maximum(left, least), held)
+                pull = prior * (weights[:, None] @ shift)[:, 0]
+                for i, g in enumerate(which):
+                    system = (weights[i] @ gram[g].reshape(n, -1)).reshape(k, k)
+                    system *= prior[i][:, None] * prior[i]
+                    system.flat[::k + 1] += 1.0 + ROUNDING * system.max()
+                    factor, state[i], _ = dposv(system, pull[i], lower=1)
+                    volume[i] = np.log(factor.diagonal()).sum()
+                values = self.stated + prior * state
+                whole = np.stack([(gram[g] @ v) @ v for g, v in zip(which, values, strict=True)])
+                left = np.maximum(squares - 2.0 * (products @ values[:, :, None])[:, :, 0]
+                                  + whole, ROUNDING * whole)
+            share = np.sqrt(np.maximum(left, LEAST**2 * power) / power)
+            efforts = counts * (np.where(moves, np.log(share * size), 0.5 * (
+                np.log(held / rows) + left / held)) - np.log(np.abs(factors)))
+            fits.append((efforts, share, 0.5 * np.sum(state**2, axis=1) + volume, values))
+        best = np.argmin([fit[0].sum(axis=1) + fit[2] for fit in fits], axis=0)
+        return tuple(np.stack(tables)[best, np.arange(len(which))]
+                     for tables in zip(*fits, strict=True))
 
 
 @lru_cache(maxsize=64)
@@ -446,23 +408,20 @@ def _capacity(robot: RobotModel) -> FloatArray:
 
 
 @lru_cache(maxsize=64)
-def _links(robot: RobotModel, known: bool, hypothesis: Hypothesis) -> FloatArray:
-    """Return the root (10 n, 10 n) of the covariance of standard parameters."""
-    alone, each, carried = hypothesis
+def _deviations(robot: RobotModel, described: bool, hypothesis: Hypothesis) -> FloatArray:
+    """Return standard deviations (11 n) of the factors and of the parameters of links."""
     n = robot.n
-    nominal = robot.nominal if known else np.zeros((n, 10))
-    mass = float(nominal[:, 0].sum()) if known else UNKNOWN_MASS * n
+    nominal = robot.nominal if described else np.zeros((n, 10))
+    mass = nominal[:, 0].sum() if described else UNKNOWN_MASS * n
     lengths = np.maximum(np.linalg.norm(robot.translations, axis=1), SHORT)
     ends = robot.carried.sum(axis=1) == 1
-    found = np.zeros((10 * n, 10 * n))
+    scales = np.zeros((n, 10))
     for i, body in enumerate(nominal):
         size = max(float(lengths[i]), float(lengths[robot.parents == i].max(initial=0.0)))
         if body[0] > 0.0:
             size = max(size, float(np.sqrt(max(np.trace(symmetric(body[4:])), 0.0) / body[0])))
-        weight = np.hypot(each * (abs(body[0]) + SMALL * mass / n),
-                          carried * mass * (ends[i] or alone > 1.0) if known else mass / n)
-        scale = weight * np.array([1.0] + 3 * [size] + 6 * [size**2])
-        place = slice(10 * i, 10 * i + 10)
-        found[place, place] = np.linalg.cholesky(
-            np.diag(scale**2) + alone**2 * np.outer(body, body))
-    return found
+        carried = hypothesis.carried * mass * (ends[i] or hypothesis.anywhere)
+        weight = np.hypot(hypothesis.each * (abs(body[0]) + SMALL * mass / n),
+                          carried if described else mass / n)
+        scales[i] = weight * np.repeat([1.0, size, size**2], [1, 3, 6])
+    return np.append(np.full(n, hypothesis.factor), scales.ravel())

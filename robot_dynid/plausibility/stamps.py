@@ -3,49 +3,38 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynid.plausibility.excerpt import typical_step
 from robot_dynid.plausibility.finding import Finding, Severity
 from robot_dynid.signals.alignment import clock_steps
-from robot_dynid.types import FloatArray, RawLog, take
+from robot_dynid.types import RawLog, take
 
 #: rows that are looked at for more than one publisher
 ROWS = 20_000
-#: repeated stamps beyond this share are no accident, nor are this many steps back per row
-REPEATED, BACK = 0.1, 0.02
+#: repeated stamps beyond this share are no accident, nor are this many steps back per row; copies
+#: are this share of the rows of repeated stamps at least
+REPEATED, BACK, COPIED = 0.1, 0.02, 0.9
 #: two publishers take turns where rows so far apart differ by less than this share of what
-#: neighbours do, at most so many rows apart
-TURNS, LONGEST_TURN = 0.5, 6
-#: and differ by more than this [rad, m]
-APART = 1e-3
+#: neighbours do, at most so many rows apart, and neighbours by more than this [rad, m]
+TURNS, LONGEST_TURN, APART = 0.5, 6, 1e-3
 
 
 def stamp_findings(log: RawLog) -> list[Finding]:
     """Return findings about the stamps of a recording but for their unit."""
     mixed = _publishers(log)
-    return mixed if any(f.severity is Severity.REFUSE for f in mixed) else [*mixed, *_clock(log)]
-
-
-def _clock(log: RawLog) -> list[Finding]:
-    """Return that the clock was set back."""
     steps = clock_steps(log.time)
-    if not len(steps):
-        return []
+    if not len(steps) or any(f.severity is Severity.REFUSE for f in mixed):
+        return mixed
     first = int(steps[0])
     back = float(log.time[first - 1] - log.time[first])
     reset = ', nearly to zero, as when a simulation is reset' if abs(log.time[first]) < 1.0 else ''
     text = f'stamps go back {len(steps)} times (first by {back:.4g} s in row {first + 1}{reset})'
-    if log.effort_messages is not None:
-        return [Finding(
-            'clock', log.source, (), Severity.REFUSE,
-            f'{text}, and efforts have stamps of their own, so they cannot be matched',
-            'record anew, or cut the recording there')]
-    return [Finding(
-        'clock', log.source, (), Severity.WARN,
-        f'{text}: the clock was set back, the {len(steps) + 1} parts are taken as separate '
-        'recordings',
-        'record with a monotonic clock')]
+    severity, meaning, remedy = (
+        Severity.REFUSE, ', and efforts have stamps of their own, so they cannot be matched',
+        'record anew, or cut the recording there') if log.effort_messages is not None else (
+        Severity.WARN, f': the clock was set back, the {len(steps) + 1} parts are taken as '
+        'separate recordings', 'record with a monotonic clock')
+    return [*mixed, Finding('clock', log.source, (), severity, f'{text}{meaning}', remedy)]
 
 
 def _publishers(log: RawLog) -> list[Finding]:
@@ -55,8 +44,7 @@ def _publishers(log: RawLog) -> list[Finding]:
         steps = np.diff(part.time)
     if len(steps) < 20:
         return []
-    repeated = float(np.mean(steps == 0.0))
-    back = float(np.mean(steps < 0.0))
+    repeated, back = float(np.mean(steps == 0.0)), float(np.mean(steps < 0.0))
     turn, share, apart, channel = _turns(part)
     if turn and (repeated > REPEATED or back > BACK or channel == 'position'):
         return [Finding(
@@ -66,30 +54,22 @@ def _publishers(log: RawLog) -> list[Finding]:
             'publishers look mixed in one topic',
             'stop all publishers but one (ros2 topic info -v names them), or give one its own '
             'topic, and record again')]
-    if repeated > REPEATED:
-        if _copies(part, steps == 0.0):
-            text, remedy = 'their rows are the same and count once', 'stop the second publisher'
-        else:
-            text = f'stamps look rounded to {typical_step(part.time):.3g} s, only the first row ' \
-                'of each counts'
-            remedy = 'record stamps with full resolution'
-        return [Finding('clock', log.source, (), Severity.WARN,
-                        f'{repeated:.0%} of the stamps repeat: {text}', remedy)]
-    return []
-
-
-def _copies(log: RawLog, repeated: NDArray[np.bool_]) -> bool:
-    """Return whether rows with the stamp of the row before are that row."""
-    table = log.position if log.effort is None else np.hstack([log.position, log.effort])
+    if repeated <= REPEATED:
+        return []
+    table = part.position if part.effort is None else np.hstack([part.position, part.effort])
     same = np.all(table[1:] == table[:-1], axis=1)
-    return bool(np.mean(same[repeated]) > 0.9)
+    text, remedy = ('their rows are the same and count once', 'stop the second publisher') \
+        if np.mean(same[steps == 0.0]) > COPIED else (
+            f'stamps look rounded to {typical_step(part.time):.3g} s, only the first row of each '
+            'counts', 'record stamps with full resolution')
+    return [Finding('clock', log.source, (), Severity.WARN,
+                    f'{repeated:.0%} of the stamps repeat: {text}', remedy)]
 
 
 def _turns(log: RawLog) -> tuple[int, float, float, str]:
     """Return after how many rows another publisher has had its turn, 0 for none.
 
-    With it the change over these rows as a share of that between neighbours, the latter, and the
-    channel.
+    And the change over these rows over that between neighbours, the latter, and the channel.
     """
     for name, values in (('position', log.position), ('effort', log.effort)):
         if values is None:
@@ -97,18 +77,13 @@ def _turns(log: RawLog) -> tuple[int, float, float, str]:
         values = values[np.isfinite(values).all(axis=1)]
         if len(values) < 20:
             continue
-        near = _change(values, 1)
+        near = np.mean(np.abs(np.diff(values, axis=0)), axis=0)
         least = APART if name == 'position' else 1e-6
         for turn in range(2, LONGEST_TURN + 1):
-            far = _change(values, turn)
+            far = np.mean(np.abs(values[turn:] - values[:-turn]), axis=0)
             with np.errstate(divide='ignore', invalid='ignore'):
                 share = np.where(near > least, far / near, np.inf)
             j = int(np.argmin(share))
             if share[j] < TURNS:
                 return turn, float(share[j]), float(near[j]), name
     return 0, 1.0, 0.0, ''
-
-
-def _change(values: FloatArray, rows: int) -> FloatArray:
-    """Return the mean change (n,) over so many rows."""
-    return np.asarray(np.mean(np.abs(values[rows:] - values[:-rows]), axis=0))

@@ -9,9 +9,8 @@ import pytest
 from random_recordings import HEALTHY, random_robot
 
 from robot_dynid.io.log import load_log
-from robot_dynid.plausibility.examination import Examination
 from robot_dynid.plausibility.excerpt import Excerpt
-from robot_dynid.plausibility.gate import examine, verdict
+from robot_dynid.plausibility.gate import Examination, examine, verdict
 from robot_dynid.plausibility.score import RAMPS, Explained
 from robot_dynid.robot.robot_file import load_robot
 

@@ -10,7 +10,7 @@ from synthetic_recordings import recording
 
 from robot_dynid.errors import DataError
 from robot_dynid.plausibility.content import digests
-from robot_dynid.plausibility.gate import examine_parts, plausible_recordings
+from robot_dynid.plausibility.gate import examine_recording, plausible_recordings
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.parts import Parts
 from robot_dynid.types import DAMAGE, RawLog
@@ -33,7 +33,7 @@ def test_parts_are_no_copies_of_each_other(log: RawLog) -> None:
     assert len(parts) == 6
     kept, warnings = plausible_recordings(ROBOT, parts)
     assert kept is parts and not warnings
-    found = examine_parts(ROBOT, log.source, parts)
+    found = examine_recording(ROBOT, log.source, parts)
     same = np.isin(found.samples, digests(log)).mean()
     assert same > 0.99 and not found.findings
 

@@ -1,4 +1,4 @@
-"""What is kept of many recordings to compare them: on the disk, and the same as in memory."""
+"""Many recordings are compared with each other, and all together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from synthetic_recordings import recording
 
 from robot_dynid.plausibility import content
-from robot_dynid.plausibility.excerpt import joined, spread, thinned
+from robot_dynid.plausibility.excerpt import spread
 from robot_dynid.plausibility.gate import examine, plausible_recordings
 from robot_dynid.robot.robot_file import load_robot
 
@@ -21,23 +21,27 @@ LOGS.append(replace(LOGS[1], source='copy of the second'))
 def test_copies_are_left_out_whatever_is_compared_at_once(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept, said = plausible_recordings(ROBOT, LOGS)
-    assert len(kept) == 3 and 'copy of the second' in said[0]
-    monkeypatch.setattr(content, 'AT_ONCE', content.KEPT)
-    again, told = plausible_recordings(ROBOT, LOGS)
-    assert told == said and [one.source for one in again] == [one.source for one in kept]
+    different, warnings = plausible_recordings(ROBOT, LOGS)
+    assert len(different) == 3 and 'copy of the second' in warnings[0]
+    monkeypatch.setattr(content, 'AT_ONCE', content.SKETCH)
+    again, others = plausible_recordings(ROBOT, LOGS)
+    assert others == warnings
+    assert [one.source for one in again] == [one.source for one in different]
 
 
-def test_rows_are_spread_over_recordings() -> None:
-    rows = [examine(ROBOT, log).rows for log in LOGS[:3]]
-    for most in (10, 37, 10_000):
-        ours = spread([len(one) for one in rows], rows, most)
-        np.testing.assert_array_equal(ours.torque, thinned(joined(rows), most).torque)
+def test_a_short_recording_has_its_rows_beside_long_ones() -> None:
+    long, short = (examine(ROBOT, recording(ROBOT, 3, seconds)).rows for seconds in (60.0, 2.0))
+    assert len(long) > 100 and 10 < len(short) < 40
+    parts = [long, short, long, long]
+    rows = spread(parts, 100)
+    assert 50 < len(rows) <= 100 and np.isin(short.torque[:, 0], rows.torque[:, 0]).all()
+    few = spread(parts, 3)
+    assert len(few) == 4 and few.torque[1, 0] == short.torque[0, 0]
 
 
 def test_digests_are_compared_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of them counts once, whichever turn it is of."""
-    monkeypatch.setattr(content, 'AT_ONCE', content.KEPT)
+    monkeypatch.setattr(content, 'AT_ONCE', content.SKETCH)
     for first, count, pairs in ((1, 25, [(0, 1)]), (0, 25, [(0, 1)]), (1, 15, []), (0, 15, [])):
         shared = np.arange(first, first + 2 * count, 2, dtype=np.uint64)
         own = [np.append(shared, np.uint64(1000 + i)) for i in range(2)]

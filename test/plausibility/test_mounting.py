@@ -39,7 +39,7 @@ def test_the_gravity_of_a_moving_arm_is_found(mounted: str) -> None:
     gravity, words = MOUNTED[mounted]
     log = recording(gravity, moving=True)
     rows = excerpt(UR.rigid, log)
-    found = gravity_direction(UR, rows, Explained(UR, rows))
+    found = gravity_direction(Explained(UR, rows))
     np.testing.assert_allclose(found, gravity, atol=0.02 * G)
     stated = UR if mounted != 'upright' else UR.with_gravity(np.array([G, 0.0, 0.0]))
     [one] = examine(stated, log).findings
@@ -66,7 +66,7 @@ def test_other_faults_are_no_mounting() -> None:
 def test_the_ur10e_stands_upright(ur10e_data: Path) -> None:
     log = load_log(ur10e_data / 'train' / '20_02_12-40sec_12harm.csv.gz', UR)
     rows = excerpt(UR.rigid, log)
-    found = gravity_direction(UR, rows, Explained(UR, rows))
+    found = gravity_direction(Explained(UR, rows))
     assert found is not None
     assert np.degrees(np.arccos(-found[2] / np.linalg.norm(found))) < 5.0
     [one] = examine(UR.with_gravity(np.array([0.0, G, 0.0])), log).findings
