@@ -14,7 +14,7 @@ import pytest
 
 pin = pytest.importorskip('pinocchio', reason='optional oracle is not installed: pinocchio')
 
-from gate_rows import ROWS, Take  # noqa: E402
+from gate_rows import ROWS, Take, arm_names  # noqa: E402
 from gate_table import (  # noqa: E402
     BAD_REMEDY,
     BROKEN,
@@ -82,8 +82,10 @@ def test_what_identification_takes_up_is_taken_for_nothing_else(take: Take, name
 
 def test_links_of_another_arm_are_no_fault_of_the_efforts() -> None:
     """Wrists that are lighter than described look like efforts of another unit."""
-    (cell,) = run_row(Take('ur10', 'random', True, 2), 'URDF of a UR5')
-    assert cell.verdict not in BAD, line_of(cell, True)
+    if 'ur10' not in arm_names():
+        pytest.skip('the descriptions of a UR10 and a UR5 are not installed')
+    for cell in run_row(Take('ur10', 'random', True, 2), 'URDF of a UR5'):
+        assert cell.verdict not in BAD, line_of(cell, True)
 
 
 def test_a_counterbalance_is_no_reason_to_refuse() -> None:
