@@ -74,7 +74,7 @@ class Change:
 
     @property
     def motion(self) -> Hashable:
-        """What changes of the motion and the robot; changes with the same share a fit."""
+        """Key of the changes of motion and robot; those that share it share normal equations."""
         tables = (None if table is None else tuple(table.tolist())
                   for table in (self.position, self.offset, self.gravity))
         return (*tables, self.swapped * ('position' in self.channels), self.time, self.kind,

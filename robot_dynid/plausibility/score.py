@@ -32,7 +32,7 @@ CORRELATED, ENOUGH = 8.0, 20.0
 
 
 class Hypothesis(NamedTuple):
-    """How far links may be off, one standard deviation; only ends carry unless ``anywhere``."""
+    """Standard deviations of links from their description; only ends carry unless ``anywhere``."""
 
     #: of all parameters of a link, of each by itself, and of what it carries over the mass of all
     factor: float
@@ -108,7 +108,7 @@ class Score:
 
 
 class Friction(NamedTuple):
-    """What friction and rotors of each joint can be: an orthonormal basis, zero at rest."""
+    """Orthonormal basis of friction and rotors of each joint, zero at rest, and their power."""
 
     #: (n, N, f)
     basis: FloatArray
@@ -153,7 +153,7 @@ class Explained:
         return bool(self.stated.nominal.any()) and not _misleading(self.stated)
 
     def friction(self) -> Friction:
-        """Return what friction and rotors can be."""
+        """Return the basis of friction and rotors."""
         n, coupling = self.stated.n, self.stated.drive.coupling
         turns = np.eye(n) if coupling is None else np.asarray(coupling)
         motors = [np.flatnonzero(column) for column in turns.T]
