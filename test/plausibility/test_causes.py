@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from spoiled_recordings import DEGREES, offset, swapped, time_in, times
 from synthetic_recordings import recording
 
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
+from robot_dynid.io.log import load_log
 from robot_dynid.plausibility.excerpt import excerpt, thinned
 from robot_dynid.plausibility.explanations import CHANNELS, Change
 from robot_dynid.plausibility.finding import Finding, Severity
@@ -150,3 +152,10 @@ def test_an_effort_far_beyond_its_limit_costs() -> None:
     usual, large = (fits.scores([0], np.arange(3)[None], np.array([[1.0, 1.0, factor]]))[0]
                     for factor in (1.0, 1e5))
     assert large.parts[5] > usual.parts[5] + 20.0
+
+
+def test_efforts_of_one_joint_that_moves_say_nothing_of_others(ur10e_data: Path) -> None:
+    """Efforts of a shoulder that turns alone look better as those of a wrist, by friction."""
+    robot = load_robot('ur10e')
+    log = load_log(ur10e_data / 'single_joint' / 'joint_1.csv.gz', robot)
+    assert not examine(robot, log).findings
