@@ -90,7 +90,8 @@ def test_an_offset_that_is_not_told_from_weight_is_none() -> None:
     """The shoulder hardly moves: of its offset and its weight only the sum shows."""
     robot, rng = load_robot('ur10e'), np.random.default_rng(5)
     model = STRUCTURE.torque_model(robot)
-    counterbalanced = replace(STRUCTURE, springs=(Spring(1, 0.4, 0.0),)).torque_model(robot)
+    counterbalanced = replace(
+        STRUCTURE, chosen={'counterbalance': (Spring(1, 0.4, 0.0),)}).torque_model(robot)
     truth = truth_of(model, [moved(body, rng, 0.1) for body in robot.nominal], rng)
     samples, other = (motion(robot, 800, rng) for _ in range(2))
     for signal, middle in ((samples.position, -1.2), (samples.velocity, 0.0),
