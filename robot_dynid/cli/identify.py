@@ -24,10 +24,9 @@ from robot_dynid.errors import UsageError
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress, Terminal
     from robot_dynid.estimation import Estimator
-    from robot_dynid.identification.by_recording import Recorded
+    from robot_dynid.identification.by_recording import Recorded, RecordedInformation
     from robot_dynid.identification.identify import IdentificationResult
     from robot_dynid.identification.recipe import Recipe
-    from robot_dynid.identification.recorded_information import RecordedInformation
     from robot_dynid.robot.model import RobotModel
     from robot_dynid.signals.parts import Parts
 
@@ -224,8 +223,8 @@ def _result(result: IdentificationResult) -> dict[str, Any]:
     import numpy as np
 
     from robot_dynid.estimation.estimate import interval_factor
-    from robot_dynid.identified.link_table import link_table
     from robot_dynid.identified.parameter_card import parameter_card
+    from robot_dynid.identified.uses import link_table
     from robot_dynid.plain import to_plain
 
     estimate, model = result.estimate, result.model

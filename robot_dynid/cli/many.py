@@ -14,9 +14,8 @@ from robot_dynid.errors import DynIdError, UsageError
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress, Terminal
-    from robot_dynid.identification.by_recording import Keeper, Recorded
+    from robot_dynid.identification.by_recording import Keeper, Recorded, RecordedInformation
     from robot_dynid.identification.recipe import Recipe
-    from robot_dynid.identification.recorded_information import RecordedInformation
     from robot_dynid.io.information_file import InformationFolder
     from robot_dynid.robot.model import RobotModel
     from robot_dynid.signals.parts import Parts

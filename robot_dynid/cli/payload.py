@@ -82,7 +82,7 @@ def _payload_fields(result: PayloadResult) -> dict[str, Any]:
     """Return a payload as plain fields; None where something is not determined."""
     import numpy as np
 
-    from robot_dynid.identification.payload_services import set_load, set_payload
+    from robot_dynid.identification.payload import set_load, set_payload
 
     found = result.estimate
     centre, margins = found.centre_of_mass, found.margins

@@ -1,16 +1,7 @@
-"""Verdicts on accelerations: states whose accelerations must not be used are refused.
-
-Batched rigid-body dynamics of a RobotModel; the loops are in the kernels.
+"""Batched rigid-body dynamics of a RobotModel; the loops are in the kernels.
 
 Positions are rad (m), efforts N m (N) on the joint side. Every function takes arrays (N, n) and
 returns new arrays.
-
-
-Generalised momentum and its rate, prepared for single joint states.
-
-Forward kinematics: poses of the links, points along a chain, the tip.
-
-Wrenches that the surroundings exert on links: the torque they put on the joints.
 
 A wrench is a force f [N] and a torque t [N m] about the origin of a link's frame, both in the axes
 of that frame unless others are named. It does the work ``w . V`` on the link, so it acts on the

@@ -124,5 +124,6 @@ class Counterbalance(ChosenEffect):
 
 def _heaviest(robot: RobotModel) -> FloatArray:
     """Return the largest effort (n,) [N m] of the nominal weight, in all poses."""
-    poses = np.random.default_rng(0).uniform(-np.pi, np.pi, (POSES, robot.n))
+    rng = np.random.default_rng(0)
+    poses = rng.uniform(-np.pi, np.pi, (POSES, robot.n))
     return np.asarray(np.abs(rigid_body.gravity_effort(robot.rigid, poses)).max(axis=0))

@@ -1,4 +1,4 @@
-"""Elastic joints: the torque of their gears.
+"""Gears of elastic joints: their torque, kinematic error and hysteresis.
 
 A gear between the motor at theta (motor position over gear ratio) and the link at q transmits
 
@@ -8,10 +8,7 @@ where s is the stiffness times what the encoders are off against each other. Sou
 ASME J. Dyn. Syst. Meas. Control 1987, 109, 310-319; Lopez, Zollo, Guglielmelli, Appl. Bionics
 Biomech. 2014, 843186, section 3.
 
-
-Kinematic error and hysteresis of the gears of elastic joints.
-
-The torque of a gear, with the motor at theta (motor angle over gear ratio N) and the link at q, is
+With kinematic error and hysteresis it is, N being the gear ratio,
 
     T = K (d + e) + D (d' + e') + sum_k h_k z_k(d + e) + s,    d = theta - q,
 

@@ -1,9 +1,7 @@
-"""Quantiles and tails of the distributions behind intervals and tests.
+"""Estimators, the estimates they return, and quantiles of the distributions behind intervals.
 
-Those of `scipy.stats`, which takes half a second to import.
-
-
-Estimators, and the estimates they return."""
+The latter are those of `scipy.stats`, which takes half a second to import.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,12 @@
 
 A recording is reduced with choices that were made before, by the same code in any process, and
 information merges in the order of the recordings: the sum does not depend on who was done first.
+
+
+Recordings reduced to information: all that a fit needs of them, without their samples.
+
+Information of recordings that were reduced with the same choices adds up, so a recording joins a
+model without the earlier ones being read again.
 """
 
 from __future__ import annotations
@@ -18,7 +24,6 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation.experiment import TorqueModel, added, by_recording
 from robot_dynid.estimation.information import Information
-from robot_dynid.identification.friction_curves import friction_curves
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import (
     Prepared,
@@ -27,6 +32,7 @@ from robot_dynid.identification.recordings import (
     accepted_kinds,
 )
 from robot_dynid.identification.selection import Choice, between
+from robot_dynid.identification.sequential_fit import friction_curves
 from robot_dynid.identified.record import FitRecord, digest_of
 from robot_dynid.identified.trained import Extent
 from robot_dynid.plausibility.gate import (
@@ -472,3 +478,5 @@ def _model(choice: Choice, robot: RobotModel, key: str) -> TorqueModel:
         _latest_model.clear()
         _latest_model[key] = choice.structure.torque_model(robot)
     return _latest_model[key]
+
+

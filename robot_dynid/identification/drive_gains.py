@@ -21,10 +21,9 @@ from robot_dynid.identification.payload import (
     settings_for,
     warnings_of,
 )
-from robot_dynid.identified.accepted import recordings_for
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.rigid_equivalent import rigid_equivalent
 from robot_dynid.identified.structure import Structure
+from robot_dynid.identified.uses import recordings_for, rigid_equivalent
 from robot_dynid.robot.inertia import PARAMETERS
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import prepare, repair

@@ -1,12 +1,9 @@
-"""Gears and encoders of elastic joints, and a rigid fit of the same data for comparison.
-
-Gear ratios of the robot YAML against the waves that both encoders of a gear show.
+"""Gears and encoders of elastic joints, with a rigid fit of the same data for comparison.
 
 A harmonic drive of ratio N has a kinematic error of 2 N waves per turn of its joint. With another
-ratio in the robot YAML it is not found where it is sought, and passes for damping.
-
-
-Motor encoders of the joints whose deflection a model uses, for the monitor."""
+ratio in the robot YAML it is not found where it is sought, and passes for damping: the waves that
+both encoders show tell.
+"""
 
 from __future__ import annotations
 

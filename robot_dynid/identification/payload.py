@@ -1,9 +1,10 @@
-"""Payload parameters from recordings with and without the payload."""
+"""Payload parameters from recordings with and without it, also as robot drivers take them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +17,11 @@ from robot_dynid.errors import DataError, UsageError, reported
 from robot_dynid.estimation.experiment import MODERATE_SPEED, batch_samples
 from robot_dynid.estimation.information import Accumulator, Information
 from robot_dynid.estimation.payload import PayloadEstimate, fit_payload
-from robot_dynid.identified.accepted import recordings_for
 from robot_dynid.identified.caution import caution
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.rigid_equivalent import rigid_equivalent
+from robot_dynid.identified.uses import recordings_for, rigid_equivalent
 from robot_dynid.reduction.numeric import random_states
-from robot_dynid.robot.inertia import PARAMETERS
+from robot_dynid.robot.inertia import PARAMETERS, com_from_parameters
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import Pair, align
 from robot_dynid.signals.prepare import HIGHEST, Preprocessing, prepare, repair
@@ -253,3 +253,33 @@ def warnings_of(parts: Sequence[Equations]) -> tuple[str, ...]:
         found.append(f'{seconds:.2g} s of motion are few independent stretches: the deviations '
                      f'may be too small; record at least {LEAST_SECONDS:g} s')
     return tuple(found)
+
+
+def set_payload(estimate: PayloadEstimate) -> dict[str, Any] | None:
+    """Return the request of ur_msgs/srv/SetPayload: kg, m, kg m^2 about the centre of mass.
+
+    The frame is that of the estimate and must be the flange (tool0). None when mass or centre of
+    mass are not determined; moments that are not determined are those of the smallest body.
+    """
+    if not _usable(estimate):
+        return None
+    mass, com, inertia = com_from_parameters(estimate.parameters)
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia.tolist()
+    return {'mass': mass, 'center_of_gravity': dict(zip('xyz', com.tolist(), strict=True)),
+            'ixx': xx, 'iyy': yy, 'izz': zz, 'ixy': xy, 'ixz': xz, 'iyz': yz}
+
+
+def set_load(estimate: PayloadEstimate) -> dict[str, Any] | None:
+    """Return the request of franka_msgs/srv/SetLoad, inertia column by column.
+
+    ROS 1 calls ``center_of_mass`` ``F_x_center_load``. Frame and None as in `set_payload`.
+    """
+    if not _usable(estimate):
+        return None
+    mass, com, inertia = com_from_parameters(estimate.parameters)
+    return {'mass': mass, 'center_of_mass': com.tolist(),
+            'load_inertia': inertia.ravel(order='F').tolist()}
+
+
+def _usable(estimate: PayloadEstimate) -> bool:
+    return bool(np.isfinite(estimate.mass_std) and np.isfinite(estimate.centre_of_mass_std).all())

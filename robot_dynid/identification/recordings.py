@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.errors import DataError
-from robot_dynid.identification.friction_curves import (
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identification.sequential_fit import (
     friction_curves,
     held_notes,
     single_joint_motions_of,
 )
-from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.record import FitRecord
 from robot_dynid.identified.trained import Extent
 from robot_dynid.robot.model import RobotModel

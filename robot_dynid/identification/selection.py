@@ -1,11 +1,7 @@
-"""Lag of the effort and its deviation, estimated as one more parameter of all joints.
+"""Choices from the data by held-out error: cut-off, lag of the effort, effects, friction.
 
-Choices made from the data: cut-off, lag of the effort, friction; by held-out error.
-
-Choices from recordings of single joints: each by its own effort while it alone moves.
-
-Friction laws come first, joint by joint, with presliding, load and whatever else its own motion
-shows; the links are then identified stage by stage with these laws.
+In recordings of single joints friction laws come first, joint by joint, with presliding, load and
+whatever else the motion of each shows; the links are then identified stage by stage with these.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError, reported
-from robot_dynid.identified.accepted import recordings_for
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.uses import recordings_for
 from robot_dynid.monitoring.deflected_observer import DEFLECTED
 from robot_dynid.monitoring.monitor import (
     MonitorSettings,

@@ -1,6 +1,4 @@
-"""The size of a robot, by which reductions become independent of units.
-
-Full-rank decomposition with the semantics of the reduced row echelon form.
+"""Minimal parameter sets by full-rank decomposition of the regressor at random states.
 
 H = H_0 K: H_0 are the leftmost independent columns of H, K has full row rank and is the identity
 on them. Gram-Schmidt with reorthogonalisation instead of Gaussian elimination, so that a dependent
@@ -11,18 +9,13 @@ Source: Wang, Han, Li, Guo, Lu, Sensors 2025, 25, 5749, section 3.2; Gautier, Nu
 of the base inertial parameters of robots, 1991; Gu, Eisenstat, Efficient algorithms for computing
 a strong rank-revealing QR factorization, SIAM J. Sci. Comput. 17(4), 1996, section 3.
 
-
-Origins of standard parameters: measured, only in combination, or from the prior.
-
 Efforts show base parameters. A standard parameter that is one of them alone is measured; one that
 enters a base parameter together with others is known in this combination only, and what it is by
 itself was assumed; one that enters none is assumed altogether.
 
 What efforts leave open are the directions N (p, d) with K N = 0. Two parameters whose rows of N
 are multiples of each other are separated by the same measurement: knowing one gives the other.
-
-
-Full-rank decomposition of the regressor at random states."""
+"""
 
 from __future__ import annotations
 

@@ -21,10 +21,10 @@ from robot_dynid.document import (
 )
 from robot_dynid.dynamics.rigid_body import chain_points, link_poses
 from robot_dynid.estimation.estimate import interval_factor
-from robot_dynid.identified.link_table import link_table
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.parameter_card import NEAR_ZERO, ParameterRow, parameter_card
 from robot_dynid.identified.uncertainty import half_intervals
+from robot_dynid.identified.uses import link_table
 from robot_dynid.reduction.identifiability import (
     CATEGORIES,
     DEPENDENT,

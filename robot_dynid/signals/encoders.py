@@ -1,8 +1,6 @@
-"""Resolution of encoders: the step positions are rounded to, and their noise.
+"""Motor and link encoders: resolution, noise, gear ratio, sign, sides, offset, slip.
 
-Motor and link encoders together: gear ratio, sign, sides, offset, slip; joint by joint.
-
-Their difference is the deflection of the gear. It is some 1e-4 rad, so an encoder that is
+The difference of both is the deflection of the gear. It is some 1e-4 rad, so an encoder that is
 scaled, mixed up or slipped would drown it. Such a joint loses its motor channels, and says why.
 """
 

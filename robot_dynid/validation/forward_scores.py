@@ -23,10 +23,10 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.dynamics.rollout import FEASIBLE
 from robot_dynid.errors import DataError, DynIdError, ModelError, reported
 from robot_dynid.estimation.experiment import swift
-from robot_dynid.identified.accepted import recordings_for
 from robot_dynid.identified.caution import require_any_joint, warn
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import definite
+from robot_dynid.identified.uses import recordings_for
 from robot_dynid.robot.implausible import described
 from robot_dynid.signals.parts import LEFT_OUT, Parts
 from robot_dynid.signals.prepare import Preprocessing, moving, prepare, repair

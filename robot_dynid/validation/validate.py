@@ -12,10 +12,10 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.effects.deflection import unused
 from robot_dynid.errors import DataError, reported
 from robot_dynid.estimation.experiment import swift
-from robot_dynid.identified.accepted import recordings_for
 from robot_dynid.identified.caution import caution
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.trained import Outside, measured, sentences
+from robot_dynid.identified.uses import recordings_for
 from robot_dynid.robot.implausible import described, without_inertials
 from robot_dynid.signals.averaging import repeatability
 from robot_dynid.signals.external import doubt

@@ -27,7 +27,7 @@ from robot_dynid import load_robot
 from robot_dynid.dynamics.rigid_body import Momentum
 from robot_dynid.errors import RobotError
 from robot_dynid.excitation.design_criteria import design_criteria
-from robot_dynid.identified.rigid_equivalent import rigid_equivalent
+from robot_dynid.identified.uses import rigid_equivalent
 from robot_dynid.monitoring.observer import EXTERNAL, PREDICTED, Observer
 from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.simulation.plant import Plant

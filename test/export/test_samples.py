@@ -14,8 +14,8 @@ from robot_dynid.errors import ExportWarning, ModelError, UsageError
 from robot_dynid.export.identified_arm import is_physical
 from robot_dynid.export.samples import Posterior
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.rigid_equivalent import rigid_equivalent
 from robot_dynid.identified.uncertainty import correlation_factor
+from robot_dynid.identified.uses import rigid_equivalent
 from robot_dynid.robot.inertia import pseudo_inertia
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import FloatArray

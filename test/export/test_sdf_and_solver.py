@@ -17,7 +17,7 @@ from tolerances import MUJOCO_ACCELERATION, READ_BY_OTHERS
 
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.rigid_equivalent import rigid_equivalent
+from robot_dynid.identified.uses import rigid_equivalent
 from robot_dynid.robot.inertia import rotation_from_rpy, rpy_from_rotation
 
 Arrays = tuple[np.ndarray, ...]

@@ -19,7 +19,7 @@ from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.identification.identify import IdentificationResult
 from robot_dynid.identification.payload import identify_payload
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identified.rigid_equivalent import rigid_equivalent
+from robot_dynid.identified.uses import rigid_equivalent
 from robot_dynid.io.csv import write_csv
 from robot_dynid.reduction.numeric import random_states
 from robot_dynid.robot.inertia import PARAMETERS, parameters_from_com

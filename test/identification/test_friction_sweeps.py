@@ -15,8 +15,8 @@ from robot_dynid.estimation.friction_sweeps import FrictionCurve
 from robot_dynid.excitation.design import design
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import parse_request
-from robot_dynid.identification.friction_curves import friction_curves, single_joint_motions_of
 from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identification.sequential_fit import friction_curves, single_joint_motions_of
 from robot_dynid.io.csv import write_csv
 from robot_dynid.io.trajectory_file import load_trajectory
 from robot_dynid.signals.prepare import Preprocessing, repair

@@ -40,8 +40,7 @@ from robot_dynid.estimation.uncertainty.between_recordings import (
     leave_one_out,
 )
 from robot_dynid.identification.identify import identify
-from robot_dynid.identification.payload import arm_effort, identify_payload
-from robot_dynid.identification.payload_services import set_load, set_payload
+from robot_dynid.identification.payload import arm_effort, identify_payload, set_load, set_payload
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.io.log import load_log
 from robot_dynid.robot.inertia import com_from_parameters, move_parameters, pseudo_inertia

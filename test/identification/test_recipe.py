@@ -16,7 +16,7 @@ from robot_dynid.estimation.feasible.sequential import SequentialFeasible
 from robot_dynid.estimation.feasible.simultaneous import Feasible
 from robot_dynid.estimation.irls import RobustLeastSquares
 from robot_dynid.estimation.staged.least_squares import StagedLeastSquares
-from robot_dynid.identification.elastic_joints import with_elastic_joints
+from robot_dynid.identification.gathered import with_elastic_joints
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
 from robot_dynid.identification.recordings import Recordings

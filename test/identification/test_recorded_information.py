@@ -15,13 +15,10 @@ from robot_dynid.cli.main import main
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.estimation import ESTIMATORS
 from robot_dynid.identification import by_recording
+from robot_dynid.identification.by_recording import RecordedInformation
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identification.recorded_information import (
-    RecordedInformation,
-    identify_information,
-    information,
-)
+from robot_dynid.identification.recorded_information import identify_information, information
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import digest_of
 from robot_dynid.io import information_file

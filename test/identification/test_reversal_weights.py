@@ -12,7 +12,7 @@ from tolerances import NOISE_LEVEL
 from robot_dynid.estimation import ESTIMATORS
 from robot_dynid.estimation.experiment import Experiment, swift
 from robot_dynid.excitation.design_criteria import design_criteria
-from robot_dynid.identification.reversal_weights import reversal_weights
+from robot_dynid.identification.gathered import reversal_weights
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare, repair

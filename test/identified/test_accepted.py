@@ -16,8 +16,8 @@ from robot_dynid.identification.by_recording import Recorded
 from robot_dynid.identification.identify import identify, identify_with
 from robot_dynid.identification.payload import identify_payload
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identified.accepted import recordings_for
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.uses import recordings_for
 from robot_dynid.io.csv import write_csv
 from robot_dynid.monitoring.contact_events import contact_events
 from robot_dynid.report.provenance import data

@@ -19,10 +19,10 @@ from robot_dynid.estimation.staged.least_squares import (
     StagedDetails,
     StageSummary,
 )
-from robot_dynid.identified.link_table import link_table
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.parameter_card import comment_lines, parameter_card
 from robot_dynid.identified.record import FitRecord, JointRipple
+from robot_dynid.identified.uses import link_table
 from robot_dynid.report.effects import (
     curve_figure,
     friction,

@@ -19,7 +19,7 @@ from robot_dynid import load_robot
 from robot_dynid.effects import JointFriction, axes_of
 from robot_dynid.effects.joint_friction import Load
 from robot_dynid.friction import law_from
-from robot_dynid.identification.friction_curves import single_joint_motions_of
+from robot_dynid.identification.sequential_fit import single_joint_motions_of
 from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.plausibility.excerpt import excerpt
 from robot_dynid.robot.model import RobotModel

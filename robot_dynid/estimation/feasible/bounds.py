@@ -1,6 +1,4 @@
-"""Bounds whose ellipsoids come from the collision primitives of the robot.
-
-Bounds on link inertials beside physical consistency; all of them linear."""
+"""Linear bounds on link inertials beside physical consistency, also of collision primitives."""
 
 from __future__ import annotations
 

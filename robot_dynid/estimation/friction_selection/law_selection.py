@@ -1,6 +1,4 @@
-"""Held-out errors of the friction laws of one axis, all other parameters eliminated.
-
-Friction law selection by held-out error."""
+"""Friction law selection by held-out error; all other parameters are eliminated."""
 
 from __future__ import annotations
 

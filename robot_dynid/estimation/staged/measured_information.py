@@ -1,10 +1,8 @@
-"""Information of single-joint recordings about base parameters, before any identification.
+"""Information of single-joint recordings about base parameters, and the fit of a single stage.
 
 The joint that moves counts by its effort, the longer the more. Of those at rest the variations
 count: what friction takes of them does not average out, neither over time nor configurations.
-
-
-The fit of a single stage: least squares beside what is known, honest about locked joints."""
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Stretches of recordings in which a single joint moves, and the information they hold.
-
-The effort of one joint while it alone moves: a model of it, and data for its friction law.
+"""The effort of one joint while it alone moves: stretches of recordings, a model, friction laws.
 
 What holds the other joints meanwhile is friction that no law knows, so of every recording the
 equation of the moving joint counts, and of links and rotors what that equation tells apart.

@@ -1,4 +1,4 @@
-"""Staged identification as data: which joint moves where, whose effort is read, what is solved.
+"""Staged identification as data, and the motions to record for what it leaves open.
 
 In a *motion with locked joints* one joint moves, the others are locked. A *stage* names
 such motions, the rows (joints whose effort equation is used) and the base parameters it may solve;
@@ -6,9 +6,6 @@ what earlier stages found enters as known. Which combinations a stage determines
 structure alone, that is from the regressor with the locked joints exactly at rest, not from the
 noise of a recording.
 Sources: Lin 1991, section 3.3 (Algorithm 2); Wang et al., Sensors 2025, 25, 5749, sections 3.2, 4.
-
-
-Motions to record for what single-joint motions have left open: which joint, locked where.
 
 A base parameter stays open where the locked joints never stood so that a swing shows it. Looked
 for are recorded motions, the same or with one locked joint elsewhere, or two, in which the effort

@@ -11,8 +11,7 @@ from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from geometry_msgs.msg import Point
 from visualization_msgs.msg import Marker, MarkerArray
 
-from robot_dynid.identification.payload import PayloadResult
-from robot_dynid.identification.payload_services import set_load
+from robot_dynid.identification.payload import PayloadResult, set_load
 from robot_dynid.identified.caution import after_caution
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.monitor import Monitor, Reading
