@@ -183,8 +183,10 @@ def _shown(stated: Explained, score: Score, one: Explanation, then: Score) -> tu
         return True, True
     by_links = bool(np.any(((then.weight > np.maximum(then.left, WEIGHTY)) | (
         score.weight > SIZE))[list(one.joints)]))
+    swapped = one.change.channels == ('effort',)
+    falls = swapped and np.all(np.log(score.left / then.left)[list(one.joints)] > LOWER)
     angle = one.kind == 'position_unit' and one.change.velocity is not None
-    return bool(np.mean(stated.moves) >= FEW and (by_links or not angle)), (
+    return bool(np.mean(stated.moves) >= FEW and (by_links or falls or not (angle or swapped))), (
         by_links or one.kind != 'effort_scale')
 
 
