@@ -43,8 +43,9 @@ from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.types import FloatArray, Portable, Progress, Samples
 
 if TYPE_CHECKING:
+    from pydrake.multibody.plant import MultibodyPlant
+
     from robot_dynid.export.c_code import CCode
-    from robot_dynid.export.drake import MultibodyPlant
     from robot_dynid.export.equations import Functions
     from robot_dynid.export.identified_arm import IdentifiedArm
     from robot_dynid.export.mjcf import Mjcf
@@ -595,7 +596,7 @@ class IdentifiedModel(Portable):
         the joint with the suffix ``_rotor``, behind which ``_gear`` twists. Raises ModelError
         without physically feasible parameters, MissingDependency without Drake.
         """
-        from robot_dynid.export.drake import drake_plant
+        from robot_dynid.export.sdf import drake_plant
 
         found = drake_plant(self.arm, step)
         warn_of(found.warnings)

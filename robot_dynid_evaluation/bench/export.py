@@ -67,7 +67,7 @@ def _pinocchio(model: IdentifiedModel) -> dict[str, Any]:
 def _drake(model: IdentifiedModel) -> dict[str, Any]:
     from importlib.metadata import version
 
-    from robot_dynid.export.drake import drake_plant
+    from robot_dynid.export.sdf import drake_plant
 
     found = drake_plant(model.arm)
     return found.written.facts() | {'error': found.error(), 'tool': f'Drake {version("drake")}'}

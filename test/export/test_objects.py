@@ -62,7 +62,7 @@ def test_gear_ratios_divide_the_rotors() -> None:
 @pytest.mark.parametrize('name', NAMES)
 def test_drake_moves_the_same(name: str) -> None:
     pytest.importorskip('pydrake', reason='Drake is not installed')
-    from robot_dynid.export.drake import drake_plant
+    from robot_dynid.export.sdf import drake_plant
 
     model = model_named(name)
     found = drake_plant(model.arm)
