@@ -170,8 +170,9 @@ def _shown(stated: Explained, score: Score, one: Explanation, then: Score) -> tu
     Links show the size of an effort or angle by their share of the effort, or since they need far
     more of it than there is: where they do not, they may as well be lighter than described.
     """
-    by_motion = sum(float((score.parts[k] - then.parts[k]).sum())
-                    for k in (1, 2, 5)) > 0.5 * CONVINCING
+    # the sign of friction says nothing of the size of an effort
+    by_motion = sum(float((score.parts[k] - then.parts[k]).sum()) for k in (
+        (1, 5) if one.kind == 'effort_scale' else (1, 2, 5))) > 0.5 * CONVINCING
     fall = float(np.sum(np.log(score.left / then.left)))
     lower = fall > LOWER or (score.total - then.total > SURE and one.kind != 'description')
     if by_motion or one.kind == 'time_unit':
