@@ -15,9 +15,9 @@ from robot_dynid.plausibility.finding import Finding, Severity
 from robot_dynid.plausibility.score import ENOUGH, ROUNDS, SIZE, Explained, Fits, Score
 from robot_dynid.robot.model import RobotModel
 
-#: nats by which an explanation is better than what is stated, within which two are as good, and
-#: within which one is before another in the table
-CONVINCING, AS_GOOD, SAME = 12.0, 4.0, 1.0
+#: nats by which an explanation is better than what is stated, within which one that is no fault
+#: counts as well, within which two are as good, and one is before another in the table
+CONVINCING, NO_FAULT, AS_GOOD, SAME = 12.0, 6.0, 4.0, 1.0
 #: shares of an effort that nominal links have at least whose unit they show, of the largest
 #: evidence that is given, and of the travel that velocities leave which say nothing
 WEIGHTY, STRONG, SAYS_NOTHING = 0.2, 0.4, 0.5
@@ -100,7 +100,8 @@ def _best(
             fit[0].remedy)), fit)
     order = sorted(dict.fromkeys(fit for fit in fits if fit in near.values()),
                    key=lambda fit: _total(fit) > _total(best) + SAME)
-    return order if all(fit[0].remedy for fit in order) else []
+    silent = any(not fit[0].remedy and _total(fit) < _total(best) + NO_FAULT for fit in fits)
+    return [] if silent else order
 
 
 def _total(fit: Fit) -> float:

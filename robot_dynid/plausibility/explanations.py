@@ -322,7 +322,7 @@ def _efforts(stated: Explained) -> Iterator[Explanation]:
             yield Explanation(
                 'effort_scale', (j,), f'efforts look {factor:g} times too large{also}',
                 f'{_rescale("its efforts", factor)}, or correct its gain or gear ratio',
-                Change(effort=only(n, j, 1.0 / factor)))
+                Change(effort=only(n, j, 1.0 / factor)), free=int(factor in FACTORS))
 
 
 def _rescale(what: str, factor: float) -> str:
