@@ -25,7 +25,7 @@ NOT_PUBLIC = ('robot_dynid.cli', 'robot_dynid.ros', 'robot_dynid.kernels')
 HEAVY = {'sklearn', 'clarabel', 'mujoco', 'rclpy', 'rosbags', 'coal', 'rich', 'plotly', 'jinja2',
          'scipy', 'numba', 'llvmlite', 'pinocchio', 'casadi', 'jax', 'pydrake', 'cvxpy'}
 #: modules that need them: for payloads, periods and one method
-RARE = {'signals/pairing.py', 'signals/periodic.py', 'estimation/uncertainty/held_out.py'}
+RARE = {'signals/alignment.py', 'signals/periodic.py', 'estimation/uncertainty/held_out.py'}
 HELP = """
 from robot_dynid.cli.main import VERBS, main, parser
 for verb in VERBS:

@@ -180,7 +180,7 @@ def _written(plan: Plan, place: argparse.Namespace, purpose: str) -> dict[str, A
 
 
 def _request(arguments: argparse.Namespace) -> Request:
-    """Return what is asked for; raises UsageError for options that contradict each other."""
+    """Return the request of the options; raises UsageError where they contradict each other."""
     from robot_dynid.excitation.families import parse_request
     from robot_dynid.execution.plan import RATE
     from robot_dynid.execution.sampled import check_points

@@ -80,7 +80,7 @@ def validation_report(
 
 
 def brief_identification(result: IdentificationResult, verdict: Verdict) -> Report:
-    """Return what a terminal shows of an identification: verdict, actions, summary, warnings."""
+    """Return an identification in brief, for a terminal: verdict, actions, summary, warnings."""
     return _brief(result.model, verdict, (trust.summary(result),), result.warnings)
 
 
@@ -88,7 +88,7 @@ def brief_validation(
     model: IdentifiedModel, validation: Validation, forward: ForwardValidation | None,
     verdict: Verdict,
 ) -> Report:
-    """Return what a terminal shows of a validation: verdict, actions, scores, warnings."""
+    """Return a validation in brief, for a terminal: verdict, actions, scores, warnings."""
     own = (trust.validated(model, validation),
            trust.scores(model, validation, 'Prediction', folded=False),
            *effects.predictions_beside(model, validation),

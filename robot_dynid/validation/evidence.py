@@ -1,4 +1,4 @@
-"""What a model is judged by: its scores on recordings, and the motions that they lack."""
+"""Evidence that a model is judged by: its scores on recordings, and the motions they lack."""
 
 from __future__ import annotations
 
