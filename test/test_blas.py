@@ -30,7 +30,7 @@ CORE = {'collision', 'estimation', 'excitation', 'execution', 'identification', 
         'monitoring', 'reduction', 'residual', 'signals', 'trajectories', 'validation'}
 #: public functions that read, arrange or describe, and multiply no matrices that could be large
 WITHOUT_ALGEBRA = {
-    'after_caution', 'all_items', 'announcement', 'between', 'check_points', 'check_pose',
+    'after_caution', 'all_items', 'announcement', 'sampled', 'check_points', 'check_pose',
     'elements', 'excitation_segments', 'faults', 'file_of', 'identification_report', 'in_pieces',
     'interval_factor', 'judged_by', 'keeping_clear', 'known_robots', 'law_from', 'lifted_by',
     'link_table', 'load_log', 'load_robot', 'load_trajectory', 'motion_limits', 'named',
@@ -101,7 +101,7 @@ def public_functions() -> dict[str, Callable[..., Any]]:
 def test_every_public_function_is_held_to_one_thread() -> None:
     functions = public_functions()
     assert {'identify', 'validate', 'design', 'identify_payload',
-            'contact_events', 'motor_resonance'} <= functions.keys()
+            'contact_events'} <= functions.keys()
     free = {name for name, one in functions.items() if not held_to_one_thread(one)}
     assert free == WITHOUT_ALGEBRA
 

@@ -26,6 +26,8 @@ WEIGHTY, STRONG, SAYS_NOTHING = 0.2, 0.4, 0.5
 BY_EFFORTS = ('joint_order', 'position_offset', 'position_sign', 'position_unit', 'gravity',
               'description', 'counterbalance')
 LOWER, SURE = 0.3, 36.0
+#: so much, joint by joint, where the arm is to be of another size
+HALF = float(np.log(2.0))
 #: nats of each number that is fitted to the recording
 FREE = 2.0
 #: so many explanations are fitted in full, at most so many alike, by so many rows, after a first
@@ -171,11 +173,17 @@ def _shown(stated: Explained, score: Score, one: Explanation, then: Score) -> tu
     Links show the size of an effort or angle by their share of the effort, or since they need far
     more of it than there is: where they do not, they may as well be lighter than described.
     """
-    # the sign of friction says nothing of the size of an effort
-    by_motion = sum(float((score.parts[k] - then.parts[k]).sum()) for k in (
-        (1, 5) if one.kind == 'effort_scale' else (1, 2, 5))) > 0.5 * CONVINCING
     fall = float(np.sum(np.log(score.left / then.left)))
-    lower = fall > LOWER or (score.total - then.total > SURE and one.kind != 'description')
+    # the sign of friction says nothing of the size of an effort, nor does it speak for what leaves
+    # more of the efforts: links that are not as described may turn it, too
+    of_efforts = one.kind in ('effort_scale', 'description') or (
+        one.kind in BY_EFFORTS and fall <= 0.0)
+    by_motion = sum(float((score.parts[k] - then.parts[k]).sum()) for k in (
+        (1, 5) if of_efforts else (1, 2, 5))) > 0.5 * CONVINCING
+    sure = score.total - then.total > SURE
+    # an arm of another size is rarer than inertials that are not as described
+    lower = fall > len(score.left) * HALF and sure if one.kind == 'description' else (
+        fall > LOWER or sure)
     if by_motion or one.kind == 'time_unit':
         return by_motion and (one.kind not in BY_EFFORTS or _heavy(then)), True
     if (one.kind in BY_EFFORTS and not (lower and _heavy(then))) or (

@@ -36,7 +36,8 @@ PURPOSES = {
     'mujoco': 'simulation: demo, simulated robot, export',
     'plotly': 'report without browser: --report', 'Jinja2': 'report without browser: --report',
     'numba': 'compiled kernels', 'numpy': 'arrays', 'scipy': 'linear algebra',
-    'rosbags': 'recordings in bags', 'rich': 'tables', 'PyYAML': 'robots and recipes',
+    'mcap': 'recordings in bags', 'rosbags': 'messages in bags',
+    'rich': 'tables', 'PyYAML': 'robots and recipes',
     'scikit-learn': 'residual models', 'threadpoolctl': 'threads of linear algebra',
     'argcomplete': 'completion in shells',
 }

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from robot_dynid.simulation.truth import Truth
 
 SECONDS, RATE = 3600.0, 1000.0
-MOST_SECONDS, MOST_MEGABYTES, MOST_ERROR = 30.0, 600.0, 0.02
+MOST_SECONDS, MOST_MEGABYTES, MOST_ERROR = 30.0, 2000.0, 0.02
 #: rows that are written to the bag at once, and its first stamp [ns]
 PIECE, START = 20_000, 10**18
 #: the same as a bag, by the command line, with nothing prescribed

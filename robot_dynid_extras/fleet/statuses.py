@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+import robot_dynid.ros  # noqa: F401  says what is missing, before it is imported
+
+# isort: split
 import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from rclpy.signals import SignalHandlerOptions

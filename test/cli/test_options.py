@@ -45,7 +45,8 @@ OPTIONS = [
      'test_refusal.py::test_the_command_line_exits_with_one'),
     ('identify', '--robust --instrument-cutoff --procedure --prior --prior-weight --bounds '
      '--sweeps --generations --start', 'test_cli.py::test_settings_of_methods_are_options'),
-    *((verb, '--quiet', 'test_progress.py::test_quiet_leaves_the_result') for verb in VERBS),
+    *((verb, '--quiet --verbose', 'test_progress.py::test_quiet_leaves_the_result')
+      for verb in VERBS),
     ('completion', '--json', 'test_completion.py::test_code_for_each_shell'),
     *((verb, '--accept', 'test_verdict.py::test_the_command_line_refuses_and_accepts')
       for verb in ('identify', 'information', 'validate', 'compare', 'contact', 'payload')),

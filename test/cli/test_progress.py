@@ -127,11 +127,11 @@ def test_quiet_leaves_the_result(
         terminal.caution('not identified: j')
         return dict(waits(('reading', 0.2))(arguments, terminal))
 
-    module = sys.modules.get(VERBS[verb]) or __import__(VERBS[verb], fromlist=['run'])
+    module = VERBS[verb]
     monkeypatch.setattr(terminal_module, 'DELAY', 0.0)
     monkeypatch.setattr(module, 'run', run)
     monkeypatch.setattr(module, 'show', lambda result, terminal: terminal.line('the result'))
-    for words, said in ((['--quiet'], False), ([], True)):
+    for words, said in ((['--quiet'], False), ([], True), (['--verbose'], True)):
         assert main([verb, *complete()[verb].split(), *words]) == 0
         printed = capsys.readouterr()
         assert printed.out == 'the result\n'

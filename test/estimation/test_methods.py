@@ -76,7 +76,7 @@ def test_recipes_choose_weights_and_instruments() -> None:
 
 @pytest.mark.parametrize(('key', 'value', 'message'), [
     ('robust', 'cauchy', "robust 'cauchy': choose one of huber, tukey"),
-    ('robust', 3, 'robust must be a name, is 3'),
+    ('robust', 3, 'robust 3: choose one of huber, tukey'),
     ('instrument_cutoff', -1.0, 'instrument_cutoff must be positive'),
     ('instrument_cutoff', 'wide', 'instrument_cutoff must be a finite number'),
 ])

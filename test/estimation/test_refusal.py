@@ -79,12 +79,13 @@ EFFORTS = {
 def test_effort_without_a_model_is_refused(kind: str, seed: int) -> None:
     log = healthy(seed)
     effort = EFFORTS[kind](log, np.random.default_rng(seed))
-    found = identify(ROBOT, [spoiled(log, effort)], recipe=RECIPE)
+    meant = replace(RECIPE, accept=('effort_scale',))  # some of these look like another unit
+    found = identify(ROBOT, [spoiled(log, effort)], recipe=meant)
     joint = ROBOT.joints[LAST]
     assert found.model.not_identified == found.estimate.not_identified == (joint,)
     assert found.estimate.status is Status.NOT_IDENTIFIED
     assert found.model.status.startswith(f'joint {joint} is refused: ')
-    assert found.warnings[0].startswith(f'joint {joint} is refused: ')
+    assert any(text.startswith(f'joint {joint} is refused: ') for text in found.warnings)
 
 
 def test_a_joint_that_rests_is_refused_or_explained() -> None:

@@ -303,7 +303,7 @@ def test_without_a_judge_the_motion_is_a_random_one_within_the_limits():
 
 
 @pytest.mark.parametrize(('options', 'words'), [
-    ({'objective': 'speed'}, 'known: condition, blocks, log-det, precision'),
+    ({'objective': 'speed'}, 'choose one of condition, blocks, log-det, precision'),
     ({'time_limit': -1}, "'time_limit' must be at least 0"),
     ({'accuracy': 0}, "'accuracy' must be positive"),
     ({'starts': 0}, "'starts' must be at least 1"),

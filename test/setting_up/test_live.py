@@ -82,10 +82,10 @@ BROKEN: dict[str, tuple[Callable[[], Live], RobotModel, str, Any, str]] = {
         'degrees'),
     'mA taken for N m': (
         lambda: system(TORQUE, times('effort', 1000.0 / np.asarray(UR.drive.gains)), moving=True),
-        TORQUE, 'effort_scale', ERROR, 'another unit'),
+        TORQUE, 'effort_scale', ERROR, 'times too large'),
     'mA taken for N m, at rest': (
         lambda: system(TORQUE, times('effort', 1000.0 / np.asarray(UR.drive.gains))), TORQUE,
-        'effort_scale', ERROR, 'another unit'),
+        'effort_scale', ERROR, 'times too large'),
     'negated efforts': (
         lambda: system(UR, times('effort', -1.0), moving=True), UR, 'effort_sign', ERROR,
         'negated'),

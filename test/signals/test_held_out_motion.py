@@ -185,13 +185,12 @@ CALLERS = {
     'estimation/staged/own_effort.py': 'settings of the method staged',
     'estimation/uncertainty/held_out.py': 'scores, refusals, verdicts, intervals',
     'excitation/design.py': 'whether the motion to judge by is another one',
-    'identification/counterbalance.py': 'springs at joints',
+    'identification/chosen_effects.py': 'effects of single joints',
     'identification/fit.py': 'scores of the fit',
+    'identification/gathered.py': 'weights near reversals',
     'identification/gear_effects.py': 'effects of elastic gears',
-    'identification/gear_ratios.py': 'waves that belong to another ratio',
-    'identification/gears.py': 'whether elasticity matters',
+    'identification/gears.py': 'whether elasticity matters, waves that belong to another ratio',
     'identification/residual_fit.py': 'residual models of deflection',
-    'identification/reversal_weights.py': 'weights near reversals',
     'identification/selection.py': 'cut-off, lag, ramp',
     'identification/sensor_side.py': 'the side of the gear that a sensor is on',
     'identification/torque_ripple.py': 'torque ripple',
@@ -199,7 +198,6 @@ CALLERS = {
 #: who cuts time into stretches instead: changes with time, and paths that are simulated in one go
 IN_TIME = {
     'effects/slow_changes_search.py', 'latent/latent.py', 'trajectory/trajectory_fit.py',
-    'estimation/uncertainty/between_recordings.py', 'estimation/uncertainty/scatter.py',
     'estimation/payload.py',
 }
 
@@ -221,7 +219,7 @@ def test_motion_is_held_out_by_one_owner(root):
                     holding.add(name)
                 if node.module.endswith('.signals') and 'held_out_motion' in names:
                     holding.add(name)
-                if node.module.endswith('.uncertainty.stretches') and names & {
+                if node.module.endswith('.uncertainty.between_recordings') and names & {
                         'stretches', 'long_batches'}:
                     in_time.add(name)
             if isinstance(node, ast.Name) and node.id == 'FOLDS' and name != \

@@ -11,7 +11,13 @@ from robot_dynid.friction import AxisMotion, law_from
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
-from robot_dynid.signals.single_joint_motion import RESTS, SHORT, WINDOW, resting, without_flicker
+from robot_dynid.signals.single_joint_motion import (
+    REST_WINDOW,
+    RESTS,
+    SHORT,
+    resting,
+    without_flicker,
+)
 from robot_dynid.types import RawLog
 
 STEP, DT = 1e-4, 0.01
@@ -83,7 +89,7 @@ def test_coming_to_rest_is_motion_and_a_third_step_ends_the_rest() -> None:
     assert list(resting(position, position, DT)) == [rows]
     position[400:408] += 2.0 * STEP
     before, after = resting(position, position, DT)
-    assert before.stop == pytest.approx(400 - 0.5 * WINDOW / DT, abs=few)
+    assert before.stop == pytest.approx(400 - 0.5 * REST_WINDOW / DT, abs=few)
     assert after.start == pytest.approx(408 + RESTS / DT, abs=few)
     assert not list(resting(position, position + 0.1 * STEP * np.sin(np.arange(600.0)), DT))
 

@@ -82,7 +82,7 @@ def test_swings_sweeps_and_poses(capsys: pytest.CaptureFixture[str]) -> None:
     rest = path.sample(pose['begin'] + np.linspace(0.0, pose['seconds'], 9)).position
     np.testing.assert_allclose(rest, np.tile(list(pose['configuration'].values()), (9, 1)))
     text = printed(path, capsys)
-    assert 'frequency [Hz]' in text and 'configuration [rad, m]' in text and '0.3 -0.2' in text
+    assert 'frequency [Hz' in text and 'configuration [rad, m' in text and '0.3 -0.2' in text
 
 
 def test_splines(capsys: pytest.CaptureFixture[str]) -> None:

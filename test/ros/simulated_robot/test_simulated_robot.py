@@ -347,7 +347,7 @@ def test_faults_can_be_switched(robot: Client) -> None:
     ('robot', 'nobody', "no robot 'nobody'"),
     ('start_position', '[1.0]', 'must be 7 finite numbers'),
     ('joint_order', 'random', 'parameter joint_order'),
-    ('state_rate', 'fast', "must be float, is 'fast'"),
+    ('state_rate', 'fast', "must be a finite number, is 'fast'"),
 ])
 def test_bad_parameters_end_the_node_with_a_message(
     ros_domain: int, parameter: str, value: str, message: str
