@@ -1,29 +1,7 @@
-"""Inertia constants of composite bodies, as linear maps of the standard parameters.
-
-Composite body i is link i and all links it carries. Its first moment and inertia about the origin
-of link i split into parts that are constant, k_i and U_i, and parts that vary with the joints
-behind i (Lemma 1 of the source). What is constant is what a joint cannot turn or shift:
-
-- Seen from link i, revolute joint i+1 leaves the mass m^_{i+1}, the moment (k_{i+1})_z along its
-  axis, and diag(U_22, U_22, U_33) of the inertia unchanged (eqs. 18, 20): a body that is
-  symmetric about the axis, moved rigidly by the placement of the joint.
-- Prismatic joint i+1 leaves the whole of k_{i+1} and U_{i+1} unchanged (eqs. 22, 24), placed where
-  the axis comes nearest to the origin of link i; the distance d along the axis varies.
-
-So one step inwards is: keep what the joint leaves unchanged, move it like the parameters of a
-rigid body, add the link's own. Frames are driving-axis frames (eq. 2): the origin of the link
-frame, z turned onto the joint axis by the least rotation; where the axis is z already they are
-the link frames. The source writes placements with four numbers, b, beta, d, theta (eqs. 3, 4);
-here they are arbitrary, with its b and d the parts of the translation across and along the axis.
-
-Source: Lin, An Identification Method for Estimating the Inertia Parameters of a Manipulator,
-1991, Lemma 1.
-
-
-Minimal set of a robot from its axes alone: the inertia constants of composite bodies.
+"""Minimal set of a robot from its axes alone: the inertia constants of composite bodies.
 
 Joint r is the first revolute one, s the first revolute one whose axis is not parallel to it. Of
-the constants of the composite bodies (model.composite) these reach some effort (Theorem 2):
+the constants of the composite bodies (composite_inertia) these reach some effort (Theorem 2):
 
 1. revolute j from r to before s: U_33; k_x, k_y unless nothing moves the axis sideways;
 2. revolute j from s on: U_11 - U_22, U_33, U_12, U_13, U_23, k_x, k_y;

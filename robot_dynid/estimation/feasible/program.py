@@ -1,17 +1,4 @@
-"""One body that can exist, from linear equations in its ten parameters.
-
-The ten parameters are written as the pseudo-inertia ``P = D V D`` with a diagonal D of a typical
-mass and length, so that V is about one; a body exists exactly when V is positive semidefinite
-(Wensing, Kim, Slotine, RA-L 2018).
-
-
-Convex conic problems, and the one place that knows the solver, Clarabel.
-
-Source: Goulart, Chen, Clarabel: an interior-point solver for conic programs with quadratic
-objectives, 2024.
-
-
-The conic problem of some parameters: weighted residual, prior and what a robot can have."""
+"""The conic problem of some parameters: weighted residual, prior and what a robot can have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Friction law selection by held-out error; all other parameters are eliminated."""
+"""Friction law selection by held-out error."""
 
 from __future__ import annotations
 

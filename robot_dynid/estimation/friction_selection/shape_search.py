@@ -1,4 +1,8 @@
-"""Shapes of friction laws that fit an axis best, and whether another motion agrees."""
+"""Local search of the shapes of a friction law, all linear parameters eliminated exactly.
+
+Variable projection: Golub, Pereyra 1973. The residual is that of the least-squares fit of links,
+rotors and all friction, a function of the shapes of one axis alone.
+"""
 
 from __future__ import annotations
 
