@@ -213,10 +213,6 @@ def _misfit(log: RawLog, period: float) -> float:
     return float(np.nanmean((both[:len(time)] - both[len(time):]) ** 2)) if len(time) else np.inf
 
 
-#: power of a harmonic over that of the noise from which it counts as motion. Noise alone gets
-#: there with a probability of exp(-20) = 2e-9 per harmonic.
-
-
 PERIOD = NumberRange(0.01, 1e5, 's')
 WARM_UP = NumberRange(0, 10_000, 'periods', whole=True)
 #: least periods a spread is estimated from
