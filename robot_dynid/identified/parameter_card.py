@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 #: origin of a parameter that the efforts show by itself, but no better than that it may be zero
-NEAR_ZERO = 'not distinguishable from zero'
+NEAR_ZERO = 'consistent with zero'
 
 
 @dataclass(frozen=True)

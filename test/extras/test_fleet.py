@@ -254,7 +254,8 @@ def test_the_command_finds_a_changed_arm(
 def test_without_ros_there_are_no_diagnostics(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith('robot_dynid.ros')]:
+    reached = ('robot_dynid.ros', 'robot_dynid_extras.fleet.statuses')
+    for name in [name for name in sys.modules if name.startswith(reached)]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, 'rclpy', None)
     assert main(['fleet', 'recordings', '--robot', 'planar_3r', '--diagnostics']) == 1
