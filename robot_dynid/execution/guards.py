@@ -138,10 +138,13 @@ class GuardSettings:
         require_allowed(self, 'guard {}')
 
     def stop_for(self, code: Code) -> str:
-        """Return the kind of stop for a cause; LIMITED for most of those without a setting."""
+        """Return the kind of stop for a cause; LIMITED for most of those without a setting.
+
+        A controller that steps between points (REJECTED) would take a deceleration as one step.
+        """
         if code in STOP_OF:
             return str(getattr(self, STOP_OF[code]))
-        return PATH if code is Code.NODE_DELAYED else LIMITED
+        return {Code.NODE_DELAYED: PATH, Code.REJECTED: IMMEDIATE}.get(code, LIMITED)
 
 
 #: setting of the kind of stop by cause

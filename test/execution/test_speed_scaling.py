@@ -10,7 +10,7 @@ from execution_bench import JOINTS, LIMITS, RULES, excitation
 from robot_dynid.execution.guards import Code, JointStates, Outcome
 from robot_dynid.execution.pace import Entry
 from robot_dynid.execution.sampled import SampledTrajectory
-from robot_dynid.execution.segment import Phase, Segment, Send
+from robot_dynid.execution.segment import Cancel, Finish, Phase, Segment, Send
 from robot_dynid.execution.watchdog import Watchdog
 
 
@@ -143,7 +143,8 @@ def test_a_controller_that_does_not_interpolate_is_told_from_one_that_was_taken_
     robot.steps = True
     robot.start().run()
     assert robot.outcome.code is Code.REJECTED, robot.outcome
-    assert 'interpolation_method to splines' in robot.outcome.text
+    assert 'interpolation_method to splines; motion cancelled' in robot.outcome.text
+    assert [type(c) for _, c in robot.log[-2:]] == [Cancel, Finish], 'no step of a deceleration'
     assert robot.now < 10.6
 
 
