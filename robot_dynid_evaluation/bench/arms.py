@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.effects import RigidLinks
 from robot_dynid.estimation.experiment import Experiment, Regression, TorqueModel
+from robot_dynid.friction import law_from
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.inertia import parameters_from_com
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.screws import Screw, robot_from_screws
+from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.simulation.truth import Truth
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import motion_limits
@@ -21,9 +26,6 @@ from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray, Samples
 from robot_dynid_evaluation.papers.planar_3r_model import SignFriction
 from robot_dynid_evaluation.papers.sequential_sdp_arms import motion
-
-if TYPE_CHECKING:
-    from robot_dynid.identified.model import IdentifiedModel
 
 #: inertia [kg m^2] of the rotors on the joint side
 ROTORS = (6.4, 5.1, 1.7, 0.48, 0.53, 0.48)
@@ -63,12 +65,6 @@ VISCOUS, DRY = (tuple(values[p] for _, _, values in COULOMB) for p in ('fv', 'fc
 
 def ur10e_model(friction: str) -> IdentifiedModel:
     """Return the model with nominal links and ``friction``, a key of FRICTION."""
-    from robot_dynid.friction import law_from
-    from robot_dynid.identified.model import IdentifiedModel
-    from robot_dynid.identified.structure import Structure
-    from robot_dynid.robot.robot_file import load_robot
-    from robot_dynid.signals.prepare import Preprocessing
-
     robot, chosen = load_robot('ur10e'), FRICTION[friction]
     structure = Structure.of(
         True, [(name, law_from(name, settings)) for name, settings, _ in chosen], robot.nominal)

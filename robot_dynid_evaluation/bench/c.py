@@ -15,18 +15,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from robot_dynid.cli.terminal import Progress
 from robot_dynid.errors import DynIdError, MissingDependency
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.structure import Structure
 from robot_dynid.threads import threads_at_most
+from robot_dynid.types import FloatArray
 from robot_dynid_evaluation.bench import Row, Target, row
 from robot_dynid_evaluation.bench.arms import ur10e_model
 from robot_dynid_evaluation.bench.forward import one_by_one, true_model
+from robot_dynid_evaluation.bench.pinocchio_cpp import RNEA_SOURCE, Loops, compiled
 from robot_dynid_evaluation.bench.timing import in_turns, random_motion
 
 if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Progress
     from robot_dynid.export.c_code import CCode
-    from robot_dynid.identified.model import IdentifiedModel
-    from robot_dynid.types import FloatArray
 
 #: states of a round, and how often C and C++ work them off
 STATES, REPEATS = 1000, 100
@@ -54,8 +56,6 @@ void repeat_{function}(int repeats, int count, const double *a, const double *b,
 
 def measure(progress: Progress) -> Iterator[Row]:
     """Yield the rows of a UR10e with the friction of its choice, and of the seven-axis arm."""
-    from robot_dynid_evaluation.bench.pinocchio_cpp import RNEA_SOURCE, compiled
-
     with threads_at_most(1), compiled(RNEA_SOURCE) as library:
         for model in (ur10e_model('auto'), true_model()):
             yield from rows(model, library, progress)
@@ -63,8 +63,6 @@ def measure(progress: Progress) -> Iterator[Row]:
 
 def rows(model: IdentifiedModel, library: ctypes.CDLL, progress: Progress) -> Iterator[Row]:
     """Yield the rows of one model; Pinocchio's is that of its nominal links."""
-    from robot_dynid_evaluation.bench.pinocchio_cpp import Loops
-
     robot = model.robot
     samples = random_motion(robot, STATES)
     motion = samples.position, samples.velocity, samples.acceleration
@@ -104,8 +102,6 @@ def rows(model: IdentifiedModel, library: ctypes.CDLL, progress: Progress) -> It
 
 def links_alone(model: IdentifiedModel) -> IdentifiedModel:
     """Return a model of the nominal links without rotors and friction."""
-    from robot_dynid.identified.structure import Structure
-
     structure = Structure.uniform(model.robot, False, 'coulomb', {})
     reduction = structure.torque_model(model.robot).reduction
     friction = np.zeros(len(reduction.standard) - model.robot.nominal.size)

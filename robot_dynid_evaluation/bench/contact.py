@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from robot_dynid.cli.terminal import Progress
+from robot_dynid.excitation.design import design
+from robot_dynid.excitation.families import parse_request
+from robot_dynid.identification.identify import identify
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.monitoring.monitor import Monitor
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.simulation.arm import Arm, TorqueStep, measured, record
+from robot_dynid.simulation.truth import load_truth
+from robot_dynid.types import RawLog
 from robot_dynid_evaluation.bench import Row, Target, row
 from robot_dynid_evaluation.bench.timing import ROBOT
-
-if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Progress
-    from robot_dynid.identified.model import IdentifiedModel
-    from robot_dynid.simulation.arm import TorqueStep
-    from robot_dynid.types import RawLog
 
 SIZE = 2.0  # N m
 LASTS, PAUSE = 0.4, (0.4, 0.6)  # s
@@ -82,13 +86,6 @@ class Bench:
     @classmethod
     def prepared(cls) -> Bench:
         """Record one motion and identify."""
-        from robot_dynid.excitation.design import design
-        from robot_dynid.excitation.families import parse_request
-        from robot_dynid.identification.identify import identify
-        from robot_dynid.robot.robot_file import load_robot
-        from robot_dynid.simulation.arm import Arm, measured, record
-        from robot_dynid.simulation.truth import load_truth
-
         robot = load_robot(ROBOT)
         truth = load_truth(robot)
 
@@ -103,8 +100,6 @@ class Bench:
 
     def with_contact(self, seed: int) -> list[Found]:
         """Return the detections of torque steps on random joints during one motion."""
-        from robot_dynid.simulation.arm import TorqueStep
-
         rng = np.random.default_rng(seed)
         steps: list[TorqueStep] = []
         start = 1.0
@@ -127,8 +122,6 @@ class Bench:
         return alarms, self._closest
 
     def _followed(self, log: RawLog) -> tuple[Any, Any]:
-        from robot_dynid.monitoring.monitor import Monitor
-
         assert log.velocity is not None
         assert log.effort is not None
         monitor = Monitor(self.model)

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from robot_dynid.cli.terminal import Progress
+from robot_dynid.dynamics.derivatives import Derivatives, Slopes
+from robot_dynid.dynamics.mechanism import Mechanism
+from robot_dynid.dynamics.rotors import Rotors
+from robot_dynid.friction import AxisFriction
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.threads import threads_at_most
+from robot_dynid.types import FloatArray
 from robot_dynid_evaluation.bench import Row, Target, row
 from robot_dynid_evaluation.bench.arms import FRICTION, ur10e_model
 from robot_dynid_evaluation.bench.forward import true_model
@@ -18,12 +25,6 @@ from robot_dynid_evaluation.bench.timing import (
     pinocchio_model,
     random_motion,
 )
-
-if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Progress
-    from robot_dynid.dynamics.derivatives import Derivatives, Slopes
-    from robot_dynid.robot.model import RobotModel
-    from robot_dynid.types import FloatArray
 
 STATES = 10_000
 FASTER = Target(2.0)
@@ -74,11 +75,6 @@ def measure(progress: Progress) -> list[Row]:
 
 def links_alone(robot: RobotModel) -> Derivatives:
     """Return the derivatives of nominal links without rotors and friction, as Pinocchio has."""
-    from robot_dynid.dynamics.derivatives import Derivatives
-    from robot_dynid.dynamics.mechanism import Mechanism
-    from robot_dynid.dynamics.rotors import Rotors
-    from robot_dynid.friction import AxisFriction
-
     return Derivatives(Mechanism(robot, robot.nominal, Rotors.of(np.zeros((robot.n, robot.n))),
                                  AxisFriction.none(robot.n)))
 

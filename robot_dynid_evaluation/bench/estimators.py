@@ -6,19 +6,24 @@ A simulated arm of known truth, by our own inverse dynamics; every row is over S
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from robot_dynid.cli.terminal import Progress
+from robot_dynid.estimation import ESTIMATORS, Estimate, Estimator, RobustLeastSquares
+from robot_dynid.estimation.experiment import Experiment, TorqueModel
+from robot_dynid.estimation.irls import NORMS
+from robot_dynid.identified.structure import Structure
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.prepare import Preprocessing, prepare, repair
+from robot_dynid.simulation.truth import load_truth, true_base
+from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
+from robot_dynid.trajectories.limits import motion_limits
+from robot_dynid.types import FloatArray, RawLog
 from robot_dynid_evaluation.bench import Row, Target, row
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from robot_dynid.cli.terminal import Progress
-    from robot_dynid.estimation import Estimate, Estimator
-    from robot_dynid.estimation.experiment import Experiment, TorqueModel
-    from robot_dynid.types import FloatArray, RawLog
+from robot_dynid_evaluation.bench.arms import RAMP, effort
 
 ROBOT, SECONDS, RATE, SEEDS = 'planar_3r', 40.0, 500.0, 20
 #: effort noise relative to its deviation; position noise [rad], a cut-off [Hz] too wide for it
@@ -32,8 +37,6 @@ def measure(progress: Progress) -> list[Row]:
     """Return the rows: noisy encoders, gross outliers, noise in common."""
     from threadpoolctl import threadpool_limits
 
-    from robot_dynid.estimation import ESTIMATORS, RobustLeastSquares
-    from robot_dynid.estimation.irls import NORMS
 
     with threadpool_limits(limits=1):
         arm = Arm()
@@ -54,13 +57,6 @@ class Arm:
     """The arm, its motion and the efforts of its truth."""
 
     def __init__(self) -> None:
-        from robot_dynid.identified.structure import Structure
-        from robot_dynid.robot.robot_file import load_robot
-        from robot_dynid.simulation.truth import load_truth, true_base
-        from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
-        from robot_dynid.trajectories.limits import motion_limits
-        from robot_dynid_evaluation.bench.arms import RAMP, effort
-
         robot = load_robot(ROBOT)
         truth = load_truth(robot)
         structure = Structure.uniform(robot, True, 'coulomb', {'width': RAMP})
@@ -76,8 +72,6 @@ class Arm:
         self.size = self.effort.std(axis=0)
 
     def _log(self, position: FloatArray, effort: FloatArray) -> RawLog:
-        from robot_dynid.types import RawLog
-
         return RawLog('simulated', self.model.robot.joints, self.time, position, effort=effort)
 
     def noisy_encoders(self, rng: np.random.Generator) -> RawLog:
@@ -105,9 +99,6 @@ class Arm:
         self, recorded: Callable[[np.random.Generator], RawLog], cutoff: float
     ) -> Iterator[Experiment]:
         """Yield one experiment per seed."""
-        from robot_dynid.estimation.experiment import Experiment
-        from robot_dynid.signals.prepare import Preprocessing, prepare, repair
-
         for seed in range(SEEDS):
             log = repair(self.model.robot, recorded(np.random.default_rng(seed)))
             samples = prepare(self.model.robot, log, Preprocessing(cutoff))
@@ -121,8 +112,6 @@ def _rows(
 
     Links and rotors apart from friction, relative to the length of their truth.
     """
-    from robot_dynid.estimation import ESTIMATORS
-
     fits: dict[str, list[Estimate]] = {name: [] for name in ('wls', *estimators)}
     for experiment in arm.experiments(*settings):
         for name, estimator in {'wls': ESTIMATORS['wls'], **estimators}.items():

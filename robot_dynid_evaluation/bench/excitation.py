@@ -5,19 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
-from robot_dynid_evaluation.bench import Row, Target, row
-
-if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Progress
-    from robot_dynid.excitation.design import DesignCriteria
-    from robot_dynid.excitation.score import Score, Scorer
-    from robot_dynid.excitation.search.optimise import Problem
-    from robot_dynid.robot.model import RobotModel
-    from robot_dynid.trajectories.limits import MotionLimits
+from robot_dynid.cli.terminal import Progress
+from robot_dynid.errors import DynIdError
+from robot_dynid.excitation.design import EFFORT_MARGIN, DesignCriteria, design
+from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.excitation.families import parse_request
+from robot_dynid.excitation.request import DesignOptions
+from robot_dynid.excitation.score import Score, Scorer
+from robot_dynid.excitation.search.basis import FourierBasis
+from robot_dynid.excitation.search.constraints import EffortLimits
+from robot_dynid.excitation.search.optimise import Problem, random_starts
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
+from robot_dynid.trajectories.limits import MotionLimits, motion_limits
+from robot_dynid.types import frozen
+from robot_dynid_evaluation.bench import Row, Target, figaroh_peer, fourier_peer, row
 
 ROBOTS = ('ur10e', 'tx40', 'seven_axis')
 DURATION, HARMONICS, DRAWS = 20.0, 5, 1000
@@ -65,8 +72,6 @@ def measure(progress: Progress) -> Iterator[Row]:
 
 def robot_rows(name: str, progress: Callable[[str, float], None]) -> Iterator[Row]:
     """Yield the rows of one robot."""
-    from robot_dynid_evaluation.bench import figaroh_peer, fourier_peer
-
     setting = prepared(name)
     progress('design', 0.0)
     ours = designed(setting)
@@ -104,12 +109,6 @@ def absent(what: str, ours: Entry) -> Row:
 
 def prepared(name: str) -> Setting:
     """Return the problem of one robot: its real limits, as much of them as a design uses."""
-    from robot_dynid.excitation.design_criteria import design_criteria
-    from robot_dynid.excitation.request import DesignOptions
-    from robot_dynid.robot.robot_file import load_robot
-    from robot_dynid.trajectories.limits import motion_limits
-    from robot_dynid.types import frozen
-
     robot, scale = load_robot(name), DesignOptions.scale
     limits = motion_limits(robot)
     allowed = replace(limits.scaled(scale), effort=frozen(scale * limits.effort))
@@ -120,9 +119,6 @@ def prepared(name: str) -> Setting:
 
 def designed(setting: Setting, budget: float = BUDGET) -> Entry:
     """Return our design, as the command makes it."""
-    from robot_dynid.excitation.design import design
-    from robot_dynid.excitation.families import parse_request
-
     begin = time.perf_counter()
     criteria = replace(setting.criteria, elapsed=lambda: time.perf_counter() - begin)
     request = parse_request('fourier', {'duration': DURATION, 'harmonics': HARMONICS,
@@ -135,8 +131,6 @@ def designed(setting: Setting, budget: float = BUDGET) -> Entry:
 
 def best_of_random(setting: Setting, draws: int = DRAWS) -> Entry:
     """Return the best of either figure; efforts may exceed their limits, unlike ours."""
-    from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
-
     rng, options = np.random.default_rng(0), FourierOptions(DURATION, HARMONICS)
     begin = time.perf_counter()
     scores = [setting.score(random_fourier(setting.limits, options, rng)) for _ in range(draws)]
@@ -146,10 +140,6 @@ def best_of_random(setting: Setting, draws: int = DRAWS) -> Entry:
 
 def by_ipopt(setting: Setting, budget: float) -> Entry:
     """Return the result of IPOPT from our starts, as many as the budget allows."""
-    from robot_dynid.excitation.request import DesignOptions
-    from robot_dynid.excitation.search.optimise import random_starts
-    from robot_dynid_evaluation.bench import fourier_peer
-
     begin = time.perf_counter()
     problem = fourier_problem(setting)
     starts = random_starts(problem, DesignOptions.starts, np.random.default_rng(0))
@@ -161,12 +151,6 @@ def by_ipopt(setting: Setting, budget: float) -> Entry:
 
 def fourier_problem(setting: Setting) -> Problem:
     """Return the problem that our design solves, for another solver."""
-    from robot_dynid.excitation.design import EFFORT_MARGIN
-    from robot_dynid.excitation.search.basis import FourierBasis
-    from robot_dynid.excitation.search.constraints import EffortLimits
-    from robot_dynid.excitation.search.optimise import Problem
-    from robot_dynid.trajectories.fourier import FourierOptions
-
     criteria, limits = setting.criteria, setting.limits
     assert criteria.inverse is not None and criteria.objective is not None
     basis = FourierBasis(limits.joints, FourierOptions(DURATION, HARMONICS))
@@ -178,9 +162,6 @@ def fourier_problem(setting: Setting) -> Problem:
 
 def by_figaroh(setting: Setting, budget: float) -> Entry:
     """Return the result of FIGAROH; infinite where it finds nothing within the limits."""
-    from robot_dynid.errors import DynIdError
-    from robot_dynid_evaluation.bench import figaroh_peer
-
     begin = time.perf_counter()
     task = figaroh_peer.Task(setting.limits, DURATION, WAYPOINTS, budget)
     try:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 
+from robot_dynid.cli.terminal import Progress
+from robot_dynid.dynamics.derivatives import Derivatives
 from robot_dynid.errors import DynIdError, MissingDependency
-
-if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Progress
-    from robot_dynid.identified.model import IdentifiedModel
-    from robot_dynid.robot.model import RobotModel
-    from robot_dynid_evaluation.bench import Row
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.structure import Structure
+from robot_dynid.robot.inertia import parameters_from_com
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.robot.urdf import robot_from_urdf
+from robot_dynid.robot.urdf_text import made_urdf
+from robot_dynid.signals.prepare import Preprocessing
+from robot_dynid.simulation.truth import load_truth
+from robot_dynid_evaluation.bench import Row
 
 Check = Callable[['IdentifiedModel'], dict[str, Any]]
 Accelerations = Callable[['IdentifiedModel'], Callable[..., Any]]
@@ -50,14 +57,10 @@ def _row(what: str, facts: dict[str, Any]) -> Row:
 
 
 def _urdf(model: IdentifiedModel) -> dict[str, Any]:
-    from robot_dynid.robot.urdf_text import made_urdf
-
     return model.to_urdf(made_urdf(model.robot, model.arm.mechanism.links)).facts()
 
 
 def _pinocchio(model: IdentifiedModel) -> dict[str, Any]:
-    from importlib.metadata import version
-
     from robot_dynid.export.pinocchio import pinocchio_model
 
     found = pinocchio_model(model.arm)
@@ -65,8 +68,6 @@ def _pinocchio(model: IdentifiedModel) -> dict[str, Any]:
 
 
 def _drake(model: IdentifiedModel) -> dict[str, Any]:
-    from importlib.metadata import version
-
     from robot_dynid.export.sdf import drake_plant
 
     found = drake_plant(model.arm)
@@ -76,10 +77,6 @@ def _drake(model: IdentifiedModel) -> dict[str, Any]:
 def _functions(package: str, accelerations: Accelerations) -> Check:
     """Return the check of functions of a package, with all that the model knows."""
     def check(model: IdentifiedModel) -> dict[str, Any]:
-        from importlib.metadata import version
-
-        from robot_dynid.dynamics.derivatives import Derivatives
-
         whole, rng = Derivatives(model.mechanism), np.random.default_rng(0)
         q, qd = rng.uniform(-1.5, 1.5, (2, STATES, whole.count))
         effort = np.zeros_like(q)
@@ -119,9 +116,6 @@ FORMS: dict[str, Check] = {
 
 def model_of(name: str) -> IdentifiedModel:
     """Return the model that the simulated robot ``name`` has: nominal links, true drives."""
-    from robot_dynid.robot.robot_file import load_robot
-    from robot_dynid.simulation.truth import load_truth
-
     robot = load_robot(name)
     truth = load_truth(robot)
     values: dict[str, float] = {}
@@ -137,9 +131,6 @@ def model_of(name: str) -> IdentifiedModel:
 
 def tree_model() -> IdentifiedModel:
     """Return a model of a tree with two branches, one of which slides."""
-    from robot_dynid.robot.inertia import parameters_from_com
-    from robot_dynid.robot.urdf import robot_from_urdf
-
     rng = np.random.default_rng(0)
     parts = ['<robot name="tree"><link name="base"/>']
     for j, (parent, kind) in enumerate(TREE):
@@ -161,10 +152,6 @@ def tree_model() -> IdentifiedModel:
 
 def _model(robot: RobotModel, values: dict[str, float]) -> IdentifiedModel:
     """Return the model of nominal links with the standard parameters ``values`` by name."""
-    from robot_dynid.identified.model import IdentifiedModel
-    from robot_dynid.identified.structure import Structure
-    from robot_dynid.signals.prepare import Preprocessing
-
     structure = Structure.uniform(robot, True, 'coulomb', {'width': 0.01})
     reduction = structure.torque_model(robot).reduction
     standard = np.array([*robot.nominal.ravel(), *(

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from robot_dynid.cli.terminal import Progress
 from robot_dynid.errors import MissingDependency
+from robot_dynid.estimation.feasible.bounds import Bounds
+from robot_dynid.estimation.feasible.conic import matrix_of
+from robot_dynid.estimation.feasible.program import LEAST
+from robot_dynid.estimation.feasible.sequential import SequentialFeasible
+from robot_dynid.estimation.feasible.simultaneous import Feasible, Task
+from robot_dynid.types import FloatArray
 from robot_dynid_evaluation.bench import Row, Target, row
+from robot_dynid_evaluation.bench.arms import Recorded, recorded
 from robot_dynid_evaluation.bench.timing import in_turns
-
-if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Progress
-    from robot_dynid.estimation.feasible.simultaneous import Task
-    from robot_dynid.types import FloatArray
-    from robot_dynid_evaluation.bench.arms import Recorded
 
 JOINTS, MANY, SAMPLES = 9, 50, 3000
 WEIGHT, ROUNDS = 1e-2, 3
@@ -32,7 +34,6 @@ def measure(progress: Progress) -> list[Row]:
     """Return the rows: nine joints beside CVXPY, fifty joints, link by link from 3 to 60."""
     from threadpoolctl import threadpool_limits
 
-    from robot_dynid_evaluation.bench.arms import recorded
 
     with threadpool_limits(limits=1):
         return [*_beside_cvxpy(recorded(JOINTS, SAMPLES), progress),
@@ -42,16 +43,11 @@ def measure(progress: Progress) -> list[Row]:
 
 def task_of(data: Recorded) -> Task:
     """Return the problem with the noise known, so that no time goes into its estimation."""
-    from robot_dynid.estimation.feasible.bounds import Bounds
-    from robot_dynid.estimation.feasible.simultaneous import Task
-
     return replace(Task.of(data.experiment(), 'entropic', Bounds()),
                    joint_weights=1.0 / data.noise)
 
 
 def _beside_cvxpy(data: Recorded, progress: Progress) -> list[Row]:
-    from robot_dynid.estimation.feasible.simultaneous import Feasible
-
     task = task_of(data)
     tall, right = data.stacked()
     triangle = np.asarray(np.linalg.qr(np.column_stack([tall, right]), mode='r'))
@@ -104,8 +100,6 @@ def problem(
         import cvxpy as cp
     except ImportError:
         raise MissingDependency('the peer of this benchmark is CVXPY: pip install cvxpy') from None
-    from robot_dynid.estimation.feasible.conic import matrix_of
-    from robot_dynid.estimation.feasible.program import LEAST
 
     tall, right = equations
     w = task.feasible.whitening
@@ -129,8 +123,6 @@ def problem(
 
 
 def _many_joints(data: Recorded, progress: Progress) -> Row:
-    from robot_dynid.estimation.feasible.simultaneous import Feasible
-
     progress(f'{MANY} joints', 0.5)
     task = task_of(data)
     fit = Feasible().fitter(task, task.experiment.information)
@@ -150,9 +142,6 @@ def _per_joint(progress: Progress) -> Row:
 
 
 def _link_by_link(joints: int) -> Callable[[], Any]:
-    from robot_dynid.estimation.feasible.sequential import SequentialFeasible
-    from robot_dynid_evaluation.bench.arms import recorded
-
     task = task_of(recorded(joints, LONG_SAMPLES))
     fit = SequentialFeasible(sweeps=0).fitter(task, task.experiment.information)
     return lambda: fit(WEIGHT)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from robot_dynid.errors import DynIdError
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.trajectories.limits import MotionLimits
-from robot_dynid.trajectories.trajectory import Motion, clipped
+from robot_dynid.trajectories.trajectory import QUINTIC_PEAKS, Motion, clipped
 from robot_dynid.types import FloatArray
 from robot_dynid_evaluation.bench.timing import import_pinocchio
 
@@ -138,8 +138,6 @@ def _problem(search: Any, arguments: tuple[Any, ...], task: Task) -> Any:
 
 def _slow_enough(waypoints: FloatArray, task: Task) -> FloatArray:
     """Return waypoints (n, w) whose steps keep velocity and acceleration (quintic peaks)."""
-    from robot_dynid.trajectories.trajectory import QUINTIC_PEAKS
-
     span = task.duration / task.free
     longest = 0.95 * np.minimum(task.limits.velocity * span / QUINTIC_PEAKS[0],
                                 task.limits.acceleration * span**2 / QUINTIC_PEAKS[1])

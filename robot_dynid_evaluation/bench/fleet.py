@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from robot_dynid.cli.terminal import Progress
+from robot_dynid.dynamics.rigid_body import inverse_dynamics
+from robot_dynid.effects import JointFriction, axes_of, frictionless_blocks
+from robot_dynid.estimation.experiment import Experiment, TorqueModel
+from robot_dynid.friction import law_from
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.simulation.truth import load_truth
+from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
+from robot_dynid.trajectories.limits import motion_limits
+from robot_dynid.types import FloatArray, Samples
 from robot_dynid_evaluation.bench import Row
-
-if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Progress
-    from robot_dynid.estimation.experiment import TorqueModel
-    from robot_dynid.robot.model import RobotModel
-    from robot_dynid.types import FloatArray, Samples
-    from robot_dynid_extras.fleet.fleet import Finding, Fleet, ReducedRecording
+from robot_dynid_extras.fleet.fleet import RATE as ALLOWED
+from robot_dynid_extras.fleet.fleet import Finding, Fleet, ReducedRecording
+from robot_dynid_extras.fleet.fleet import fleet as judged_fleet
 
 COLUMNS = ('plant', 'what', 'found', 'of', 'share', 'target', 'kept')
 ROBOT = 'planar_3r'
@@ -90,10 +96,6 @@ class SimulatedFleet:
 
 def torque_model(robot: RobotModel) -> TorqueModel:
     """Return the model of the estimator: links, rotors, Coulomb and viscous friction."""
-    from robot_dynid.effects import JointFriction, axes_of, frictionless_blocks
-    from robot_dynid.estimation.experiment import TorqueModel
-    from robot_dynid.friction import law_from
-
     laws = (law_from('coulomb', {'width': RAMP[0]}),) * robot.n
     return TorqueModel.of(robot, (*frictionless_blocks(robot, True),
                                   JointFriction(axes_of(robot), laws)))
@@ -101,9 +103,6 @@ def torque_model(robot: RobotModel) -> TorqueModel:
 
 def simulated(fleet: SimulatedFleet, model: TorqueModel) -> list[ReducedRecording]:
     """Return the recordings of a fleet, each with its information alone."""
-    from robot_dynid.estimation.experiment import Experiment
-    from robot_dynid_extras.fleet.fleet import ReducedRecording
-
     rng = np.random.default_rng(fleet.seed)
     robot, motions = model.robot, _motions(model.robot, rng)
     found = []
@@ -130,8 +129,6 @@ class _Arm:
 
 
 def simulated_arm(robot: RobotModel, rng: np.random.Generator) -> _Arm:
-    from robot_dynid.simulation.truth import load_truth
-
     truth = load_truth(robot)
     links = robot.nominal * (1.0 + LINKS * rng.standard_normal((robot.n, 1)))
     off = 1.0 + FRICTION * rng.standard_normal((2, robot.n))
@@ -141,10 +138,6 @@ def simulated_arm(robot: RobotModel, rng: np.random.Generator) -> _Arm:
 
 def _motions(robot: RobotModel, rng: np.random.Generator) -> list[Samples]:
     """Return a few motions; a fleet does the same few tasks."""
-    from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
-    from robot_dynid.trajectories.limits import motion_limits
-    from robot_dynid.types import Samples
-
     time = np.arange(round(SECONDS * RATE)) / RATE
     limits = motion_limits(robot).scaled(0.9)
     found = []
@@ -193,8 +186,6 @@ def _recording(
     rng: np.random.Generator,
 ) -> Samples:
     """Return a recording: inverse dynamics and friction of the ``day`` (2, n), with noise."""
-    from robot_dynid.dynamics.rigid_body import inverse_dynamics
-
     robot = arm.robot
     viscous, dry = np.array([arm.viscous, arm.dry]) * day
     if change is not None:
@@ -220,8 +211,6 @@ def carried(n: int, mass: float) -> FloatArray:
 
 def analysed(fleet: SimulatedFleet, model: TorqueModel) -> Fleet:
     """Return the findings about a simulated fleet."""
-    from robot_dynid_extras.fleet.fleet import fleet as judged_fleet
-
     return judged_fleet(model, simulated(fleet, model))
 
 
@@ -272,9 +261,6 @@ class Score:
 
 def measure(progress: Progress) -> list[Row]:
     """Return power and false alarms of fleets with changes and of fleets without, by plant."""
-    from robot_dynid.robot.robot_file import load_robot
-    from robot_dynid_extras.fleet.fleet import RATE as ALLOWED
-
     model = torque_model(load_robot(ROBOT))
     found = []
     for i, plant in enumerate(PLANTS):

@@ -7,19 +7,21 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from robot_dynid.cli.terminal import Progress
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.structure import Structure
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.prepare import Preprocessing
+from robot_dynid.simulation.truth import load_truth, true_base
 from robot_dynid.threads import threads_at_most
+from robot_dynid.types import FloatArray
 from robot_dynid_evaluation.bench import Row, Target, row
 from robot_dynid_evaluation.bench.arms import FRICTION, ur10e_model
 from robot_dynid_evaluation.bench.timing import ROBOT, in_turns, pinocchio_model, random_motion
-
-if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Progress
-    from robot_dynid.identified.model import IdentifiedModel
-    from robot_dynid.types import FloatArray
 
 STATES = 10_000
 RAMP = 0.01
@@ -133,12 +135,6 @@ def pinocchio_loop(
 
 def true_model() -> IdentifiedModel:
     """Return the model of the arm with its true parameters, friction and rotors included."""
-    from robot_dynid.identified.model import IdentifiedModel
-    from robot_dynid.identified.structure import Structure
-    from robot_dynid.robot.robot_file import load_robot
-    from robot_dynid.signals.prepare import Preprocessing
-    from robot_dynid.simulation.truth import load_truth, true_base
-
     robot = load_robot(ROBOT)
     structure = Structure.uniform(robot, True, 'coulomb', {'width': RAMP})
     reduction = structure.torque_model(robot).reduction

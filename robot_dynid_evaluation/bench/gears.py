@@ -17,24 +17,27 @@ robot_dynid. Sources: Wen, J. Eng. Mech. Div. ASCE 1976, 102, 249 (hysteresis); 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from robot_dynid.cli.terminal import Progress
+from robot_dynid.estimation import ESTIMATORS
+from robot_dynid.estimation.estimate import interval_factor
+from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.export.mujoco import mujoco
+from robot_dynid.identification.identify import IdentificationResult, identify
+from robot_dynid.identification.recipe import Recipe
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.simulation.arm import Arm, measured, record
 from robot_dynid.simulation.mujoco_model import build_model
-from robot_dynid.simulation.truth import Truth
+from robot_dynid.simulation.truth import HarmonicDrive, Noise, Truth, load_truth
+from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
+from robot_dynid.trajectories.limits import motion_limits
 from robot_dynid.trajectories.trajectory import Trajectory
 from robot_dynid.types import FloatArray, RawLog
 from robot_dynid_evaluation.bench import Row, row
-
-if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Progress
-    from robot_dynid.identification.identify import IdentificationResult
-    from robot_dynid.robot.model import RobotModel
-    from robot_dynid.types import FloatArray, RawLog
 
 #: s, step of the computation
 STEP = 1.25e-4
@@ -160,11 +163,6 @@ def _fits(error: float, length: float, other: bool) -> Iterator[tuple[FloatArray
 
     With the effects of gears, then without.
     """
-    from robot_dynid.identification.identify import identify
-    from robot_dynid.identification.recipe import Recipe
-    from robot_dynid.simulation.arm import measured
-    from robot_dynid.simulation.truth import Noise
-
     robot, logs = _recorded(error, length, other)
     noise = Noise(position_step=RESOLUTION, motor_position_step=RESOLUTION, velocity=SPEED,
                   effort=EFFORT)
@@ -177,14 +175,6 @@ def _fits(error: float, length: float, other: bool) -> Iterator[tuple[FloatArray
 
 def _recorded(error: float, length: float, other: bool) -> tuple[RobotModel, list[RawLog]]:
     """Return the robot, and recordings of two motions without noise."""
-    from dataclasses import replace
-
-    from robot_dynid.robot.robot_file import load_robot
-    from robot_dynid.simulation.arm import Arm, record
-    from robot_dynid.simulation.truth import HarmonicDrive, Noise, load_truth
-    from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
-    from robot_dynid.trajectories.limits import motion_limits
-
     robot = load_robot(ROBOT)
     robot = replace(robot, drive=replace(
         robot.drive, elastic=(0, 1, 2), gear_ratios=np.full(3, RATIO) if error else None))
@@ -210,12 +200,6 @@ def _of_another_kind(error: float, length: float) -> ForeignGears:
 
 def _damping(result: IdentificationResult) -> tuple[FloatArray, FloatArray]:
     """Return damping, deviation and half of the interval (3, 3), with effects and without."""
-    from dataclasses import replace
-
-    from robot_dynid.estimation import ESTIMATORS
-    from robot_dynid.estimation.estimate import interval_factor
-    from robot_dynid.estimation.experiment import Experiment
-
     plain = replace(result.choice.structure, gears=()).torque_model(result.experiment.model.robot)
     without = ESTIMATORS['elastic'].fit(Experiment.of(plain, result.experiment.recordings))
     found = []

@@ -16,20 +16,23 @@ import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.cli.terminal import Progress
+from robot_dynid.dynamics.rigid_body import inverse_dynamics
+from robot_dynid.identification.identify import identify
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
+from robot_dynid.trajectories.limits import MotionLimits, motion_limits
+from robot_dynid.types import FloatArray, RawLog
 from robot_dynid_evaluation.bench import Row
 from robot_dynid_evaluation.bench.fleet import ROBOT, Change, carried, simulated_arm
-
-if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Progress
-    from robot_dynid.identified.model import IdentifiedModel
-    from robot_dynid.trajectories.limits import MotionLimits
-    from robot_dynid.types import FloatArray, RawLog
-    from robot_dynid_extras.health.health import GroupHealth, Health
+from robot_dynid_extras.health.everyday_motion import everyday_motion
+from robot_dynid_extras.health.health import MONTH, Condition, GroupHealth, Health, HealthSettings
 
 COLUMNS = ('plant', 'days', 'what', 'arms', 'found', 'stated', 'kept', 'minutes', 'sees', 'ideal')
 #: arms of every plant; days of each without a change, and hours a change may take to be found
@@ -109,9 +112,6 @@ class EverydayArm:
     """
 
     def __init__(self, plant: Plant, days: int, seed: int) -> None:
-        from robot_dynid.robot.robot_file import load_robot
-        from robot_dynid.trajectories.limits import motion_limits
-
         self.plant, self._days, self.change = plant, days, Change('')
         self._rng = np.random.default_rng(seed)
         self._robot = load_robot(ROBOT)
@@ -121,9 +121,6 @@ class EverydayArm:
     @cached_property
     def model(self) -> IdentifiedModel:
         """The model identified from a recording of each day, begun cold."""
-        from robot_dynid.identification.identify import identify
-        from robot_dynid.identification.recipe import Recipe
-
         logs = [self._log(self._day(task=False), 0.0, SECONDS) for _ in range(self._days)]
         return identify(self._robot, logs, recipe=Recipe(friction='coulomb')).model
 
@@ -135,8 +132,6 @@ class EverydayArm:
             yield self._log(day, float(begin % DAY), STRETCH)
 
     def _day(self, task: bool) -> _Day:
-        from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
-
         rng, time = self._rng, np.arange(round(LAP * RATE)) / RATE
         if task:
             lap = moves(self._limits, time, rng)
@@ -149,8 +144,6 @@ class EverydayArm:
 
     def _log(self, day: _Day, begin: float, seconds: float) -> RawLog:
         """Return joint states from ``begin`` [s] of a day on."""
-        from robot_dynid.types import RawLog
-
         count = round(seconds * RATE)
         rows = (round(begin * RATE) + np.arange(count)) % len(day.lap[0])
         q, qd, qdd = (one[rows] for one in day.lap)
@@ -180,8 +173,6 @@ class EverydayArm:
         self, day: _Day, first: int, motion: tuple[FloatArray, FloatArray, FloatArray]
     ) -> FloatArray:
         """Return the effort (N, n) of the links of a ``motion`` that begins ``first`` in a lap."""
-        from robot_dynid.dynamics.rigid_body import inverse_dynamics
-
         key = first, len(motion[0]), self.change.load
         if key not in day.links:
             robot = self._arm.robot
@@ -242,8 +233,6 @@ def followed(
     health: Health, arm: EverydayArm, hours: float
 ) -> Iterator[tuple[float, tuple[GroupHealth, ...]]]:
     """Yield seconds of motion and the judgement then, every JUDGED stretches."""
-    from robot_dynid_extras.health.everyday_motion import everyday_motion
-
     for number, log in enumerate(arm.stretches(hours), start=1):
         motion = everyday_motion(health.identification.model, log)
         if motion is not None:
@@ -254,8 +243,6 @@ def followed(
 
 def alarms(judged: tuple[GroupHealth, ...]) -> set[str]:
     """Return the groups that have changed."""
-    from robot_dynid_extras.health.health import Condition
-
     return {one.words for one in judged if one.condition is Condition.CHANGED}
 
 
@@ -319,8 +306,6 @@ def unchanged(arm: EverydayArm) -> tuple[list[Health], list[int]]:
 
     A group that alarms again on the same day, or still does the next, alarms once.
     """
-    from robot_dynid_extras.health.health import Health, HealthSettings
-
     every = [Health(arm.model, HealthSettings(false_alarms=rate)) for rate in RATES]
     counts = [0] * len(every)
     now, told = [set[str]()] * len(every), [set[str]()] * len(every)
@@ -365,8 +350,6 @@ def rows(
 
     False alarms are to be no more than stated and two deviations of so few.
     """
-    from robot_dynid_extras.health.health import MONTH
-
     for rate, count in zip(RATES, counts.tolist(), strict=True):
         stated = rate * ARMS * UNCHANGED / MONTH
         yield {'what': f'{ARMS * UNCHANGED} days, {rate:g} false alarms a month', 'arms': ARMS,

@@ -13,19 +13,23 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from robot_dynid.cli.terminal import Progress
 from robot_dynid.errors import DynIdError
+from robot_dynid.identification.identify import identify
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.io.bag_writer import BagWriter
+from robot_dynid.io.cdr import JOINT_STATE, encode_joint_states
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.simulation.truth import Truth, distance, load_truth, true_base
 from robot_dynid.types import RawLog
 from robot_dynid_evaluation.bench import Row, Target, row
+from robot_dynid_evaluation.bench.arms import write_recording
 from robot_dynid_evaluation.bench.timing import ROBOT
-
-if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Progress
-    from robot_dynid.robot.model import RobotModel
-    from robot_dynid.simulation.truth import Truth
 
 SECONDS, RATE = 3600.0, 1000.0
 MOST_SECONDS, MOST_MEGABYTES, MOST_ERROR = 30.0, 2000.0, 0.02
@@ -40,10 +44,6 @@ DISK = 4e9  # bytes wanted free: arrays, bag, and temporary data of the command 
 
 def measure(progress: Progress) -> list[Row]:
     """Return seconds, peak memory and error of the parameters, each beside its limit."""
-    from robot_dynid.robot.robot_file import load_robot
-    from robot_dynid.simulation.truth import load_truth
-    from robot_dynid_evaluation.bench.arms import write_recording
-
     robot = load_robot(ROBOT)
     with tempfile.TemporaryDirectory(prefix='robot_dynid_') as folder:
         if shutil.disk_usage(folder).free < DISK:
@@ -81,9 +81,6 @@ def choices(robot: RobotModel, truth: Truth) -> list[Row]:
     Both take turns in processes of their own, and must find the very same model. Nothing where
     this process has one core only.
     """
-
-    from robot_dynid_evaluation.bench.arms import write_recording
-
     found: dict[int, list[dict[str, Any]]] = {2: [], 1: []}
     if len(os.sched_getaffinity(0)) < 2:
         return []
@@ -105,10 +102,6 @@ def choices(robot: RobotModel, truth: Truth) -> list[Row]:
 
 def write_as_bag(folder: Path, robot: RobotModel) -> None:
     """Write the arrays of a folder as the bag ``bag`` in it, piece by piece."""
-
-    from robot_dynid.io.bag_writer import BagWriter
-    from robot_dynid.io.cdr import JOINT_STATE, encode_joint_states
-
     arrays = [np.load(folder / f'{name}.npy', mmap_mode='r')
               for name in ('time', 'position', 'velocity', 'effort')]
     with BagWriter(folder / 'bag') as bag:
@@ -163,9 +156,6 @@ def choose_from(folder: str, cores: int) -> dict[str, Any]:
 
     Seconds and processor time of the second run, which loads no kernels any more, and the model.
     """
-    from robot_dynid.identification.identify import identify
-    from robot_dynid.robot.robot_file import load_robot
-
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     robot = load_robot(ROBOT)
     for _ in range(2):
@@ -184,11 +174,6 @@ def mapped(folder: str, joints: tuple[str, ...]) -> RawLog:
 
 def identify_recording(folder: str) -> dict[str, float]:
     """Identify from the arrays of ``folder``: seconds, peak megabytes, error of the parameters."""
-    from robot_dynid.identification.identify import identify
-    from robot_dynid.identification.recipe import Recipe
-    from robot_dynid.robot.robot_file import load_robot
-    from robot_dynid.simulation.truth import distance, load_truth, true_base
-
     robot = load_robot(ROBOT)
     begin = time.perf_counter()
     recipe = Recipe(friction='coulomb')  # that of the recording

@@ -17,19 +17,26 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from robot_dynid.cli.terminal import Progress
+from robot_dynid.document import Chapter, Figure, Report, Section
 from robot_dynid.errors import DynIdError, UsageError
-from robot_dynid.files import atomic_write
+from robot_dynid.files import atomic_write, check_target
+from robot_dynid.io.bag_writer import BagWriter
+from robot_dynid.io.cdr import JOINT_STATE, encode_joint_states
+from robot_dynid.io.csv import write_csv
+from robot_dynid.report import figures
+from robot_dynid.report.html import MARK, write_report
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.simulation.truth import load_truth
+from robot_dynid.types import RawLog
 from robot_dynid_evaluation.bench import Row
+from robot_dynid_evaluation.bench.arms import write_recording
 from robot_dynid_evaluation.bench.timing import ROBOT
-
-if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Progress
-    from robot_dynid.document import Figure
-    from robot_dynid.robot.model import RobotModel
 
 COLUMNS = ('recordings', 'hours', 'workers', 'seconds', 'processor s', 'peak MB', 'per hour s',
            'per recording s')
@@ -81,11 +88,7 @@ def cases(sizes: str | None) -> list[Case]:
 
 def measure(progress: Progress, sizes: str | None = None, out: str | None = None) -> Iterator[Row]:
     """Yield time and memory of every case, and write the figure to ``out``, an HTML page."""
-    from robot_dynid.robot.robot_file import load_robot
-
     if out is not None:
-        from robot_dynid.files import check_target
-        from robot_dynid.report.html import MARK
 
         check_target(out, MARK)
     robot, every = load_robot(ROBOT), cases(sizes)
@@ -118,11 +121,6 @@ def growth(found: Row, first: Row) -> Row:
 
 def write_recordings(folder: Path, robot: RobotModel, case: Case) -> None:
     """Write recordings as CSV, or a long one as a bag, from a few simulated motions."""
-    from robot_dynid.io.csv import write_csv
-    from robot_dynid.simulation.truth import load_truth
-    from robot_dynid.types import RawLog
-    from robot_dynid_evaluation.bench.arms import write_recording
-
     folder.mkdir()
     lap = case.seconds if case.count > 1 else min(LAP, case.seconds)
     motions = []
@@ -146,9 +144,6 @@ def _write_bag(
     folder: Path, robot: RobotModel, of: tuple[Sequence[Any], Case], rng: np.random.Generator
 ) -> None:
     """Write a motion again and again, with other noise each time."""
-    from robot_dynid.io.bag_writer import BagWriter
-    from robot_dynid.io.cdr import JOINT_STATE, encode_joint_states
-
     (_, position, velocity, effort), case = of
     begin, count = 0, round(case.seconds * case.rate)
     with BagWriter(folder) as bag:
@@ -217,9 +212,6 @@ def usage() -> str:
 
 def write_figure(rows: Sequence[Row], path: str) -> None:
     """Write processor time and peak memory over hours and over recordings as an HTML page."""
-    from robot_dynid.document import Chapter, Report, Section
-    from robot_dynid.report.html import write_report
-
     figures = tuple(_figure(rows, *axes) for axes in (
         ('hours', 'processor s'), ('hours', 'peak MB'), ('recordings', 'processor s'),
         ('recordings', 'seconds'), ('recordings', 'peak MB')))
@@ -232,9 +224,6 @@ def write_figure(rows: Sequence[Row], path: str) -> None:
 
 def _figure(rows: Sequence[Row], x: str, y: str) -> Figure:
     """Return a figure of one quantity over another, a curve per number of workers."""
-    from robot_dynid.document import Figure
-    from robot_dynid.report import figures
-
     many = x == 'recordings'
     own = [row for row in rows if (row['recordings'] > 1) == many]
     curves = []

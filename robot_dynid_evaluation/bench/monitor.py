@@ -11,17 +11,19 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from robot_dynid.cli.terminal import Progress
+from robot_dynid.effects.ripple import COLUMNS, TorqueRipple
+from robot_dynid.effects.ripple_search import MOST_WAVES
+from robot_dynid.effects.slow_changes import Adaptation, SlowCoefficients, Warming
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.monitoring.monitor import Monitor
 from robot_dynid_evaluation.bench import Row, Target, row
 from robot_dynid_evaluation.bench.forward import true_model
 from robot_dynid_evaluation.bench.timing import pinocchio_model, random_motion
-
-if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Progress
-    from robot_dynid.identified.model import IdentifiedModel
 
 STATES = 2000
 RATE, SECONDS = 500.0, 20.0
@@ -71,10 +73,6 @@ def _node_rows(model: IdentifiedModel, what: str) -> list[Row]:
 
 def with_slow_effects(model: IdentifiedModel) -> IdentifiedModel:
     """Return a model with as much ripple, warm-up and drift of every joint as one is found."""
-    from robot_dynid.effects.ripple import COLUMNS, TorqueRipple
-    from robot_dynid.effects.ripple_search import MOST_WAVES
-    from robot_dynid.effects.slow_changes import Adaptation, SlowCoefficients, Warming
-
     orders = 101.0 * np.arange(2.0, 2.0 + MOST_WAVES)
     ripple = TorqueRipple(orders, np.full(MOST_WAVES, -4e-3), 1e-5, 0.05, 0.5,
                           np.full(COLUMNS * MOST_WAVES, 0.05))
@@ -101,7 +99,6 @@ def peers(model: IdentifiedModel) -> tuple[Callable[[], Any], Callable[[], Any]]
     """Return ours and what a monitor has to ask of Pinocchio, each for STATES states in a loop."""
     import pinocchio as pin
 
-    from robot_dynid.monitoring.monitor import Monitor
 
     other, data = pinocchio_model(model.robot)
     samples = random_motion(model.robot, STATES)

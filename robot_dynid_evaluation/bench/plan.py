@@ -10,23 +10,25 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from robot_dynid.cli.terminal import Progress
+from robot_dynid.estimation.uncertainty.between_recordings import STRETCHES
 from robot_dynid.files import atomic_write
+from robot_dynid.identification.by_recording import RecordedInformation
+from robot_dynid.io.information_file import load_information
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
 from robot_dynid_evaluation.bench import Row
 from robot_dynid_evaluation.bench.many import RECIPE, Case, used, write_recordings
 from robot_dynid_evaluation.bench.timing import ROBOT
-
-if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Progress
-    from robot_dynid.identification.by_recording import RecordedInformation
-    from robot_dynid.robot.model import RobotModel
-    from robot_dynid_extras.fleet.characteristics import Characteristics, Reading
+from robot_dynid_extras.fleet.characteristics import Characteristics, Reading
+from robot_dynid_extras.fleet.fleet import Session, judged
 
 COLUMNS = ('what', 'one', 'unit', 'all', 'unit of all')
 #: the plan: arms, hours a day of each, sessions of each that are compared, days of a year
@@ -96,10 +98,6 @@ def rows(cost: Cost) -> list[Row]:
 
 def measured(progress: Progress) -> Cost:
     """Return the cost of an hour, by recordings of two lengths."""
-    from robot_dynid.io.information_file import load_information
-    from robot_dynid.robot.robot_file import load_robot
-    from robot_dynid_extras.fleet.characteristics import Characteristics
-
     robot, found = load_robot(ROBOT), []
     with TemporaryDirectory(prefix='robot_dynid_') as place:
         for i, hours in enumerate(LENGTHS):
@@ -144,15 +142,11 @@ def _reduced(folder: Path, robot: RobotModel, hours: float) -> _Reduced:
 
 
 def _condensed(kept: RecordedInformation) -> Any:
-    from robot_dynid.estimation.uncertainty.between_recordings import STRETCHES
-
     return kept.information.condensed(STRETCHES)
 
 
 def _session(fleet: Characteristics, file: Path) -> None:
     """Do what a comparison does about one session: load it twice, read it in both ways."""
-    from robot_dynid.io.information_file import load_information
-
     load_information(file)
     information = _condensed(load_information(file))
     apart = fleet.reading(information)
@@ -161,10 +155,6 @@ def _session(fleet: Characteristics, file: Path) -> None:
 
 def _judged(fleet: Characteristics, reading: Reading) -> None:
     """Judge DRAWN arms, whose readings scatter about zero."""
-    from dataclasses import replace
-
-    from robot_dynid_extras.fleet.fleet import Session, judged
-
     rng, count = np.random.default_rng(0), len(reading.values)
 
     def drawn() -> Reading:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from robot_dynid.cli.terminal import Progress
+from robot_dynid.dynamics.rigid_body import inverse_dynamics
+from robot_dynid.estimation.experiment import TorqueModel
+from robot_dynid.excitation.design import design
+from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.excitation.families import parse_request
+from robot_dynid.excitation.request import DesignOptions
+from robot_dynid.identification.identify import identify
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.simulation.arm import Arm, effort_limit, measured, record
+from robot_dynid.simulation.truth import load_truth, true_base
+from robot_dynid.trajectories.fourier import FourierOptions, FourierTrajectory, random_fourier
+from robot_dynid.trajectories.limits import motion_limits
+from robot_dynid.types import FloatArray, RawLog, Samples, take
 from robot_dynid_evaluation.bench import Row, Target, row
 from robot_dynid_evaluation.bench.timing import ROBOT
-
-if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Progress
-    from robot_dynid.estimation.experiment import TorqueModel
-    from robot_dynid.robot.model import RobotModel
-    from robot_dynid.trajectories.fourier import FourierTrajectory
-    from robot_dynid.types import FloatArray, RawLog
 
 PERIOD, HARMONICS, RATE = 10.0, 5, 200.0
 PERIODS = (1, 4, 16)
@@ -52,8 +60,6 @@ class Outcome:
 
 def measure(progress: Progress) -> list[Row]:
     """Return achieved beside predicted deviations, for a designed and a random motion."""
-    from robot_dynid.robot.robot_file import load_robot
-
     robot = load_robot(ROBOT)
     motions = {'designed': designed(robot, PERIOD), 'random': random(robot, PERIOD)}
     cases = {name: simulated(robot, motion) for name, motion in motions.items()}
@@ -85,11 +91,6 @@ def mean(deviations: FloatArray) -> float:
 
 def designed(robot: RobotModel, period: float) -> FourierTrajectory:
     """Return our design."""
-    from robot_dynid.excitation.design import design
-    from robot_dynid.excitation.design_criteria import design_criteria
-    from robot_dynid.excitation.families import parse_request
-    from robot_dynid.trajectories.fourier import FourierTrajectory
-
     request = parse_request('fourier', {'duration': period, 'harmonics': HARMONICS})
     found = design(robot, request, design_criteria(robot)).trajectory
     assert isinstance(found, FourierTrajectory)
@@ -98,11 +99,6 @@ def designed(robot: RobotModel, period: float) -> FourierTrajectory:
 
 def random(robot: RobotModel, period: float, seed: int = 0) -> FourierTrajectory:
     """Return the first random motion that keeps the effort limits as well."""
-    from robot_dynid.dynamics.rigid_body import inverse_dynamics
-    from robot_dynid.excitation.request import DesignOptions
-    from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
-    from robot_dynid.trajectories.limits import motion_limits
-
     rng = np.random.default_rng(seed)
     scale = DesignOptions.scale
     limits = motion_limits(robot)
@@ -116,10 +112,6 @@ def random(robot: RobotModel, period: float, seed: int = 0) -> FourierTrajectory
 
 def simulated(robot: RobotModel, trajectory: FourierTrajectory) -> Case:
     """Return the second period the simulated robot goes through, as ideal sensors see it."""
-    from robot_dynid.simulation.arm import Arm, effort_limit, record
-    from robot_dynid.simulation.truth import load_truth
-    from robot_dynid.types import take
-
     twice = record(Arm(robot, load_truth(robot)), replace(trajectory, periods=2), RATE)
     count = round(RATE / trajectory.base_frequency)
     return Case(robot, trajectory, take(twice, slice(count, 2 * count)),
@@ -131,10 +123,6 @@ def repeated(case: Case, periods: int, seeds: int) -> Outcome:
 
     The plant is deterministic, so in steady state its periods differ by the noise of the sensors.
     """
-    from robot_dynid.identification.identify import identify
-    from robot_dynid.identification.recipe import Recipe
-    from robot_dynid.simulation.truth import load_truth, true_base
-
     recipe = Recipe(cutoff=CUTOFF, ramp_width=RAMP, effort_lag=0.0, friction='coulomb', warm_up=0,
                     period=1.0 / case.trajectory.base_frequency if periods > 1 else None)
     results = [identify(case.robot, [noisy(case, periods, seed)], 'wls', recipe)
@@ -148,10 +136,6 @@ def repeated(case: Case, periods: int, seeds: int) -> Outcome:
 
 def noisy(case: Case, periods: int, seed: int) -> RawLog:
     """Return the period ``periods`` times with fresh noise."""
-    from robot_dynid.simulation.arm import measured
-    from robot_dynid.simulation.truth import load_truth
-    from robot_dynid.types import RawLog
-
     one = case.period
     assert one.velocity is not None and one.effort is not None
     time_, tiled = np.arange(periods * len(one.time)) / RATE, (periods, 1)
@@ -163,8 +147,6 @@ def noisy(case: Case, periods: int, seed: int) -> RawLog:
 
 def predicted(case: Case, model: TorqueModel, periods: int) -> FloatArray:
     """Return the deviations (b,) the planned motion promises for white noise of the efforts."""
-    from robot_dynid.types import Samples
-
     instants = np.arange(len(case.period.time)) / RATE
     motion = case.trajectory.sample(instants)
     columns = model.columns(Samples(case.robot.joints, instants, motion.position,

@@ -6,20 +6,25 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from robot_dynid.cli.terminal import Progress
+from robot_dynid.dynamics import rigid_body
+from robot_dynid.dynamics.regressor_columns import chunk_length
+from robot_dynid.effects.effect import Assembly, SampleColumns
 from robot_dynid.errors import DynIdError, MissingDependency
-from robot_dynid_evaluation.bench import Row, Target, row
+from robot_dynid.estimation.experiment import Regression, TorqueModel, chunks
+from robot_dynid.identified.structure import Structure
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.threads import threads_at_most
+from robot_dynid.types import FloatArray, Samples
+from robot_dynid_evaluation.bench import Row, Target, idyntree_peer, jax_peer, row
+from robot_dynid_evaluation.bench.arms import serial_arm
+from robot_dynid_evaluation.bench.pinocchio_cpp import REGRESSOR_SOURCE, Loop, compiled
 from robot_dynid_evaluation.bench.timing import ROBOT, in_turns, pinocchio_model, random_motion
-
-if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Progress
-    from robot_dynid.effects.effect import SampleColumns
-    from robot_dynid.estimation.experiment import TorqueModel
-    from robot_dynid.robot.model import RobotModel
-    from robot_dynid.types import FloatArray, Samples
 
 SAMPLES = 20_000
 #: joints of arms, and samples of each, beside the loop of C++
@@ -37,8 +42,6 @@ def measure(progress: Progress) -> Iterator[Row]:
     """Yield the rows: one arm beside all peers, then longer ones beside the fastest."""
     from threadpoolctl import threadpool_limits
 
-    from robot_dynid.threads import threads_at_most
-    from robot_dynid_evaluation.bench.pinocchio_cpp import REGRESSOR_SOURCE, Loop, compiled
 
     with threadpool_limits(limits=1), threads_at_most(1):
         yield from beside_python(progress)
@@ -70,9 +73,6 @@ class Arm:
     @classmethod
     def of(cls, joints: int, count: int) -> Arm:
         """Return the arm of the package with seven joints, otherwise one made up."""
-        from robot_dynid.robot.robot_file import load_robot
-        from robot_dynid_evaluation.bench.arms import serial_arm
-
         robot = load_robot(ROBOT) if joints == 7 else serial_arm(joints)
         return cls(robot, random_motion(robot, count))
 
@@ -84,9 +84,6 @@ class Arm:
     @cached_property
     def columns(self) -> SampleColumns:
         """All columns: links, rotors, friction. The past of friction is computed here."""
-        from robot_dynid.effects.effect import Assembly
-        from robot_dynid.identified.structure import Structure
-
         structure = Structure.uniform(self.robot, True, 'coulomb', {'width': RAMP})
         return Assembly.of(structure.blocks(self.robot)).columns_of(self.samples)
 
@@ -101,8 +98,6 @@ class Arm:
 
     def in_chunks(self, length: int) -> Callable[[], None]:
         """Return the computation of all columns, ``length`` samples at a time, memory reused."""
-        from robot_dynid.estimation.experiment import chunks
-
         out = np.zeros((*self.shape, length))
 
         def compute() -> None:
@@ -126,8 +121,6 @@ class Arm:
 
 def beside_python(progress: Progress) -> list[Row]:
     """Return the rows beside Pinocchio called from Python, as the field's tools do."""
-    from robot_dynid.identified.structure import Structure
-
     arm = Arm.of(7, SAMPLES)
     structure = Structure.uniform(arm.robot, True, 'coulomb', {'width': RAMP})
     model = structure.torque_model(arm.robot)
@@ -146,8 +139,6 @@ def beside_python(progress: Progress) -> list[Row]:
 
 def in_chunks(model: TorqueModel, samples: Samples) -> None:
     """Compute the base regressor as the identification does: chunk by chunk, memory reused."""
-    from robot_dynid.estimation.experiment import Regression, chunks
-
     regression = Regression(model, samples)
     for rows in chunks(samples, model.chunk):
         regression.columns(rows)
@@ -160,8 +151,6 @@ def beside_loop(arm: Arm, loop: Any, library: Any, progress: Progress) -> Iterat
     is reused; for seven joints also in one array that is in memory before. An array that is not
     costs several times more on both sides: the system hands out its pages one by one.
     """
-    from robot_dynid.dynamics.regressor_columns import chunk_length
-
     n, length = arm.robot.n, chunk_length(*arm.shape)
     peer, motion, count = loop(library, arm.robot), arm.motion, len(arm.samples)
     tall = np.zeros((count * n if n == 7 else length * n, 14 * n))
@@ -192,9 +181,6 @@ def beside_loop(arm: Arm, loop: Any, library: Any, progress: Progress) -> Iterat
 
 def beside_links(progress: Progress) -> Iterator[Row]:
     """Yield the rows of the links' columns beside iDynTree and JAX."""
-    from robot_dynid.dynamics import rigid_body
-    from robot_dynid_evaluation.bench import idyntree_peer, jax_peer
-
     arm = Arm.of(7, SAMPLES)
     out = np.zeros((7, 70, SAMPLES))
     for peer, target in ((idyntree_peer, Target(15.0)), (jax_peer, Target(4.0))):
@@ -222,8 +208,6 @@ def compare(peer: str, theirs: FloatArray, ours: FloatArray) -> None:
 
 def over_threads(progress: Progress) -> list[Row]:
     """Return the rows of the shortest and the longest arm in two threads beside one."""
-    from robot_dynid.threads import threads_at_most
-
     found = []
     for joints in (min(ARMS), max(ARMS)):
         arm = Arm.of(joints, ARMS[joints])

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from robot_dynid.cli.terminal import Progress
+from robot_dynid.effects import RigidLinks
 from robot_dynid.errors import UsageError
+from robot_dynid.identification.identify import identify
+from robot_dynid.identification.recipe import NONE, Recipe
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.io.log import load_log
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.filters import zero_phase_low_pass
+from robot_dynid.signals.prepare import prepare, repair
+from robot_dynid.types import FloatArray, RawLog, Samples
+from robot_dynid.validation.validate import Trace, validate
 from robot_dynid_evaluation.bench import Row
-
-if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Progress
-    from robot_dynid.identified.model import IdentifiedModel
-    from robot_dynid.robot.model import RobotModel
-    from robot_dynid.types import FloatArray, RawLog, Samples
-    from robot_dynid.validation.validate import Trace
 
 #: what the prediction knows, one effect more from column to column
 MODELS = ('wls coulomb', 'auto', '+ ripple', '+ ripple, warm-up', 'adaptive')
@@ -42,11 +47,6 @@ def measure(
     ``again`` names two recordings of one motion, with a comma between them, which tell what the
     robot itself repeats. Raises UsageError without recordings.
     """
-    from robot_dynid.identification.identify import identify
-    from robot_dynid.identification.recipe import NONE, Recipe
-    from robot_dynid.robot.robot_file import load_robot
-    from robot_dynid.validation.validate import validate
-
     arm = load_robot(robot)
     train, test = (_recordings(arm, data, part) for part in ('train', 'test'))
     progress('identifying, coulomb', 0.1)
@@ -90,8 +90,6 @@ def _row(joint: str, error: str, values: FloatArray, own: float | None = None) -
 
 def _recordings(arm: RobotModel, data: str | None, part: str) -> list[RawLog]:
     """Return the recordings of a folder; raises UsageError without any."""
-    from robot_dynid.io.log import load_log
-
     if data is None:
         raise UsageError('benchmark residual needs --data FOLDER, with the recordings of the fit '
                          'in FOLDER/train and others in FOLDER/test')
@@ -104,8 +102,6 @@ def _recordings(arm: RobotModel, data: str | None, part: str) -> list[RawLog]:
 
 
 def _pair(arm: RobotModel, again: str) -> tuple[RawLog, RawLog]:
-    from robot_dynid.io.log import load_log
-
     names = again.split(',')
     if len(names) != 2:
         raise UsageError('--again wants two recordings of one motion, with a comma between them')
@@ -131,8 +127,6 @@ def _rms(errors: Sequence[FloatArray]) -> FloatArray:
 
 def in_band(time: FloatArray, error: FloatArray) -> FloatArray:
     """Return errors (N, n) at stamps ``time`` (N,) [s] below BAND, on a grid, without ENDS."""
-    from robot_dynid.signals.filters import zero_phase_low_pass
-
     grid = np.arange(time[0], time[-1], STEP)
     even = np.stack([np.interp(grid, time, column) for column in error.T], axis=1)
     return _inner(zero_phase_low_pass(even, BAND, STEP), STEP)
@@ -151,8 +145,6 @@ def floor(model: IdentifiedModel, pair: tuple[RawLog, RawLog]) -> FloatArray:
     off. The deviation of one run is 1 / sqrt(2) of that of the difference. Raises UsageError
     where the motions differ.
     """
-    from robot_dynid.signals.prepare import prepare, repair
-
     robot = model.robot
     settings = replace(model.preprocessing, cutoff=BAND, decimate=False)
     first, second = (prepare(robot, repair(robot, log, settings.rate), settings).gridded
@@ -178,8 +170,6 @@ def floor(model: IdentifiedModel, pair: tuple[RawLog, RawLog]) -> FloatArray:
 
 def _body(model: IdentifiedModel, motion: Samples) -> FloatArray:
     """Return the columns (n, 10, N) of a body at the last link."""
-    from robot_dynid.effects import RigidLinks
-
     links, n = RigidLinks(model.robot), model.robot.n
     columns = np.empty((n, 10, len(motion)))
     links.fill(motion, links.history(motion), np.arange(10 * (n - 1), 10 * n), columns)

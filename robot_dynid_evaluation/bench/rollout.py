@@ -6,21 +6,22 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from robot_dynid.cli.terminal import Progress
 from robot_dynid.errors import MissingDependency
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.simulation.mujoco_model import build_model
+from robot_dynid.simulation.truth import Truth, load_truth, true_base
 from robot_dynid.threads import threads_at_most
+from robot_dynid.types import FloatArray
 from robot_dynid_evaluation.bench import Row, Target, row
 from robot_dynid_evaluation.bench.arms import DRY, FRICTION, ROTORS, VISCOUS, ur10e_model
+from robot_dynid_evaluation.bench.forward import true_model
 from robot_dynid_evaluation.bench.timing import ROBOT, in_turns
-
-if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Progress
-    from robot_dynid.identified.model import IdentifiedModel
-    from robot_dynid.simulation.truth import Truth
-    from robot_dynid.types import FloatArray
 
 MOTIONS, STEPS, STEP = 256, 2000, 1e-3
 CHECKED = 8  # motions held against the reference
@@ -82,7 +83,6 @@ def with_friction(progress: Progress) -> list[Row]:
     mujoco = import_mujoco()
     models = {friction: ur10e_model(friction) for friction in FRICTION}
     robot = models['auto'].robot
-    from robot_dynid.simulation.truth import Truth
 
     smooth = Truth(np.array(VISCOUS), np.zeros(robot.n), np.array(ROTORS))
     peers = {words: Peer(truth, 'EULER', robot='ur10e') for words, truth in (
@@ -139,18 +139,12 @@ def import_mujoco() -> Any:
 
 def rough_and_smooth() -> tuple[Truth, Truth]:
     """Return rotors and friction of the arm, with and without dry friction."""
-    from robot_dynid.robot.robot_file import load_robot
-    from robot_dynid.simulation.truth import load_truth
-
     rough = load_truth(load_robot(ROBOT))
     return rough, replace(rough, coulomb=np.zeros_like(rough.coulomb))
 
 
 def rollout_model(truth: Truth) -> IdentifiedModel:
     """Return the model of the arm with exactly the parameters of ``truth``."""
-    from robot_dynid.simulation.truth import true_base
-    from robot_dynid_evaluation.bench.forward import true_model
-
     model = true_model()
     return replace(model, values=true_base(model.robot, truth, model.reduction))
 
@@ -179,9 +173,6 @@ class Peer:
     robot: str = ROBOT
 
     def __post_init__(self) -> None:
-        from robot_dynid.robot.robot_file import load_robot
-        from robot_dynid.simulation.mujoco_model import build_model
-
         self._mujoco = mujoco = import_mujoco()
         robot = load_robot(self.robot)
         self._n = robot.n

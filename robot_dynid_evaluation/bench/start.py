@@ -7,14 +7,12 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from robot_dynid.cli.terminal import Progress
 from robot_dynid.cli.verbs import VERBS
 from robot_dynid_evaluation.bench import Row, Target, row
+from robot_dynid_evaluation.bench.forward import true_model
 from robot_dynid_evaluation.bench.timing import in_turns
-
-if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Progress
 
 #: limits [s] of words on the command line, of an import, and of the first call of a saved model
 WORDS, IMPORT, CALL = 0.3, 0.6, 1.0
@@ -39,8 +37,6 @@ model.{}
 
 def measure(progress: Progress) -> list[Row]:
     """Return a row for every process that is started; all of them in turns."""
-    from robot_dynid_evaluation.bench.forward import true_model
-
     with tempfile.TemporaryDirectory(prefix='robot_dynid_') as folder:
         path = Path(folder) / 'model.yaml'
         true_model().save(path)

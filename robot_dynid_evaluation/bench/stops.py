@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from robot_dynid.errors import UsageError
+from robot_dynid.cli.terminal import Progress
+from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid_evaluation.bench import Row
 
 if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Progress
     from robot_dynid_evaluation.stops.events import Event
     from robot_dynid_evaluation.stops.play import Run, Stage
 
@@ -104,7 +104,6 @@ class Player:
 
     def play(self, event: Event, repeat: int, report: Callable[[float], None]) -> Row:
         """Return the row of one event, played ``repeat`` times."""
-        from robot_dynid.errors import DynIdError
         from robot_dynid_evaluation.stops.client import Ended, Replaced
 
         runs: list[Run] = []
@@ -127,8 +126,6 @@ class Player:
 
     def play_none(self, count: int, report: Callable[[float], None]) -> None:
         """Play ``count`` motions in which nothing happens."""
-        from robot_dynid.errors import DynIdError
-
         for i in range(count):
             report(i / count)
             self.motions += 1

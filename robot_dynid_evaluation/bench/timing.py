@@ -5,16 +5,14 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Callable, Hashable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
+from robot_dynid.cli.terminal import Progress
 from robot_dynid.errors import MissingDependency
-
-if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Progress
-    from robot_dynid.robot.model import RobotModel
-    from robot_dynid.types import FloatArray, Samples
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.types import FloatArray, Samples
 
 #: what contenders are called
 Name = TypeVar('Name', bound=Hashable)
@@ -71,8 +69,6 @@ def pinocchio_model(robot: RobotModel) -> tuple[Any, Any]:
 
 def random_motion(robot: RobotModel, count: int, seed: int = 0) -> Samples:
     """Return ``count`` random samples in one segment."""
-    from robot_dynid.types import Samples
-
     rng = np.random.default_rng(seed)
     q, qd, qdd = rng.uniform(-1.0, 1.0, (3, count, robot.n))
     time = np.arange(count, dtype=np.float64) / 1000.0

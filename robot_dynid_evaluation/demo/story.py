@@ -15,24 +15,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from robot_dynid.cli.terminal import Progress, Terminal
 from robot_dynid.effects.gears import STIFFNESS, Springs
 from robot_dynid.errors import UsageError
+from robot_dynid.files import check_target
+from robot_dynid.identified import model_file
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.uncertainty import half_intervals
+from robot_dynid.io.log import load_log
+from robot_dynid.report import html
+from robot_dynid.report.html import write_report
+from robot_dynid.report.identification import model_report
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.simulation.mujoco_model import elastic_accelerations
 from robot_dynid.simulation.plant import Plant
-from robot_dynid.simulation.truth import Truth, distance
+from robot_dynid.simulation.truth import Truth, distance, load_truth, true_base
 from robot_dynid.types import FloatArray
+from robot_dynid.validation.validate import validate
 from robot_dynid_evaluation.demo.processes import Client
+from robot_dynid_evaluation.demo.truth import truth
 from robot_dynid_evaluation.ros_domain import own_domain, require_ros
 from robot_dynid_interfaces.srv import ComputeForwardDynamics
 
 if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Progress, Terminal
-    from robot_dynid.identified.model import IdentifiedModel
-    from robot_dynid.robot.model import RobotModel
-    from robot_dynid.simulation.truth import Truth
     from robot_dynid_evaluation.demo.processes import Client
 
 STATES = 200
@@ -159,8 +165,6 @@ LONGEST_MOTION, LONGEST_FIT = 600.0, 180.0  # s
 def run_demo(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Run the demo and return its result."""
     require_ros()
-    from robot_dynid.robot.robot_file import load_robot
-    from robot_dynid.simulation.truth import load_truth
     from robot_dynid_evaluation.demo.processes import nodes
 
     started = time.perf_counter()
@@ -205,10 +209,6 @@ def run_demo(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any
 
 def _check_outputs(out: Path) -> None:
     """Raise UsageError when model or report could not be written after minutes of motion."""
-    from robot_dynid.files import check_target
-    from robot_dynid.identified import model_file
-    from robot_dynid.report import html
-
     check_target(out / 'model.yaml', model_file.MARK)
     check_target(out / 'report.html', html.MARK)
 
@@ -238,7 +238,6 @@ def _identified(client: Client, arguments: argparse.Namespace, fit: dict[str, st
     """Record, excite, identify, save; return the saved model."""
     from std_srvs.srv import Trigger
 
-    from robot_dynid.identified.model import IdentifiedModel
     from robot_dynid_interfaces.action import Excite, Identify
     from robot_dynid_interfaces.srv import ComputeForwardDynamics, SaveModel
 
@@ -269,8 +268,6 @@ def _identified(client: Client, arguments: argparse.Namespace, fit: dict[str, st
 def _compared(client: Client, real: tuple[RobotModel, Truth], model: IdentifiedModel, seed: int
               ) -> dict[str, Any]:
     """Hold the model and the service against the truth."""
-    from robot_dynid.simulation.truth import true_base
-
     robot, truth = real
     states = random_states(robot, truth, model, seed)
     return {
@@ -281,12 +278,6 @@ def _compared(client: Client, real: tuple[RobotModel, Truth], model: IdentifiedM
 
 def _report(robot: RobotModel, model: IdentifiedModel, found: dict[str, Any], out: Path) -> Path:
     """Write the report with a section about the truth; ``found`` learns where the recording is."""
-    from robot_dynid.io.log import load_log
-    from robot_dynid.report.html import write_report
-    from robot_dynid.report.identification import model_report
-    from robot_dynid.validation.validate import validate
-    from robot_dynid_evaluation.demo.truth import truth
-
     recording = max((out / 'recordings').iterdir(), key=lambda path: path.stat().st_mtime)
     log = load_log(recording, robot)
     found['recording'] = str(recording)
