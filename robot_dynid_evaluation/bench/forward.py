@@ -45,7 +45,7 @@ def measure(progress: Progress) -> list[Row]:
         rows += with_friction(progress)
     rows += over_threads(progress)
     with own_domain(), tempfile.TemporaryDirectory(prefix='robot_dynid_') as folder:
-        from robot_dynid_evaluation.bench.echo_bench import round_trips
+        from robot_dynid_evaluation.bench.node_costs import round_trips
 
         progress('service round trips', 0.9)
         path = Path(folder) / 'model.yaml'

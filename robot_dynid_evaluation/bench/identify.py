@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -21,20 +22,21 @@ from robot_dynid.cli.terminal import Progress
 from robot_dynid.errors import DynIdError
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.io.bag_writer import BagWriter
-from robot_dynid.io.cdr import JOINT_STATE, encode_joint_states
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.simulation.truth import Truth, distance, load_truth, true_base
-from robot_dynid.types import RawLog
 from robot_dynid_evaluation.bench import Row, Target, row
-from robot_dynid_evaluation.bench.arms import write_recording
+from robot_dynid_evaluation.bench.long_recordings import (
+    mapped,
+    pieces,
+    used,
+    write_bag,
+    write_recording,
+)
 from robot_dynid_evaluation.bench.timing import ROBOT
 
 SECONDS, RATE = 3600.0, 1000.0
 MOST_SECONDS, MOST_MEGABYTES, MOST_ERROR = 30.0, 2000.0, 0.02
-#: rows that are written to the bag at once, and its first stamp [ns]
-PIECE, START = 20_000, 10**18
 #: the same as a bag, by the command line, with nothing prescribed
 MOST_BAG_SECONDS = 120.0
 #: the recording everything is chosen from, (s, Hz), and how often
@@ -54,9 +56,10 @@ def measure(progress: Progress) -> list[Row]:
         progress('identifying', 0.3)
         found = in_a_process_of_its_own(folder)
         progress('making the bag', 0.4)
-        write_as_bag(Path(folder), robot)
+        write_bag(Path(folder) / 'bag', robot.joints, pieces(mapped(folder, robot.joints)))
         progress('identifying from the bag', 0.6)
-        seconds, megabytes = by_the_command_line(Path(folder))
+        bag = used(Path(folder), 'identify', f'{folder}/bag', '--robot', ROBOT, '--out',
+                   f'{folder}/model.yaml')
         progress('choosing everything', 0.8)
         chosen = choices(robot, load_truth(robot))
     samples = f'{SECONDS * RATE / 1e6:g} million samples'
@@ -68,9 +71,10 @@ def measure(progress: Progress) -> list[Row]:
             most),
         row('distance from the true parameters (peer: the limit)', '%', 100.0 * found['error'],
             100.0 * MOST_ERROR, most),
-        row('the same as a bag, robot-dynid identify (peer: the limit)', 's', seconds,
+        row('the same as a bag, robot-dynid identify (peer: the limit)', 's', bag['seconds'],
             MOST_BAG_SECONDS, most),
-        row('its peak resident memory (peer: the limit)', 'MB', megabytes, MOST_MEGABYTES, most),
+        row('its peak resident memory (peer: the limit)', 'MB', bag['peak MB'], MOST_MEGABYTES,
+            most),
         *chosen,
     ]
 
@@ -98,43 +102,6 @@ def choices(robot: RobotModel, truth: Truth) -> list[Row]:
                 np.array([run[key] for run in found[1]]), target)
             for name, key, target in (('time', 'seconds', Target(1.0)),
                                       ('processor time', 'processor', Target(1.5, faster=False)))]
-
-
-def write_as_bag(folder: Path, robot: RobotModel) -> None:
-    """Write the arrays of a folder as the bag ``bag`` in it, piece by piece."""
-    arrays = [np.load(folder / f'{name}.npy', mmap_mode='r')
-              for name in ('time', 'position', 'velocity', 'effort')]
-    with BagWriter(folder / 'bag') as bag:
-        topic = bag.add_topic('/joint_states', JOINT_STATE)
-        for first in range(0, len(arrays[0]), PIECE):
-            time, *values = (array[first:first + PIECE] for array in arrays)
-            stamps = START + np.round(time * 1e9).astype(np.int64)
-            for stamp, data in zip(
-                stamps.tolist(), encode_joint_states(robot.joints, stamps, tuple(values)),
-                strict=True,
-            ):
-                bag.write(topic, stamp, data)
-            bag.commit()
-
-
-#: runs the command line, then prints the largest memory of its process
-COMMAND = f"""from robot_dynid.cli.main import main
-from {__name__} import peak_megabytes
-code = main()
-print(peak_megabytes())
-raise SystemExit(code)"""
-
-
-def by_the_command_line(folder: Path) -> tuple[float, float]:
-    """Return seconds and peak megabytes of ``robot-dynid identify`` on the bag of ``folder``."""
-    begin = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, '-c', COMMAND, 'identify', str(folder / 'bag'), '--robot', ROBOT,
-         '--out', str(folder / 'model.yaml'), '--json'],
-        stdout=subprocess.PIPE, check=False, text=True)
-    if done.returncode:
-        raise DynIdError(f'the command line failed with exit code {done.returncode}')
-    return time.perf_counter() - begin, float(done.stdout.splitlines()[-1])
 
 
 def in_a_process_of_its_own(folder: str, cores: int | None = None) -> dict[str, Any]:
@@ -165,13 +132,6 @@ def choose_from(folder: str, cores: int) -> dict[str, Any]:
             'model': model.to_yaml()}
 
 
-def mapped(folder: str, joints: tuple[str, ...]) -> RawLog:
-    """Return the arrays of ``folder`` as a recording; they are mapped, not read."""
-    time, *arrays = (np.load(Path(folder) / f'{name}.npy', mmap_mode='r')
-                     for name in ('time', 'position', 'velocity', 'effort'))
-    return RawLog(folder, joints, time, *arrays)
-
-
 def identify_recording(folder: str) -> dict[str, float]:
     """Identify from the arrays of ``folder``: seconds, peak megabytes, error of the parameters."""
     robot = load_robot(ROBOT)
@@ -186,10 +146,7 @@ def identify_recording(folder: str) -> dict[str, float]:
 
 def peak_megabytes() -> float:
     """Return the largest resident memory this process has had."""
-    for line in Path('/proc/self/status').read_text().splitlines():
-        if line.startswith('VmHWM:'):
-            return int(line.split()[1]) / 1024.0
-    raise DynIdError('/proc/self/status has no peak memory; this runs on Linux only')
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
 
 
 if __name__ == '__main__':

@@ -7,35 +7,31 @@ what the table shows per hour and per recording: the processor time beyond that 
 
 from __future__ import annotations
 
-import json
-import os
-import resource
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from robot_dynid.cli.terminal import Progress
 from robot_dynid.document import Chapter, Figure, Report, Section
-from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.errors import UsageError
 from robot_dynid.files import atomic_write, check_target
-from robot_dynid.io.bag_writer import BagWriter
-from robot_dynid.io.cdr import JOINT_STATE, encode_joint_states
 from robot_dynid.io.csv import write_csv
 from robot_dynid.report import figures
 from robot_dynid.report.html import MARK, write_report
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.simulation.truth import load_truth
-from robot_dynid.types import RawLog
+from robot_dynid.types import FloatArray, RawLog
 from robot_dynid_evaluation.bench import Row
-from robot_dynid_evaluation.bench.arms import write_recording
+from robot_dynid_evaluation.bench.long_recordings import (
+    SIGNALS,
+    used,
+    write_bag,
+    write_recording,
+)
 from robot_dynid_evaluation.bench.timing import ROBOT
 
 COLUMNS = ('recordings', 'hours', 'workers', 'seconds', 'processor s', 'peak MB', 'per hour s',
@@ -127,11 +123,10 @@ def write_recordings(folder: Path, robot: RobotModel, case: Case) -> None:
     for seed in range(min(MOTIONS, case.count)):
         with tempfile.TemporaryDirectory(prefix='robot_dynid_') as place:
             write_recording(Path(place), robot, load_truth(robot), (lap, case.rate), seed)
-            motions.append([np.load(Path(place) / f'{name}.npy') for name in (
-                'time', 'position', 'velocity', 'effort')])
+            motions.append([np.load(Path(place) / f'{name}.npy') for name in SIGNALS])
     rng = np.random.default_rng(0)
     if case.count == 1:
-        _write_bag(folder / 'bag', robot, (motions[0], case), rng)
+        write_bag(folder / 'bag', robot.joints, _laps(motions[0], case, rng))
         return
     for i in range(case.count):
         instants, position, velocity, effort = motions[i % len(motions)]
@@ -140,74 +135,23 @@ def write_recordings(folder: Path, robot: RobotModel, case: Case) -> None:
             '', robot.joints, instants, position, velocity, effort + spread))
 
 
-def _write_bag(
-    folder: Path, robot: RobotModel, of: tuple[Sequence[Any], Case], rng: np.random.Generator
-) -> None:
-    """Write a motion again and again, with other noise each time."""
-    (_, position, velocity, effort), case = of
+def _laps(
+    motion: Sequence[FloatArray], case: Case, rng: np.random.Generator
+) -> Iterator[tuple[FloatArray, ...]]:
+    """Yield a motion again and again, with other noise each time."""
+    _, position, velocity, effort = motion
     begin, count = 0, round(case.seconds * case.rate)
-    with BagWriter(folder) as bag:
-        topic = bag.add_topic('/joint_states', JOINT_STATE)
-        while begin < count:
-            rows = min(len(position), count - begin)
-            seconds = (begin + np.arange(rows)) / case.rate
-            stamps = 10**18 + np.round(seconds * 1e9).astype(np.int64)
-            torque = effort[:rows] + NOISE * rng.standard_normal((rows, robot.n))
-            values = (position[:rows], velocity[:rows], torque)
-            for stamp, data in zip(stamps.tolist(), encode_joint_states(
-                    robot.joints, stamps, values), strict=True):
-                bag.write(topic, stamp, data)
-            bag.commit()
-            begin += rows
-
-
-#: runs the command line, then prints the largest memory of its process and of its workers
-COMMAND = f"""import sys
-from robot_dynid.cli.main import main
-from {__name__} import usage
-if __name__ == '__main__':
-    code = main()
-    print(usage())
-    raise SystemExit(code)
-"""
+    while begin < count:
+        rows = min(len(position), count - begin)
+        yield ((begin + np.arange(rows)) / case.rate, position[:rows], velocity[:rows],
+               effort[:rows] + NOISE * rng.standard_normal((rows, effort.shape[1])))
+        begin += rows
 
 
 def identified(data: Path, recipe: Path, workers: int) -> dict[str, float]:
     """Return wall and processor time [s] and peak memory [MB] of one identification."""
     return used(data.parent, 'identify', str(data), '--robot', ROBOT, '--recipe', str(recipe),
                 '--workers', str(workers), '--out', str(data.parent / 'model.yaml'))
-
-
-def used(folder: Path, *words: str) -> dict[str, float]:
-    """Return time and memory of a command of so many ``--workers``, as `identified`.
-
-    A file in ``folder`` runs it.
-    """
-    begin = time.perf_counter()
-    program = folder / 'command.py'  # workers import it: it must be a file
-    atomic_write(program, COMMAND)
-    done = subprocess.run([sys.executable, str(program), *words, '--json', '--quiet'],
-                          stdout=subprocess.PIPE, check=False, text=True)
-    if done.returncode:
-        raise DynIdError(f'{words[0]} failed with exit code {done.returncode}: '
-                         f'{done.stdout[:1000]}')
-    found = json.loads(done.stdout.splitlines()[-1])
-    return {'seconds': time.perf_counter() - begin, 'processor s': found['processor'],
-            'peak MB': found['megabytes']}
-
-
-def usage() -> str:
-    """Return processor time [s] and the sum of peak memories [MB] of this process and workers.
-
-    Of several workers the largest counts for each.
-    """
-    own, others = (resource.getrusage(who) for who in (
-        resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    workers = int(sys.argv[sys.argv.index('--workers') + 1])
-    children = workers * others.ru_maxrss if workers > 1 else 0
-    return json.dumps({
-        'processor': sum(u.ru_utime + u.ru_stime for u in (own, others)),
-        'megabytes': (own.ru_maxrss + children) / 1024.0, 'process': os.getpid()})
 
 
 def write_figure(rows: Sequence[Row], path: str) -> None:

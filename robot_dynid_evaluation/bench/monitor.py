@@ -55,7 +55,7 @@ def measure(progress: Progress) -> list[Row]:
 
 def _node_rows(model: IdentifiedModel, what: str) -> list[Row]:
     """Return the rows of the node with a model."""
-    from robot_dynid_evaluation.bench.monitor_bench import monitor_load
+    from robot_dynid_evaluation.bench.node_costs import monitor_load
     from robot_dynid_evaluation.ros_domain import own_domain
 
     with own_domain(), tempfile.TemporaryDirectory(prefix='robot_dynid_') as folder:

@@ -25,7 +25,8 @@ from robot_dynid.io.information_file import load_information
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid_evaluation.bench import Row
-from robot_dynid_evaluation.bench.many import RECIPE, Case, used, write_recordings
+from robot_dynid_evaluation.bench.long_recordings import used
+from robot_dynid_evaluation.bench.many import RECIPE, Case, write_recordings
 from robot_dynid_evaluation.bench.timing import ROBOT
 from robot_dynid_extras.fleet.characteristics import Characteristics, Reading
 from robot_dynid_extras.fleet.fleet import Session, judged

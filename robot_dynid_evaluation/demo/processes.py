@@ -8,15 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import rclpy
 from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
 from robot_dynid.errors import DynIdError
@@ -35,6 +33,14 @@ class Running:
     process: subprocess.Popen[bytes]
     log: Path
 
+    @classmethod
+    def begin(cls, name: str, words: Sequence[str], log: Path) -> Running:
+        """Start a process by its command line."""
+        with open_log(log) as output:
+            return cls(name, subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                start_new_session=True), log)
+
     def require_alive(self) -> None:
         """Raise DynIdError with its last words when the process has ended."""
         code = self.process.poll()
@@ -45,19 +51,21 @@ class Running:
         raise DynIdError(f'node {self.name} ended with exit code {code}: {last} (see {self.log})')
 
 
-@contextmanager
-def nodes(parameters: Mapping[str, Mapping[str, Any]], logs: Path) -> Iterator[list[Running]]:
+def nodes(
+    parameters: Mapping[str, Mapping[str, Any]], logs: Path
+) -> AbstractContextManager[list[Running]]:
     """Run one node per name with its parameter file and ``parameters`` while the block runs."""
+    return processes({name: command(name, values) for name, values in parameters.items()}, logs)
+
+
+@contextmanager
+def processes(commands: Mapping[str, Sequence[str]], logs: Path) -> Iterator[list[Running]]:
+    """Run one process per name by its command line while the block runs; logs go to a folder."""
     logs.mkdir(parents=True, exist_ok=True)
     running: list[Running] = []
     try:
-        for name, values in parameters.items():
-            log = logs / f'{name}.log'
-            with open_log(log) as output:
-                process = subprocess.Popen(
-                    command(name, values), stdin=subprocess.DEVNULL, stdout=output,
-                    stderr=subprocess.STDOUT, start_new_session=True)
-            running.append(Running(name, process, log))
+        for name, words in commands.items():
+            running.append(Running.begin(name, words, logs / f'{name}.log'))
         yield running
     finally:
         end(running)
@@ -90,10 +98,8 @@ def end(running: list[Running]) -> None:
         for node in left:
             node.process.send_signal(step)
         for node in left:
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 node.process.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                continue
 
 
 APPEARANCE, ANSWER = 30.0, 10.0  # s
@@ -132,10 +138,7 @@ class Client:
         """Call a service and return its response; raises DynIdError unless it succeeds."""
         future = self._services[name].call_async(request)
         self.wait(future.done, ANSWER, f'the answer of {name}')
-        response = future.result()
-        if not response.success:
-            raise DynIdError(f'{name}: {response.message}')
-        return response
+        return _successful(name, future.result())
 
     def trigger(self, name: str) -> str:
         """Call a service without arguments and return its message."""
@@ -155,24 +158,11 @@ class Client:
             raise DynIdError(f'{name}: the goal was refused')
         future = handle.get_result_async()
         self.wait(future.done, seconds, f'the result of {name}')
-        result = future.result().result
         client.destroy()
-        if not result.success:
-            raise DynIdError(f'{name}: {result.message}')
-        return result
+        return _successful(name, future.result().result)
 
 
-@contextmanager
-def connected(running: Sequence[Running]) -> Iterator[Client]:
-    """Give a client in the ROS domain of the environment while the block runs."""
-    context = rclpy.Context()
-    rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
-    node = rclpy.create_node('demo', context=context)
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(node)
-    try:
-        yield Client(node, executor, running)
-    finally:
-        executor.shutdown()
-        node.destroy_node()
-        rclpy.shutdown(context=context)
+def _successful(name: str, answer: Any) -> Any:
+    if not answer.success:
+        raise DynIdError(f'{name}: {answer.message}')
+    return answer

@@ -165,7 +165,7 @@ LONGEST_MOTION, LONGEST_FIT = 600.0, 180.0  # s
 def run_demo(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Run the demo and return its result."""
     require_ros()
-    from robot_dynid_evaluation.demo.processes import nodes
+    from robot_dynid_evaluation.demo import processes
 
     started = time.perf_counter()
     if arguments.seed < 0:
@@ -191,10 +191,11 @@ def run_demo(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any
     }
     with own_domain() as domain, _ended_by_signal(), terminal.progress('demo') as progress:
         terminal.note(f'ROS domain {domain}, logs in {out / "logs"}')
-        with nodes(parameters, out / 'logs') as running:
-            from robot_dynid_evaluation.demo.processes import connected
+        with processes.nodes(parameters, out / 'logs') as running:
+            from robot_dynid.ros.common.process import helper_node
 
-            with connected(running) as client:
+            with helper_node('demo') as (node, executor):
+                client = processes.Client(node, executor, running)
                 fit = fit_options(arguments.excitation, robot, truth)
                 model = _identified(client, arguments, fit, out, progress)
                 found = _compared(client, (robot, truth), model, arguments.seed)

@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 
 from robot_dynid.errors import UsageError
+from robot_dynid.robot import locate
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import Progress
 
 #: what each experiment is; its module is named the same, with underscores
@@ -80,6 +83,14 @@ def known(row: Row, explanation: str, figure: float | None = None) -> Row:
         return row
     note = f'{row.note}; {explanation}' if row.note else explanation
     return replace(row, note=note, known=True)
+
+
+def published_arm(path: str) -> RobotModel:
+    """Return the arm of an installed file; raises UsageError when it is not there."""
+    found = locate.find(path)
+    if found is None:
+        raise UsageError(f'{path} is not installed; install the package with its config folder')
+    return load_robot(found)
 
 
 def reproduce(name: str, progress: Progress) -> Sequence[Row]:

@@ -2,7 +2,6 @@
 
 Table 1 gives the minimal set, table 2 the condition numbers; then table 3 is taken for the truth,
 recordings are simulated with the noise of figure 11, and the staged estimator has to find it back.
-All regressors are those of `screw_dynamics`.
 Source: Wang, Han, Li, Guo, Lu, Sensors 2025, 25, 5749, section 5.
 """
 
@@ -13,6 +12,7 @@ from functools import reduce
 import numpy as np
 from scipy.stats import chi2
 
+from robot_dynid.dynamics import rigid_body
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.staged.least_squares import StagedEstimate, fit_stages
@@ -41,7 +41,6 @@ from robot_dynid_evaluation.papers.planar_3r_model import (
     true_values,
 )
 from robot_dynid_evaluation.papers.recovery import SHARE, effort_shares, recovered
-from robot_dynid_evaluation.papers.screw_dynamics import MinimalDynamics
 
 #: table 3: the combinations as printed, in our notation and with the signs the text has lost
 LABELS = {
@@ -279,26 +278,26 @@ def _figures_12_to_14(model: TorqueModel, values: FloatArray, motion: Samples) -
 
 def _least_eigenvalue(model: TorqueModel, values: FloatArray, motion: Samples) -> Row:
     """Return whether the identified M(q) is positive definite in the whole range of motion."""
-    minimal = minimal_dynamics(model, values)
-    least = min(float(np.linalg.eigvalsh(minimal.mass_matrix(q))[0])
-                for q in motion.position[::EVERY])
+    matrices = rigid_body.mass_matrix(model.robot, motion.position[::EVERY],
+                                      minimal_links(model, values))
+    least = float(np.linalg.eigvalsh(matrices).min())
     return matched('least eigenvalue of M(q) along the motion [kg m^2]', '> 0', least,
                    least > 0.0)
 
 
-def minimal_dynamics(model: TorqueModel, values: FloatArray) -> MinimalDynamics:
-    """Return the forward dynamics of the links' share of the parameters ``values`` (b,)."""
-    links = model.reduction.kept < 10 * model.robot.n
-    return MinimalDynamics(model.robot, model.reduction.kept[links], values[links])
+def minimal_links(model: TorqueModel, values: FloatArray) -> FloatArray:
+    """Return the links (n, 10) of the parameters ``values`` (b,), the dependent ones zero."""
+    return model.reduction.standard_values(values)[:10 * model.robot.n].reshape(-1, 10)
 
 
 def accelerations(
     model: TorqueModel, values: FloatArray, motion: Samples, torque: FloatArray
 ) -> FloatArray:
     """Return qdd (N, n) of eq. 28 at the states of ``motion`` under ``torque`` (N, n)."""
-    minimal, held = minimal_dynamics(model, values), friction(model, motion, values)
-    states = zip(motion.position, motion.velocity, torque, held, strict=True)
-    return np.array([minimal.acceleration(*state) for state in states])
+    driving = torque - friction(model, motion, values)
+    found, _ = rigid_body.forward_dynamics(
+        model.robot, (motion.position, motion.velocity, driving), minimal_links(model, values))
+    return found
 
 
 def _filtered(signal: FloatArray) -> FloatArray:

@@ -1,7 +1,8 @@
-"""The planar 3R arm of Wang et al. 2025 on the block-matrix equations, its truth and motions.
+"""The planar 3R arm of Wang et al. 2025, its truth and motions.
 
-The torque model is Y = [Y_1, Y_2] of eq. 21: the links by `screw_dynamics`, and in every joint
-viscous and Coulomb friction. The sign of friction in the source is that of a driving torque (fv,
+The torque model is Y = [Y_1, Y_2] of eq. 21: the links, whose columns are those of the kernels (a
+test holds the block matrices of screws against them), and in every joint viscous and Coulomb
+friction. The sign of friction in the source is that of a driving torque (fv,
 fc in table 3 are negative); here friction is what the drive must overcome, so the values of
 table 3 change their sign.
 """
@@ -16,13 +17,10 @@ from numpy.typing import NDArray
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.effects import RigidLinks
 from robot_dynid.effects.effect import Effect
-from robot_dynid.errors import UsageError
 from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.robot import locate
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import FloatArray, Samples
-from robot_dynid_evaluation.papers import screw_dynamics
+from robot_dynid_evaluation.papers import published_arm
 
 ROBOT = 'config/reproduce/planar_3r_2025.yaml'
 #: table 2: amplitudes [rad] and w [rad/s], read literally or as 2 pi times too large
@@ -37,20 +35,6 @@ TABLE_3 = {
     'mx3': -0.287, 'my3': 0.0016, 'Izz3': 0.111, 'fv1': -157.56, 'fc1': -40.402,
     'fv2': -46.302, 'fc2': -12.837, 'fv3': -9.562, 'fc3': -2.922,
 }
-
-
-@dataclass(frozen=True, eq=False)
-class ScrewLinks(RigidLinks):
-    """Rigid links as a block of the torque model, state by state from eq. 21."""
-
-    def fill(
-        self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
-    ) -> None:
-        """Write the chosen columns of Y_1."""
-        for k in range(len(samples)):
-            out[:, :, k] = screw_dynamics.regressor(
-                self.robot, samples.position[k], samples.velocity[k],
-                samples.acceleration[k])[:, chosen]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,15 +65,12 @@ class SignFriction(Effect):
 
 def load_planar() -> RobotModel:
     """Return the arm of table 1; raises UsageError when its file is not installed."""
-    path = locate.find(ROBOT)
-    if path is None:
-        raise UsageError(f'{ROBOT} is not installed; install the package with its config folder')
-    return load_robot(path)
+    return published_arm(ROBOT)
 
 
 def torque_model(robot: RobotModel) -> TorqueModel:
     """Return the model of eq. 24, reduced to its minimal set lambda_m."""
-    return TorqueModel.of(robot, (ScrewLinks(robot), SignFriction(robot.n)))
+    return TorqueModel.of(robot, (RigidLinks(robot), SignFriction(robot.n)))
 
 
 def as_in_table(name: str, value: float) -> float:

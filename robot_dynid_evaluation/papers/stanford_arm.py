@@ -1,47 +1,39 @@
 """Stanford arm by moving one joint at a time: tables I and II of the source.
 
-First as printed there: three samples per configuration, efforts by recursive Newton-Euler, the
-equations of `composite_bodies` step by step. Then from a MuJoCo simulation with encoders, by the
-staged estimator of this package.
+First as printed there: three samples per configuration, efforts by recursive Newton-Euler, body by
+body. Composite body j is link j with all links after it; its constants are those of
+`composite_map`, and the effort of joint j is linear in those of body j and of the bodies after it.
+Then from a MuJoCo simulation with encoders, by the staged estimator of this package.
 Source: Lin, An identification method for estimating the inertia parameters of a manipulator,
-1991, section 4.
+1991, section 4. Its eq. 51 has the wrong sign in the coefficient of J_23, and its eq. 52 w_x w_z
+for w_y w_z in that of c_y; eqs. 56 and 57 are right.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.effects import RigidLinks
+from robot_dynid.estimation.experiment import Experiment, TorqueModel
+from robot_dynid.estimation.information import Information
+from robot_dynid.estimation.staged.least_squares import fit_stages
+from robot_dynid.estimation.staged.procedure import LockedJointsMotion, Stage, names_from
 from robot_dynid.reduction import reduce_numeric
+from robot_dynid.reduction.composite_inertia import composite_map
 from robot_dynid.reduction.numeric import random_states
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.types import Progress
-from robot_dynid_evaluation.papers import Row, compared, known, matched, shown
-from robot_dynid_evaluation.papers.composite_bodies import (
-    PRISMATIC_CONSTANTS,
-    REVOLUTE_CONSTANTS,
-    Constants,
-    Sample,
-    estimate_axis_inertia,
-    estimate_body,
-    kinematics,
-    prismatic_row,
-    revolute_row,
-)
-from robot_dynid_evaluation.papers.recovery import recovered
-from robot_dynid_evaluation.papers.stanford_recordings import (
-    BASE,
-    STEPS,
-    Found,
-    Step,
-    constant_rows,
-    estimate_from_recordings,
-    load_arm,
-    step_response,
-)
+from robot_dynid.signals.prepare import Preprocessing, prepare, repair
+from robot_dynid.simulation.arm import CONTROL_PERIOD, Arm, Sensors, Setpoint
+from robot_dynid.simulation.truth import Noise
+from robot_dynid.types import FloatArray, Progress, RawLog, Samples, frozen
+from robot_dynid_evaluation.papers import Row, compared, known, matched, published_arm, shown
+from robot_dynid_evaluation.papers.recovery import effort_shares, recovered
 
 Estimates = dict[tuple[int, str], float]
 
@@ -102,13 +94,59 @@ WHY_BIASED = (
 BIAS_KNOWN = 0.1
 #: the same by two computations: rounding times the condition of the equations of a body
 SAME = 1e-10
+#: constants whose coefficients are this small beside the largest have no effect
+NO_EFFECT = 1e-9
+
+ROBOT = 'config/reproduce/stanford_arm_1991.yaml'
+#: configuration (62) [rad, m]; every motion starts at the displacement of its joint in it
+BASE = frozen([0.7, 0.7, 0.0, 0.7, 0.7, 0.7])
+#: the response of the moving joint to a step: its size [rad], 1 / time constant [1/s] (eq. 64)
+SIZE, SIGMA = np.pi / 6.0, 10.0
+#: rows of `composite_map`
+MAP_ROWS = ('m', 'kx', 'ky', 'kz', 'U11', 'U12', 'U22', 'U13', 'U23', 'U33')
+
+
+@dataclass(frozen=True)
+class Step:
+    """Body ``body`` is estimated while joint ``moving`` turns, both counted from one.
+
+    In each motion joint ``changed`` is locked at one of ``angles`` [rad], all others as in BASE.
+    """
+
+    body: int
+    moving: int
+    changed: int
+    angles: tuple[float, ...]
+
+    @property
+    def configurations(self) -> list[FloatArray]:
+        """Positions (n,) of all joints at the start of each motion."""
+        found = []
+        for angle in self.angles:
+            q = np.array(BASE)
+            q[self.changed - 1] = angle
+            found.append(q)
+        return found
+
+
+#: Algorithm 2 for this arm: r = 1, s = 2; axis 2 is perpendicular to axis 1, so (U_2)_33 needs a
+#: motion of joint 2; m^_3 is found with k_3
+STEPS = (
+    Step(6, 1, 6, (0.7, -0.6, -0.7)),
+    Step(5, 1, 5, (0.7, -0.6, -0.7)),
+    Step(4, 1, 4, (0.7, -0.6, -0.7)),
+    Step(3, 1, 2, (0.7, -0.7)),
+    Step(2, 1, 2, (0.7, -0.6, -0.7)),
+    Step(2, 2, 2, (0.7,)),
+    Step(1, 1, 1, (0.7,)),
+)
 
 
 def rows(progress: Progress) -> list[Row]:
     """Return tables I and II beside ours, from exact efforts and from simulated recordings."""
     robot = load_arm()
     progress('exact efforts', 0.0)
-    exact = estimate_from_newton_euler(robot)
+    exact = estimate_from_samples(robot)
     true = {key: float(row @ robot.nominal.ravel()) for key, row in constant_rows(robot).items()}
     table = [_axis_row(robot, frame, angle) for frame, angle in TABLE_1]
     noisy = spoiled(robot, exact)
@@ -119,38 +157,82 @@ def rows(progress: Progress) -> list[Row]:
     return table + [recorded_row(key, recorded[key], true[key]) for key in TABLE_2]
 
 
-def samples_of(robot: RobotModel, step: Step) -> list[Sample]:
+def load_arm() -> RobotModel:
+    """Return the arm of figure 2; raises UsageError when its file is not installed."""
+    return published_arm(ROBOT)
+
+
+def samples_of(robot: RobotModel, step: Step) -> Samples:
     """Return the samples of a step, efforts by Newton-Euler; one where the body's joint turns."""
     moving = step.moving - 1
-    instants = INSTANTS[:1] if step.moving == step.body else INSTANTS
-    found = []
-    for start in step.configurations:
-        for travel, rate, acceleration in zip(*step_response(instants), strict=True):
-            q, qd, qdd = start.copy(), np.zeros(robot.n), np.zeros(robot.n)
-            q[moving] = BASE[moving] + travel
-            qd[moving], qdd[moving] = rate, acceleration
-            effort = rigid_body.inverse_dynamics(robot, q[None], qd[None], qdd[None])[0]
-            found.append(Sample(moving, q, float(rate), float(acceleration), effort))
-    return found
+    travel, rate, acceleration = step_response(
+        INSTANTS[:1] if step.moving == step.body else INSTANTS)
+    q = np.repeat(step.configurations, len(travel), axis=0)
+    qd, qdd = np.zeros((2, *q.shape))
+    times = len(step.configurations)
+    q[:, moving] = BASE[moving] + np.tile(travel, times)
+    qd[:, moving], qdd[:, moving] = np.tile(rate, times), np.tile(acceleration, times)
+    effort = rigid_body.inverse_dynamics(robot, q, qd, qdd)
+    return Samples(robot.joints, np.arange(float(len(q))), q, qd, qdd, effort=effort)
 
 
-def estimate_from_newton_euler(
+def coefficients(robot: RobotModel, samples: Samples) -> FloatArray:
+    """Return the coefficients (n, c, N) that the constants of TABLE_2 have in the efforts."""
+    rows = constant_rows(robot)
+    kept = reduce_numeric(robot, (RigidLinks(robot),)).kept
+    base = np.linalg.inv(np.array([rows[key] for key in TABLE_2])[:, kept])
+    columns = rigid_body.regressor(
+        robot, (samples.position, samples.velocity, samples.acceleration))[:, kept]
+    return np.asarray(np.einsum('ibt,bc->ict', columns, base))
+
+
+def estimate_from_samples(
     robot: RobotModel, generator: np.random.Generator | None = None
 ) -> Estimates:
-    """Return all constants by Algorithm 2; with a ``generator`` efforts have NOISE."""
-    known = Constants.unknown(robot.n)
-    found: Estimates = {}
+    """Return all constants by Algorithm 2; with a ``generator`` efforts have NOISE.
+
+    Each step finds the constants of its body that have an effect on the effort of its joint, by
+    least squares, with what is known of the bodies after it.
+    """
+    keys, found = list(TABLE_2), np.full(len(TABLE_2), np.nan)
     for step in STEPS:
-        samples = samples_of(robot, step)
+        samples, row = samples_of(robot, step), step.body - 1
+        effort = samples.effort
+        assert effort is not None
         if generator is not None:
-            samples = [replace(sample, effort=generator.normal(sample.effort, NOISE))
-                       for sample in samples]
-        if step.moving == step.body:
-            values = estimate_axis_inertia(robot, samples[0], known)
-        else:
-            values = estimate_body(robot, samples, step.body - 1, known)
-        known.add(step.body - 1, values)
-        found |= {(step.body, name): value for name, value in values.items()}
+            effort = generator.normal(effort, NOISE)
+        design = coefficients(robot, samples)[row].T
+        size = np.abs(design).max(axis=0)
+        sought = np.array([body == step.body for body, _ in keys]) & np.isnan(found)
+        sought &= size > NO_EFFECT * size.max()
+        known_ = np.nan_to_num(found)
+        found[sought] = np.linalg.lstsq(
+            design[:, sought], effort[:, row] - design @ known_, rcond=None)[0]
+    return dict(zip(keys, found.tolist(), strict=True))
+
+
+def step_response(time: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return travel, rate and acceleration of the moving joint at ``time`` [s] (eqs. 64 to 66).
+
+    Before time zero it rests.
+    """
+    t = np.maximum(np.asarray(time, dtype=np.float64), 0.0)
+    decay = SIZE * np.exp(-SIGMA * t)
+    started = np.asarray(time, dtype=np.float64) >= 0.0
+    return (SIZE - (1.0 + SIGMA * t) * decay, SIGMA**2 * t * decay,
+            np.where(started, (1.0 - SIGMA * t) * SIGMA**2 * decay, 0.0))
+
+
+def constant_rows(robot: RobotModel) -> dict[tuple[int, str], FloatArray]:
+    """Return, by body (counted from one) and name, the combination (10 n,) it is.
+
+    Names are those of `composite_bodies`; products with standard parameters are the constants.
+    """
+    found: dict[tuple[int, str], FloatArray] = {}
+    for body, rows in enumerate(composite_map(robot), start=1):
+        named = dict(zip(MAP_ROWS, rows, strict=True))
+        named['U11 - U22'] = named['U11'] - named['U22']
+        found |= {(body, name): row for name, row in named.items()}
     return found
 
 
@@ -161,7 +243,7 @@ def spoiled(robot: RobotModel, exact: Estimates) -> float:
     root mean square.
     """
     generator = np.random.default_rng(0)
-    draws = [estimate_from_newton_euler(robot, generator) for _ in range(DRAWS)]
+    draws = [estimate_from_samples(robot, generator) for _ in range(DRAWS)]
     errors = {key: np.array([draw[key] for draw in draws]) - exact[key] for key in TABLE_2}
     size = np.sqrt(np.mean([((float(TABLE_2[key]) - exact[key]) / errors[key].std())**2
                             for key in DIFFERENT]))
@@ -185,11 +267,16 @@ def as_printed(printed: str, value: float) -> bool:
     return bool(abs(value - float(printed)) <= 0.5 * 10.0 ** -decimals(printed) + 1e-12)
 
 
+def axis_in(robot: RobotModel, q: FloatArray, frame: int) -> FloatArray:
+    """Return the axis (3,) of the first joint in a ``frame``, counted from one."""
+    (turns,), _ = rigid_body.link_poses(robot, q[None])
+    return np.asarray(turns[frame - 1].T @ turns[0][:, 2])
+
+
 def _axis_row(robot: RobotModel, frame: int, angle: float) -> Row:
     q = np.array(BASE)
     q[2 - 1 if frame == 3 else frame - 1] = angle
-    still = Sample(0, q, 0.0, 0.0, np.zeros(robot.n))
-    axis = kinematics(robot, still, frame - 1).axis
+    axis = axis_in(robot, q, frame)
     printed = TABLE_1[frame, angle]
     ok = all(as_printed(p, a) for p, a in zip(printed.split(), axis, strict=True))
     right, why = MISPRINTS.get((frame, angle), ('', ''))
@@ -214,19 +301,19 @@ def entry_row(key: tuple[int, str], value: float, noisy: float) -> Row:
 
 def slips(robot: RobotModel) -> list[Row]:
     """Return rows about misprinted equations and data, with the figures they change."""
-    sample = samples_of(robot, STEPS[2])[0]  # all components of u1 in frames 4 and 3 count
-    x, y, z = kinematics(robot, sample, 3).axis
-    printed_51 = y * sample.acceleration - x * z * sample.rate**2
-    ours_51 = revolute_row(robot, sample, 3)[REVOLUTE_CONSTANTS.index('U23')]
-    x, y, z = kinematics(robot, sample, 2).axis
-    printed_52 = x * sample.acceleration + x * z * sample.rate**2
-    ours_52 = prismatic_row(robot, sample, 2)[PRISMATIC_CONSTANTS.index('ky')]
+    samples = samples_of(robot, STEPS[2])  # all components of u1 in frames 4 and 3 count
+    ours = dict(zip(TABLE_2, coefficients(robot, samples)[:, :, 0].T, strict=True))
+    rate, acceleration = samples.velocity[0, 0], samples.acceleration[0, 0]
+    x, y, z = axis_in(robot, samples.position[0], 4)
+    printed_51 = y * acceleration - x * z * rate**2
+    x, y, z = axis_in(robot, samples.position[0], 3)
+    printed_52 = x * acceleration + x * z * rate**2
     return [
         known(compared('eq. 51 as printed: coefficient of J_23, joint 4 at 0.2 s', printed_51,
-                       ours_51, SAME),
+                       ours[4, 'U23'][3], SAME),
               'slip: it is wd_y + w_x w_z, as in eq. 56, which gives the efforts of Newton-Euler'),
         known(compared('eq. 52 as printed: coefficient of c_y, joint 3 at 0.2 s', printed_52,
-                       ours_52, SAME),
+                       ours[3, 'ky'][2], SAME),
               'slip: it is wd_x + w_y w_z, as in eq. 57, which gives the forces of Newton-Euler'),
         shown('figure 2: Ixx and Iyy of link 1 [kg m^2]', '0.276 0.255',
               ' '.join(f'{value:.3f}' for value in LINK_1),
@@ -266,3 +353,86 @@ def recorded_row(key: tuple[int, str], found: Found, true: float) -> Row:
     if bias is None or abs(error - bias) > BIAS_KNOWN * abs(bias):
         return row
     return known(row, WHY_BIASED)
+
+
+#: rest before the step and length of a recording [s], encoder step of 16 bit per turn [rad],
+#: used for the sliding joint as 0.1 mm [m], and the low-pass [Hz]
+REST, DURATION, ENCODER, CUTOFF = 0.2, 1.2, 1e-4, 20.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """A constant from recordings: ``value``, ``deviation``, the share of effort a unit makes."""
+
+    value: float
+    deviation: float
+    effect: float
+
+
+def estimate_from_recordings(
+    robot: RobotModel, keys: Sequence[tuple[int, str]]
+) -> dict[tuple[int, str], Found]:
+    """Return constants from one recording per motion of every step.
+
+    ``keys`` name body and constant, as many as there are base parameters.
+    """
+    arm, model = Arm(robot), TorqueModel.of(robot, (RigidLinks(robot),))
+    recorded = {motion: recording(arm, *_start(motion)) for step in STEPS
+                for motion in _motions(step)}
+    stages = [stage(model, step) for step in STEPS]
+    experiment = Experiment.of(model, list(recorded.values()))
+    information = [
+        reduce(Information.merge, (Experiment.of(model, [recorded[motion]]).information
+                                   for motion in _motions(step))) for step in STEPS]
+    estimate = fit_stages(experiment, stages, information)
+    rows = constant_rows(robot)
+    combinations = np.array([rows[key] for key in keys])[:, model.reduction.kept]
+    values = combinations @ estimate.values
+    spread = combinations @ estimate.covariance @ combinations.T
+    deviations = np.sqrt(np.maximum(np.diag(spread), 0.0))
+    effects = effort_shares(experiment.information, np.linalg.inv(combinations).T)
+    return {key: Found(*map(float, found)) for key, *found in zip(
+        keys, values, deviations, effects, strict=True)}
+
+
+def _motions(step: Step) -> list[tuple[float, ...]]:
+    """Return the motions of a step: the joint that turns (from zero) and the start (n,)."""
+    return [(step.moving - 1, *q) for q in step.configurations]
+
+
+def _start(motion: tuple[float, ...]) -> tuple[int, FloatArray]:
+    return int(motion[0]), np.array(motion[1:])
+
+
+def stage(model: TorqueModel, step: Step) -> Stage:
+    """Return a step of Algorithm 2 as a stage: its motions, and the row of its body."""
+    moving, body = step.moving - 1, step.body - 1
+    motions = []
+    for q in step.configurations:
+        q[moving] += 0.5 * SIZE
+        motions.append(LockedJointsMotion(moving, q, 0.5 * SIZE))
+    name = f'body {step.body}, joint {step.moving} turns'
+    return Stage(name, tuple(motions), (body,), names_from(model, body))
+
+
+def recording(arm: Arm, moving: int, start: FloatArray) -> Samples:
+    """Return the samples of joint ``moving`` (from zero) turning while the drives hold the others.
+
+    Encoders are read at 1 kHz, and differentiated; efforts are those of the drives.
+    """
+    robot = arm.plant.robot
+    time = CONTROL_PERIOD * np.arange(round(DURATION / CONTROL_PERIOD))
+    travel, rate, acceleration = step_response(time - REST)
+    along = np.eye(robot.n)[moving]
+    arm.place(start)
+    rows = []
+    for i in range(len(time)):
+        arm.control(Setpoint(start + travel[i] * along, rate[i] * along, acceleration[i] * along))
+        rows.append((arm.position, arm.effort()))
+        arm.advance()
+    position, effort = (np.array(column) for column in zip(*rows, strict=True))
+    sensors = Sensors(robot, Noise(position_step=ENCODER), np.random.default_rng(0))
+    log = RawLog(f'joint {moving + 1}', robot.joints, frozen(time), sensors.position(position),
+                 effort=effort)
+    settings = Preprocessing(CUTOFF, trim_rest=False)
+    return prepare(robot, repair(robot, log), settings)

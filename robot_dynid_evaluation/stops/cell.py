@@ -9,7 +9,6 @@ import multiprocessing
 import os
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,14 +16,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import rclpy
 from rclpy.action import ActionClient
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import Bool
 
 from robot_dynid.errors import DynIdError
-from robot_dynid.files import open_log
+from robot_dynid.ros.common.process import helper_node
 from robot_dynid_evaluation.demo.processes import Running, command, end
 from robot_dynid_interfaces.action import Excite
 
@@ -48,15 +45,20 @@ class Bystander:
         """Whether the process runs."""
         return self._process.is_alive()
 
-    def ready(self) -> None:
-        """Wait until the process says that it is; raises DynIdError when it does not."""
+    def ready(self) -> Any:
+        """Wait for the next message of the process; raises DynIdError when there is none."""
         if not self._pipe.poll(PATIENCE):
             raise DynIdError(f'a process gave no sign within {PATIENCE:g} s')
-        self._pipe.recv()
+        return self._pipe.recv()
 
     def tell(self, what: Any) -> None:
         """Send something to the process."""
         self._pipe.send(what)
+
+    def ask(self, question: str) -> Any:
+        """Return the answer of the process to a question."""
+        self.tell(question)
+        return self.ready()
 
     def signal(self, number: int) -> None:
         """Send a signal to the process."""
@@ -71,29 +73,27 @@ class Bystander:
 
 def emergency_stop(pipe: Connection, topic: str) -> None:
     """Publish whether the emergency stop is pressed, periodically; told so by the pipe."""
-    node = _node('emergency_stop_publisher')
-    publisher = node.create_publisher(Bool, topic, LATCHED)
-    pressed = False
-    while not publisher.get_subscription_count():
-        time.sleep(PERIOD)
-    pipe.send('ready')
-    while True:
-        publisher.publish(Bool(data=pressed))
-        if pipe.poll(PERIOD):
-            pressed = pipe.recv()
+    with helper_node('emergency_stop_publisher') as (node, _):
+        publisher = node.create_publisher(Bool, topic, LATCHED)
+        pressed = False
+        while not publisher.get_subscription_count():
+            time.sleep(PERIOD)
+        pipe.send('ready')
+        while True:
+            publisher.publish(Bool(data=pressed))
+            if pipe.poll(PERIOD):
+                pressed = pipe.recv()
 
 
 def goal_of_its_own(pipe: Connection, action: str, trajectory: str) -> None:
     """Send a goal to the excitation node and wait for its end, until killed."""
-    node = _node('client')
-    executor = rclpy.executors.SingleThreadedExecutor(context=node.context)
-    executor.add_node(node)
-    excite = ActionClient(node, Excite, action)
-    excite.wait_for_server(PATIENCE)
-    sent = excite.send_goal_async(Excite.Goal(trajectory=trajectory))
-    executor.spin_until_future_complete(sent, PATIENCE)
-    pipe.send('sent')
-    executor.spin_until_future_complete(sent.result().get_result_async())
+    with helper_node('client') as (node, executor):
+        excite = ActionClient(node, Excite, action)
+        excite.wait_for_server(PATIENCE)
+        sent = excite.send_goal_async(Excite.Goal(trajectory=trajectory))
+        executor.spin_until_future_complete(sent, PATIENCE)
+        pipe.send('sent')
+        executor.spin_until_future_complete(sent.result().get_result_async())
 
 
 def busy(pipe: Connection) -> None:
@@ -129,13 +129,6 @@ class Load:
     def _all(self, number: int) -> None:
         for loop in self._loops:
             loop.signal(number)
-
-
-def _node(name: str) -> Any:
-    context = rclpy.Context()
-    rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)
-    return rclpy.create_node(name, context=context, start_parameter_services=False,
-                             enable_rosout=False)
 
 
 EXACT = {'position_step': 0.0, 'position_noise': 0.0, 'velocity_noise': 0.0}
@@ -186,14 +179,10 @@ class Cell:
 
     def start(self, name: str) -> None:
         """Start a node."""
-        log = self.folder / f'{name}.log'
         words = command(name, self._nodes[name])
         if self.namespace:
             words += ['-r', f'__ns:={self.namespace}']
-        with open_log(log) as output:
-            process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output,
-                                       stderr=subprocess.STDOUT, start_new_session=True)
-        self._running[name] = Running(name, process, log)
+        self._running[name] = Running.begin(name, words, self.folder / f'{name}.log')
 
     def signal(self, name: str, number: int) -> None:
         """Send a signal to a node; after SIGKILL wait for its end."""

@@ -6,28 +6,26 @@ those of a real robot, the controller's state, and what the excitation node says
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
-import rclpy
 from control_msgs.msg import JointTrajectoryControllerState
 from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
-from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dynid.errors import DynIdError
 from robot_dynid.ros.common.listener import Listener
+from robot_dynid.ros.common.process import helper_node
 from robot_dynid_evaluation.stops.account import Record, Track
+from robot_dynid_evaluation.stops.cell import Bystander
 
 DEPTH = QoSProfile(depth=5000)
-PATIENCE = 60.0  # s for an answer of the witness
 LEAVING = 5.0  # s for it to end by itself
 KINDS: dict[str, Any] = {'arm': JointState, 'reference': JointTrajectoryControllerState,
                          'sent': JointTrajectory}
@@ -43,67 +41,52 @@ class Topics:
     sent: str
 
 
-class Witness:
+class Witness(Bystander):
     """The handle of the process; ``joints`` in the order of the arrays it returns."""
 
     def __init__(self, topics: Topics, joints: Sequence[str]) -> None:
-        context = multiprocessing.get_context('spawn')
-        self._pipe, far = context.Pipe()
-        self._process = context.Process(
-            target=_listen, args=(far, topics, tuple(joints)), daemon=True)
-        self._process.start()
-        self._ask('ready')
+        super().__init__(_listen, topics, tuple(joints))
+        self.ask('ready')
 
     def begin(self) -> None:
         """Forget what was received."""
-        self._ask('begin')
+        self.ask('begin')
 
     def latest(self) -> tuple[float, float]:
         """Return the largest speed [rad/s] in the arm's last message, and its age [s].
 
         Infinite age when there was none.
         """
-        speed, received = self._ask('latest')
+        speed, received = self.ask('latest')
         return speed, time.time() - received
 
     def record(self) -> Record:
         """Return the messages received since ``begin``."""
-        found: Record = self._ask('record')
-        return found
+        record: Record = self.ask('record')
+        return record
 
     def close(self) -> None:
         """End the process."""
-        self._pipe.send('end')
+        self.tell('end')
         self._process.join(LEAVING)
-        if self._process.is_alive():
-            self._process.kill()
-
-    def _ask(self, question: str) -> Any:
-        self._pipe.send(question)
-        if not self._pipe.poll(PATIENCE):
-            raise DynIdError(f'the witness gave no answer within {PATIENCE:g} s')
-        return self._pipe.recv()
+        if self.alive:
+            self.kill()
 
 
 def _listen(pipe: Connection, topics: Topics, joints: tuple[str, ...]) -> None:
     """Run the process: keep what comes, answer until the pipe is closed or asked to end."""
-    context = rclpy.Context()
-    rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)
-    node = rclpy.create_node('witness', context=context, start_parameter_services=False,
-                             enable_rosout=False)
-    listener = Listener(node)
-    kept: Kept = {name: [] for name in KINDS}
-    for name, kind in KINDS.items():
-        listener.subscribe(kind, getattr(topics, name), _keeper(kept[name]), DEPTH)
-    listener.start()
-    try:
-        while (question := pipe.recv()) != 'end':
-            pipe.send(_answer(question, kept, listener, joints))
-    except (EOFError, KeyboardInterrupt):
-        pass
-    finally:
-        listener.close()
-        rclpy.shutdown(context=context)
+    with helper_node('witness') as (node, _):
+        listener = Listener(node)
+        kept: Kept = {name: [] for name in KINDS}
+        for name, kind in KINDS.items():
+            listener.subscribe(kind, getattr(topics, name), _keeper(kept[name]), DEPTH)
+        listener.start()
+        try:
+            with suppress(EOFError, KeyboardInterrupt):
+                while (question := pipe.recv()) != 'end':
+                    pipe.send(_answer(question, kept, listener, joints))
+        finally:
+            listener.close()
 
 
 def _keeper(messages: list[tuple[float, bytes]]) -> Callable[[bytes, Mapping[str, Any]], None]:

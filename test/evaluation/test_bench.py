@@ -34,7 +34,7 @@ from robot_dynid_evaluation.bench import (
     row,
     start,
 )
-from robot_dynid_evaluation.bench.arms import write_recording
+from robot_dynid_evaluation.bench.long_recordings import write_recording
 from robot_dynid_evaluation.bench.timing import ROBOT, in_turns, random_motion
 
 

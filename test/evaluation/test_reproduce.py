@@ -8,29 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tolerances import KNOWN_CONDITION, SAME_FORMULA, VISCOUS_FROM_ONE_CYCLE
+from tolerances import KNOWN_CONDITION, VISCOUS_FROM_ONE_CYCLE
 
 from robot_dynid.cli.main import main
-from robot_dynid.dynamics import rigid_body
-from robot_dynid.effects import RigidLinks
-from robot_dynid.estimation.experiment import Experiment, TorqueModel
-from robot_dynid.reduction.composite_inertia import composite_constants
-from robot_dynid.reduction.numeric import full_regressor, random_states
-from robot_dynid.robot.inertia import (
-    move_parameters,
-    parameters_from_pseudo_inertia,
-    symmetric,
-)
-from robot_dynid.robot.model import PRISMATIC, RobotModel
-from robot_dynid.robot.screws import Screw, robot_from_screws
-from robot_dynid.types import FloatArray
+from robot_dynid.estimation.experiment import Experiment
 from robot_dynid_evaluation import papers
-from robot_dynid_evaluation.papers import composite_bodies as lin
-from robot_dynid_evaluation.papers import minimal_set_3r, stanford_arm, stanford_recordings
+from robot_dynid_evaluation.papers import minimal_set_3r, stanford_arm
 from robot_dynid_evaluation.papers import planar_3r_model as planar
 from robot_dynid_evaluation.papers.recovery import SHARE, effort_shares, recovered
-from robot_dynid_evaluation.papers.screw_dynamics import link_transforms
-from robot_dynid_evaluation.papers.stanford_recordings import (
+from robot_dynid_evaluation.papers.stanford_arm import (
     Found,
     estimate_from_recordings,
     load_arm,
@@ -123,7 +109,7 @@ def test_a_recorded_constant_that_is_off_fails(
     """1.2e-3 kg m is beyond what recordings leave open of all but a few."""
     robot = load_arm()
     true = {key: float(row @ robot.nominal.ravel())
-            for key, row in stanford_recordings.constant_rows(robot).items()}
+            for key, row in stanford_arm.constant_rows(robot).items()}
     off = [stanford_arm.recorded_row(key, replace(one, value=one.value + 1.2e-3), true[key])
            for key, one in recorded.items()]
     assert sum(row.ok is False and not row.known for row in off) >= 22
@@ -168,14 +154,9 @@ def test_an_unknown_name_is_refused_with_the_names_there_are(
     assert not words or "'stanford'" in message
 
 
-def from_kernels(robot: RobotModel) -> TorqueModel:
-    """Return the model of the paper on the kernels' regressor, which is faster."""
-    return TorqueModel.of(robot, (RigidLinks(robot), planar.SignFriction(robot.n)))
-
-
 def test_stated_deviations_that_are_too_large_fail() -> None:
     """An interval that holds the truth because it holds everything is no success."""
-    model = from_kernels(planar.load_planar())
+    model = planar.torque_model(planar.load_planar())
     slow = planar.FREQUENCIES / (2.0 * np.pi)
     data = minimal_set_3r.sinusoids(
         model, slow, planar.NOISE / np.sqrt(minimal_set_3r.CYCLES), np.random.default_rng(0))
@@ -190,7 +171,7 @@ def test_stated_deviations_that_are_too_large_fail() -> None:
 
 def test_shares_of_the_effort_are_those_of_a_prediction() -> None:
     robot = planar.load_planar()
-    model = from_kernels(robot)
+    model = planar.torque_model(robot)
     rng = np.random.default_rng(1)
     motion = planar.simulated(model, planar.single_sine(robot, 0, 2.0), np.zeros(3), rng)
     change = rng.normal(size=len(model.reduction.names))
@@ -247,81 +228,8 @@ def test_printed_digits(printed: str, value: float, same: bool) -> None:
     assert stanford_arm.as_printed(printed, value) is same
 
 
-def random_chain(seed: int) -> tuple[RobotModel, np.random.Generator]:
-    """Return a chain of four to six joints about and along any axes, the first one revolute."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(4, 7))
-    screws = []
-    for i in range(n):
-        spread = rng.normal(size=(4, 6))
-        kind = 'prismatic' if i and rng.random() < 0.35 else 'revolute'
-        screws.append(Screw(f'j{i}', rng.normal(size=3), rng.normal(size=3), kind,
-                            parameters_from_pseudo_inertia(spread @ spread.T)))
-    return robot_from_screws('chain', screws).with_gravity(9.81 * rng.normal(size=3)), rng
-
-
-def constants_of(robot: RobotModel) -> lin.Constants:
-    """Return the true constants in the form the procedure keeps them: U_22 is zero."""
-    mass, first, second = composite_constants(robot)
-    known = second.copy()
-    known[:, 0, 0] -= known[:, 1, 1]
-    known[:, 1, 1] = 0.0
-    return lin.Constants(mass, first, known)
-
-
-def composite(robot: RobotModel, q: FloatArray, j: int) -> FloatArray:
-    """Return the ten parameters of links j to n about the origin of frame j."""
-    total, pose = np.zeros(10), np.eye(4)
-    transforms = link_transforms(robot, q)
-    for i in range(j, robot.n):
-        pose = pose @ transforms[i] if i > j else pose
-        total += move_parameters(robot.nominal[i], pose)
-    return total
-
-
-@pytest.mark.parametrize('seed', range(20))
-def test_constant_and_varying_part_make_the_composite_body(seed: int) -> None:
-    robot, rng = random_chain(seed)
-    q = rng.uniform(-2.0, 2.0, robot.n)
-    _, first, second = composite_constants(robot)
-    for j in range(robot.n):
-        moment, inertia = lin.varying(robot, constants_of(robot), q, j)
-        expected = composite(robot, q, j)
-        scale = np.abs(expected).max()
-        np.testing.assert_allclose(first[j] + moment, expected[1:4], atol=SAME_FORMULA * scale)
-        np.testing.assert_allclose(second[j] + inertia, symmetric(expected[4:]),
-                                   atol=SAME_FORMULA * scale)
-
-
-@pytest.mark.parametrize('seed', range(20))
-def test_rows_of_the_procedure_give_the_effort_of_every_joint_behind(seed: int) -> None:
-    """Equations 56 and 61 against Newton-Euler; a turning joint is its own special case (58)."""
-    robot, rng = random_chain(100 + seed)
-    q = rng.uniform(-2.0, 2.0, robot.n)
-    rate, acceleration = rng.normal(size=2)
-    qd, qdd = rate * np.eye(robot.n)[0], acceleration * np.eye(robot.n)[0]
-    effort = rigid_body.inverse_dynamics(robot, q[None], qd[None], qdd[None])[0]
-    sample = lin.Sample(0, q, rate, acceleration, effort)
-    for j in range(robot.n):
-        m, x, y, z, xx, xy, yy, xz, yz, zz = composite(robot, q, j)
-        if robot.types[j] == PRISMATIC:
-            found = lin.prismatic_row(robot, sample, j) @ [x, y, z, m]
-        else:
-            found = lin.revolute_row(robot, sample, j) @ [xx - yy, zz, xy, xz, yz, x, y]
-        assert found == pytest.approx(effort[j], abs=SAME_FORMULA * np.abs(effort).max())
-
-
 def test_tables_of_the_paper_are_of_this_arm() -> None:
     """The file holds figure 2: masses, and an inertia of link 1 that a body can have."""
     robot = load_arm()
     assert robot.nominal[:, 0].tolist() == [9.29, 5.01, 4.25, 1.08, 0.63, 0.51]
     assert robot.warnings == ()
-
-
-def test_links_from_screws_are_those_of_the_kernels() -> None:
-    robot = planar.load_planar()
-    states = random_states(robot, 20, np.random.default_rng(0))
-    ours = full_regressor(robot, (planar.ScrewLinks(robot),), states)
-    kernels = full_regressor(robot, (RigidLinks(robot),), states)
-    assert planar.ScrewLinks(robot).names == RigidLinks(robot).names
-    np.testing.assert_allclose(ours, kernels, atol=SAME_FORMULA * np.abs(kernels).max())

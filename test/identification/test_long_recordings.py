@@ -32,8 +32,7 @@ from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.simulation.truth import load_truth
 from robot_dynid.types import RawLog
 from robot_dynid.validation.validate import validate
-from robot_dynid_evaluation.bench.arms import write_recording
-from robot_dynid_evaluation.bench.identify import mapped
+from robot_dynid_evaluation.bench.long_recordings import mapped, write_recording
 
 RATE = 200.0
 FIXED = Recipe(friction='coulomb', cutoff=8.0, effort_lag=0.0, ramp_width=0.01, ripple='none',
@@ -127,7 +126,8 @@ from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.parts import Parts
-from robot_dynid_evaluation.bench.identify import mapped, peak_megabytes
+from robot_dynid_evaluation.bench.identify import peak_megabytes
+from robot_dynid_evaluation.bench.long_recordings import mapped
 
 recordings.KEPT_ROWS = 40_000
 robot = load_robot('planar_3r')

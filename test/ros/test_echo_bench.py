@@ -13,7 +13,7 @@ pytest.importorskip('robot_dynid_interfaces')
 from identifier_stage import Data
 
 from robot_dynid.errors import UsageError
-from robot_dynid_evaluation.bench.echo_bench import round_trips
+from robot_dynid_evaluation.bench.node_costs import round_trips
 
 
 @pytest.mark.ros

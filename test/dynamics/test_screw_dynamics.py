@@ -10,6 +10,7 @@ from nominal import nominal_model
 from tolerances import SAME_FORMULA, SOLVED
 
 pin = pytest.importorskip('pinocchio')
+import screw_dynamics as screws  # noqa: E402
 from random_robots import Peer, random_urdf  # noqa: E402
 
 from robot_dynid.dynamics import rigid_body  # noqa: E402
@@ -22,7 +23,6 @@ from robot_dynid.robot.screws import Screw, robot_from_screws  # noqa: E402
 from robot_dynid.robot.urdf import robot_from_urdf  # noqa: E402
 from robot_dynid.signals.prepare import Preprocessing  # noqa: E402
 from robot_dynid.types import FloatArray  # noqa: E402
-from robot_dynid_evaluation.papers import screw_dynamics as screws  # noqa: E402
 
 SEEDS = range(40)
 WIDTH = 0.05
