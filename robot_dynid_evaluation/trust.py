@@ -2,13 +2,11 @@
 
 Each of them keeps a record, a JSON file of its figures, in the folder that the environment
 variable ROBOT_DYNID_TRUST names; ``python -m robot_dynid_evaluation.trust`` (`make trust`) makes
-the page of the records in docs/trust, and its charts beside them: SVG over logarithmic axes, the
-same for the same numbers. A record that lacks a figure is refused.
+the page of the records in docs/trust. A record that lacks a figure is refused.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import os
@@ -22,70 +20,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.files import atomic_write
 from robot_dynid.version import VERSION
-
-#: size of a panel [inch]
-WIDTH, HEIGHT = 4.5, 2.8
-
-
-@dataclass(frozen=True)
-class Curve:
-    """Points (x, y), all above zero: marks, or a dashed line through them.
-
-    Curves of one ``name`` have one colour; a ``dashed`` one is not measured.
-    """
-
-    name: str
-    points: tuple[tuple[float, float], ...]
-    dashed: bool = False
-
-
-@dataclass(frozen=True)
-class Panel:
-    """Curves over one pair of axes, with their titles."""
-
-    x: str
-    y: str
-    curves: tuple[Curve, ...]
-
-
-def _decades(values: Sequence[float]) -> tuple[float, float]:
-    """Return the powers of ten around values."""
-    low = math.floor(math.log10(min(values)))
-    return 10.0**low, 10.0 ** max(math.ceil(math.log10(max(values))), low + 1)
-
-
-def chart(panels: Sequence[Panel], columns: int, source: str) -> str:
-    """Return panels in so many columns as SVG; ``source`` says where it is from."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    rows = -(-len(panels) // columns)
-    names = list(dict.fromkeys(curve.name for panel in panels for curve in panel.curves))
-    # words as text, and names of marks that do not differ from run to run
-    with mpl.rc_context({
-            'svg.fonttype': 'none', 'svg.hashsalt': 'robot_dynid', 'font.size': 8.0}):
-        figure = Figure(figsize=(columns * WIDTH, rows * HEIGHT), layout='constrained')
-        for i, panel in enumerate(panels):
-            axes = figure.add_subplot(rows, columns, i + 1, xscale='log', yscale='log',
-                                      xlabel=panel.x, ylabel=panel.y)
-            axes.minorticks_off()
-            axes.grid(color='0.9')
-            x, y = zip(*(point for curve in panel.curves for point in curve.points), strict=True)
-            axes.set(xlim=_decades(x), ylim=_decades(y))
-            for curve in panel.curves:
-                axes.plot(*zip(*curve.points, strict=True), '--' if curve.dashed else 'o',
-                          color=f'C{names.index(curve.name)}', clip_on=curve.dashed,
-                          label=None if curve.dashed else curve.name)
-            axes.legend()
-        out = io.StringIO()
-        figure.savefig(out, format='svg', metadata={'Date': None, 'Creator': None})
-    drawn = out.getvalue()
-    lines = [f'<!-- {source} -->', *drawn[drawn.index('<svg'):].splitlines()]
-    return '\n'.join(line.rstrip() for line in lines) + '\n'
-
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDS, PAGE = ROOT / 'docs' / 'trust', ROOT / 'docs' / 'trust.md'
@@ -97,8 +36,6 @@ COMMENT = 'Written by `make trust`'
 MARK = f'<!-- {COMMENT}'.encode()
 #: what scale is extrapolated to: hours, recordings
 FAR_HOURS, FAR_COUNT = 24.0, 10_000
-#: points of a line that is extrapolated, less one: it is bent over logarithmic axes
-STEPS = 24
 
 Figures = Mapping[str, Any]
 Cells = tuple[str, ...]
@@ -121,7 +58,7 @@ class Kind:
     rows: Callable[[str, Figures], Iterator[Cells]]
     columns_of_rows: tuple[str, ...] = ()
     unmeasured: tuple[str, ...] = ()
-    panels: Callable[[Figures], tuple[Panel, ...]] | None = None
+
 
 
 def number(value: float) -> str:
@@ -181,31 +118,6 @@ def _many(part: str, figures: Figures) -> Iterator[Cells]:
     for row in figures['rows']:
         yield (number(row['recordings']), number(row['hours']), number(row['workers']),
                number(row['seconds']), number(row['processor s']), number(row['peak MB']))
-
-
-def _scale(figures: Figures) -> tuple[Panel, ...]:
-    """Return time and memory over hours and over recordings, with straight lines far beyond."""
-    rows = figures['rows']
-    found = []
-    for name, title, straight in (('processor s', 'processor time [s]', True),
-                                  ('seconds', 'time [s]', True),
-                                  ('peak MB', 'memory [MB]', False)):
-        for unit, far, words in (('hours', FAR_HOURS, 'one recording of so many hours'),
-                                 ('recordings', FAR_COUNT, 'recordings of 20 s')):
-            curves = []
-            for workers, own in _by_workers(rows, unit):
-                label = f'{workers} worker{"s" if workers > 1 else ""}'
-                points = tuple((float(row[unit]), float(row[name])) for row in own)
-                curves.append(Curve(label, points))
-                if straight and len(points) > 2:
-                    offset, slope, _ = line(*zip(*points, strict=True))
-                    grid = [points[0][0] * (far / points[0][0]) ** (i / STEPS)
-                            for i in range(STEPS + 1)]
-                    curves.append(Curve(label, tuple(
-                        (x, offset + slope * x) for x in grid), dashed=True))
-            if curves:
-                found.append(Panel(words, title, tuple(curves)))
-    return tuple(found)
 
 
 def _health(part: str, figures: Figures) -> Iterator[Cells]:
@@ -311,7 +223,7 @@ KINDS = {
         'peak of this process, and that of the largest worker times their number.',
         'robot-dynid bench many', ('rows',),
         ('recordings', 'hours', 'workers', 'seconds', 'processor [s]', 'memory [MB]'), _many,
-        ('recordings', 'hours', 'workers', 'seconds', 'processor s', 'peak MB'), panels=_scale),
+        ('recordings', 'hours', 'workers', 'seconds', 'processor s', 'peak MB')),
     'plan': Kind(
         'Plan', 'An hour of one arm, seven joints at 1 kHz, as measured; and 10 000 arms of an '
         'hour a day each, by arithmetic ([fleet](fleet.md#plan-for-10-000-arms-an-hour-a-day-each)'
@@ -398,20 +310,7 @@ def page(found: Sequence[Mapping[str, Any]]) -> str:
                       for cells in kind.rows(record['part'], record['figures'])]
         lines += ['', *(_growth(own[0]['figures']['rows']) if name == 'many' else ()),
                   *_measured(own, kind), '']
-        if kind.panels is not None:
-            lines += [f'![{kind.title}: points are measured, dashed lines are those of the table '
-                      f'and their like](trust/{name}.svg)', '']
     return '\n'.join(lines)
-
-
-def charts(found: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the charts of records, by the names of their files."""
-    drawn = {}
-    for name, kind in KINDS.items():
-        own = [record for record in found if record['kind'] == name]
-        if own and kind.panels is not None:
-            drawn[f'{name}.svg'] = chart(kind.panels(own[0]['figures']), 2, COMMENT)
-    return drawn
 
 
 def _measured(own: Sequence[Mapping[str, Any]], kind: Kind) -> Iterator[str]:
@@ -464,10 +363,7 @@ def _by_workers(
 
 def line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float, float]:
     """Return offset and slope of y over x, and the largest part of a y that is off the line."""
-    middle, mean = sum(x) / len(x), sum(y) / len(y)
-    slope = (sum((a - middle) * (b - mean) for a, b in zip(x, y, strict=True))
-             / sum((a - middle) ** 2 for a in x))
-    offset = mean - slope * middle
+    slope, offset = np.polyfit(x, y, 1).tolist()
     return offset, slope, max(abs(b - offset - slope * a) / b for a, b in zip(x, y, strict=True))
 
 
@@ -493,12 +389,9 @@ def _version() -> str:
 
 
 def main() -> int:
-    """Write the page and its charts; return the exit code."""
+    """Write the page; return the exit code."""
     try:
-        found = records()
-        for name, text in charts(found).items():
-            atomic_write(RECORDS / name, text, MARK)
-        atomic_write(PAGE, page(found), MARK)
+        atomic_write(PAGE, page(records()), MARK)
     except (DataError, UsageError) as error:
         print(error, file=sys.stderr)
         return 1

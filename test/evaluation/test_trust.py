@@ -5,30 +5,17 @@ from __future__ import annotations
 import copy
 import json
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 import pytest
 
 from robot_dynid.errors import DataError
 from robot_dynid_evaluation import trust
-from robot_dynid_evaluation.trust import Curve, Panel, chart
 
 RECORDS = trust.records()
-SCALE = trust.KINDS['many'].panels
-assert SCALE is not None
 
 
 def test_the_page_is_that_of_its_records() -> None:
     assert trust.PAGE.read_text() == trust.page(RECORDS), 'make trust'
-
-
-def test_the_charts_are_those_of_their_records() -> None:
-    found = trust.charts(RECORDS)
-    assert {path.name for path in trust.RECORDS.glob('*.svg')} == set(found) == {'many.svg'}
-    for name, text in found.items():
-        assert (trust.RECORDS / name).read_text() == text, 'make trust'
-        assert f'(trust/{name})' in trust.page(RECORDS)
-    assert trust.charts([]) == {}
 
 
 @pytest.mark.parametrize('kind', trust.KINDS)
@@ -81,37 +68,6 @@ def test_a_row_with_nothing_to_measure_is_kept(
     assert '| client killed | 0 | 1 | - | - | yes |' in trust.page(trust.records(tmp_path))
     with pytest.raises(DataError, match='lacks runs of row 1'):
         trust.keep('stops', {'rows': [{**row, 'runs': float('nan')}]}, 2.0)
-
-
-def test_scale_is_drawn_as_it_was_measured_and_far_beyond() -> None:
-    rows = [{'recordings': count, 'hours': 1.0, 'workers': workers, 'peak MB': 300.0,
-             'processor s': 5.0 + 2.0 * count, 'seconds': 5.0 + 2.0 * count / workers}
-            for workers in (1, 2) for count in (100, 10, 1000)]
-    processor, seconds, memory = SCALE({'rows': rows})
-    measured, far = seconds.curves[2:]
-    assert measured.points == ((10.0, 15.0), (100.0, 105.0), (1000.0, 1005.0))
-    assert far.dashed and far.points[0] == pytest.approx((10.0, 15.0))
-    assert far.points[-1] == pytest.approx((1e4, 10005.0))
-    assert [curve.dashed for curve in processor.curves] == [False, True, False, True]
-    assert [curve.dashed for curve in memory.curves] == [False, False]
-    few = SCALE({'rows': rows[:2]})
-    assert [curve.dashed for panel in few for curve in panel.curves] == [False] * 3
-
-
-def test_a_chart_has_every_point_in_its_place() -> None:
-    panels = [Panel('x & y', 'z', (Curve('one', ((1.0, 10.0), (10.0, 100.0))),
-                                   Curve('two', ((1.0, 10.0), (10.0, 100.0)), dashed=True)))] * 3
-    text = chart(panels, 2, 'from here')
-    assert text == chart(panels, 2, 'from here')
-    root = ET.fromstring(text)
-    assert text.startswith('<!-- from here -->') and text.count('>x &amp; y<') == 3
-    dashed, *others = [
-        path.get('d') for path in root.iter('{http://www.w3.org/2000/svg}path')
-        if 'stroke-dasharray' in (path.get('style') or '') and path.get('clip-path')]
-    assert len(others) == 2
-    assert dashed is not None
-    numbers = [float(word) for word in dashed.split() if word not in 'ML']
-    assert numbers[0] < numbers[2] and numbers[1] > numbers[3]
 
 
 def test_lines_are_straight() -> None:

@@ -21,7 +21,7 @@ FOLDERS = ('dynamics', 'execution', 'friction', 'io', 'kernels', 'robot', 'ros',
 #: what tests compare with, and libraries that rosdep does not know; ROS, which `make versions`,
 #: run as by colcon, has not
 OPTIONAL = ['pinocchio', 'cvxpy', 'statsmodels', 'sympy', 'mcap', 'mujoco', 'plotly', 'coal',
-            'rclpy', 'visualization_msgs', 'casadi', 'matplotlib', 'distributed']
+            'rclpy', 'visualization_msgs', 'casadi', 'distributed']
 
 
 class SkipWhereAbsent(MetaPathFinder):
