@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -19,9 +20,16 @@ from robot_dynid.identification.by_recording import (
     merged,
 )
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identification.recorded_information import excerpt, identify_information
+from robot_dynid.identification.recorded_information import (
+    excerpt,
+    identify_information,
+    information,
+)
+from robot_dynid.identification.selection import between
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.uncertainty import correlation_factor
+from robot_dynid.io.log import RecordingFile, recording_files
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.parts import Parts
 from robot_dynid.types import Progress, RawLog
 from robot_dynid_extras.fleet.changes import STEP
@@ -117,6 +125,18 @@ def reduced(
     return ReducedFleet(like, keeper, tuple(found), left_out)
 
 
+def reduce_fleet(
+    robot: RobotModel, listed: Sequence[ArmRecording], workers: tuple[Recorded, Keeper],
+    recipe: Recipe, progress: Progress,
+) -> ReducedFleet:
+    """Choose filters and laws from a few recordings, reduce all with them, see `reduced`."""
+    few = recording_files([one.source for one in choosing(listed)], robot)
+    like = information(robot, few, recipe, None, between(progress, 0.0, 0.3),
+                       replace(workers[0], keeper=None))
+    logs = recording_files([one.source for one in listed], robot)
+    return reduced(like, (listed, logs), workers, recipe, between(progress, 0.3, 0.9))
+
+
 def choosing(listed: Sequence[ArmRecording]) -> list[ArmRecording]:
     """Return the recordings from which filters and friction laws are chosen for all."""
     ordered = sorted(listed, key=lambda one: (one.arm, one.time or one.named or 0.0, one.source))
@@ -153,6 +173,22 @@ def models(
             0, len(own) - 1, SCORED, dtype=int))]
         whole = replace(merged(made.part(one) for one in own), excerpt=excerpt(read(sources)))
         yield arm.name, pooled(identify_information([whole], recipe=recipe).model, fleet, arm)
+
+
+def write_models(
+    folder: str, fleet: Fleet, made: ReducedFleet, recipe: Recipe, progress: Progress
+) -> dict[str, str]:
+    """Write a model of each arm to ``folder``; return their paths by the names of the arms."""
+    def read(sources: Sequence[str]) -> Parts:
+        return Parts(tuple(RecordingFile(one, made.like.robot).opened()[0] for one in sources))
+
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    paths = {}
+    for name, model in models(fleet, made, read, recipe):
+        progress(f'model of {name}', 0.95)
+        paths[name] = str(Path(folder) / f'{name}.model.yaml')
+        model.save(paths[name])
+    return paths
 
 
 def pooled(model: IdentifiedModel, fleet: Fleet, arm: Arm) -> IdentifiedModel:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from robot_dynid.document import (
     Table,
     number,
 )
+from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.report import figures
 from robot_dynid.report.figures import Spec, axis
 from robot_dynid_extras.fleet.changes import OUTLIER, TREND
@@ -46,9 +48,57 @@ def fleet_report(fleet: Fleet, left_out: Mapping[str, str]) -> Report:
     robot = fleet.characteristics.model.robot.name
     sessions = sum(len(arm.sessions) for arm in fleet.arms)
     return Report(f'{robot}: fleet', f'{len(fleet.arms)} arms, {sessions} sessions', (
-        Chapter('What changed', (_findings(fleet),)),
+        *findings_report(fleet, left_out).chapters,
         Chapter('How arms differ', (_spreads(fleet),)),
-        Chapter('What it is based on', (_sessions(fleet, left_out),))))
+        Chapter('What it is based on', (_sessions(fleet),))))
+
+
+def findings_report(fleet: Fleet, left_out: Mapping[str, str]) -> Report:
+    """Return what changed alone, see `fleet_report`."""
+    return Report('', '', (Chapter('What changed', (_findings(fleet, left_out),)),))
+
+
+def finding_facts(fleet: Fleet, one: Finding) -> dict[str, Any]:
+    """Return a finding, and what each session of its arm says, with intervals of 95 %.
+
+    Those are by what the session knows and what days differ by.
+    """
+    own = one.characteristic
+    k, [arm] = fleet.characteristics.all.index(own), [
+        arm for arm in fleet.arms if arm.name == one.arm]
+    half = interval_factor(np.inf)
+    by_session = [{
+        'day': day(session.time), 'value': float(session.reading.values[k]),
+        'half_interval': half * float(np.hypot(fleet.usual[k].spread, np.sqrt(
+            session.reading.covariance[k, k])))}
+        for session in arm.sessions if session.reading.known[k]]
+    return {'arm': one.arm, 'part': own.part, 'characteristic': own.name, 'kind': own.kind,
+            'words': own.words, 'unit': own.unit or '1', 'pattern': one.pattern,
+            'size': one.size, 'half_interval': one.half_interval,
+            'since': None if one.since is None else day(one.since),
+            'probability': one.probability, 'cause': one.cause, 'by_session': by_session}
+
+
+def arm_facts(fleet: Fleet, arm: Arm) -> dict[str, Any]:
+    """Return the pooled characteristics of an arm with 95 % intervals, and those by itself."""
+    factor = interval_factor(np.inf)
+    half = factor * np.sqrt(np.diag(arm.covariance))
+    return {own.name: {'value': arm.values[i], 'half_interval': half[i], 'alone': arm.alone[i],
+                       'alone_half_interval': factor * arm.deviations[i]}
+            for i, own in enumerate(fleet.characteristics.all[:fleet.characteristics.own])}
+
+
+def spread_facts(fleet: Fleet) -> dict[str, Any]:
+    """Return the scatter between arms and from day to day, by characteristic."""
+    return {own.name: {'between_arms': None if levels is None else levels.spread,
+                       'day_to_day': usual.spread, 'unit': own.unit or '1'}
+            for own, usual, levels in zip(fleet.characteristics.all, fleet.usual, fleet.spread)}
+
+
+def status_facts(one: ArmStatus) -> dict[str, Any]:
+    """Return the condition of an arm as `diagnostic_msgs/DiagnosticStatus` has it."""
+    return {'level': 'warn' if one.changed else 'ok', 'name': one.arm, 'hardware_id': one.arm,
+            'message': one.message, 'values': dict(one.values)}
 
 
 @dataclass(frozen=True)
@@ -97,7 +147,7 @@ def day(time: float) -> str:
     return datetime.fromtimestamp(time, timezone.utc).strftime('%Y-%m-%d')
 
 
-def _findings(fleet: Fleet) -> Section:
+def _findings(fleet: Fleet, left_out: Mapping[str, str]) -> Section:
     arms = list(dict.fromkeys(one.arm for one in fleet.findings))
     status = Conclusion('fair', f'{len(arms)} of {len(fleet.arms)} arms:', f'{", ".join(arms)}.') \
         if arms else Conclusion('good', 'Nothing changed', 'beyond what is usual in this fleet.')
@@ -111,7 +161,8 @@ def _findings(fleet: Fleet) -> Section:
             *said(one), str(one.sessions or '')))
             for one in fleet.watched), WATCHED, words=True))
     return Section('Findings', text=TEXT.format(rate=f'{100.0 * fleet.rate:g} %'), status=status,
-                   tables=tuple(tables), figures=drawn)
+                   tables=tuple(tables), figures=drawn,
+                   warnings=tuple(f'left out: {reason}' for reason in left_out.values()))
 
 
 def along(fleet: Fleet, one: Finding) -> Spec:
@@ -159,12 +210,11 @@ def _spreads(fleet: Fleet) -> Section:
         Table(('part', 'what', 'from arm to arm', 'from day to day', 'unit'), tuple(rows)),))
 
 
-def _sessions(fleet: Fleet, left_out: Mapping[str, str]) -> Section:
+def _sessions(fleet: Fleet) -> Section:
     rows = tuple(Row((arm.name, str(len(arm.sessions)),
                       str(sum(len(one.sources) for one in arm.sessions)),
                       day(arm.sessions[0].time), day(arm.sessions[-1].time)))
                  for arm in fleet.arms)
     return Section('Arms', tables=(
         Table(('arm', 'sessions', 'recordings', 'from', 'to'), rows, folded=len(rows) > 20,
-              title='Arms'),),
-        warnings=tuple(f'left out: {reason}' for reason in left_out.values()))
+              title='Arms'),))

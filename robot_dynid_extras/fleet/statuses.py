@@ -8,11 +8,10 @@ from collections.abc import Sequence
 import robot_dynid.ros  # noqa: F401  says what is missing, before it is imported
 
 # isort: split
-import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
-from rclpy.signals import SignalHandlerOptions
 
 from robot_dynid.ros.common.messages import Diagnostics
+from robot_dynid.ros.common.process import helper_node
 from robot_dynid_extras.fleet.report import ArmStatus
 
 #: s to wait for somebody who listens, and for what was sent to arrive
@@ -24,20 +23,12 @@ def publish(statuses: Sequence[ArmStatus], patience: float = PATIENCE) -> bool:
 
     Return whether it arrived at all who listen; False where nobody does within ``patience`` [s].
     """
-    context = rclpy.Context()
-    rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
-    try:
-        node = rclpy.create_node('fleet', context=context, enable_rosout=False,
-                                 start_parameter_services=False)
+    with helper_node('fleet') as (node, _):
         diagnostics, end = Diagnostics(node), time.monotonic() + patience
         while not diagnostics.heard and time.monotonic() < end:
             time.sleep(LOOK)
         diagnostics.publish(*map(status_of, statuses))
-        arrived = diagnostics.heard and diagnostics.arrived(patience)
-        node.destroy_node()
-        return arrived
-    finally:
-        rclpy.shutdown(context=context)
+        return diagnostics.heard and diagnostics.arrived(patience)
 
 
 def status_of(one: ArmStatus) -> DiagnosticStatus:
