@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from textwrap import wrap
@@ -77,12 +78,7 @@ HELPERS = {
         values[i] = value;
     }
 }""",
-    'copy': """static void copy(const double *from, double *to, int count)
-{
-    for (int i = 0; i < count; ++i) {
-        to[i] = from[i];
-    }
-}"""}
+}
 #: the same by the names that CasADi has for them
 CASADI_HELPERS = {'fmin': 'smaller', 'fmax': 'larger', 'sq': 'square', 'sign': 'sign_of',
                   'fabs': 'fabs'}
@@ -474,35 +470,40 @@ class _Text:
 
     def _body(self, function: Function) -> list[str]:
         """Return the lines of a function."""
-        refused, n = self._provenance.refused, self._functions.n
+        refused = set(self._provenance.refused)
         fails = [*(f'fill({name}, {"0.0" if function.state else "NAN"});'
                    for name, _ in function.writes), 'return 1;']
         head = ['', *self._prototype(function, ''), '{']
         if function.checks and refused:
             return [*head, *_indented(1, [*_unused(function, ''), *fails]), '}']
-        places = [(f'{name}[0]' if rank == 2 else name, n**rank)
-                  for name, rank in function.writes]
-        if function.state:
-            places += [('state->state', len(self._functions.states)),
-                       ('state->position', len(self._functions.turned))]
-        count = sum(size for _, size in places)
-        lines = [f'double out[{count + function.checks}];'] if count else []
+        results = list(self._results(function))
+        lines = [f'double out[{len(results)}];'] if results else []
         if function.state:
             finite = ' && '.join(f'all_finite({name}, JOINTS)' for name in function.reads)
             lines += [f'if (!({finite})) {{', *_indented(1, fails), '}']
         lines += self._functions.statements(function)
         if function.checks:
-            lines += [f'if (!(all_finite(out, {count}) && all_above_zero(out + {count}, '
-                      f'{function.checks}))) {{', *_indented(1, fails), '}']
-        start = 0
-        for place, size in places:
-            lines += [f'copy(out + {start}, {place}, {size});'] if size else []
-            start += size
-        lines += [f'{name}[{i}]{f"[{k}]" if rank == 2 else ""} = NAN;'
-                  for name, rank in function.writes for i in range(n)
-                  for k in (range(n) if rank == 2 else (i,)) if i in refused or k in refused]
+            lines.append(f'double checks[{function.checks}];')
+        # one by one, so that a compiler keeps them in registers until an argument may be replaced
+        lines += [f'{place} = {"NAN" if refused.intersection(joints) else f"out[{i}]"};'
+                  for i, (place, *joints) in enumerate(results)]
+        if function.checks:
+            finite = ' && '.join(f'all_finite({name}, JOINTS)' for name, _ in function.writes)
+            lines += [f'if (!({finite} && all_above_zero(checks, {function.checks}))) {{',
+                      *_indented(1, fails), '}']
         lines += ['return 0;'] if function.state or function.checks else []
         return [*head, *_indented(1, [*_unused(function, '\n'.join(lines)), *lines]), '}']
+
+    def _results(self, function: Function) -> Iterator[tuple[Any, ...]]:
+        """Yield where each result goes, and the joints it is of."""
+        joints, functions = range(self._functions.n), self._functions
+        for name, rank in function.writes:
+            for place in product(joints, repeat=rank):
+                yield name + ''.join(f'[{j}]' for j in place), *place
+        if function.state:
+            yield from ((f'state->state[{i}]',) for i in range(len(functions.states)))
+            yield from ((f'state->position[{i}]',) for i in range(len(functions.turned)))
+        yield from ((f'checks[{i}]',) for i in range(function.checks))
 
 
 def _unused(function: Function, text: str) -> list[str]:

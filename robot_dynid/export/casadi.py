@@ -46,10 +46,6 @@ class SparseAlgebra:
         """Return a matrix of numbers."""
         return self._casadi.vertcat(*(self._casadi.horzcat(*row) for row in rows))
 
-    def axial(self, matrix: Matrix) -> Vector:
-        """Return the differences of entries."""
-        return self.vector([matrix[c, b] - matrix[b, c] for b, c in ((1, 2), (2, 0), (0, 1))])
-
     def mirrored(self, matrix: Matrix) -> Matrix:
         """Return the upper half on both sides: the lower one is never worked out."""
         return self._casadi.triu2symm(self._casadi.triu(matrix))

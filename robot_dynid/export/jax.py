@@ -36,10 +36,6 @@ class TracedAlgebra:
         """Return a matrix of numbers."""
         return self._jnp.stack([self.vector(row) for row in rows])
 
-    def axial(self, matrix: Matrix) -> Vector:
-        """Return the differences of entries, all at once."""
-        return matrix[(2, 0, 1), (1, 2, 0)] - matrix[(1, 2, 0), (2, 0, 1)]
-
     def mirrored(self, matrix: Matrix) -> Matrix:
         """Return the matrix, whose halves agree."""
         return matrix
