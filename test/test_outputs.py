@@ -24,8 +24,8 @@ from monitored import motion
 from nominal import nominal_model
 from synthetic_recordings import write_recording
 
+from robot_dynid.cli.evaluation import write_rows
 from robot_dynid.cli.main import main
-from robot_dynid.cli.states import write_rows
 from robot_dynid.document import Report
 from robot_dynid.errors import DataError, DynIdError, UsageError
 from robot_dynid.export.urdf import Export

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from robot_dynid.cli.files import add_common
 from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument('robot', metavar='ROBOT', help='name, URDF file or robot YAML')
+    add_common(parser, 'robot')
     parser.add_argument('--method', default='numeric', metavar='METHOD',
                         help='numeric: rank of the regressor (default); analytic: from the axes '
                              'alone, for the links; composite: the same set as inertia constants '

@@ -9,8 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import (
-    add_accept,
-    add_accept_partial,
+    add_common,
     check_outputs,
     load_logs,
     load_model,
@@ -32,16 +31,14 @@ COLUMNS = ('largest', 'without_contact', 'static_friction', 'threshold_in_motion
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument('model', metavar='M.yaml', help='identified model')
+    add_common(parser, 'model')
     parser.add_argument('data', metavar='DATA', nargs='+', help='recordings')
-    parser.add_argument('--robot', help='check that the model belongs to this robot')
+    add_common(parser, '--robot')
     parser.add_argument('--gain', type=float, default=30.0, metavar='1/S',
                         help='of the momentum observer (default: 30)')
     parser.add_argument('--margin', type=float, default=2.0,
                         help='threshold over the noise level without contact (default: 2)')
-    parser.add_argument('--report', metavar='R.html', help='report to write')
-    add_accept(parser)
-    add_accept_partial(parser)
+    add_common(parser, '--report', '--accept', '--accept-partial')
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import (
+    add_common,
     check_outputs,
     load_logs,
     report_mark,
@@ -67,7 +68,7 @@ NAMES = {'type': 'robot_dynid.excitation.families:FAMILIES',
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument('robot', metavar='ROBOT', help='name, URDF file or robot YAML')
+    add_common(parser, 'robot')
     parser.add_argument('--type', default='fourier',
                         help='fourier (default), bspline, sine-sequence, constant-velocity, '
                              'static-poses or composite')

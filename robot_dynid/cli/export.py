@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import (
     OR_PARTIAL,
-    add_accept_partial,
+    add_common,
     check_outputs,
     is_robot,
     load_model,
@@ -83,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, target in TARGETS.items():
         parser.add_argument(_option(name), metavar=target.metavar,
                             help=target.help)
-    add_accept_partial(parser)
+    add_common(parser, '--accept-partial')
 
 
 def _option(name: str) -> str:

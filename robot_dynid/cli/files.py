@@ -94,24 +94,34 @@ def written_before(*paths: str | None) -> Iterator[None]:
         raise DynIdError(f'{error} ({there} is written)') from None
 
 
-def add_accept(parser: argparse.ArgumentParser) -> None:
-    """Declare the option that accepts findings about recordings."""
-    from robot_dynid.plausibility.finding import KINDS
-
-    parser.add_argument('--accept', action='append', default=[], metavar='KIND', choices=KINDS,
-                        help='use recordings in spite of a finding that is meant to be so '
-                             f'(may be given several times): {", ".join(KINDS)}')
-
-
 #: how to use a model although joints are refused
 OR_PARTIAL = 'identify it again, or say --accept-partial'
+#: arguments that several verbs have, with what `argparse` is told of them
+COMMON: dict[str, dict[str, Any]] = {
+    'model': {'metavar': 'M.yaml', 'help': 'identified model'},
+    'robot': {'metavar': 'ROBOT', 'help': 'name, URDF file or robot YAML'},
+    '--robot': {'help': 'check that the model belongs to this robot'},
+    '--recipe': {'metavar': 'R.yaml',
+                 'help': 'settings that are not to be chosen from the data'},
+    '--report': {'metavar': 'R.html', 'help': 'report to write'},
+    '--accept': {'action': 'append', 'default': [], 'metavar': 'KIND'},
+    '--accept-partial': {
+        'action': 'store_true', 'help': 'exit with 0 although joints are refused, and use the '
+                                        'model for the others'},
+}
 
 
-def add_accept_partial(parser: argparse.ArgumentParser) -> None:
-    """Declare the option that accepts models with refused joints."""
-    parser.add_argument('--accept-partial', action='store_true',
-                        help='exit with 0 although joints are refused, and use the model for the '
-                             'others')
+def add_common(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Declare arguments of the names in COMMON."""
+    for name in names:
+        more = {}
+        if name == '--accept':
+            from robot_dynid.plausibility.finding import KINDS
+
+            more = {'choices': KINDS, 'help':
+                    'use recordings in spite of a finding that is meant to be so (may be given '
+                    f'several times): {", ".join(KINDS)}'}
+        parser.add_argument(name, **COMMON[name], **more)
 
 
 def load_logs(

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import (
-    add_accept,
-    add_accept_partial,
+    add_common,
     check_outputs,
     load_logs,
     recording_digests,
@@ -17,8 +16,8 @@ from robot_dynid.cli.files import (
     reported,
     written_before,
 )
-from robot_dynid.cli.many import add_workers, by_recording, recorded, reduced, unread
-from robot_dynid.cli.scores import joint_scores
+from robot_dynid.cli.recordings import add_workers, by_recording, recorded, reduced, unread
+from robot_dynid.cli.validate import joint_scores
 from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,8 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                              'information of recordings, X.info, see the verb information')
     parser.add_argument('--robot', help='name, URDF file or robot YAML; without it that of the '
                                         'information')
-    parser.add_argument('--recipe', metavar='R.yaml',
-                        help='settings that are not to be chosen from the data')
+    add_common(parser, '--recipe')
     parser.add_argument('--method', metavar='METHOD',
                         help=f'{", ".join(ESTIMATORS)}; default: that of the recipe, or {DEFAULT}')
     for key, (setting, owners) in owned_settings().items():
@@ -70,9 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                             help=f'{setting.help} (method {", ".join(owners)})')
     add_workers(parser)
     parser.add_argument('--out', required=True, metavar='M.yaml', help='model file to write')
-    parser.add_argument('--report', metavar='R.html', help='report to write')
-    add_accept_partial(parser)
-    add_accept(parser)
+    add_common(parser, '--report', '--accept-partial', '--accept')
     parser.add_argument('--urdf', metavar='OUT.urdf',
                         help="the robot's URDF with the identified inertials; needs --method "
                              f'{" or ".join(feasible)}')

@@ -6,7 +6,7 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import add_accept, load_logs, load_model
+from robot_dynid.cli.files import add_common, load_logs, load_model
 from robot_dynid.document import number, percent
 from robot_dynid.errors import UsageError
 
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='its centre of mass [m] in the frame of the link')
     parser.add_argument('--equal-gains', action='append', default=[], metavar='JOINT,JOINT',
                         help='joints with drives of one size (may be given several times)')
-    add_accept(parser)
+    add_common(parser, '--accept')
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:

@@ -1,27 +1,30 @@
-"""`robot-dynid validate`: scores of a model on recordings it was not fitted to."""
+"""`robot-dynid validate` and `compare`: scores of models on recordings, and what changed."""
 
 from __future__ import annotations
 
 import argparse
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import (
-    add_accept,
-    add_accept_partial,
+    add_common,
     check_outputs,
     load_logs,
     load_model,
     report_mark,
     reported,
 )
-from robot_dynid.cli.scores import forward_scores, joint_scores, rollout_score
+from robot_dynid.cli.verbs import Command
 from robot_dynid.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from robot_dynid.cli.terminal import Terminal
+    from robot_dynid.identified.model import IdentifiedModel
+    from robot_dynid.validation.forward_scores import ForwardValidation, Horizon
+    from robot_dynid.validation.validate import Scores, Validation
 
 HELP = 'score a model on recordings it was not fitted to'
 EXAMPLES = (
@@ -30,24 +33,27 @@ EXAMPLES = (
     'robot-dynid validate M.yaml bag/ --forward --json',
 )
 LARGEST = 1e3  # share that may be asked for
+#: endings of model files among the files to compare
+MODELS = ('.yaml', '.yml')
+PARTS = ('motion', 'rest', 'near reversals')
+#: keys of the scores with friction that warms up, and with all slow changes
+WARM_UP, ADAPTIVE = 'warm_up', 'adaptive'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument('model', metavar='M.yaml', help='identified model')
+    add_common(parser, 'model')
     parser.add_argument('data', metavar='DATA', nargs='+',
                         help='recordings, or folders of them; where some have the purpose '
                              'validation, or a name that ends in _validation, only those')
-    parser.add_argument('--robot', help='check that the model belongs to this robot')
-    parser.add_argument('--report', metavar='R.html', help='report to write')
+    add_common(parser, '--robot', '--report')
     parser.add_argument('--forward', action='store_true',
                         help='score forward dynamics, too: accelerations under the measured '
                              'effort, and motions of 0.1, 0.5 and 1 s')
     parser.add_argument('--max-nrmse', action='append', default=[], metavar='[JOINT=]SHARE',
                         help='exit with 1 where RMSE / std of a joint is above this (may be given '
                              'several times, with a joint for that alone)')
-    add_accept(parser)
-    add_accept_partial(parser)
+    add_common(parser, '--accept', '--accept-partial')
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
@@ -140,3 +146,129 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     terminal.warnings(f'{source}: {text}' for source, texts in result['findings'].items()
                       for text in texts)
     terminal.facts((('report', result['report']),))
+
+
+def _add_compare_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('files', metavar='M.yaml M.yaml ... [DATA ...]', nargs='+',
+                        help='two models or more, the first of which the others are compared '
+                             'with, and recordings on which all are scored')
+    add_common(parser, '--report', '--accept')
+
+
+def run_compare(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
+    """Read models and recordings, compare, write the report."""
+    from robot_dynid.identified.comparison import differences
+    from robot_dynid.report.comparison import comparison_report
+
+    paths = [path for path in arguments.files if path.lower().endswith(MODELS)]
+    data = [path for path in arguments.files if path not in paths]
+    if len(paths) < 2:
+        raise UsageError('nothing to compare: give two models or more, then recordings, if any')
+    check_outputs((arguments.report, report_mark(arguments.report)), inputs=arguments.files)
+    models = [load_model(path, None) for path in paths]
+    with terminal.progress('compare') as progress:
+        changes = {}
+        for path, model in zip(paths[1:], models[1:], strict=True):
+            progress(f'comparing {path}', 0.1)
+            changes[path] = differences(models[0], model)
+        scores = _scores_of(models, data, arguments.accept, progress)
+        progress('report', 0.9)
+        report = partial(comparison_report, dict(zip(paths, models, strict=True)), changes,
+                         dict(zip(paths, scores)))
+        chapters = reported(arguments, report, report)
+    return {
+        'ok': True, 'robot': models[0].robot.name, 'models': paths, 'files': data,
+        'changes': {path: [vars(one) for one in found] for path, found in changes.items()},
+        'not_identified': {path: model.not_identified for path, model in zip(paths, models)},
+        'joints': {path: joint_scores(one) for path, one in zip(paths, scores)},
+        'warnings': list(dict.fromkeys(text for one in scores for text in one.warnings)),
+        'report': arguments.report, 'chapters': chapters,
+    }
+
+
+def _scores_of(
+    models: list[IdentifiedModel], data: list[str], accept: list[str], progress: Any
+) -> list[Validation]:
+    """Return the scores of every model, none without recordings."""
+    from robot_dynid.validation.validate import validate
+
+    if not data:
+        return []
+    logs = load_logs(data, models[0].robot, progress, accept)
+    found = []
+    for i, model in enumerate(models):
+        progress('scoring', 0.2 + 0.6 * i / len(models))
+        found.append(validate(model, logs))
+    return found
+
+
+def show_compare(result: dict[str, Any], terminal: Terminal) -> None:
+    """Print what changed, joint by joint, and the errors of the models."""
+    terminal.document(result['chapters'])
+    terminal.facts((('report', result['report']),))
+    terminal.warnings(result['warnings'])
+
+
+def joint_scores(validation: Validation) -> dict[str, Any]:
+    """Return joint -> score over all samples, with motion, rest and the control row inside.
+
+    So are, where the model has slow changes, the scores with these.
+    """
+    own, noise = validation.repeatability, validation.noise
+    slow = {key: scores for key, scores in (
+        (WARM_UP, validation.warm_up), (ADAPTIVE, validation.adaptive)) if scores}
+    return {joint: {
+        **vars(score), 'repeatability': None if own is None else float(own[i]),
+        'noise': None if noise is None else float(noise[i]),
+        **_parts(validation.model, validation.control, joint),
+        **{key: vars(scores['all'][joint]) for key, scores in slow.items()},
+    } for i, (joint, score) in enumerate(validation.model['all'].items())}
+
+
+def _parts(model: Scores, control: Scores, joint: str) -> dict[str, Any]:
+    """Return the scores of a joint by part of the samples, and that of the control row."""
+    found = {part: vars(model[part][joint]) for part in PARTS if joint in model.get(part, {})}
+    if joint in control.get('all', {}):
+        found['control'] = vars(control['all'][joint])
+    return found
+
+
+def rollout_score(validation: Validation) -> dict[str, Any]:
+    """Return length and number of simulated motions, and the errors of every joint."""
+    found = validation.rollout
+    if found is None:
+        return {}
+    errors = zip(validation.model['all'], found.position.tolist(), found.velocity.tolist(),
+                 strict=True)
+    return {'seconds': found.seconds, 'count': found.count, 'stopped': found.stopped, 'joints': {
+        joint: {'position': position, 'velocity': velocity}
+        for joint, position, velocity in errors} if found.stopped < found.count else {}}
+
+
+def forward_scores(model: IdentifiedModel, found: ForwardValidation) -> dict[str, Any]:
+    """Return the scores of accelerations by joint, and of rollouts by horizon."""
+    accelerations = {
+        joint: {**vars(score), 'floor': floor, **_parts(found.model, found.control, joint)}
+        for (joint, score), floor in zip(found.model['all'].items(), found.floor.tolist(),
+                                         strict=True)}
+    return {'accelerations': accelerations,
+            'rollouts': [_horizon(model.joints, horizon) for horizon in found.horizons]}
+
+
+def _horizon(joints: Sequence[str], horizon: Horizon) -> dict[str, Any]:
+    """Return the errors of a horizon by joint: of the model, and what stands beside it."""
+    scores = horizon.scores
+    errors = {name: list(zip(one.position.tolist(), one.velocity.tolist(), strict=True))
+              for name, one in scores.items() if one.stopped < one.count}
+    return {'seconds': horizon.seconds, 'count': max(one.count for one in scores.values()),
+            'stopped': {name: one.stopped for name, one in scores.items()},
+            'joints': {joint: {name: {'position': own[j][0], 'velocity': own[j][1]}
+                               for name, own in errors.items()}
+                       for j, joint in enumerate(joints)}}
+
+
+COMPARE = Command(
+    'compare models of one robot: what changed beyond its intervals, and errors on recordings', (
+        'robot-dynid compare old.yaml new.yaml',
+        'robot-dynid compare spring.yaml autumn.yaml test.csv --report changes.html'),
+    _add_compare_arguments, run_compare, show_compare)

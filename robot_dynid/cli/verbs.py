@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,7 +18,7 @@ GROUP = 'robot_dynid.verbs'
 
 
 class Verb(Protocol):
-    """A module with one verb; importing it must be cheap.
+    """A module with one verb, or a `Command`; importing it must be cheap.
 
     ``NAMES`` may hold, by argument, the names of which it is one, or the registry that has them
     ('module:NAME').
@@ -37,9 +38,23 @@ class Verb(Protocol):
         """Print the result for people."""
 
 
-#: the module of every verb
+@dataclass(eq=False)
+class Command:
+    """A verb in a module with others, of the same parts as `Verb`."""
+
+    HELP: str
+    EXAMPLES: Sequence[str]
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace, Terminal], dict[str, Any]]
+    show: Callable[[dict[str, Any], Terminal], None]
+    NAMES: Mapping[str, Any] = field(default_factory=dict)
+
+
+#: the place of every verb: a module of its name, or a command in another
 VERBS: Registry[Verb] = Registry(GROUP, {
-    name: EntryPoint(name, f'robot_dynid.cli.{name}', GROUP) for name in (
-        'base', 'design', 'identify', 'validate', 'compare', 'forward', 'inverse', 'export',
-        'payload', 'contact', 'information', 'repair',
-        'init', 'doctor', 'check', 'completion')})
+    name: EntryPoint(name, f'robot_dynid.cli.{place or name}', GROUP) for name, place in {
+        'base': '', 'design': '', 'identify': '', 'validate': '', 'compare': 'validate:COMPARE',
+        'forward': 'evaluation:FORWARD', 'inverse': 'evaluation:INVERSE', 'export': '',
+        'payload': '', 'contact': '', 'information': 'recordings:INFORMATION',
+        'repair': 'recordings:REPAIR', 'init': 'doctor:INIT', 'doctor': '',
+        'check': 'doctor:CHECK', 'completion': ''}.items()})

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import check_outputs, report_mark, reported
-from robot_dynid.cli.many import add_workers, kept, recorded
+from robot_dynid.cli.recordings import add_workers, kept, recorded
 from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from bags import START, states, write_topics
 from monitored import model_of
 
-from robot_dynid.cli.scores import ADAPTIVE, WARM_UP, joint_scores
+from robot_dynid.cli.validate import ADAPTIVE, WARM_UP, joint_scores
 from robot_dynid.document import number
 from robot_dynid.estimation import ESTIMATORS
 from robot_dynid.identification.identify import IdentificationResult, identify

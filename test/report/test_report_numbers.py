@@ -10,7 +10,7 @@ import pytest
 from drawn import unpacked
 from nominal import nominal_model
 
-from robot_dynid.cli.scores import joint_scores
+from robot_dynid.cli.validate import joint_scores
 from robot_dynid.document import Section
 from robot_dynid.report.errors import rounded, spectra_figure
 from robot_dynid.report.parameters import base_parameters

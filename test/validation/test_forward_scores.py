@@ -12,7 +12,7 @@ from scipy.interpolate import CubicSpline
 from tolerances import NOISE_FLOOR
 
 from robot_dynid.cli.main import main
-from robot_dynid.cli.scores import forward_scores
+from robot_dynid.cli.validate import forward_scores
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.errors import ModelError, RefusedJointWarning
 from robot_dynid.identified.model import IdentifiedModel

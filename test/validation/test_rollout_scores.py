@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from synthetic_recordings import recording
 
-from robot_dynid.cli.scores import rollout_score
+from robot_dynid.cli.validate import rollout_score
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import recipe_from_dict
 from robot_dynid.identified.model import IdentifiedModel

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from synthetic_recordings import recording
 
-from robot_dynid.cli.scores import joint_scores
+from robot_dynid.cli.validate import joint_scores
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.plausibility.finding import KINDS

@@ -1,0 +1,246 @@
+"""`robot-dynid information` and `repair`: recordings that are reduced, and those that broke off.
+
+Who works on many recordings, and where their information is kept, is the same for every verb.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from robot_dynid.cli.files import add_common, check_outputs, load_logs, recording_digests
+from robot_dynid.cli.verbs import Command
+from robot_dynid.document import number
+from robot_dynid.errors import DynIdError, UsageError
+
+if TYPE_CHECKING:
+    from robot_dynid.cli.terminal import Progress, Terminal
+    from robot_dynid.identification.by_recording import Keeper, Recorded, RecordedInformation
+    from robot_dynid.identification.recipe import Recipe
+    from robot_dynid.io.information_file import InformationFolder
+    from robot_dynid.robot.model import RobotModel
+    from robot_dynid.signals.parts import Parts
+
+    #: a robot, information that more has to be like, who works on recordings
+    Reduced = tuple[RobotModel, RecordedInformation | None, Recorded]
+
+MOST_WORKERS = 1024
+
+
+def add_workers(parser: argparse.ArgumentParser) -> None:
+    """Declare who works on recordings, and where their information is kept."""
+    parser.add_argument('--workers', metavar='N', type=int, default=1,
+                        help='processes that work on the recordings side by side (default 1)')
+    parser.add_argument('--scheduler', metavar='ADDRESS',
+                        help='the same by the workers of a Dask cluster: tcp://host:8786')
+    parser.add_argument('--information', metavar='FOLDER',
+                        help='keep the information of every recording in FOLDER, and take from '
+                             'there what an earlier run has kept: one that was killed goes on')
+
+
+def by_recording(arguments: argparse.Namespace, paths: Sequence[str]) -> bool:
+    """Return whether recordings are worked on one by one, maybe by others."""
+    from robot_dynid.io.recording_names import is_remote
+
+    return bool(arguments.workers > 1 or arguments.scheduler or arguments.information
+                or any(map(is_remote, paths)))
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if not 1 <= arguments.workers <= MOST_WORKERS:
+        raise UsageError(f'--workers {arguments.workers}: give a number from 1 to {MOST_WORKERS}')
+    if arguments.scheduler and arguments.workers > 1:
+        raise UsageError('--workers are processes of this machine, --scheduler has workers of its '
+                         'own: give one of them')
+
+
+def unread(
+    arguments: argparse.Namespace, paths: Sequence[str], robot: RobotModel
+) -> Parts:
+    """Return recordings that are read by whoever works on them."""
+    from robot_dynid.io.log import recording_files
+
+    return replace(recording_files(paths, robot), accepted=tuple(arguments.accept))
+
+
+def reduced(
+    arguments: argparse.Namespace, paths: Sequence[str], target: Reduced, recipe: Recipe,
+    progress: Progress,
+) -> RecordedInformation:
+    """Return the information of recordings of a robot, like some that is known, if any is."""
+    from robot_dynid.identification.identify import with_digests
+    from robot_dynid.identification.recorded_information import information
+
+    robot, like, workers = target
+    if by_recording(arguments, paths):
+        logs = unread(arguments, paths, robot)
+        return information(robot, logs, recipe, like, progress, workers)
+    logs = load_logs(paths, robot, progress, arguments.accept)
+    found = information(robot, logs, recipe, like, progress)
+    return replace(found, record=with_digests(found.record, recording_digests(paths)))
+
+
+@contextmanager
+def recorded(arguments: argparse.Namespace, terminal: Terminal) -> Iterator[Recorded]:
+    """Give who works on recordings; say in the end what was kept, and what could not be used.
+
+    Raises UsageError for options that are wrong, or a scheduler that does not answer.
+    """
+    from robot_dynid.identification.by_recording import Recorded
+    from robot_dynid.workers import Cluster, Processes, ThisProcess, Workers
+
+    _check(arguments)
+    with ExitStack() as stack:
+        workers: Workers = ThisProcess()
+        if arguments.scheduler:
+            workers = stack.enter_context(Cluster(arguments.scheduler))
+        elif arguments.workers > 1:
+            workers = stack.enter_context(Processes(arguments.workers))
+        found = Recorded(workers, _folder(arguments.information))
+        yield found
+    if found.taken:
+        terminal.note(f'the information of {found.taken} recordings was taken from '
+                      f'{arguments.information}')
+    if found.anew:
+        terminal.caution(f'{found.anew} information files in {arguments.information} could not be '
+                         f'used and were made anew, such as {found.wrong}')
+
+
+@contextmanager
+def kept(workers: Recorded) -> Iterator[Keeper]:
+    """Give the store of the information of recordings, one for this command if none is asked for.
+
+    The latter is written to by this process alone.
+    """
+    from tempfile import TemporaryDirectory
+
+    if workers.keeper is not None:
+        yield workers.keeper
+        return
+    with TemporaryDirectory(prefix='robot_dynid_') as folder:
+        found = _folder(folder)
+        assert found is not None
+        yield found
+
+
+def _folder(path: str | None) -> InformationFolder | None:
+    if path is None:
+        return None
+    from robot_dynid.io.information_file import InformationFolder
+
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DynIdError(f'--information {path}: is no folder and cannot become one '
+                         f'({error.strerror})') from None
+    return InformationFolder(str(Path(path).absolute()))
+
+
+def _add_information_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('data', metavar='DATA', nargs='+', help='recordings, as of identify')
+    parser.add_argument('--robot', required=True, help='name, URDF file or robot YAML')
+    add_common(parser, '--recipe')
+    parser.add_argument('--like', metavar='X.info',
+                        help='information whose filters and friction laws are taken, so that both '
+                             'can be added up')
+    parser.add_argument('--out', required=True, metavar='Y.info',
+                        help='information file to write')
+    add_workers(parser)
+    add_common(parser, '--accept')
+
+
+def run_information(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
+    """Read the recordings, reduce them, write the file."""
+    from robot_dynid.identification.recipe import Recipe, read_recipe
+    from robot_dynid.io.information_file import (
+        MARK,
+        SUFFIX,
+        load_information,
+        save_information,
+    )
+    from robot_dynid.io.recording_names import by_purpose, listed
+    from robot_dynid.robot.robot_file import load_robot
+
+    started = time.perf_counter()
+    if not arguments.out.endswith(SUFFIX):
+        raise UsageError(f'--out {arguments.out}: the name of an information file ends with '
+                         f'{SUFFIX}')
+    arguments.data, judges = by_purpose(listed(arguments.data))
+    if judges:
+        terminal.note(f'left out, to judge by: {", ".join(judges)}')
+    check_outputs((arguments.out, MARK), inputs=(
+        *arguments.data, arguments.robot, arguments.recipe, arguments.like))
+    recipe = read_recipe(arguments.recipe) if arguments.recipe else Recipe()
+    robot = load_robot(arguments.robot)
+    like = load_information(arguments.like) if arguments.like else None
+    with terminal.progress('information') as progress, \
+            recorded(arguments, terminal) as workers:
+        found = reduced(arguments, arguments.data, (robot, like, workers), recipe, progress)
+        save_information(found, arguments.out)
+    structure = found.choice.structure
+    return {
+        'robot': robot.name, 'out': arguments.out, 'recordings': found.record.recordings,
+        'samples': found.information.samples, 'base': len(found.information.names),
+        'megabytes': os.path.getsize(arguments.out) / 1e6,
+        'cutoff': found.choice.preprocessing.cutoff, 'friction_laws': structure.described,
+        'warnings': found.notes, 'seconds': time.perf_counter() - started,
+    }
+
+
+def show_information(result: dict[str, Any], terminal: Terminal) -> None:
+    """Print what the file holds."""
+    terminal.facts((
+        ('recordings', str(len(result['recordings']))),
+        ('samples', f'{result["samples"]} (after preprocessing)'),
+        ('base parameters', str(result['base'])),
+        ('cut-off', f'{number(result["cutoff"])} Hz'),
+        ('friction', '; '.join(result['friction_laws'])), ('information', result['out']),
+        ('size', f'{number(result["megabytes"], 3)} MB'),
+        ('seconds', f'{result["seconds"]:.1f}')))
+    terminal.warnings(result['warnings'])
+
+
+def _add_repair_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('bag', metavar='BAG', help='bag folder, .mcap or .db3 file; what is '
+                        'replaced stays beside it, its name ending with .unrepaired')
+
+
+def run_repair(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
+    """Finish storage files and metadata.yaml, as far as they need it."""
+    from robot_dynid.io.repair import repair_bag
+
+    started = time.perf_counter()
+    with terminal.progress('repair') as progress:
+        found = repair_bag(arguments.bag, progress)
+    return {'path': arguments.bag, 'messages': sum(found.messages.values()),
+            'topics': found.messages, 'lost_bytes': found.lost_bytes, 'lost': found.findings,
+            'written': found.written, 'kept': found.kept,
+            'seconds': time.perf_counter() - started}
+
+
+def show_repair(result: dict[str, Any], terminal: Terminal) -> None:
+    """Print messages by topic, and what was written."""
+    terminal.table(result['path'], ('topic', 'messages'), result['topics'].items())
+    terminal.facts((*(('written', path) for path in result['written']),
+                    *(('as it was', path) for path in result['kept'])))
+    if not result['written']:
+        terminal.line('nothing had to be repaired')
+    terminal.warnings(result['lost'])
+
+
+INFORMATION = Command(
+    'reduce recordings to information that identify adds up, without reading them again', (
+        'robot-dynid information january/*.csv.gz --robot ur10e --out january.info',
+        'robot-dynid information february/*.csv.gz --robot ur10e --like january.info '
+        '--out february.info'),
+    _add_information_arguments, run_information, show_information)
+REPAIR = Command(
+    'finish a recording whose recorder was killed, so that every rosbag2 reader opens it', (
+        'robot-dynid repair recordings/my_arm_2026-01-31', 'robot-dynid repair cut_off.mcap'),
+    _add_repair_arguments, run_repair, show_repair)
