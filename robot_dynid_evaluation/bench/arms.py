@@ -1,7 +1,8 @@
-"""Arms of the benchmarks: a UR10e with friction, arms of any number of joints, long recordings."""
+"""Arms of the benchmarks: a UR10e with friction, arms of any number of joints."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,13 +19,16 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.screws import Screw, robot_from_screws
 from robot_dynid.signals.prepare import Preprocessing
-from robot_dynid.simulation.truth import Truth
+from robot_dynid.simulation.truth import Truth, load_truth
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray, Samples
+from robot_dynid_evaluation.bench.timing import ROBOT
 from robot_dynid_evaluation.papers.planar_3r_model import SignFriction
 from robot_dynid_evaluation.papers.sequential_sdp_arms import motion
 
-#: inertia [kg m^2] of the rotors on the joint side
+#: rad/s, width of the Coulomb ramp
+RAMP = 0.01
+#: inertia [kg m^2] of the rotors of the UR10e on the joint side
 ROTORS = (6.4, 5.1, 1.7, 0.48, 0.53, 0.48)
 #: joint by joint what `identify` with laws of its own choice makes of the recordings of a UR10e:
 #: law, settings, and the values of its parameters
@@ -65,14 +69,41 @@ def ur10e_model(friction: str) -> IdentifiedModel:
     robot, chosen = load_robot('ur10e'), FRICTION[friction]
     structure = Structure.of(
         True, [(name, law_from(name, settings)) for name, settings, _ in chosen], robot.nominal)
+    values = {f'{p}{j + 1}': value for j, (_, _, own) in enumerate(chosen)
+              for p, value in own.items()}
+    return model_with(robot, structure, values | {
+        f'Ia{j + 1}': value for j, value in enumerate(ROTORS)})
+
+
+def true_model(robot_name: str = ROBOT, feasible: bool = False) -> IdentifiedModel:
+    """Return the model of an arm with its true parameters, see `model_with`."""
+    robot = load_robot(robot_name)
+    truth = load_truth(robot)
+    parts = {'Ia': truth.rotor_inertia, 'fv': truth.viscous, 'fc': truth.coulomb}
+    values = {f'{part}{f"m{i + 1}" if i in robot.drive.coupled else i + 1}': float(own[i])
+              for part, own in parts.items() for i in range(robot.n)}
+    for joint, drive in truth.drives.items():
+        place = robot.index(joint) + 1
+        values |= {f'K{place}': drive.stiffness, f'D{place}': drive.damping}
+    structure = Structure.uniform(robot, True, 'coulomb', {'width': RAMP})
+    return model_with(robot, structure, values, feasible)
+
+
+def model_with(
+    robot: RobotModel, structure: Structure, values: Mapping[str, float], feasible: bool = False
+) -> IdentifiedModel:
+    """Return the model of nominal links with the standard parameters ``values``, others zero.
+
+    A ``feasible`` one knows its standard parameters, as one of the method feasible does.
+    """
     reduction = structure.torque_model(robot).reduction
-    known = {f'{p}{j + 1}': value for j, (_, _, values) in enumerate(chosen)
-             for p, value in values.items()}
-    known |= {f'Ia{j + 1}': value for j, value in enumerate(ROTORS)}
-    others = [known[name] for name in reduction.standard[10 * robot.n:]]
-    base = reduction.base(np.concatenate([robot.nominal.ravel(), others]))
-    return IdentifiedModel(robot, structure, reduction, base, np.zeros_like(base), base,
-                           Preprocessing(cutoff=10.0), status='true parameters')
+    standard = np.array([*robot.nominal.ravel(), *(
+        values.get(name, 0.0) for name in reduction.standard[10 * robot.n:])])
+    base = reduction.base(standard)
+    return IdentifiedModel(
+        robot, structure, reduction, base, np.full_like(base, feasible), base,
+        Preprocessing(cutoff=10.0), status='feasible' if feasible else 'true parameters',
+        feasible=standard if feasible else None)
 
 
 #: share of the effort's root mean square that is noise
@@ -130,10 +161,6 @@ def recorded(joints: int, count: int, seed: int = 0) -> Recorded:
     noise = NOISE * np.sqrt(np.mean(clean**2, axis=0))
     effort = clean + noise * rng.standard_normal(clean.shape)
     return Recorded(model, replace(samples, effort=effort, measured=effort), noise, truth)
-
-
-#: rad/s, width of the Coulomb ramp
-RAMP = 0.01
 
 
 def effort(robot: RobotModel, truth: Truth, motion: Motion) -> FloatArray:

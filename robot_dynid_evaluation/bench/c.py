@@ -22,10 +22,10 @@ from robot_dynid.identified.structure import Structure
 from robot_dynid.threads import threads_at_most
 from robot_dynid.types import FloatArray
 from robot_dynid_evaluation.bench import Row, Target, row
-from robot_dynid_evaluation.bench.arms import ur10e_model
-from robot_dynid_evaluation.bench.forward import one_by_one, true_model
+from robot_dynid_evaluation.bench.arms import true_model, ur10e_model
+from robot_dynid_evaluation.bench.forward import one_by_one
 from robot_dynid_evaluation.bench.pinocchio_cpp import RNEA_SOURCE, Loops, compiled
-from robot_dynid_evaluation.bench.timing import in_turns, random_motion
+from robot_dynid_evaluation.bench.timing import in_turns, random_states
 
 if TYPE_CHECKING:
     from robot_dynid.export.c_code import CCode
@@ -64,8 +64,7 @@ def measure(progress: Progress) -> Iterator[Row]:
 def rows(model: IdentifiedModel, library: ctypes.CDLL, progress: Progress) -> Iterator[Row]:
     """Yield the rows of one model; Pinocchio's is that of its nominal links."""
     robot = model.robot
-    samples = random_motion(robot, STATES)
-    motion = samples.position, samples.velocity, samples.acceleration
+    motion = random_states(robot, STATES)
     under = (*motion[:2], model.inverse(*motion))
     bare = links_alone(model)
     peer = Loops(library, robot)

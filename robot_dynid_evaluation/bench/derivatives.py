@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -17,13 +15,13 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.threads import threads_at_most
 from robot_dynid.types import FloatArray
 from robot_dynid_evaluation.bench import Row, Target, row
-from robot_dynid_evaluation.bench.arms import FRICTION, ur10e_model
-from robot_dynid_evaluation.bench.forward import true_model
+from robot_dynid_evaluation.bench.arms import FRICTION, true_model, ur10e_model
 from robot_dynid_evaluation.bench.timing import (
     import_pinocchio,
     in_turns,
+    pinocchio_loop,
     pinocchio_model,
-    random_motion,
+    random_states,
 )
 
 STATES = 10_000
@@ -38,20 +36,19 @@ States = tuple['FloatArray', 'FloatArray', 'FloatArray']
 def measure(progress: Progress) -> list[Row]:
     """Return the rows of inverse and forward dynamics, with friction and of links alone."""
     model = true_model()
-    samples = random_motion(model.robot, STATES)
-    states = samples.position, samples.velocity, samples.acceleration
+    states = random_states(model.robot, STATES)
     effort = model.inverse(*states)
     links, six = links_alone(model.robot), tuple(part[:, :6].copy() for part in states)
     load = links.effort(*states)
-    rnea, aba = peers(model.robot, states, load)
     with threads_at_most(1):
         seconds = in_turns({
             'inverse': lambda: model.inverse_derivatives(*states),
             'links': lambda: links.inverse(*states),
-            'pinocchio inverse': rnea,
+            'pinocchio inverse': pinocchio_loop(model.robot, 'computeRNEADerivatives', states),
             'forward': lambda: model.forward_derivatives(*states[:2], effort),
             'links forward': lambda: links.forward(*states[:2], load, states[2]),
-            'pinocchio forward': aba,
+            'pinocchio forward': pinocchio_loop(
+                model.robot, 'computeABADerivatives', (*states[:2], load)),
             **{(name, call): partial(getattr(ur10e_model(name), f'{call}_derivatives'), *six)
                for name in FRICTION for call in CALLS},
         }, progress)
@@ -77,24 +74,6 @@ def links_alone(robot: RobotModel) -> Derivatives:
     """Return the derivatives of nominal links without rotors and friction, as Pinocchio has."""
     return Derivatives(Mechanism(robot, robot.nominal, Rotors.of(np.zeros((robot.n, robot.n))),
                                  AxisFriction.none(robot.n)))
-
-
-def peers(
-    robot: RobotModel, states: States, effort: FloatArray
-) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    """Return Pinocchio's derivatives of inverse and forward dynamics in loops over states."""
-    pin, (model, data) = import_pinocchio(), pinocchio_model(robot)
-    q, v, a = states
-
-    def rnea() -> None:
-        for k in range(len(q)):
-            pin.computeRNEADerivatives(model, data, q[k], v[k], a[k])
-
-    def aba() -> None:
-        for k in range(len(q)):
-            pin.computeABADerivatives(model, data, q[k], v[k], effort[k])
-
-    return rnea, aba
 
 
 def difference(

@@ -14,13 +14,10 @@ from robot_dynid.errors import DynIdError, MissingDependency
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.inertia import parameters_from_com
-from robot_dynid.robot.model import RobotModel
-from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.urdf import robot_from_urdf
 from robot_dynid.robot.urdf_text import made_urdf
-from robot_dynid.signals.prepare import Preprocessing
-from robot_dynid.simulation.truth import load_truth
 from robot_dynid_evaluation.bench import Row
+from robot_dynid_evaluation.bench.arms import RAMP, model_with, true_model
 
 Check = Callable[['IdentifiedModel'], dict[str, Any]]
 Accelerations = Callable[['IdentifiedModel'], Callable[..., Any]]
@@ -35,7 +32,7 @@ FRICTION, DRY, ROTOR = 3.0, 2.0, 0.2
 
 def measure(progress: Progress) -> Iterator[Row]:
     """Yield a row for every form and robot."""
-    models = {**{name: model_of(name) for name in NAMES}, 'tree': tree_model()}
+    models = {**{name: true_model(name, feasible=True) for name in NAMES}, 'tree': tree_model()}
     for i, (name, model) in enumerate(models.items()):
         progress(name, i / len(models))
         for form, check in FORMS.items():
@@ -114,21 +111,6 @@ FORMS: dict[str, Check] = {
 }
 
 
-def model_of(name: str) -> IdentifiedModel:
-    """Return the model that the simulated robot ``name`` has: nominal links, true drives."""
-    robot = load_robot(name)
-    truth = load_truth(robot)
-    values: dict[str, float] = {}
-    for i in range(robot.n):
-        label = f'm{i + 1}' if i in robot.drive.coupled else str(i + 1)
-        values |= {f'Ia{label}': truth.rotor_inertia[i], f'fv{label}': truth.viscous[i],
-                   f'fc{label}': truth.coulomb[i]}
-    for joint, drive in truth.drives.items():
-        own = robot.index(joint) + 1
-        values |= {f'K{own}': drive.stiffness, f'D{own}': drive.damping}
-    return _model(robot, values)
-
-
 def tree_model() -> IdentifiedModel:
     """Return a model of a tree with two branches, one of which slides."""
     rng = np.random.default_rng(0)
@@ -147,16 +129,6 @@ def tree_model() -> IdentifiedModel:
         rng.uniform(0.01, 0.015, (robot.n, 3)), strict=True)]
     values = {f'{name}{i + 1}': value for i in range(robot.n) for name, value in (
         ('Ia', ROTOR), ('fv', FRICTION), ('fc', DRY))}
-    return _model(robot.with_nominal(links), values)
-
-
-def _model(robot: RobotModel, values: dict[str, float]) -> IdentifiedModel:
-    """Return the model of nominal links with the standard parameters ``values`` by name."""
-    structure = Structure.uniform(robot, True, 'coulomb', {'width': 0.01})
-    reduction = structure.torque_model(robot).reduction
-    standard = np.array([*robot.nominal.ravel(), *(
-        values.get(name, 0.0) for name in reduction.standard[10 * robot.n:])])
-    base = reduction.base(standard)
-    unit = np.ones_like(base)
-    return IdentifiedModel(robot, structure, reduction, base, unit, base, Preprocessing(10.0),
-                           'feasible', feasible=standard)
+    robot = robot.with_nominal(links)
+    structure = Structure.uniform(robot, True, 'coulomb', {'width': RAMP})
+    return model_with(robot, structure, values, feasible=True)

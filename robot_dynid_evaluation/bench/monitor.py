@@ -5,7 +5,6 @@ With links and friction only, and with torque ripple, warm-up and drift of every
 
 from __future__ import annotations
 
-import statistics
 import tempfile
 import time
 from collections.abc import Callable
@@ -16,20 +15,24 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.cli.terminal import Progress
-from robot_dynid.effects.ripple import COLUMNS, TorqueRipple
+from robot_dynid.effects import ripple as ripple_effect
 from robot_dynid.effects.ripple_search import MOST_WAVES
 from robot_dynid.effects.slow_changes import Adaptation, SlowCoefficients, Warming
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.monitor import Monitor
 from robot_dynid_evaluation.bench import Row, Target, row
-from robot_dynid_evaluation.bench.forward import true_model
-from robot_dynid_evaluation.bench.timing import pinocchio_model, random_motion
+from robot_dynid_evaluation.bench.arms import true_model
+from robot_dynid_evaluation.bench.timing import (
+    import_pinocchio,
+    in_turns,
+    pinocchio_model,
+    random_motion,
+)
 
 STATES = 2000
 RATE, SECONDS = 500.0, 20.0
 SHARE = 25.0  # % of one core
 WITHIN, SLOWER = Target(1.0, faster=False), Target(6.0, faster=False)
-ROUNDS = 5
 SLOW_EFFECTS = 'with ripple, warm-up and drift'
 
 
@@ -40,13 +43,14 @@ def measure(progress: Progress) -> list[Row]:
     require_ros()
     model = true_model()
     slow = with_slow_effects(model)
-    ours, theirs = (_processor_time(peer, progress) for peer in peers(model))
-    with_all = _processor_time(peers(slow)[0], progress)
+    states, pinocchio = peers(model)
+    seconds = in_turns({'ours': states, 'theirs': pinocchio, 'slow': peers(slow)[0]}, progress,
+                       clock=time.process_time)
+    ours, theirs, with_all = (1e6 * one / STATES for one in seconds.values())
     rows = [row('one joint state: filters, residual, external torque, contact / rnea, crba and '
-                'Coriolis matrix of Pinocchio', 'us of a core', 1e6 * ours / STATES,
-                1e6 * theirs / STATES, SLOWER),
-            row(f'one joint state: {SLOW_EFFECTS} / without', 'us of a core',
-                1e6 * with_all / STATES, 1e6 * ours / STATES, None)]
+                'Coriolis matrix of Pinocchio', 'us of a core', ours, theirs, SLOWER),
+            row(f'one joint state: {SLOW_EFFECTS} / without', 'us of a core', with_all,
+                ours, None)]
     for what, one in (('', model), (f', {SLOW_EFFECTS}', slow)):
         progress(f'{SECONDS:g} s at {RATE:g} Hz', 0.8)
         rows += _node_rows(one, what)
@@ -74,8 +78,8 @@ def _node_rows(model: IdentifiedModel, what: str) -> list[Row]:
 def with_slow_effects(model: IdentifiedModel) -> IdentifiedModel:
     """Return a model with as much ripple, warm-up and drift of every joint as one is found."""
     orders = 101.0 * np.arange(2.0, 2.0 + MOST_WAVES)
-    ripple = TorqueRipple(orders, np.full(MOST_WAVES, -4e-3), 1e-5, 0.05, 0.5,
-                          np.full(COLUMNS * MOST_WAVES, 0.05))
+    ripple = ripple_effect.TorqueRipple(orders, np.full(MOST_WAVES, -4e-3), 1e-5, 0.05, 0.5,
+                          np.full(ripple_effect.COLUMNS * MOST_WAVES, 0.05))
     falls = np.full((2, 2), 0.05)
     warming = Warming(np.array([12.0, 120.0]), 1.0, np.full(2, 0.05), falls, np.full(2, 0.01),
                       0.2 * falls, np.array([2.0, 20.0]))
@@ -84,22 +88,9 @@ def with_slow_effects(model: IdentifiedModel) -> IdentifiedModel:
     return replace(model, ripples=(ripple,) * n, adaptations=(Adaptation(warming, drift),) * n)
 
 
-def _processor_time(run: Callable[[], Any], progress: Progress) -> float:
-    """Return the median processor time [s]; what runs beside it counts little."""
-    times = []
-    for turn in range(ROUNDS + 1):
-        progress('one joint state', 0.1 * turn / ROUNDS)
-        begin = time.process_time()
-        run()
-        times.append(time.process_time() - begin)
-    return statistics.median(times[1:])
-
-
 def peers(model: IdentifiedModel) -> tuple[Callable[[], Any], Callable[[], Any]]:
     """Return ours and what a monitor has to ask of Pinocchio, each for STATES states in a loop."""
-    import pinocchio as pin
-
-
+    pin = import_pinocchio()
     other, data = pinocchio_model(model.robot)
     samples = random_motion(model.robot, STATES)
     q, qd, qdd = samples.position, samples.velocity, samples.acceleration

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,14 +23,20 @@ from robot_dynid.types import FloatArray, Samples
 from robot_dynid_evaluation.bench import Row, Target, idyntree_peer, jax_peer, row
 from robot_dynid_evaluation.bench.arms import serial_arm
 from robot_dynid_evaluation.bench.pinocchio_cpp import REGRESSOR_SOURCE, Loop, compiled
-from robot_dynid_evaluation.bench.timing import ROBOT, in_turns, pinocchio_model, random_motion
+from robot_dynid_evaluation.bench.timing import (
+    ROBOT,
+    import_pinocchio,
+    in_turns,
+    over_threads,
+    pinocchio_loop,
+    pinocchio_model,
+    random_motion,
+)
 
 SAMPLES = 20_000
 #: joints of arms, and samples of each, beside the loop of C++
 ARMS = {7: SAMPLES, 14: 8000, 30: 2000, 50: 600}
 RAMP = 0.01
-#: one thread beside two of them
-SCALING = Target(1.6)
 #: largest distance of two regressors, relative to their largest entry
 ALIKE = 1e-10
 #: ways of a peer by name, which fills them for an arm
@@ -54,7 +59,11 @@ def measure(progress: Progress) -> Iterator[Row]:
         except MissingDependency as error:
             yield skipped(str(error))
         yield from beside_links(progress)
-    yield from over_threads(progress)
+    for joints in (min(ARMS), max(ARMS)):
+        arm = Arm.of(joints, ARMS[joints])
+        yield from over_threads(
+            {f'{joints} joints, all {arm.shape[1]} columns in one array': arm.in_one_array()},
+            'ms', 1e3, progress)
 
 
 def skipped(why: str) -> Row:
@@ -206,25 +215,6 @@ def compare(peer: str, theirs: FloatArray, ours: FloatArray) -> None:
         raise DynIdError(f'{peer} computes another regressor: {apart:.1g} apart')
 
 
-def over_threads(progress: Progress) -> list[Row]:
-    """Return the rows of the shortest and the longest arm in two threads beside one."""
-    found = []
-    for joints in (min(ARMS), max(ARMS)):
-        arm = Arm.of(joints, ARMS[joints])
-        fill = arm.in_one_array()
-
-        def limited(threads: int, fill: Callable[[], None] = fill) -> None:
-            with threads_at_most(threads):
-                fill()
-
-        times = in_turns({n: partial(limited, n) for n in (1, 2)}, progress,
-                         clock=time.perf_counter)
-        found.append(row(
-            f'{joints} joints, all {arm.shape[1]} columns in one array, 2 threads / 1', 'ms',
-            1e3 * times[2], 1e3 * times[1], SCALING))
-    return found
-
-
 def milliseconds(contenders: Contenders, progress: Progress) -> dict[str, FloatArray]:
     """Return the ms (rounds,) of every contender, run in turns."""
     return {name: 1e3 * found for name, found in in_turns(contenders, progress).items()}
@@ -232,14 +222,8 @@ def milliseconds(contenders: Contenders, progress: Progress) -> dict[str, FloatA
 
 def peers(robot: RobotModel, samples: Samples) -> tuple[Callable[[], Any], Callable[[], Any]]:
     """Return Pinocchio's regressor called for every sample, and called and stacked."""
-    import pinocchio as pin
-
-    model, data = pinocchio_model(robot)
+    pin, (model, data) = import_pinocchio(), pinocchio_model(robot)
     q, qd, qdd = samples.position, samples.velocity, samples.acceleration
-
-    def bare() -> None:
-        for i in range(len(q)):
-            pin.computeJointTorqueRegressor(model, data, q[i], qd[i], qdd[i])
 
     def stacking() -> FloatArray:
         """Fill one tall matrix row by row, joint after joint, as the field's tools do.
@@ -259,4 +243,4 @@ def peers(robot: RobotModel, samples: Samples) -> tuple[Callable[[], Any], Calla
                 tall[line, 11 * n + 3 * j + 2] = 1.0
         return tall
 
-    return bare, stacking
+    return pinocchio_loop(robot, 'computeJointTorqueRegressor', (q, qd, qdd)), stacking

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,9 +18,15 @@ from robot_dynid.simulation.truth import Truth, load_truth, true_base
 from robot_dynid.threads import threads_at_most
 from robot_dynid.types import FloatArray
 from robot_dynid_evaluation.bench import Row, Target, row
-from robot_dynid_evaluation.bench.arms import DRY, FRICTION, ROTORS, VISCOUS, ur10e_model
-from robot_dynid_evaluation.bench.forward import true_model
-from robot_dynid_evaluation.bench.timing import ROBOT, in_turns
+from robot_dynid_evaluation.bench.arms import (
+    DRY,
+    FRICTION,
+    ROTORS,
+    VISCOUS,
+    true_model,
+    ur10e_model,
+)
+from robot_dynid_evaluation.bench.timing import ROBOT, in_turns, over_threads
 
 MOTIONS, STEPS, STEP = 256, 2000, 1e-3
 CHECKED = 8  # motions held against the reference
@@ -29,7 +34,6 @@ FINE = 4  # Runge-Kutta steps of the reference per step
 LOOPED = 4  # motions in the Python loop
 FASTER, CLOSER, WITHIN = Target(1.0), Target(1.0), Target(1.0, faster=False)
 MOST_ERROR = 1e-3  # rad after two seconds
-SCALED = Target(1.6)
 LAW_STEPS = 500
 #: us that a step may take in a batch and alone
 MOST = {'many': 2.0, 'alone': 4.0}
@@ -39,7 +43,10 @@ def measure(progress: Progress) -> list[Row]:
     """Return steps per second against MuJoCo's, and the errors of both after two seconds."""
     with threads_at_most(1):
         found = beside_mujoco(progress) + with_friction(progress)
-    return found + over_threads(progress)
+    model = ur10e_model('auto')
+    run = partial(model.rollout, *smooth_inputs(model, LAW_STEPS, 2.0), STEP)
+    return found + over_threads({f'UR10e, auto: {MOTIONS} motions x {LAW_STEPS} steps': run},
+                                'us per step', 1e6 / (MOTIONS * LAW_STEPS), progress)
 
 
 def beside_mujoco(progress: Progress) -> list[Row]:
@@ -108,22 +115,6 @@ def with_friction(progress: Progress) -> list[Row]:
                      row(f'UR10e, {friction}: {words} / {MOST[name]:g} us', 'us per step', own,
                          MOST[name], WITHIN)]
     return rows
-
-
-def over_threads(progress: Progress) -> list[Row]:
-    """Return steps of a UR10e in two threads beside one."""
-    model = ur10e_model('auto')
-    inputs = smooth_inputs(model, LAW_STEPS, 2.0)
-
-    def limited(threads: int) -> None:
-        with threads_at_most(threads):
-            model.rollout(*inputs, STEP)
-
-    found = in_turns({threads: partial(limited, threads) for threads in (1, 2)}, progress,
-                     clock=time.perf_counter)
-    scale = 1e6 / (MOTIONS * LAW_STEPS)
-    return [row(f'UR10e, auto: {MOTIONS} motions x {LAW_STEPS} steps, 2 threads / 1',
-                'us per step', scale * found[2], scale * found[1], SCALED)]
 
 
 def import_mujoco() -> Any:

@@ -11,7 +11,7 @@ from pathlib import Path
 from robot_dynid.cli.terminal import Progress
 from robot_dynid.cli.verbs import VERBS
 from robot_dynid_evaluation.bench import Row, Target, row
-from robot_dynid_evaluation.bench.forward import true_model
+from robot_dynid_evaluation.bench.arms import true_model
 from robot_dynid_evaluation.bench.timing import in_turns
 
 #: limits [s] of words on the command line, of an import, and of the first call of a saved model

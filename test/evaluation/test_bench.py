@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from robot_dynid.reduction.numeric import full_regressor
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.simulation.truth import load_truth
 from robot_dynid_evaluation.bench import (
+    BENCHES,
     Target,
     arms,
     derivatives,
@@ -65,7 +67,7 @@ def test_several_make_one_table(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_is_started_ends_as_it_should(tmp_path: Path) -> None:
     """A command that ends early with a fault would be measured as a fast one."""
     path = tmp_path / 'model.yaml'
-    forward.true_model().save(path)
+    arms.true_model().save(path)
     started = start.commands(path)
     some = {what: start.run(started[what][1]) for what in (
         start.IMPORTING, 'robot-dynid --help', *start.MISTYPED, 'first rollout of a saved model')}
@@ -130,14 +132,11 @@ def test_newton_euler_of_the_peer_is_ours(name: str) -> None:
     np.testing.assert_allclose(found, inverse_dynamics(robot, *motion), atol=1e-10)
 
 
-def test_peer_of_forward_dynamics_computes_the_same() -> None:
-    pytest.importorskip('pinocchio')
-    model = forward.true_model()
-    ours, aba = forward.peers(model)
-    samples = random_motion(model.robot, forward.STATES)
-    np.testing.assert_allclose(ours(), samples.acceleration, rtol=1e-9, atol=1e-9)
-    # ABA knows neither friction nor rotors: the same work, not the same numbers
-    assert aba().shape == samples.acceleration.shape
+def test_the_true_model_moves_as_it_was_asked_to() -> None:
+    model = arms.true_model()
+    motion = random_motion(model.robot, forward.BATCH)
+    np.testing.assert_allclose(model.forward(*forward.inputs(model)['forward']),
+                               motion.acceleration, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize('friction', arms.FRICTION)
@@ -195,12 +194,10 @@ def test_peer_of_derivatives_computes_the_same(monkeypatch: pytest.MonkeyPatch) 
     states = samples.position, samples.velocity, samples.acceleration
     effort = links.effort(*states)
     assert derivatives.difference(links, robot, states, effort) < derivatives.ALIKE
-    for call in derivatives.peers(robot, states, effort):
-        call()
 
 
 def test_the_monitor_is_measured_with_all_slow_effects(tmp_path: Path) -> None:
-    model = forward.true_model()
+    model = arms.true_model()
     slow = monitor.with_slow_effects(model)
     slow.save(tmp_path / 'model.yaml')
     again = IdentifiedModel.load(tmp_path / 'model.yaml')
@@ -210,3 +207,11 @@ def test_the_monitor_is_measured_with_all_slow_effects(tmp_path: Path) -> None:
     q, qd = np.full((2, 7), 0.3)
     ours, other = (Monitor(one)(0.0, q, qd, np.zeros(7)) for one in (model, again))
     assert ours is not None and other is not None
+
+
+@pytest.mark.parametrize('name', BENCHES)
+def test_every_benchmark_can_be_measured_and_shown(name: str) -> None:
+    """What it measures, and its columns, where they are not those of a comparison."""
+    module = import_module(f'robot_dynid_evaluation.bench.{name}')
+    assert callable(module.measure)
+    assert all(isinstance(one, str) for one in getattr(module, 'COLUMNS', ()))

@@ -6,13 +6,14 @@ import pytest
 from tolerances import MUJOCO_ACCELERATION
 
 from robot_dynid.errors import MissingDependency, ModelError
-from robot_dynid_evaluation.bench.export import FORMS, model_of, tree_model
+from robot_dynid_evaluation.bench.arms import true_model
+from robot_dynid_evaluation.bench.export import FORMS, tree_model
 
 
 @pytest.mark.parametrize('form', FORMS)
 @pytest.mark.parametrize('name', ['elastic_2r', 'tree'])
 def test_forms_load_in_their_tools(form: str, name: str) -> None:
-    model = tree_model() if name == 'tree' else model_of(name)
+    model = tree_model() if name == 'tree' else true_model(name, feasible=True)
     if (form, name) == ('inverse_dynamics_solver', 'tree'):
         with pytest.raises(ModelError):
             FORMS[form](model)

@@ -22,7 +22,7 @@ from robot_dynid.simulation.truth import (
     true_base,
 )
 from robot_dynid.types import FloatArray
-from robot_dynid_evaluation.bench.forward import true_model
+from robot_dynid_evaluation.bench.arms import true_model
 
 STEP = 4 * TIMESTEP
 STEPS = 1000
