@@ -13,7 +13,6 @@ position that it had.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +29,6 @@ from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray, frozen
 
 FEWEST = 6  # intervals between the points of a ramp
-RAMPS = (0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0)  # parts of the longest stop
 LONGEST_START = 10.0  # s
 NEAR = 1e-3  # s: points nearer to each other than that are one
 ENTRIES = (0.1, 0.2, 0.4, 0.8)  # s to go back to full pace after a motion was continued
@@ -159,21 +157,6 @@ class Pacing:
     lookahead: float = 1.0
 
 
-@dataclass(frozen=True, eq=False)
-class Braking:
-    """A stop along a path.
-
-    ``points`` to send, ``reference`` the same with what went before; ``rest`` s is the path time
-    at which it ends. ``elapsed`` s of the points' time have gone by: above 0 they are those of
-    the path up to where it brakes.
-    """
-
-    points: SampledTrajectory
-    reference: SampledTrajectory
-    rest: float
-    elapsed: float = 0.0
-
-
 def stretched(points: SampledTrajectory, scale: float) -> SampledTrajectory:
     """Return the path at the part ``scale`` of its speed; the lead-in is kept.
 
@@ -183,49 +166,6 @@ def stretched(points: SampledTrajectory, scale: float) -> SampledTrajectory:
     return SampledTrajectory(
         points.joints, frozen(begin + (points.time - begin) / scale), points.position,
         frozen(points.velocity * scale), frozen(points.acceleration * scale**2))
-
-
-def brake(points: SampledTrajectory, elapsed: float, limits: MotionLimits, pacing: Pacing,
-          continued: bool = False, pace: float = 1.0) -> Braking | None:
-    """Return the earliest end at rest on the path that keeps the limits, None when there is none.
-
-    ``elapsed`` s of ``points`` have been executed, which go on at ``pace``. Where the joints
-    accelerate at their limit already, the pace is kept for a while first. ``continued``: the
-    points can be sent with the start of those under way, from which they do not differ before the
-    robot brakes.
-    """
-    if continued and pace != 1.0:
-        return _brake_from(points, elapsed, limits, pacing, pace)
-    last = len(points.time) - 1
-    first = min(int(np.searchsorted(points.time, elapsed + pacing.join)), last)
-    continued = continued and 0.0 < elapsed < points.time[first] < points.duration
-    shift = 0.0 if continued else max(-elapsed, pacing.join - float(points.time[first]))
-    for knot, duration in _stops(points, first, elapsed, pacing):
-        ramp = Ramp(float(points.time[knot]), duration, 1.0, 0.0)
-        slowing = ramp_rows(points, ramp, pacing.rate, ramp.begin + shift)
-        if within(slowing, limits):
-            before = int(np.searchsorted(points.time, elapsed - REMEMBERED))
-            reference = joined(rows_between(points, min(before, knot), knot, shift), slowing)
-            rest = min(ramp.end, points.duration)
-            if continued:
-                return Braking(reference, reference, rest, elapsed)
-            return Braking(
-                joined(rows_between(points, first, knot, shift), slowing), reference, rest)
-    return None
-
-
-def _brake_from(points: SampledTrajectory, elapsed: float, limits: MotionLimits, pacing: Pacing,
-                pace: float) -> Braking | None:
-    """Return the shortest stop within the limits from another ``pace`` than full."""
-    for part in RAMPS:
-        ramp = Ramp(elapsed + pace * pacing.join, part * pacing.longest, pace, 0.0)
-        slowing = ramp_rows(points, ramp, pacing.rate, elapsed + pacing.join)
-        if within(slowing, limits):
-            sent, reference = (
-                joined(at_pace(points, elapsed, pace, (before, pacing.join), pacing.rate), slowing)
-                for before in (BEFORE, REMEMBERED))
-            return Braking(sent, reference, min(ramp.end, points.duration), elapsed)
-    return None
 
 
 def resume(points: SampledTrajectory, rest: float, limits: MotionLimits, pacing: Pacing
@@ -249,21 +189,6 @@ def resume(points: SampledTrajectory, rest: float, limits: MotionLimits, pacing:
     return None
 
 
-def _stops(points: SampledTrajectory, first: int, elapsed: float, pacing: Pacing
-           ) -> Iterator[tuple[int, float]]:
-    """Yield points to start from and durations of stops, the earliest end first."""
-    longest, found = pacing.longest, []
-    for ramp in RAMPS:
-        for delay in (0.0, *RAMPS):
-            knot = int(np.searchsorted(points.time, points.time[first] + delay * longest - 1e-9))
-            knot = min(knot, len(points.time) - 1)
-            end = float(points.time[knot]) + ramp * longest
-            if end - elapsed <= longest + pacing.join + 1.0 / pacing.rate:
-                found.append((end, knot, ramp * longest))
-    for _, knot, duration in sorted(set(found)):
-        yield knot, duration
-
-
 def ramp_rows(points: SampledTrajectory, ramp: Ramp, rate: float, begin: float
               ) -> SampledTrajectory:
     """Return the points of a change of pace that starts ``begin`` s from now."""
@@ -279,6 +204,11 @@ def rows_between(points: SampledTrajectory, first: int, last: int, shift: float
     return SampledTrajectory(
         points.joints, frozen(points.time[rows] + shift), points.position[rows],
         points.velocity[rows], points.acceleration[rows])
+
+
+def shifted(points: SampledTrajectory, shift: float) -> SampledTrajectory:
+    """Return the points ``shift`` s later."""
+    return rows_between(points, 0, len(points.time) - 1, shift)
 
 
 def joined(before: SampledTrajectory, after: SampledTrajectory) -> SampledTrajectory:
@@ -371,6 +301,11 @@ class Stops:
         i = max(int(np.searchsorted(self.end, time + 1e-9, side='right')) - 1, 0)
         return float(self.begin[i]), float(self.duration[i])
 
+    def earliest(self, time: float) -> tuple[float, float] | None:
+        """Return begin and duration, s, of the stop that ends first of those from ``time`` s on."""
+        i = int(np.searchsorted(self.begin, time - 1e-9))
+        return None if i == len(self.begin) else (float(self.begin[i]), float(self.duration[i]))
+
     def onward(self, shift: float, starting: Stops, begin: float) -> Stops:
         """Return the stops of the rest of the path, which is ``shift`` s earlier.
 
@@ -382,17 +317,17 @@ class Stops:
 
 
 def stops_of(points: SampledTrajectory, limits: MotionLimits, rate: float,
-             until: float = np.inf) -> Stops:
+             since: float = 0.0, until: float = np.inf) -> Stops:
     """Return the shortest stop within the limits at every knot of a path, where there is one.
 
-    ``rate`` points per second of a stop; knots up to the path time ``until`` s.
+    ``rate`` points per second of a stop; knots between the path times ``since`` and ``until`` s.
     """
     begin, end = float(points.time[0]), points.duration
     times = np.linspace(begin, end, int(np.ceil((end - begin) / SPACING)) + 1)[:-1]
     near = points.time[np.clip(np.searchsorted(points.time, times - 0.5 * SPACING), 0,
                                len(points.time) - 1)]  # points of the path where there are some
     knots = np.unique(np.where(np.abs(near - times) <= 0.5 * SPACING, near, times))
-    knots = knots[knots <= until]
+    knots = knots[(since <= knots) & (knots <= until)]
     shortest = np.full(len(knots), np.inf)
     for duration in DURATIONS:
         left = np.flatnonzero(np.isinf(shortest))
@@ -436,3 +371,51 @@ def _ordered(begin: FloatArray, duration: FloatArray) -> Stops:
     latest = np.concatenate([[-np.inf], np.maximum.accumulate(begin)[:-1]])
     kept = begin > latest
     return Stops(frozen(begin[kept]), frozen(duration[kept]))
+
+
+@dataclass(frozen=True, eq=False)
+class Braking:
+    """A stop along a path that ends at the path time ``rest`` s.
+
+    ``points`` to send, ``elapsed`` s of whose time have gone by: above 0 they are those of the
+    path up to where it brakes. ``reference`` the same with what went before.
+    """
+
+    points: SampledTrajectory
+    reference: SampledTrajectory
+    rest: float
+    elapsed: float = 0.0
+
+
+def brake(points: SampledTrajectory, stops: Stops, elapsed: float, limits: MotionLimits,
+          pacing: Pacing, continued: bool = False, pace: float = 1.0) -> Braking | None:
+    """Return the earliest end at rest on the path that keeps the limits, None when there is none.
+
+    ``elapsed`` s of ``points`` have been executed, which go on at ``pace``; ``stops`` are those of
+    the path. ``continued``: the points can be sent with the start of those under way, from which
+    they do not differ before the robot brakes.
+    """
+    rate, end = pacing.rate, points.duration
+    if continued and pace != 1.0:
+        for duration in DURATIONS:
+            ramp = Ramp(elapsed + pace * pacing.join, duration, pace, 0.0)
+            slowing = ramp_rows(points, ramp, rate, elapsed + pacing.join)
+            if duration <= pacing.longest and within(slowing, limits):
+                sent, reference = (
+                    joined(at_pace(points, elapsed, pace, (before, pacing.join), rate), slowing)
+                    for before in (BEFORE, REMEMBERED))
+                return Braking(sent, reference, min(ramp.end, end), elapsed)
+        return None
+    soonest = min(elapsed + pacing.join, end)
+    begin, duration = stops.earliest(soonest) or (np.inf, 0.0)
+    if begin + duration > max(elapsed, 0.0) + pacing.join + pacing.longest + SPACING:
+        return None
+    ramp = Ramp(begin, max(duration, DURATIONS[0]), 1.0, 0.0)
+    slowing = ramp_rows(points, ramp, rate, begin)
+    reference = joined(path_part(points, elapsed - REMEMBERED, begin), slowing)
+    if continued and elapsed > 0.0 and begin < end:
+        return Braking(reference, reference, min(ramp.end, end), elapsed)
+    first = points.time[np.searchsorted(points.time, soonest)]
+    shift = max(-elapsed, pacing.join - min(first, begin))
+    sent = joined(path_part(points, first, begin), slowing)
+    return Braking(shifted(sent, shift), shifted(reference, shift), min(ramp.end, end))

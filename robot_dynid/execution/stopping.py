@@ -44,7 +44,11 @@ def slowing(segment: Segment, watchdog: Watchdog, now: float, rules: Rules, reas
     """
     if rules.pacing.longest <= 0.0:
         return None
-    braking = brake(segment.points, watchdog.elapsed(now), segment.limits, rules.pacing,
+    pacing, elapsed = rules.pacing, watchdog.elapsed(now)
+    stops = segment.stops or stops_of(
+        segment.points, segment.limits, pacing.rate, elapsed, elapsed + pacing.join
+        + pacing.longest)
+    braking = brake(segment.points, stops, elapsed, segment.limits, pacing,
                     watchdog.timed, watchdog.path_time.pace)
     if braking is None:
         return None
@@ -91,7 +95,7 @@ def way_on(segment: Segment, rest: float, rules: Rules) -> Segment | None:
     left, full_pace = found
     shift, stops = points.duration - left.duration, segment.stops
     if stops is not None:
-        starting = stops_of(left, segment.limits, pacing.rate, full_pace)
+        starting = stops_of(left, segment.limits, pacing.rate, until=full_pace)
         stops = stops.onward(shift, starting, full_pace)
     onward = replace(segment, points=left, begin=segment.begin + shift, stops=stops)
     short = shortage(onward, pacing)

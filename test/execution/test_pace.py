@@ -15,6 +15,7 @@ from robot_dynid.execution.pace import (
     along_path,
     brake,
     resume,
+    stops_of,
     stretched,
 )
 from robot_dynid.execution.sampled import faults, sampled, within
@@ -66,7 +67,7 @@ def test_a_stop_and_the_way_on_keep_path_and_limits(seed, elapsed, scale, jerk):
     limits = replace(LIMITS, jerk=np.full(2, jerk))
     points = path(seed, scale, 100.0, limits)
     assert not faults(points, limits, 60.0)
-    stop = brake(points, elapsed, limits, PACING)
+    stop = brake(points, stops_of(points, limits, 50.0), elapsed, limits, PACING)
     if stop is None:
         assert scale == 1.0, 'there is room to brake'
         return
@@ -94,7 +95,7 @@ def test_a_stop_and_the_way_on_keep_path_and_limits(seed, elapsed, scale, jerk):
 
 def test_after_the_way_on_the_old_points_return_to_the_last_digit():
     points = path(3, 0.8)
-    stop = brake(points, 1.7, LIMITS, PACING)
+    stop = brake(points, stops_of(points, LIMITS, 50.0), 1.7, LIMITS, PACING)
     onward, _ = resume(points, stop.rest, LIMITS, PACING)
     count = int(np.sum(points.time > stop.rest + 1.0))
     assert count > 50
@@ -109,8 +110,9 @@ def test_a_stop_waits_where_the_joints_brake_at_their_limit_already():
     braking = np.sum(points.velocity * points.acceleration, axis=1)
     worst = float(points.time[np.argmin(braking)]) - PACING.join - 0.01
     tight = replace(LIMITS, acceleration=np.abs(points.acceleration).max(axis=0) * 1.001)
-    stop = brake(points, worst, tight, PACING)
-    gentle = brake(points, worst, replace(LIMITS, acceleration=np.full(2, 1e3)), PACING)
+    loose = replace(LIMITS, acceleration=np.full(2, 1e3))
+    stop, gentle = (brake(points, stops_of(points, limits, 50.0), worst, limits, PACING)
+                    for limits in (tight, loose))
     assert gentle is not None and gentle.points.duration < 0.25
     assert stop is None or stop.points.duration > gentle.points.duration
 
@@ -118,7 +120,7 @@ def test_a_stop_waits_where_the_joints_brake_at_their_limit_already():
 def test_a_stop_before_the_start_and_after_the_end_stays_where_it_is():
     points = path()
     for elapsed, row in ((-0.5, 0), (0.0, 0), (4.2, -1), (9.0, -1)):
-        stop = brake(points, elapsed, LIMITS, PACING)
+        stop = brake(points, stops_of(points, LIMITS, 50.0), elapsed, LIMITS, PACING)
         assert np.abs(stop.points.position - points.position[row]).max() < 0.02
 
 
