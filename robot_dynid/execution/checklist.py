@@ -6,10 +6,9 @@ another one reports why, is left out: every fault shows in one item.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import lru_cache
 
 import numpy as np
 
@@ -149,6 +148,12 @@ class Facts:
     free: float = np.inf
 
 
+Values = tuple[tuple[str, str], ...]
+#: level, message, values that were measured, code of a motion that is refused for it
+Finding = tuple[Level, str] | tuple[Level, str, Values] | tuple[Level, str, Values, Code]
+Findings = Iterator[Finding]
+
+
 def unguarded(settings: GuardSettings, stop_heard: bool, lookahead: float) -> tuple[str, ...]:
     """Return one sentence for every guard that a motion goes without, with what to do about it.
 
@@ -170,26 +175,22 @@ def unguarded(settings: GuardSettings, stop_heard: bool, lookahead: float) -> tu
 
 def quick_items(facts: Facts, wanted: Requirements) -> tuple[Item, ...]:
     """Return the items that a moment is enough for."""
-    found = [_controller(facts, wanted), _controller_joints(facts, wanted), _feedback(facts),
-             _speed_scaling(facts),
-             _joint_states(facts, wanted), _stamps(facts), _clock(facts),
-             _effort_known(facts, wanted), _emergency_stop(facts), _temperature(facts, wanted),
-             _disk(facts, wanted)]
-    return tuple(item for item in found if item is not None)
+    return _items(facts, wanted, QUICK)
 
 
 def all_items(facts: Facts, wanted: Requirements) -> tuple[Item, ...]:
     """Return all items; they want ``facts`` of about a second."""
-    found = [_rate('controller state rate', facts.controller_states, facts,
-                   (FEW_CONTROLLER_STATES, wanted.guards.controller_timeout,
-                    'controller_timeout', Code.CONTROLLER_LOST)),
-             _commanders(facts),
-             _rate('joint state rate', facts.states, facts,
-                   (FEW_STATES, wanted.guards.state_timeout, 'state_timeout', Code.STALE_STATES)),
-             _effort(facts, wanted), _limits(facts, wanted), _rest(facts, wanted),
-             _collisions(facts, wanted)]
-    quick = [item for item in quick_items(facts, wanted) if item.name != 'effort']
-    return (*quick, *(item for item in found if item is not None))
+    quick = {rule: name for rule, name in QUICK.items() if name != 'effort'}
+    return _items(facts, wanted, quick | THOROUGH)
+
+
+def _items(
+    facts: Facts, wanted: Requirements, rules: Mapping[Callable[[_Checks], Findings], str],
+) -> tuple[Item, ...]:
+    """Return the item of every rule: its first finding, none where another item says why."""
+    checks = _Checks(facts, wanted)
+    return tuple(Item(name, *finding) for rule, name in rules.items()
+                 if (finding := next(rule(checks), None)) is not None)
 
 
 def refusal(items: Sequence[Item]) -> Outcome | None:
@@ -206,315 +207,298 @@ def verdict(items: Sequence[Item]) -> tuple[bool, str]:
     return True, f'ready: {len(items)} items, {warned or "no"} warning{"s" * (warned != 1)}'
 
 
-@lru_cache(maxsize=1)
-def _states(facts: Facts, joints: tuple[str, ...]) -> JointStates:
-    """Return the states after all messages."""
-    states = JointStates(joints)
-    for message in facts.states:
-        states.update(message.arrival, message.names, message.stamp,
-                      (message.position, message.velocity, message.effort))
-    return states
+class _Checks:
+    """The rules of all items, each yields its findings by priority: the first one counts."""
 
+    def __init__(self, facts: Facts, wanted: Requirements) -> None:
+        self.facts, self.wanted = facts, wanted
+        self.states = JointStates(wanted.joints)
+        for message in facts.states:
+            self.states.update(message.arrival, message.names, message.stamp,
+                               (message.position, message.velocity, message.effort))
+        self.visible = not self.states.missing('position')
+        self.too_short = f'{1e3 * facts.seconds:.0f} ms of listening were too short to hear'
 
-def _visible(facts: Facts, wanted: Requirements) -> JointStates | None:
-    """Return the states where all positions are known."""
-    states = _states(facts, wanted.joints)
-    return None if states.missing('position') else states
+    def controller(self) -> Findings:
+        facts, name, lost = self.facts, self.facts.controller, Code.CONTROLLER_LOST
+        if not facts.controller_ready:
+            yield (ERROR, f'no {name}; is the controller loaded and active, and its name the '
+                   'parameter controller?', (), lost)
+        if facts.controller_states:
+            yield OK, f'{name} is there, and active'
+        if facts.controller_publishers and facts.seconds < TELLING:
+            yield (ERROR, f'{name} is there; {self.too_short} controller_state, which tells '
+                   'whether it is active; check again', (), lost)
+        if facts.controller_publishers:
+            yield (ERROR, f'{name} is there, but no controller_state came in for '
+                   f'{facts.seconds:.1f} s: it is not active; activate it (ros2 control '
+                   'switch_controllers --activate NAME)', (), lost)
+        if self.wanted.in_pieces:
+            yield (ERROR, f'{name} is there, but nobody publishes controller_state, without which '
+                   'a motion cannot be sent in pieces; use a joint_trajectory_controller that '
+                   'does', (), lost)
+        yield (WARN, f'{name} is there; nobody publishes controller_state, so whether it is '
+               'active is not known')
 
+    def controller_joints(self) -> Findings:
+        if not self.facts.controller_states:
+            return
+        joints, wanted = self.facts.controller_states[-1].names, self.wanted.joints
+        if sorted(joints) != sorted(wanted):
+            yield (ERROR, f'the controller moves {", ".join(joints)}; the robot has '
+                   f'{", ".join(wanted)}; give the controller, or the robot YAML, the same joints',
+                   (), Code.JOINTS_DIFFER)
+        order = 'in the order' if joints == wanted else 'in another order than those'
+        yield OK, f'{len(joints)} joints, {order} of the robot'
 
-def _too_short(facts: Facts) -> str:
-    return f'{1e3 * facts.seconds:.0f} ms of listening were too short to hear'
+    def feedback(self) -> Findings:
+        if not self.facts.controller_states:
+            return
+        last = self.facts.controller_states[-1]
+        for quantity, level in (('position', ERROR), ('velocity', WARN)):
+            values = np.asarray(getattr(last, quantity), dtype=np.float64)
+            if len(values) != len(last.names) or not np.all(np.isfinite(values)):
+                yield (level, f'the controller knows no {quantity} of every joint; give it that '
+                       'state interface', (), Code.STALE_STATES)
+        yield OK, 'positions and velocities of all joints'
 
+    def speed_scaling(self) -> Findings:
+        if not self.facts.controller_states:
+            return
+        scaling = self.facts.controller_states[-1].speed_scaling
+        values = (('factor', f'{scaling:.4g}'),)
+        if abs(scaling - 1.0) <= FULL:
+            yield OK, 'full speed', values
+        if scaling == 0.0:
+            yield (ERROR, 'it is 0: the robot is paused, and would begin to move whenever it is '
+                   'resumed; resume it at its pendant first', values, Code.SPEED_SCALING)
+        if scaling > 1.0:
+            yield (ERROR, f'it is {scaling:.4g}: motions would be faster than planned; set the '
+                   'speed to 100 %', values, Code.SPEED_SCALING)
+        yield (WARN, f'it is {scaling:.4g}: a motion takes {1.0 / scaling:.3g} times as long, and '
+               'shows less of the inertias; set the speed to 100 %', values)
 
-def _controller(facts: Facts, wanted: Requirements) -> Item:
-    name, lost = 'controller', Code.CONTROLLER_LOST
-    if not facts.controller_ready:
-        return Item(name, ERROR, f'no {facts.controller}; is the controller loaded and '
-                    'active, and its name the parameter controller?', code=lost)
-    if facts.controller_states:
-        return Item(name, OK, f'{facts.controller} is there, and active')
-    if facts.controller_publishers and facts.seconds < TELLING:
-        return Item(name, ERROR, f'{facts.controller} is there; {_too_short(facts)} '
-                    'controller_state, which tells whether it is active; check again', code=lost)
-    if facts.controller_publishers:
-        return Item(name, ERROR, f'{facts.controller} is there, but no controller_state came '
-                    f'in for {facts.seconds:.1f} s: it is not active; activate it (ros2 control '
-                    'switch_controllers --activate NAME)', code=lost)
-    if wanted.in_pieces:
-        return Item(name, ERROR, f'{facts.controller} is there, but nobody publishes '
-                    'controller_state, without which a motion cannot be sent in pieces; use a '
-                    'joint_trajectory_controller that does', code=lost)
-    return Item(name, WARN, f'{facts.controller} is there; nobody publishes controller_state, so '
-                'whether it is active is not known')
+    def joint_states(self) -> Findings:
+        facts, joints, stale = self.facts, self.wanted.joints, Code.STALE_STATES
+        if not facts.states and facts.states_seen:
+            yield (ERROR, 'the recording receives no joint states, which must be published '
+                   'reliably', (), Code.NOT_RECORDED)
+        absent = [joint for joint, at in zip(joints, self.states.arrival) if not np.isfinite(at)]
+        if absent and facts.seconds < TELLING:
+            yield ERROR, f'{self.too_short} a state of {named(absent)}; check again', (), stale
+        if absent:
+            yield (ERROR, f'no state of {named(absent)} came in for {facts.seconds:.1f} s; is the '
+                   'joint state broadcaster active?', (), stale)
+        for names in dict.fromkeys(message.names for message in facts.states):
+            twice = [joint for joint in joints if names.count(joint) > 1]
+            if twice:
+                yield (ERROR, f'{named(twice)} occurs twice in a message; have the driver name '
+                       'every joint once', (), Code.JOINTS_DIFFER)
+        for quantity, level in (('position', ERROR), ('velocity', WARN)):
+            missing = self.states.missing(quantity)
+            if missing:
+                yield (level, f'the {quantity} of {named(missing)} is not finite, or not '
+                       'published; have the driver publish it', (), stale)
+        yield OK, f'positions and velocities of all {len(joints)} joints'
 
+    def stamps(self) -> Findings:
+        facts = self.facts
+        if not facts.states:
+            return
+        stamps, arrivals = (np.array([getattr(message, name) for message in facts.states])
+                            for name in ('stamp', 'arrival'))
+        if not np.any(stamps):
+            yield (WARN, 'joint states have no stamps (0); have the driver stamp them when they '
+                   'are measured')
+        if len(stamps) > 2 and np.all(stamps == stamps[0]):
+            yield (ERROR, 'all joint states have the same stamp: what publishes them repeats one '
+                   'measurement', (), Code.STALE_STATES)
+        if np.any(np.diff(stamps) < 0.0) and len({m.names for m in facts.states}) == 1:
+            yield WARN, 'stamps of joint states go back; do two programs publish them?'
+        # messages come late, never early; only the last arrival is by a clock that runs otherwise
+        age = float(facts.now - stamps[-1] if facts.sim_time else np.min(arrivals - stamps))
+        values = (('age [s]', f'{age:.4f}'),)
+        if not -FUTURE <= age <= PAST and not self.other_clock:
+            where = f'{age:.3f} s behind' if age > 0.0 else f'{-age:.3f} s ahead of'
+            yield (WARN, f'stamps of joint states are {where} the clock of this computer; '
+                   'synchronise the clocks (chrony), or stamp at measuring', values)
+        yield OK, 'stamps increase, by the clock of this node', values
 
-def _controller_joints(facts: Facts, wanted: Requirements) -> Item | None:
-    if not facts.controller_states:
-        return None
-    name, joints = 'controller joints', facts.controller_states[-1].names
-    if sorted(joints) != sorted(wanted.joints):
-        return Item(name, ERROR, f'the controller moves {", ".join(joints)}; the robot has '
-                    f'{", ".join(wanted.joints)}; give the controller, or the robot YAML, the '
-                    'same joints', code=Code.JOINTS_DIFFER)
-    order = 'in the order' if joints == wanted.joints else 'in another order than those'
-    return Item(name, OK, f'{len(joints)} joints, {order} of the robot')
+    @property
+    def other_clock(self) -> bool:
+        """Whether the states are stamped by /clock, which the node does not follow."""
+        facts = self.facts
+        return bool(not facts.sim_time and facts.clock_publishers and facts.states and abs(
+            facts.states[-1].arrival - facts.states[-1].stamp) > OTHER_CLOCK)
 
+    def clock(self) -> Findings:
+        facts = self.facts
+        if facts.sim_time and not facts.clock_publishers:
+            yield (ERROR, 'use_sim_time is true, but nobody publishes /clock; start the '
+                   'simulation, or set use_sim_time to false')
+        if self.other_clock:
+            yield (ERROR, 'joint states are stamped by /clock, which this node does not follow; '
+                   'set use_sim_time to true')
+        if facts.clock_fault:
+            yield ERROR, facts.clock_fault
+        yield OK, '/clock' if facts.sim_time else 'that of this computer'
 
-def _feedback(facts: Facts) -> Item | None:
-    if not facts.controller_states:
-        return None
-    name, last = 'controller feedback', facts.controller_states[-1]
-    for quantity, level in (('position', ERROR), ('velocity', WARN)):
-        values = np.asarray(getattr(last, quantity), dtype=np.float64)
-        if len(values) != len(last.names) or not np.all(np.isfinite(values)):
-            return Item(name, level, f'the controller knows no {quantity} of every joint; give '
-                        'it that state interface', code=Code.STALE_STATES)
-    return Item(name, OK, 'positions and velocities of all joints')
+    def controller_state_rate(self) -> Findings:
+        return self._rate(self.facts.controller_states, FEW_CONTROLLER_STATES,
+                          'controller_timeout', Code.CONTROLLER_LOST)
 
+    def joint_state_rate(self) -> Findings:
+        return self._rate(self.facts.states, FEW_STATES, 'state_timeout', Code.STALE_STATES)
 
-def _speed_scaling(facts: Facts) -> Item | None:
-    if not facts.controller_states:
-        return None
-    name, scaling = 'speed scaling', facts.controller_states[-1].speed_scaling
-    values = (('factor', f'{scaling:.4g}'),)
-    if abs(scaling - 1.0) <= FULL:
-        return Item(name, OK, 'full speed', values)
-    if scaling == 0.0:
-        return Item(name, ERROR, 'it is 0: the robot is paused, and would begin to move whenever '
-                    'it is resumed; resume it at its pendant first', values, Code.SPEED_SCALING)
-    if scaling > 1.0:
-        return Item(name, ERROR, f'it is {scaling:.4g}: motions would be faster than planned; set '
-                    'the speed to 100 %', values, Code.SPEED_SCALING)
-    return Item(name, WARN, f'it is {scaling:.4g}: a motion takes {1.0 / scaling:.3g} times as '
-                'long, and shows less of the inertias; set the speed to 100 %', values)
+    def _rate(self, messages: Sequence[StateMessage], few: float, parameter: str, code: Code
+              ) -> Findings:
+        """Yield the findings about rate, gaps and jitter; that of the worst publisher first."""
+        timeout, seconds = getattr(self.wanted.guards, parameter), self.facts.seconds
+        findings: list[Finding] = []
+        for names in dict.fromkeys(message.names for message in messages):
+            sent = [message for message in messages if message.names == names]
+            arrivals, steps = [m.arrival for m in sent], np.diff([m.stamp for m in sent])
+            gap = float(np.diff([self.facts.now - seconds, *arrivals, self.facts.now]).max())
+            rate, middle = len(sent) / seconds, float(np.median(steps)) if len(steps) else 0.0
+            # by what part of their median most steps differ from it; a gap is no jitter
+            jitter = 0.0 if middle <= 0.0 else float(
+                np.quantile(np.abs(steps - middle), MOST) / middle)
+            values = (('rate [Hz]', f'{rate:.1f}'), ('largest gap [s]', f'{gap:.4f}'),
+                      ('jitter', f'{jitter:.3f}'))
+            if gap > timeout:
+                findings.append((
+                    ERROR, f'a gap of {gap:.3f} s; a motion stops after {timeout:g} s '
+                    f'({parameter}); make the computer or the network less busy', values, code))
+            elif rate < few:
+                findings.append((WARN, f'{rate:.1f} per second are few; publish at least '
+                                 f'{few:g}', values))
+            elif jitter > JITTER:
+                findings.append((WARN, f'steps between stamps scatter by {jitter:.0%} of their '
+                                 'median; stamp at measuring, in the real-time loop', values))
+            else:
+                findings.append((OK, f'{rate:.0f} per second', values))
+        yield from sorted(findings, key=lambda finding: -finding[0])
 
+    def commanders(self) -> Findings:
+        if self.facts.commanders:
+            yield (WARN, f'{", ".join(self.facts.commanders)} can command the controller, too; '
+                   'end what may send a trajectory during the motion')
+        yield OK, 'no other node publishes on it'
 
-def _joint_states(facts: Facts, wanted: Requirements) -> Item:
-    name, stale = 'joint states', Code.STALE_STATES
-    if not facts.states and facts.states_seen:
-        return Item(name, ERROR, 'the recording receives no joint states, which must be '
-                    'published reliably', code=Code.NOT_RECORDED)
-    states = _states(facts, wanted.joints)
-    absent = [joint for joint, at in zip(wanted.joints, states.arrival) if not np.isfinite(at)]
-    if absent and facts.seconds < TELLING:
-        return Item(name, ERROR, f'{_too_short(facts)} a state of {named(absent)}; check again',
-                    code=stale)
-    if absent:
-        return Item(name, ERROR, f'no state of {named(absent)} came in for '
-                    f'{facts.seconds:.1f} s; is the joint state broadcaster active?', code=stale)
-    for message in facts.states:
-        twice = [joint for joint in wanted.joints if message.names.count(joint) > 1]
-        if twice:
-            return Item(name, ERROR, f'{named(twice)} occurs twice in a message; have the '
-                        'driver name every joint once', code=Code.JOINTS_DIFFER)
-    for quantity, level in (('position', ERROR), ('velocity', WARN)):
-        missing = states.missing(quantity)
+    def effort_known(self) -> Findings:
+        wanted = self.wanted
+        if not self.visible or wanted.limits is None:
+            return
+        guard = EffortGuard(wanted.joints, wanted.limits.effort, wanted.guards)
+        faults, missing = guard.preflight(self.states), self.states.missing('effort')
+        if faults:
+            yield ERROR, '; '.join(faults)
         if missing:
-            return Item(name, level, f'the {quantity} of {named(missing)} is not finite, or not '
-                        'published; have the driver publish it', code=stale)
-    return Item(name, OK, f'positions and velocities of all {len(wanted.joints)} joints')
+            yield (WARN, f'joint states carry no effort of {named(missing)}, and efforts are not '
+                   'watched: without any nothing can be identified')
+        yield OK, 'efforts of all joints'
+
+    def effort(self) -> Findings:
+        facts, wanted = self.facts, self.wanted
+        known = next(self.effort_known(), None)
+        if known is None or known[0] is not OK or wanted.limits is None:
+            yield from self.effort_known()
+            return
+        columns = [np.array([message.effort[message.names.index(joint)]
+                             for message in facts.states if joint in message.names])
+                   for joint in wanted.joints]
+        mean, limit = np.array([column.mean() for column in columns]), wanted.limits.effort
+        values = tuple((joint, f'{value:.4g}') for joint, value in zip(wanted.joints, mean))
+        frozen_ones = [joint for joint, column in zip(wanted.joints, columns)
+                       if len(column) >= CHANGES and np.ptp(column) == 0.0]
+        for i in np.flatnonzero(np.abs(mean) > (wanted.guards.effort_fraction or 1.0) * limit):
+            yield (ERROR, f"effort of joint '{wanted.joints[i]}' is {mean[i]:.4g} at rest, its "
+                   f'limit {limit[i]:.4g}; check units and the effort limits of the robot', values,
+                   Code.EFFORT_LIMIT)
+        if not np.any(mean) and len(frozen_ones) == len(columns):
+            yield (ERROR, 'all efforts are exactly 0: they are not measured; have the driver '
+                   'publish them', values)
+        gravity = np.zeros_like(mean) if facts.gravity is None else facts.gravity
+        ratio = np.divide(mean, gravity, out=np.ones_like(mean),
+                          where=np.abs(gravity) > NOTICEABLE * limit)
+        for i in np.flatnonzero((ratio < 1.0 / FACTOR) | (ratio > FACTOR)):
+            yield (WARN, f"effort of joint '{wanted.joints[i]}' is {mean[i]:.4g} at rest, the "
+                   f'model predicts {gravity[i]:.4g}; check effort_kind, drive gains and sign, '
+                   'and whether a brake holds the joint', values)
+        if frozen_ones:
+            yield (WARN, f'the effort of {named(frozen_ones)} never changes: is it measured?',
+                   values)
+        yield (OK, 'measured' if facts.gravity is None else
+               'measured, and as the model predicts it at rest', values)
+
+    def emergency_stop(self) -> Findings:
+        facts, alarm = self.facts, self.facts.alarm
+        if alarm is not None and alarm.code is Code.EMERGENCY_STOP:
+            yield ERROR, alarm.text, (), alarm.code
+        if facts.stop_publishers and not facts.stop_heard:
+            yield (WARN, 'its topic has a publisher, but no message came in; publish it all the '
+                   'time, or latched')
+        if facts.stop_heard and not facts.stop_publishers:
+            yield WARN, 'its publisher went away; start it again'
+        yield OK, 'released' if facts.stop_heard else 'not required, and nobody publishes it'
+
+    def temperature(self) -> Findings:
+        alarm = self.facts.alarm
+        if alarm is not None and alarm.code is Code.TEMPERATURE:
+            yield ERROR, alarm.text, (), alarm.code
+        if alarm is None and self.wanted.guards.temperature_limit > 0.0:
+            yield OK, 'all joints are received, and cool enough'
+
+    def limits(self) -> Findings:
+        if self.wanted.limits is None:
+            yield ERROR, self.wanted.no_limits
+        elif self.visible:
+            outside = outside_limits(self.states.position, self.wanted.limits)
+            if outside:
+                yield ERROR, outside
+            yield OK, 'known, and the robot stands within them'
+
+    def rest(self) -> Findings:
+        if not self.visible:
+            return
+        speed = np.abs(np.nan_to_num(self.states.speed))
+        i = int(np.argmax(speed))
+        if speed[i] > self.wanted.guards.rest_velocity:
+            yield (ERROR, f"joint '{self.wanted.joints[i]}' moves at {speed[i]:.3g}; wait until "
+                   'the robot stands')
+        yield OK, 'the robot stands'
+
+    def collisions(self) -> Findings:
+        wanted = self.wanted
+        if wanted.blind:
+            level = ERROR if wanted.collision_check_required else WARN
+            yield level, '; '.join(wanted.blind), (), Code.NOT_CHECKED
+        elif self.facts.too_near:
+            yield ERROR, self.facts.too_near
+        yield OK, '; '.join(('possible for all links', *wanted.unchecked))
+
+    def recording(self) -> Findings:
+        facts, needed = self.facts, self.wanted.bytes_per_second * self.wanted.longest
+        if facts.unwritable:
+            yield (ERROR, f'{facts.folder}: {facts.unwritable}; give another '
+                   'recording_directory', (), Code.NOT_RECORDED)
+        values = (('free [MB]', f'{facts.free / 1e6:.0f}'),)
+        if facts.free < needed:
+            yield (WARN, f'{facts.folder}: the disk has {facts.free / 1e6:.0f} MB left, the '
+                   f'longest motion ({self.wanted.longest:g} s) may take {needed / 1e6:.0f} MB; '
+                   'make room', values)
+        yield OK, f'into {facts.folder}', values
 
 
-def _stamps(facts: Facts) -> Item | None:
-    if not facts.states:
-        return None
-    name, stamps = 'stamps', np.array([message.stamp for message in facts.states])
-    arrivals = np.array([message.arrival for message in facts.states])
-    if not np.any(stamps):
-        return Item(name, WARN, 'joint states have no stamps (0); have the driver stamp '
-                    'them when they are measured')
-    if len(stamps) > 2 and np.all(stamps == stamps[0]):
-        return Item(name, ERROR, 'all joint states have the same stamp: what publishes them '
-                    'repeats one measurement', code=Code.STALE_STATES)
-    if np.any(np.diff(stamps) < 0.0) and len({message.names for message in facts.states}) == 1:
-        return Item(name, WARN, 'stamps of joint states go back; do two programs publish '
-                    'them?')
-    # messages come late, never early; only the last arrival is by a clock that runs otherwise
-    age = float(facts.now - stamps[-1] if facts.sim_time else np.min(arrivals - stamps))
-    values = (('age [s]', f'{age:.4f}'),)
-    if not -FUTURE <= age <= PAST and not _other_clock(facts):
-        where = f'{age:.3f} s behind' if age > 0.0 else f'{-age:.3f} s ahead of'
-        return Item(name, WARN, f'stamps of joint states are {where} the clock of this '
-                    'computer; synchronise the clocks (chrony), or stamp at measuring', values)
-    return Item(name, OK, 'stamps increase, by the clock of this node', values)
-
-
-def _other_clock(facts: Facts) -> bool:
-    """Return whether the states are stamped by /clock, which the node does not follow."""
-    if facts.sim_time or not facts.clock_publishers or not facts.states:
-        return False
-    last = facts.states[-1]
-    return abs(last.arrival - last.stamp) > OTHER_CLOCK
-
-
-def _clock(facts: Facts) -> Item:
-    if facts.sim_time and not facts.clock_publishers:
-        return Item('clock', ERROR, 'use_sim_time is true, but nobody publishes /clock; start '
-                    'the simulation, or set use_sim_time to false')
-    if _other_clock(facts):
-        return Item('clock', ERROR, 'joint states are stamped by /clock, which this node does '
-                    'not follow; set use_sim_time to true')
-    if facts.clock_fault:
-        return Item('clock', ERROR, facts.clock_fault)
-    return Item('clock', OK, '/clock' if facts.sim_time else 'that of this computer')
-
-
-def _rate(name: str, messages: tuple[StateMessage, ...], facts: Facts,
-          wanted: tuple[float, float, str, Code]) -> Item | None:
-    """Return the item about rate, gaps and jitter; those of the slowest publisher."""
-    few, timeout, parameter, code = wanted
-    if not messages:
-        return None
-    worst: Item | None = None
-    for names in dict.fromkeys(message.names for message in messages):
-        own = [message for message in messages if message.names == names]
-        begin, arrivals = facts.now - facts.seconds, [message.arrival for message in own]
-        steps = np.diff([message.stamp for message in own])
-        gap, rate = float(np.diff([begin, *arrivals, facts.now]).max()), len(own) / facts.seconds
-        middle = float(np.median(steps)) if len(steps) else 0.0
-        # by what part of their median most steps differ from it; a gap is no jitter
-        jitter = 0.0 if middle <= 0.0 else float(
-            np.quantile(np.abs(steps - middle), MOST) / middle)
-        values = (('rate [Hz]', f'{rate:.1f}'), ('largest gap [s]', f'{gap:.4f}'),
-                  ('jitter', f'{jitter:.3f}'))
-        item = Item(name, OK, f'{rate:.0f} per second', values)
-        if gap > timeout:
-            item = Item(name, ERROR, f'a gap of {gap:.3f} s; a motion stops after '
-                        f'{timeout:g} s ({parameter}); make the computer or the network less '
-                        'busy', values, code)
-        elif rate < few:
-            item = Item(name, WARN, f'{rate:.1f} per second are few; publish at least '
-                        f'{few:g}', values)
-        elif jitter > JITTER:
-            item = Item(name, WARN, f'steps between stamps scatter by {jitter:.0%} of their '
-                        'median; stamp at measuring, in the real-time loop', values)
-        if worst is None or item.level > worst.level:
-            worst = item
-    return worst
-
-
-def _commanders(facts: Facts) -> Item:
-    if facts.commanders:
-        return Item('command topic', WARN, f'{", ".join(facts.commanders)} can command the '
-                    'controller, too; end what may send a trajectory during the motion')
-    return Item('command topic', OK, 'no other node publishes on it')
-
-
-def _effort_known(facts: Facts, wanted: Requirements) -> Item | None:
-    states = _visible(facts, wanted)
-    if states is None or wanted.limits is None:
-        return None
-    guard = EffortGuard(wanted.joints, wanted.limits.effort, wanted.guards)
-    faults, missing = guard.preflight(states), states.missing('effort')
-    if faults:
-        return Item('effort', ERROR, '; '.join(faults))
-    if missing:
-        return Item('effort', WARN, f'joint states carry no effort of {named(missing)}, and '
-                    'efforts are not watched: without any nothing can be identified')
-    return Item('effort', OK, 'efforts of all joints')
-
-
-def _effort(facts: Facts, wanted: Requirements) -> Item | None:
-    known = _effort_known(facts, wanted)
-    if known is None or known.level is not OK or wanted.limits is None:
-        return known
-    columns = [np.array([message.effort[message.names.index(joint)] for message in facts.states
-                         if joint in message.names]) for joint in wanted.joints]
-    mean = np.array([column.mean() for column in columns])
-    values = tuple((joint, f'{value:.4g}') for joint, value in zip(wanted.joints, mean))
-    frozen_ones = [joint for joint, column in zip(wanted.joints, columns)
-                   if len(column) >= CHANGES and np.ptp(column) == 0.0]
-    limit = wanted.limits.effort
-    fraction = wanted.guards.effort_fraction or 1.0
-    above = np.flatnonzero(np.abs(mean) > fraction * limit)
-    if above.size:
-        i = int(above[0])
-        return Item('effort', ERROR, f"effort of joint '{wanted.joints[i]}' is {mean[i]:.4g} "
-                    f'at rest, its limit {limit[i]:.4g}; check units and the effort limits of the '
-                    'robot', values, Code.EFFORT_LIMIT)
-    if not np.any(mean) and len(frozen_ones) == len(columns):
-        return Item('effort', ERROR, 'all efforts are exactly 0: they are not measured; have '
-                    'the driver publish them', values)
-    gravity = np.zeros_like(mean) if facts.gravity is None else facts.gravity
-    ratio = np.divide(mean, gravity, out=np.ones_like(mean),
-                      where=np.abs(gravity) > NOTICEABLE * limit)
-    implausible = np.flatnonzero((ratio < 1.0 / FACTOR) | (ratio > FACTOR))
-    if implausible.size:
-        i = int(implausible[0])
-        return Item('effort', WARN, f"effort of joint '{wanted.joints[i]}' is {mean[i]:.4g} "
-                    f'at rest, the model predicts {gravity[i]:.4g}; check effort_kind, drive '
-                    'gains and sign, and whether a brake holds the joint', values)
-    if frozen_ones:
-        return Item('effort', WARN, f'the effort of {named(frozen_ones)} never changes: is it '
-                    'measured?', values)
-    return Item('effort', OK, 'measured, and as the model predicts it at rest'
-                if facts.gravity is not None else 'measured', values)
-
-
-def _emergency_stop(facts: Facts) -> Item:
-    name, alarm = 'emergency stop', facts.alarm
-    if alarm is not None and alarm.code is Code.EMERGENCY_STOP:
-        return Item(name, ERROR, alarm.text, code=alarm.code)
-    if facts.stop_publishers and not facts.stop_heard:
-        return Item(name, WARN, 'its topic has a publisher, but no message came in; publish '
-                    'it all the time, or latched')
-    if facts.stop_heard and not facts.stop_publishers:
-        return Item(name, WARN, 'its publisher went away; start it again')
-    return Item(name, OK, 'released' if facts.stop_heard else
-                'not required, and nobody publishes it')
-
-
-def _temperature(facts: Facts, wanted: Requirements) -> Item | None:
-    alarm = facts.alarm
-    if alarm is not None and alarm.code is Code.TEMPERATURE:
-        return Item('temperature', ERROR, alarm.text, code=alarm.code)
-    if alarm is not None or wanted.guards.temperature_limit == 0.0:
-        return None
-    return Item('temperature', OK, 'all joints are received, and cool enough')
-
-
-def _limits(facts: Facts, wanted: Requirements) -> Item | None:
-    states = _visible(facts, wanted)
-    if wanted.limits is None:
-        return Item('limits', ERROR, wanted.no_limits)
-    if states is None:
-        return None
-    outside = outside_limits(states.position, wanted.limits)
-    if outside:
-        return Item('limits', ERROR, outside)
-    return Item('limits', OK, 'known, and the robot stands within them')
-
-
-def _rest(facts: Facts, wanted: Requirements) -> Item | None:
-    states = _visible(facts, wanted)
-    if states is None:
-        return None
-    speed = np.abs(np.nan_to_num(states.speed))
-    i = int(np.argmax(speed))
-    if speed[i] > wanted.guards.rest_velocity:
-        return Item('rest', ERROR, f"joint '{wanted.joints[i]}' moves at {speed[i]:.3g}; wait "
-                    'until the robot stands')
-    return Item('rest', OK, 'the robot stands')
-
-
-def _collisions(facts: Facts, wanted: Requirements) -> Item:
-    name = 'collision check'
-    if wanted.blind:
-        level = ERROR if wanted.collision_check_required else WARN
-        return Item(name, level, '; '.join(wanted.blind), code=Code.NOT_CHECKED)
-    if facts.too_near:
-        return Item(name, ERROR, facts.too_near)
-    return Item(name, OK, '; '.join(('possible for all links', *wanted.unchecked)))
-
-
-def _disk(facts: Facts, wanted: Requirements) -> Item:
-    name = 'recording'
-    if facts.unwritable:
-        return Item(name, ERROR, f'{facts.folder}: {facts.unwritable}; give another '
-                    'recording_directory', code=Code.NOT_RECORDED)
-    values = (('free [MB]', f'{facts.free / 1e6:.0f}'),)
-    if facts.free < wanted.bytes_per_second * wanted.longest:
-        return Item(name, WARN, f'{facts.folder}: the disk has {facts.free / 1e6:.0f} MB left, '
-                    f'the longest motion ({wanted.longest:g} s) may take '
-                    f'{wanted.bytes_per_second * wanted.longest / 1e6:.0f} MB; make room', values)
-    return Item(name, OK, f'into {facts.folder}', values)
+#: names of the items by their rules, in their order: those that a moment is enough for, and those
+#: that want about a second
+QUICK: dict[Callable[[_Checks], Findings], str] = {
+    _Checks.controller: 'controller', _Checks.controller_joints: 'controller joints',
+    _Checks.feedback: 'controller feedback', _Checks.speed_scaling: 'speed scaling',
+    _Checks.joint_states: 'joint states', _Checks.stamps: 'stamps', _Checks.clock: 'clock',
+    _Checks.effort_known: 'effort', _Checks.emergency_stop: 'emergency stop',
+    _Checks.temperature: 'temperature', _Checks.recording: 'recording'}
+THOROUGH: dict[Callable[[_Checks], Findings], str] = {
+    _Checks.controller_state_rate: 'controller state rate', _Checks.commanders: 'command topic',
+    _Checks.joint_state_rate: 'joint state rate', _Checks.effort: 'effort',
+    _Checks.limits: 'limits', _Checks.rest: 'rest', _Checks.collisions: 'collision check'}

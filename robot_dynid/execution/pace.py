@@ -302,7 +302,7 @@ class Stops:
         return float(self.begin[i]), float(self.duration[i])
 
     def earliest(self, time: float) -> tuple[float, float] | None:
-        """Return begin and duration, s, of the stop that ends first of those from ``time`` s on."""
+        """Return begin and duration, s, of the first stop that begins at ``time`` s or later."""
         i = int(np.searchsorted(self.begin, time - 1e-9))
         return None if i == len(self.begin) else (float(self.begin[i]), float(self.duration[i]))
 
@@ -371,51 +371,3 @@ def _ordered(begin: FloatArray, duration: FloatArray) -> Stops:
     latest = np.concatenate([[-np.inf], np.maximum.accumulate(begin)[:-1]])
     kept = begin > latest
     return Stops(frozen(begin[kept]), frozen(duration[kept]))
-
-
-@dataclass(frozen=True, eq=False)
-class Braking:
-    """A stop along a path that ends at the path time ``rest`` s.
-
-    ``points`` to send, ``elapsed`` s of whose time have gone by: above 0 they are those of the
-    path up to where it brakes. ``reference`` the same with what went before.
-    """
-
-    points: SampledTrajectory
-    reference: SampledTrajectory
-    rest: float
-    elapsed: float = 0.0
-
-
-def brake(points: SampledTrajectory, stops: Stops, elapsed: float, limits: MotionLimits,
-          pacing: Pacing, continued: bool = False, pace: float = 1.0) -> Braking | None:
-    """Return the earliest end at rest on the path that keeps the limits, None when there is none.
-
-    ``elapsed`` s of ``points`` have been executed, which go on at ``pace``; ``stops`` are those of
-    the path. ``continued``: the points can be sent with the start of those under way, from which
-    they do not differ before the robot brakes.
-    """
-    rate, end = pacing.rate, points.duration
-    if continued and pace != 1.0:
-        for duration in DURATIONS:
-            ramp = Ramp(elapsed + pace * pacing.join, duration, pace, 0.0)
-            slowing = ramp_rows(points, ramp, rate, elapsed + pacing.join)
-            if duration <= pacing.longest and within(slowing, limits):
-                sent, reference = (
-                    joined(at_pace(points, elapsed, pace, (before, pacing.join), rate), slowing)
-                    for before in (BEFORE, REMEMBERED))
-                return Braking(sent, reference, min(ramp.end, end), elapsed)
-        return None
-    soonest = min(elapsed + pacing.join, end)
-    begin, duration = stops.earliest(soonest) or (np.inf, 0.0)
-    if begin + duration > max(elapsed, 0.0) + pacing.join + pacing.longest + SPACING:
-        return None
-    ramp = Ramp(begin, max(duration, DURATIONS[0]), 1.0, 0.0)
-    slowing = ramp_rows(points, ramp, rate, begin)
-    reference = joined(path_part(points, elapsed - REMEMBERED, begin), slowing)
-    if continued and elapsed > 0.0 and begin < end:
-        return Braking(reference, reference, min(ramp.end, end), elapsed)
-    first = points.time[np.searchsorted(points.time, soonest)]
-    shift = max(-elapsed, pacing.join - min(first, begin))
-    sent = joined(path_part(points, first, begin), slowing)
-    return Braking(shifted(sent, shift), shifted(reference, shift), min(ramp.end, end))

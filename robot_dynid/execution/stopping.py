@@ -4,10 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from robot_dynid.errors import UsageError
 from robot_dynid.execution.guards import IMMEDIATE, LIMITED, PATH, Code, Outcome
-from robot_dynid.execution.pace import brake, decelerated, resume, stops_of
+from robot_dynid.execution.pace import (
+    BEFORE,
+    DURATIONS,
+    REMEMBERED,
+    SPACING,
+    Pacing,
+    Ramp,
+    at_pace,
+    decelerated,
+    joined,
+    path_part,
+    ramp_rows,
+    resume,
+    shifted,
+    stops_of,
+)
 from robot_dynid.execution.pieces import Piece, shortage
+from robot_dynid.execution.sampled import SampledTrajectory, within
 from robot_dynid.execution.segment import Cancel, Commands, Finish, Hold, Segment
 from robot_dynid.execution.watchdog import Rules, Watchdog
 
@@ -22,7 +40,7 @@ class Slowing:
 
     segment: Segment
     rest: float
-    reason: Outcome | None
+    reason: Outcome | None = None
     by_itself: bool = False
     kind: str = PATH
 
@@ -31,30 +49,53 @@ class Slowing:
         """Return the stop at the end of a piece that is not continued."""
         return cls(piece.segment, piece.rest, reason, by_itself=True)
 
-    def ending(self, reason: Outcome) -> Slowing:
-        """Return the stop as one after which the execution ends."""
+    def ending(self, reason: Outcome | None) -> Slowing:
+        """Return the stop for a reason, for which the execution ends after it."""
         return replace(self, reason=reason)
 
 
-def slowing(segment: Segment, watchdog: Watchdog, now: float, rules: Rules, reason: Outcome | None
-            ) -> Slowing | None:
-    """Return the stop from the pose of a segment ``now``, None when the limits forbid it.
+def slowing(segment: Segment, elapsed: float, pacing: Pacing, continued: bool = False,
+            pace: float = 1.0) -> Slowing | None:
+    """Return the stop along the path that ends first, None when the limits allow none.
 
-    Where it is known since when the controller follows the segment, its points are continued.
+    ``elapsed`` s of the segment's points have been executed, which go on at ``pace``.
+    ``continued``: it is known since when the controller follows them, so that they can be sent
+    with the start of those under way, from which they do not differ before the robot brakes.
     """
-    if rules.pacing.longest <= 0.0:
+    points, limits, rate, longest = segment.points, segment.limits, pacing.rate, pacing.longest
+    if longest <= 0.0:
         return None
-    pacing, elapsed = rules.pacing, watchdog.elapsed(now)
-    stops = segment.stops or stops_of(
-        segment.points, segment.limits, pacing.rate, elapsed, elapsed + pacing.join
-        + pacing.longest)
-    braking = brake(segment.points, stops, elapsed, segment.limits, pacing,
-                    watchdog.timed, watchdog.path_time.pace)
-    if braking is None:
+    if continued and pace != 1.0:
+        for duration in DURATIONS:
+            ramp = Ramp(elapsed + pace * pacing.join, duration, pace, 0.0)
+            braking = ramp_rows(points, ramp, rate, elapsed + pacing.join)
+            if duration <= longest and within(braking, limits):
+                sent, reference = (
+                    joined(at_pace(points, elapsed, pace, (before, pacing.join), rate), braking)
+                    for before in (BEFORE, REMEMBERED))
+                return _along_the_path(segment, (sent, reference), ramp, elapsed)
         return None
-    sent = Segment(segment.name, braking.points, segment.limits, reference=braking.reference,
-                   elapsed=braking.elapsed)
-    return Slowing(sent, braking.rest, reason)
+    soonest = min(elapsed + pacing.join, points.duration)
+    stops = segment.stops or stops_of(points, limits, rate, soonest, soonest + longest)
+    begin, duration = stops.earliest(soonest) or (np.inf, 0.0)
+    if begin + duration > max(elapsed, 0.0) + pacing.join + longest + SPACING:
+        return None
+    ramp = Ramp(begin, max(duration, DURATIONS[0]), 1.0, 0.0)
+    braking = ramp_rows(points, ramp, rate, begin)
+    reference = joined(path_part(points, elapsed - REMEMBERED, begin), braking)
+    if continued and elapsed > 0.0 and begin < points.duration:
+        return _along_the_path(segment, (reference, reference), ramp, elapsed)
+    first = float(points.time[np.searchsorted(points.time, soonest)])
+    shift = max(-elapsed, pacing.join - min(first, begin))
+    sent = joined(path_part(points, first, begin), braking)
+    return _along_the_path(segment, (shifted(sent, shift), shifted(reference, shift)), ramp)
+
+
+def _along_the_path(segment: Segment, rows: tuple[SampledTrajectory, SampledTrajectory],
+                    ramp: Ramp, elapsed: float = 0.0) -> Slowing:
+    """Return a stop with its points and its reference."""
+    sent = Segment(segment.name, rows[0], segment.limits, reference=rows[1], elapsed=elapsed)
+    return Slowing(sent, min(ramp.end, segment.points.duration))
 
 
 def decelerating(segment: Segment, watchdog: Watchdog, now: float, rules: Rules, reason: Outcome

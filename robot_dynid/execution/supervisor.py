@@ -409,13 +409,15 @@ class Execution:
         """Brake along the path; nothing when it cannot be done now."""
         if self.phase is not Phase.RUNNING:
             return ()
-        if self._pieces.late(self.watchdog.elapsed(now), self.watchdog.path_time.pace):
+        elapsed, pace = self.watchdog.elapsed(now), self.watchdog.path_time.pace
+        if self._pieces.late(elapsed, pace):
             self._slowing = Slowing.after(self._pieces.followed, reason)
             return ()
-        self._slowing = slowing(self._current, self.watchdog, now, self.rules, reason)
-        if self._slowing is None:
+        found = slowing(self._current, elapsed, self.rules.pacing, self.watchdog.timed, pace)
+        if found is None:
             return ()
-        return self._transmit(self._slowing.segment, now)
+        self._slowing = found.ending(reason)
+        return self._transmit(found.segment, now)
 
     def _rest(self, now: float) -> Commands:
         """Pause or end, now that the robot stands."""

@@ -13,15 +13,26 @@ from robot_dynid.execution.pace import (
     Pacing,
     Ramp,
     along_path,
-    brake,
     resume,
     stops_of,
     stretched,
 )
 from robot_dynid.execution.sampled import faults, sampled, within
+from robot_dynid.execution.segment import Segment
+from robot_dynid.execution.stopping import slowing
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 
 PACING = Pacing()
+
+
+def brake(points, elapsed, limits=LIMITS):
+    """Return the stop along a path."""
+    segment = Segment('a', points, limits, stops=stops_of(points, limits, 50.0))
+    whole = slowing(replace(segment, stops=None), elapsed, PACING)
+    found = slowing(segment, elapsed, PACING)
+    assert (whole is None) == (found is None)
+    assert found is None or np.array_equal(whole.segment.points.time, found.segment.points.time)
+    return found
 
 
 def path(seed=0, scale=1.0, rate=50.0, limits=LIMITS):
@@ -67,11 +78,11 @@ def test_a_stop_and_the_way_on_keep_path_and_limits(seed, elapsed, scale, jerk):
     limits = replace(LIMITS, jerk=np.full(2, jerk))
     points = path(seed, scale, 100.0, limits)
     assert not faults(points, limits, 60.0)
-    stop = brake(points, stops_of(points, limits, 50.0), elapsed, limits, PACING)
+    stop = brake(points, elapsed, limits)
     if stop is None:
         assert scale == 1.0, 'there is room to brake'
         return
-    sent = stop.points
+    sent = stop.segment.points
     assert PACING.join <= sent.time[0] + 1e-9
     assert sent.duration <= PACING.longest + PACING.join + 2.0 / 50.0 + points.time[0]
     assert within(sent, limits)
@@ -80,7 +91,7 @@ def test_a_stop_and_the_way_on_keep_path_and_limits(seed, elapsed, scale, jerk):
     begin = elapsed + sent.time[0]
     assert np.allclose(sent.position[0], points.sample(begin).position[0], atol=1e-9)
     assert np.allclose(sent.velocity[0], points.sample(begin).velocity[0], atol=1e-9)
-    assert stop.reference.time[0] <= 0.0 or elapsed < points.time[0]
+    assert stop.segment.reference.time[0] <= 0.0 or elapsed < points.time[0]
     onward = resume(points, stop.rest, limits, PACING)
     if onward is None:
         assert points.duration - stop.rest < 0.02
@@ -95,7 +106,7 @@ def test_a_stop_and_the_way_on_keep_path_and_limits(seed, elapsed, scale, jerk):
 
 def test_after_the_way_on_the_old_points_return_to_the_last_digit():
     points = path(3, 0.8)
-    stop = brake(points, stops_of(points, LIMITS, 50.0), 1.7, LIMITS, PACING)
+    stop = brake(points, 1.7, LIMITS)
     onward, _ = resume(points, stop.rest, LIMITS, PACING)
     count = int(np.sum(points.time > stop.rest + 1.0))
     assert count > 50
@@ -111,17 +122,17 @@ def test_a_stop_waits_where_the_joints_brake_at_their_limit_already():
     worst = float(points.time[np.argmin(braking)]) - PACING.join - 0.01
     tight = replace(LIMITS, acceleration=np.abs(points.acceleration).max(axis=0) * 1.001)
     loose = replace(LIMITS, acceleration=np.full(2, 1e3))
-    stop, gentle = (brake(points, stops_of(points, limits, 50.0), worst, limits, PACING)
+    stop, gentle = (brake(points, worst, limits)
                     for limits in (tight, loose))
-    assert gentle is not None and gentle.points.duration < 0.25
-    assert stop is None or stop.points.duration > gentle.points.duration
+    assert gentle is not None and gentle.segment.points.duration < 0.25
+    assert stop is None or stop.segment.points.duration > gentle.segment.points.duration
 
 
 def test_a_stop_before_the_start_and_after_the_end_stays_where_it_is():
     points = path()
     for elapsed, row in ((-0.5, 0), (0.0, 0), (4.2, -1), (9.0, -1)):
-        stop = brake(points, stops_of(points, LIMITS, 50.0), elapsed, LIMITS, PACING)
-        assert np.abs(stop.points.position - points.position[row]).max() < 0.02
+        stop = brake(points, elapsed, LIMITS)
+        assert np.abs(stop.segment.points.position - points.position[row]).max() < 0.02
 
 
 def test_a_slow_pass_is_the_same_path_and_keeps_the_limits():
