@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -78,13 +79,11 @@ class Sensors:
         self._rng = rng
         self._effort_noise = noise.effort * effort_limit(robot)
 
-    def position(self, true: FloatArray) -> FloatArray:
-        """Return position (..., n) with noise, rounded to encoder counts."""
-        return self._counted(true, self._noise.position_step)
-
-    def motor_position(self, true: FloatArray) -> FloatArray:
-        """Return motor position (..., n) with noise, rounded to the counts of its encoder."""
-        return self._counted(true, self._noise.motor_position_step)
+    def position(self, true: FloatArray, motors: bool = False) -> FloatArray:
+        """Return position (..., n) with noise, rounded to encoder counts, those of ``motors``."""
+        noisy = self._spoil(true, self._noise.position)
+        step = self._noise.motor_position_step if motors else self._noise.position_step
+        return np.round(noisy / step) * step if step > 0.0 else noisy
 
     def velocity(self, true: FloatArray) -> FloatArray:
         """Return velocity (..., n) with noise."""
@@ -93,10 +92,6 @@ class Sensors:
     def effort(self, true: FloatArray) -> FloatArray:
         """Return effort (..., n) with noise, a fraction of every joint's limit."""
         return self._spoil(true, self._effort_noise)
-
-    def _counted(self, true: FloatArray, step: float) -> FloatArray:
-        noisy = self._spoil(true, self._noise.position)
-        return np.round(noisy / step) * step if step > 0.0 else noisy
 
     def _spoil(self, true: FloatArray, deviation: float | FloatArray) -> FloatArray:
         if not np.any(deviation):
@@ -240,11 +235,9 @@ def record(arm: Arm, trajectory: Trajectory, rate: float = 500.0,
 def measured(log: RawLog, robot: RobotModel, noise: Noise, rng: np.random.Generator) -> RawLog:
     """Return ``log`` as noisy sensors would have seen it."""
     sensors = Sensors(robot, noise, rng)
-
-    def seen(true: FloatArray | None, by: Callable[[FloatArray], FloatArray]) -> FloatArray | None:
-        return None if true is None else by(true)
-
-    velocity, effort = seen(log.velocity, sensors.velocity), seen(log.effort, sensors.effort)
-    return RawLog(log.source, log.joints, log.time, sensors.position(log.position), velocity,
-                  effort, seen(log.motor_position, sensors.motor_position),
-                  seen(log.motor_velocity, sensors.velocity))
+    ways = {'velocity': sensors.velocity, 'effort': sensors.effort, 'position': sensors.position,
+            'motor_position': partial(sensors.position, motors=True),
+            'motor_velocity': sensors.velocity}
+    return RawLog(log.source, log.joints, log.time, **{
+        name: way(true) for name, way in ways.items()
+        if (true := getattr(log, name)) is not None})

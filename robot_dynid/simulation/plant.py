@@ -32,11 +32,11 @@ FASTEST = 1.0
 
 
 class Bristles:
-    """States of the dry friction of n motors, between -1 and 1, which build up with travel.
+    """States of dry friction or hysteresis, between -1 and 1, which build up with travel.
 
     Bristles bend before they slip: friction at rest is a function of where the motor came from,
     and its encoder shows it. Source: Dahl 1968, with exponent one.
-    ``own`` (n,) says which motors have bristles, which bend over ``length`` (n,) [rad or m]; the
+    ``own`` (n,) says which of n have bristles, which bend over ``length`` (n,) [rad or m]; the
     states of the others are zero.
     """
 
@@ -74,16 +74,12 @@ class Transmissions:
     def __init__(self, drives: Sequence[HarmonicDrive]) -> None:
         self.ratio, self.stiffness, self.damping, amplitude, hysteresis, length = (
             np.array([getattr(drive, f.name) for drive in drives]) for f in fields(HarmonicDrive))
-        self._amplitude, self._hysteresis, self._length = amplitude, hysteresis, length
+        self._amplitude, self._hysteresis = amplitude, hysteresis
         self._twice = 2.0 * self.ratio
         self._steepness = self._twice * amplitude
-        self._state = np.zeros(len(drives))
-        self._deflection = np.zeros(len(drives))
-
-    @property
-    def steepest(self) -> FloatArray:
-        """The largest stiffness (d,) N m/rad, where hysteresis turns."""
-        return np.asarray(self.stiffness + 2.0 * self._hysteresis / self._length)
+        self._loop = Bristles(length)
+        #: the largest stiffness (d,) N m/rad, where hysteresis turns
+        self.steepest: FloatArray = self.stiffness + 2.0 * hysteresis / length
 
     def error(self, rotor: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the kinematic error (d,) rad and its derivative at ``rotor`` (d,) rad."""
@@ -92,8 +88,7 @@ class Transmissions:
 
     def relax(self, rotor: FloatArray, link: FloatArray) -> None:
         """Begin hysteresis at zero with the positions ``rotor`` and ``link`` (d,) rad."""
-        self._state = np.zeros_like(self._state)
-        self._deflection = rotor + self.error(rotor)[0] - link
+        self._loop.relax(rotor + self.error(rotor)[0] - link)
 
     def torques(
         self, rotor: Sequence[FloatArray], link: Sequence[FloatArray]
@@ -105,14 +100,9 @@ class Transmissions:
         """
         error, slope = self.error(rotor[0])
         twist = rotor[0] - link[0]
-        deflection = twist + error
-        step = deflection - self._deflection
-        left = np.exp(np.abs(step) / -self._length)
-        self._state = self._state * left + np.sign(step) * (1.0 - left)
-        self._deflection = deflection
         linear = self.stiffness * twist + self.damping * (rotor[1] - link[1])
         beside = (self.stiffness * error + self.damping * slope * rotor[1]
-                  + self._hysteresis * self._state)
+                  + self._hysteresis * self._loop.states(twist + error))
         return -slope * linear - (1.0 + slope) * beside, beside
 
 

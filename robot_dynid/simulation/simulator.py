@@ -194,5 +194,6 @@ class Simulator:
         if not self.has_motor_states:
             return reading
         return replace(reading,
-                       motor_position=self._sensors.motor_position(self._arm.motor_position),
+                       motor_position=self._sensors.position(
+                           self._arm.motor_position, motors=True),
                        motor_velocity=self._sensors.velocity(self._arm.motor_velocity))
