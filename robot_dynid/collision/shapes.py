@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -26,6 +27,10 @@ HALFSPACE, MESH = 'halfspace', 'mesh'
 #: radii r and dimensions d has the radii sqrt(3 / d) r
 DIMENSIONS = {'box': (1, 1, 1), 'cylinder': (2, 2, 1), 'capsule': (2, 2, 1), 'sphere': (3, 3, 3)}
 MESH_SCALE = NumberRange(-1e6, 1e6)
+#: signs (8, 3) of the corners of a box, and corners (k, 3) of a polygon around the unit disc
+CORNERS = np.array(list(product((-1.0, 1.0), repeat=3)))
+AROUND = np.array([[np.cos(a), np.sin(a), 0.0] for a in np.pi * (np.arange(16) + 0.5) / 8.0]
+                  ) / np.cos(np.pi / 16.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,40 +58,25 @@ class Shape:
         return np.asarray(np.abs(rotation) @ self.edges
                           + self.disc * np.hypot(rotation[:, 0], rotation[:, 1]) + self.ball)
 
-    def capsule(self) -> tuple[FloatArray, float]:
-        """Return ends (2, 3) in the frame of the body and radius [m] of a capsule around it."""
-        if self.vertices is not None:
-            ends, radius = _around(self.vertices)
-        else:
-            half = self.edges + np.array([self.disc, self.disc, 0.0])
-            axis = int(np.argmax(half))
-            round_about = axis == 2 and self.disc > 0.0
-            radius = self.ball + float(
-                self.disc if round_about else np.hypot(*np.delete(half, axis)))
-            ends = np.zeros((2, 3))
-            ends[:, axis] = -half[axis], half[axis]
-            if axis != 2 and self.disc > 0.0:  # a flat disc: the ball around it
-                ends[:], radius = 0.0, float(np.hypot(self.disc, self.edges[2]))
-        return ends @ self.placement[:3, :3].T + self.placement[:3, 3], radius
+    def points(self) -> FloatArray:
+        """Return points (k, 3) in its frame: it lies in their hull widened by its ball."""
+        return self.vertices if self.vertices is not None else (
+            (CORNERS * self.edges)[:, None] + self.disc * AROUND).reshape(-1, 3)
 
     def sphere(self) -> tuple[FloatArray, float]:
         """Return centre (3,) in the frame of the body and radius [m] of a sphere around it."""
-        centre, across = np.zeros(3), float(np.hypot(*self.edges[:2])) + self.disc
-        radius = float(np.hypot(across, self.edges[2])) + self.ball
-        if self.vertices is not None:
-            centre = 0.5 * (self.vertices.min(axis=0) + self.vertices.max(axis=0))
-            radius = float(np.max(np.linalg.norm(self.vertices - centre, axis=1)))
+        points = self.points()
+        centre = 0.5 * (points.min(axis=0) + points.max(axis=0))
+        radius = float(np.max(np.linalg.norm(points - centre, axis=1))) + self.ball
         return self.placement[:3, :3] @ centre + self.placement[:3, 3], radius
 
     def half_edges(self) -> FloatArray:
         """Return half edges (3,) [m] of the box around it, along its axes, centred as sphere()."""
-        return np.asarray(0.5 * np.ptp(self.vertices, axis=0)) if self.vertices is not None else (
-            self.extents(np.eye(3)))
+        return np.asarray(0.5 * np.ptp(self.points(), axis=0) + self.ball)
 
     def reach(self) -> float:
         """Return a bound [m] of the distance of its points from the origin of the body."""
-        ends, radius = self.capsule()
-        return float(np.max(np.linalg.norm(ends, axis=1))) + radius
+        return float(np.max(np.linalg.norm(self._in_body(), axis=1))) + self.ball
 
     def swing(self, axis: FloatArray) -> float:
         """Return a bound [m/rad] of how a turn about the unit vector ``axis`` (3,) moves it.
@@ -94,8 +84,8 @@ class Shape:
         That is the distance from the axis; a round shape moves with its centre, and as much as
         its own axis is off ``axis``, since turns about that leave it where it is.
         """
-        ends, radius = self.capsule()
-        swing = float(np.max(np.linalg.norm(np.cross(ends, axis), axis=1))) + radius
+        arms = np.cross(self._in_body(), axis)
+        swing = float(np.max(np.linalg.norm(arms, axis=1))) + self.ball
         if self.kind not in ('cylinder', 'capsule', 'sphere'):
             return swing
         tilt = float(np.linalg.norm(np.cross(self.placement[:3, 2], axis)))
@@ -104,14 +94,8 @@ class Shape:
         centre = float(np.linalg.norm(np.cross(self.placement[:3, 3], axis)))
         return min(swing, centre + tilt * size)
 
-
-def _around(points: FloatArray) -> tuple[FloatArray, float]:
-    """Return ends (2, 3) and radius of a capsule along the longest axis of ``points`` (k, 3)."""
-    centre = 0.5 * (points.min(axis=0) + points.max(axis=0))
-    axis = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2][0]
-    along = (points - centre) @ axis
-    radius = float(np.max(np.linalg.norm(points - centre - np.outer(along, axis), axis=1)))
-    return centre + np.outer([along.min(), along.max()], axis), radius
+    def _in_body(self) -> FloatArray:
+        return np.asarray(self.points() @ self.placement[:3, :3].T + self.placement[:3, 3])
 
 
 def floor_shape(owner: str, height: float) -> Shape:
