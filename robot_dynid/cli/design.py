@@ -95,14 +95,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Design the trajectories, check their points, write them."""
+    from dataclasses import replace
+
     import numpy as np
 
     from robot_dynid.collision.scene import scene_of
-    from robot_dynid.excitation.design import design_pair
+    from robot_dynid.excitation.design import SessionOver, design_pair
     from robot_dynid.excitation.design_criteria import design_criteria, keeping_clear
     from robot_dynid.excitation.request import validation_request
     from robot_dynid.execution.sampled import faults, sampled
-    from robot_dynid.identification.measured_precision import after_recordings
     from robot_dynid.identified.model import IdentifiedModel
     from robot_dynid.io.recording_names import for_validation
     from robot_dynid.io.trajectory_file import MARK
@@ -133,18 +134,19 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         criteria = design_criteria(robot, progress, elapsed=lambda: time.perf_counter() - started,
                             links=links)
         if arguments.data:
-            criteria = after_recordings(
-                criteria, robot, load_logs(arguments.data, robot, progress), progress)
-            accuracy = request.options.wanted.accuracy
-            if criteria.precision is not None and criteria.precision.worst[1] <= accuracy:
-                return {**NOTHING_MORE, 'session': {**MET, 'accuracy': accuracy},
-                        **dict(zip(('least_known', 'largest_deviation'),
-                                   criteria.precision.worst)),
-                        'robot': robot.name, 'type': request.kind,
-                        'seconds': time.perf_counter() - started}
+            criteria = replace(
+                criteria, recordings=load_logs(arguments.data, robot, progress))
         scene = scene_of(robot, request.common.surroundings(robot.surroundings))
-        found, judge = design_pair(motion_limits(robot, request.common.limits), request,
-                                   keeping_clear(criteria, scene))
+        try:
+            found, judge = design_pair(motion_limits(robot, request.common.limits), request,
+                                       keeping_clear(criteria, scene))
+        except SessionOver as over:
+            if not over.met:
+                raise
+            return {**NOTHING_MORE, 'robot': robot.name, 'type': request.kind,
+                    'session': {**MET, 'accuracy': request.options.wanted.accuracy},
+                    **dict(zip(('least_known', 'largest_deviation'), over.worst)),
+                    'seconds': time.perf_counter() - started}
     plans = [Plan(request.kind, robot, one, criteria, scene) for one in (found, judge) if one]
     for plan in plans:  # the points sent to a controller must keep the limits, too
         wrong = faults(sampled(plan.found.trajectory, arguments.rate), plan.found.limits,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -14,7 +14,7 @@ from robot_dynid.collision.clearance import Clearance
 from robot_dynid.errors import DynIdError, UsageError, reported
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.excitation.request import DesignOptions, Request, validation_request
-from robot_dynid.excitation.score import Precision, Score
+from robot_dynid.excitation.score import Score
 from robot_dynid.excitation.search.basis import Basis
 from robot_dynid.excitation.search.constraints import Constraint, EffortLimits, RigidEffort
 from robot_dynid.excitation.search.objective import Objective
@@ -23,7 +23,7 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.held_out_motion import RATE, DistinctMotion
 from robot_dynid.trajectories.limits import MotionLimits, fractions_used, motion_limits, violations
 from robot_dynid.trajectories.trajectory import Motion, Trajectory
-from robot_dynid.types import FloatArray, Progress, Samples, frozen
+from robot_dynid.types import FloatArray, Progress, RawLog, Samples, frozen
 
 #: step [s] of the grid on which predicted efforts are checked in the end
 EFFORT_STEP = 0.001
@@ -65,13 +65,15 @@ class MotionRefused(DynIdError):
 class SessionOver(DynIdError):
     """No further swing is worth its time: the accuracy asked for is ``met``, or out of reach.
 
-    ``deviation`` is the largest known so far, ``unreachable`` the parameters that miss the
-    accuracy.
+    ``worst`` is the parameter known worst with its ``deviation``, ``unreachable`` the parameters
+    that miss the accuracy.
     """
 
-    def __init__(self, text: str, deviation: float, unreachable: tuple[str, ...] = ()) -> None:
+    def __init__(self, text: str, worst: tuple[str, float], unreachable: tuple[str, ...] = ()
+                 ) -> None:
         super().__init__(text)
-        self.met, self.deviation, self.unreachable = not unreachable, deviation, unreachable
+        self.met, self.worst, self.unreachable = not unreachable, worst, unreachable
+        self.deviation = worst[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +85,9 @@ class DesignCriteria:
     raise Cancelled; ``elapsed`` returns the seconds that count against the time limit, which has
     no effect without it; ``model`` holds the parameters that planned excitations have to find;
     ``constraints`` are kept at every instant; ``proof`` looks at the whole continuous motion in
-    the end; ``precision`` is how well the parameters of ``model`` are known, None where there are
-    no nominal ones to compare with; ``warnings`` are those of every design.
+    the end; ``warnings`` are those of every design. ``sizes`` (b,) of the parameters of ``model``,
+    to which deviations are relative, None where there are no nominal ones; ``noise`` (n,) N m (N)
+    of an effort sample; an adaptive sequence goes on from ``recordings``.
     """
 
     score: Callable[[Trajectory], Score] | None = None
@@ -96,7 +99,9 @@ class DesignCriteria:
     objective: Callable[[str, Motion, float], Objective] | None = None
     elapsed: Callable[[], float] | None = None
     warnings: tuple[str, ...] = ()
-    precision: Precision | None = None
+    sizes: FloatArray | None = None
+    noise: FloatArray | None = None
+    recordings: Sequence[RawLog] = ()
 
     def part(self, done: int, count: int) -> DesignCriteria:
         """Return the criteria of one of ``count`` designs; its time limit begins now."""

@@ -22,7 +22,7 @@ from robot_dynid.effects import (
 from robot_dynid.errors import DynIdError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.excitation.design import DesignCriteria
-from robot_dynid.excitation.score import RATE, Precision, Resting, Scorer
+from robot_dynid.excitation.score import RATE, Scorer
 from robot_dynid.excitation.search.constraints import KeepClear, RigidEffort
 from robot_dynid.excitation.search.objective import (
     Measured,
@@ -85,8 +85,7 @@ def design_criteria(
         inverse=None if known is None else RigidEffort(robot, known), progress=progress,
         model=planned, elapsed=elapsed,
         objective=_objectives(Observation.of(seen, spread), parts, _sizes(seen, spread, known)),
-        precision=_precision(planned, spread, known),
-        warnings=warnings)
+        sizes=_sizes(planned, spread, known), noise=spread, warnings=warnings)
 
 
 def keeping_clear(criteria: DesignCriteria, scene: Scene) -> DesignCriteria:
@@ -134,18 +133,6 @@ def _sizes(model: TorqueModel, noise: FloatArray, links: FloatArray | None) -> F
     standard[:links.size] = np.ravel(links)
     least = 1.0 / np.max(model.moderate_effort / noise[:, None], axis=0)
     return np.asarray(np.maximum(np.abs(model.reduction.base(standard)), least))
-
-
-def _precision(
-    model: TorqueModel, noise: FloatArray, links: FloatArray | None
-) -> Precision | None:
-    """Return the state before the first measurement, None without parameters to compare with."""
-    sizes = _sizes(model, noise, links)
-    if sizes is None:
-        return None
-    return Precision(model.reduction.names, sizes, noise / np.sqrt(RATE), noise,
-                     np.zeros((len(sizes), len(sizes))),
-                     Resting.none(model.robot.n, len(sizes)))
 
 
 def _smooth(robot: RobotModel, blocks: Sequence[Effect]) -> tuple[Effect, ...]:

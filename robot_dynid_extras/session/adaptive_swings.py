@@ -18,7 +18,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.errors import DynIdError
 from robot_dynid.estimation.experiment import BATCH_SECONDS, TorqueModel
 from robot_dynid.excitation.design import DesignCriteria, Planned, SessionOver
 from robot_dynid.excitation.planned.planner import MOVE_SPEEDS, Planner
@@ -28,11 +27,17 @@ from robot_dynid.excitation.planned.sine_sequence import (
     Wanted,
     wide_and_narrow,
 )
-from robot_dynid.excitation.score import UNKNOWN, Precision, Resting, covariance_of
 from robot_dynid.trajectories.limits import MotionLimits, quintic_move
 from robot_dynid.trajectories.single_joint import RAMP, SineSwing
 from robot_dynid.types import FloatArray, Progress, Samples
 from robot_dynid_extras.session.outlook import Session, SwingRow
+from robot_dynid_extras.session.precision import (
+    UNKNOWN,
+    Precision,
+    Resting,
+    covariance_of,
+    precision_of,
+)
 
 #: instants looked at per period
 INSTANTS = 50
@@ -302,18 +307,27 @@ def adaptive_swings(
 ) -> Planned:
     """Return the next swings until the accuracy is met as predicted, and how well by then.
 
-    Raises DynIdError where there is nothing to compare with, SessionOver where the accuracy is met
-    already, and where nothing that misses it is within reach.
+    Raises what `precision_of` and `next_swings` raise.
     """
-    model, precision = criteria.model, criteria.precision
-    if model is None or precision is None:
-        raise DynIdError("procedure 'adaptive' compares with nominal parameters: the robot has "
-                         'none; give the links inertials')
+    return next_swings(criteria, precision_of(criteria), limits, wanted, rng)
+
+
+def next_swings(
+    criteria: DesignCriteria, precision: Precision, limits: MotionLimits, wanted: Wanted,
+    rng: np.random.Generator,
+) -> Planned:
+    """Return the next swings after what is known with a ``precision``.
+
+    Raises SessionOver where the accuracy is met already, and where nothing that misses it is
+    within reach.
+    """
+    model = criteria.model
+    assert model is not None
     limits.require('lower', 'upper', 'velocity', 'acceleration')
     if precision.worst[1] <= wanted.accuracy:
         raise SessionOver(
             f'the accuracy {wanted.accuracy:g} is met: {precision.worst[0]} is known worst, to '
-            f'{precision.worst[1]:.3g}; nothing more is to be recorded', precision.worst[1])
+            f'{precision.worst[1]:.3g}; nothing more is to be recorded', precision.worst)
     planner, known = Planner(criteria, limits), Known.of(precision)
     swings = Swings(planner)
     candidates: list[Candidate] = []
@@ -453,7 +467,7 @@ def _over(precision: Precision, wanted: Wanted, why: str) -> SessionOver:
         precision.deviations > wanted.accuracy))
     return SessionOver(
         f'the accuracy {wanted.accuracy:g} is out of reach for {why or ", ".join(missed)}; all '
-        f'else is known as well as asked for', precision.worst[1], missed)
+        f'else is known as well as asked for', precision.worst, missed)
 
 
 def _session(precision: Precision, goal: Goal, choice: Choice, why: str) -> Session:

@@ -11,21 +11,34 @@ from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.excitation.design import SessionOver, design
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import parse_request
-from robot_dynid.excitation.score import UNKNOWN, Precision, Resting, covariance_of
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.limits import violations
 from robot_dynid.trajectories.single_joint import SineSwing
 from robot_dynid.types import Samples
-from robot_dynid_extras.session.adaptive_swings import Candidate, Known, Reach
+from robot_dynid_extras.session.adaptive_swings import Candidate, Known, Reach, next_swings
+from robot_dynid_extras.session.precision import (
+    UNKNOWN,
+    Precision,
+    Resting,
+    covariance_of,
+    precision_of,
+)
 
 PLANAR = load_robot('planar_3r')
 CRITERIA = design_criteria(PLANAR)
+BEFORE = precision_of(CRITERIA)
 STEP = 0.005
 
 
-def adaptive(robot=PLANAR, criteria=CRITERIA, **options):
-    """Return the design of an adaptive sequence."""
+def adaptive(robot=PLANAR, criteria=CRITERIA, precision=None, **options):
+    """Return the design of an adaptive sequence, after what is known with a ``precision``."""
     request = parse_request('sine-sequence', {'procedure': 'adaptive', **options})
+
+    def plan(criteria, limits, options, rng):
+        return next_swings(criteria, precision, limits, options.wanted, rng)
+
+    if precision is not None:
+        request = replace(request, family=replace(request.family, plan=plan))
     return design(robot, request, criteria)
 
 
@@ -35,7 +48,7 @@ def rows_of(criteria, swing):
     motion = swing.sample(time)
     columns = criteria.model.columns(Samples(
         swing.joints, time, motion.position, motion.velocity,
-        motion.acceleration)) * criteria.precision.sizes[:, None]
+        motion.acceleration)) * precision_of(criteria).sizes[:, None]
     parts = np.split(columns, np.arange(200, len(time), 200), axis=2)
     return columns, np.concatenate(
         [part - part.mean(axis=2, keepdims=True) for part in parts], axis=2)
@@ -48,7 +61,7 @@ def deviations(criteria, swings):
     samples in which another one swings: it adds to the noise as a variance that does not average
     out, however many they are.
     """
-    precision = criteria.precision
+    precision = precision_of(criteria)
     looked = [(swing, *rows_of(criteria, swing)) for swing in swings]
     rows = [np.eye(len(precision.names)) / UNKNOWN]
     for swing, columns, varying in looked:
@@ -63,7 +76,7 @@ def deviations(criteria, swings):
 
 def test_a_swing_tells_what_its_equations_do():
     """Own effort and variations of the others, sample by sample, against those of a plan."""
-    model, precision = CRITERIA.model, CRITERIA.precision
+    model, precision = CRITERIA.model, BEFORE
     swing = SineSwing(PLANAR.joints, 'joint_2', np.array([0.3, -0.4, 0.5]), 0.6, 0.7, 2)
     time = np.arange(0.5 * STEP, swing.duration, STEP)
     columns, varying = rows_of(CRITERIA, swing)
@@ -98,7 +111,7 @@ def test_deviations_are_those_of_the_equations(seed):
     expected = deviations(CRITERIA, swings_of(found.trajectory))
     assert worst[-1] == pytest.approx(expected.max(), rel=0.05)
     assert expected.max() < 0.9 * 0.3 * 1.05, 'a tenth is left for what is found otherwise'
-    least = CRITERIA.precision.names.index(session.swings[-1].least_known)
+    least = BEFORE.names.index(session.swings[-1].least_known)
     assert expected[least] > 0.95 * expected.max()
     assert not violations(found.trajectory.peaks(), found.limits)
 
@@ -119,22 +132,22 @@ def test_it_takes_less_time_than_a_planned_sequence_for_the_same_accuracy(name, 
 def test_what_was_measured_is_not_measured_again():
     first = adaptive(accuracy=0.5)
     columns = deviations(CRITERIA, swings_of(first.trajectory))
-    precision = CRITERIA.precision
+    precision = BEFORE
     known = replace(precision, information=np.diag(1.0 / (columns * precision.sizes)**2))
-    later = adaptive(criteria=replace(CRITERIA, precision=known), accuracy=0.4)
+    later = adaptive(precision=known, accuracy=0.4)
     fresh = adaptive(accuracy=0.4)
     assert later.trajectory.duration < 0.7 * fresh.trajectory.duration
     enough = replace(precision, information=np.diag(1.0 / (0.1 * precision.sizes)**2))
     with pytest.raises(DynIdError, match=r'accuracy 0\.2 is met: .* nothing more is to'):
-        adaptive(criteria=replace(CRITERIA, precision=enough), accuracy=0.2)
+        adaptive(precision=enough, accuracy=0.2)
 
 
 def test_noise_decides_which_joint_swings_longer():
-    precision = CRITERIA.precision
+    precision = BEFORE
     loud = replace(precision, density=precision.density * np.array([1.0, 1.0, 10.0]))
     seconds = []
     for one in (precision, loud):
-        rows = adaptive(criteria=replace(CRITERIA, precision=one), accuracy=0.3).session.swings
+        rows = adaptive(precision=one, accuracy=0.3).session.swings
         seconds.append(sum(row.duration for row in rows if row.moving == 'joint_3'))
     assert seconds[1] > 3.0 * seconds[0]
 
@@ -147,13 +160,13 @@ def test_what_no_swing_can_reach_is_named():
     assert found.trajectory.duration <= 60.0
     assert {'fv2', 'fc2'} <= set(found.session.unreachable)
     assert 'mx1' not in found.session.unreachable
-    known = CRITERIA.precision.information.copy()
-    for i, name in enumerate(CRITERIA.precision.names):
+    known = BEFORE.information.copy()
+    for i, name in enumerate(BEFORE.names):
         if name not in ('fv2', 'fc2'):
             known[i, i] = 1e6
-    rest = replace(CRITERIA, precision=replace(CRITERIA.precision, information=known))
+    rest = replace(BEFORE, information=known)
     with pytest.raises(SessionOver, match=r'0.1 is out of reach for fc2.*: .*fv2: no swing'):
-        adaptive(criteria=rest, **options)
+        adaptive(precision=rest, **options)
 
 
 def test_only_so_many_swings_are_planned_at_once():
@@ -194,16 +207,16 @@ def test_wrong_options_are_named(options, message):
 
 def test_a_robot_without_inertials_is_told_so():
     with pytest.raises(DynIdError, match="procedure 'adaptive' compares with nominal parameters"):
-        adaptive(criteria=replace(CRITERIA, precision=None))
+        adaptive(criteria=replace(CRITERIA, sizes=None))
 
 
 SWINGS = [SineSwing(PLANAR.joints, joint, np.array([0.3, -0.4, 0.5]), 0.6, 0.7, 1)
           for joint in PLANAR.joints]
-CANDIDATES = [Candidate.of(CRITERIA.model, one, CRITERIA.precision) for one in SWINGS]
+CANDIDATES = [Candidate.of(CRITERIA.model, one, BEFORE) for one in SWINGS]
 
 
 def test_nothing_within_the_time_tells_more_than_all_swings_at_once():
-    precision = CRITERIA.precision
+    precision = BEFORE
     for longest in (2.0, 200.0):
         total = np.eye(len(precision.names)) / UNKNOWN**2
         for one in CANDIDATES:
@@ -221,8 +234,8 @@ def test_nothing_within_the_time_tells_more_than_all_swings_at_once():
 def test_the_best_mixture_of_configurations_is_what_can_be_reached():
     """No division of a joint's time between two configurations knows the missing ones better."""
     other = SineSwing(PLANAR.joints, 'joint_1', np.array([0.3, 1.4, -1.0]), 1.5, 0.3, 1)
-    pair = [CANDIDATES[0], Candidate.of(CRITERIA.model, other, CRITERIA.precision)]
-    known = Known.of(CRITERIA.precision).after([one.told(9) for one in CANDIDATES[1:]])
+    pair = [CANDIDATES[0], Candidate.of(CRITERIA.model, other, BEFORE)]
+    known = Known.of(BEFORE).after([one.told(9) for one in CANDIDATES[1:]])
     accuracy, longest = 1e-6, 100.0
     sums = []
     for share in np.linspace(0.0, 1.0, 41):
@@ -238,7 +251,7 @@ def test_the_best_mixture_of_configurations_is_what_can_be_reached():
 
 def test_what_friction_takes_does_not_average_out():
     """Ten times the swing tell no more by the others' efforts, and ten times by its own."""
-    known, one = Known.of(CRITERIA.precision), CANDIDATES[1]
+    known, one = Known.of(BEFORE), CANDIDATES[1]
     once, often = known.after([one.told(1)]), known.after([one.told(1)] * 10)
     rest = [found.resting.information(found.density, found.held) for found in (once, often)]
     assert np.linalg.norm(rest[1]) < 1.05 * np.linalg.norm(rest[0])
@@ -254,8 +267,8 @@ def test_the_first_swings_are_those_that_tell_most():
     rows = found.session.swings
     assert {row.moving for row in rows[:3]} == set(PLANAR.joints)
     assert rows[2].largest_deviation < 10.0, 'all was seen'
-    known = Known.of(CRITERIA.precision)
-    swings = [Candidate.of(CRITERIA.model, replace(one, periods=1), CRITERIA.precision).told(
+    known = Known.of(BEFORE)
+    swings = [Candidate.of(CRITERIA.model, replace(one, periods=1), BEFORE).told(
         one.periods) for one in swings_of(found.trajectory)]
     excess = np.log(np.maximum(known.deviations_after(swings) / 0.3, 1.0)).sum(axis=1)
     begin = np.log(np.maximum(known.deviations / 0.3, 1.0)).sum()
@@ -285,8 +298,8 @@ def test_what_locks_a_parameter_is_said():
     assert noise == 'a: the noise asks for more than 240 s of swings, 60 s are allowed'
     assert unseen.startswith('c: no swing') and held.startswith('b: only the efforts of joints at')
     # with friction that takes much of the efforts at rest, only these tell what is left
-    loud = replace(CRITERIA.precision, held=20.0 * CRITERIA.precision.held)
-    lost = adaptive(criteria=replace(CRITERIA, precision=loud), accuracy=0.3).session
+    loud = replace(BEFORE, held=20.0 * BEFORE.held)
+    lost = adaptive(precision=loud, accuracy=0.3).session
     assert {'Izz3', 'Ia3'} <= set(lost.unreachable) and not lost.met
     assert lost.why.startswith(', '.join(lost.unreachable) + ': only the efforts of joints at')
     assert lost.outlook.endswith(lost.why) and 'met then' in lost.outlook

@@ -36,7 +36,6 @@ from robot_dynid.execution.plan import excitation_segments, with_moves
 from robot_dynid.execution.sampled import check_points, sampled
 from robot_dynid.execution.segment import Segment, segment_faults
 from robot_dynid.execution.watchdog import Rules
-from robot_dynid.identification.measured_precision import after_recordings
 from robot_dynid.io.log import read_recordings
 from robot_dynid.io.trajectory_file import load_motion
 from robot_dynid.numbers import shown
@@ -233,7 +232,7 @@ def designed(
     criteria = keeping_clear(design_criteria(
         robot, progress, elapsed=lambda: time.monotonic() - started), scene)
     if data:
-        criteria = after_recordings(criteria, robot, read_recordings(data, robot), progress)
+        criteria = replace(criteria, recordings=read_recordings(data, robot))
     fit, judge = design_pair(full.scaled(1.0, settings.speed_scale), request, criteria)
     judged = None if judge is None else replace(
         _planned(robot, judge, settings, full, scene), purpose=VALIDATION)

@@ -34,6 +34,7 @@ from robot_dynid.yaml_text import load_yaml
 from robot_dynid_extras.session import client as session_client
 from robot_dynid_extras.session import verb
 from robot_dynid_extras.session.client import Operator, Session, run_session
+from robot_dynid_extras.session.precision import precision_of
 from robot_dynid_interfaces.action import Excite
 
 pytestmark = pytest.mark.ros
@@ -79,8 +80,8 @@ def test_a_session_ends_with_parameters_as_accurate_as_asked_for(
     assert repeated['largest_deviation'] == pytest.approx(found['largest_deviation'])
     recipe = Recipe(friction='coulomb', ripple='none', adaptation='none')
     result = identify(ROBOT, [load_log(bag, ROBOT) for bag in bags], 'staged', recipe)
-    precision = design_criteria(ROBOT).precision
-    assert precision is not None and result.estimate.not_excited == ()
+    precision = precision_of(design_criteria(ROBOT))
+    assert result.estimate.not_excited == ()
     assert precision.names == result.estimate.names
     true = true_base(ROBOT, load_truth(ROBOT), result.model.reduction)
     error = (result.estimate.values - true) / precision.sizes

@@ -14,17 +14,17 @@ from robot_dynid.estimation.staged.measured_information import measured_informat
 from robot_dynid.excitation.design import design
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import parse_request
-from robot_dynid.excitation.score import Resting
 from robot_dynid.identification.identify import identify
-from robot_dynid.identification.measured_precision import measured_precision
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.single_joint import SineSwing
 from robot_dynid.types import RawLog, Samples
 from robot_dynid_extras.session.adaptive_swings import Candidate
+from robot_dynid_extras.session.precision import Resting, measured_precision, precision_of
 
 ROBOT = load_robot('planar_3r')
 CRITERIA = design_criteria(ROBOT)
+BEFORE = precision_of(CRITERIA)
 STEP = 0.01
 
 
@@ -62,7 +62,8 @@ def adaptive(criteria, **options):
 @pytest.mark.parametrize('seed', [0, pytest.param(1, marks=pytest.mark.soak)])
 def test_a_session_ends_when_its_parameters_are_as_accurate_as_asked_for(seed):
     """The noise is not the assumed one; what is met is met by the true parameters, too."""
-    accuracy, before = 0.15, CRITERIA.precision
+    accuracy, before = 0.15, BEFORE
+    precision = before
     noise = 10.0 * before.density * np.array([0.3, 1.0, 2.0])
     criteria, logs, seconds = CRITERIA, [], 0.0
     while True:
@@ -74,10 +75,10 @@ def test_a_session_ends_when_its_parameters_are_as_accurate_as_asked_for(seed):
         logs.append(recorded(found.trajectory, noise, 10 * seed + len(logs)))
         seconds += found.trajectory.duration
         assert len(logs) <= 6
-        criteria = replace(CRITERIA, precision=measured_precision(
-            ROBOT, logs, CRITERIA.model, before))
+        criteria = replace(CRITERIA, recordings=tuple(logs))
+        precision = precision_of(criteria)
     assert len(logs) > 1, 'the first plan believed in less noise'
-    ratio = criteria.precision.density / (noise * np.sqrt(STEP))
+    ratio = precision.density / (noise * np.sqrt(STEP))
     assert np.all((ratio > 0.5) & (ratio < 4.0)), 'coloured by the filter, not by the noise'
     recipe = Recipe(friction='coulomb', ripple='none', adaptation='none')
     result = identify(ROBOT, logs, 'staged', recipe)
@@ -108,7 +109,7 @@ def test_a_plan_of_many_steps_can_be_cancelled(stage):
 def test_measured_information_is_that_of_the_plan():
     """With the noise that was assumed, a recording tells what its plan promised."""
     found = adaptive(CRITERIA, accuracy=0.1)  # long enough to show the noise
-    before = CRITERIA.precision
+    before = BEFORE
     noise = before.density / np.sqrt(STEP)
     samples = with_effort(CRITERIA.model, states(found.trajectory), truth())
     effort = samples.effort + noise * np.random.default_rng(1).standard_normal(
@@ -131,7 +132,7 @@ def test_a_short_swing_tells_of_joints_at_rest_what_was_planned(amplitude, frequ
     samples = with_effort(CRITERIA.model, states(swing), truth())
     noisy = samples.effort + 0.1 * np.random.default_rng(0).standard_normal(samples.effort.shape)
     log = RawLog('one swing', ROBOT.joints, samples.time, samples.position, effort=noisy)
-    before = CRITERIA.precision
+    before = BEFORE
     planned = Candidate.of(CRITERIA.model, swing, before).told(1)
     found = measured_precision(ROBOT, [log], CRITERIA.model, before).resting
     assert found.seconds[0] == pytest.approx(planned.seconds, rel=0.35)  # without rise and fall
