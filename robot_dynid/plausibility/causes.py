@@ -10,7 +10,7 @@ from itertools import groupby
 import numpy as np
 
 from robot_dynid.plausibility.excerpt import Excerpt, thinned
-from robot_dynid.plausibility.explanations import FEW, Explanation, explanations, zero
+from robot_dynid.plausibility.explanations import FEW, Change, Explanation, explanations, zero
 from robot_dynid.plausibility.finding import Finding, Severity
 from robot_dynid.plausibility.score import ENOUGH, ROUNDS, SIZE, Explained, Fits, Score
 from robot_dynid.robot.model import RobotModel
@@ -26,8 +26,8 @@ WEIGHTY, STRONG, SAYS_NOTHING = 0.2, 0.4, 0.5
 BY_EFFORTS = ('joint_order', 'position_offset', 'position_sign', 'position_unit', 'gravity',
               'description', 'counterbalance')
 LOWER, SURE = 0.3, 36.0
-#: so much, joint by joint, where the arm is to be of another size
-HALF = float(np.log(2.0))
+#: factors of the mass of all links that an arm of another size has to explain better
+HEAVIER = np.geomspace(0.1, 10.0, 14)
 #: nats of each number that is fitted to the recording
 FREE = 2.0
 #: so many explanations are fitted in full, at most so many alike, by so many rows, after a first
@@ -88,7 +88,8 @@ def _best(
             chosen.add(i)
     if in_unit and (score.parts[5].sum() > 0.5 * CONVINCING or (score.off > SAYS_NOTHING).any()):
         chosen |= {i for i, one in enumerate(table) if one.kind == 'time_unit'}
-    fits = _fits(stated, score, [table[i] for i in sorted(chosen)], ROUNDS, in_unit)
+    fits = _other_size(stated, score, _fits(
+        stated, score, [table[i] for i in sorted(chosen)], ROUNDS, in_unit))
     best = min(fits, key=_total, default=None)
     if best is None or not score.total - best[1].total >= CONVINCING:
         return []
@@ -108,6 +109,21 @@ def _best(
 
 def _total(fit: Fit) -> float:
     return fit[1].total
+
+
+def _other_size(stated: Explained, score: Score, fits: Sequence[Fit]) -> list[Fit]:
+    """Return fits; an arm of another size is among them where its lengths explain the efforts.
+
+    If links that all are as many times heavier do so, the lengths may be as described.
+    """
+    sizes = [fit for fit in fits if fit[0].kind == 'description'
+             and score.total - _total(fit) >= CONVINCING]
+    heavier = min((then for _, then in _fits(stated, score, [
+        Explanation('', (), '', '', Change(mass=float(factor)), free=1) for factor in HEAVIER
+    ] if sizes else [], ROUNDS)), key=lambda then: then.total, default=score)
+    return [fit for fit in fits if fit[0].kind != 'description' or (
+        heavier.total - _total(fit) > NO_FAULT
+        and heavier.parts[0].sum() - fit[1].parts[0].sum() > NO_FAULT)]
 
 
 def _with_finer_zero(stated: Explained, score: Score, best: Fit) -> Fit:
@@ -181,9 +197,8 @@ def _shown(stated: Explained, score: Score, one: Explanation, then: Score) -> tu
     by_motion = sum(float((score.parts[k] - then.parts[k]).sum()) for k in (
         (1, 5) if of_efforts else (1, 2, 5))) > 0.5 * CONVINCING
     sure = score.total - then.total > SURE
-    # an arm of another size is rarer than inertials that are not as described
-    lower = fall > len(score.left) * HALF and sure if one.kind == 'description' else (
-        fall > LOWER or sure)
+    # lengths must explain them better than masses do, which _other_size looks at
+    lower = fall > LOWER or sure or one.kind == 'description'
     if by_motion or one.kind == 'time_unit':
         return by_motion and (one.kind not in BY_EFFORTS or _heavy(then)), True
     if (one.kind in BY_EFFORTS and not (lower and _heavy(then))) or (

@@ -93,7 +93,7 @@ class Change:
             robot = robot.with_gravity(self.gravity)
         if self.kind:
             robot = replace(robot, drive=replace(robot.drive, kind=self.kind))
-        if self.length != 1.0:
+        if (self.length, self.mass) != (1.0, 1.0):
             powers = self.length ** np.repeat([0.0, 1.0, 2.0], [1, 3, 6])
             robot = replace(robot.with_nominal(robot.nominal * powers * self.mass),
                             translations=robot.translations * self.length)
