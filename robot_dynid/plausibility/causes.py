@@ -175,7 +175,7 @@ def _fits(
                 then = replace(then, off=off, parts=(then.parts[0], travel, *then.parts[2:]))
             lost = max(int(np.isfinite(score.off).sum() - np.isfinite(then.off).sum()), 0)
             better, shown = _shown(stated, score, one, then) if rounds > 1 else (
-                one.kind not in BY_EFFORTS or _heavy(then), True)
+                one.kind not in BY_EFFORTS or _heavy(score, then), True)
             fits[i] = replace(one, remedy=one.remedy * shown), replace(then, penalty=(
                 lost * ENOUGH * float(np.log(SAYS_NOTHING)) + one.free * FREE
                 if better and len(explained.rows) >= len(rows) / 2 else float('inf')))
@@ -200,8 +200,8 @@ def _shown(stated: Explained, score: Score, one: Explanation, then: Score) -> tu
     # lengths must explain them better than masses do, which _other_size looks at
     lower = fall > LOWER or sure or one.kind == 'description'
     if by_motion or one.kind == 'time_unit':
-        return by_motion and (one.kind not in BY_EFFORTS or _heavy(then)), True
-    if (one.kind in BY_EFFORTS and not (lower and _heavy(then))) or (
+        return by_motion and (one.kind not in BY_EFFORTS or _heavy(score, then)), True
+    if (one.kind in BY_EFFORTS and not (lower and _heavy(score, then))) or (
             one.kind == 'effort_scale' and max(fall, (score.parts[4] - then.parts[4])[0]) <= 0.0):
         return False, False
     if one.kind == 'velocity' or not 0 < len(one.joints) < stated.stated.n:
@@ -215,8 +215,10 @@ def _shown(stated: Explained, score: Score, one: Explanation, then: Score) -> tu
         by_links or one.kind != 'effort_scale')
 
 
-def _heavy(then: Score) -> bool:
-    return bool(np.all(then.size[then.weight > WEIGHTY] > 0.0))
+def _heavy(score: Score, then: Score) -> bool:
+    """Return whether links weigh something, or what no robot can do counts more than that."""
+    return bool(np.all(then.size[then.weight > WEIGHTY] > 0.0)
+                or (score.parts[5] - then.parts[5]).sum() > CONVINCING)
 
 
 def _finding(robot: RobotModel, source: str, fits: Sequence[Fit], score: Score) -> Finding:

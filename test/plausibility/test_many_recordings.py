@@ -35,6 +35,9 @@ def test_a_short_recording_has_its_rows_beside_long_ones() -> None:
     parts = [long, short, long, long]
     rows = spread(parts, 100)
     assert 50 < len(rows) <= 100 and np.isin(short.torque[:, 0], rows.torque[:, 0]).all()
+    shortest = examine(ROBOT, recording(ROBOT, 3, 1.2)).rows
+    orders = [long, long, long, shortest], [shortest, long, long, long]
+    assert len({len(spread(order, 100)) for order in orders}) == 1
     few = spread(parts, 3)
     assert len(few) == 4 and few.torque[1, 0] == short.torque[0, 0]
 
