@@ -20,8 +20,6 @@ from robot_dynid.yaml_text import load_yaml, yaml_text
 
 #: key of a bag's custom data whose value says which messages are missing
 LOSSES = 'lost_messages'
-#: sentences about losses of a file; what is more is counted only
-SENTENCES = 40
 
 
 @dataclass
@@ -56,12 +54,6 @@ class StorageFile:
         """Add messages that were received from ``first`` to ``last`` [ns]."""
         self.first = first if self.first is None else min(self.first, first)
         self.last = last if self.last is None else max(self.last, last)
-
-    def lose(self, size: int, why: str) -> None:
-        """Note bytes that cannot be kept."""
-        self.lost += size
-        if len(self.findings) < SENTENCES:
-            self.findings.append(f'{size} bytes are lost: {why}')
 
 
 def merged_topics(files: Sequence[StorageFile]) -> list[Topic]:

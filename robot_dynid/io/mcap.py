@@ -13,7 +13,7 @@ import io
 import struct
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,12 +24,11 @@ from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError, clipped
 from robot_dynid.files import RATIO, Damaged, budget, open_regular, unpacked
-from robot_dynid.io.bag_writer import SENTENCES
 from robot_dynid.io.cdr import Batch, ByteArray
 from robot_dynid.types import DAMAGE
 
 if TYPE_CHECKING:
-    from mcap.records import Channel, McapRecord
+    from mcap.records import Channel, Chunk, McapRecord
 
 MAGIC = b'\x89MCAP0\r\n'
 HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK, MESSAGE_INDEX, CHUNK_INDEX = range(1, 9)
@@ -46,6 +45,8 @@ RECORD_BYTES = 1 << 24
 PIECE = 1 << 20  # bytes that are skipped at a time
 #: longest name of a topic or type, most topics with joint states
 NAME, TOPICS = 1000, 256
+#: sentences about the damage of a bag, and about what is lost of a file; more is counted only
+SENTENCES = 40
 #: messages that are handed on together
 BATCH = 16384
 LAST_STAMP = (1 << 63) - 1  # ns: what does not fit into a signed number of 64 bits is damage
@@ -58,7 +59,8 @@ class Contents:
     ``topics`` type by topic, ``findings`` sentences (those about damage begin with DAMAGE),
     ``counts`` messages by topic that was read, ``messages`` those of all topics, ``first`` and
     ``last`` receive time [ns] of any of them, None before there was one; ``whole``: every file was
-    closed and read to its end; ``told`` counts damage.
+    closed and read to its end; ``told`` counts damage, ``lost`` the bytes that it cost, with
+    sentences about them in ``losses``; ``compression`` of the first chunk of an mcap file.
     """
 
     topics: dict[str, str] = field(default_factory=dict)
@@ -69,6 +71,9 @@ class Contents:
     last: int | None = None
     whole: bool = True
     told: int = 0
+    lost: int = 0
+    losses: list[str] = field(default_factory=list)
+    compression: str = ''
 
     def damaged(self, what: str) -> None:
         """Note damage; beyond so many SENTENCES only that there is more."""
@@ -78,6 +83,12 @@ class Contents:
         elif self.told == SENTENCES + 1:
             self.findings.append(f'{DAMAGE}in more places than are listed here')
 
+    def lose(self, size: int, why: str) -> None:
+        """Note bytes that cannot be read."""
+        self.lost += size
+        if len(self.losses) < SENTENCES:
+            self.losses.append(f'{size} bytes are lost: {why}')
+
     def span(self, first: int, last: int) -> None:
         """Add messages that were received from ``first`` to ``last`` [ns]."""
         self.first = first if self.first is None else min(self.first, first)
@@ -85,15 +96,19 @@ class Contents:
 
 
 def mcap_batches(
-    path: Path, kinds: Collection[str], contents: Contents
+    path: Path, kinds: Collection[str] | None, contents: Contents,
+    take: Callable[[Any], None] | None = None,
 ) -> Iterator[tuple[str, Batch]]:
     """Yield (topic, messages) of all topics whose message type is in ``kinds``, in file order.
+
+    None: of all topics. Types, topics, attachments and metadata are given to ``take`` as the mcap
+    library's records. In front of the data of a message in the buffer stand its MESSAGE_FIELDS.
 
     Raises DataError when the file is no mcap file, or one that unpacks to far more than it is.
     """
     with open_regular(path, DataError) as file:
         try:
-            yield from _Reading(file, path, kinds, contents).batches()
+            yield from _Reading(file, path, kinds, contents, take).batches()
         except OSError as error:
             raise DataError(f'{path}: cannot be read ({error.strerror or error})') from None
 
@@ -169,14 +184,11 @@ def parsed(record: type[McapRecord], body: bytes) -> Any:
         raise Damaged('a record is too short') from None
 
 
-def chunk_content(body: bytes, cut: bool) -> tuple[bytes, bool]:
+def chunk_content(chunk: Chunk, cut: bool) -> tuple[bytes, bool]:
     """Return the records of a chunk, as far as they are there of one that is ``cut`` off.
 
     And whether its checksum is right. Raises Damaged where its sizes contradict each other.
     """
-    from mcap.records import Chunk
-
-    chunk = parsed(Chunk, body)
     claimed, data = chunk.uncompressed_size, chunk.data
     if claimed > CHUNK_BYTES:
         raise Damaged(f'it claims {claimed} bytes, at most {CHUNK_BYTES} are read; record again '
@@ -214,16 +226,19 @@ class _Reading:
     """State of one pass over a file."""
 
     def __init__(
-        self, file: BinaryIO, path: Path, kinds: Collection[str], contents: Contents
+        self, file: BinaryIO, path: Path, kinds: Collection[str] | None, contents: Contents,
+        take: Callable[[Any], None] | None,
     ) -> None:
         self.records = Records(file, path)
         self.path, self.kinds, self.contents = path, kinds, contents
+        self.take = take or (lambda record: None)
         self.types: dict[int, str] = {}
         self.channels: dict[int, tuple[str, str]] = {}  # topic and type
         self.names: dict[int, str] = {}  # topics of the channels of the wanted types
         self.counts: Counter[int] = Counter()
         self.times = (1 << 64, 0)
         self.chunks = self.unknown = 0
+        self.rest = 0  # bytes behind the last whole record of a chunk
         #: receive time and place of the messages of the last chunk by channel, (k, 2) each
         self.places: dict[int, NDArray[np.uint64]] = {}
         self.ended = False  # whether the data section has ended
@@ -248,13 +263,17 @@ class _Reading:
                     f'{self.path.name}: was not closed (crash while recording?); everything up to '
                     'its last byte was read; robot-dynid repair finishes it')
         except Damaged as damage:
+            if not self.ended and records.op not in (*SUMMARY, HEADER, FOOTER, CHUNK,
+                                                     MESSAGE_INDEX):
+                self.contents.lose(records.size - records.place,
+                                   'the file is cut off inside of a record')
             words = f'is cut off behind its last message ({damage})' if self.ended else \
                 f'cut off or damaged ({damage}); what lies before was read'
             if records.closed:
                 self._tell(words)
             else:
                 self.contents.findings.append(f'{self.path.name}: {words}')
-        self.contents.whole &= self.ended
+        self.contents.whole &= self.ended and records.closed
         self._count()
 
     def _count(self) -> None:
@@ -278,29 +297,46 @@ class _Reading:
         """Yield the messages of one chunk; later chunks count whatever happens in this one."""
         self.chunks += 1
         place, cut = self.records.place, self.records.cut
-        self.places = {}
+        self.places, self.rest = {}, 0
         try:
-            if self.records.skipped:
-                raise Damaged(f'it has more than {2 * CHUNK_BYTES} bytes')
-            data, sound = chunk_content(body, cut)
-            self.budget -= len(data)
-            if self.budget < 0:
-                raise DataError(f'{self.path}: unpacks to more than {RATIO} times its size; is it '
-                                'a recording?')
-            if not sound:
-                with suppress(Damaged):  # takes the topics it names
-                    list(self._messages(data, left_out=True))
-                raise Damaged('its checksum is wrong, its messages were left out')
+            data = self._content(body)
+        except Damaged as damage:
+            self.contents.lose(self.records.at - place, f'a chunk is damaged: {damage}')
+            if not cut:
+                self._tell(f'chunk at byte {place} is damaged: {damage}')
+            return
+        try:
             yield from self._messages(data)
         except Damaged as damage:
             self.places = {}
             if not cut:
                 self._tell(f'chunk at byte {place} is damaged: {damage}')
+        if cut or self.rest:
+            self.contents.lose(max(self.rest, 1), 'a chunk is cut off')
+
+    def _content(self, body: bytes) -> bytes:
+        """Return the records of a chunk. Raises Damaged."""
+        from mcap.records import Chunk
+
+        if self.records.skipped:
+            raise Damaged(f'it has more than {2 * CHUNK_BYTES} bytes')
+        chunk = parsed(Chunk, body)
+        self.contents.compression = self.contents.compression or chunk.compression
+        data, sound = chunk_content(chunk, self.records.cut)
+        self.budget -= len(data)
+        if self.budget < 0:
+            raise DataError(f'{self.path}: unpacks to more than {RATIO} times its size; is it '
+                            'a recording?')
+        if not sound:
+            with suppress(Damaged):  # takes the topics it names
+                list(self._messages(data, left_out=True))
+            raise Damaged('its checksum is wrong, its messages were left out')
+        return data
 
     def _messages(self, raw: bytes, left_out: bool = False) -> Iterator[tuple[str, Batch]]:
         """Yield the messages among the records of a chunk, or outside of chunks."""
         rows: list[tuple[int, int, int, int]] = []  # channel, received, place, bytes of the data
-        damage = ''
+        damage, stop = '', 0
         try:
             for op, at, stop in split(raw):
                 if op == MESSAGE:
@@ -310,6 +346,7 @@ class _Reading:
                     self._definition(op, raw[at + RECORD.size:stop][:RECORD_BYTES])
         except Damaged as error:
             damage = f'{error}; its messages before that were read'
+            self.rest = len(raw) - stop
         if rows and not left_out:
             yield from self._sorted(np.array(rows, np.uint64), np.frombuffer(raw, np.uint8))
         if damage:
@@ -327,6 +364,9 @@ class _Reading:
             part = table[table[:, 0] == channel]
             self.counts[channel] += len(part)
             self.places[channel] = part[:, 1:3] - np.array([0, MESSAGE_HEAD.size], np.uint64)
+            if channel not in self.channels:
+                self.contents.lose(int(part[:, 3].sum()) + MESSAGE_HEAD.size * len(part),
+                                   'messages of a topic that is not named')
             valid = part[part[:, 1] <= LAST_STAMP].astype(np.int64)
             for first in range(0, len(valid) if channel in self.names else 0, BATCH):
                 _, received, starts, sizes = valid[first:first + BATCH].T
@@ -334,6 +374,8 @@ class _Reading:
 
     def _other(self, op: int, body: bytes) -> None:
         """Take a record that is no message."""
+        from mcap.records import Attachment, Metadata
+
         place = self.records.place
         if op == FOOTER or op in SUMMARY or (op == HEADER and place > len(MAGIC)):
             raise Damaged(f'a record of kind {op} at byte {place}, where none can be')
@@ -347,10 +389,20 @@ class _Reading:
             stated = int.from_bytes(body[-4:], 'little')
             if stated and stated != zlib.crc32(body[:-4]):
                 self._tell(f'the checksum of the attachment at byte {place} is wrong')
+            self._taken(Attachment, body)
+        elif op == METADATA:
+            self._taken(Metadata, body)
         elif self.records.skipped or op > DATA_END:
             self.unknown += 1
         else:
             self._definition(op, body)
+
+    def _taken(self, kind: type[McapRecord], body: bytes) -> None:
+        """Hand on a record that says nothing about the messages."""
+        try:
+            self.take(parsed(kind, body))
+        except Damaged as damage:
+            self.contents.lose(self.records.at - self.records.place, str(damage))
 
     def _definition(self, op: int, body: bytes) -> None:
         """Take a type or a topic."""
@@ -360,6 +412,8 @@ class _Reading:
             if op == SCHEMA:
                 schema = parsed(Schema, body)
                 self._require_name('type', schema.name)
+                if schema.id not in self.types:
+                    self.take(schema)
                 if self.types.setdefault(schema.id, schema.name) != schema.name:
                     raise Damaged(f'type {schema.id} is {self.types[schema.id]} and {schema.name}')
             elif op == CHANNEL:
@@ -390,10 +444,15 @@ class _Reading:
         if channel.schema_id and channel.schema_id not in self.types:
             raise Damaged(f'topic {clipped(topic)} has a type that is not described')
         kind = self.types.get(channel.schema_id, 'unknown')
+        if channel.id not in self.channels:
+            self.take(channel)
         if self.channels.setdefault(channel.id, (topic, kind)) != (topic, kind):
             raise Damaged(f'topic {clipped(self.channels[channel.id][0])} becomes '
                           f'{clipped(topic)}')
         self.contents.topics[topic] = kind
+        if self.kinds is None:
+            self.names[channel.id] = topic
+            return
         if kind in self.kinds and encoding != 'cdr':
             raise Damaged(f'topic {clipped(topic)} is encoded as {clipped(encoding)}, not as cdr, '
                           'and was not read')

@@ -14,8 +14,7 @@ import shutil
 import sqlite3
 import struct
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +22,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from robot_dynid.errors import DataError, UsageError, clipped
 from robot_dynid.files import (
-    Damaged,
     atomic_write,
     atomic_writer,
     open_regular,
@@ -37,28 +35,8 @@ from robot_dynid.io.bag_writer import (
     bag_information,
     merged_topics,
 )
-from robot_dynid.io.mcap import (
-    ATTACHMENT,
-    CHANNEL,
-    CHUNK,
-    DATA_END,
-    FOOTER,
-    HEADER,
-    MAGIC,
-    MESSAGE,
-    MESSAGE_FIELDS,
-    MESSAGE_INDEX,
-    METADATA,
-    RECORD,
-    SCHEMA,
-    SUMMARY,
-    Contents,
-    Records,
-    chunk_content,
-    mcap_batches,
-    parsed,
-    split,
-)
+from robot_dynid.io.cdr import Batch
+from robot_dynid.io.mcap import MESSAGE_FIELDS, Contents, mcap_batches
 from robot_dynid.io.sqlite import connected, journals_of, recoverable_copy, sqlite_batches
 from robot_dynid.io.storage import METADATA_BYTES, SUFFIX, split_number
 from robot_dynid.types import Progress
@@ -165,156 +143,90 @@ def _backup(file: Path) -> Path:
 
 def _finish_mcap(file: Path, kept: list[str]) -> StorageFile:
     size, contents = _require_rest(file), Contents()
-    for _ in mcap_batches(file, (), contents):
-        pass
-    with open_regular(file, DataError) as source:
-        source.seek(-min(len(MAGIC), size), os.SEEK_END)
-        if source.read() == MAGIC and contents.whole and not contents.told:
-            return copy_mcap(source, file, None)
-        backup = _backup(file)
-        with atomic_writer(file, keep=backup.name) as out:
-            found = copy_mcap(source, file, out)
-            _require_size(file, size)
-    found.sound = False
+    found = copy_mcap(file, contents, None)
+    if contents.whole and not contents.told:
+        return found
+    backup = _backup(file)
+    with atomic_writer(file, keep=backup.name) as out:
+        found = copy_mcap(file, contents, out)
+        _require_size(file, size)
     kept.append(str(backup))
     return found
 
 
-def copy_mcap(source: BinaryIO, file: Path, out: BinaryIO | None) -> StorageFile:
+def copy_mcap(file: Path, contents: Contents, out: BinaryIO | None) -> StorageFile:
     """Copy all that can be read of an mcap file to ``out``, and close it with its index.
 
-    None: only count what it holds.
+    None: only count its ``contents``, which then say what is lost in a copy.
     """
-    copy = _McapCopy(source, file, out)
-    copy.run()
-    return copy.file
+    copy = _McapCopy(StorageFile(file.name, sound=out is None), contents.compression, out)
+    contents = contents if out is None else Contents()
+    for _, batch in mcap_batches(file, None, contents, copy.define):
+        copy.add(batch)
+    copy.finish()
+    found = copy.file
+    found.lost, found.findings = contents.lost, contents.losses
+    return found
 
 
 class _McapCopy:
-    """State of one pass over an mcap file."""
+    """A new mcap file, or none, and what is in it."""
 
-    def __init__(self, source: BinaryIO, file: Path, out: BinaryIO | None) -> None:
-        self.records, self.out = Records(source, file), out
-        self.file = StorageFile(file.name)
-        self.writer: Writer | None = None
-        self.compression = ''
+    def __init__(self, file: StorageFile, compression: str, out: BinaryIO | None) -> None:
+        from mcap.writer import CompressionType, Writer
+
+        self.file = file
         self.kinds: dict[int, str] = {}
         self.schemas: dict[int, int] = {}  # number in the new file by that in the old one
         self.channels: dict[int, int] = {}
-
-    def run(self) -> None:
-        """Copy the records of the data section."""
-        records, ended = self.records, False
-        try:
-            for op, body in records:
-                ended = op in (DATA_END, FOOTER, *SUMMARY) or (
-                    op == HEADER and records.place > len(MAGIC))
-                if ended:
-                    break
-                self._take(op, body)
-        except Damaged:
-            if records.op not in (CHUNK, MESSAGE_INDEX):  # which was taken, and is made anew
-                self.file.lose(records.size - records.place,
-                                'the file is cut off inside of a record')
-        if self.out is not None:
-            self._open_writer().finish()  # type: ignore[no-untyped-call]
-
-    def _open_writer(self) -> Writer:
-        from mcap.writer import CompressionType, Writer
-
-        if self.writer is None:
-            assert self.out is not None
+        self.writer: Writer | None = None
+        if out is not None:
             kinds = {'zstd': CompressionType.ZSTD, 'lz4': CompressionType.LZ4}
-            self.writer = Writer(self.out, compression=kinds.get(
-                self.compression, CompressionType.NONE), enable_data_crcs=True)
+            self.writer = Writer(out, enable_data_crcs=True, compression=kinds.get(
+                compression, CompressionType.NONE))
             self.writer.start('ros2', 'robot_dynid')
-        return self.writer
 
-    def _take(self, op: int, body: bytes) -> None:
-        from mcap.records import Attachment, Chunk, Metadata
+    def define(self, one: Any) -> None:
+        """Take a type, a topic, an attachment or metadata."""
+        from mcap.records import Attachment, Channel, Metadata, Schema
 
-        if op == CHUNK:
-            with suppress(Damaged):
-                self.compression = self.compression or parsed(Chunk, body).compression
-            self._chunk(body)
-        elif op == MESSAGE:  # many of them
-            self._contents(body)
-        elif op in (SCHEMA, CHANNEL):
-            self._define(op, body)
-        elif op in (ATTACHMENT, METADATA) and self.out is not None:
-            with self._losing(len(body)):
-                one = vars(parsed(Attachment if op == ATTACHMENT else Metadata, body))
-                if op == ATTACHMENT:
-                    self._open_writer().add_attachment(**one)
-                else:
-                    self._open_writer().add_metadata(one['name'], one['metadata'])
-
-    @contextmanager
-    def _losing(self, size: int) -> Iterator[None]:
-        try:
-            yield
-        except Damaged as damage:
-            self.file.lose(RECORD.size + size, str(damage))
-
-    def _chunk(self, body: bytes) -> None:
-        cut = self.records.cut
-        try:
-            data, sound = chunk_content(body, cut)
-        except Damaged as damage:
-            self.file.lose(len(body), f'a chunk is damaged: {damage}')
+        if isinstance(one, Schema):
+            self.kinds[one.id] = one.name
+        elif isinstance(one, Channel):
+            self.file.topics[one.id] = Topic(
+                one.topic, self.kinds.get(one.schema_id, 'unknown'), one.message_encoding,
+                one.metadata.get('offered_qos_profiles', ''),
+                one.metadata.get('topic_type_hash', ''))
+        if self.writer is None:
             return
-        if not sound:
-            self.file.lose(len(body), 'a chunk is damaged: its checksum is wrong')
-        left = self._contents(data, sound)
-        if cut or left:
-            self.file.lose(max(left, 1), 'the last chunk is cut off')
+        if isinstance(one, Schema):
+            self.schemas[one.id] = self.writer.register_schema(one.name, one.encoding, one.data)
+        elif isinstance(one, Channel):
+            self.channels[one.id] = self.writer.register_channel(
+                one.topic, one.message_encoding, self.schemas.get(one.schema_id, 0), one.metadata)
+        elif isinstance(one, Attachment):
+            self.writer.add_attachment(**vars(one))
+        elif isinstance(one, Metadata):
+            self.writer.add_metadata(one.name, one.metadata)
 
-    def _contents(self, raw: bytes, sound: bool = True) -> int:
-        """Take the records of a chunk; return the bytes behind the last whole one."""
-        stop = 0
-        with suppress(Damaged):
-            for op, at, stop in split(raw):
-                body = raw[at + RECORD.size:stop]
-                if op in (SCHEMA, CHANNEL):
-                    self._define(op, body)
-                elif op == MESSAGE and sound:
-                    self._message(body)
-        return len(raw) - stop
+    def add(self, batch: Batch) -> None:
+        """Take messages of one topic."""
+        raw = batch.buffer.data
+        self.file.span(int(batch.received.min()), int(batch.received.max()))
+        for start, size in zip(batch.starts.tolist(), batch.sizes.tolist(), strict=True):
+            number, sequence, received, published = struct.unpack_from(
+                '<HIQQ', raw, start - MESSAGE_FIELDS)
+            data = bytes(raw[start:start + size])
+            topic = self.file.topics[number]
+            topic.messages += 1
+            topic.packed += data.startswith(ZSTD_MAGIC)
+            if self.writer is not None:
+                self.writer.add_message(self.channels[number], received, data, published, sequence)
 
-    def _message(self, body: bytes) -> None:
-        number, sequence, received, published = struct.unpack_from('<HIQQ', body)
-        topic, data = self.file.topics.get(number), body[MESSAGE_FIELDS:]
-        if topic is None:
-            self.file.lose(RECORD.size + len(body), 'a message of a topic that is not named')
-            return
-        topic.messages += 1
-        topic.packed += data.startswith(ZSTD_MAGIC)
-        self.file.span(received, received)
-        if self.out is not None:
-            self._open_writer().add_message(self.channels[number], received, data, published,
-                                            sequence)
-
-    def _define(self, op: int, body: bytes) -> None:
-        """Take a type or a topic, where it is whole."""
-        from mcap.records import Channel, Schema
-
-        with suppress(Damaged):
-            one = parsed(Schema if op == SCHEMA else Channel, body)
-            if op == SCHEMA and one.id not in self.kinds:
-                self.kinds[one.id] = one.name
-                if self.out is not None:
-                    self.schemas[one.id] = self._open_writer().register_schema(
-                        one.name, one.encoding, one.data)
-            elif op == CHANNEL and one.id not in self.file.topics and (
-                    not one.schema_id or one.schema_id in self.kinds):
-                self.file.topics[one.id] = Topic(
-                    one.topic, self.kinds.get(one.schema_id, 'unknown'), one.message_encoding,
-                    one.metadata.get('offered_qos_profiles', ''),
-                    one.metadata.get('topic_type_hash', ''))
-                if self.out is not None:
-                    self.channels[one.id] = self._open_writer().register_channel(
-                        one.topic, one.message_encoding, self.schemas.get(one.schema_id, 0),
-                        one.metadata)
+    def finish(self) -> None:
+        """Write the index."""
+        if self.writer is not None:
+            self.writer.finish()  # type: ignore[no-untyped-call]
 
 
 def _finish_sqlite(file: Path, kept: list[str]) -> StorageFile:
