@@ -160,8 +160,8 @@ class StoredRecording(Protocol):
     def opened(self) -> tuple[StoredRecording, str]:
         """Read it; return it as it can be worked on, and the SHA-256 of its files."""
 
-    def read(self, start: int, stop: int) -> RawLog:
-        """Return the rows from ``start`` to before ``stop``."""
+    def read(self) -> RawLog:
+        """Return it in memory."""
 
     def within(self, start: float | None, stop: float | None) -> StoredRecording:
         """Return the window between two times [s] since it began, None for an open end."""

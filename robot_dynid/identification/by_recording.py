@@ -42,7 +42,7 @@ from robot_dynid.plausibility.gate import (
 )
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.serialization import robot_to_plain
-from robot_dynid.signals.parts import Parts
+from robot_dynid.signals.parts import Parts, in_memory
 from robot_dynid.signals.single_joint_motion import SingleJointMotion
 from robot_dynid.signals.windows import file_of
 from robot_dynid.types import (
@@ -465,8 +465,8 @@ class _ReduceAlone:
 
 def _began(recording: RawLog | StoredRecording) -> float | None:
     """Return the time of day of the first row [s since 1970]."""
-    first = recording if isinstance(recording, RawLog) else recording.read(0, 1)
-    return None if first.epoch is None else first.epoch + float(first.time[0])
+    log = in_memory(recording)
+    return None if log.epoch is None else log.epoch + float(log.time[0])
 
 
 _latest_model: dict[str, TorqueModel] = {}

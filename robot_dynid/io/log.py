@@ -21,7 +21,7 @@ from robot_dynid.io.wrenches import WrenchTopics
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.parts import Glance, Parts, looked_through
 from robot_dynid.signals.windows import Window, named, windowed
-from robot_dynid.types import Progress, RawLog, StoredRecording, channels, take
+from robot_dynid.types import Progress, RawLog, StoredRecording, channels
 
 #: numbers of recordings that a process which reads them again and again holds in memory: 200 MB
 CACHE_NUMBERS = 25_000_000
@@ -167,11 +167,8 @@ class RecordingFile:
         return replace(self, facts=Facts(digest, len(log.time), log.findings,
                                          looked_through(log) or None))
 
-    def read(self, start: int, stop: int) -> RawLog:
-        """Return the rows from ``start`` to before ``stop``.
-
-        Raises DataError where the file is another one by now.
-        """
+    def read(self) -> RawLog:
+        """Return it in memory; raises DataError where the file is another one by now."""
         key = self._facts.digest, self.source
         log = _CACHE.get(key)
         if log is None:
@@ -179,7 +176,7 @@ class RecordingFile:
             if digest != key[0]:
                 raise DataError(f'{self.source}: changed while it was worked on; start again')
             _CACHE.put(key, log)
-        return log if (start, stop) == (0, len(log.time)) else take(log, slice(start, stop))
+        return log
 
     def within(self, start: float | None, stop: float | None) -> RecordingFile:
         """Return a window of it."""

@@ -24,7 +24,7 @@ from robot_dynid.report.texts import (
     unit,
     with_file_names,
 )
-from robot_dynid.signals.parts import HEAD, Parts
+from robot_dynid.signals.parts import Parts, in_memory
 from robot_dynid.signals.prepare import Averaging
 from robot_dynid.types import RawLog, StoredRecording
 from robot_dynid.version import VERSION
@@ -96,21 +96,12 @@ def _averaged(model: IdentifiedModel, mean: Averaging) -> Table:
 def _recording(
     recording: RawLog | StoredRecording, names: Mapping[str, str]
 ) -> tuple[str, ...]:
-    if isinstance(recording, RawLog):
-        head, count = recording, len(recording.time)
-        steps = np.diff(head.time[np.isfinite(head.time)])
-        seconds = float(steps.sum())
-    else:
-        count = len(recording)
-        head = recording.read(0, min(HEAD, count))
-        end = recording.read(max(count - HEAD, 0), count)
-        steps = np.diff(head.time[np.isfinite(head.time)])
-        known = end.time[np.isfinite(end.time)]
-        seconds = float(known[-1] - head.time[0]) if len(known) else np.nan
+    log = in_memory(recording)
+    steps = np.diff(log.time[np.isfinite(log.time)])
     step = float(np.median(steps)) if len(steps) else np.nan
     present = [c for c in ('position', 'velocity', 'effort', 'motor_position', 'motor_velocity',
-                           'joint_torque', 'external_torque') if getattr(head, c) is not None]
-    return (names[recording.source], str(count), number(seconds),
+                           'joint_torque', 'external_torque') if getattr(log, c) is not None]
+    return (names[recording.source], str(len(log.time)), number(float(steps.sum())),
             number(1.0 / step if step > 0.0 else np.nan),
             ', '.join(one.replace('_', ' ') for one in present))
 

@@ -15,6 +15,7 @@ from typing import overload
 import numpy as np
 
 from robot_dynid.errors import DataError
+from robot_dynid.signals.alignment import clock_steps
 from robot_dynid.types import FloatArray, Part, RawLog, StoredRecording, take
 
 #: rows of a part, and of the longest recording that stays in one piece: what is computed with a
@@ -22,15 +23,13 @@ from robot_dynid.types import FloatArray, Part, RawLog, StoredRecording, take
 PART_ROWS, LONGEST = 45_000, 80_000
 #: s around a part that are read with it: filters of 2 Hz and more see no border
 MARGIN = 4.0
-#: rows by which a recording is looked through for rest and steps of its clock
+#: rows by which a recording is looked through for rest
 GLANCE = 10_000
 #: stamps read to find out the typical step
 HEAD = 10_000
 #: a stretch rests where all joints travel less than this share of the longest travel within a
 #: stretch, or less than this [rad, m]
 REST_SHARE, REST_TRAVEL = 0.02, 1e-3
-#: a clock that goes back by more than this [s] was set back: what follows is another recording
-STEP_BACK = 1.0
 #: stretches of an excerpt: at most so many, each at least so long [s]
 MOST_STRETCHES, STRETCH_SECONDS = 12, 8.0
 #: what is said of a part that cannot be used
@@ -171,7 +170,7 @@ class Parts(Sequence[RawLog]):
         margin = int(np.ceil(MARGIN / glance.step))
         first, last = (max(stretch.low, stretch.start - margin),
                        min(stretch.high, stretch.stop + margin))
-        log = _read(recording, first, last)
+        log = take(in_memory(recording), slice(first, last))
         start, stop = (_stamp(log.time, row - first) for row in (stretch.start, stretch.stop))
         named = f'{recording.source}, {start:.6g} to {min(stop, float(log.time[-1])):.6g} s'
         return replace(log, source=named, findings=(), accepted=self._accepted(log), part=Part(
@@ -203,7 +202,7 @@ class Parts(Sequence[RawLog]):
         return replace(self, recordings=tuple(
             one for one, yes in zip(self.recordings, kept, strict=True) if yes))
 
-    def in_one_piece(self, what: str) -> WholeRecordings:
+    def in_one_piece(self, what: str) -> Parts:
         """Return the recordings uncut, for ``what`` needs that.
 
         Raises DataError for one that is too long for it.
@@ -214,42 +213,20 @@ class Parts(Sequence[RawLog]):
                     f'{recording.source}: {what} needs a recording in one piece, and '
                     f'{_rows(recording)} rows are too many for that; cut it into recordings of at '
                     f'most {WHOLE_ROWS} rows (ros2 bag convert), or give a shorter one')
-        return WholeRecordings(self)
+        return replace(self, longest=WHOLE_ROWS)
 
     def whole(self, number: int) -> RawLog:
         """Return a recording in one piece."""
-        recording = self.recordings[number]
-        log = recording if isinstance(recording, RawLog) else recording.read(0, len(recording))
+        log = in_memory(self.recordings[number])
         return replace(log, accepted=self._accepted(log)) if self.accepted else log
 
     def _accepted(self, log: RawLog) -> tuple[str, ...]:
         return (*log.accepted, *self.accepted)
 
 
-@dataclass(frozen=True, eq=False)
-class WholeRecordings(Sequence[RawLog]):
-    """Recordings in one piece, read when they are asked for."""
-
-    parts: Parts
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """The files."""
-        return self.parts.sources
-
-    def __len__(self) -> int:
-        return len(self.parts.recordings)
-
-    @overload
-    def __getitem__(self, index: int) -> RawLog: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[RawLog]: ...
-
-    def __getitem__(self, index: int | slice) -> RawLog | list[RawLog]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        return self.parts.whole(index)
+def in_memory(recording: RawLog | StoredRecording) -> RawLog:
+    """Return a recording, read where it is stored."""
+    return recording if isinstance(recording, RawLog) else recording.read()
 
 
 def looked_through(
@@ -259,7 +236,7 @@ def looked_through(
     if _rows(recording) <= longest:
         return ()
     known: tuple[Glance, ...] | None = getattr(recording, 'glances', None)
-    return tuple(_glances(recording)) if known is None else known
+    return tuple(_glances(in_memory(recording))) if known is None else known
 
 
 def _stretch(number: int, first: int, glance: Glance, rows: int) -> Stretch:
@@ -272,38 +249,22 @@ def _rows(recording: RawLog | StoredRecording) -> int:
     return len(recording.time) if isinstance(recording, RawLog) else len(recording)
 
 
-def _read(recording: RawLog | StoredRecording, start: int, stop: int) -> RawLog:
-    if not isinstance(recording, RawLog):
-        return recording.read(start, stop)
-    return take(recording, slice(start, stop))
-
-
 def _stamp(time: FloatArray, row: int) -> float:
     """Return the first stamp from ``row`` on that is a number; inf where there is none."""
     known = time[row:][np.isfinite(time[row:])]
     return float(known[0]) if len(known) else np.inf
 
 
-def _glances(recording: RawLog | StoredRecording) -> Iterator[Glance]:
-    """Look through a long recording, in constant memory but for one row in GLANCE."""
-    total = _rows(recording)
+def _glances(log: RawLog) -> Iterator[Glance]:
+    total = len(log.time)
     firsts = np.arange(0, total, GLANCE)
-    travels, middles = [], []
-    for first in firsts:
-        piece = _read(recording, int(first), min(int(first) + GLANCE, total))
-        with np.errstate(invalid='ignore', over='ignore'):
-            travel = np.fmax.reduce(piece.position) - np.fmin.reduce(piece.position)
-        travels.append(np.where(np.isfinite(travel), travel, 0.0))
-        finite = piece.time[np.isfinite(piece.time)]
-        middles.append(float(np.median(finite)) if len(finite) else np.nan)
-    head = _read(recording, 0, min(HEAD, total)).time
     with np.errstate(invalid='ignore', over='ignore'):
-        steps = np.diff(head[np.isfinite(head)])
+        travels = np.fmax.reduceat(log.position, firsts) - np.fmin.reduceat(log.position, firsts)
+        steps = np.diff(log.time[:HEAD][np.isfinite(log.time[:HEAD])])
+    travels[~np.isfinite(travels)] = 0.0
     step = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 1.0
-    moves = (np.array(travels) > np.maximum(
-        REST_SHARE * np.max(travels, axis=0), REST_TRAVEL)).any(axis=1)
-    edges = [0, *_steps_back(recording, np.array(middles)), total]
-    for low, high in pairwise(edges):
+    moves = (travels > np.maximum(REST_SHARE * travels.max(axis=0), REST_TRAVEL)).any(axis=1)
+    for low, high in pairwise([0, *clock_steps(log.time).tolist(), total]):
         inside = (firsts + GLANCE > low) & (firsts < high)
         moving = firsts[inside & moves]
         if not moves.any():  # a recording wholly at rest stays whole
@@ -312,19 +273,5 @@ def _glances(recording: RawLog | StoredRecording) -> Iterator[Glance]:
             low = max(low, int(moving[0]) - GLANCE)
             high = min(high, int(moving[-1]) + 2 * GLANCE)
         if len(moving):
-            began = _stamp(_read(recording, low, min(low + HEAD, high)).time, 0)
-            yield Glance(low, high, step, began, tuple(max(low, int(m)) for m in moving))
-
-
-def _steps_back(
-    recording: RawLog | StoredRecording, middles: FloatArray
-) -> list[int]:
-    """Return the rows at which the clock was set back for good, not those of wild stamps."""
-    found = []
-    for i in np.flatnonzero(np.diff(middles) < -STEP_BACK):
-        low, high = int(i) * GLANCE, min((int(i) + 2) * GLANCE, _rows(recording))
-        time = _read(recording, low, high).time
-        with np.errstate(invalid='ignore', over='ignore'):
-            steps = np.diff(time)
-        found.append(low + 1 + int(np.argmin(np.where(np.isfinite(steps), steps, 0.0))))
-    return found
+            yield Glance(low, high, step, _stamp(log.time[:high], low),
+                         tuple(max(low, int(m)) for m in moving))

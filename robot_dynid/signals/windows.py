@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.numbers import NumberRange, shown
-from robot_dynid.signals.parts import STEP_BACK, Parts
+from robot_dynid.signals.parts import Parts
 from robot_dynid.types import FloatArray, RawLog, StoredRecording, take
 
 #: where a window may start and stop
@@ -27,6 +27,8 @@ NAMED = re.compile(r'(?s)(?P<file>.+)\[(?P<start>[^\[\]:]*):(?P<stop>[^\[\]:]*)\
 #: how a window is written, for messages
 FORM = ('a window is [start:stop] in seconds since the recording began, such as [12.0:40.5]; '
         'either may be left out')
+#: a time may be meant twice where the clock goes back by more than this [s]
+STEP_BACK = 1.0
 #: s beside a window that are read with it: topics are brought to one time, and stamps may jump
 MARGIN = 5.0
 

@@ -75,7 +75,7 @@ def test_csv_gives_the_rows_from_start_to_before_stop(tmp_path, log, suffix):
     rows = rows_of(log, 2.0, 3.5)
     assert len(rows) == 300
     file, _ = RecordingFile(str(path), ROBOT).within(2.0, 3.5).opened()
-    for found in (load_log(f'{path}[2:3.5]', ROBOT), file.read(0, len(file))):
+    for found in (load_log(f'{path}[2:3.5]', ROBOT), file.read()):
         assert found.source == f'{path}[2:3.5]'
         assert found.began == 100.0
         for name in ('time', *CHANNELS):
