@@ -11,6 +11,7 @@ import numpy as np
 from robot_dynid.errors import UsageError
 from robot_dynid.numbers import ANGLE, LENGTH, SIZE, NumberRange, shown
 from robot_dynid.robot.inertia import homogeneous, rotation_from_rpy
+from robot_dynid.settings import read_settings, setting
 from robot_dynid.types import FloatArray
 
 Vector = tuple[float, float, float]
@@ -34,6 +35,46 @@ class KeepOut:
         return homogeneous(rotation_from_rpy(self.rotation), np.array(self.centre))
 
 
+DISTANCE = NumberRange(0.0, 1e3, 'm', note='to let two bodies touch name them in ignore_pairs')
+RANGES = {'centre': LENGTH, 'size': SIZE, 'rotation': ANGLE}
+
+
+def _list(value: Any, where: str) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, (list, tuple)):
+        raise UsageError(f'{where} must be a list, is {shown(value)}')
+    return list(value)
+
+
+def _pairs(value: Any, where: str) -> tuple[tuple[str, str], ...]:
+    pairs = _list(value, where)
+    for pair in pairs:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            raise UsageError(f'{where} must list pairs of names such as [link_1, link_3], has '
+                             f'{shown(pair)}')
+    return tuple((str(one), str(other)) for one, other in pairs)
+
+
+def _boxes(value: Any, where: str) -> tuple[KeepOut, ...]:
+    return tuple(_box(box, f'{where}[{i}]') for i, box in enumerate(_list(value, where)))
+
+
+def _box(value: Any, where: str) -> KeepOut:
+    if not isinstance(value, Mapping) or not {'centre', 'size'} <= set(value) <= {
+            'centre', 'size', 'rotation'}:
+        raise UsageError(f'{where} must be a mapping with centre: [x, y, z], size: [x, y, z] and '
+                         f'maybe rotation: [roll, pitch, yaw], is {shown(value)}')
+    return KeepOut(**{name: tuple(RANGES[name].array(numbers, (3,), f'{where}: {name}').tolist())
+                      for name, numbers in value.items()})
+
+
+def _path(value: Any, where: str) -> str:
+    if value is not None and not isinstance(value, str):
+        raise UsageError(f'{where} must be the path of a URDF file, is {shown(value)}')
+    return value or ''
+
+
 @dataclass(frozen=True)
 class Surroundings:
     """Obstacles of the robot, in the frame of its base link.
@@ -44,15 +85,13 @@ class Surroundings:
     touch each other.
     """
 
-    floor: float | None = None
-    keep_out: tuple[KeepOut, ...] = ()
-    environment: str = ''
-    clearance: float = CLEARANCE
-    ignore_pairs: tuple[tuple[str, str], ...] = ()
+    floor: float | None = setting(None, LENGTH)
+    keep_out: tuple[KeepOut, ...] = setting((), _boxes)
+    environment: str = setting('', _path)
+    clearance: float = setting(CLEARANCE, DISTANCE)
+    ignore_pairs: tuple[tuple[str, str], ...] = setting((), _pairs)
 
 
-DISTANCE = NumberRange(0.0, 1e3, 'm', note='to let two bodies touch name them in ignore_pairs')
-RANGES = {'centre': LENGTH, 'size': SIZE, 'rotation': ANGLE}
 KEYS = tuple(f.name for f in fields(Surroundings))
 
 
@@ -68,44 +107,4 @@ def surroundings_from_plain(
     for key in given:
         if key not in KEYS:
             raise UsageError(f"{where}: unknown key '{key}'; known are {', '.join(KEYS)}")
-    changes: dict[str, Any] = {}
-    for key, value in given.items():
-        place = f'{where}: {key}'
-        if key == 'floor':
-            changes[key] = None if value is None else LENGTH.read(value, place)
-        elif key == 'clearance':
-            changes[key] = DISTANCE.read(value, place)
-        elif key == 'environment':
-            if value is not None and not isinstance(value, str):
-                raise UsageError(f'{place} must be the path of a URDF file, is {shown(value)}')
-            changes[key] = value or ''
-        elif key == 'keep_out':
-            changes[key] = tuple(_box(box, f'{place}[{i}]')
-                                 for i, box in enumerate(_list(value, place)))
-        else:
-            changes[key] = tuple(_pair(pair, place) for pair in _list(value, place))
-    return replace(known or Surroundings(), **changes)
-
-
-def _list(value: Any, where: str) -> list[Any]:
-    if value is None:
-        return []
-    if not isinstance(value, (list, tuple)):
-        raise UsageError(f'{where} must be a list, is {shown(value)}')
-    return list(value)
-
-
-def _pair(value: Any, where: str) -> tuple[str, str]:
-    if not isinstance(value, (list, tuple)) or len(value) != 2:
-        raise UsageError(f'{where} must list pairs of names such as [link_1, link_3], has '
-                         f'{shown(value)}')
-    return str(value[0]), str(value[1])
-
-
-def _box(value: Any, where: str) -> KeepOut:
-    if not isinstance(value, Mapping) or not {'centre', 'size'} <= set(value) <= {
-            'centre', 'size', 'rotation'}:
-        raise UsageError(f'{where} must be a mapping with centre: [x, y, z], size: [x, y, z] and '
-                         f'maybe rotation: [roll, pitch, yaw], is {shown(value)}')
-    return KeepOut(**{name: tuple(RANGES[name].array(numbers, (3,), f'{where}: {name}').tolist())
-                      for name, numbers in value.items()})
+    return replace(known or Surroundings(), **read_settings(Surroundings, given, where))
