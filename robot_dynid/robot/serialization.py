@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from robot_dynid.errors import RobotError
 from robot_dynid.numbers import GRAVITY, SIZE, NumberRange, shown
-from robot_dynid.plain import from_plain
+from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.robot.model import MOTOR, SHAPES, Drive, Limits, Link, LinkShape, RobotModel
 from robot_dynid.types import FloatArray, frozen
 
-
-def _list(values: FloatArray | None) -> list[Any] | None:
-    return None if values is None else [float(v) for v in values]
+ENTRY = NumberRange(-1e12, 1e12)
+TYPE = NumberRange(0, 1, whole=True)
+#: keys of the drives that are left out where they have these values
+ABSENT = {'elastic': [], 'torque_sensors': [], 'rotor_axes': None, 'gains_std': None,
+          'sensor': MOTOR}
 
 
 def robot_to_plain(robot: RobotModel) -> dict[str, Any]:
@@ -25,44 +27,34 @@ def robot_to_plain(robot: RobotModel) -> dict[str, Any]:
         {
             'name': robot.joints[i], 'type': int(robot.types[i]),
             'parent': int(robot.parents[i]), 'body': robot.bodies[i],
-            'rotation': _list(robot.rotations[i].ravel()),
-            'translation': _list(robot.translations[i]), 'axis': _list(robot.axes[i]),
-            'nominal': _list(robot.nominal[i]),
-            'limits': {k: float(v[i]) for k, v in asdict(robot.limits).items()},
+            'rotation': robot.rotations[i].ravel().tolist(),
+            'translation': robot.translations[i].tolist(), 'axis': robot.axes[i].tolist(),
+            'nominal': robot.nominal[i].tolist(),
+            'limits': {f.name: float(getattr(robot.limits, f.name)[i]) for f in fields(Limits)},
         }
         for i in range(robot.n)
     ]
-    drive = robot.drive
-    coupling = None if drive.coupling is None else [_list(row) for row in drive.coupling]
+    absent = {key: value for key, value in ABSENT.items()
+              if key != 'torque_sensors' or not robot.drive.elastic}
     return {
         'name': robot.name, 'hash': robot.hash(), 'base_link': robot.base_link,
-        'gravity': _list(robot.gravity), 'joints': joints,
-        'drive': {'kind': drive.kind, 'gains': _list(drive.gains),
-                  'gear_ratios': _list(drive.gear_ratios), 'coupling': coupling,
-                  **_optional(drive)},
-        'links': [{'name': k.name, 'body': int(k.body), 'placement': _list(k.placement.ravel()),
-                   'parameters': _list(k.parameters), 'has_inertial': bool(k.has_inertial)}
-                  for k in robot.links],
-        **({'wrenches': [list(pair) for pair in robot.wrenches]} if robot.wrenches else {}),
-        **({'shapes': [asdict(shape) for shape in robot.shapes]} if robot.shapes else {}),
+        'gravity': to_plain(robot.gravity), 'joints': joints,
+        'drive': {key: value for key, value in to_plain(robot.drive).items()
+                  if key not in absent or value != absent[key]},
+        'links': [{**to_plain(link), 'placement': link.placement.ravel().tolist()}
+                  for link in robot.links],
+        **{key: to_plain(value) for key, value in (
+            ('wrenches', robot.wrenches), ('shapes', robot.shapes)) if value},
     }
 
 
-def _optional(drive: Drive) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if drive.elastic:
-        found = {'elastic': list(drive.elastic), 'torque_sensors': list(drive.torque_sensors)}
-    if drive.rotor_axes is not None:
-        found['rotor_axes'] = [_list(row) for row in drive.rotor_axes]
-    if drive.gains_std is not None:
-        found['gains_std'] = _list(drive.gains_std)
-    if not drive.shows_motors:
-        found['sensor'] = drive.sensor
-    return found
-
-
-ENTRY = NumberRange(-1e12, 1e12)
-TYPE = NumberRange(0, 1, whole=True)
+@dataclass(frozen=True)
+class _Limits:
+    lower: float
+    upper: float
+    velocity: float
+    acceleration: float
+    effort: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,26 +70,11 @@ class _Joint:
     limits: _Limits
 
 
-@dataclass(frozen=True)
-class _Limits:
-    lower: float
-    upper: float
-    velocity: float
-    acceleration: float
-    effort: float
+class _Drive(Drive):
+    """Drives that have not been checked."""
 
-
-@dataclass(frozen=True, eq=False)
-class _Drive:
-    kind: str
-    gains: FloatArray | None
-    gear_ratios: FloatArray | None
-    coupling: FloatArray | None
-    elastic: tuple[int, ...] = ()
-    torque_sensors: tuple[int, ...] = ()
-    rotor_axes: FloatArray | None = None
-    gains_std: FloatArray | None = None
-    sensor: str = MOTOR
+    def __post_init__(self) -> None:
+        pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,16 +91,10 @@ class _Robot:
     wrenches: tuple[tuple[str, str], ...] = ()
     shapes: tuple[LinkShape, ...] = ()
 
-
-def _array(values: FloatArray | None, shape: tuple[int, ...], where: str) -> FloatArray | None:
-    """Return finite numbers of a shape, None for None."""
-    return None if values is None else ENTRY.array(values, shape, where, RobotError)
-
-
-def _rows(joints: Sequence[_Joint], key: str, count: int) -> FloatArray:
-    """Return finite numbers (n, count) of all joints."""
-    return np.array([ENTRY.array(getattr(joint, key), (count,), f'{key} of a joint', RobotError)
-                     for joint in joints])
+    def rows(self, key: str, count: int) -> FloatArray:
+        """Return finite numbers (n, count) of all joints."""
+        return frozen([ENTRY.array(getattr(joint, key), (count,), f'{key} of a joint', RobotError)
+                       for joint in self.joints])
 
 
 def _indices(values: Iterable[int], most: int, where: str) -> tuple[int, ...]:
@@ -149,13 +120,14 @@ def _require_shape(shape: LinkShape) -> None:
 
 
 def _drive(drive: _Drive, n: int) -> Drive:
-    return Drive(
-        drive.kind, _array(drive.gains, (n,), 'gains'),
-        _array(drive.gear_ratios, (n,), 'gear_ratios'),
-        _array(drive.coupling, (n, n), 'coupling'), _indices(drive.elastic, n - 1, 'elastic'),
-        _indices(drive.torque_sensors, n - 1, 'torque_sensors'),
-        _array(drive.rotor_axes, (n, 3), 'rotor_axes'),
-        _array(drive.gains_std, (n,), 'gains_std'), drive.sensor)
+    values = {f.name: getattr(drive, f.name) for f in fields(Drive)}
+    for key, shape in (('gains', (n,)), ('gear_ratios', (n,)), ('coupling', (n, n)),
+                       ('rotor_axes', (n, 3)), ('gains_std', (n,))):
+        if values[key] is not None:
+            values[key] = ENTRY.array(values[key], shape, key, RobotError)
+    for key in ('elastic', 'torque_sensors'):
+        values[key] = _indices(values[key], n - 1, key)
+    return Drive(**values)
 
 
 def robot_from_plain(content: Any, source: str) -> RobotModel:
@@ -170,7 +142,7 @@ def robot_from_plain(content: Any, source: str) -> RobotModel:
     if not n or any(parent >= j for j, parent in enumerate(parents)):
         raise RobotError('a joint must come after its parent')
     for joint in joints:
-        low, high, *rates = (getattr(joint.limits, f.name) for f in fields(_Limits))
+        low, high, *rates = vars(joint.limits).values()
         if low > high or any(rate < 0.0 for rate in rates):
             raise RobotError(f'limits of joint {joint.name}: no position or speed is within them')
     for shape in given.shapes:
@@ -180,13 +152,10 @@ def robot_from_plain(content: Any, source: str) -> RobotModel:
         types=np.array([TYPE.read_whole(joint.type, 'type of a joint', RobotError)
                         for joint in joints], dtype=np.int8),
         parents=np.array(parents, dtype=np.int64),
-        rotations=frozen(_rows(joints, 'rotation', 9).reshape(n, 3, 3)),
-        translations=frozen(_rows(joints, 'translation', 3)),
-        axes=frozen(_rows(joints, 'axis', 3)),
-        bodies=tuple(joint.body for joint in joints),
-        nominal=frozen(_rows(joints, 'nominal', 10)),
-        limits=Limits(*(frozen([getattr(joint.limits, f.name) for joint in joints])
-                        for f in fields(_Limits))),
+        rotations=frozen(given.rows('rotation', 9).reshape(n, 3, 3)),
+        translations=given.rows('translation', 3), axes=given.rows('axis', 3),
+        bodies=tuple(joint.body for joint in joints), nominal=given.rows('nominal', 10),
+        limits=Limits(*map(frozen, zip(*(vars(joint.limits).values() for joint in joints)))),
         gravity=GRAVITY.array(given.gravity, (3,), 'gravity', RobotError),
         drive=_drive(given.drive, n), base_link=given.base_link, source=source,
         links=tuple(_link(link, n) for link in given.links), wrenches=given.wrenches,
