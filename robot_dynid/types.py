@@ -250,11 +250,12 @@ class Samples:
         """Return the samples of ``rows`` (a contiguous slice) with their segment boundaries."""
         start, stop, _ = rows.indices(len(self))
         inner = tuple(s - start for s in self.starts if start < s < stop)
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        for name, value in values.items():
-            if isinstance(value, np.ndarray):
-                values[name] = value[start:stop]
-        return Samples(**{**values, 'starts': (0, *inner)})
+        return replace(self, **self.taken(rows), starts=(0, *inner))
+
+    def taken(self, rows: NDArray[np.int64] | slice) -> dict[str, Any]:
+        """Return the chosen ``rows`` of all that is given per sample, by name."""
+        return {name: value[rows] for name, value in vars(self).items()
+                if isinstance(value, np.ndarray)}
 
     def inner(self, kept: NDArray[np.bool_]) -> Samples:
         """Return the samples that are ``kept`` (N,), which know what is around them."""
@@ -262,10 +263,8 @@ class Samples:
         breaks = np.flatnonzero(np.diff(rows) > 1) + 1
         limits = np.searchsorted(rows, self.starts)
         starts = sorted({0, *breaks.tolist(), *limits[limits < len(rows)].tolist()})
-        values: dict[str, Any] = {
-            f.name: value[rows] for f in fields(self)
-            if isinstance(value := getattr(self, f.name), np.ndarray)}
-        return replace(self, **{**values, 'starts': tuple(starts), 'whole': self, 'rows': rows})
+        return replace(self, **{**self.taken(rows), 'starts': tuple(starts), 'whole': self,
+                                'rows': rows})
 
     def with_past(self, of: Callable[[Samples], FloatArray]) -> FloatArray:
         """Return signals ``of`` (N, k) of the samples, computed over the whole recording."""

@@ -255,7 +255,7 @@ def gather(
         robot, choice, experiment, Extent.merged(tuple(prepared.extents.values())),
         replace(record, recordings=_sources(logs), accepted=accepted_kinds(recipe, logs)),
         tuple(notes), findings, logs, part, sweeps,
-        prepared.kept.release)
+        prepared.kept.clear)
 
 
 def _experiment(

@@ -58,26 +58,6 @@ def part_of(place: Part | None) -> Iterator[None]:
         raise Unusable(f'{error} ({LEFT_OUT})') from None
 
 
-@dataclass
-class SampleStore:
-    """Samples by number, of KEPT_ROWS rows at most; others are prepared again."""
-
-    memory: dict[int, Samples] = field(default_factory=dict)
-
-    def get(self, number: int) -> Samples | None:
-        """Return the entry that is kept, None for none."""
-        return self.memory.get(number)
-
-    def put(self, number: int, samples: Samples) -> None:
-        """Keep samples, if there is room."""
-        if sum(map(_rows, (*self.memory.values(), samples))) <= KEPT_ROWS:
-            self.memory[number] = samples
-
-    def release(self) -> None:
-        """Keep nothing any more."""
-        self.memory.clear()
-
-
 def _rows(samples: Samples) -> int:
     """Return the rows of samples and of the whole that they keep."""
     return len(samples) + (0 if samples.whole is None else len(samples.whole))
@@ -157,7 +137,7 @@ class Prepared:
     alone: bool = False
     notes: dict[int, tuple[str, ...]] = field(default_factory=dict)
     averaged: dict[int, Averaging] = field(default_factory=dict)
-    kept: SampleStore = field(default_factory=SampleStore)
+    kept: dict[int, Samples] = field(default_factory=dict)
     motions: dict[int, list[SingleJointMotion]] = field(default_factory=dict)
     extents: dict[int, Extent] = field(default_factory=dict)
     unusable: dict[int, DataError] = field(default_factory=dict)
@@ -173,7 +153,8 @@ class Prepared:
             self.notes.setdefault(i, (str(error),))
             self.unusable[i] = error
             return None
-        self.kept.put(i, samples)
+        if sum(map(_rows, (*self.kept.values(), samples))) <= KEPT_ROWS:
+            self.kept[i] = samples
         return samples
 
     def _samples(self, i: int) -> Samples:

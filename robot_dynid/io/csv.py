@@ -6,7 +6,7 @@ import gzip
 import os
 import re
 import warnings
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -25,7 +25,13 @@ from robot_dynid.files import (
     open_regular,
     unpacked,
 )
-from robot_dynid.io.findings import MEMORY_NUMBERS, TooLong, findings_of, require_memory
+from robot_dynid.io.findings import (
+    MEMORY_NUMBERS,
+    TooLong,
+    findings_of,
+    joined,
+    require_memory,
+)
 from robot_dynid.io.wrenches import CHANNEL, link_torque, unknown_wrench
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.windows import Window
@@ -87,8 +93,8 @@ def read_csv(
                 require_memory(numbers)
             except TooLong as error:
                 raise TooLong(f'{source}: {error}') from None
-    channels: dict[str, Any] = {name: _joined(parts.pop(name, None)) for name in ('time',
-                                                                                 *CHANNELS)}
+    channels: dict[str, Any] = {name: joined(parts.pop(name)) if name in parts else None
+                                for name in ('time', *CHANNELS)}
     time = channels.pop('time')
     if window is not None and not len(time):
         raise window.missed(source, last - (began or 0.0))
@@ -100,21 +106,6 @@ def read_csv(
         raise DataError(f'{source}: no joints asked for')
     return RawLog(source, chosen, time, **channels, findings=tuple(found), began=began,
                   epoch=epoch_of(float(time[0])) if len(time) else None)
-
-
-def _joined(parts: list[FloatArray] | None) -> FloatArray | None:
-    """Return the pieces of a channel as one array; each is given back once it is copied."""
-    if parts is None:
-        return None
-    if len(parts) == 1:
-        return parts[0]
-    joined = np.empty((sum(map(len, parts)), *parts[0].shape[1:]))
-    stop = len(joined)
-    while parts:
-        part = parts.pop()
-        joined[stop - len(part):stop] = part
-        stop -= len(part)
-    return joined
 
 
 def _channels(
@@ -320,21 +311,14 @@ def read_table(path: str | Path) -> Table:
     Raises DataError, naming file and line, for everything that is not such a table, and for one
     with more than MEMORY_NUMBERS numbers.
     """
-    source = str(path)
-    parts: deque[FloatArray] = deque()
+    source, parts, numbers = str(path), list[FloatArray](), 0
     with table_pieces(path) as (columns, pieces):
-        numbers = 0
         for piece in pieces:
             parts.append(piece)
             numbers += piece.size
             if numbers > MEMORY_NUMBERS:
                 raise TooLong(f'{source}: has more than {MEMORY_NUMBERS} numbers; split it')
-    values, at = np.empty((sum(len(part) for part in parts), len(columns))), 0
-    while parts:  # each is given back once it is copied
-        part = parts.popleft()
-        values[at:at + len(part)] = part
-        at += len(part)
-    return Table(source, columns, values)
+    return Table(source, columns, joined(parts))
 
 
 @contextmanager

@@ -32,6 +32,19 @@ def require_memory(numbers: int) -> None:
             'which --workers N works on one by one')
 
 
+def joined(parts: list[FloatArray]) -> FloatArray:
+    """Return pieces of an array as one, (T,) or (T, n); each is given back once it is copied."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = np.empty((sum(map(len, parts)), *parts[0].shape[1:]))
+    stop = len(whole)
+    while parts:
+        part = parts.pop()
+        whole[stop - len(part):stop] = part
+        stop -= len(part)
+    return whole
+
+
 def findings_of(
     time: FloatArray, joints: tuple[str, ...], channels: Mapping[str, FloatArray | None]
 ) -> tuple[str, ...]:

@@ -277,12 +277,6 @@ class RobotModel(Portable):
         return digest.hexdigest()[:16]
 
     @cached_property
-    def endless(self) -> NDArray[np.bool_]:
-        """Mask (n,) of the joints that turn without position limits."""
-        limited = np.isfinite(self.limits.lower) | np.isfinite(self.limits.upper)
-        return np.asarray((self.types != PRISMATIC) & ~limited)
-
-    @cached_property
     def carried(self) -> NDArray[np.bool_]:
         """Matrix (n, n): entry (i, j) is true when joint i carries link j."""
         carried = np.eye(self.n, dtype=bool)

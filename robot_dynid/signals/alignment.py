@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
-from robot_dynid.signals.filters import derivative
+from robot_dynid.signals.filters import derivative, runs
 from robot_dynid.signals.turns import TURN
-from robot_dynid.types import FloatArray, RawLog, Samples, channels, take
+from robot_dynid.types import FloatArray, RawLog, Samples, channels, interpolated, take
 
 #: a motion repeats when the mean squared difference stays below this share of its variance
 SAME_MOTION = 1e-3
@@ -138,15 +138,9 @@ def _resampled(
 
 def _interpolated(segment: Samples, time: FloatArray) -> dict[str, FloatArray]:
     """Return the channels at ``time``: smooth ones by cubic splines, raw effort linearly."""
-    from scipy import interpolate
-
-    found: dict[str, FloatArray] = {}
-    for name in ('position', 'velocity', 'acceleration', 'effort', 'measured'):
-        values = getattr(segment, name)
-        if values is not None:
-            degree = 1 if name == 'measured' else 3
-            found[name] = interpolate.make_interp_spline(segment.time, values, k=degree)(time)
-    return found
+    return {name: interpolated(segment.time, values, time, 1 if name == 'measured' else 3)
+            for name in ('position', 'velocity', 'acceleration', 'effort', 'measured')
+            if (values := getattr(segment, name)) is not None}
 
 
 def _step(
@@ -217,10 +211,7 @@ def _next_clock_step(
     ``stamps`` (N,) and their typical ``step`` [s].
     """
     highest = np.maximum.accumulate(stamps)
-    behind = np.concatenate([[0], (stamps[1:] < highest[:-1]).astype(np.int8), [0]])
-    edges = np.diff(behind)
-    for row, stop in zip((np.flatnonzero(edges == 1) + 1).tolist(),
-                         (np.flatnonzero(edges == -1) + 1).tolist(), strict=True):
+    for row, stop in (runs(stamps[1:] < highest[:-1]) + 1).tolist():
         near = int(np.searchsorted(highest, stamps[row]))
         ahead = near + np.flatnonzero(stamps[near:row] >= stamps[row])
         few = min(len(ahead), stop - row)
@@ -328,9 +319,8 @@ def without_stale_rows(log: RawLog) -> tuple[RawLog, list[str]]:
     if not same.any():
         return log, []
     step = float(np.median(np.diff(log.time)))
-    edges = np.diff(np.concatenate([[0], same.astype(np.int8), [0]]))
     stale = np.zeros(len(same), dtype=bool)
-    for first, stop in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True):
+    for first, stop in runs(same).tolist():
         short = (stop - first) * step <= STALE_SECONDS
         if short and stop < len(same) and np.any(log.position[stop] != log.position[first]):
             stale[first:stop] = True
@@ -399,8 +389,6 @@ def uniform(log: RawLog, step: float) -> RawLog:
     Positions by a cubic spline (a linear one would put steps into the velocity), everything else
     linearly; columns without numbers stay. What is uniform already comes back unchanged.
     """
-    from scipy import interpolate
-
     count = int(np.floor((log.time[-1] - log.time[0]) / step + 1e-6)) + 1
     grid = log.time[0] + step * np.arange(count)
     if count == len(log.time) and np.max(np.abs(grid - log.time)) < 1e-3 * step:
@@ -413,8 +401,7 @@ def uniform(log: RawLog, step: float) -> RawLog:
         known = np.isfinite(channel).all(axis=0)
         values[name] = np.full((count, channel.shape[1]), np.nan)
         if known.any():
-            values[name][:, known] = interpolate.make_interp_spline(
-                log.time, channel[:, known], k=degree)(grid)
+            values[name][:, known] = interpolated(log.time, channel[:, known], grid, degree)
     return replace(log, time=grid, **values)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
 from robot_dynid.numbers import NumberRange
@@ -15,6 +14,7 @@ from robot_dynid.signals import alignment, periodic
 from robot_dynid.signals.alignment import SAME_MOTION
 from robot_dynid.signals.encoders import joint_side
 from robot_dynid.signals.external import net_torque
+from robot_dynid.signals.filters import runs
 from robot_dynid.signals.plausible import plausible
 from robot_dynid.signals.prepare import Averaging, Repaired, check_usable, grid_step
 from robot_dynid.types import FloatArray, RawLog, Samples, take
@@ -165,11 +165,6 @@ def _scaled(log: RawLog, time: FloatArray) -> FloatArray:
     return np.stack(columns, axis=1)
 
 
-def _same(rows: FloatArray, delay: int, share: float) -> NDArray[np.bool_]:
-    """Return a mask of repeated positions; true where one of them was not measured."""
-    return np.asarray(~(np.mean((rows[delay:] - rows[:-delay]) ** 2, axis=1) >= share))
-
-
 def _path(rows: FloatArray) -> FloatArray:
     """Return the way (N,) all joints have gone until every instant."""
     steps = np.nan_to_num(np.abs(np.diff(rows, axis=0)))
@@ -178,14 +173,14 @@ def _path(rows: FloatArray) -> FloatArray:
 
 def _longest_run(rows: FloatArray, delay: int, share: float) -> tuple[int, int] | None:
     """Return first and last index of the run of equal positions along which most is moved."""
-    same = _same(rows, delay, share)
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], same.astype(np.int8), [0]])))
+    # where a position was not measured it counts as repeated
+    same = ~(np.mean((rows[delay:] - rows[:-delay]) ** 2, axis=1) >= share)
     path = _path(rows)
-    runs = [(path[b - 1 + delay] - path[a], a, b - 1) for a, b in edges.reshape(-1, 2)]
-    if not runs or max(runs)[0] <= 0.0:
+    found = [(path[stop - 1 + delay] - path[first], first, stop - 1)
+             for first, stop in runs(same).tolist()]
+    if not found or max(found)[0] <= 0.0:
         return None
-    _, first, last = max(runs)
-    return int(first), int(last)
+    return max(found)[1:]
 
 
 def _moved(rows: FloatArray, delay: int) -> float:

@@ -1,4 +1,4 @@
-"""Filters and derivatives of signals."""
+"""Filters and derivatives of signals, runs of samples."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import deque
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.errors import UsageError
 from robot_dynid.kernels.low_pass import zero_phase
@@ -119,6 +120,12 @@ class Delay:
             return old
         after, new = past[1]
         return old + (target - before) / (after - before) * (new - old)
+
+
+def runs(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the first row, and that behind the last, of every run of True in (N,): (k, 2)."""
+    edges = np.flatnonzero(np.diff(flags.astype(np.int8), prepend=0, append=0))
+    return np.asarray(edges.reshape(-1, 2), dtype=np.int64)
 
 
 #: below this frequency [rad/s] position always decides: measured velocity may carry an offset

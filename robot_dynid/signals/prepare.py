@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -329,10 +328,8 @@ def _thinned(
     every = [np.arange(part.start + int(np.argmax(chosen[part])) % stride, part.stop, stride)
              for part in samples.segments]
     rows = np.concatenate(every)
-    arrays: dict[str, Any] = {name: values[rows] for name, values in vars(samples).items()
-                              if isinstance(values, np.ndarray)}
     starts = tuple(int(s) for s in np.cumsum([0, *(len(e) for e in every[:-1])]))
-    return replace(samples, starts=starts, **arrays), chosen[rows]
+    return replace(samples, starts=starts, **samples.taken(rows)), chosen[rows]
 
 
 def _between_motions(
@@ -384,9 +381,7 @@ def _mean_period(
 def _between_others(period: Samples, dt: float) -> tuple[Samples, NDArray[np.bool_]]:
     """Return a mean period (N,) between two more, (3 N,), and which samples are its own."""
     count = len(period)
-    arrays: dict[str, Any] = {name: np.concatenate([values] * 3)
-                              for name, values in vars(period).items()
-                              if isinstance(values, np.ndarray)}
+    arrays = period.taken(np.tile(np.arange(count), 3))
     arrays['time'] += np.repeat([-1.0, 0.0, 1.0], count) * count * dt
     own = np.arange(3 * count) // count == 1
     return replace(period, **arrays), own

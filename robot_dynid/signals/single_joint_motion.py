@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.signals.encoders import resolution
-from robot_dynid.signals.filters import derivative, zero_phase_low_pass
+from robot_dynid.signals.filters import derivative, runs, zero_phase_low_pass
 from robot_dynid.types import FloatArray, RawLog
 
 #: s in which a motion changes a reading about once: what is slower is averaged, and a joint comes
@@ -46,8 +46,7 @@ def resting(position: FloatArray, readings: FloatArray, dt: float) -> Iterator[s
         return
     average = _averaged(position, SHORT, dt)
     spread = maximum_filter1d(average, rows) - minimum_filter1d(average, rows)
-    edges = np.flatnonzero(np.diff((spread <= STEPS * step).astype(np.int8), prepend=0, append=0))
-    for first, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+    for first, stop in runs(spread <= STEPS * step).tolist():
         begin = first + round((RESTS - 0.5 * REST_WINDOW) / dt) if first > 0 else 0
         if stop - begin >= RESTS / dt:
             yield slice(begin, stop)
@@ -268,7 +267,9 @@ class _Part:
             cuts = [first, *(first + dip for dip in dips(speed)), last]
             parts = [self._motion(joint, a, b) for a, b in pairwise(cuts) if b - a > 1]
             if len(parts) > JERKS and not any(p.steady for p in parts):
-                parts = [self._jerky(joint, first, last)]
+                one = self._motion(joint, first, last)
+                parts = [replace(one, speed=(one.path[1] - one.path[0]) / one.seconds, jerky=True,
+                                 position=np.empty(0), torque=np.empty(0))]
             yield from parts
 
     def _motion(self, joint: int, first: int, last: int) -> SingleJointMotion:
@@ -286,28 +287,10 @@ class _Part:
             rows = slice(first, first)
             typical *= float(np.sign(self.speed[first:last, joint].sum()))
         return SingleJointMotion(
-            joint, typical, float(self.time[first]), whole, self._path(joint, first, last), False,
+            joint, typical, float(self.time[first]), whole,
+            (float(self.position[first, joint]), float(self.position[last - 1, joint])), False,
             self.position[first:last].mean(axis=0), self.position[rows, joint].copy(),
             self.torque[rows, joint].copy())
-
-    def _jerky(self, joint: int, first: int, last: int) -> SingleJointMotion:
-        """Return a whole stretch without steady motion; its speed is the mean."""
-        whole = float(self.time[last - 1] - self.time[first])
-        path = self._path(joint, first, last)
-        return SingleJointMotion(
-            joint,
-            (path[1] - path[0]) / whole,
-            float(self.time[first]),
-            whole,
-            path,
-            True,
-            self.position[first:last].mean(axis=0),
-            np.empty(0),
-            np.empty(0),
-        )
-
-    def _path(self, joint: int, first: int, last: int) -> tuple[float, float]:
-        return float(self.position[first, joint]), float(self.position[last - 1, joint])
 
 
 def dips(speed: FloatArray) -> list[int]:
@@ -353,9 +336,8 @@ def stretches(
 
 def longest(good: NDArray[np.bool_]) -> tuple[int, int]:
     """Return first and last + 1 of the longest run of True; (0, 0) where there is none."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], good, [False]]).astype(int)))
-    if not len(edges):
+    found = runs(good)
+    if not len(found):
         return 0, 0
-    lengths = edges[1::2] - edges[::2]
-    best = int(np.argmax(lengths))
-    return int(edges[2 * best]), int(edges[2 * best + 1])
+    first, stop = found[np.argmax(found[:, 1] - found[:, 0])]
+    return int(first), int(stop)

@@ -22,7 +22,7 @@ from robot_dynid.estimation.friction_selection.law_selection import bases, choos
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identification.recordings import Recordings, SampleStore
+from robot_dynid.identification.recordings import Prepared, Recordings
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
@@ -108,15 +108,15 @@ def test_a_short_first_recording_does_not_stand_for_long_ones(
 def test_rows_around_samples_count_in_memory(
     robot: RobotModel, log: RawLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    samples = prepare(robot, repair(robot, take(log, slice(0, 3000))), Preprocessing(8.0))
+    repaired, settings = repair(robot, take(log, slice(0, 3000))), Preprocessing(8.0)
+    samples = prepare(robot, repaired, settings)
     assert samples.whole is not None and len(samples.whole) > len(samples)
     for room, kept in ((2 * len(samples), False), (len(samples) + len(samples.whole), True)):
         monkeypatch.setattr('robot_dynid.identification.recordings.KEPT_ROWS', room)
-        store = SampleStore()
-        store.put(0, samples)
-        assert (store.get(0) is samples) == kept
-    store.release()
-    assert store.get(0) is None
+        prepared = Prepared(robot, [repaired], settings, lambda *_: None)
+        (once,) = prepared
+        (again,) = prepared
+        assert (once is again) == kept
 
 
 MEASURE = """
