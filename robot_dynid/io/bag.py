@@ -225,15 +225,12 @@ def _reference(
                      'none was read')
     if len(whole) != 1:
         return None
-    other, other_name = whole[0].series(base.joints, found), whole[0].name
-    positions = other.values['position']
-    values = None if positions is None else sampled(
-        base.time, other.time, positions, positions=True)
+    name, other = whole[0].name, whole[0].series(base.joints, found)
+    values = _aligned(base, other, {'reference': 'position'})['reference']
     if values is None or np.isnan(values).all(axis=0).any():
-        found.append(f'reference_position: topic {other_name} has none during the joint states')
+        found.append(f'reference_position: topic {name} has none during the joint states')
         return None
-    found.append(f'reference_position taken from topic {other_name}, '
-                 f'{alignment_note(base, other)}')
+    found.append(f'reference_position taken from topic {name}, {alignment_note(base, other)}')
     return values
 
 

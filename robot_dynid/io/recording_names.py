@@ -22,6 +22,8 @@ from robot_dynid.yaml_text import load_yaml
 
 #: endings of recordings that are tables, and of the storage files of bags; in the folder of a bag
 TABLES, STORAGES, METADATA = ('.csv', '.csv.gz'), ('.mcap', '.db3'), 'metadata.yaml'
+#: largest metadata.yaml [bytes]
+METADATA_BYTES = 4_000_000
 #: begins the name of a file with a recording on every line
 LIST = '@'
 #: between the protocol and the place of a recording in an object store
@@ -145,13 +147,19 @@ def is_bag(folder: Path) -> bool:
         len(storages) == 1 or any(s.name.startswith(f'{folder.name}_') for s in storages))
 
 
+def read_metadata(bag: Path) -> dict[str, Any] | None:
+    """Return what metadata.yaml says about a bag, None where it cannot be read."""
+    try:
+        text = read_text(bag / METADATA, DataError, DataError, METADATA_BYTES)
+        found = load_yaml(text, METADATA, DataError)['rosbag2_bagfile_information']
+    except (DataError, TypeError, KeyError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def custom_data(bag: Path) -> dict[str, Any]:
     """Return the custom data in the metadata of a bag, empty where there is none."""
-    try:
-        about = load_yaml(read_text(bag / METADATA), METADATA, UsageError)
-        found = about['rosbag2_bagfile_information'].get('custom_data')
-    except (UsageError, TypeError, KeyError, AttributeError):
-        return {}
+    found = (read_metadata(bag) or {}).get('custom_data')
     return found if isinstance(found, dict) else {}
 
 

@@ -25,7 +25,6 @@ from robot_dynid.files import (
     atomic_write,
     atomic_writer,
     open_regular,
-    read_text,
     set_aside,
 )
 from robot_dynid.io.bag_writer import (
@@ -37,10 +36,11 @@ from robot_dynid.io.bag_writer import (
 )
 from robot_dynid.io.cdr import Batch
 from robot_dynid.io.mcap import MESSAGE_FIELDS, Contents, mcap_batches
+from robot_dynid.io.recording_names import METADATA, read_metadata
 from robot_dynid.io.sqlite import connected, journals_of, recoverable_copy, sqlite_batches
-from robot_dynid.io.storage import METADATA_BYTES, SUFFIX, split_number
+from robot_dynid.io.storage import SUFFIX, split_number
 from robot_dynid.types import Progress
-from robot_dynid.yaml_text import load_yaml, yaml_text
+from robot_dynid.yaml_text import yaml_text
 
 if TYPE_CHECKING:
     from mcap.writer import Writer
@@ -53,7 +53,7 @@ RECENT, PAUSE = 2.0, 1.0
 #: first bytes of messages that were compressed one by one
 ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
 #: tables of rosbag2 beside the messages, which are small; rows that are copied together
-SMALL, ROWS = ('schema', 'metadata', 'topics', 'message_definitions'), 4096
+SMALL, ROWS = ('schema', 'metadata', 'message_definitions'), 4096
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ def _finish_sqlite(file: Path, kept: list[str]) -> StorageFile:
         return found
     found.sound = False
     with TemporaryDirectory(prefix='robot_dynid_') as folder:
-        made = _whole_database(file, Path(folder), found)
+        made = _saved_rows(file, Path(folder), found)
         moved = {journal: _backup(journal) for journal in journals_of(file)}
         backup = _backup(file)
         with open_regular(made, DataError) as source, \
@@ -255,47 +255,36 @@ def _finish_sqlite(file: Path, kept: list[str]) -> StorageFile:
     return found
 
 
-def _whole_database(path: Path, folder: Path, found: StorageFile) -> Path:
+def _saved_rows(path: Path, folder: Path, found: StorageFile) -> Path:
     """Return a database in ``folder`` with all rows of the one at ``path`` that can be read.
 
     Raises DataError when it is no rosbag2 database.
     """
-    copy = recoverable_copy(path, folder)
+    copy, saved = recoverable_copy(path, folder), folder / 'saved.db3'
     try:
-        with closing(connected(copy, 'mode=rw')) as base:
+        with closing(connected(copy, 'mode=rw')) as base, \
+                closing(connected(saved, 'mode=rwc')) as out:
             base.execute('PRAGMA writable_schema=ON')  # lets SQLite read what is cut off
             ((page,),) = base.execute('PRAGMA page_size').fetchall()
             with open_regular(copy, DataError) as head:
                 head.seek(28)  # number of pages. Source: SQLite database file format, section 1.3
                 pages = int.from_bytes(head.read(4), 'big')
             found.lost = max(0, int(page) * pages - copy.stat().st_size)
-            if found.lost or base.execute('PRAGMA integrity_check(1)').fetchone() != ('ok',):
-                return _saved_rows(base, folder / 'saved.db3', found)
-            base.execute('PRAGMA journal_mode=DELETE')
-            _count(base, found)
+            out.execute('BEGIN')
+            tables = dict(base.execute('SELECT name, sql FROM sqlite_master WHERE type = "table"'))
+            for name in (*SMALL, 'topics', 'messages'):
+                if str(tables.get(name)).upper().startswith('CREATE TABLE'):
+                    out.execute(tables[name])
+                    _copy_rows(base, out, name, found)
+                elif name not in SMALL:
+                    raise DataError(f'{found.name}: its table of {name} cannot be read')
+            out.execute('CREATE INDEX IF NOT EXISTS timestamp_idx ON messages (timestamp ASC)')
+            out.execute('COMMIT')
+            _count(out, found)
     except sqlite3.Error as error:
         raise DataError(f'{path}: is no readable rosbag2 sqlite3 file: '
                         f'{clipped(str(error), 200)}') from None
-    return copy
-
-
-def _saved_rows(base: sqlite3.Connection, target: Path, found: StorageFile) -> Path:
-    """Write the rows of a damaged database that can be read into a new one."""
-    with closing(connected(target, 'mode=rwc')) as out:
-        out.execute('BEGIN')
-        made = []
-        for name, definition in base.execute(
-                'SELECT name, sql FROM sqlite_master WHERE type = "table"').fetchall():
-            if name in (*SMALL, 'messages') and str(definition).upper().startswith('CREATE TABLE'):
-                out.execute(definition)
-                made.append(name)
-                _copy_rows(base, out, name, found)
-        if not {'topics', 'messages'} <= set(made):
-            raise DataError(f'{found.name}: its tables of topics and messages cannot be read')
-        out.execute('CREATE INDEX IF NOT EXISTS timestamp_idx ON messages (timestamp ASC)')
-        out.execute('COMMIT')
-        _count(out, found)
-    return target
+    return saved
 
 
 def _copy_rows(
@@ -337,9 +326,10 @@ def _write_metadata(
     folder: Path, wanted: dict[str, Any], written: list[str], kept: list[str]
 ) -> None:
     """Write metadata.yaml where it is missing, unreadable, or not of these files."""
-    file = folder / 'metadata.yaml'
+    file = folder / METADATA
     there = os.path.lexists(file)
-    if there and not written and _agrees(file, wanted):
+    if not written and _summary(read_metadata(folder)) == _summary(
+            wanted['rosbag2_bagfile_information']):
         return
     if there:
         backup = _backup(file)
@@ -351,14 +341,8 @@ def _write_metadata(
     written.append(str(file))
 
 
-def _agrees(file: Path, wanted: dict[str, Any]) -> bool:
-    """Return whether metadata.yaml names these files and numbers of messages."""
-    try:
-        text = read_text(file, DataError, DataError, METADATA_BYTES)
-        info = load_yaml(text, str(file), DataError)['rosbag2_bagfile_information']
-        names = [Path(str(one)).name for one in info['relative_file_paths']]
-        expected = wanted['rosbag2_bagfile_information']
-        return bool(names == expected['relative_file_paths']
-                    and info['message_count'] == expected['message_count'])
-    except (DataError, TypeError, KeyError):
-        return False
+def _summary(info: dict[str, Any] | None) -> tuple[list[str], Any]:
+    """Return the files, and the number of messages that metadata names."""
+    paths = (info or {}).get('relative_file_paths')
+    return ([Path(str(one)).name for one in (paths if isinstance(paths, list) else [])],
+            (info or {}).get('message_count'))

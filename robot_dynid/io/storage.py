@@ -12,18 +12,18 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from robot_dynid.errors import DataError, clipped
-from robot_dynid.files import Damaged, TooLarge, budget, open_regular, read_text, unpacked
+from robot_dynid.files import Damaged, TooLarge, budget, open_regular, unpacked
 from robot_dynid.io.bag_writer import LOSSES
 from robot_dynid.io.cdr import KINDS, MESSAGE_BYTES, Batch
 from robot_dynid.io.mcap import Contents, mcap_batches
+from robot_dynid.io.recording_names import METADATA, read_metadata
 from robot_dynid.io.sqlite import joined_batch, sqlite_batches
-from robot_dynid.yaml_text import load_yaml
 
 READERS = {'.mcap': mcap_batches, '.db3': sqlite_batches}
 #: compression of whole files and of messages that rosbag2 knows, and the suffix it adds
 ZSTD, SUFFIX = 'zstd', '.zstd'
-#: largest metadata.yaml [bytes], most files of a bag
-METADATA_BYTES, FILES = 4_000_000, 10_000
+#: most files of a bag
+FILES = 10_000
 #: bytes of the disk that unpacking leaves free
 RESERVE = 1 << 30
 
@@ -118,21 +118,15 @@ def split_number(path: str | Path) -> tuple[int, str]:
 
 
 def _metadata(folder: Path, contents: Contents) -> dict[str, Any]:
-    file = folder / 'metadata.yaml'
-    if not os.path.lexists(file):
+    if not os.path.lexists(folder / METADATA):
         contents.findings.append(
             'metadata.yaml is missing (crash while recording?); the storage was read directly; '
             f'robot-dynid repair {folder} writes it')
         return {}
-    try:
-        text = read_text(file, DataError, DataError, METADATA_BYTES)
-        info = load_yaml(text, 'metadata.yaml', DataError)['rosbag2_bagfile_information']
-        if isinstance(info, dict):
-            return info
-    except (DataError, TypeError, KeyError):
-        pass
-    contents.findings.append('metadata.yaml is damaged; the storage was read directly')
-    return {}
+    info = read_metadata(folder)
+    if info is None:
+        contents.findings.append('metadata.yaml is damaged; the storage was read directly')
+    return info or {}
 
 
 def _by_message(info: Mapping[str, Any], folder: Path) -> bool:

@@ -17,8 +17,8 @@ from robot_dynid.types import FloatArray, frozen
 ENTRY = NumberRange(-1e12, 1e12)
 TYPE = NumberRange(0, 1, whole=True)
 #: keys of the drives that are left out where they have these values
-ABSENT = {'elastic': [], 'torque_sensors': [], 'rotor_axes': None, 'gains_std': None,
-          'sensor': MOTOR}
+ABSENT: dict[str, Any] = {'elastic': [], 'torque_sensors': [], 'rotor_axes': None,
+                          'gains_std': None, 'sensor': MOTOR}
 
 
 def robot_to_plain(robot: RobotModel) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,6 @@ STEP_BACK = 1.0
 #: s beside a window that are read with it: topics are brought to one time, and stamps may jump
 MARGIN = 5.0
 
-Recording = RawLog | StoredRecording
 
 
 @dataclass(frozen=True)
@@ -103,23 +102,13 @@ def file_of(path: str) -> str:
     return named(path)[0]
 
 
-@overload
-def windowed(recording: RawLog, window: Window) -> RawLog: ...
-
-
-@overload
-def windowed(recording: Recording, window: Window) -> Recording: ...
-
-
-def windowed(recording: Recording, window: Window) -> Recording:
+def windowed(recording: RawLog, window: Window) -> RawLog:
     """Return the rows of a recording within a window; what is found in its file stays.
 
     Its stamps stay, too, and friction that warms up counts from the beginning of the recording.
     Raises DataError where the window holds no rows, and where stamps that go back make it
     ambiguous.
     """
-    if not isinstance(recording, RawLog):
-        return recording.within(window.start, window.stop)
     source, time = f'{recording.source}{window}', recording.time
     known = np.flatnonzero(np.isfinite(time))
     if not len(known):
@@ -157,10 +146,11 @@ def with_windows(
         raise UsageError('windows of a recipe need recordings that are opened together (a list '
                          'or Parts), not a sequence that reads them one by one')
     by_name = {name: _meant(name, logs.sources) for name in windows}
-    found: list[Recording] = []
+    found: list[RawLog | StoredRecording] = []
     for number, recording in enumerate(logs.recordings):
         own = [w for name, place in by_name.items() if place == number for w in windows[name]]
-        found += [windowed(recording, w) for w in own] or [recording]
+        found += [windowed(recording, w) if isinstance(recording, RawLog) else
+                  recording.within(w.start, w.stop) for w in own] or [recording]
     return replace(logs, recordings=tuple(found))
 
 
