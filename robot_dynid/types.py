@@ -253,7 +253,7 @@ class Samples:
         return replace(self, **self.taken(rows), starts=(0, *inner))
 
     def taken(self, rows: NDArray[np.int64] | slice) -> dict[str, Any]:
-        """Return the chosen ``rows`` of all that is given per sample, by name."""
+        """Return ``rows``, a slice or indices (M,), of all that is given per sample, by name."""
         return {name: value[rows] for name, value in vars(self).items()
                 if isinstance(value, np.ndarray)}
 

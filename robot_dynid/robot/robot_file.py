@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,6 @@ from robot_dynid.robot.urdf import read_urdf
 from robot_dynid.types import FloatArray, frozen
 from robot_dynid.yaml_text import load_yaml
 
-KEYS = {'urdf', 'screws', 'joints', 'base_link', 'tip_link', 'gravity', 'gear_ratios',
-        'drive_gains', 'drive_gains_std', 'effort_kind', 'sensor', 'coupling', 'elastic_joints',
-        'joint_torque_sensors', 'rotor_axes', 'limits', 'scene', 'simulation', 'wrenches'}
 #: returns the path of a file with the URDF that is published on a topic
 UrdfOnTopic = Callable[[str], Path]
 #: turns of the rotor per turn of the joint; motor motion per joint motion
@@ -176,7 +174,14 @@ def _mapping(value: Any, where: str) -> Mapping[str, Any]:
     return value
 
 
-def _known_joints(robot: RobotModel, names: Iterable[str], where: str) -> None:
+def _by_joint(robot: RobotModel, value: Any, where: str) -> Mapping[str, Any]:
+    """Return a mapping whose keys are joints of the robot."""
+    values = _mapping(value, where)
+    _require_joints(robot, values, where)
+    return values
+
+
+def _require_joints(robot: RobotModel, names: Iterable[str], where: str) -> None:
     known = set(robot.joints)
     unknown = [str(name) for name in names if name not in known]
     if unknown:
@@ -184,14 +189,9 @@ def _known_joints(robot: RobotModel, names: Iterable[str], where: str) -> None:
                          f'{", ".join(robot.joints)}')
 
 
-def _per_joint(
-    robot: RobotModel, given: Any, allowed: NumberRange, where: str
-) -> FloatArray | None:
+def _per_joint(allowed: NumberRange, robot: RobotModel, given: Any, where: str) -> FloatArray:
     """Return (n,) from a mapping joint -> number that must name every joint of the robot."""
-    if given is None:
-        return None
-    values = _mapping(given, where)
-    _known_joints(robot, values, where)
+    values = _by_joint(robot, given, where)
     missing = [j for j in robot.joints if j not in values]
     if missing:
         raise RobotError(f'{where}: no value for joint {", ".join(missing)}; give one for every '
@@ -199,49 +199,23 @@ def _per_joint(
     return frozen([allowed.read(values[j], f'{where}: {j}', RobotError) for j in robot.joints])
 
 
-def _drive(robot: RobotModel, content: Mapping[str, Any], where: str) -> Drive:
-    gains = content.get('drive_gains')
-    ratios = content.get('gear_ratios')
-    coupling = content.get('coupling')
-    read: dict[str, Any] = {
-        'gains': _per_joint(robot, gains, GAIN, f'{where}: drive_gains'),
-        'gains_std': _gains_std(robot, content.get('drive_gains_std'),
-                                f'{where}: drive_gains_std'),
-        'gear_ratios': _per_joint(robot, ratios, RATIO, f'{where}: gear_ratios'),
-        'coupling': _coupling(robot, coupling, f'{where}: coupling'),
-        'elastic': _indices(robot, content.get('elastic_joints'), f'{where}: elastic_joints'),
-        'torque_sensors': _indices(robot, content.get('joint_torque_sensors'),
-                                   f'{where}: joint_torque_sensors'),
-        'rotor_axes': _rotor_axes(robot, content.get('rotor_axes'), f'{where}: rotor_axes'),
-    }
-    try:
-        return Drive(kind=str(content.get('effort_kind', '')),
-                     sensor=str(content.get('sensor', MOTOR)), **read)
-    except (RobotError, UsageError) as error:
-        raise RobotError(f'{where}: {error}') from None
-
-
-def _gains_std(robot: RobotModel, given: Any, where: str) -> FloatArray | None:
+def _gains_std(robot: RobotModel, given: Any, where: str) -> FloatArray:
     """Return relative deviations (n,) from one number for all joints, or one for each."""
-    if given is None or isinstance(given, Mapping):
-        return _per_joint(robot, given, GAINS_STD, where)
+    if isinstance(given, Mapping):
+        return _per_joint(GAINS_STD, robot, given, where)
     return frozen(np.full(robot.n, GAINS_STD.read(given, where, RobotError)))
 
 
 def _indices(robot: RobotModel, given: Any, where: str) -> tuple[int, ...]:
     names = _names(given, where)
-    _known_joints(robot, names, where)
+    _require_joints(robot, names, where)
     return tuple(sorted({robot.index(name) for name in names}))
 
 
-def _rotor_axes(robot: RobotModel, given: Any, where: str) -> FloatArray | None:
+def _rotor_axes(robot: RobotModel, given: Any, where: str) -> FloatArray:
     """Return unit vectors (n, 3) in the frames of the links before the joints, zero for none."""
-    if given is None:
-        return None
     axes = np.zeros((robot.n, 3))
-    rows = _mapping(given, where)
-    _known_joints(robot, rows, where)
-    for joint, row in rows.items():
+    for joint, row in _by_joint(robot, given, where).items():
         axis = np.array(DIRECTION.array(row, (3,), f'{where}: {joint}', RobotError))
         if not np.linalg.norm(axis) > 1e-9:
             raise RobotError(f'{where}: {joint}: the axis has no length')
@@ -249,25 +223,44 @@ def _rotor_axes(robot: RobotModel, given: Any, where: str) -> FloatArray | None:
     return frozen(axes)
 
 
-def _coupling(robot: RobotModel, given: Any, where: str) -> FloatArray | None:
+def _coupling(robot: RobotModel, given: Any, where: str) -> FloatArray:
     """Return C (n, n), identity but for the given rows: motor motion = C q."""
-    if given is None:
-        return None
     matrix = np.eye(robot.n)
-    rows = _mapping(given, where)
-    _known_joints(robot, rows, where)
+    rows = _by_joint(robot, given, where)
     for motor, row in rows.items():
-        factors = _mapping(row, f'{where}: {motor}')
-        _known_joints(robot, factors, f'{where}: {motor}')
         i = robot.index(motor)
         matrix[i] = 0.0
-        for joint, factor in factors.items():
+        for joint, factor in _by_joint(robot, row, f'{where}: {motor}').items():
             matrix[i, robot.index(joint)] = RATIO.read(
                 factor, f'{where}: {motor}: {joint}', RobotError)
     if np.linalg.cond(matrix) > 1e9:
         raise RobotError(f'{where}: the matrix is singular with the rows of {", ".join(rows)}; '
                          'correct their factors')
     return frozen(matrix)
+
+
+#: keys about the drives: field of Drive, and its reader from the robot, a value and its place
+DRIVE: dict[str, tuple[str, Callable[[RobotModel, Any, str], Any]]] = {
+    'drive_gains': ('gains', partial(_per_joint, GAIN)),
+    'drive_gains_std': ('gains_std', _gains_std),
+    'gear_ratios': ('gear_ratios', partial(_per_joint, RATIO)),
+    'coupling': ('coupling', _coupling),
+    'elastic_joints': ('elastic', _indices),
+    'joint_torque_sensors': ('torque_sensors', _indices),
+    'rotor_axes': ('rotor_axes', _rotor_axes),
+}
+KEYS = {'urdf', 'screws', 'joints', 'base_link', 'tip_link', 'gravity', 'effort_kind', 'sensor',
+        'limits', 'scene', 'simulation', 'wrenches', *DRIVE}
+
+
+def _drive(robot: RobotModel, content: Mapping[str, Any], where: str) -> Drive:
+    fields = {field: read(robot, content[key], f'{where}: {key}')
+              for key, (field, read) in DRIVE.items() if content.get(key) is not None}
+    try:
+        return Drive(kind=str(content.get('effort_kind', '')),
+                     sensor=str(content.get('sensor', MOTOR)), **fields)
+    except (RobotError, UsageError) as error:
+        raise RobotError(f'{where}: {error}') from None
 
 
 def _wrenches(robot: RobotModel, given: Any, where: str) -> tuple[tuple[str, str], ...]:
@@ -286,9 +279,7 @@ def _wrenches(robot: RobotModel, given: Any, where: str) -> tuple[tuple[str, str
 def _limits(robot: RobotModel, given: Any, where: str) -> Limits:
     values = {k: np.array(getattr(robot.limits, k))
               for k in ('lower', 'upper', 'velocity', 'acceleration', 'effort')}
-    changes = _mapping(given, f'{where}: limits')
-    _known_joints(robot, changes, f'{where}: limits')
-    for joint, limit in changes.items():
+    for joint, limit in _by_joint(robot, given, f'{where}: limits').items():
         i, place = robot.index(joint), f'{where}: limits of {joint}'
         for key, value in _mapping(limit, place).items():
             if key == 'position':
