@@ -148,7 +148,7 @@ def is_bag(folder: Path) -> bool:
 
 
 def read_metadata(bag: Path) -> dict[str, Any] | None:
-    """Return what metadata.yaml says about a bag, None where it cannot be read."""
+    """Return the content of metadata.yaml of a bag, None where it cannot be read."""
     try:
         text = read_text(bag / METADATA, DataError, DataError, METADATA_BYTES)
         found = load_yaml(text, METADATA, DataError)['rosbag2_bagfile_information']

@@ -11,7 +11,7 @@ import numpy as np
 from robot_dynid.errors import UsageError
 from robot_dynid.numbers import ANGLE, LENGTH, SIZE, NumberRange, shown
 from robot_dynid.robot.inertia import homogeneous, rotation_from_rpy
-from robot_dynid.settings import read_settings, setting
+from robot_dynid.settings import read_settings, require_allowed, setting
 from robot_dynid.types import FloatArray
 
 Vector = tuple[float, float, float]
@@ -90,6 +90,9 @@ class Surroundings:
     environment: str = setting('', _path)
     clearance: float = setting(CLEARANCE, DISTANCE)
     ignore_pairs: tuple[tuple[str, str], ...] = setting((), _pairs)
+
+    def __post_init__(self) -> None:
+        require_allowed(self, '{}')
 
 
 KEYS = tuple(f.name for f in fields(Surroundings))
