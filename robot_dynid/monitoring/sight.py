@@ -133,21 +133,17 @@ def sight_along(
 
     It is what `Sight` finds from one state to the next.
     """
-    time, rows = motion.time, np.arange(len(motion.time))
-    first = np.zeros(len(time), dtype=bool)
-    first[list(motion.starts)] = True
-    nothing = np.zeros(len(time), dtype=bool)
-    begin = np.maximum.accumulate(np.where(first, rows, 0))
-    found = np.empty(motion.position.shape, dtype=np.int64)
-    for j, never in enumerate(never_watched(model, moving)):
-        missing = nothing if motion.missing is None else motion.missing[:, j]
-        good = np.maximum.accumulate(np.where(missing, -1, rows))
-        late = missing & ((good < begin) | (time - time[good] > LONGEST_STEP))
-        cause = np.where(late, UNUSABLE, BEGUN)
-        last = np.maximum.accumulate(np.where(first | (cause != BEGUN), rows, 0))
-        settles = time - time[last] < SETTLING / gain
-        found[:, j] = never or np.where(settles, cause[last], WATCHED)
-    return found
+    steps, latest = motion.steps[:, None], np.maximum.accumulate
+    missing = np.zeros(motion.position.shape, bool) if motion.missing is None else motion.missing
+    # what was of use before a new beginning tells nothing: it is longer ago than LONGEST_STEP
+    time = np.cumsum(np.where(steps > 0.0, steps, 2.0 * LONGEST_STEP), axis=0)
+    begun = latest(np.where(steps > 0.0, -np.inf, time))
+    useful = latest(np.where(missing, -np.inf, time))
+    late = latest(np.where(time - useful > LONGEST_STEP, time, -np.inf))
+    settles = time - np.maximum(begun, late) < SETTLING / gain
+    never = never_watched(model, moving)
+    return np.where(never != WATCHED, never, np.where(
+        settles, np.where(late >= begun, UNUSABLE, BEGUN), WATCHED))
 
 
 def blind_times(

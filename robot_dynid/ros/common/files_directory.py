@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,12 +49,37 @@ class RequestedFiles:
 
     @classmethod
     def of(cls, node: Node, parameters: FileParameters) -> RequestedFiles:
-        """Return the files that the parameters of ``node`` allow; its log tells refusals."""
+        """Return the files that the parameters of ``node`` allow; refusals go to its log."""
         return cls(node.get_logger().warning, parameters.files_directory, parameters.file_requests)
 
+    @property
+    def root(self) -> Path:
+        """The folder without links.
+
+        Raises UsageError where it is no path, and for the whole file system unless that is stated.
+        """
+        stated = Path(self.directory)
+        try:
+            root = stated.expanduser().resolve()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise UsageError(f'parameter files_directory: {shown(self.directory)}: not a path: '
+                             f'{error}') from None
+        if root == Path(root.anchor) and not stated.is_absolute():
+            raise UsageError(f'the working directory of the node is {root}, the whole file '
+                             'system: set the parameter files_directory to a folder')
+        return root
+
     def source(self, name: str) -> Path:
-        """Return the resolved path of a readable file or folder; raises UsageError."""
-        return self._asked(source_inside, name)
+        """Return the resolved path of a readable file or folder.
+
+        Raises NoSuchFile, in the same words whether it is absent, unreadable or outside.
+        """
+        return self._path(name, NoSuchFile, lambda path: os.access(path, os.R_OK))
+
+    def file(self, name: str) -> Path:
+        """Return the resolved path of a readable regular file; raises NoSuchFile as `source`."""
+        return self._path(name, NoSuchFile,
+                          lambda path: os.access(path, os.R_OK) and path.is_file())
 
     def recording(self, name: str) -> str:
         """Return the resolved path of a recording, with the window that stands behind its name.
@@ -67,93 +93,35 @@ class RequestedFiles:
                              'rename it')
         return f'{path}{window or ""}'
 
-    def file(self, name: str) -> Path:
-        """Return the resolved path of the regular file that a request reads; raises UsageError."""
-        return self._asked(file_inside, name)
-
     def target(self, name: str) -> Path:
-        """Return the absolute path a request writes to; raises UsageError if it must not."""
-        return self._asked(target_inside, name)
+        """Return the absolute path of a file to be written, in a folder without links.
 
-    def _asked(self, find: Callable[[str, str], Path], name: str) -> Path:
+        Raises UsageError for a name that is empty or outside, also by a link.
+        """
+        return self._path(name, UsageError, lambda path: True)
+
+    def _path(self, name: str, refused: type[UsageError], usable: Callable[[Path], bool]) -> Path:
+        """Return the path of ``name`` if no link leads outside, and log the refusal of others."""
+        use = 'read' if refused is NoSuchFile else 'write'
         try:
             if not self.allowed:
                 raise UsageError(f'{shown(name)}: requests must not name files here, the '
                                  'parameter file_requests is false')
-            return find(self.directory, name)
+            if not name and use == 'write':
+                raise UsageError('path is empty: say where to write the file')
+            root, alias = self.root, Path(self.directory).expanduser().absolute()
+            with suppress(OSError, RuntimeError, ValueError):  # no path at all, or one outside
+                path = root / name
+                parts = path.relative_to(alias if path.is_relative_to(alias) else root).parts
+                resolved = path.resolve()
+                resolved.relative_to(root)
+                found = resolved if use == 'read' else path.parent.resolve() / path.name
+                if usable(found) and not any(part.startswith('.') for part in parts):
+                    return found
+            raise refused(
+                f'{shown(name)}: no file that requests may {use}; give a name relative to {root}, '
+                'the parameter files_directory: no part of it may begin with a dot, no link may '
+                'lead outside')
         except UsageError as error:
             self.log(f'file of a request refused: {error}')
             raise
-
-
-def resolved_folder(directory: str | Path) -> Path:
-    """Return the folder without links.
-
-    Raises UsageError where it is no path, and for the whole file system unless that is stated.
-    """
-    stated = Path(directory)
-    try:
-        root = stated.expanduser().resolve()
-    except (OSError, RuntimeError, ValueError) as error:
-        raise UsageError(f'parameter files_directory: {shown(str(directory))}: not a path: {error}'
-                         ) from None
-    if root == Path(root.anchor) and not stated.is_absolute():
-        raise UsageError(f'the working directory of the node is {root}, the whole file system: '
-                         'set the parameter files_directory to a folder')
-    return root
-
-
-def source_inside(directory: str | Path, name: str) -> Path:
-    """Return the resolved path of the readable file or folder ``name`` below ``directory``.
-
-    Raises NoSuchFile, in the same words whether it is absent, unreadable or outside.
-    """
-    path = _placed(directory, name, NoSuchFile).resolve()
-    if not os.access(path, os.R_OK):
-        raise _refusal(directory, name, NoSuchFile)
-    return path
-
-
-def file_inside(directory: str | Path, name: str) -> Path:
-    """Return the resolved path of the readable regular file ``name`` below ``directory``.
-
-    Raises NoSuchFile as `source_inside`.
-    """
-    path = source_inside(directory, name)
-    if not path.is_file():
-        raise _refusal(directory, name, NoSuchFile)
-    return path
-
-
-def target_inside(directory: str | Path, name: str) -> Path:
-    """Return the absolute path of a file to be written, in a folder without links.
-
-    Raises UsageError for a name that is empty or outside, also by a link.
-    """
-    if not name:
-        raise UsageError('path is empty: say where to write the file')
-    path = _placed(directory, name, UsageError)
-    return path.parent.resolve() / path.name
-
-
-def _placed(directory: str | Path, name: str, refused: type[UsageError]) -> Path:
-    """Return the absolute path of ``name``, with links of which none leads outside."""
-    root = resolved_folder(directory)
-    alias = Path(directory).expanduser().absolute()  # the folder as users name it
-    try:
-        path = root / name
-        parts = path.relative_to(alias if path.is_relative_to(alias) else root).parts
-        path.resolve().relative_to(root)
-        if not any(part.startswith('.') for part in parts):
-            return path
-    except (OSError, RuntimeError, ValueError):
-        pass  # no path at all, or one outside
-    raise _refusal(directory, name, refused)
-
-
-def _refusal(directory: str | Path, name: str, refused: type[UsageError]) -> UsageError:
-    """Return the one answer to all names that are not to be used."""
-    use = 'read' if refused is NoSuchFile else 'write'
-    return refused(f'{shown(name)}: no file that requests may {use}; give a name relative to '
-                   f'{resolved_folder(directory)}, the parameter files_directory: no part of it '
-                   'may begin with a dot, no link may lead outside')

@@ -61,7 +61,7 @@ class KernelCompilation:
         """
         self._then = then
         if self.ready:
-            threading.Thread(target=self._load_all, name=KERNELS).start()
+            threading.Thread(target=self._work, name=KERNELS).start()
             then()
             return
         log, problem = self._node.get_logger(), storage_problem()
@@ -98,19 +98,16 @@ class KernelCompilation:
                 f'({time.monotonic() - self._begun:.0f} s)')
 
     def _work(self) -> None:
-        """Wait for the process, then load what it compiled, or compile it here."""
-        code = None if self._process is None else self._process.wait()
+        """Wait for the process, if there is one; load what it compiled, or compile it here."""
+        code = 0 if self._process is None else self._process.wait()
         if self._closed:
             return
-        left = self._uncompiled()
-        if left and code is not None:
+        left = () if self._process is None else self._uncompiled()
+        if left:
             self._problem = (
                 f'{len(left)} kernels were not stored by the process that compiled them (exit '
                 f'code {code}); they are compiled in this one, and again at every start: make the '
                 'installed package writable, or set NUMBA_CACHE_DIR to a folder that is')
-        self._load_all()
-
-    def _load_all(self) -> None:
         try:
             self._load()
         except Exception as error:  # they are compiled when they are called

@@ -28,7 +28,8 @@ from robot_dynid.ros.common.messages import sendable
 
 PATIENCE = 1.0  # s for requests under way when it is closed
 
-Handler = Callable[[Any, Any], None]
+#: takes request and response, and may return the message of the response
+Handler = Callable[[Any, Any], str | None]
 
 
 def answered(handler: Handler, logger: Any) -> Callable[[Any, Any], Any]:
@@ -40,7 +41,7 @@ def answered(handler: Handler, logger: Any) -> Callable[[Any, Any], Any]:
     def answer(request: Any, response: Any) -> Any:
         response.success = True
         try:
-            handler(request, response)
+            response.message = handler(request, response) or response.message
         except DynIdError as error:
             response.success, response.message = False, str(error)
         except Exception as error:
@@ -135,9 +136,9 @@ class ServiceThread:
 
     def offer(self, kind: Any, name: str, handler: Handler) -> None:
         """Offer ``~/name`` of the owner, answered by ``handler`` as `answered` does."""
-        def required(request: Any, response: Any) -> None:
+        def required(request: Any, response: Any) -> str | None:
             self._require()
-            handler(request, response)
+            return handler(request, response)
 
         self._node.create_service(
             kind, self._owner.resolve_service_name(f'~/{name}'),

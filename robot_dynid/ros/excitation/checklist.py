@@ -99,7 +99,12 @@ class Checklist:
         """
         facts = replace(self._facts(tap), states_seen=states_seen, alarm=alarm,
                         stop_heard=stop_heard)
-        wanted = self._requirements()
+        limits, reason = limits_of_states(self.robot)
+        wanted = Requirements(
+            self.robot.joints, self.guards, limits, reason,
+            collision_check_required=self.settings.require_collision_check,
+            in_pieces=self.settings.lookahead > 0.0,
+            longest=self.settings.longest, bytes_per_second=BYTES_PER_SECOND)
         if not thorough:
             return quick_items(facts, wanted)
         if facts.sim_time:
@@ -133,15 +138,6 @@ class Checklist:
             sim_time=bool(self.node.get_parameter('use_sim_time').value),
             clock_publishers=self._count('/clock'), folder=str(folder), unwritable=unwritable,
             free=free)
-
-    def _requirements(self) -> Requirements:
-        settings = self.settings
-        limits, reason = limits_of_states(self.robot)
-        return Requirements(
-            self.robot.joints, self.guards, limits, reason,
-            collision_check_required=settings.require_collision_check,
-            in_pieces=settings.lookahead > 0.0,
-            longest=settings.longest, bytes_per_second=BYTES_PER_SECOND)
 
     def _commanders(self) -> tuple[str, ...]:
         """Return the names of other nodes that publish on the controller's topic."""

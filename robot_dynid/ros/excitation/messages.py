@@ -24,13 +24,6 @@ PATH_POINTS = 5000  # points of a line
 PATH_WIDTH = 0.005  # m
 
 
-def result_message(outcome: Outcome, joints: tuple[str, ...]) -> Excite.Result:
-    """Return the result of the action as far as the outcome decides it."""
-    return Excite.Result(
-        success=outcome.code is Code.SUCCESS, code=int(outcome.code), message=outcome.text,
-        joint_names=list(joints))
-
-
 def feedback_message(
     now: float, execution: Execution | None, design: tuple[str, float], later: float = 0.0
 ) -> Excite.Feedback:

@@ -45,7 +45,6 @@ from robot_dynid.ros.excitation.messages import (
     diagnosis,
     feedback_message,
     path_marker,
-    result_message,
     status_of,
 )
 from robot_dynid.ros.excitation.plan import ExcitationPlan, refusal
@@ -158,7 +157,7 @@ class ExcitationNode(Node):
         self.create_timer(1.0, self._diagnose, group, clock=steady)
         for name, act in (('pause', self.runner.pause), ('resume', self.runner.resume)):
             self.create_service(
-                Trigger, f'~/{name}', answered(_with_message(act), self.get_logger()),
+                Trigger, f'~/{name}', answered(lambda *_, act=act: act(), self.get_logger()),
                 callback_group=group)
         self._server = ActionServer(
             self, Excite, '~/excite', self._on_excite, callback_group=group,
@@ -274,7 +273,9 @@ class ExcitationNode(Node):
     def _reply(self, handle: Any, outcome: Outcome, plan: ExcitationPlan | DynIdError | None,
                identifier: str = '') -> Excite.Result:
         text = f'{outcome.code.name}: {outcome.text}'
-        result = result_message(outcome, self.runner.robot.joints)
+        result = Excite.Result(
+            success=outcome.code is Code.SUCCESS, code=int(outcome.code), message=outcome.text,
+            joint_names=list(self.runner.robot.joints))
         if isinstance(plan, SessionOver):
             result.largest_deviation = plan.deviation
             result.out_of_reach = list(plan.unreachable)
@@ -324,12 +325,12 @@ class ExcitationNode(Node):
         if now >= self._next_publishers:
             self._next_publishers = now + PUBLISHERS
             self._alarms.check_publishers()
-        self.runner.check_waits()
+        runner = self.runner
+        runner.waits.check(release=runner.stop.is_set() and runner.execution is None)
         if self._handle is not None and now >= self._next_feedback:
             self._next_feedback = now + FEEDBACK_PERIOD
             self._handle.publish_feedback(
-                feedback_message(now, self.runner.execution, self.runner.design,
-                                 self.runner.later))
+                feedback_message(now, runner.execution, runner.design, runner.later))
 
     def _take_changes(self, changed: dict[str, Any]) -> None:
         """Take over parameters that may change, for the next goal."""
@@ -340,14 +341,6 @@ class ExcitationNode(Node):
         self._alarms.check_publishers()
         self._diagnostics.publish(diagnosis(
             'execution', runner.execution, runner.states, self.last, runner.controller.ready()))
-
-
-def _with_message(act: Callable[[], str]) -> Callable[[Any, Any], None]:
-    """Return the handler of a service whose message is what ``act`` says."""
-    def handle(_: Any, response: Any) -> None:
-        response.message = act()
-
-    return handle
 
 
 def spin(node: ExcitationNode, stop: threading.Event) -> None:

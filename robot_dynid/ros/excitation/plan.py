@@ -52,27 +52,25 @@ from robot_dynid.types import FIT, VALIDATION, Progress, frozen
 DesignGoal = tuple[str, Mapping[str, Any] | None]
 #: option that lists the recordings an adaptive sequence goes on from
 DATA = 'data'
-#: dry runs that are kept
-KEPT = 8
+#: dry runs whose plans the node keeps
+DRY_RUNS = 8
 REFUSALS = {Reason.JOINTS: Code.JOINTS_DIFFER, Reason.LIMITS: Code.LIMIT_BROKEN,
             Reason.EFFORT: Code.EFFORT_PREDICTED, Reason.CLEARANCE: Code.COLLISION}
 IDENTIFIER = re.compile(r'dry-run-[0-9a-f]{16}')
 
 
-class UnknownTrajectory(UsageError):
-    """A goal names a file or a dry run that is not there, or one that is out of date."""
+class Refused(DynIdError):
+    """A goal is refused before anything is sent; ``code`` is that of the result."""
 
-
-class NotChecked(DynIdError):
-    """A check that is required cannot be made."""
+    def __init__(self, code: Code, text: str) -> None:
+        super().__init__(text)
+        self.code = code
 
 
 def refusal(error: DynIdError) -> Code:
     """Return the code of a goal that is refused with ``error``."""
-    if isinstance(error, UnknownTrajectory):
-        return Code.UNKNOWN_TRAJECTORY
-    if isinstance(error, NotChecked):
-        return Code.NOT_CHECKED
+    if isinstance(error, Refused):
+        return error.code
     if isinstance(error, SessionOver):
         return Code.ACCURACY_MET if error.met else Code.OUT_OF_REACH
     return REFUSALS[error.reason] if isinstance(error, MotionRefused) else Code.INVALID
@@ -179,17 +177,18 @@ class ExcitationPlan:
     ) -> ExcitationPlan:
         """Return this very plan after a check of limits, efforts and the scene as it is now.
 
-        ``robot`` as its files describe it now, ``settings`` the parameters. Raises
-        UnknownTrajectory naming what of them changed since the plan was made, MotionRefused where
-        it does not fit any more, NotChecked where a check is required that cannot be made.
+        ``robot`` as its files describe it now, ``settings`` the parameters. Raises Refused naming
+        what of them changed since the plan was made, or a check that is required and cannot be
+        made, MotionRefused where it does not fit any more.
         """
         file = settings.robot or robot.name
         changed = [*(f'{name} of the robot {file}' for name in differences(
             self.robot, robot)), *(f'parameter {name}' for name in differences(
                 self.settings, settings))]
         if changed:
-            raise UnknownTrajectory(f"dry run '{self.identifier}' is out of date: since then "
-                                    f'{", ".join(changed)} changed; ask for a dry run again')
+            raise Refused(Code.UNKNOWN_TRAJECTORY,
+                          f"dry run '{self.identifier}' is out of date: since then "
+                          f'{", ".join(changed)} changed; ask for a dry run again')
         progress('check', 0.0)
         scene = scene_of(self.robot, self.surroundings)
         _check_scene(scene, self.settings)
@@ -209,7 +208,7 @@ def designed(
 
     The option DATA of an adaptive sequence lists recordings of what was measured so far.
 
-    Raises UsageError for wrong options, DynIdError when the limits do not allow it, NotChecked
+    Raises UsageError for wrong options, DynIdError when the limits do not allow it, Refused
     where a check is required that cannot be made, Cancelled when ``progress`` asks to stop.
     """
     progress('design', 0.0)
@@ -249,7 +248,7 @@ def given(
     ``purpose`` is that of its recording.
 
     Raises MotionRefused naming what does not fit the robot, its limits and its surroundings,
-    NotChecked where a check is required that cannot be made, Cancelled when ``progress`` asks to
+    Refused where a check is required that cannot be made, Cancelled when ``progress`` asks to
     stop.
     """
     progress('check', 0.0)
@@ -293,27 +292,28 @@ class DryRuns:
         """Keep a plan and return its identifier; the one used longest ago is forgotten."""
         self._plans[plan.identifier] = plan
         self._plans.move_to_end(plan.identifier)
-        while len(self._plans) > KEPT:
+        while len(self._plans) > DRY_RUNS:
             self._plans.popitem(last=False)
         return plan.identifier
 
     def find(self, name: str) -> ExcitationPlan | tuple[Trajectory, str]:
         """Return the plan of a dry run, or the trajectory in a file and its purpose, of a goal.
 
-        Raises UnknownTrajectory.
+        Raises Refused.
         """
         plan = self._plans.get(name)
         if plan is not None:
             self._plans.move_to_end(name)
             return plan
         if IDENTIFIER.fullmatch(name):
-            raise UnknownTrajectory(
-                f"dry run '{name}' is not known here: the node keeps the last {KEPT}, until it "
-                'ends; ask for a dry run again and give the identifier in its result')
+            raise Refused(
+                Code.UNKNOWN_TRAJECTORY,
+                f"dry run '{name}' is not known here: the node keeps the last {DRY_RUNS}, until "
+                'it ends; ask for a dry run again and give the identifier in its result')
         try:
             return load_motion(self._files.file(name))
         except UsageError as error:
-            raise UnknownTrajectory(f'trajectory: {error}') from error
+            raise Refused(Code.UNKNOWN_TRAJECTORY, f'trajectory: {error}') from error
 
 
 def _planned(
@@ -329,10 +329,10 @@ def _planned(
 
 
 def _check_scene(scene: Scene, settings: ExcitationSettings) -> None:
-    """Raise NotChecked where collisions have to be checked and cannot be."""
+    """Raise Refused where collisions have to be checked and cannot be."""
     if settings.require_collision_check and scene.blind:
-        raise NotChecked(f'a collision check is required (require_collision_check): '
-                         f'{"; ".join(scene.blind)}')
+        raise Refused(Code.NOT_CHECKED, 'a collision check is required (require_collision_check): '
+                      f'{"; ".join(scene.blind)}')
 
 
 def _in_pieces(segments: tuple[Segment, ...], settings: ExcitationSettings

@@ -38,6 +38,7 @@ from robot_dynid.ros.excitation.controller_client import ControllerClient, goal_
 from robot_dynid.ros.excitation.plan import (
     DryRuns,
     ExcitationPlan,
+    Refused,
     designed,
     given,
     refusal,
@@ -149,8 +150,7 @@ class Runner:
 
     async def shown(self, plan: ExcitationPlan) -> Outcome:
         """Return the outcome of a dry run: how long all takes from where the robot stands."""
-        await self.waits.until(lambda: self._unseen() is None, FIRST_STATES)
-        self._refuse_if_stopped()
+        await self._until(lambda: self._unseen() is None, FIRST_STATES)
         blind = self._unseen()
         segments = [motion.segments for motion in plan.motions]
         if blind is not None:
@@ -171,19 +171,19 @@ class Runner:
     async def executed(self, plan: ExcitationPlan) -> Outcome:
         """Execute the motions of a plan one after the other, each checked and recorded by itself.
 
-        The robot is at rest in between. Where the first does not succeed no other follows.
+        The robot is at rest in between. Where the first does not succeed no other follows. Raises
+        DynIdError for what forbids the first before anything was sent.
         """
-        if plan.validation is None:
-            return await self._executed(plan)
-        self.later = total_duration(plan.validation.segments)
+        judge = plan.validation
+        self.later = 0.0 if judge is None else total_duration(judge.segments)
         fit = await self._executed(plan)
         recording, seconds = self.recording, self.total_duration
-        if fit.code is not Code.SUCCESS:
+        if judge is None or fit.code is not Code.SUCCESS:
             return fit
         self.execution, self.design = None, ('check', 0.0)
         self.total_duration = self.later = 0.0
         try:
-            outcome = await self._executed(plan.validation, Path(recording))
+            outcome = await self._executed(judge, Path(recording))
         except Cancelled:
             outcome = Outcome(Code.CANCELLED, 'cancelled before it was sent')
         except DynIdError as error:
@@ -194,42 +194,39 @@ class Runner:
     async def _executed(self, plan: ExcitationPlan, fitted: Path | None = None) -> Outcome:
         """Check who is there, plan from where the robot stands, record, and go.
 
-        ``fitted`` is the recording of the motion before, to whose model this one is the judge.
+        ``fitted`` is the recording of the previous motion, whose model this one validates.
         """
         settings, guards = self.settings, self.guards
-        if not await self.waits.until(self.controller.ready, settings.controller_wait):
-            self._refuse_if_stopped()
-            return Outcome(Code.CONTROLLER_LOST, f'no {self.controller.name} after '
-                           f'{settings.controller_wait:g} s, so nothing was sent; is the '
-                           'controller loaded and active, and its name the parameter controller?')
+        if not await self._until(self.controller.ready, settings.controller_wait):
+            raise Refused(Code.CONTROLLER_LOST, f'no {self.controller.name} after '
+                          f'{settings.controller_wait:g} s; is the controller loaded and active, '
+                          'and its name the parameter controller?')
         await require_real_time(self._clock, self.waits)
-        await self.waits.until(lambda: self._unseen() is None, 10.0 * guards.state_timeout)
-        self._refuse_if_stopped()
-        blind = self._unseen()
-        if blind is not None:
-            return Outcome(blind.code, f'{blind.text}; nothing was sent')
-        untold = await self._untold()
-        self._refuse_if_stopped()
-        if untold is not None:
-            return untold
-        refused = await self._first_check()
-        self._refuse_if_stopped()
-        if refused is not None:
-            return refused
+        await self._require_states(10.0 * guards.state_timeout)
+        waited = max(settings.controller_wait, 10.0 * guards.controller_timeout)
+        if settings.lookahead > 0.0 and not await self._until(
+                lambda: self.controller.tells_its_state, waited):
+            raise Refused(Code.CONTROLLER_LOST, f'no message of {settings.controller}/'
+                          f'controller_state after {waited:g} s, without which the motion cannot '
+                          'be sent in pieces; is the controller active, and does it publish its '
+                          'state?')
+        if not self._checked:  # later motions are not held up
+            fault = checklist.refusal(await self.checked(thorough=False))
+            self._refuse_if_stopped()
+            if fault is not None:
+                raise Refused(fault.code, fault.text)
+            self._checked = True
         rules, self._goals = await self._background(lambda: plan.goals(guards, self.states))
         segments = tuple(self._goals)
         text = announcement(plan.duration, segments)
         self.total_duration = total_duration(segments)
         execution = Execution(segments, rules, self.states, self.alarms)
         await self.waits.until(lambda: self._unseen() is None, FIRST_STATES)
-        refused = execution.forbidden(time.monotonic())
-        if refused is not None:
-            return refused
+        forbidden = execution.forbidden(time.monotonic())
+        if forbidden is not None:
+            return forbidden
         try:
-            unrecorded = await self._recording(plan, fitted)
-            self._refuse_if_stopped()
-            if unrecorded is not None:
-                return unrecorded
+            await self._record(plan, fitted)
             self._log.info(text)
             await self.waits.until(lambda: self._unseen() is None, FIRST_STATES)
             self.execution = execution
@@ -264,25 +261,6 @@ class Runner:
         items: tuple[Item, ...] = await self._background(lambda: self._checklist.items(
             tap, self._unseen() is None, alarm, heard, thorough))
         return items
-
-    async def _first_check(self) -> Outcome | None:
-        """Return why the first motion is refused; later ones are not held up."""
-        if self._checked:
-            return None
-        refused = checklist.refusal(await self.checked(thorough=False))
-        self._checked = refused is None
-        return refused and Outcome(refused.code, f'{refused.text}; nothing was sent')
-
-    async def _untold(self) -> Outcome | None:
-        """Return the reason why motions that shall cannot be sent in pieces, else None."""
-        waited = max(self.settings.controller_wait, 10.0 * self.guards.controller_timeout)
-        if self.settings.lookahead <= 0.0 or await self.waits.until(
-                lambda: self.controller.tells_its_state, waited):
-            return None
-        return Outcome(Code.CONTROLLER_LOST, f'no message of {self.settings.controller}/'
-                       f'controller_state after {waited:g} s, without which the motion cannot be '
-                       'sent in pieces; is the controller active, and does it publish its '
-                       'state?; nothing was sent')
 
     async def ended(self) -> Outcome:
         """Wait for the end of the execution, if there is one."""
@@ -339,10 +317,6 @@ class Runner:
         if self.execution is not None and self.execution.phase is not Phase.DONE:
             self.perform(self.execution.tick(now, self.controller.ready()))
 
-    def check_waits(self) -> None:
-        """Let coroutines go on, in the executor's thread."""
-        self.waits.check(release=self.stop.is_set() and self.execution is None)
-
     async def _background(self, work: Callable[[], Any], pool: ThreadPoolExecutor | None = None
                           ) -> Any:
         """Return what ``work`` returns, done in another thread, whoever wants to stop.
@@ -356,22 +330,37 @@ class Runner:
             await self.waits.until(worker.done)
         return worker.result()
 
-    async def _recording(self, plan: ExcitationPlan, fitted: Path | None) -> Outcome | None:
-        """Begin the recording; return why there is none."""
+    async def _record(self, plan: ExcitationPlan, fitted: Path | None) -> None:
+        """Begin the recording; raises Refused where there is none."""
         seconds = self.total_duration
         try:
             path = await self._background(
                 lambda: self._bag.begin(seconds, plan.purpose, fitted), self._files)
         except (DynIdError, OSError) as error:
-            return Outcome(Code.NOT_RECORDED, f'{error}; nothing was sent')
+            raise Refused(Code.NOT_RECORDED, str(error)) from error
         self.recording = str(path)
         await self.waits.until(lambda: self._bag.receives_states, FIRST_STATES)
-        await self.waits.until(lambda: False, PENDING)
-        if self._bag.receives_states:
-            return None
-        blind = self._unseen() or Outcome(Code.NOT_RECORDED, 'the recording receives no joint '
-                                          'states, which must be published reliably')
-        return Outcome(blind.code, f'{blind.text}; nothing was sent')
+        await self._until(lambda: False, PENDING)
+        if not self._bag.receives_states:
+            await self._require_states(0.0)
+            raise Refused(Code.NOT_RECORDED, 'the recording receives no joint states, which must '
+                          'be published reliably')
+
+    async def _until(self, condition: Callable[[], bool], timeout: float) -> bool:
+        """Return whether the condition holds, after ``timeout`` s at the latest.
+
+        Raises Cancelled when asked to stop.
+        """
+        holds = await self.waits.until(condition, timeout)
+        self._refuse_if_stopped()
+        return holds
+
+    async def _require_states(self, timeout: float) -> None:
+        """Raise Refused unless the states of all joints come in within ``timeout`` s."""
+        await self._until(lambda: self._unseen() is None, timeout)
+        fault = self._unseen()
+        if fault is not None:
+            raise Refused(fault.code, fault.text)
 
     def _moving(self) -> Execution:
         if self.execution is None:

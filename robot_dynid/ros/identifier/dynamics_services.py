@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rclpy.node import Node
 
 from robot_dynid.dynamics.rigid_body import ExternalWrench
-from robot_dynid.errors import Cancelled, DynIdError, UsageError
+from robot_dynid.errors import Cancelled, UsageError
 from robot_dynid.identified.caution import (
     after_caution,
     require_every_joint,
@@ -39,7 +39,7 @@ from robot_dynid_interfaces.srv import (
 
 # Numbers per field of a call, mass matrices included: rclpy reads and writes a message without
 # letting go of the interpreter, which a million keep from the others for some ten milliseconds.
-MOST_NUMBERS = 1_000_000
+MAX_NUMBERS = 1_000_000
 ROLLOUT_TIME = 10.0  # s a rollout may take
 HOPELESS = 3.0  # a rollout is given up at once when it would take so many times as long
 WAITING = 3  # rollouts that may wait for the one being computed
@@ -81,12 +81,12 @@ class DynamicsServices:
         q, qd, effort, *motors = asked.states
         external = _external(request, model, q)
         if motors:
-            qdd, motor = asked.checked(lambda: model.elastic_motion.accelerations(
-                q, qd, effort, motors[0], motors[1], external))
+            qdd, motor = model.elastic_motion.accelerations(q, qd, effort, *motors, external)
             response.motor_acceleration = asked.field(motor)
         else:
-            qdd = asked.checked(lambda: model.accelerations(q, qd, effort) if external is None
-                                else model.forward(q, qd, effort, external))
+            qdd = model.accelerations(q, qd, effort) if external is None else (
+                model.forward(q, qd, effort, external))
+        _require_computed(qdd)
         _mark(response, model, {'position': q, 'velocity': qd, 'effort': effort,
                                 'acceleration': qdd},
               (states_leave_out if motors else stiff_leaves_out)(model))
@@ -103,11 +103,11 @@ class DynamicsServices:
         asked = _Request(request, model, 'acceleration')
         q, qd, qdd = asked.states
         external = _external(request, model, q)
-        effort = without_refused(model, asked.checked(
-            lambda: model.inverse(q, qd, qdd, external=external)))
+        effort = model.inverse(q, qd, qdd, external=external)
+        _require_computed(effort)
         _mark(response, model, {'position': q, 'velocity': qd, 'acceleration': qdd},
               stiff_leaves_out(model))
-        response.effort = asked.field(effort)
+        response.effort = asked.field(without_refused(model, effort))
 
     def rollout(self, request: Any, response: Any) -> None:
         """Answer ~/rollout; they are computed one at a time.
@@ -122,9 +122,9 @@ class DynamicsServices:
         asked = _Request(request, model, 'effort', _steps)
         q, qd, effort, *motors = asked.states
         with self._turns.turn():
-            result = asked.checked(lambda: model.rollout(
+            result = model.rollout(
                 q, qd, effort, request.dt, (motors[0], motors[1]) if motors else None,
-                self._budget(effort.shape, request.dt)))
+                self._budget(effort.shape, request.dt))
         for name in ('position', 'velocity', 'motor_position', 'motor_velocity'):
             if getattr(result, name) is not None:
                 setattr(response, name, asked.field(getattr(result, name)))
@@ -164,45 +164,33 @@ class DynamicsServices:
 
 
 class _Request:
-    """Fields of a request: as they were ``given``, and as ``states`` in the order of the model.
+    """A request, whose ``states`` are its fields in the order of the model.
 
     Position and velocity, then ``third``, read by ``read``, and motors where there are some.
     ``back`` (n,) brings columns of the model into the order of the request, which may be the
-    ``same``. Raises UsageError for
-    fields that do not fit, and for states beyond the limits unless the request allows them.
+    ``same``. Raises UsageError for fields that do not fit, numbers that are not finite, and for
+    states beyond the limits unless the request allows them.
     """
 
     def __init__(self, request: Any, model: IdentifiedModel, third: str,
                  read: Callable[[str, Any, FloatArray], FloatArray] | None = None) -> None:
-        self._names = tuple(request.joint_names) or model.joints
-        to_model, self.back = joint_order(self._names, model.joints)
+        names = tuple(request.joint_names) or model.joints
+        to_model, self.back = joint_order(names, model.joints)
         q = matrix('position', request.position, len(model.joints))
-        self.given = {'position': q, 'velocity': like('velocity', request.velocity, q),
-                      third: (read or like)(third, getattr(request, third), q)}
-        if third == 'effort':
-            self.given |= _motors(request, model, q)
-        self.same = self._names == model.joints
+        fields = {'position': q, 'velocity': like('velocity', request.velocity, q),
+                  third: (read or like)(third, getattr(request, third), q)}
+        motors = _motors(request, model, q) if third == 'effort' else {}
+        elastic = np.isin(names, model.elastic_joints)
+        require_finite(fields | {name: np.where(elastic, values, 0.0)
+                                 for name, values in motors.items()}, names)
+        fields |= motors
+        self.same = names == model.joints
         self.states = [values if self.same else values[..., to_model]
-                       for values in self.given.values()]
+                       for values in fields.values()]
         beyond = () if request.beyond_limits else beyond_limits(model.robot, *self.states[:2])
         if beyond:
             raise UsageError('; '.join((
                 *beyond, 'with beyond_limits they are computed as they are')))
-
-    def checked(self, compute: Callable[[], Any]) -> Any:
-        """Return ``compute()``; the numbers of the request are looked at only when it is odd."""
-        try:
-            result = compute()
-        except DynIdError:
-            require_finite(self.given, self._names)
-            raise
-        parts = [part for part in (result if isinstance(result, tuple) else (result,))
-                 if isinstance(part, np.ndarray)]
-        if not all(np.isfinite(part).all() for part in parts):
-            require_finite(self.given, self._names)
-            raise UsageError('the result is beyond all numbers: are the units of the request '
-                             'right?')
-        return result
 
     def field(self, values: FloatArray) -> array.array[float]:
         """Return values (..., n) of the model as a field, joints in the order of the request."""
@@ -219,12 +207,18 @@ def _mark(response: Any, model: IdentifiedModel, states: dict[str, FloatArray],
     response.message = after_caution(model, *outside, *left_out, response.message)
 
 
+def _require_computed(values: FloatArray) -> None:
+    """Raise UsageError for a result that is not finite."""
+    if not np.isfinite(values).all():
+        raise UsageError('the result is beyond all numbers: are the units of the request right?')
+
+
 def _require_few(name: str, field: Any, joints: int, factor: int = 1) -> None:
-    """Raise UsageError when a field, times ``factor``, has more than MOST_NUMBERS."""
-    if len(field) * factor > MOST_NUMBERS:
+    """Raise UsageError when a field, times ``factor``, has more than MAX_NUMBERS."""
+    if len(field) * factor > MAX_NUMBERS:
         raise UsageError(
             f'{name} has {len(field)} numbers; in one call at most '
-            f'{MOST_NUMBERS // (joints * factor)} states of {joints} joints are computed'
+            f'{MAX_NUMBERS // (joints * factor)} states of {joints} joints are computed'
             f'{" with mass matrices" if factor > 1 else ""}: split them over several calls')
 
 
@@ -254,8 +248,8 @@ def _external(request: Any, model: IdentifiedModel, q: FloatArray) -> FloatArray
     if count != expected:
         raise UsageError(f'wrench has {count} numbers, expected {expected}: {len(q)} states of '
                          f'{len(links)} links with {", ".join(WRENCH_COMPONENTS)}')
-    if count > MOST_NUMBERS:
-        raise UsageError(f'wrench has {count} numbers; in one call at most {MOST_NUMBERS} are '
+    if count > MAX_NUMBERS:
+        raise UsageError(f'wrench has {count} numbers; in one call at most {MAX_NUMBERS} are '
                          'taken: split the states over several calls')
     wrench = np.frombuffer(request.wrench).reshape(len(q), len(links), size)
     bad = np.flatnonzero(~np.isfinite(wrench))
@@ -271,8 +265,6 @@ def _external(request: Any, model: IdentifiedModel, q: FloatArray) -> FloatArray
             acting = ExternalWrench.at(model.robot, link)
         except UsageError as error:
             raise UsageError(f'wrench_links: {error}') from None
-        if not np.isfinite(q).all():
-            continue  # whoever computes with the positions names the number
         torque += acting(q, wrench[:, i])
     return torque
 

@@ -45,7 +45,7 @@ from robot_dynid.io.cdr import JOINT_STATE, WRENCH, Batch
 from robot_dynid.io.log import RecordingFile, load_log, open_recordings, with_wrenches
 from robot_dynid.io.mcap import Contents, mcap_batches
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.ros.common.files_directory import resolved_folder, target_inside
+from robot_dynid.ros.common.files_directory import RequestedFiles
 from robot_dynid.signals.parts import Parts
 from robot_dynid.signals.windows import file_of
 from robot_dynid.types import DAMAGE, Progress, RawLog
@@ -272,8 +272,10 @@ def check_outputs(job: Job) -> None:
         wanted.append((job.report, MARK))
     taken = {Path(file_of(source)).resolve() for source in job.sources
              if isinstance(source, str)}
+    files = RequestedFiles(str, job.root)
+    root = files.root
     for path, mark in wanted:
-        target, root = target_inside(job.root, path), resolved_folder(job.root)
+        target = files.target(path)
         if target.resolve() in taken:
             raise UsageError(f'{path}: the goal names it twice; give every output its own name')
         taken.add(target.resolve())
@@ -291,12 +293,13 @@ def write_below(root: str, path: str, write: Callable[[Path, Path], object]) -> 
     for a path that is empty, outside, or where something else is, DynIdError when it cannot be
     written.
     """
-    target = target_inside(root, path)
+    files = RequestedFiles(str, root)
+    target = files.target(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DynIdError(f'{path}: cannot be written ({error.strerror or error})') from None
-    write(target, resolved_folder(root))
+    write(target, files.root)
     return target
 
 

@@ -93,18 +93,17 @@ class ModelServices:
                              '(service load_model)')
         return self.model
 
-    def _load(self, request: Any, response: Any) -> None:
+    def _load(self, request: Any, response: Any) -> str:
         if not request.path:
             raise UsageError(NO_PATH)
         response.model = self.load(str(self.files.file(request.path)))
-        response.message = after_caution(
+        return after_caution(
             self.served(), f'{request.path}: serving the model of {response.model.robot}')
 
-    def _save(self, request: Any, response: Any) -> None:
+    def _save(self, request: Any, response: Any) -> str:
         model = self.served()
         target = self.files.target(request.path)
-        path = write_below(self.files.directory, str(target), model.save)
-        response.message = f'saved to {path}'
+        return f'saved to {write_below(self.files.directory, str(target), model.save)}'
 
 
 class RobotDescription:

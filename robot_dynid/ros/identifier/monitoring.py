@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from rclpy.node import Node
@@ -97,22 +96,18 @@ class Monitoring:
             for topic in (*TOPICS, *MOTOR_TOPICS)}
         self._publishers[MARKERS] = node.create_publisher(MarkerArray, f'~/{MARKERS}', DEPTH)
         self._subscribed, self._marked = set[str](), 0
-        self._motors, self._motor_names = JointStateReader(), tuple[str, ...]()
-        self._own, self._theirs = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self._without: tuple[str, ...] = ()
         self._recount = 0
         self._contact = node.create_publisher(Bool, '~/contact', LATCHED)
         self.monitor: Monitor | None = None
         self.status = MonitorStatus()
         self._model: IdentifiedModel | None = None
-        self._names: tuple[str, ...] = ()
         self._refused = np.zeros(0, dtype=bool)
         #: joint states so far of no use, or in which a joint was in contact or blind; stamp [ns]
         #: of the last one of use
         self.disturbed, self.stamp = 0, 0
         self._refusal = ''
         self._contact_sent: bool | None = None
-        self._states, self._efforts = JointStateReader(), JointStateReader()
         self._warned: set[str] = set()
         self._latest_effort: bytes | None = None
         self._effort_received = 0
@@ -223,23 +218,13 @@ class Monitoring:
                 lambda: self._take_motors(monitor, data, received))
 
     def _take_motors(self, monitor: Monitor, data: bytes, received: int) -> None:
-        names, stamp, values = self._motors(data)
-        if names is not self._motor_names:
-            self._motor_names, joints = names, monitor.model.joints
-            shared = [joint for joint in joints if joint in names]
-            self._own = np.array([joints.index(joint) for joint in shared], dtype=np.int64)
-            self._theirs = np.array([names.index(joint) for joint in shared], dtype=np.int64)
-        if not len(self._own):
-            raise DataError(f'motor states are of {", ".join(names)[:LISTED]} only, the model of '
-                            f'{", ".join(monitor.model.joints)}: remap the topic')
+        stamp, values = self._motors(data)
+        if self._motors.others:
+            raise DataError(f'motor states are {self._motors.others}: remap the topic')
         if 'position' not in values:
             raise DataError('the motor states carry no position')
-        motors = np.full((2, len(monitor.model.joints)), np.nan)
-        for row, name in zip(motors, ('position', 'velocity')):
-            if name in values:
-                row[self._own] = values[name][self._theirs]
-        monitor.take_motors(((stamp or received) - self._origin) * 1e-9, motors[0],
-                            motors[1] if 'velocity' in values else None)
+        monitor.take_motors(((stamp or received) - self._origin) * 1e-9, values['position'],
+                            values.get('velocity'))
 
     def receive_effort(self, data: bytes, received: int, waited: int) -> None:
         """Take a message of the topic ``effort``, which the next joint states go with."""
@@ -250,23 +235,18 @@ class Monitoring:
             self._begin(model)
         if self.monitor is None:
             raise UsageError(self._refusal)
-        names, stamp, values = self._states(data)
-        if names is not self._names:
-            if not set(names) & set(model.joints):
-                self._reason = (  # another robot on the same topic
-                    f'joint states are of {", ".join(names)[:LISTED]} only, the model of '
-                    f'{", ".join(model.joints)}: load the model of this robot, or remap the topic')
-                return
-            self._order = _order(names, model.joints)
-            self._names = names
+        stamp, values = self._states(data)
+        if self._states.others:  # another robot on the same topic
+            self._reason = (f'joint states are {self._states.others}: load the model of this '
+                            'robot, or remap the topic')
+            return
+        self._states.require_all()
         stamp = stamp or received
-        effort = self._measured(values, model.joints, received)
-        velocity = values.get('velocity')
+        effort = self._measured(values, received)
         if 'position' not in values:
             raise DataError('the joint states carry no position')
-        reading = self.monitor(
-            (stamp - self._origin) * 1e-9, values['position'][self._order],
-            None if velocity is None else velocity[self._order], effort)
+        reading = self.monitor((stamp - self._origin) * 1e-9, values['position'],
+                               values.get('velocity'), effort)
         if reading is None:
             self.disturbed += 1
             self._reason = self.monitor.problem or self._reason
@@ -282,9 +262,9 @@ class Monitoring:
 
     def _begin(self, model: IdentifiedModel) -> None:
         """Follow another model; raises UsageError for parameters that do not fit it."""
-        self._model, self.monitor, self._names = model, None, ()
+        self._model, self.monitor, self._without = model, None, ()
+        self._states, self._efforts, self._motors = (_Topic(model.joints) for _ in range(3))
         self._refused = np.isin(model.joints, model.not_identified)
-        self._motor_names, self._without = (), ()
         self._seen, self._reason = -np.inf, ''
         self.status.reading, self.status.motor_problem = None, ''
         self._writer = EffortWriter(model.joints)
@@ -296,22 +276,22 @@ class Monitoring:
             self._refusal = str(error)
             raise
 
-    def _measured(self, values: dict[str, FloatArray], joints: tuple[str, ...], received: int
-                  ) -> FloatArray:
+    def _measured(self, values: dict[str, FloatArray], received: int) -> FloatArray:
         """Return the effort (n,) of the topic ``effort``, or of the joint states."""
         if self._latest_effort is not None:
             age = received - self._effort_received
             if age > LATE:
                 raise DataError(f'no messages on topic effort for {1e-9 * age:.3g} s: check its '
                                 'publisher, or take effort out of optional_topics')
-            names, _, other = self._efforts(self._latest_effort)
+            _, other = self._efforts(self._latest_effort)
+            self._efforts.require_all()
             if 'effort' not in other:
                 raise DataError('the messages on topic effort carry no effort')
-            return other['effort'][_order(names, joints)]
+            return other['effort']
         if 'effort' not in values:
             raise DataError('the joint states carry no effort: nothing to compare the model with; '
                             'publish effort, or name the topic effort in optional_topics')
-        return values['effort'][self._order]
+        return values['effort']
 
     def _publish(self, stamp: int, reading: Reading, monitor: Monitor) -> None:
         self.status.reading = reading
@@ -350,10 +330,38 @@ class Monitoring:
             self._contact.publish(Bool(data=contact))
 
 
-def _order(names: tuple[str, ...], joints: tuple[str, ...]) -> Any:
-    """Return the indices of the model's joints in a message; raises DataError naming a miss."""
-    missing = [joint for joint in joints if joint not in names]
-    if missing:
-        raise DataError(f'joint {", ".join(missing)} of the model is not in the joint states, '
-                        f'which have {", ".join(names)}')
-    return np.array([names.index(joint) for joint in joints])
+class _Topic:
+    """Joint states of a topic in the order of ``joints``, NaN for joints that they lack.
+
+    ``others`` says whose they are if they have none of the joints.
+    """
+
+    def __init__(self, joints: tuple[str, ...]) -> None:
+        self._read, self._joints = JointStateReader(), joints
+        self._names: tuple[str, ...] | None = None
+        self.others = ''
+
+    def __call__(self, data: bytes) -> tuple[int, dict[str, FloatArray]]:
+        """Return the stamp [ns], and by name the values (n,) that a message has."""
+        names, stamp, values = self._read(data)
+        if names is not self._names:
+            self._names = names
+            self._absent = np.array([joint not in names for joint in self._joints])
+            self._places = np.array([names.index(joint) if joint in names else 0
+                                     for joint in self._joints], dtype=np.int64)
+            self.others = f'of {", ".join(names)[:LISTED]} only, the model of ' \
+                f'{", ".join(self._joints)}' if self._absent.all() else ''
+        if self.others:
+            return stamp, values
+        ordered = {name: column[self._places] for name, column in values.items()}
+        if self._absent.any():
+            for column in ordered.values():
+                column[self._absent] = np.nan
+        return stamp, ordered
+
+    def require_all(self) -> None:
+        """Raise DataError naming a joint that the messages lack."""
+        if self._absent.any():
+            missing = [one for one, absent in zip(self._joints, self._absent) if absent]
+            raise DataError(f'joint {", ".join(missing)} of the model is not in the joint states, '
+                            f'which have {", ".join(self._names or ())}')

@@ -21,7 +21,6 @@ from robot_dynid.files import read_text
 from robot_dynid.identification.recipe import recipe_from_text
 from robot_dynid.numbers import NumberRange
 from robot_dynid.registry import Registry
-from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common import process
 from robot_dynid.ros.common.described_robot import RobotFiles, RobotParameters
 from robot_dynid.ros.common.files_directory import FileParameters, RequestedFiles
@@ -112,10 +111,14 @@ class Identifier(Node):
             self._serve_first()
         self.dynamics = kept(DynamicsServices(self, self.models.served, require))
         self.folder = Path(parameters.recording_directory).expanduser().absolute()
+        needed: list[str] = []  # to identify the gears
+        if robot is not None and robot.drive.elastic:
+            needed.append('motor_states')
+        if robot is not None and robot.drive.torque_sensors:
+            needed.append('joint_torques')
         self.recording = kept(Recording(
-            self, self.folder,
-            robot.name if robot is not None else 'recording',
-            (*parameters.optional_topics, *_needed_topics(robot)), parameters.queue_depth,
+            self, self.folder, robot.name if robot is not None else 'recording',
+            (*parameters.optional_topics, *needed), parameters.queue_depth,
             () if robot is None else (topic for topic, _ in robot.wrenches)))
         self.monitoring = kept(Monitoring(
             self, self.recording, self.models, parameters.settings()
@@ -162,14 +165,6 @@ class Identifier(Node):
         if self.monitoring is not None:
             statuses.append(contact_diagnosis('contact', *self.monitoring.take_status()))
         self._diagnostics.publish(*statuses)
-
-
-def _needed_topics(robot: RobotModel | None) -> tuple[str, ...]:
-    """Return the topics needed to identify the gears of a robot."""
-    if robot is None:
-        return ()
-    return (*(('motor_states',) if robot.drive.elastic else ()),
-            *(('joint_torques',) if robot.drive.torque_sensors else ()))
 
 
 def _recipe_text(path: str) -> str:

@@ -253,9 +253,14 @@ class Recording(BagSession):
                   if topic in (TOPICS[0], MOTORS) or topic in further}
         super().__init__(node, folder, name, {
             **topics, **dict.fromkeys(wrenches, WrenchStamped)}, depth)
-        for verb, handler in (('start', self._on_start), ('stop', self._on_stop)):
-            node.create_service(
-                Trigger, f'~/{verb}_recording', answered(handler, node.get_logger()))
+        def stop(_: Any, response: Any) -> str:
+            response.success, text = self.stop()
+            return text
+
+        for name, handler in (
+                ('start_recording', lambda *_: f'recording to {self.start()}'),
+                ('stop_recording', stop)):
+            node.create_service(Trigger, f'~/{name}', answered(handler, node.get_logger()))
 
     def topics(self) -> Topics:
         """Return the topics of the buffer which hold messages."""
@@ -264,12 +269,6 @@ class Recording(BagSession):
             topic: one.topic for topic in TOPICS
             if (one := self._channels.get(topic)) and counts.get(one.topic)}
         return replace(Topics(), **names)
-
-    def _on_start(self, request: Any, response: Any) -> None:
-        response.message = f'recording to {self.start()}'
-
-    def _on_stop(self, request: Any, response: Any) -> None:
-        response.success, response.message = self.stop()
 
 
 def folder_name(name: str) -> str:

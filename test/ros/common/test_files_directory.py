@@ -9,13 +9,19 @@ from pathlib import Path
 import pytest
 
 from robot_dynid.errors import UsageError
-from robot_dynid.ros.common.files_directory import (
-    FileParameters,
-    RequestedFiles,
-    file_inside,
-    source_inside,
-    target_inside,
-)
+from robot_dynid.ros.common.files_directory import FileParameters, RequestedFiles
+
+
+def source_inside(folder: Path, name: str) -> Path:
+    return RequestedFiles(str, str(folder)).source(name)
+
+
+def file_inside(folder: Path, name: str) -> Path:
+    return RequestedFiles(str, str(folder)).file(name)
+
+
+def target_inside(folder: Path, name: str) -> Path:
+    return RequestedFiles(str, str(folder)).target(name)
 
 
 @pytest.fixture

@@ -208,7 +208,7 @@ def test_controller_wait(excitation: Any) -> None:
     result = spinner.answer(handle.get_result_async()).result
     destroy(user)
     assert result.code == Code.CONTROLLER_LOST
-    waited = f"after {PARAMETERS['controller_wait']:g} s, so nothing was sent"
+    waited = f"after {PARAMETERS['controller_wait']:g} s; is the controller"
     assert result.message.startswith(f'no subscriber of arm/joint_trajectory {waited}')
 
 

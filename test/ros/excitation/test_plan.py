@@ -147,7 +147,7 @@ def test_a_given_trajectory_keeps_the_purpose_of_its_recording(tmp_path: Path) -
         assert plan.purpose == purpose and plan.motions == (plan,)
     (tmp_path / 'T.yaml').write_text(
         (tmp_path / 'T.yaml').read_text().replace('purpose: validation', 'purpose: show'))
-    with pytest.raises(plans.UnknownTrajectory, match='purpose must be fit or validation, got'):
+    with pytest.raises(plans.Refused, match='purpose must be fit or validation, got'):
         plans.DryRuns(RequestedFiles(print, str(tmp_path))).find('T.yaml')
 
 
@@ -215,7 +215,7 @@ def test_a_dry_run_is_out_of_date_once_what_it_was_checked_against_changed(
     robot: RobotModel, settings: dict[str, float], words: str
 ) -> None:
     plan = designed()
-    with pytest.raises(plans.UnknownTrajectory) as refused:
+    with pytest.raises(plans.Refused) as refused:
         plan.checked_again(robot, replace(SETTINGS, **settings), silent)
     assert str(refused.value) == (f"dry run '{plan.identifier}' is out of date: since then "
                                   f'{words} changed; ask for a dry run again')
@@ -256,7 +256,7 @@ def test_a_required_collision_check_that_cannot_be_made_is_refused() -> None:
                    lambda: plans.given(bare, trajectory, required, silent),
                    lambda: replace(designed(robot=bare), settings=required).checked_again(
                        bare, required, silent)):
-        with pytest.raises(plans.NotChecked, match=words) as refused:
+        with pytest.raises(plans.Refused, match=words) as refused:
             refuse()
     assert refusal(refused.value) is Code.NOT_CHECKED
     assert plans.given(ROBOT, trajectory, required, silent), 'its shapes are checked'
@@ -284,12 +284,12 @@ def test_identifiers_are_those_of_the_plan() -> None:
 def test_the_latest_dry_runs_are_kept(tmp_path: Path) -> None:
     kept, plan = plans.DryRuns(RequestedFiles(print, str(tmp_path))), designed()
     many = [replace(plan, settings=replace(SETTINGS, lead_in=0.1 * k))
-            for k in range(plans.KEPT + 1)]
+            for k in range(plans.DRY_RUNS + 1)]
     names = [kept.keep(one) for one in many[:-1]]
     assert kept.find(names[0]) is many[0], 'used, and so kept longer'
     kept.keep(many[-1])
     assert kept.find(names[0]) is many[0]
-    with pytest.raises(plans.UnknownTrajectory, match='keeps the last 8, until it ends; ask for'):
+    with pytest.raises(plans.Refused, match='keeps the last 8, until it ends; ask for'):
         kept.find(names[1])
 
 
@@ -297,7 +297,7 @@ def test_without_file_requests_dry_runs_remain(tmp_path: Path) -> None:
     files = RequestedFiles(print, str(tmp_path), False)
     kept, plan = plans.DryRuns(files), designed()
     assert kept.find(kept.keep(plan)) is plan
-    with pytest.raises(plans.UnknownTrajectory, match='file_requests is false'):
+    with pytest.raises(plans.Refused, match='file_requests is false'):
         kept.find('plan.yaml')
     assert plans.with_files({'duration': 3}, files) == {'duration': 3}
     with pytest.raises(UsageError, match='file_requests is false'):

@@ -350,7 +350,7 @@ def services(node: Any, model: IdentifiedModel) -> Iterator[DynamicsServices]:
 def test_rollouts_have_a_largest_number_of_states(
     services: DynamicsServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dynamics_services, 'MOST_NUMBERS', 30)
+    monkeypatch.setattr(dynamics_services, 'MAX_NUMBERS', 30)
     request = ComputeRollout.Request(
         position=zeros(3), velocity=zeros(3), effort=zeros(30), dt=1e-3)
     response = ComputeRollout.Response()
@@ -387,7 +387,7 @@ def test_closing_ends_a_rollout_under_way(services: DynamicsServices) -> None:
 def test_forward_and_inverse_have_a_largest_number_of_states(
     services: DynamicsServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dynamics_services, 'MOST_NUMBERS', 18)
+    monkeypatch.setattr(dynamics_services, 'MAX_NUMBERS', 18)
     for handler, kind, more in (
         (services.forward, ComputeForwardDynamics, 'effort'),
         (services.inverse, ComputeInverseDynamics, 'acceleration'),
