@@ -13,18 +13,9 @@ from robot_dynid.errors import DataError, reported
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.uses import recordings_for
 from robot_dynid.monitoring.deflected_observer import DEFLECTED
-from robot_dynid.monitoring.monitor import (
-    MonitorSettings,
-    deflected_levels_of,
-    levels_of,
-    observer_of,
-)
-from robot_dynid.monitoring.monitor_input import (
-    follows_motors,
-    monitor_input,
-    motors_unused,
-    used_joints,
-)
+from robot_dynid.monitoring.monitor import MonitorSettings, levels_of, observer_of
+from robot_dynid.monitoring.monitor_input import monitor_input
+from robot_dynid.monitoring.motor_states import follows_motors, motors_unused, used_joints
 from robot_dynid.monitoring.noise_levels import holding_torque
 from robot_dynid.monitoring.observer import CLAIMED, CONTACT, EXTERNAL, LEAST_STATES, THRESHOLD
 from robot_dynid.monitoring.sight import WATCHED, BlindTime, blind_times, sight_along
@@ -97,11 +88,10 @@ def _contact_events(
         raise DataError(f'{log.source}: holds no usable joint states')
     levels = levels_of(model, settings)
     results = observer_of(model, settings).along(motion)
-    seen, moving = np.zeros(model.robot.n, dtype=bool), levels.moving
+    seen = np.zeros(model.robot.n, dtype=bool)
     if follows_motors(model):
         seen = (results[:, DEFLECTED] != 0.0).any(axis=0)
-        moving = np.where(seen, deflected_levels_of(model, settings).contact.moving, moving)
-    sight = sight_along(model, levels.moving, settings.gain, motion)
+    sight = sight_along(model, levels.without.moving, settings.gain, motion)
     torque, contact = results[:, EXTERNAL], results[:, CONTACT] != 0.0
     touched = contact.any(axis=1)
     free = ~touched
@@ -116,7 +106,7 @@ def _contact_events(
         tuple(_contacts(model.joints, motion.time, torque, contact)),
         _largest(torque, free[:, None] & (sight == WATCHED)),
         np.where(seen & np.isin(model.joints, model.elastic_joints), 0.0, holding_torque(model)),
-        moving,
+        np.where(seen, levels.contact.moving, levels.without.moving),
         (*motion.notes, *_without_deflection(model, log.source, seen), *(
             f'{log.source}: {one}' for one in model.trained.warnings(
                 model.robot, {'position': motion.position, 'velocity': motion.velocity}))),

@@ -25,7 +25,8 @@ from robot_dynid.effects.slow_changes import SlowTables
 from robot_dynid.friction import AxisFriction
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import MotorEncoder
-from robot_dynid.monitoring.monitor_input import MonitorInput, used_joints
+from robot_dynid.monitoring.monitor_input import MonitorInput
+from robot_dynid.monitoring.motor_states import used_joints
 from robot_dynid.monitoring.observer import (
     FRICTION,
     PREDICTED,
@@ -52,8 +53,10 @@ RAISED = 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class DeflectedLevels:
-    """Levels of ``contact`` with the deflection; ``variance`` (n,) [(N m)^2] is usual there.
+class Levels:
+    """Contact levels of a model; those of ``contact`` hold with the deflection of its gears.
+
+    There ``variance`` (n,) [(N m)^2] is usual.
 
     Where residual models or gear torques are less sure, levels rise, but not above those
     ``without`` the deflection.
@@ -62,6 +65,12 @@ class DeflectedLevels:
     contact: ContactLevels
     without: ContactLevels
     variance: FloatArray
+
+    @classmethod
+    def infinite(cls, n: int) -> Levels:
+        """Return levels of ``n`` joints that no torque reaches."""
+        none = ContactLevels.infinite(n)
+        return cls(none, none, np.zeros(n))
 
     @property
     def rise(self) -> tuple[FloatArray, FloatArray]:
@@ -77,11 +86,12 @@ class DeflectedObserver:
     """
 
     def __init__(self, model: IdentifiedModel, gain: float,
-                 levels: DeflectedLevels | None = None) -> None:
+                 levels: Levels | None = None) -> None:
+        levels = levels or Levels.infinite(model.robot.n)
         part: GearSide | LearnedSide = (GearSide if model.elastic_joints else LearnedSide)(
             model, gain, levels)
         self.joints = used_joints(model)
-        self._physics = Observer(model, gain, None if levels is None else levels.without)
+        self._physics = Observer(model, gain, levels.without)
         self._part, self._settling = part, SETTLING / gain
         self._elapsed = np.zeros(model.robot.n)
 
@@ -125,13 +135,12 @@ class DeflectedObserver:
 class GearSide:
     """Links driven by the torque of their gears, and motors beside them."""
 
-    def __init__(self, model: IdentifiedModel, gain: float, levels: DeflectedLevels | None
-                 ) -> None:
+    def __init__(self, model: IdentifiedModel, gain: float, levels: Levels) -> None:
         n, gears = model.robot.n, model.gears
         self._n, self._own, self._gears = n, list(gears.joints), gears
         self._states = GearStates(gears)
         self._levels = levels
-        self._contact = _on_links(n, len(gears.joints), levels)
+        self._contact = _on_links(levels.contact, len(gears.joints))
         self._encoders, self._covariance = _gear_covariance(model)
         links, e = model.links, len(gears.joints)
         friction = friction_of(model).on(gears.motors(n), n + e)
@@ -181,10 +190,8 @@ class GearSide:
         results[:, GEAR_SPREAD, own] = spread
         return results
 
-    def _raised(self, spread: FloatArray) -> FloatArray | None:
+    def _raised(self, spread: FloatArray) -> FloatArray:
         """Return the levels (N, 2, n + e), higher where gears are less sure than usual."""
-        if self._levels is None:
-            return None
         own, (moving, holding) = self._own, self._levels.rise
         excess = np.minimum(RAISED * (spread - np.sqrt(self._levels.variance[own])),
                             (moving + holding)[own])
@@ -215,15 +222,14 @@ class GearSide:
 class LearnedSide:
     """Links driven by the effort less the part that residual models expect of it."""
 
-    def __init__(self, model: IdentifiedModel, gain: float, levels: DeflectedLevels | None
-                 ) -> None:
+    def __init__(self, model: IdentifiedModel, gain: float, levels: Levels) -> None:
         robot = model.robot
         self._robot, self._cutoff, self._levels = robot, model.preprocessing.cutoff, levels
         self._models = {j: one for j, one in enumerate(without_gears(model.residual_models))
                         if one is not None}
         self._corner = corner_of(self._cutoff)
         self._past = np.full((2, robot.n, feature_count(robot)), np.nan)
-        self._observer = Observer(model, gain, None if levels is None else levels.contact)
+        self._observer = Observer(model, gain, levels.contact)
 
     def __call__(self, motion: FloatArray, motors: FloatArray, steps: FloatArray,
                  physics: FloatArray) -> FloatArray:
@@ -267,10 +273,8 @@ class LearnedSide:
         self._past = np.stack([first, second])
         return features
 
-    def _raised(self, variance: FloatArray, blank: FloatArray) -> FloatArray | None:
+    def _raised(self, variance: FloatArray, blank: FloatArray) -> FloatArray:
         """Return the levels (N, 2, n), higher where the models are less sure than usual."""
-        if self._levels is None:
-            return None
         usual, base = self._levels.variance, self._levels.contact
         with np.errstate(divide='ignore', invalid='ignore'):
             share = np.sqrt(np.clip((variance - usual) / (blank - usual), 0.0, 1.0))
@@ -304,11 +308,9 @@ def _with_motors(friction: AxisFriction, count: int) -> AxisFriction:
                    links=np.pad(friction.links, ((0, count), (0, 0))))
 
 
-def _on_links(n: int, motors: int, levels: DeflectedLevels | None) -> ContactLevels:
-    """Return the levels of the links, and none of the motors: nobody touches them."""
-    if levels is None:
-        return ContactLevels.infinite(n + motors)
-    contact, still = levels.contact, np.zeros(motors)
+def _on_links(contact: ContactLevels, motors: int) -> ContactLevels:
+    """Return the levels of the links, and infinite ones of the motors: nobody touches them."""
+    still = np.zeros(motors)
     return replace(contact, moving=np.append(contact.moving, np.full(motors, np.inf)),
                    holding=np.append(contact.holding, still),
                    speed=np.append(contact.speed, still))

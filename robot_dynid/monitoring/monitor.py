@@ -16,15 +16,11 @@ from robot_dynid.monitoring.deflected_observer import (
     GEAR,
     GEAR_SPREAD,
     SPREAD,
-    DeflectedLevels,
     DeflectedObserver,
+    Levels,
 )
-from robot_dynid.monitoring.monitor_input import (
-    OLDEST,
-    MonitorInputStream,
-    follows_motors,
-    motors_unused,
-)
+from robot_dynid.monitoring.monitor_input import MonitorInputStream
+from robot_dynid.monitoring.motor_states import OLDEST, follows_motors, motors_unused
 from robot_dynid.monitoring.noise_levels import holding_torque
 from robot_dynid.monitoring.observer import (
     CLAIMED,
@@ -35,7 +31,6 @@ from robot_dynid.monitoring.observer import (
     RESIDUAL,
     THRESHOLD,
     VISCOUS_SCALE,
-    ContactLevels,
     ContactSettings,
     Observer,
     contact_levels,
@@ -45,7 +40,7 @@ from robot_dynid.monitoring.sight import Sight
 from robot_dynid.numbers import NumberRange
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.signals.filters import delay_of
-from robot_dynid.types import FloatArray, frozen
+from robot_dynid.types import FloatArray
 
 #: gain times step from which the observer knows less of the time between samples than it claims
 COARSE = 0.5
@@ -118,9 +113,8 @@ class Monitor:
         self.settings = settings = settings or MonitorSettings()
         self._stream = MonitorInputStream(model)
         self.levels = model.noise_levels
-        levels = levels_of(model, settings)
         self._observer = observer_of(model, settings)
-        self._sight = Sight(model, levels.moving, settings.gain)
+        self._sight = Sight(model, levels_of(model, settings).without.moving, settings.gain)
         self._steps = np.zeros(1)
         self._contact = np.zeros(model.robot.n, dtype=bool)
         self._elapsed = 0.0
@@ -245,38 +239,23 @@ def observer_of(
 
     Raises UsageError for settings that do not fit.
     """
-    if not follows_motors(model):
-        return Observer(model, settings.gain, levels_of(model, settings))
-    return DeflectedObserver(model, settings.gain, deflected_levels_of(model, settings))
+    levels = levels_of(model, settings)
+    if follows_motors(model):
+        return DeflectedObserver(model, settings.gain, levels)
+    return Observer(model, settings.gain, levels.without)
 
 
-def deflected_levels_of(model: IdentifiedModel, settings: MonitorSettings) -> DeflectedLevels:
-    """Return the contact levels with the deflection, those without where none were learnt.
-
-    Raises UsageError for settings that do not fit.
-    """
-    levels, nothing = levels_of(model, settings), np.zeros(model.robot.n)
-    known = model.noise_levels.deflected if model.noise_levels else None
-    if known is None:
-        return DeflectedLevels(levels, levels, nothing)
-    contact = contact_levels(model.robot, known, settings.gain, settings.contact)
-    return DeflectedLevels(contact, levels, nothing if known.variance is None else known.variance)
-
-
-def levels_of(model: IdentifiedModel, settings: MonitorSettings) -> ContactLevels:
+def levels_of(model: IdentifiedModel, settings: MonitorSettings) -> Levels:
     """Return the contact levels of a model; raises UsageError for settings that do not fit.
 
-    Without noise levels it is where ``settings`` say how large the torque must be.
+    Those with the deflection are those without it where none were learnt. Models without noise
+    levels have them where ``settings`` say how large the torque must be; at rest it may be as
+    large as the friction of the law.
     """
-    return contact_levels(
-        model.robot,
-        model.noise_levels or default_levels(model),
-        settings.gain,
-        settings.contact,
-    )
-
-
-def default_levels(model: IdentifiedModel) -> NoiseLevels:
-    """Return the levels without recordings: at rest up to the friction of the law."""
-    return NoiseLevels(frozen(np.full(model.robot.n, np.inf)), frozen(holding_torque(model)),
-                       frozen(slowest(model)))
+    noise = model.noise_levels or NoiseLevels(
+        np.full(model.robot.n, np.inf), holding_torque(model), slowest(model))
+    deflected = noise.deflected or noise
+    contact, without = (contact_levels(model.robot, one, settings.gain, settings.contact)
+                        for one in (deflected, noise))
+    return Levels(contact, without, np.zeros(model.robot.n) if deflected.variance is None
+                  else deflected.variance)

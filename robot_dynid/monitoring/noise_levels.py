@@ -18,7 +18,8 @@ from robot_dynid.monitoring.deflected_observer import (
     DeflectedObserver,
 )
 from robot_dynid.monitoring.deflected_observer import ROWS as ROWS_DEFLECTED
-from robot_dynid.monitoring.monitor_input import MonitorInput, follows_motors, monitor_input
+from robot_dynid.monitoring.monitor_input import MonitorInput, monitor_input
+from robot_dynid.monitoring.motor_states import follows_motors
 from robot_dynid.monitoring.observer import DRY, EXTERNAL, Observer
 from robot_dynid.types import FloatArray, RawLog, frozen
 

@@ -143,7 +143,7 @@ def contact_score(
 
     settings, n, time = MonitorSettings(), model.robot.n, motion.time
     results = observer_of(model, settings).along(motion)
-    sight = sight_along(model, levels_of(model, settings).moving, settings.gain, motion)
+    sight = sight_along(model, levels_of(model, settings).without.moving, settings.gain, motion)
     watched = (sight == WATCHED) if rows is None else (sight == WATCHED) & rows[:, None]
     off, threshold = results[:, EXTERNAL] - results[:, CLAIMED], results[:, THRESHOLD]
     excess = np.zeros(n) if excess is None else excess

@@ -14,7 +14,7 @@ from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.model_file import DIGEST
-from robot_dynid.monitoring.monitor_input import uses_motors
+from robot_dynid.monitoring.motor_states import uses_motors
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair

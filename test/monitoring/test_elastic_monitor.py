@@ -17,7 +17,8 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.contact_events import contact_events
 from robot_dynid.monitoring.deflected_observer import DEFLECTED, GEAR, GEAR_SPREAD
 from robot_dynid.monitoring.monitor import Monitor, MonitorSettings, Reading, observer_of
-from robot_dynid.monitoring.monitor_input import OLDEST, MotorStates, monitor_input
+from robot_dynid.monitoring.monitor_input import monitor_input
+from robot_dynid.monitoring.motor_states import OLDEST, MotorStates
 from robot_dynid.monitoring.noise_levels import learn_noise_levels, recorded_motions
 from robot_dynid.monitoring.observer import EXTERNAL, PREDICTED, RESIDUAL, THRESHOLD, Observer
 from robot_dynid.monitoring.sight import SETTLING

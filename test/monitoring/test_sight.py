@@ -222,7 +222,7 @@ def test_states_one_by_one_are_the_recording(model: IdentifiedModel, seed: int) 
     for k in range(len(log.time)):
         reading = monitor(log.time[k], log.position[k], log.velocity[k], log.effort[k])
         single.append(np.ones(3, dtype=bool) if reading is None else reading.blind)
-    moving = levels_of(model, SETTINGS).moving
+    moving = levels_of(model, SETTINGS).without.moving
     whole = sight_along(model, moving, SETTINGS.gain, monitor_input(model, log)) != WATCHED
     assert 0.1 < whole[:, :2].mean() < 0.9
     assert whole[:, 2].all()

@@ -20,7 +20,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, NoReturn
 
 import rclpy
 from rclpy.action import ActionClient, ActionServer
@@ -42,29 +42,18 @@ WATCHING = 40
 _stop = threading.Event()
 
 
-class _Process(Protocol):
-    """A node with what it has opened."""
-
-    @property
-    def waitables(self) -> Iterator[Any]: ...
-    def close(self) -> None: ...
-    def destroy_node(self) -> None: ...
-
-
-SomeNode = TypeVar('SomeNode', bound=_Process)
-
-
-def run(name: str, make: Callable[[], SomeNode],
-        spin_until: Callable[[SomeNode, threading.Event], None],
+def run(name: str, make: Callable[[], Any], spin_until: Callable[[Any, threading.Event], None],
         args: list[str] | None = None) -> NoReturn:
     """Make a node, let ``spin_until`` spin it until SIGINT or SIGTERM, and end the process.
+
+    Its method ``close`` ends what it has opened.
 
     Exit codes: 0 after a signal, 1 for a model or robot that is unusable and for errors of the
     program itself, 2 for wrong parameters. Other threads end where they are, once the node is
     closed.
     """
     stop, code = init(args), 0
-    node: SomeNode | None = None
+    node: Any = None
     try:
         node = make()
         spin_until(node, stop)

@@ -6,7 +6,7 @@ import hashlib
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -20,6 +20,7 @@ from robot_dynid.collision.ways import approach
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.excitation.design import (
     Design,
+    DesignCriteria,
     MotionRefused,
     Reason,
     SessionOver,
@@ -190,9 +191,8 @@ class ExcitationPlan:
                           f"dry run '{self.identifier}' is out of date: since then "
                           f'{", ".join(changed)} changed; ask for a dry run again')
         progress('check', 0.0)
-        scene = scene_of(self.robot, self.surroundings)
-        _check_scene(scene, self.settings)
-        criteria = keeping_clear(design_criteria(self.robot, progress), scene)
+        scene, criteria = _scene_and_criteria(
+            self.robot, self.surroundings, self.settings, progress)
         found = review(self.design.trajectory, self.segments[-1].limits, criteria)
         _check_points(self.segments, self.settings)
         warnings = tuple(dict.fromkeys((*self.design.warnings, *found.warnings)))
@@ -225,11 +225,9 @@ def designed(
     _check_length(float(getattr(request.options, 'duration', 0.0)), settings)
     full = motion_limits(robot, request.common.limits)
     around = request.common.surroundings(robot.surroundings)
-    scene = scene_of(robot, around)
-    _check_scene(scene, settings)
     started = time.monotonic()
-    criteria = keeping_clear(design_criteria(
-        robot, progress, elapsed=lambda: time.monotonic() - started), scene)
+    scene, criteria = _scene_and_criteria(
+        robot, around, settings, progress, lambda: time.monotonic() - started)
     if data:
         criteria = replace(criteria, recordings=read_recordings(data, robot))
     fit, judge = design_pair(full.scaled(1.0, settings.speed_scale), request, criteria)
@@ -253,9 +251,8 @@ def given(
     """
     progress('check', 0.0)
     _check_length(trajectory.duration, settings)
-    full, scene = motion_limits(robot), scene_of(robot)
-    _check_scene(scene, settings)
-    criteria = keeping_clear(design_criteria(robot, progress), scene)
+    full = motion_limits(robot)
+    scene, criteria = _scene_and_criteria(robot, robot.surroundings, settings, progress)
     try:
         found = review(trajectory, full.scaled(1.0, settings.speed_scale), criteria)
     except MotionRefused as error:
@@ -328,11 +325,19 @@ def _planned(
     return ExcitationPlan(robot, design, settings, reach, scene.around, scene, segments)
 
 
-def _check_scene(scene: Scene, settings: ExcitationSettings) -> None:
-    """Raise Refused where collisions have to be checked and cannot be."""
+def _scene_and_criteria(
+    robot: RobotModel, around: Surroundings, settings: ExcitationSettings, progress: Progress,
+    elapsed: Callable[[], float] | None = None,
+) -> tuple[Scene, DesignCriteria]:
+    """Return the scene, and the criteria of a motion that keeps clear of it.
+
+    Raises Refused where collisions have to be checked and cannot be.
+    """
+    scene = scene_of(robot, around)
     if settings.require_collision_check and scene.blind:
         raise Refused(Code.NOT_CHECKED, 'a collision check is required (require_collision_check): '
                       f'{"; ".join(scene.blind)}')
+    return scene, keeping_clear(design_criteria(robot, progress, elapsed=elapsed), scene)
 
 
 def _in_pieces(segments: tuple[Segment, ...], settings: ExcitationSettings

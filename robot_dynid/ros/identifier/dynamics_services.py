@@ -81,7 +81,8 @@ class DynamicsServices:
         q, qd, effort, *motors = asked.states
         external = _external(request, model, q)
         if motors:
-            qdd, motor = model.elastic_motion.accelerations(q, qd, effort, *motors, external)
+            qdd, motor = model.elastic_motion.accelerations(
+                q, qd, effort, motors[0], motors[1], external)
             response.motor_acceleration = asked.field(motor)
         else:
             qdd = model.accelerations(q, qd, effort) if external is None else (

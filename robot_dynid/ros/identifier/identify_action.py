@@ -18,9 +18,10 @@ from robot_dynid.ros.common.described_robot import RobotFiles
 from robot_dynid.ros.common.files_directory import NoSuchFile
 from robot_dynid.ros.common.kernel_compilation import KernelCompilation
 from robot_dynid.ros.common.services import DeferredActionServer, conclude
-from robot_dynid.ros.identifier.identification import Code, Job, Outcome, Recorded, WorkerProcess
+from robot_dynid.ros.identifier.identification import Code, Job, Outcome, Recorded
 from robot_dynid.ros.identifier.messages import payload_message
 from robot_dynid.ros.identifier.model_services import ModelServices
+from robot_dynid.ros.identifier.worker import WorkerProcess
 from robot_dynid.ros.recording.session import Recording
 from robot_dynid.types import RawLog
 from robot_dynid_interfaces.action import Identify

@@ -31,10 +31,11 @@ from robot_dynid.ros.common.files_directory import RequestedFiles
 from robot_dynid.ros.common.kernel_compilation import KernelCompilation
 from robot_dynid.ros.identifier import dynamics_services, identify_action
 from robot_dynid.ros.identifier.dynamics_services import DynamicsServices
-from robot_dynid.ros.identifier.identification import Code, Job, Outcome, WorkerProcess
+from robot_dynid.ros.identifier.identification import Code, Job, Outcome
 from robot_dynid.ros.identifier.identify_action import IdentifyAction
 from robot_dynid.ros.identifier.model_services import ModelServices
 from robot_dynid.ros.identifier.node import Identifier
+from robot_dynid.ros.identifier.worker import WorkerProcess
 from robot_dynid.ros.recording.recorder import Recorder
 from robot_dynid.ros.recording.session import Recording
 from robot_dynid.types import RawLog

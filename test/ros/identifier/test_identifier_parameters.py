@@ -24,9 +24,10 @@ from identifier_stage import PATIENCE, ROBOT
 
 from robot_dynid.errors import UsageError
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.ros.identifier import identification
-from robot_dynid.ros.identifier.identification import Code, Job, Outcome, WorkerProcess
+from robot_dynid.ros.identifier import worker as worker_module
+from robot_dynid.ros.identifier.identification import Code, Job, Outcome
 from robot_dynid.ros.identifier.node import PARTS, Identifier, IdentifierParameters
+from robot_dynid.ros.identifier.worker import WorkerProcess
 from robot_dynid_interfaces.action import Identify
 
 
@@ -113,7 +114,7 @@ def test_worker_that_does_not_stop_is_replaced(
     worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker.submit(Job(load_robot(ROBOT), ('nowhere.csv',)))  # it still imports, and cannot hear
-    monkeypatch.setattr(identification, 'PATIENCE', 0.0)
+    monkeypatch.setattr(worker_module, 'PATIENCE', 0.0)
     worker.cancel()
     assert outcome(worker).code is Code.CANCELLED
     monkeypatch.undo()
