@@ -47,7 +47,7 @@ class KernelCompilation:
         self._node, self._command, self._load = node, command, load
         warnings.simplefilter('ignore', UnstoredKernelsWarning)  # it is logged
         self._uncompiled, self.total = uncompiled, len(uncompiled())
-        self.done, self.ready, self._told = 0, not self.total, 0
+        self.done, self.ready, self._logged_count = 0, not self.total, 0
         self._then: Callable[[], None] = lambda: None
         self._process: subprocess.Popen[bytes] | None = None
         self.loaded, self._problem = threading.Event(), ''
@@ -84,7 +84,7 @@ class KernelCompilation:
     def require(self) -> None:
         """Raise NotReady as long as kernels are compiled."""
         if not self.ready:
-            raise NotReady(f'not ready yet: {self._said()}; call again then')
+            raise NotReady(f'not ready yet: {self._progress()}; call again then')
 
     def close(self) -> None:
         """End the process."""
@@ -93,7 +93,7 @@ class KernelCompilation:
             self._process.kill()
             self._process.wait()
 
-    def _said(self) -> str:
+    def _progress(self) -> str:
         return (f'compiling numerical kernels, {self.done} of {self.total} '
                 f'({time.monotonic() - self._begun:.0f} s)')
 
@@ -128,6 +128,6 @@ class KernelCompilation:
                 f'compiled {self.total} numerical kernels ({now - self._begun:.0f} s)')
             self._then()
         elif now - self._logged >= (
-                LOG_PERIOD if self.done != self._told else LONGEST_SILENCE):
-            self._logged, self._told = now, self.done
-            self._node.get_logger().info(self._said())
+                LOG_PERIOD if self.done != self._logged_count else LONGEST_SILENCE):
+            self._logged, self._logged_count = now, self.done
+            self._node.get_logger().info(self._progress())

@@ -53,7 +53,7 @@ class IdentifyAction:
         self._submitted = False
         self._needed = 0  # messages that have to reach the disk first
         self._give_up = 0.0
-        self.stage, self._told = '', ('', 0.0)
+        self.stage, self._last_feedback = '', ('', 0.0)
         self._timer = node.create_timer(
             PERIOD, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._timer.cancel()
@@ -77,7 +77,8 @@ class IdentifyAction:
             self._finish(handle, Outcome(code, str(error)))
             return
         self._worker = self._worker or WorkerProcess()
-        self._handle, self._submitted, self.stage, self._told = handle, False, 'record', ('', 0.0)
+        self._handle, self._submitted = handle, False
+        self.stage, self._last_feedback = 'record', ('', 0.0)
         recorder = self._recording.recorder
         self._needed = recorder.received if recorder is not None else 0
         self._give_up = time.monotonic() + DISK_PATIENCE
@@ -129,14 +130,14 @@ class IdentifyAction:
         assert self._worker is not None
         latest, outcome = self._worker.news()
         if latest is not None:
-            self._tell(handle, *latest)
+            self._give_feedback(handle, *latest)
         if outcome is not None:
             self._finish(handle, outcome)
 
-    def _tell(self, handle: Any, stage: str, fraction: float) -> None:
+    def _give_feedback(self, handle: Any, stage: str, fraction: float) -> None:
         self.stage = stage
-        if (stage, fraction) != self._told:
-            self._told = stage, fraction
+        if (stage, fraction) != self._last_feedback:
+            self._last_feedback = stage, fraction
             handle.publish_feedback(Identify.Feedback(stage=stage, fraction=fraction))
 
     def _submit(self, handle: Any) -> None:
@@ -145,7 +146,7 @@ class IdentifyAction:
             self._finish(handle, Outcome(Code.CANCELLED, 'cancelled before it began'))
             return
         if not self.compilation.ready:
-            self._tell(handle, COMPILING, self.compilation.fraction)
+            self._give_feedback(handle, COMPILING, self.compilation.fraction)
             return
         goal = handle.request
         try:

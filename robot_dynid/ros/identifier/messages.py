@@ -100,7 +100,7 @@ def contact_markers(
     return found
 
 
-def told(blind: Mapping[str, str]) -> str:
+def blind_sentence(blind: Mapping[str, str]) -> str:
     """Return in one sentence which joints are blind, and why: those of one reason together."""
     joints: dict[str, list[str]] = {}
     for joint, reason in blind.items():
@@ -159,11 +159,11 @@ def contact_diagnosis(
     """
     status = DiagnosticStatus(name=name, level=DiagnosticStatus.OK, message='no contact')
     if monitor is None:
-        status.level, status.message = DiagnosticStatus.ERROR, told(latest.blind)
+        status.level, status.message = DiagnosticStatus.ERROR, blind_sentence(latest.blind)
         return status
     joints = monitor.model.joints
     touched = [joint for joint in joints if joint in latest.touched]
-    blind = told(latest.blind) if latest.blind else ''
+    blind = blind_sentence(latest.blind) if latest.blind else ''
     problems = [text for text in (latest.problem, latest.motor_problem, *monitor.advice())
                 if text and text not in blind]
     found = [*([f'contact: {", ".join(touched)}'] if touched else []),

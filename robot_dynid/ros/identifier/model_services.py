@@ -116,7 +116,7 @@ class RobotDescription:
     def __init__(self, node: Node, robot: RobotModel | None) -> None:
         self._node = node
         self._publisher: Any = None
-        self._said: set[str] = set()
+        self._logged: set[str] = set()
         self._urdf = self._missing = ''
         try:
             if robot is None:
@@ -136,15 +136,15 @@ class RobotDescription:
             if self._publisher is not None:
                 self._node.destroy_publisher(self._publisher)
                 self._publisher = None
-            self._say(f'no ~/robot_description: {error}')
+            self._log_once(f'no ~/robot_description: {error}')
             return
         if self._publisher is None:
             self._publisher = self._node.create_publisher(String, '~/robot_description', LATCHED)
         self._publisher.publish(String(data=export.text))
         for warning in export.warnings:
-            self._say(f'~/robot_description: {warning}')
+            self._log_once(f'~/robot_description: {warning}')
 
-    def _say(self, text: str) -> None:
-        if text not in self._said:
-            self._said.add(text)
+    def _log_once(self, text: str) -> None:
+        if text not in self._logged:
+            self._logged.add(text)
             self._node.get_logger().info(text)

@@ -35,7 +35,12 @@ from robot_dynid.monitoring.observer import (
     ContactSettings,
 )
 from robot_dynid.ros.common.rclpy_compat import InvalidHandle
-from robot_dynid.ros.identifier.messages import EVERY, MonitorStatus, contact_markers, told
+from robot_dynid.ros.identifier.messages import (
+    EVERY,
+    MonitorStatus,
+    blind_sentence,
+    contact_markers,
+)
 from robot_dynid.ros.identifier.model_services import LATCHED, ModelServices
 from robot_dynid.ros.recording.session import MOTORS, Recording
 from robot_dynid.settings import setting
@@ -162,7 +167,7 @@ class Monitoring:
             return
         self._was_blind, log = set(blind), self._node.get_logger()
         if blind:
-            log.warning(f'monitor: {told(blind)}', throttle_duration_sec=LOG_PERIOD)
+            log.warning(f'monitor: {blind_sentence(blind)}', throttle_duration_sec=LOG_PERIOD)
         else:
             log.info('monitor: every joint is watched', throttle_duration_sec=LOG_PERIOD)
         if EVERY in blind and self.monitor is not None:

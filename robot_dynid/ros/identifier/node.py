@@ -92,7 +92,7 @@ class Identifier(Node):
     def _open(self, loaded: list[Any], opened: ExitStack) -> None:
         """Start all parts with their parameters; ``opened`` closes those that did."""
         parameters: IdentifierParameters = loaded[0]
-        def kept(part: Part) -> Part:
+        def closing(part: Part) -> Part:
             opened.callback(part.close)
             return part
 
@@ -102,31 +102,31 @@ class Identifier(Node):
         recipe = partial(_recipe_text, parameters.recipe)
         recipe()
         self.robot = robot
-        self.compilation = kept(KernelCompilation(self))
+        self.compilation = closing(KernelCompilation(self))
         require = self.compilation.require
-        self.models = kept(ModelServices(
+        self.models = closing(ModelServices(
             self, robot, RequestedFiles.of(self, parameters), require))
         self._first = self.models.read(parameters.model) if parameters.model else None
         if self.compilation.ready:  # before a service could answer that there is no model
             self._serve_first()
-        self.dynamics = kept(DynamicsServices(self, self.models.served, require))
+        self.dynamics = closing(DynamicsServices(self, self.models.served, require))
         self.folder = Path(parameters.recording_directory).expanduser().absolute()
         needed: list[str] = []  # to identify the gears
         if robot is not None and robot.drive.elastic:
             needed.append('motor_states')
         if robot is not None and robot.drive.torque_sensors:
             needed.append('joint_torques')
-        self.recording = kept(Recording(
+        self.recording = closing(Recording(
             self, self.folder, robot.name if robot is not None else 'recording',
             (*parameters.optional_topics, *needed), parameters.queue_depth,
             () if robot is None else (topic for topic, _ in robot.wrenches)))
-        self.monitoring = kept(Monitoring(
+        self.monitoring = closing(Monitoring(
             self, self.recording, self.models, parameters.settings()
         )) if parameters.monitor else None
         begun = ((name, added.begin(self, own)) for (name, added), own in zip(
             PARTS.items(), loaded[1:], strict=True))
-        self.parts = {name: kept(part) for name, part in begun if part is not None}
-        self.action = kept(IdentifyAction(self, files, self.recording, self.models, recipe,
+        self.parts = {name: closing(part) for name, part in begun if part is not None}
+        self.action = closing(IdentifyAction(self, files, self.recording, self.models, recipe,
                                           self.compilation))
         self._diagnostics = Diagnostics(self, robot.name if robot is not None else '')
         self.create_timer(1.0, self._diagnose, clock=Clock(clock_type=ClockType.STEADY_TIME))
