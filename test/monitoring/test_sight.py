@@ -21,6 +21,7 @@ from robot_dynid.monitoring.monitor import Monitor, MonitorSettings, Reading, le
 from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.monitoring.observer import ContactSettings
 from robot_dynid.monitoring.sight import (
+    BEGUN,
     REASONS,
     SETTLING,
     WATCHED,
@@ -208,8 +209,10 @@ def damaged(model: IdentifiedModel, seed: int) -> RawLog:
     for _ in range(12):
         first, joint = rng.integers(2900), rng.integers(3)
         effort[first:first + rng.integers(1, 120), joint] = np.nan
-    effort[:100, 0] = np.nan
-    return replace(log, effort=effort)
+    effort[:100, 0] = effort[1500:1520, 1] = np.nan
+    time = log.time.copy()
+    time[1500:] += 0.3
+    return replace(log, time=time, effort=effort)
 
 
 @pytest.mark.parametrize('seed', range(3))
@@ -221,11 +224,13 @@ def test_states_one_by_one_are_the_recording(model: IdentifiedModel, seed: int) 
     single = []
     for k in range(len(log.time)):
         reading = monitor(log.time[k], log.position[k], log.velocity[k], log.effort[k])
-        single.append(np.ones(3, dtype=bool) if reading is None else reading.blind)
+        reasons = [monitor.blind.get(joint, REASONS[WATCHED]) for joint in model.joints]
+        single.append([REASONS.index(one) if one in REASONS else BEGUN for one in reasons])
+        assert reading is not None and (reading.blind == (np.array(single[-1]) != WATCHED)).all()
     moving = levels_of(model, SETTINGS).without.moving
-    whole = sight_along(model, moving, SETTINGS.gain, monitor_input(model, log)) != WATCHED
-    assert 0.1 < whole[:, :2].mean() < 0.9
-    assert whole[:, 2].all()
+    whole = sight_along(model, moving, SETTINGS.gain, monitor_input(model, log))
+    assert 0.1 < (whole[:, :2] != WATCHED).mean() < 0.9
+    assert (whole[:, 2] != WATCHED).all()
     np.testing.assert_array_equal(single, whole)
 
 
