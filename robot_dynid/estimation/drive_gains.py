@@ -23,7 +23,7 @@ from robot_dynid.errors import DataError
 from robot_dynid.estimation.estimate import student_quantile
 from robot_dynid.estimation.feasible.body import TEN, fit_body, without
 from robot_dynid.estimation.information import FILTERED, Batch, Information
-from robot_dynid.estimation.least_squares import RANK_TOLERANCE
+from robot_dynid.estimation.least_squares import rounding, solve_rows
 from robot_dynid.estimation.uncertainty.between_recordings import deviations, leave_one_out
 from robot_dynid.numbers import LENGTH, MASS
 from robot_dynid.robot.inertia import com_from_parameters
@@ -38,8 +38,6 @@ STEPS, STEPS_LEFT_OUT, SETTLED = 60, 2, 1e-9
 HALVINGS = 12
 #: largest change of the logarithm of a gain in one step
 LONGEST_STEP = 0.5
-#: share of a direction without information at which a gain counts as open
-OPEN_SHARE = 1e-2
 WEIGHT_ROUNDS = 4
 
 
@@ -123,6 +121,11 @@ class _Problem:
     groups: NDArray[np.int64]
     load: KnownLoad
 
+    @property
+    def arm(self) -> int:
+        """Number of parameters of the arm, without the payload."""
+        return len(self.information.names) - TEN
+
     def rows(self, factors: Sequence[FloatArray]) -> list[FloatArray]:
         """Return ``[X_j, i_j]`` of every joint."""
         width = len(self.information.names)
@@ -141,7 +144,7 @@ class _Problem:
 
         The parameters come out as such, the logarithms as changes.
         """
-        count = int(self.groups.max()) + 1
+        count = len(point.logarithms)
         parts = []
         for joint, row in enumerate(rows):
             scale = np.exp(point.logarithms[self.groups[joint]])
@@ -149,6 +152,23 @@ class _Problem:
             slopes[:, self.groups[joint]] = self.prediction(row, joint, point)
             parts.append(weights[joint] * np.hstack([slopes, scale * row[:, :-1], row[:, -1:]]))
         return np.vstack(parts)
+
+    def solve(self, tall: FloatArray) -> tuple[FloatArray, float]:
+        """Return the best parameters, the payload a body, and the norm of the residual."""
+        others = tall.shape[1] - 1 - TEN
+        payload = fit_body(without(tall, others), self.load.fixed).values
+        target = tall[:, -1] - tall[:, others:-1] @ payload
+        rest = solve_rows(np.column_stack([tall[:, :others], target])).values
+        return (np.concatenate([rest, payload]),
+                float(np.linalg.norm(target - tall[:, :others] @ rest)))
+
+    def at(
+        self, rows: Sequence[FloatArray], weights: FloatArray, logarithms: FloatArray
+    ) -> tuple[_Point, float]:
+        """Return the best parameters for given gains, and the norm of the weighted residual."""
+        start = _Point(logarithms, np.zeros(self.arm + TEN))
+        values, residual = self.solve(self.linearised(rows, weights, start)[:, len(logarithms):])
+        return _Point(logarithms, values), residual
 
 
 def fit_drive_gains(
@@ -168,15 +188,17 @@ def fit_drive_gains(
     problem = _Problem(information, numbers, load)
     rows = problem.rows(information.total.factors)
     weights = _weights(information, np.zeros(n))
-    point, settled = _start(problem, rows, weights), False
+    logarithms = _start(problem, rows, weights)
     for _ in range(WEIGHT_ROUNDS):
-        point, settled = _descended(problem, rows, weights, point, STEPS)
+        point, settled = _descended(problem, rows, weights, logarithms, STEPS)
+        logarithms = point.logarithms
         noise = _noise(problem, rows, point)
         weights = _weights(information, noise)
     changed = []
     for factors in leave_one_out(information.batches):
         other = problem.rows(factors)
-        changed.append(_descended(problem, other, weights, point, STEPS_LEFT_OUT)[0].logarithms)
+        nearby, _ = _descended(problem, other, weights, logarithms, STEPS_LEFT_OUT)
+        changed.append(nearby.logarithms)
     spread = np.where(_open(problem, rows, weights, point), np.inf, deviations(changed))[numbers]
     determined = spread < DETERMINED
     status = GainStatus.OK if determined.all() else GainStatus.NOT_DETERMINED
@@ -188,9 +210,8 @@ def fit_drive_gains(
 
 def _weights(information: Information, noise: FloatArray) -> FloatArray:
     """Return one over the noise (n,), or over the size of the effort where that is not known."""
-    size = information.size(FILTERED)
-    floor = 1e-9 * np.maximum(size, 1e-3 * size.max(initial=1e-12))
-    return np.asarray(1.0 / np.maximum(np.where(noise > 0.0, noise, size), floor))
+    known = np.where(noise > 0.0, noise, information.size(FILTERED))
+    return np.asarray(1.0 / np.maximum(known, rounding(information)))
 
 
 def _noise(problem: _Problem, rows: Sequence[FloatArray], point: _Point) -> FloatArray:
@@ -202,90 +223,55 @@ def _noise(problem: _Problem, rows: Sequence[FloatArray], point: _Point) -> Floa
 
 def _start(
     problem: _Problem, rows: Sequence[FloatArray], weights: FloatArray
-) -> _Point:
-    """Return the gains of the least-squares solution of ``X x - diag(gain) i = 0``.
+) -> FloatArray:
+    """Return the logarithms of the least-squares solution of ``X x - diag(gain) i = 0``.
 
     Gains that are not positive there are replaced by the typical one.
     """
-    fixed = problem.load.fixed
-    count, width = int(problem.groups.max()) + 1, len(problem.information.names)
+    fixed, count = problem.load.fixed, int(problem.groups.max()) + 1
     parts = []
     for j, row in enumerate(rows):
         currents = np.zeros((len(row), count))
         currents[:, problem.groups[j]] = -row[:, -1]
         parts.append(weights[j] * np.hstack([currents, row[:, :-1]]))
     tall = np.vstack(parts)
-    first = count + width - TEN
-    given = slice(first, first + len(fixed))
-    gains = _least(np.delete(tall, range(first, first + len(fixed)), axis=1),
-                   -tall[:, given] @ fixed)[:count]
+    given = count + problem.arm + np.arange(len(fixed))
+    gains = solve_rows(np.column_stack([
+        np.delete(tall, given, axis=1), -tall[:, given] @ fixed])).values[:count]
     typical = float(np.median(gains[gains > 0.0])) if np.any(gains > 0.0) else 1.0
-    gains = np.where(gains > 0.0, gains, typical)
-    return _Point(-np.log(gains), np.zeros(width))
-
-
-def _least(design: FloatArray, target: FloatArray) -> FloatArray:
-    norms = np.linalg.norm(design, axis=0)
-    scale = np.where(norms > 1e-12 * norms.max(initial=0.0), norms, np.inf)
-    found = np.linalg.lstsq(design / scale, target, rcond=RANK_TOLERANCE)[0] / scale
-    return np.asarray(found)
-
-
-def _solved(
-    problem: _Problem, rows: Sequence[FloatArray], weights: FloatArray, logarithms: FloatArray
-) -> tuple[_Point, float]:
-    """Return the best parameters for given gains, and the norm of the weighted residual."""
-    unknown = _Point(logarithms, np.zeros(len(problem.information.names)))
-    tall = problem.linearised(rows, weights, unknown)[:, len(logarithms):]
-    others = tall.shape[1] - 1 - TEN
-    payload = fit_body(without(tall, others), problem.load.fixed).values
-    target = tall[:, -1] - tall[:, others:-1] @ payload
-    arm = _least(tall[:, :others], target)
-    residual = float(np.linalg.norm(target - tall[:, :others] @ arm))
-    return _Point(logarithms, np.concatenate([arm, payload])), residual
+    return np.asarray(-np.log(np.where(gains > 0.0, gains, typical)))
 
 
 def _descended(
-    problem: _Problem, rows: Sequence[FloatArray], weights: FloatArray, point: _Point, steps: int
+    problem: _Problem, rows: Sequence[FloatArray], weights: FloatArray, logarithms: FloatArray,
+    steps: int,
 ) -> tuple[_Point, bool]:
     """Return the point after Gauss-Newton steps in the gains, and whether they have settled.
 
     The parameters are solved for after every step, which is halved until the residual falls.
     """
-    count = len(point.logarithms)
-    point, residual = _solved(problem, rows, weights, point.logarithms)
+    point, residual = problem.at(rows, weights, logarithms)
     for _ in range(steps):
-        change = _direction(problem, problem.linearised(rows, weights, point), count)
+        values, _ = problem.solve(problem.linearised(rows, weights, point))
+        change = np.clip(values[:len(logarithms)], -LONGEST_STEP, LONGEST_STEP)
         for _ in range(HALVINGS):
-            found, less = _solved(problem, rows, weights, point.logarithms + change)
+            tried, less = problem.at(rows, weights, point.logarithms + change)
             if less <= residual:
                 break
             change = 0.5 * change
         else:
             return point, True
-        gained, point, residual = residual - less, found, less
+        gained, point, residual = residual - less, tried, less
         if np.max(np.abs(change)) < SETTLED or gained < SETTLED * residual:
             return point, True
     return point, False
-
-
-def _direction(problem: _Problem, tall: FloatArray, count: int) -> FloatArray:
-    """Return the change (groups,) of the logarithms that solves the linearised equations."""
-    others = tall.shape[1] - 1 - TEN
-    payload = fit_body(without(tall, others), problem.load.fixed).values
-    found = _least(tall[:, :others], tall[:, -1] - tall[:, others:-1] @ payload)
-    return np.clip(found[:count], -LONGEST_STEP, LONGEST_STEP)
 
 
 def _open(
     problem: _Problem, rows: Sequence[FloatArray], weights: FloatArray, point: _Point
 ) -> NDArray[np.bool_]:
     """Return a mask (groups,) of the gains that the equations do not determine."""
-    tall = problem.linearised(rows, weights, point)[:, :-1]
-    known = len(problem.load.fixed)
-    first = tall.shape[1] - TEN
-    tall = np.delete(tall, range(first, first + known), axis=1)
-    norms = np.linalg.norm(tall, axis=0)
-    _, s, vt = np.linalg.svd(tall / np.where(norms > 0.0, norms, 1.0), full_matrices=False)
-    share = np.sum(vt[s <= RANK_TOLERANCE * s[0]] ** 2, axis=0)
-    return np.asarray(share[:len(point.logarithms)] > OPEN_SHARE)
+    count = len(point.logarithms)
+    given = count + problem.arm + np.arange(len(problem.load.fixed))
+    solution = solve_rows(np.delete(problem.linearised(rows, weights, point), given, axis=1))
+    return np.isin(np.arange(count), solution.open_columns)

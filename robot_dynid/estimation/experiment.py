@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,13 +51,15 @@ class TorqueModel:
     @cached_property
     def kept_by_block(self) -> tuple[NDArray[np.int64], ...]:
         """Indices (k,) of the kept parameters within every block."""
-        chosen, first = [], 0
-        for block in self.blocks:
-            count = len(block.names)
-            kept = self.reduction.kept
-            chosen.append(kept[(kept >= first) & (kept < first + count)] - first)
-            first += count
-        return tuple(chosen)
+        firsts = np.cumsum([0, *(len(block.names) for block in self.blocks)])
+        kept = self.reduction.kept
+        return tuple(kept[(kept >= first) & (kept < last)] - first
+                     for first, last in pairwise(firsts))
+
+    def base_of(self, *kinds: type[Effect]) -> NDArray[np.bool_]:
+        """Return a mask (b,) of the base parameters of effects of these kinds."""
+        return np.repeat([isinstance(block, kinds) for block in self.blocks],
+                         [len(kept) for kept in self.kept_by_block])
 
     @cached_property
     def assembly(self) -> Assembly:
@@ -111,13 +114,11 @@ class TorqueModel:
 
     def holding(self, parameters: FloatArray) -> FloatArray:
         """Return the friction (n,) [N m] that may hold each joint at rest, of either sign."""
-        held = np.zeros(self.robot.rows)
-        first = 0
-        for block, chosen in zip(self.blocks, self.kept_by_block, strict=True):
-            values = np.abs(parameters[first:first + len(chosen)])
+        held, values = np.zeros(self.robot.rows), np.abs(parameters)
+        for block, kept in zip(self.blocks, self.kept_by_block, strict=True):
             if isinstance(block, JointFriction):
-                held += block.holding[:, chosen] @ values
-            first += len(chosen)
+                held += block.holding[:, kept] @ values[:len(kept)]
+            values = values[len(kept):]
         return held
 
     def effort(self, samples: Samples, parameters: FloatArray) -> FloatArray:
@@ -130,9 +131,7 @@ class TorqueModel:
 
     def friction_effort(self, samples: Samples, parameters: FloatArray) -> FloatArray:
         """Return the part (N, n) [N m] of `effort` that friction makes."""
-        owner = [isinstance(block, JointFriction) for block, chosen in zip(
-            self.blocks, self.kept_by_block, strict=True) for _ in chosen]
-        return self.effort(samples, np.where(owner, parameters, 0.0))
+        return self.effort(samples, np.where(self.base_of(JointFriction), parameters, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,11 +219,10 @@ class Experiment:
         return cls(model, information, recordings, reversal_weights)
 
     def equations(self, accumulator: Accumulator | None = None) -> Iterator[Equations]:
-        """Go through the recordings once more, in chunks that ``accumulator`` has room for.
+        """Go through the recordings once more, in chunks, and begin each in ``accumulator``.
 
         Raises DataError where the recordings were not kept, or can be gone through only once.
         """
-        room = _room(self.model, accumulator)
         count = 0
         for samples, goes_on in in_parts(self.recordings):
             if accumulator is not None:
@@ -232,7 +230,7 @@ class Experiment:
             regression = Regression(self.model, samples)
             weights = row_weights(self.model.robot, samples, self.reversal_weights)
             for segment in samples.segments:
-                for chunk in equations(regression, segment, weights, room):
+                for chunk in equations(regression, segment, weights):
                     count += chunk.rows.stop - chunk.rows.start
                     yield chunk
         if count != self.information.samples:
@@ -278,7 +276,10 @@ def by_recording(
                                       batch_samples(samples), expected)
         assert accumulator is not None
         accumulator.begin(samples, goes_on)
-        accumulate_all(model, samples, accumulator, reversal_weights)
+        regression = Regression(model, samples)
+        weights = row_weights(model.robot, samples, reversal_weights)
+        for segment in samples.segments:
+            accumulate(regression, segment, accumulator, weights)
     if accumulator is not None:
         yield accumulator.information()
 
@@ -287,12 +288,6 @@ def added(before: Information | None, recording: Information) -> Information:
     """Return the information of one more recording beside that of those ``before``."""
     whole = recording if before is None else before.merge(recording)
     return whole.condensed() if len(whole.batches) > 2 * MAX_BATCHES else whole
-
-
-def _room(model: TorqueModel, accumulator: Accumulator | None = None) -> Callable[[], int]:
-    """Return the number of samples of the next chunk."""
-    most = model.chunk
-    return (lambda: most) if accumulator is None else (lambda: min(most, accumulator.room))
 
 
 def in_parts(recordings: Iterable[Samples]) -> Iterator[tuple[Samples, bool]]:
@@ -378,7 +373,7 @@ class Equations:
 
 
 def equations(
-    regression: Regression, rows: slice, weights: FloatArray | None, room: Callable[[], int]
+    regression: Regression, rows: slice, weights: FloatArray | None
 ) -> Iterator[Equations]:
     """Cut contiguous ``rows`` into chunks; the columns of one are valid until the next.
 
@@ -386,13 +381,11 @@ def equations(
 
     Raises DataError when the recording has no measured effort.
     """
-    samples = regression.samples
+    samples, length = regression.samples, regression.model.chunk
     if samples.effort is None or samples.measured is None:
         raise DataError('the samples carry no measured effort')
-    first = rows.start
-    while first < rows.stop:
-        stop = min(first + room(), rows.stop)
-        chunk = slice(first, stop)
+    for first in range(rows.start, rows.stop, length):
+        chunk = slice(first, min(first + length, rows.stop))
         columns = regression.columns(chunk)
         effort, measured = samples.effort[chunk], samples.measured[chunk]
         used = None if weights is None else weights[chunk]
@@ -400,21 +393,6 @@ def equations(
             columns = columns * used.T[:, None, :]
             effort, measured = effort * used, measured * used
         yield Equations(regression, chunk, used, columns, effort, measured)
-        first = stop
-
-
-def accumulate_all(
-    model: TorqueModel, samples: Samples, accumulator: Accumulator,
-    reversal_weights: FloatArray | None,
-) -> None:
-    """Add all samples; their columns are gone afterwards.
-
-    ``reversal_weights`` (n,) as of `Experiment.of`.
-    """
-    regression = Regression(model, samples)
-    weights = row_weights(model.robot, samples, reversal_weights)
-    for segment in samples.segments:
-        accumulate(regression, segment, accumulator, weights)
 
 
 def accumulate(
@@ -424,5 +402,5 @@ def accumulate(
 
     Raises DataError when it has no measured effort.
     """
-    for chunk in equations(regression, rows, weights, _room(regression.model)):
-        accumulator.extend(chunk.columns, chunk.effort, chunk.measured)
+    for chunk in equations(regression, rows, weights):
+        accumulator.add(chunk.columns, chunk.effort, chunk.measured)

@@ -85,29 +85,27 @@ def friction_of_joint(name: str, motions: Sequence[SingleJointMotion]) -> Sweeps
     """Return friction, speed by speed, from the stretches in which joint ``name`` moves alone."""
     jerky = _distinct([abs(s.speed) for s in motions if s.jerky])
     pairs, alone = paired([s for s in motions if s.steady])
-    pairs = [p for p in pairs if not _among(p.speed, jerky)]
     points, notes = [], [
-        f'{_at(name, speed)} moves in jerks, sticking in between; this speed is left out'
+        f'{name} at {speed:.3g} moves in jerks, sticking in between; this speed is left out'
         for speed in jerky]
-    for group in _grouped(pairs):
+    for group in _grouped([p for p in pairs if not _among(p.speed, jerky)]):
         point, unlike = _point(group)
         points.append(point)
         if unlike:
-            notes.append(f'{_at(name, point.speed)} has other friction in other poses (it depends '
-                         'on the load?); its band is that of their mean')
-    known = [*jerky, *(p.speed for p in points)]
+            notes.append(f'{name} at {point.speed:.3g} has other friction in other poses (it '
+                         'depends on the load?); its band is that of their mean')
+    seen = [*jerky, *(p.speed for p in points)]
     for speed in _distinct([s.speed for s in alone]):
-        if not _among(abs(speed), known):
-            notes.append(f'{_at(name, abs(speed))} keeps its speed '
+        if not _among(abs(speed), seen):
+            notes.append(f'{name} at {abs(speed):.3g} keeps its speed '
                          f'{"forward" if speed > 0.0 else "backward"} only; friction needs the '
                          'way back over the same positions at the same speed')
     short = [s for s in motions if not s.steady and not s.jerky and s.seconds >= SHORTEST]
-    both = [abs(s.speed) for s in short if any(_returns(s, other) for other in short)]
-    both = _distinct([speed for speed in both if not _among(speed, known)])
+    both = _distinct([abs(s.speed) for s in short if not _among(abs(s.speed), seen)
+                      and any(_returns(s, other) for other in short)])
     if both:
-        speeds = ', '.join(f'{s:.3g}' for s in both)
-        notes.append(f'{name} goes there and back at {speeds} without keeping its speed; at least '
-                     '0.4 s of constant speed are needed')
+        notes.append(f'{name} goes there and back at {", ".join(f"{s:.3g}" for s in both)} '
+                     'without keeping its speed; at least 0.4 s of constant speed are needed')
     return Sweeps(tuple(points), tuple(notes))
 
 
@@ -219,15 +217,11 @@ def _among(speed: float, others: Sequence[float]) -> bool:
 
 def _distinct(speeds: Sequence[float]) -> list[float]:
     """Return one speed, with its sign, of every group of equal ones, slowest first."""
-    found: list[float] = []
+    distinct: list[float] = []
     for speed in sorted(speeds, key=abs):
-        if not _among(abs(speed), [abs(other) for other in found]):
-            found.append(speed)
-    return found
-
-
-def _at(name: str, speed: float) -> str:
-    return f'{name} at {speed:.3g}'
+        if not _among(abs(speed), [abs(other) for other in distinct]):
+            distinct.append(speed)
+    return distinct
 
 
 #: speeds below which no law is fitted
@@ -246,6 +240,58 @@ DRAWN = 60
 SLOWEST, FASTEST = 0.02, 10.0
 
 Tabulated = tuple[FrictionLaw, FloatArray]
+EVERY = slice(None)
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """Friction (m,) [N m, N] over ``speed`` (m,), with its deviations ``std`` (m,)."""
+
+    speed: FloatArray
+    friction: FloatArray
+    std: FloatArray
+
+    @classmethod
+    def of(cls, points: Sequence[SpeedPoint]) -> _Measured:
+        """Return points, no deviation so small that one would stand above the rest alone."""
+        speed, friction, std = np.array([(p.speed, p.friction, p.std) for p in points]).T
+        least = max(1e-9, 1e-3 * float(np.median(np.abs(friction))))
+        return cls(speed, friction, np.maximum(std, least))
+
+    def solve(
+        self, columns: FloatArray, rows: NDArray[np.bool_] | slice = EVERY
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the values (k,) of least norm, in scaled columns, and the residual in std."""
+        weighted = columns[rows] / self.std[rows, None]
+        scale = np.linalg.norm(weighted, axis=0)
+        scale[scale == 0.0] = 1.0
+        target = self.friction[rows] / self.std[rows]
+        scaled = np.linalg.lstsq(weighted / scale, target, rcond=RANK_TOLERANCE)[0]
+        return scaled / scale, target - (weighted / scale) @ scaled
+
+    def shapes(self, law: FrictionLaw) -> list[Tabulated]:
+        """Return the law itself, then with every combination of shapes, each with its columns."""
+        grids = [np.geomspace(s.low, s.high, FINER * s.count).tolist() for s in law.shapes]
+        names = [s.name for s in law.shapes]
+        tried = [law, *(_shaped(law, dict(zip(names, values, strict=True)))
+                        for values in product(*grids))]
+        return [(one, odd_columns(one, self.speed)) for one in tried if one is not None]
+
+    def best(
+        self, shapes: Sequence[Tabulated], rows: NDArray[np.bool_] | slice = EVERY
+    ) -> Tabulated:
+        """Return the one of ``shapes`` that misses the ``rows`` by least; the first of equals."""
+        best, least = shapes[0], np.inf
+        for one in shapes:
+            missed = float(np.sum(self.solve(one[1], rows)[1]**2))
+            if missed < (1.0 - 1e-6) * least:
+                best, least = one, missed
+        return best
+
+    def freedom(self, law: FrictionLaw) -> int:
+        """Return the number of parameters and shapes that a fit of the law chooses."""
+        shaped, columns = self.best(self.shapes(law))
+        return int(np.linalg.matrix_rank(columns)) + len(_effective(shaped, self.speed))
 
 
 @dataclass(frozen=True, eq=False)
@@ -362,28 +408,28 @@ def friction_curve(
     ``law`` names one of LAWS; None chooses the simplest whose error at speeds left out in turn is
     within one standard error of the least. Raises UsageError for an unknown law.
     """
-    known = tuple(points)
-    if len(known) < FEWEST_SPEEDS:
-        return FrictionCurve(joint, known), (
-            f'{joint} sweeps at {len(known)} speed(s): too few for a law of friction; sweep at '
+    plain, count = FrictionCurve(joint, tuple(points)), len(points)
+    if count < FEWEST_SPEEDS:
+        return plain, (
+            f'{joint} sweeps at {count} speed(s): too few for a law of friction; sweep at '
             f'{FEWEST_SPEEDS if law is None else speeds_needed(law_from(law))} or more',)
-    candidates = distinguishable_laws(known) if law is None else {law: law_from(law)}
-    free = {name: _freedom(one, known) for name, one in candidates.items()}
-    fitting = [name for name in candidates if free[name] < len(known)]
+    measured = _Measured.of(points)
+    candidates = distinguishable_laws(points) if law is None else {law: law_from(law)}
+    free = {name: measured.freedom(one) for name, one in candidates.items()}
+    fitting = [name for name in candidates if free[name] < count]
     if not fitting:
         name, one = next(iter(candidates.items()))
         needed = max(speeds_needed(one), free[name] + 1)
-        return FrictionCurve(joint, known), (
-            f'{joint} sweeps at {len(known)} speeds: too few for the law {name}; sweep at '
-            f'{needed} or more',)
-    squares = {name: left_out(candidates[name], known) for name in fitting}
+        return plain, (f'{joint} sweeps at {count} speeds: too few for the law {name}; sweep at '
+                       f'{needed} or more',)
+    squares = {name: left_out(candidates[name], points) for name in fitting}
     errors = {name: float(np.mean(s)) for name, s in squares.items()}
     best = min(fitting, key=lambda name: errors[name])
-    margin = float(squares[best].std(ddof=1)) / np.sqrt(len(known))
+    margin = float(squares[best].std(ddof=1)) / np.sqrt(count)
     name = min((n for n in fitting if errors[n] <= errors[best] + margin + ROUNDING),
                key=lambda n: (free[n], errors[n]))
-    fit, missed = fitted(candidates[name], known), {n: e**0.5 for n, e in errors.items()}
-    return FrictionCurve(joint, known, name, fit, missed), ()
+    return replace(plain, name=name, fit=fitted(candidates[name], points),
+                   errors={n: e**0.5 for n, e in errors.items()}), ()
 
 
 def speeds_needed(law: FrictionLaw) -> int:
@@ -405,7 +451,7 @@ def distinguishable_laws(points: Sequence[SpeedPoint]) -> dict[str, FrictionLaw]
 
 def _repeats(law: FrictionLaw, other: FrictionLaw, points: Sequence[SpeedPoint]) -> bool:
     """Return whether ``law`` has the columns and the effective shapes of ``other``."""
-    speeds = _arrays(points)[0]
+    speeds = _Measured.of(points).speed
     both = odd_columns(law, speeds), odd_columns(other, speeds)
     ranks = {int(np.linalg.matrix_rank(c)) for c in (*both, np.hstack(both))}
     return len(ranks) == 1 and set(_effective(law, speeds)) <= {s.name for s in other.shapes}
@@ -427,15 +473,13 @@ def left_out(law: FrictionLaw, points: Sequence[SpeedPoint]) -> FloatArray:
 
     In squares of each point's deviation with TOLERANCE added.
     """
-    speeds, target = _arrays(points)
-    spread, table = _spread(points), _tabulated(law, speeds)
-    known = np.hypot(spread, TOLERANCE * target)
-    squares = []
-    for k in range(len(points)):
+    measured = _Measured.of(points)
+    shapes, errors = measured.shapes(law), np.empty(len(points))
+    for k, friction in enumerate(measured.friction):
         others = np.arange(len(points)) != k
-        best, values = _best(table, target, spread, others)
-        squares.append(float(((best[1][k] @ values - target[k]) / known[k])**2))
-    return np.array(squares)
+        _, columns = measured.best(shapes, others)
+        errors[k] = columns[k] @ measured.solve(columns, others)[0] - friction
+    return np.asarray(errors / np.hypot(measured.std, TOLERANCE * measured.friction))**2
 
 
 def fitted(law: FrictionLaw, points: Sequence[SpeedPoint]) -> LawFit:
@@ -446,59 +490,28 @@ def fitted(law: FrictionLaw, points: Sequence[SpeedPoint]) -> LawFit:
     """
     from scipy.optimize import least_squares
 
-    law = _searched(law, points)
-    speeds, target = _arrays(points)
-    moved = _effective(law, speeds)
-    spread = _spread(points)
-    if moved:
+    measured = _Measured.of(points)
+    law, _ = measured.best(measured.shapes(law))
+    names = _effective(law, measured.speed)
+    if names:
         ranges = {s.name: s for s in law.shapes}
-        low, high = (np.log([getattr(ranges[n], side) for n in moved]) for side in ('low', 'high'))
-        start = np.log([getattr(law, n) for n in moved])
+        low, high = (np.log([getattr(ranges[n], side) for n in names]) for side in ('low', 'high'))
+        start = np.log([getattr(law, n) for n in names])
 
         def missed(logs: FloatArray) -> FloatArray:
-            shaped = _shaped(law, dict(zip(moved, np.exp(logs).tolist())))
-            if shaped is None:
-                return 1e3 * np.abs(target) / spread
-            return _solved(odd_columns(shaped, speeds), target, spread)[1]
+            shaped = _shaped(law, dict(zip(names, np.exp(logs).tolist(), strict=True)))
+            return 1e3 * np.abs(measured.friction) / measured.std if shaped is None else \
+                measured.solve(odd_columns(shaped, measured.speed))[1]
 
-        found = least_squares(missed, np.clip(start, low + 1e-9, high - 1e-9), bounds=(low, high))
-        law = _shaped(law, dict(zip(moved, np.exp(found.x).tolist()))) or law
-    values, residual = _solved(odd_columns(law, speeds), target, spread)
-    jacobian = _jacobian(law, values, moved, speeds) / spread[:, None]
+        best = least_squares(missed, np.clip(start, low + 1e-9, high - 1e-9), bounds=(low, high))
+        law = _shaped(law, dict(zip(names, np.exp(best.x).tolist(), strict=True))) or law
+    values, residual = measured.solve(odd_columns(law, measured.speed))
+    jacobian = _jacobian(law, values, names, measured.speed) / measured.std[:, None]
     free = max(len(points) - int(np.linalg.matrix_rank(jacobian)), 1)
     inverse = np.linalg.pinv(jacobian.T @ jacobian, rcond=RANK_TOLERANCE, hermitian=True)
     widened = max(1.0, float(residual @ residual) / free)
-    return LawFit(law, values, np.asarray(inverse, dtype=np.float64) * widened, moved,
+    return LawFit(law, values, np.asarray(inverse, dtype=np.float64) * widened, names,
                   min(p.degrees for p in points))
-
-
-def _searched(law: FrictionLaw, points: Sequence[SpeedPoint]) -> FrictionLaw:
-    """Return the law with the best shapes of a grid."""
-    speeds, target = _arrays(points)
-    everything = np.ones(len(points), dtype=bool)
-    return _best(_tabulated(law, speeds), target, _spread(points), everything)[0][0]
-
-
-def _best(
-    table: Sequence[Tabulated], target: FloatArray, spread: FloatArray, rows: NDArray[np.bool_]
-) -> tuple[Tabulated, FloatArray]:
-    """Return the entry of ``table`` that misses ``rows`` by least, and its values there."""
-    found, least = None, np.inf
-    for entry in table:
-        values, residual = _solved(entry[1][rows], target[rows], spread[rows])
-        missed = float(residual @ residual)
-        if found is None or missed < (1.0 - 1e-6) * least:
-            found, least = (entry, values), missed
-    assert found is not None
-    return found
-
-
-def _tabulated(law: FrictionLaw, speeds: FloatArray) -> list[Tabulated]:
-    """Return the law itself, then with every combination of shapes, each with its columns."""
-    grids = [np.geomspace(s.low, s.high, FINER * s.count) for s in law.shapes]
-    names = [s.name for s in law.shapes]
-    tried = [law, *(_shaped(law, dict(zip(names, map(float, c)))) for c in product(*grids))]
-    return [(one, odd_columns(one, speeds)) for one in tried if one is not None]
 
 
 def _shaped(law: FrictionLaw, shapes: Mapping[str, float]) -> FrictionLaw | None:
@@ -507,17 +520,6 @@ def _shaped(law: FrictionLaw, shapes: Mapping[str, float]) -> FrictionLaw | None
     except UsageError:  # shapes that contradict each other
         return None
     return changed
-
-
-def _solved(
-    columns: FloatArray, target: FloatArray, spread: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the values (k,) of least norm, in scaled columns, and the weighted residual (m,)."""
-    weighted = columns / spread[:, None]
-    scale = np.linalg.norm(weighted, axis=0)
-    scale[scale == 0.0] = 1.0
-    scaled = np.linalg.lstsq(weighted / scale, target / spread, rcond=RANK_TOLERANCE)[0]
-    return scaled / scale, target / spread - (weighted / scale) @ scaled
 
 
 def _jacobian(
@@ -536,27 +538,10 @@ def _jacobian(
 
 def _effective(law: FrictionLaw, speeds: FloatArray) -> tuple[str, ...]:
     """Return the shapes that matter at ``speeds`` (m,)."""
-    found = []
-    for shape in law.shapes:
-        ends = [_shaped(law, {shape.name: f * getattr(law, shape.name)}) for f in (0.9, 1.1)]
-        columns = [odd_columns(e or law, speeds) for e in ends]
-        if not np.allclose(columns[0], columns[1], rtol=1e-3, atol=1e-6):
-            found.append(shape.name)
-    return tuple(found)
-
-
-def _freedom(law: FrictionLaw, points: Sequence[SpeedPoint]) -> int:
-    """Return the number of parameters and shapes that a fit of the law to ``points`` chooses."""
-    shaped, speeds = _searched(law, points), _arrays(points)[0]
-    columns = odd_columns(shaped, speeds)
-    return int(np.linalg.matrix_rank(columns)) + len(_effective(shaped, speeds))
-
-
-def _arrays(points: Sequence[SpeedPoint]) -> tuple[FloatArray, FloatArray]:
-    return np.array([p.speed for p in points]), np.array([p.friction for p in points])
-
-
-def _spread(points: Sequence[SpeedPoint]) -> FloatArray:
-    """Return the deviations (m,), none so small that it would stand above the rest alone."""
-    least = max(1e-9, 1e-3 * float(np.median([abs(p.friction) for p in points])))
-    return np.array([max(p.std, least) for p in points])
+    effective = []
+    for name in (shape.name for shape in law.shapes):
+        low, high = (odd_columns(_shaped(law, {name: factor * getattr(law, name)}) or law, speeds)
+                     for factor in (0.9, 1.1))
+        if not np.allclose(low, high, rtol=1e-3, atol=1e-6):
+            effective.append(name)
+    return tuple(effective)

@@ -61,12 +61,21 @@ class Batch:
     samples: int
     recording: int = 0
 
+    def split(self, joint: int) -> tuple[FloatArray, FloatArray]:
+        """Return the columns (m, k) of a joint; and ones, filtered and raw effort (m, 3)."""
+        factor = self.factors[joint]
+        return factor[:, :-EXTRA], factor[:, -EXTRA:]
+
 
 def merged_batch(batches: Sequence[Batch]) -> Batch:
     """Return the batch of all the data behind ``batches``."""
     joints = range(len(batches[0].factors))
     return Batch(tuple(merged([b.factors[i] for b in batches]) for i in joints),
                  sum(b.samples for b in batches), batches[0].recording)
+
+
+def _in_pairs(batches: Sequence[Batch]) -> list[Batch]:
+    return [merged_batch(batches[i:i + 2]) for i in range(0, len(batches), 2)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,22 +96,11 @@ class ByMotion:
         groups: list[list[Batch]] = [[] for _ in motion.seconds]
         for place, batch in [*enumerate(self.batches), *zip(places, other.batches, strict=True)]:
             groups[place].append(batch)
-        rows = np.append(self.rows, places[other.rows].astype(np.int32))
-        found = ByMotion(motion, tuple(map(merged_batch, groups)), rows)
-        while len(found.batches) > 2 * MAX_CELLS:
-            found = found.coarser()
-        return found
-
-    def coarser(self) -> ByMotion:
-        """Return it with every two cells made one."""
-        pairs = [self.batches[i:i + 2] for i in range(0, len(self.batches), 2)]
-        return ByMotion(self.motion.coarser(), tuple(map(merged_batch, pairs)), self.rows // 2)
-
-
-def _without_mean(wide: FloatArray) -> FloatArray:
-    """Return an expanded factor of the same samples, less their mean."""
-    one = wide[:, ONE - EXTRA]
-    return wide - np.outer(one, one @ wide) / (one @ one)
+        both = ByMotion(motion, tuple(map(merged_batch, groups)),
+                        np.append(self.rows, places[other.rows].astype(np.int32)))
+        while len(both.batches) > 2 * MAX_CELLS:
+            both = ByMotion(both.motion.coarser(), tuple(_in_pairs(both.batches)), both.rows // 2)
+        return both
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,21 +153,19 @@ class Information:
         """Return the information about the parameters ``columns`` (k,), the others being zero."""
         chosen = np.zeros(len(self.names), dtype=bool)
         chosen[columns] = True
-        kept = [np.concatenate([chosen[row], np.ones(EXTRA, dtype=bool)])
-                for row in self.structure]
+        places = [np.append(chosen[row], [True] * EXTRA) for row in self.structure]
 
-        def less(batches: Sequence[Batch]) -> tuple[Batch, ...]:
+        def narrowed(batches: Sequence[Batch]) -> tuple[Batch, ...]:
             return tuple(replace(batch, factors=tuple(
-                factor[:, own] for factor, own in zip(batch.factors, kept, strict=True)))
+                factor[:, place] for factor, place in zip(batch.factors, places, strict=True)))
                 for batch in batches)
 
-        names = tuple(name for name, own in zip(self.names, chosen, strict=True) if own)
-        found, by_motion = less(self.batches), self.by_motion
+        batches, by_motion = narrowed(self.batches), self.by_motion
         if by_motion is not None:
-            by_motion = replace(by_motion, batches=found if by_motion.batches is self.batches
-                                else less(by_motion.batches))
-        return replace(self, names=names, structure=self.structure[:, chosen], batches=found,
-                       by_motion=by_motion)
+            by_motion = replace(by_motion, batches=batches if by_motion.batches is self.batches
+                                else narrowed(by_motion.batches))
+        return replace(self, names=tuple(np.array(self.names)[chosen].tolist()), batches=batches,
+                       structure=self.structure[:, chosen], by_motion=by_motion)
 
     def merge(self, other: Information) -> Information:
         """Return the information of both; raises UsageError when the columns differ."""
@@ -177,8 +173,7 @@ class Information:
             raise UsageError('information of different parameter sets cannot be merged')
         noise = None
         if self.noise is not None and other.noise is not None:
-            noise = np.sqrt(np.average(np.square([self.noise, other.noise]), axis=0,
-                                       weights=[self.samples, other.samples]))
+            noise = _pooled([self.noise, other.noise], [self.samples, other.samples])
         first = 1 + max((b.recording for b in self.batches), default=-1)
         later = tuple(replace(b, recording=first + b.recording) for b in other.batches)
         by_motion = self.by_motion and other.by_motion and self.by_motion.merged(other.by_motion)
@@ -195,23 +190,22 @@ class Information:
         shortest = self.samples / most
         across = len({batch.recording for batch in self.batches}) > most
         groups: list[list[int]] = []
+        size = 0
         for number, batch in enumerate(self.batches):
-            before = groups[-1] if groups else []
-            held = sum(self.batches[i].samples for i in before)
-            same = before and self.batches[before[0]].recording == batch.recording
-            if before and held < shortest and (same or across):
-                before.append(number)
+            if groups and size < shortest and (
+                    across or self.batches[groups[-1][0]].recording == batch.recording):
+                groups[-1].append(number)
+                size += batch.samples
             else:
                 groups.append([number])
+                size = batch.samples
         return replace(self.grouped(groups), by_motion=self.by_motion)
 
     def expanded(self, joint: int, batch: Batch | None = None) -> FloatArray:
         """Return the factor (m, b + 3) of one joint with all columns (rows unchanged)."""
         factor = (batch or self.total).factors[joint]
-        active = np.flatnonzero(self.structure[joint])
-        b = len(self.names)
-        wide = np.zeros((len(factor), b + EXTRA))
-        wide[:, np.concatenate([active, b + np.arange(EXTRA)])] = factor
+        wide = np.zeros((len(factor), len(self.names) + EXTRA))
+        wide[:, np.append(self.structure[joint], [True] * EXTRA)] = factor
         return wide
 
     def projected(
@@ -225,54 +219,55 @@ class Information:
         used. The rows of the factors stay, so they are no longer triangular.
         """
         structure = np.array([np.any(directions[present[j]] != 0.0, axis=0) for j in rows])
-        counting = np.where(present[:, :, None], directions, 0.0)
-        own = [counting[j][self.structure[j]][:, structure[row]] for row, j in enumerate(rows)]
-        held = np.where(present, known, 0.0)
-        batches = []
-        for batch in self.batches:
-            factors = []
-            for row, j in enumerate(rows):
-                factor = _without_mean(batch.factors[j]) if j in centred else batch.factors[j]
-                columns, extra = factor[:, :-EXTRA], factor[:, -EXTRA:].copy()
-                extra[:, [FILTERED, RAW]] -= (columns @ held[j][self.structure[j]])[:, None]
-                factors.append(np.concatenate([columns @ own[row], extra], axis=1))
-            batches.append(replace(batch, factors=tuple(factors)))
-        names = tuple(f'x{i + 1}' for i in range(directions.shape[1]))
-        noise = None if self.noise is None else self.noise[list(rows)]
-        return Information(names, structure, tuple(batches), noise)
+        maps = [np.where(present[j, :, None], directions, 0.0)[self.structure[j]][:, active]
+                for j, active in zip(rows, structure, strict=True)]
+        subtracted = [np.where(present[j], known, 0.0)[self.structure[j]] for j in rows]
+
+        def factor(batch: Batch, row: int) -> FloatArray:
+            wide = batch.factors[rows[row]]
+            if rows[row] in centred:
+                one = wide[:, ONE - EXTRA]
+                wide = wide - np.outer(one, one @ wide) / (one @ one)
+            columns, extra = wide[:, :-EXTRA], wide[:, -EXTRA:].copy()
+            extra[:, [FILTERED, RAW]] -= (columns @ subtracted[row])[:, None]
+            return np.concatenate([columns @ maps[row], extra], axis=1)
+
+        return Information(
+            tuple(f'x{i + 1}' for i in range(directions.shape[1])), structure,
+            tuple(replace(batch, factors=tuple(factor(batch, row) for row in range(len(rows))))
+                  for batch in self.batches),
+            None if self.noise is None else self.noise[list(rows)])
 
     def residual_energy(
         self, parameters: FloatArray, effort: int = RAW, batch: Batch | None = None
     ) -> FloatArray:
         """Return the sum (n,) of squared residuals of each joint [(N m)^2]."""
-        chosen = batch or self.total
         energy = np.empty(len(self.structure))
-        for i, factor in enumerate(chosen.factors):
-            k = factor.shape[1] - EXTRA
-            residual = factor[:, k + effort] - factor[:, :k] @ parameters[self.structure[i]]
+        for i, active in enumerate(self.structure):
+            columns, extra = (batch or self.total).split(i)
+            residual = extra[:, effort] - columns @ parameters[active]
             energy[i] = residual @ residual
         return energy
 
     def size(self, effort: int = RAW) -> FloatArray:
         """Return the root mean square (n,) of the effort [N m]."""
-        norms = [np.linalg.norm(f[:, f.shape[1] - EXTRA + effort]) for f in self.total.factors]
+        norms = [np.linalg.norm(f[:, effort - EXTRA]) for f in self.total.factors]
         return np.asarray(norms / np.sqrt(self.samples))
 
     def spread(self, effort: int = RAW, batch: Batch | None = None) -> FloatArray:
         """Return the standard deviation (n,) of the effort about its mean [N m]."""
-        chosen = batch or self.total
-        found = np.empty(len(self.structure))
-        for i, factor in enumerate(chosen.factors):
-            k = factor.shape[1] - EXTRA
-            one, values = factor[:, k + ONE], factor[:, k + effort]
-            mean = (one @ values) / chosen.samples
-            found[i] = max(float(values @ values) / chosen.samples - float(mean) ** 2, 0.0)
-        return np.sqrt(found)
+        part = batch or self.total
+        variance = np.empty(len(self.structure))
+        for i in range(len(variance)):
+            extra = part.split(i)[1]
+            one, values = extra[:, ONE], extra[:, effort]
+            variance[i] = values @ values / part.samples - (one @ values / part.samples) ** 2
+        return np.sqrt(np.maximum(variance, 0.0))
 
 
-def _paired(effort: FloatArray, measured: FloatArray) -> FloatArray:
-    """Return both kinds of effort (N, n) joint by joint, (n, 2, N)."""
-    return np.ascontiguousarray(np.stack([effort, measured]).transpose(2, 0, 1))
+def _pooled(noises: Sequence[Any], samples: Sequence[int]) -> FloatArray:
+    """Return the root mean square (n,) over all samples of the noise of several recordings."""
+    return np.sqrt(np.average(np.square(noises), axis=0, weights=samples))
 
 
 @dataclass
@@ -297,20 +292,16 @@ class Accumulator:
             self.batch_samples = self.sizes[0]
         while self.expected >= (MAX_BATCHES + 1) * self.batch_samples:
             self.batch_samples *= 2
+        self._active = [np.flatnonzero(row) for row in self.structure]
         self._done: list[Batch] = []
         self._open: Batch | None = None
         self._noises: list[tuple[int, tuple[float, ...] | None]] = []
         self._recording = 0
         self._motion = None if self.cells is None else self.cells.motion
+        #: cells of the rows of every part of the recordings; rows added of the last one
         self._rows: list[NDArray[Any]] = [] if self.cells is None else [self.cells.rows]
-        self._cells = self._rows[0] if self._rows else None
         self._row = 0
         self._by_cell: dict[int, Batch] = {}
-
-    @property
-    def room(self) -> int:
-        """Samples that still fit into the open batch; a chunk must not be longer."""
-        return self.batch_samples - (self._open.samples if self._open else 0)
 
     def begin(self, samples: Samples | None = None, goes_on: bool = False) -> None:
         """Begin a recording, or a part of one that ``goes_on``.
@@ -319,98 +310,67 @@ class Accumulator:
         """
         self._recording += not goes_on
         self._noises.append((len(samples or ()), samples.noise if samples else None))
-        if samples is not None:
-            self._motion = self._motion or DistinctMotion()
-            self._cells, self._row = self._motion.add(samples), 0
-            self._rows.append(self._cells)
-            while len(self._motion.seconds) > MAX_CELLS:
-                self._coarser()
+        if samples is None:
+            return
+        self._motion = self._motion or DistinctMotion()
+        self._rows.append(self._motion.add(samples))
+        self._row = 0
+        while len(self._motion.seconds) > MAX_CELLS:
+            self._motion = self._motion.coarser()
+            self._rows = [cells // 2 for cells in self._rows]
+            finer, self._by_cell = self._by_cell, {}
+            for cell, batch in finer.items():
+                self._add_to_cell(cell // 2, batch)
 
     def add(self, columns: FloatArray, effort: FloatArray, measured: FloatArray) -> None:
-        """Add a chunk to the open batch: ``columns`` (n, b, N), both kinds of effort (N, n).
-
-        ``effort`` is filtered, ``measured`` raw.
-        """
-        self._add(columns, _paired(effort, measured), np.array([0, len(effort)]))
-
-    def extend(self, columns: FloatArray, effort: FloatArray, measured: FloatArray) -> None:
-        """Add rows as `add` does, cut where batches are full.
-
-        ``columns`` (n, b, N); ``effort`` and ``measured`` (N, n).
-        """
-        efforts, first = _paired(effort, measured), 0
-        while first < len(effort):
+        """Add rows: ``columns`` (n, b, N), filtered ``effort`` and raw ``measured`` (N, n)."""
+        efforts = np.ascontiguousarray(np.stack([effort, measured]).transpose(2, 0, 1))
+        first, count = 0, len(effort)
+        while first < count:
+            room = self.batch_samples - (self._open.samples if self._open else 0)
             # no further than to where neighbours merge, or another length begins
             whole = 0 if self.sizes else (MAX_BATCHES - len(self._done)) * self.batch_samples
-            rows = slice(first, min(first + whole + self.room, len(effort)))
-            count = rows.stop - first
-            borders = np.array([0, *range(self.room, count, self.batch_samples), count])
-            self._add(columns[:, :, rows], efforts[:, :, rows], borders)
-            first = rows.stop
+            last = min(first + whole + room, count)
+            borders = np.array([first, *range(first + room, last, self.batch_samples), last])
+            for batch in self._reduced(columns, efforts, borders, self._open):
+                self._open = batch
+                if batch.samples >= self.batch_samples:
+                    self._close()
+            first = last
+        if self._rows and count:
+            cells = self._rows[-1][self._row:self._row + count]
+            self._row += count
+            borders = np.array([0, *(1 + np.flatnonzero(np.diff(cells))), count])
+            for first, batch in zip(borders, self._reduced(columns, efforts, borders),
+                                    strict=False):
+                self._add_to_cell(int(cells[first]), batch)
 
-    def _add(
-        self, columns: FloatArray, efforts: FloatArray, borders: NDArray[np.int64]
-    ) -> None:
-        """Add stretches from border to border, the first one to the open batch.
+    def _reduced(
+        self, columns: FloatArray, efforts: FloatArray, borders: NDArray[np.int64],
+        begun: Batch | None = None,
+    ) -> list[Batch]:
+        """Return the batches of stretches from border to border, the first one from ``begun`` on.
 
         ``efforts`` (n, 2, N).
         """
-        before, number = (self._open.samples, self._open.recording) if self._open else \
-            (0, self._recording)
         stacks = []
         for i, active in enumerate(self._active):
             k = len(active) + EXTRA
             stack = np.zeros((len(borders) - 1, k, k))
-            if self._open:
-                stack[0] = self._open.factors[i]
-            add_equations(np.ascontiguousarray(columns[i]), active,
-                          np.ascontiguousarray(efforts[i]), borders, stack)
+            if begun is not None:
+                stack[0] = begun.factors[i]
+            add_equations(np.ascontiguousarray(columns[i]), active, efforts[i], borders, stack)
             stacks.append(stack)
-        sizes = np.diff(borders)
-        sizes[0] += before
-        for s, factors in enumerate(zip(*stacks, strict=True)):
-            self._open = Batch(factors, int(sizes[s]), self._recording if s else number)
-            if self._open.samples >= self.batch_samples:
-                self._close()
-        if self._cells is not None:
-            self._add_by_motion(columns, efforts)
+        batches = [Batch(factors, size, self._recording) for factors, size in zip(
+            zip(*stacks, strict=True), np.diff(borders).tolist(), strict=True)]
+        if begun is not None:
+            batches[0] = replace(batches[0], samples=batches[0].samples + begun.samples,
+                                 recording=begun.recording)
+        return batches
 
-    def _coarser(self) -> None:
-        """Make every two cells of distinct motion one."""
-        assert self._motion is not None
-        self._motion = self._motion.coarser()
-        self._rows = [cells // 2 for cells in self._rows]
-        self._cells = self._rows[-1]
-        before, self._by_cell = self._by_cell, {}
-        for cell, batch in before.items():
-            self._put(cell // 2, batch)
-
-    def _put(self, cell: int, batch: Batch) -> None:
-        before = self._by_cell.get(cell)
-        self._by_cell[cell] = batch if before is None else merged_batch([before, batch])
-
-    def _add_by_motion(self, columns: FloatArray, efforts: FloatArray) -> None:
-        """Add rows to the cells of distinct motion that they are in."""
-        assert self._cells is not None
-        count = efforts.shape[2]
-        cells = self._cells[self._row:self._row + count]
-        self._row += count
-        borders = np.array([0, *(1 + np.flatnonzero(np.diff(cells))), count])
-        passed = cells[borders[:-1]].tolist()
-        stacks = []
-        for i, active in enumerate(self._active):
-            k = len(active) + EXTRA
-            stack = np.zeros((len(passed), k, k))
-            add_equations(np.ascontiguousarray(columns[i]), active,
-                          np.ascontiguousarray(efforts[i]), borders, stack)
-            stacks.append(stack)
-        for cell, size, factors in zip(
-                passed, np.diff(borders).tolist(), zip(*stacks, strict=True), strict=True):
-            self._put(cell, Batch(factors, size))
-
-    @cached_property
-    def _active(self) -> list[NDArray[np.int64]]:
-        return [np.flatnonzero(row) for row in self.structure]
+    def _add_to_cell(self, cell: int, batch: Batch) -> None:
+        there = self._by_cell.get(cell)
+        self._by_cell[cell] = batch if there is None else merged_batch([there, batch])
 
     def _close(self) -> None:
         if self._open is not None:
@@ -421,27 +381,19 @@ class Accumulator:
         elif len(self._done) > MAX_BATCHES:
             if len(self._done) % 2:
                 self._open = self._done.pop()
-            pairs = [self._done[i:i + 2] for i in range(0, len(self._done), 2)]
-            self._done = [merged_batch(p) for p in pairs]
+            self._done = _in_pairs(self._done)
             self.batch_samples *= 2
 
     def information(self) -> Information:
         """Return the accumulated information; a short last batch joins the one before it."""
         batches = list(self._done)
         if self._open is not None:
-            if batches and self._open.samples < self.batch_samples // 2:
-                batches[-1] = merged_batch([batches[-1], self._open])
-            else:
-                batches.append(self._open)
-        by_motion = None if self._motion is None else ByMotion(self._motion, tuple(
-            self._by_cell[cell] for cell in range(len(self._motion.seconds))),
+            short = batches and self._open.samples < self.batch_samples // 2
+            batches.append(merged_batch([batches.pop(), self._open]) if short else self._open)
+        by_motion = None if self._motion is None else ByMotion(
+            self._motion, tuple(self._by_cell[i] for i in range(len(self._motion.seconds))),
             np.concatenate(self._rows).astype(np.int32))
-        return Information(self.names, self.structure, tuple(batches), self._noise(), by_motion)
-
-    def _noise(self) -> FloatArray | None:
-        """Return the root mean square over all samples, None when one recording has none."""
-        known = [(count, noise) for count, noise in self._noises if noise is not None]
-        if not known or len(known) < len(self._noises):
-            return None
-        counts, noises = zip(*known, strict=True)
-        return np.sqrt(np.average(np.square(noises), axis=0, weights=counts))
+        repeated = [(noise, count) for count, noise in self._noises if noise is not None]
+        whole = bool(repeated) and len(repeated) == len(self._noises)
+        noise = _pooled(*zip(*repeated, strict=True)) if whole else None
+        return Information(self.names, self.structure, tuple(batches), noise, by_motion)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -45,16 +44,6 @@ LOW_WEIGHT = 0.5
 NOTABLE = 0.1
 
 
-class Norm(Protocol):
-    """Weight function of a robust norm; residuals in units of their scale."""
-
-    def weight(self, x: FloatArray) -> FloatArray:
-        """Return the weights (N,) of residuals ``x`` (N,): score over residual."""
-
-    def slope(self, x: FloatArray) -> FloatArray:
-        """Return the derivative (N,) of the score at residuals ``x`` (N,)."""
-
-
 @dataclass(frozen=True)
 class Huber:
     """Quadratic up to ``bend``, linear beyond: convex, so there is one optimum."""
@@ -86,19 +75,9 @@ class Tukey:
         return np.asarray((1.0 - share) * (1.0 - 5.0 * share))
 
 
-@dataclass(frozen=True)
-class Squares:
-    """Every sample counts in full, as with least squares."""
-
-    def weight(self, x: FloatArray) -> FloatArray:
-        """Return ones (N,)."""
-        return np.ones_like(x)
-
-    def slope(self, x: FloatArray) -> FloatArray:
-        """Return ones (N,)."""
-        return np.ones_like(x)
-
-
+Norm = Huber | Tukey
+#: Huber's weights that are all one: least squares
+SQUARES = Huber(float(np.finfo(np.float64).max))
 #: a robust fit goes through these one after the other: Tukey starts from the optimum of Huber
 NORMS: dict[str, tuple[Norm, ...]] = {'huber': (Huber(),), 'tukey': (Huber(), Tukey())}
 
@@ -121,7 +100,6 @@ class Round:
     low: FloatArray
     used: FloatArray
     moved: float
-    number: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,59 +142,50 @@ class RobustLeastSquares(Estimator):
 
     def fit(self, experiment: Experiment) -> Estimate:
         """Estimate the base parameters; raises DataError when recordings cannot be read again."""
-        information = experiment.information
+        information, joints = experiment.information, experiment.model.robot.row_names
         values = solve(information, joint_weights(information)).values
-        floor = rounding(information)
-        noise = np.maximum(residual_noise(information, values), floor)
-        last = one_round(experiment, Squares(), (values, noise))
+        noise = np.maximum(residual_noise(information, values), rounding(information))
+        last, rounds = one_round(experiment, SQUARES, (values, noise)), 0
+        least = information.structure.sum(axis=1)
         warnings: list[str] = []
-        for loss in NORMS[self.robust]:
-            found = self._settled(experiment, loss, last)
-            if found is None:
-                warnings.append(f'the weights of {type(loss).__name__} leave a joint fewer '
+        for norm in NORMS[self.robust]:
+            tried, count = last, rounds
+            while count < rounds + self.rounds:
+                tried = one_round(experiment, norm, (tried.solution.values, tried.median_scale))
+                count += 1
+                if np.any(tried.used < least) or tried.moved < self.tolerance:
+                    break
+            if np.any(tried.used < least):
+                warnings.append(f'the weights of {type(norm).__name__} leave a joint fewer '
                                 'samples than parameters; they are not used')
                 break
-            last = found
-        return self._estimate(experiment, last, warnings)
-
-    def _settled(self, experiment: Experiment, loss: Norm, last: Round) -> Round | None:
-        """Return the last round; None where the weights leave too few samples."""
-        least = experiment.information.structure.sum(axis=1)
-        for _ in range(self.rounds):
-            number = last.number + 1
-            last = replace(one_round(experiment, loss, (last.solution.values, last.median_scale)),
-                           number=number)
-            if np.any(last.used < least):
-                return None
-            if last.moved < self.tolerance:
-                break
-        return last
-
-    def _estimate(self, experiment: Experiment, last: Round, warnings: list[str]) -> Estimate:
-        joints = experiment.model.robot.row_names
-        bread = np.sqrt(np.maximum(last.slope, LEAST_SLOPE)) / last.scale
-        root = replace(last.solution, root=solve(experiment.information, bread).root)
-        by_time, by_motion = (batch_scores(known, bread, root, (made, np.ones(len(joints))))
-                              for known, made in (
-            (experiment.information, last.information),
-            (experiment.information.distinct, last.information.distinct)))
-        spread = scatter_covariance(
-            experiment.information, by_time,
-            friction_scales(experiment.model, last.solution.values), by_motion)
-        estimate = estimate_of(experiment, last.solution, spread, self.name)
+            last, rounds = tried, count
+        estimate = estimate_of(experiment, last.solution, _spread(experiment, last), self.name)
         settled = bool(warnings) or last.moved < self.tolerance
-        low = {joint: float(share) for joint, share in zip(joints, last.low, strict=True)}
+        low = dict(zip(joints, last.low.tolist(), strict=True))
         warnings += [f'joint {joint}: {share:.0%} of its samples are so far from the model that '
                      'they count less than half' for joint, share in low.items()
                      if share > NOTABLE]
         return replace(
-            estimate, warnings=tuple(warnings), details=RobustDetails(
-                self.robust, last.number, last.scale, low),
+            estimate, warnings=tuple(warnings),
+            details=RobustDetails(self.robust, rounds, last.scale, low),
             status=estimate.status if settled or estimate.not_excited else Status.NOT_SETTLED)
 
 
+def _spread(experiment: Experiment, last: Round) -> tuple[FloatArray, int]:
+    """Return the covariance (b, b) of a robust estimate, and its degrees of freedom."""
+    bread = np.sqrt(np.maximum(last.slope, LEAST_SLOPE)) / last.scale
+    solution = replace(last.solution, root=solve(experiment.information, bread).root)
+    by_time, by_motion = (
+        batch_scores(known, bread, solution, (weighted, np.ones(len(bread))))
+        for known, weighted in ((experiment.information, last.information),
+                                (experiment.information.distinct, last.information.distinct)))
+    scales = friction_scales(experiment.model, solution.values)
+    return scatter_covariance(experiment.information, by_time, scales, by_motion)
+
+
 def one_round(
-    experiment: Experiment, loss: Norm, state: tuple[FloatArray, FloatArray]
+    experiment: Experiment, norm: Norm, state: tuple[FloatArray, FloatArray]
 ) -> Round:
     """Weight every equation by its residual at ``state``, parameters (b,) and scales (n,)."""
     values, scale = state
@@ -225,22 +194,20 @@ def one_round(
     stride, done = max(1, -(-experiment.information.samples // MEDIAN_SAMPLES)), 0
     for chunk in experiment.equations(accumulator):
         residual = chunk.residual(values)
-        weight = loss.weight(residual / scale)
+        weight = norm.weight(residual / scale)
         sizes.append(np.abs(residual[-done % stride::stride]))
         done += len(residual)
-        slope += loss.slope(residual / scale).sum(axis=0)
+        slope += norm.slope(residual / scale).sum(axis=0)
         low += (weight < LOW_WEIGHT).sum(axis=0)
         used += (weight > 0.0).sum(axis=0)
         factor = np.sqrt(weight) / scale
         accumulator.add(chunk.columns * factor.T[:, None, :], chunk.effort * factor,
                         chunk.measured * factor)
-    information = accumulator.information()
-    unit = np.ones(len(scale))
+    information, unit = accumulator.information(), np.ones(len(scale))
     solution = solve(information, unit)
-    median = np.median(np.concatenate(sizes), axis=0) / MEDIAN_DEVIATION
-    median = np.maximum(median, rounding(experiment.information))
+    median = np.maximum(np.median(np.concatenate(sizes), axis=0) / MEDIAN_DEVIATION,
+                        rounding(experiment.information))
     change = weighted_factor(information, unit)[:, :-1] @ (solution.values - values)
-    count = information.samples
-    moved = max(float(np.linalg.norm(change)) / np.sqrt(count * len(scale)),
+    moved = max(float(np.linalg.norm(change)) / np.sqrt(done * len(scale)),
                 float(np.max(np.abs(median / scale - 1.0))))
-    return Round(scale, information, solution, median, slope / count, low / count, used, moved)
+    return Round(scale, information, solution, median, slope / done, low / done, used, moved)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from robot_dynid.effects import Springs
 from robot_dynid.estimation.estimate import Estimate, Estimator, PartSolver, Status
-from robot_dynid.estimation.experiment import Experiment, TorqueModel
+from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.information import (
-    EXTRA,
     FILTERED,
     Batch,
     Information,
@@ -25,7 +24,6 @@ from robot_dynid.estimation.uncertainty.between_recordings import (
     FrictionScales,
     friction_scales,
     scatter_covariance,
-    scatter_variance,
 )
 from robot_dynid.types import FloatArray
 
@@ -129,15 +127,8 @@ class LeastSquares(Estimator):
 
 
 def left_open(experiment: Experiment) -> tuple[str, ...]:
-    """Return the parameters that weighted `LeastSquares` reports as not excited, no more."""
-    information = experiment.information
-    weights = joint_weights(information)
-    solution = solve(information, weights)
-    scales = friction_scales(experiment.model, solution.values)
-    scores = batch_scores(information, weights, solution)
-    variance = scatter_variance(
-        information, scores, scales, scores_by_motion(information, weights, solution))
-    return _open_names(experiment, solution, variance)
+    """Return the parameters that weighted `LeastSquares` reports as not excited."""
+    return LeastSquares().fit(experiment).not_excited
 
 
 def estimate_of(
@@ -145,7 +136,8 @@ def estimate_of(
 ) -> Estimate:
     """Return the estimate of a ``solution`` with covariance (b, b) and degrees of ``spread``."""
     information = experiment.information
-    open_names = _open_names(experiment, solution, np.diag(spread[0]))
+    open_columns = {*solution.open_columns, *unknown_columns(experiment, np.diag(spread[0]))}
+    open_names = tuple(information.names[i] for i in sorted(open_columns))
     return Estimate(
         names=information.names, values=solution.values, covariance=spread[0],
         noise=residual_noise(information, solution.values),
@@ -153,14 +145,6 @@ def estimate_of(
         rank=solution.rank, degrees_of_freedom=spread[1], method=method,
         status=Status.NOT_EXCITED if open_names else Status.OK, not_excited=open_names,
     )
-
-
-def _open_names(
-    experiment: Experiment, solution: Solution, variance: FloatArray
-) -> tuple[str, ...]:
-    """Return the parameters of ``variance`` (b,) that the data leaves open."""
-    found = {*solution.open_columns, *unknown_columns(experiment, variance)}
-    return tuple(experiment.information.names[i] for i in sorted(found))
 
 
 def unknown_columns(experiment: Experiment, variance: FloatArray) -> list[int]:
@@ -173,17 +157,11 @@ def unknown_columns(experiment: Experiment, variance: FloatArray) -> list[int]:
     was measured, in the joint they act on most. The effort of gears is that of the recorded
     motion: how far they bend is not free.
     """
-    reach = np.where(_gears(experiment.model), recorded_effort(experiment.information),
+    reach = np.where(experiment.model.base_of(Springs), recorded_effort(experiment.information),
                      experiment.model.moderate_effort)
     size = experiment.information.size()[np.argmax(reach, axis=0)]
     unknown = np.sqrt(variance) * reach.max(axis=0) > size
     return [int(i) for i in np.flatnonzero(unknown)]
-
-
-def _gears(model: TorqueModel) -> NDArray[np.bool_]:
-    """Return a mask (b,) of the base parameters of gears between motors and links."""
-    return np.concatenate([np.full(len(chosen), isinstance(block, Springs)) for block, chosen
-                           in zip(model.blocks, model.kept_by_block, strict=True)])
 
 
 def recorded_effort(
@@ -208,23 +186,24 @@ def residual_noise(information: Information, values: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(energy / freedom))
 
 
-def joint_weights(information: Information) -> FloatArray:
+def joint_weights(
+    information: Information, fit: Callable[[FloatArray], FloatArray] | None = None
+) -> FloatArray:
     """Return weights (n,), the inverse residual deviation of each joint, iterated to rest.
 
-    Where the motion was repeated the noise of the effort is known, and its inverse is the weight.
-    A joint without any residual (noise-free data) is bounded by rounding, not divided by zero,
-    and one without any effort by a share of the largest.
+    ``fit`` returns the parameters (b,) by weights; by default least squares, of which any other
+    begins. Where the motion was repeated the noise of the effort is known, and its inverse is the
+    weight. A joint without any residual (noise-free data) is bounded by rounding, not divided by
+    zero, and one without any effort by a share of the largest.
     """
-    weights = np.ones(len(information.structure))
     floor = rounding(information)
     if information.noise is not None:
         return np.asarray(1.0 / np.maximum(information.noise, floor))
+    weights = np.ones(len(information.structure)) if fit is None else joint_weights(information)
     for _ in range(WEIGHT_ROUNDS):
-        noise = residual_noise(information, solve(information, weights).values)
-        updated = 1.0 / np.maximum(noise, floor)
-        settled = np.allclose(updated, weights, rtol=1e-3)
-        weights = updated
-        if settled:
+        values = solve(information, weights).values if fit is None else fit(weights)
+        before, weights = weights, 1.0 / np.maximum(residual_noise(information, values), floor)
+        if np.allclose(weights, before, rtol=1e-3):
             break
     return weights
 
@@ -300,19 +279,10 @@ def batch_covariance(
     the next is estimated apart.
     Source: MacKinnon, Nielsen, Webb 2023 (CR3); Cameron, Miller 2015.
     """
-    return scatter_covariance(information, batch_scores(information, weights, solution), scales,
-                              scores_by_motion(information, weights, solution))
-
-
-def scores_by_motion(
-    information: Information, weights: FloatArray, solution: Solution
-) -> BatchScores | None:
-    """Return the `batch_scores` of the cells of distinct motion, None where it is not known.
-
-    ``weights`` (n,) are those of the joints.
-    """
-    return None if information.by_motion is None else batch_scores(
+    by_motion = None if information.by_motion is None else batch_scores(
         information.distinct, weights, solution)
+    return scatter_covariance(information, batch_scores(information, weights, solution), scales,
+                              by_motion)
 
 
 def batch_scores(
@@ -324,29 +294,25 @@ def batch_scores(
     ``weights`` (n,) are those of the joints. ``scored`` are information and weights that made the
     estimate, where they are not those that give its curvature.
     """
+
+    def whitened(batch: Batch, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return columns (m, r) in whitened directions, and residuals (m,)."""
+        white, left = [], []
+        for joint, (active, weight) in enumerate(zip(information.structure, weights, strict=True)):
+            columns, extra = (weight * part for part in batch.split(joint))
+            white.append(columns @ solution.root[active])
+            left.append(extra[:, FILTERED] - columns @ solution.values[active])
+        return np.vstack(white), np.concatenate(left)
+
     estimated, used = scored or (information, weights)
-    size = solution.root.shape[1]
-    curvature, score = np.empty((len(information.batches), size, size)), np.empty((
-        len(information.batches), size))
-    for i, (batch, made) in enumerate(zip(information.batches, estimated.batches, strict=True)):
-        white, left = _whitened(information, weights, solution, batch)
-        curvature[i] = white.T @ white
+    curvature, score = [], []
+    for batch, estimate in zip(information.batches, estimated.batches, strict=True):
+        white, left = whitened(batch, weights)
+        curvature.append(white.T @ white)
         if scored is not None:
-            white, left = _whitened(estimated, used, solution, made)
-        score[i] = white.T @ left
-    return BatchScores(solution.root, curvature, score)
-
-
-def _whitened(
-    information: Information, weights: FloatArray, solution: Solution, batch: Batch
-) -> tuple[FloatArray, FloatArray]:
-    """Return columns (m, r) in whitened directions, and residuals (m,), of the rows of a batch."""
-    white, left = [], []
-    for own, weight, factor in zip(information.structure, weights, batch.factors, strict=True):
-        columns, effort = weight * factor[:, :-EXTRA], weight * factor[:, FILTERED - EXTRA]
-        white.append(columns @ solution.root[own])
-        left.append(effort - columns @ solution.values[own])
-    return np.vstack(white), np.concatenate(left)
+            white, left = whitened(estimate, used)
+        score.append(white.T @ left)
+    return BatchScores(solution.root, np.array(curvature), np.array(score))
 
 
 def textbook_covariance(

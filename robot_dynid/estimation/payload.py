@@ -20,7 +20,7 @@ from robot_dynid.estimation.least_squares import (
 from robot_dynid.estimation.uncertainty.between_recordings import (
     deviations,
     leave_one_out,
-    long_batches,
+    stretches,
 )
 from robot_dynid.robot.inertia import PARAMETERS, com_from_parameters
 from robot_dynid.types import FloatArray
@@ -97,7 +97,7 @@ def fit_payload(
     weights = joint_weights(information)
     _require_mass(information, weights)
     body = _fitted(information, weights, information.total.factors)
-    batches = long_batches(information)
+    batches = information.grouped(stretches(len(information.batches))).batches
     changed = [_described(_fitted(information, weights, factors).values)
                for factors in leave_one_out(batches)]
     scatter, freedom = deviations(changed), len(batches) - 1

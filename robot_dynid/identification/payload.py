@@ -231,7 +231,7 @@ def gathered(names: tuple[str, ...], parts: Sequence[Equations]) -> Information:
     structure: NDArray[np.bool_] = np.asarray(present)
     accumulator = Accumulator(names, structure, batch_samples(parts[0].samples))
     for part in parts:
-        accumulator.extend(part.columns, part.effort, part.measured)
+        accumulator.add(part.columns, part.effort, part.measured)
     return accumulator.information()
 
 

@@ -16,7 +16,6 @@ from robot_dynid.effects import CHOSEN, JointFriction, axes_of
 from robot_dynid.errors import DataError
 from robot_dynid.estimation import Estimator
 from robot_dynid.estimation.experiment import (
-    CHUNK,
     Experiment,
     Regression,
     TorqueModel,
@@ -37,7 +36,7 @@ from robot_dynid.estimation.information import Accumulator, Information
 from robot_dynid.estimation.least_squares import batch_scores, joint_weights, solve
 from robot_dynid.estimation.staged.least_squares import StagedLeastSquares
 from robot_dynid.estimation.staged.own_effort import OwnFrictionData, own_errors, own_motions
-from robot_dynid.estimation.uncertainty.between_recordings import scatter_variance
+from robot_dynid.estimation.uncertainty.between_recordings import scatter_covariance
 from robot_dynid.estimation.uncertainty.held_out import held_out
 from robot_dynid.friction import ADDITIONS, LAWS
 from robot_dynid.identification.chosen_effects import with_parts
@@ -73,8 +72,8 @@ def lag_of(information: Information) -> Lag:
     by_time, by_motion = (
         replace(batch_scores(part, weights, solution), root=solution.root[-1:])
         for part in (information, information.distinct))
-    variance = scatter_variance(information, by_time, by_motion=by_motion)
-    return Lag(float(solution.values[-1]), float(np.sqrt(variance[0])))
+    spread, _ = scatter_covariance(information, by_time, by_motion=by_motion)
+    return Lag(float(solution.values[-1]), float(np.sqrt(spread[0, 0])))
 
 
 def likely(lag: Lag) -> bool:
@@ -436,15 +435,12 @@ def effort_lag(model: TorqueModel, recordings: Sequence[Samples]) -> Lag:
         rate = samples.at_stamps(_rate(samples.gridded))
         regression = Regression(model, samples)
         far = swift(model.robot, samples)
-        batch = accumulator.batch_samples
-        for rows in chunks(samples, max(CHUNK // batch, 1) * batch):
+        for rows in chunks(samples):
             used = far[rows].T
             late = np.concatenate([regression.columns(rows), -rate[rows].T[:, None, :]], axis=1)
             late *= used[:, None, :]
             effort, measured = (y[rows] * used.T for y in (samples.effort, samples.measured))
-            for first in range(0, len(effort), batch):
-                cut = slice(first, first + batch)
-                accumulator.add(late[:, :, cut], effort[cut], measured[cut])
+            accumulator.add(late, effort, measured)
     assert accumulator is not None
     return lag_of(accumulator.information())
 

@@ -175,7 +175,7 @@ def inertia_constants(
 
     Axes closer than ``tolerance`` [rad, lengths of the robot] are parallel, or meet.
     """
-    bodies, found = composite_map(robot), _set(_Axes.of(robot, tolerance))
+    bodies, found = composite_map(robot), _constants(robot, tolerance)
     return InertiaConstants(
         tuple(_name(constant, j + 1) for j, constant in found),
         np.array([constant @ bodies[j] for j, constant in found]),
@@ -187,12 +187,13 @@ def standard_names(robot: RobotModel) -> tuple[str, ...]:
     return tuple(f'{p}{i + 1}' for i in range(robot.n) for p in PARAMETERS)
 
 
-def _set(ways: tuple[_Axes, ...]) -> list[tuple[int, FloatArray]]:
+def _constants(robot: RobotModel, tolerance: float) -> list[tuple[int, FloatArray]]:
     """Return joint by joint the combinations (10,) of its constants that reach an effort."""
-    return [(j, constant) for j, axes in enumerate(ways) for constant in _constants(axes)]
+    return [(j, constant) for j, axes in enumerate(_Axes.of(robot, tolerance))
+            for constant in _of_last_body(axes)]
 
 
-def _constants(axes: _Axes) -> list[FloatArray]:
+def _of_last_body(axes: _Axes) -> list[FloatArray]:
     """Return combinations of the constants of the last composite body that are in the efforts."""
     j = len(axes.poses) - 1
     if axes.revolute[j]:
@@ -202,12 +203,10 @@ def _constants(axes: _Axes) -> list[FloatArray]:
         if along is None:
             return [U11 - U22, U33, U12, U13, U23, KX, KY]
         return [U11 - U22, U33, U12, U13 + along * KX, U23 + along * KY]
-    if j < axes.first:
+    if j < axes.first or (j < axes.second and axes.parallel(j, axes.direction(axes.first))):
         return [M]
     if j > axes.second:
         return [M, KX, KY, KZ]
-    if axes.parallel(j, axes.direction(axes.first)):
-        return [M]
     x, y, z = axes.poses[j, :3, :3].T @ axes.direction(axes.first)
     return [M, -y * KX + x * KY, -z * (x * KX + y * KY) + (1.0 - z * z) * KZ]
 
@@ -245,7 +244,7 @@ def reduce_analytic(robot: RobotModel, blocks: Sequence[Effect] = ()) -> Reducti
 def _doubts(robot: RobotModel) -> list[str]:
     """Return a warning when the set would be another with another tolerance."""
     strict, loose = (
-        {_name(constant, j + 1) for j, constant in _set(_Axes.of(robot, tolerance))}
+        {_name(constant, j + 1) for j, constant in _constants(robot, tolerance)}
         for tolerance in (1e-2 * PARALLEL, 1e3 * PARALLEL))
     doubtful = sorted(strict ^ loose)
     return [f'{robot.name}: the number of base parameters is in doubt: axes are nearly but not '

@@ -31,6 +31,8 @@ from robot_dynid.types import FloatArray, Samples
 #: the minimal set of a robot's blocks with a sensor configuration, at states; None where it does
 #: not apply
 Reduced = Callable[[RobotModel, Sequence[Effect], Samples], 'Reduction | None']
+#: the columns (m, 10 n, N) of the standard parameters of the links in what a sensor measures
+LinkColumns = Callable[[RobotModel, Samples], FloatArray]
 #: joints of a body that is free
 FREE = 6
 
@@ -48,20 +50,12 @@ def _another_mounting(
 ) -> Reduction | None:
     if not robot.gravity.any():
         return None
-    found = _own(robot, blocks, states)
+    columns = [similar_columns(robot, blocks, paced(robot, states))]
     for down in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)):
         tilted = robot.with_gravity(np.linalg.norm(robot.gravity) * np.array(down))
         turned = [replace(b, robot=tilted) if isinstance(b, RigidLinks) else b for b in blocks]
-        found = np.concatenate([found, _own(tilted, turned, states)])
-    return reduce_columns(robot, blocks, found)
-
-
-def _joint_torque(
-    robot: RobotModel, blocks: Sequence[Effect], states: Samples
-) -> Reduction | None:
-    rigid = robot.rigid
-    links = similar_columns(rigid, (RigidLinks(rigid),), paced(rigid, _links_of(robot, states)))
-    return _with_links(robot, blocks, states, links)
+        columns.append(similar_columns(tilted, turned, paced(tilted, states)))
+    return reduce_columns(robot, blocks, np.concatenate(columns))
 
 
 def _motor_encoders(
@@ -71,89 +65,94 @@ def _motor_encoders(
 
     None where no rotor is asked for, or no rigid joint has a gear of its own.
     """
-    elastic = tuple(j for j in range(robot.n) if _alone(robot, j))
+    drive = robot.drive
+    shared = np.zeros((robot.n, robot.n), dtype=bool) if drive.coupling is None else \
+        drive.coupling - np.diag(np.diag(drive.coupling)) != 0.0
+    elastic = tuple(np.flatnonzero(~(shared.any(axis=0) | shared.any(axis=1))).tolist())
     rotors = any(isinstance(block, RotorInertia) for block in blocks)
-    if not rotors or elastic == robot.drive.elastic:
+    if not rotors or elastic == drive.elastic:
         return None
-    soft = replace(robot, drive=replace(robot.drive, elastic=elastic))
-    found: list[Effect] = [_softened(soft, block) for block in blocks
-                          if not isinstance(block, Springs)]
-    return reduce_numeric(soft, (*found, Springs(soft)))
+    soft = replace(robot, drive=replace(drive, elastic=elastic))
+
+    def softened(block: Effect) -> Effect:
+        if isinstance(block, RigidLinks):
+            return RigidLinks(soft)
+        if isinstance(block, RotorInertia):
+            return RotorInertia(axes_of(soft), block.spinning and SpinningRotors(soft))
+        return replace(block, axes=axes_of(soft)) if isinstance(block, JointFriction) else block
+
+    return reduce_numeric(soft, (*(softened(block) for block in blocks
+                                   if not isinstance(block, Springs)), Springs(soft)))
 
 
-def _softened(robot: RobotModel, block: Effect) -> Effect:
-    if isinstance(block, RigidLinks):
-        return RigidLinks(robot)
-    if isinstance(block, RotorInertia):
-        spins = None if block.spinning is None else SpinningRotors(robot)
-        return RotorInertia(axes_of(robot), spins)
-    if isinstance(block, JointFriction):
-        return replace(block, axes=axes_of(robot))
-    return block
+def _joint_torque(robot: RobotModel, states: Samples) -> FloatArray:
+    rigid = robot.rigid
+    return similar_columns(rigid, (RigidLinks(rigid),), paced(rigid, states))
 
 
-def _alone(robot: RobotModel, joint: int) -> bool:
-    """Return whether the motor of ``joint`` turns with it alone."""
-    coupling = robot.drive.coupling
-    if coupling is None:
-        return True
-    shared = coupling - np.diag(np.diag(coupling)) != 0.0
-    return not (shared[joint].any() or shared[:, joint].any())
+def _base_wrench(robot: RobotModel, states: Samples) -> FloatArray:
+    return _wrench(robot, states, -1)
 
 
-def _base_wrench(
-    robot: RobotModel, blocks: Sequence[Effect], states: Samples
-) -> Reduction | None:
-    return _with_links(robot, blocks, states, _wrench(robot, states, -1))
+def _joint_wrenches(robot: RobotModel, states: Samples) -> FloatArray:
+    return np.concatenate([_wrench(robot, states, joint) for joint in range(robot.n)])
 
 
-def _joint_wrenches(
-    robot: RobotModel, blocks: Sequence[Effect], states: Samples
-) -> Reduction | None:
-    seen = [_wrench(robot, states, joint) for joint in range(robot.n)]
-    return _with_links(robot, blocks, states, np.concatenate(seen))
-
-
-def _moving_base(
-    robot: RobotModel, blocks: Sequence[Effect], states: Samples
-) -> Reduction | None:
+def _moving_base(robot: RobotModel, states: Samples) -> FloatArray:
     """Let the base accelerate and turn; efforts are those of the joints, as ever."""
-    free, own = freed(robot, -1)
-    moved = _placed(free, own, _links_of(robot, states), _any(free, len(states)))
-    links = _links_at(free, own, moved)[own]
-    return _with_links(robot, blocks, states, links, efforts=True)
+    free, joints, moved = _on_moving_base(robot, states)
+    return _links_at(free, joints, moved)[joints]
 
 
-def _everything(
-    robot: RobotModel, blocks: Sequence[Effect], states: Samples
-) -> Reduction | None:
+def _everything(robot: RobotModel, states: Samples) -> FloatArray:
     """Let the base move, with the force and torque in every joint measured."""
-    free, own = freed(robot, -1)
-    moved = _placed(free, own, _links_of(robot, states), _any(free, len(states)))
-    links = [10 * k + i for k in own for i in range(10)]
-    seen = [_wrench(free, moved, joint)[:, links] for joint in own]
-    return _with_links(robot, blocks, states, np.concatenate(seen))
+    free, joints, moved = _on_moving_base(robot, states)
+    links = [10 * k + i for k in joints for i in range(10)]
+    return np.concatenate([_wrench(free, moved, joint)[:, links] for joint in joints])
+
+
+def _measured(links: LinkColumns, efforts: bool = False) -> Reduced:
+    """Return the minimal set with further rows, in which the columns of ``links`` appear.
+
+    Nothing else does, or, for ``efforts`` of the joints, all that does so in theirs.
+    """
+
+    def reduced(robot: RobotModel, blocks: Sequence[Effect], states: Samples) -> Reduction:
+        n, joints = robot.n, similar_columns(robot, blocks, paced(robot, states))
+        rows = links(robot, replace(
+            states, position=states.position[:, :n], velocity=states.velocity[:, :n],
+            acceleration=states.acceleration[:, :n]))
+        more = np.zeros((len(rows), *joints.shape[1:]))
+        if efforts:
+            more[:] = joints[:len(rows)]
+        first = 0
+        for block in blocks:
+            last = first + len(block.names)
+            if isinstance(block, RigidLinks):
+                more[:, first:last] = rows
+            first = last
+        return reduce_columns(robot, blocks, np.concatenate([joints, more]))
+
+    return reduced
 
 
 #: by key: what is tried, the cheapest first
 SENSOR_CONFIGURATIONS = {
     'mounting': SensorConfiguration(
-        'the base mounted so that gravity comes from other sides', _another_mounting
-    ),
+        'the base mounted so that gravity comes from other sides', _another_mounting),
     'motor encoders': SensorConfiguration(
-        'motor encoders, where the gears give (elastic joints)', _motor_encoders
-    ),
-    'joint torque': SensorConfiguration('joint torque sensors behind the gears', _joint_torque),
+        'motor encoders, where the gears give (elastic joints)', _motor_encoders),
+    'joint torque': SensorConfiguration(
+        'joint torque sensors behind the gears', _measured(_joint_torque)),
     'base wrench': SensorConfiguration(
-        'a six-axis force-torque sensor under the base', _base_wrench
-    ),
+        'a six-axis force-torque sensor under the base', _measured(_base_wrench)),
     'joint wrenches': SensorConfiguration(
-        'six-axis force-torque sensors in all joints', _joint_wrenches
-    ),
-    'moving base': SensorConfiguration('a base that moves and turns in a known way', _moving_base),
+        'six-axis force-torque sensors in all joints', _measured(_joint_wrenches)),
+    'moving base': SensorConfiguration(
+        'a base that moves and turns in a known way', _measured(_moving_base, efforts=True)),
     'all of them': SensorConfiguration(
-        'a base that moves in a known way and six-axis sensors in all joints', _everything
-    ),
+        'a base that moves in a known way and six-axis sensors in all joints',
+        _measured(_everything)),
 }
 
 
@@ -189,60 +188,32 @@ def freed(robot: RobotModel, joint: int) -> tuple[RobotModel, list[int]]:
 
 def _wrench(robot: RobotModel, states: Samples, joint: int) -> FloatArray:
     """Return force and torque (6, 10 n, N) of what hangs on ``joint``, of everything for -1."""
-    free, own = freed(robot, joint)
+    free, joints = freed(robot, joint)
     still = np.zeros((len(states), free.n))
     rest = Samples(free.joints, states.time, still, still, still, starts=states.starts)
-    columns = _links_at(free, own, _placed(free, own, _links_of(robot, states), rest))
-    return columns[[k for k in range(free.n) if k not in own]]
+    columns = _links_at(free, joints, _placed(joints, states, rest))
+    return np.delete(columns, joints, axis=0)
 
 
-def _any(robot: RobotModel, count: int) -> Samples:
-    return random_states(robot, count, np.random.default_rng(0))
+def _on_moving_base(
+    robot: RobotModel, states: Samples
+) -> tuple[RobotModel, list[int], Samples]:
+    """Return the robot on a free base, where its joints are, and its states there."""
+    free, joints = freed(robot, -1)
+    anywhere = random_states(free, len(states), np.random.default_rng(0))
+    return free, joints, _placed(joints, states, anywhere)
 
 
-def _links_at(free: RobotModel, own: Sequence[int], states: Samples) -> FloatArray:
+def _links_at(free: RobotModel, joints: Sequence[int], states: Samples) -> FloatArray:
     """Return the columns (n + 6, 10 n, N) of the robot's links at states of the freed one."""
     columns = similar_columns(free, (RigidLinks(free),), paced(free, states))
-    return np.asarray(columns[:, [10 * k + i for k in own for i in range(10)]])
+    return np.asarray(columns[:, [10 * k + i for k in joints for i in range(10)]])
 
 
-def _placed(
-    free: RobotModel, own: Sequence[int], states: Samples, others: Samples
-) -> Samples:
+def _placed(joints: Sequence[int], states: Samples, others: Samples) -> Samples:
     """Return states of the freed robot: its own joints as in ``states``, the six as others."""
-    found = {}
+    signals = {}
     for name in ('position', 'velocity', 'acceleration'):
-        found[name] = getattr(others, name).copy()
-        found[name][:, own] = getattr(states, name)
-    return replace(others, **found)
-
-
-def _links_of(robot: RobotModel, states: Samples) -> Samples:
-    n = robot.n
-    return replace(states, position=states.position[:, :n], velocity=states.velocity[:, :n],
-                   acceleration=states.acceleration[:, :n])
-
-
-def _own(robot: RobotModel, blocks: Sequence[Effect], states: Samples) -> FloatArray:
-    return similar_columns(robot, blocks, paced(robot, states))
-
-
-def _with_links(
-    robot: RobotModel, blocks: Sequence[Effect], states: Samples, links: FloatArray,
-    efforts: bool = False,
-) -> Reduction:
-    """Return the reduction with further rows, in which ``links`` (rows, 10 n, N) appear.
-
-    Nothing else does, or, for ``efforts`` of the joints, all that does so in theirs.
-    """
-    own = _own(robot, blocks, states)
-    more = np.zeros((len(links), *own.shape[1:]))
-    if efforts:
-        more[:] = own[:len(links)]
-    first = 0
-    for block in blocks:
-        last = first + len(block.names)
-        if isinstance(block, RigidLinks):
-            more[:, first:last] = links
-        first = last
-    return reduce_columns(robot, blocks, np.concatenate([own, more]))
+        signals[name] = getattr(others, name).copy()
+        signals[name][:, joints] = getattr(states, name)
+    return replace(others, **signals)

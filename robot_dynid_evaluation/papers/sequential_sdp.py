@@ -140,17 +140,18 @@ def _summary(what: str, data: Recorded, found: Fits) -> list[Row]:
     table = []
     for name, (estimate, _) in found.items():
         least = smallest_mass_matrix(data, estimate)
-        certificate = estimate.certificate
+        smallest = min(link.smallest_eigenvalue
+                       for link in estimate.certificate.links.values())
         table.append(matched(
             f'{what}, {name}: feasible', 'feasible', f'M(q) >= {least:.3g} kg m^2',
-            bool(estimate.status is Status.OK and certificate.smallest.min() > 0.0
+            bool(estimate.status is Status.OK and smallest > 0.0
                  and least > 0.0 and passive(estimate)),
-            f'smallest eigenvalue of a link {certificate.smallest.min():.2g}; '
+            f'smallest eigenvalue of a link {smallest:.2g}; '
             f'{CONFIGURATIONS} random configurations'))
         table.append(effort_row(what, name, data, estimate))
-    best = found['simultaneous'][0].certificate.objective
+    best = found['simultaneous'][0].objective
     for name in ('sequential', 'polished'):
-        gap = found[name][0].certificate.objective / best - 1.0
+        gap = found[name][0].objective / best - 1.0
         table.append(shown(f'{what}, {name}: objective above simultaneous', ILLEGIBLE, float(gap),
                            'the paper has no figure; relative, weight of the prior '
                            f'{found[name][0].prior_weight:g}, simultaneous '
@@ -177,7 +178,7 @@ def _error(data: Recorded, estimate: Estimate) -> float:
 
 def passive(estimate: FeasibleEstimate) -> bool:
     """Return whether no friction drives."""
-    values = zip(estimate.certificate.names, estimate.standard, strict=True)
+    values = zip(estimate.certificate.prior_share, estimate.standard, strict=True)
     return all(value >= 0.0 for name, value in values if name.startswith('f'))
 
 

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
-from robot_dynid.estimation.fading_information import Followed
 from robot_dynid.estimation.information import (
     EXTRA,
     FILTERED,
@@ -34,6 +33,7 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.numbers import NumberRange
 from robot_dynid.types import FloatArray
 from robot_dynid_extras.health.everyday_motion import EverydayMotion
+from robot_dynid_extras.health.fading_information import Followed
 
 #: times [s] of motion from which the first density of the residuals is taken, and over which it
 #: is averaged

@@ -29,7 +29,6 @@ from robot_dynid.estimation.errors_in_variables.instrumental import (
     WEAK_F,
     InstrumentalVariables,
     InstrumentDetails,
-    friction_columns,
 )
 from robot_dynid.estimation.estimate import Details, Estimate, Estimator
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
@@ -364,7 +363,7 @@ def _contradicted(
     other, details = _by_instruments(experiment, start)
     if details.noisy or details.first_stage_f <= WEAK_F:
         return ()
-    judged = np.flatnonzero(~friction_columns(experiment.model))
+    judged = np.flatnonzero(~experiment.model.base_of(JointFriction))
     std = other.std[judged]
     difference, before = ((one.values - other.values)[judged] for one in (estimate, start))
     known = std > 0.0

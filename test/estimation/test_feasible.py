@@ -86,7 +86,7 @@ def test_where_least_squares_is_feasible_it_is_kept(method):
     plain = LeastSquares().fit(data.experiment)
     assert estimate.values == pytest.approx(plain.values, rel=RECOVERED, abs=RECOVERED)
     assert estimate.covariance == pytest.approx(plain.covariance)
-    assert estimate.certificate.rise == pytest.approx(0.0, abs=RECOVERED)
+    assert estimate.certificate.rise_of_residual == pytest.approx(0.0, abs=RECOVERED)
     assert_real(data.model, estimate, rng)
 
 
@@ -97,15 +97,15 @@ def test_prior_alone_decides_what_no_effort_shows(prior):
     data = recorded(robot, robot.nominal, rng)
     estimate = Feasible(prior=prior).fit(data.experiment)
     # truth and prior agree on the links, and nothing but their split from rotors is open
-    names = estimate.certificate.names
+    names = list(estimate.certificate.prior_share)
     for name in ('m1', 'm3', 'mx2', 'Ixx6', 'mz4'):
         i = names.index(name)
         assert estimate.standard[i] == pytest.approx(data.truth[i], rel=0.05, abs=1e-3), name
-    assert estimate.certificate.share[names.index('m1')] == pytest.approx(1.0)
-    assert estimate.certificate.share[names.index('fc3')] < 1e-6
+    assert estimate.certificate.prior_share['m1'] == pytest.approx(1.0)
+    assert estimate.certificate.prior_share['fc3'] < 1e-6
     assert {'m1', 'mx1'} <= set(estimate.certificate.from_prior)
     rank = len(data.model.reduction.kept)
-    assert estimate.certificate.directions == len(names) - rank
+    assert estimate.certificate.directions_from_prior == len(names) - rank
 
 
 @pytest.mark.parametrize('method', METHODS)
@@ -128,12 +128,12 @@ def test_polishing_closes_the_gap_to_the_simultaneous_optimum():
     rng = np.random.default_rng(7)
     robot = load_robot('tx40')
     experiment = recorded(spoiled(robot, rng, 0.2), robot.nominal, rng, noise=0.1).experiment
-    best = Feasible(prior_weight=1e-2).fit(experiment).certificate
+    best = Feasible(prior_weight=1e-2).fit(experiment)
     gaps = [SequentialFeasible(prior_weight=1e-2, sweeps=sweeps).fit(experiment)
-            .certificate.objective / best.objective - 1.0 for sweeps in (0, 1, 20)]
+            .objective / best.objective - 1.0 for sweeps in (0, 1, 20)]
     assert gaps[0] > gaps[1] > gaps[2]
     assert -SAME_OPTIMUM < gaps[2] < POLISHED
-    assert best.gap < SAME_OPTIMUM
+    assert best.certificate.gap < SAME_OPTIMUM
 
 
 def test_both_priors_are_the_same_near_the_nominal_robot():
@@ -155,7 +155,7 @@ def test_stronger_prior_is_nearer_to_the_nominal_robot():
     experiment = recorded(guess, robot.nominal, rng, noise=0.1).experiment
     found = [Feasible(prior_weight=weight).fit(experiment) for weight in (1e-4, 1e-2, 1e4)]
     distance = [np.abs(f.standard[:60] - guess.nominal.ravel()).sum() for f in found]
-    rise = [f.certificate.rise for f in found]
+    rise = [f.certificate.rise_of_residual for f in found]
     assert distance[0] > distance[1] > distance[2]
     assert rise[0] < rise[1] < rise[2]
     assert found[2].standard[:60] == pytest.approx(guess.nominal.ravel(), rel=0.05, abs=1e-2)
@@ -199,7 +199,7 @@ def test_friction_that_only_slow_motion_shows_is_fitted(method):
     plain = LeastSquares().fit(experiment)
     assert np.all(estimate.noise < (1.0 + MOST_RISE) * plain.noise)
     assert not any('residuals are above' in text for text in estimate.warnings)
-    friction = dict(zip(estimate.certificate.names, estimate.standard, strict=True))
+    friction = dict(zip(estimate.certificate.prior_share, estimate.standard, strict=True))
     assert all(0.05 < friction[f'fb{j}'] < 0.6 for j in (4, 5, 6))
 
 

@@ -128,7 +128,7 @@ def test_batches_are_as_long_as_those_that_are_known():
     data = Data(60)
     known = Accumulator(NAMES, STRUCTURE, 7, sizes=(7, 20, 3, 30))
     known.begin()
-    known.extend(data.columns, data.effort, data.raw)
+    known.add(data.columns, data.effort, data.raw)
     found = known.information()
     assert [batch.samples for batch in found.batches] == [7, 20, 3, 30]
     assert solve(found, np.ones(2)).values == pytest.approx(
@@ -314,7 +314,7 @@ def by_cells(samples, seed):
     accumulator.begin(samples)
     for first in range(0, len(samples), 70):
         rows = slice(first, first + 70)
-        accumulator.extend(data.columns[:, :, rows], data.effort[rows], data.raw[rows])
+        accumulator.add(data.columns[:, :, rows], data.effort[rows], data.raw[rows])
     return accumulator.information()
 
 
@@ -326,7 +326,7 @@ def test_errors_of_folds_are_those_of_motion_that_the_fit_has_not_seen():
     effort = samples.velocity[:, ::-1] * samples.position
     accumulator = Accumulator(tuple(f'p{k}' for k in range(count)), structure, 100)
     accumulator.begin(samples)
-    accumulator.extend(waves.transpose(2, 0, 1), effort, effort)
+    accumulator.add(waves.transpose(2, 0, 1), effort, effort)
     information = accumulator.information()
     found = held_out(information)
     by_time = held_out(replace(information, by_motion=None))
@@ -344,7 +344,7 @@ def test_rows_of_any_length_are_cut_into_the_same_batches(count):
     data = Data(count)
     for batch in (1, 7, 400):
         chunks, at_once = data.accumulated(batch), Accumulator(NAMES, STRUCTURE, batch)
-        at_once.extend(data.columns, data.effort, data.raw)
+        at_once.add(data.columns, data.effort, data.raw)
         found = at_once.information()
         assert [b.samples for b in found.batches] == [b.samples for b in chunks.batches]
         for one, other in zip(found.batches, chunks.batches, strict=True):
@@ -356,7 +356,7 @@ def test_rows_of_any_length_are_cut_into_the_same_batches(count):
 def test_batches_of_an_expected_number_of_samples_are_those_that_neighbours_merge_into(count):
     data = Data(count)
     known = Accumulator(NAMES, STRUCTURE, 1, expected=count)
-    known.extend(data.columns, data.effort, data.raw)
+    known.add(data.columns, data.effort, data.raw)
     found, merging = known.information().batches, data.accumulated(1).batches
     assert [b.samples for b in found] == [b.samples for b in merging]
     for one, other in zip(found, merging, strict=True):
@@ -383,7 +383,7 @@ def test_information_about_some_parameters_is_that_of_an_experiment_without_the_
     data, chosen = Data(500), [0, 2, 3]
     found = data.accumulated(50).about(chosen)
     alone = Accumulator(tuple(NAMES[i] for i in chosen), STRUCTURE[:, chosen], 50)
-    alone.extend(data.columns[:, chosen], data.effort, data.raw)
+    alone.add(data.columns[:, chosen], data.effort, data.raw)
     expected = alone.information()
     assert found.names == expected.names
     assert np.array_equal(found.structure, expected.structure)

@@ -51,12 +51,13 @@ def test_stages_of_a_planar_arm_find_what_the_published_ones_do():
     model = torque_model(load_robot('planar_3r'))
     samples = with_effort(model, planned(model), truth_of(model, 0.5), 0.01)
     estimate = StagedLeastSquares().fit(Experiment.of(model, [samples]))
-    found = {result.stage.name: set(result.labels) for result in estimate.stages}
+    stages = estimate.details.stages
+    found = {one.stage: {entry.combination for entry in one.found} for one in stages}
     assert found['joint_3'] == {'mx3', 'my3', 'Izz3 + Ia3', 'fv3', 'fc3', 'f03'}
     assert found['joint_3, locked rows'] == {'Ia3'}
     assert found['joint_1'] == {'mx1', 'my1', 'Izz1', 'fv1', 'fc1', 'f01'}
     assert next(iter(found)) == 'joint_3'
-    assert all(result.condition < 20.0 for result in estimate.stages)
+    assert all(one.condition_number < 20.0 for one in stages)
 
 
 def test_covariance_is_carried_through_the_stages():
@@ -72,9 +73,9 @@ def test_covariance_is_carried_through_the_stages():
         low, high = estimate.interval()
         inside.append((low <= truth) & (truth <= high))
         ratio.append((estimate.values - truth) / estimate.std)
-        first = estimate.stages[0]  # its deviations do not hold those of others
-        told += [(value - truth[names.index(label)]) / std for label, value, std in
-                 zip(first.labels, first.values, first.std, strict=True) if label in names]
+        first = estimate.details.stages[0]  # its deviations do not hold those of others
+        told += [(one.value - truth[names.index(one.combination)]) / one.std
+                 for one in first.found if one.combination in names]
         assert np.linalg.eigvalsh(estimate.covariance).min() > -1e-12
     assert COVERAGE[0] <= np.mean(inside) <= 1.0
     for deviations in (ratio, told):
@@ -212,7 +213,8 @@ def test_a_stage_can_be_written_by_hand():
     stage = Stage('all', tuple(LockedJointsMotion(j, np.zeros(3)) for j in range(3)), (0, 1, 2),
                   model.reduction.names)
     estimate = fit_stages(experiment, [stage], [experiment.information])
-    assert estimate.stages[0].labels == model.reduction.names
+    assert tuple(entry.combination for entry in estimate.details.stages[0].found) == \
+        model.reduction.names
     assert estimate.values == pytest.approx(truth, rel=RECOVERED, abs=RECOVERED)
 
 

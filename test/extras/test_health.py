@@ -14,12 +14,12 @@ from tolerances import LEAST_SQUARES
 
 from robot_dynid.document import number
 from robot_dynid.errors import DataError, ModelError, UsageError
-from robot_dynid.estimation.fading_information import Followed
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import FitRecord
 from robot_dynid.types import FloatArray, RawLog, frozen
 from robot_dynid_extras.health import health as module
 from robot_dynid_extras.health.everyday_motion import everyday_motion
+from robot_dynid_extras.health.fading_information import Followed
 from robot_dynid_extras.health.health import (
     MONTH,
     Compared,

@@ -10,7 +10,6 @@ from single_joint_recordings import torque_model, with_effort
 
 from robot_dynid.errors import Cancelled, DynIdError
 from robot_dynid.estimation.experiment import Experiment
-from robot_dynid.estimation.staged.measured_information import measured_information
 from robot_dynid.excitation.design import design
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import parse_request
@@ -20,7 +19,12 @@ from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.single_joint import SineSwing
 from robot_dynid.types import RawLog, Samples
 from robot_dynid_extras.session.adaptive_swings import Candidate
-from robot_dynid_extras.session.precision import Resting, measured_precision, precision_of
+from robot_dynid_extras.session.precision import (
+    Resting,
+    measured_information,
+    measured_precision,
+    precision_of,
+)
 
 ROBOT = load_robot('planar_3r')
 CRITERIA = design_criteria(ROBOT)

@@ -14,7 +14,7 @@ from robot_dynid.effects.ripple_search import Wave
 from robot_dynid.errors import ModelError
 from robot_dynid.estimation.errors_in_variables.exogeneity import Bias, HausmanTest
 from robot_dynid.estimation.errors_in_variables.instrumental import InstrumentDetails
-from robot_dynid.estimation.feasible.certificate import CertificateSummary, LinkMargin
+from robot_dynid.estimation.feasible.certificate import Certificate, LinkMargin
 from robot_dynid.estimation.feasible.simultaneous import FeasibleDetails
 from robot_dynid.estimation.friction_selection.law_selection import AxisChoice, LawScore
 from robot_dynid.estimation.friction_sweeps import (
@@ -91,7 +91,7 @@ RECORD = FitRecord(
 DETAILS = {
     'iv': InstrumentDetails('the motion below 3 Hz', 0.9, 12.0, ('Izz1',),
                             HausmanTest(2.0, (3, 4), 0.1, False), (Bias('Izz1', 0.1, 0.2),)),
-    'feasible': FeasibleDetails(0.01, CertificateSummary(
+    'feasible': FeasibleDetails(0.01, Certificate(
         {'link_1': LinkMargin(0.1, 0.2)}, ('m1 at zero',), 1e-9, 0.01, 3, ('m1',))),
 }
 

@@ -10,7 +10,7 @@ from drawn import unpacked
 from nominal import nominal_model
 
 from robot_dynid.effects.ripple_search import Wave
-from robot_dynid.estimation.feasible.certificate import CertificateSummary
+from robot_dynid.estimation.feasible.certificate import Certificate
 from robot_dynid.estimation.feasible.simultaneous import FeasibleDetails
 from robot_dynid.estimation.friction_selection.law_selection import AxisChoice
 from robot_dynid.estimation.friction_sweeps import SpeedPoint, friction_curve
@@ -72,7 +72,7 @@ def test_links_are_told_with_what_the_prior_decided(plain: IdentifiedModel) -> N
     standard = np.zeros(len(plain.reduction.standard))
     standard[:30] = plain.robot.nominal.ravel()
     model = replace(plain, feasible=standard, values=plain.reduction.base(standard),
-                    record=FitRecord(details=FeasibleDetails(certificate=CertificateSummary(
+                    record=FitRecord(details=FeasibleDetails(certificate=Certificate(
                         from_prior=('m1', 'Ixx2'), prior_share={'m1': 1.0},
                         active=('inertia of link_3 at its least',)))))
     rows = link_table(model)

@@ -90,7 +90,7 @@ class EverydayArm:
         torque = self.model.torque_model
         made = Accumulator(torque.reduction.names, torque.structure, round(1.0 / STEP))
         made.begin()
-        made.extend(columns, effort, effort)
+        made.add(columns, effort, effort)
         information = made.information()
         sliding = STEP * np.outer([b.samples for b in information.batches], on)
         return EverydayMotion(information, sliding, STEP)

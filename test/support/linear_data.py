@@ -38,7 +38,7 @@ class Data:
         accumulator = Accumulator(NAMES, structure, batch)
         first = 0
         while first < len(self.effort):
-            stop = min(first + min(chunk, accumulator.room), len(self.effort))
+            stop = min(first + chunk, len(self.effort))
             accumulator.add(self.columns[:, :, first:stop], self.effort[first:stop],
                             self.raw[first:stop])
             first = stop

@@ -24,14 +24,11 @@ from robot_dynid.estimation.errors_in_variables.instruments import (
     motion_cutoff,
 )
 from robot_dynid.estimation.estimate import Details, Estimate, Estimator
-from robot_dynid.estimation.experiment import Experiment, Regression, TorqueModel
-from robot_dynid.estimation.information import Batch, Information, merged_batch
+from robot_dynid.estimation.experiment import Experiment, Regression
+from robot_dynid.estimation.information import Information, merged_batch
 from robot_dynid.estimation.least_squares import (
-    WEIGHT_ROUNDS,
     estimate_of,
     joint_weights,
-    residual_noise,
-    rounding,
     solve,
     solve_rows,
     weighted_factor,
@@ -120,7 +117,7 @@ class InstrumentalVariables(Estimator):
         doubled, referenced = beside_instruments(experiment, cutoff, self.motors)
         fit = settled(experiment, doubled)
         if self.motors is not None:
-            own = _own_instruments(doubled, friction_columns(experiment.model))
+            own = _own_instruments(doubled, experiment.model.base_of(JointFriction))
             fit = _preferred(fit, settled(experiment, own))
         plain = fit.least_squares
         changes, others = (OVERLAP * f.changes() for f in (fit, plain))
@@ -170,8 +167,9 @@ def beside_instruments(
     names = (*(f'instrument {name}' for name in known.names), *known.names)
     structure = np.hstack([known.structure, known.structure])
     rising, falling = (experiment.accumulator(names, structure) for _ in range(2))
+    ends = np.cumsum([batch.samples for batch in known.batches])
     current: tuple[Samples, Regression] | None = None
-    referenced = True
+    referenced, done = True, 0
     for chunk in experiment.equations(rising):
         samples = chunk.regression.samples
         if current is None or current[0] is not samples:
@@ -183,42 +181,34 @@ def beside_instruments(
         if chunk.weights is not None:
             columns = columns * chunk.weights.T[:, None, :]
         columns = np.concatenate([columns, chunk.columns], axis=1)
-        done = rising.batch_samples - rising.room + np.arange(len(chunk.effort)) + 0.5
-        share = np.minimum(done / rising.batch_samples, 1.0)
+        rows = done + np.arange(len(chunk.effort))
+        done += len(rows)
+        batch = np.searchsorted(ends, rows, 'right')
+        size = np.diff(ends, prepend=0)[batch]
+        share = 1.0 - (ends[batch] - rows - 0.5) / size
         for accumulator, squared in ((rising, share), (falling, 1.0 - share)):
             weight = np.sqrt(squared)
             accumulator.add(columns * weight, chunk.effort * weight[:, None],
                             chunk.measured * weight[:, None])
-    return _faded(rising.information(), falling.information()), referenced
-
-
-def _faded(rising: Information, falling: Information) -> Information:
-    """Return batches that rise over one stretch and fall over the next; samples count once."""
-    up, down = rising.batches, falling.batches
-    ends = [replace(batch, samples=0) for batch in down]
-    pairs = [merged_batch(pair) for pair in zip(up[:-1], ends[1:], strict=True)]
-    return replace(rising, batches=(ends[0], *pairs, up[-1]))
-
-
-def friction_columns(model: TorqueModel) -> NDArray[np.bool_]:
-    """Return a mask (b,) of the base parameters of friction."""
-    return np.repeat([isinstance(block, JointFriction) for block in model.blocks],
-                     [len(kept) for kept in model.kept_by_block])
+    # batches that rise over one stretch and fall over the next, samples counted once
+    up, down = (accumulator.information().batches for accumulator in (rising, falling))
+    down = tuple(replace(batch, samples=0) for batch in down)
+    pairs = [merged_batch(pair) for pair in zip(up[:-1], down[1:], strict=True)]
+    return replace(rising.information(), batches=(down[0], *pairs, up[-1])), referenced
 
 
 def _own_instruments(doubled: Information, own: NDArray[np.bool_]) -> Information:
     """Return the information of [Z, A] where the columns ``own`` (b,) of Z are those of A."""
-    return replace(doubled, batches=tuple(_own_columns(doubled, own, b) for b in doubled.batches))
 
-
-def _own_columns(doubled: Information, own: NDArray[np.bool_], batch: Batch) -> Batch:
-    factors = []
-    for entered, factor in zip(doubled.structure[:, :len(own)], batch.factors, strict=True):
+    def changed(entered: NDArray[np.bool_], factor: FloatArray) -> FloatArray:
         columns = np.flatnonzero(own[entered])
-        changed = factor.copy()
-        changed[:, columns] = factor[:, columns + int(entered.sum())]
-        factors.append(changed)
-    return replace(batch, factors=tuple(factors))
+        factor = factor.copy()
+        factor[:, columns] = factor[:, columns + int(entered.sum())]
+        return factor
+
+    structure = doubled.structure[:, :len(own)]
+    return replace(doubled, batches=tuple(replace(batch, factors=tuple(
+        map(changed, structure, batch.factors))) for batch in doubled.batches))
 
 
 def _preferred(along_motion: Fit, own: Fit) -> Fit:
@@ -235,20 +225,8 @@ def _preferred(along_motion: Fit, own: Fit) -> Fit:
 
 def settled(experiment: Experiment, doubled: Information) -> Fit:
     """Return the fit whose joint weights are the inverse deviations of its own residuals."""
-    information = experiment.information
-    weights = joint_weights(information)
-    fit = Fit.of(doubled, weights)
-    if information.noise is not None:
-        return fit
-    for _ in range(WEIGHT_ROUNDS):
-        noise = residual_noise(information, fit.values)
-        updated = 1.0 / np.maximum(noise, rounding(information))
-        at_rest = np.allclose(updated, weights, rtol=1e-3)
-        weights = updated
-        fit = Fit.of(doubled, weights)
-        if at_rest:
-            break
-    return fit
+    return Fit.of(doubled, joint_weights(
+        experiment.information, lambda weights: Fit.of(doubled, weights).values))
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from robot_dynid.estimation.feasible.conic import (
     sparse_matrix,
 )
 from robot_dynid.estimation.information import triangle
-from robot_dynid.estimation.least_squares import RANK_TOLERANCE
+from robot_dynid.estimation.least_squares import solve_rows
 from robot_dynid.robot.inertia import parameters_from_pseudo_inertia
 from robot_dynid.types import FloatArray
 
@@ -102,10 +102,7 @@ def informative(design: FloatArray) -> FloatArray:
 
 def _least(design: FloatArray, target: FloatArray) -> FloatArray:
     """Return the least-squares solution; directions without information get zero."""
-    norms = np.linalg.norm(design, axis=0)
-    scale = np.where(norms > 0.0, norms, 1.0)
-    found = np.linalg.lstsq(design / scale, target, rcond=RANK_TOLERANCE)[0] / scale
-    return np.asarray(found)
+    return solve_rows(np.column_stack([design, target])).values
 
 
 def _step(slope: FloatArray, v: FloatArray, ways: FloatArray) -> FloatArray:

@@ -33,10 +33,14 @@ class LinkMargin:
 
 
 @dataclass(frozen=True)
-class CertificateSummary:
-    """Summary of a Certificate for files and reports: margins by link, constraints, prior.
+class Certificate:
+    """Evidence that standard parameters are feasible, optimal, and where they come from.
 
-    ``prior_share`` of its prior variance that the data left to each standard parameter.
+    ``links`` by name; ``active`` constraints that hold with equality; ``gap`` between primal and
+    dual objective relative to the objective; ``rise_of_residual``, its root mean square, over
+    unconstrained least squares; ``directions_from_prior`` in which the prior says more than the
+    data; ``from_prior`` the standard parameters that the prior decided; ``prior_share`` of its
+    prior variance that the data left to each: 1 came from the prior, 0 from the data.
     """
 
     links: Mapping[str, LinkMargin] = field(default_factory=dict)
@@ -48,65 +52,28 @@ class CertificateSummary:
     prior_share: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class Certificate:
-    """Evidence that standard parameters are feasible, optimal, and where they come from.
-
-    ``links`` (n,) names; ``smallest`` (n,) eigenvalue of each pseudo-inertia [kg, kg m^2];
-    ``margin`` (n,) the share of its nominal pseudo-inertia that a link has at least; ``active``
-    constraints that hold with equality; ``gap`` between primal and dual objective relative to the
-    objective, ``objective`` the mean squared weighted residual plus prior, ``rise`` that of the
-    residual's root mean square over unconstrained least squares; ``share`` (p,) of its prior
-    variance that the data left to each standard parameter: 1 came from the prior, 0 from the data;
-    ``directions`` in which the prior says more than the data.
-    """
-
-    links: tuple[str, ...]
-    smallest: FloatArray
-    margin: FloatArray
-    active: tuple[str, ...]
-    gap: float
-    objective: float
-    rise: float
-    names: tuple[str, ...]
-    share: FloatArray
-    directions: int
-
-    @property
-    def from_prior(self) -> tuple[str, ...]:
-        """Standard parameters which the prior decided rather than the data."""
-        return tuple(n for n, s in zip(self.names, self.share, strict=True) if s > MOSTLY)
-
-    @property
-    def summary(self) -> CertificateSummary:
-        """The certificate for files and reports."""
-        links = {name: LinkMargin(float(s), float(m))
-                 for name, s, m in zip(self.links, self.smallest, self.margin, strict=True)}
-        shares = {name: round(float(share), 6)
-                  for name, share in zip(self.names, self.share, strict=True)}
-        return CertificateSummary(links, self.active, float(self.gap), float(self.rise),
-                                  int(self.directions), self.from_prior, shares)
-
-
 def certificate(
     feasible: FeasibleSet, answer: Answer, design: FloatArray, share: float,
-    energy: tuple[float, float, float],
+    energy: tuple[float, float],
 ) -> Certificate:
     """Return the certificate of ``answer``.
 
     ``design`` (r, p) in dimensionless parameters and ``share`` the weight of one link's prior, as
-    they were minimised; ``energy`` the objective, the mean squared weighted residual in it, and
-    that of unconstrained least squares.
+    they were minimised; ``energy`` the mean squared weighted residual, and that of unconstrained
+    least squares.
     """
     w = feasible.whitening
     bodies = (w.transform @ answer.v)[w.bodies].reshape(-1, 10)
-    smallest = np.array([np.linalg.eigvalsh(pseudo_inertia(body))[0] for body in bodies])
-    objective, residual, least = energy
+    links = {name: LinkMargin(float(np.linalg.eigvalsh(pseudo_inertia(body))[0]), float(margin))
+             for name, body, margin in zip(w.links, bodies, w.least(answer.v), strict=True)}
+    residual, least = energy
     left, directions = prior_share(w, design, share)
-    rise = float(np.sqrt(max(residual, 0.0) / least)) - 1.0 if least > 0.0 else 0.0
+    shares = dict(zip(w.names, left.tolist(), strict=True))
     return Certificate(
-        w.links, smallest, w.least(answer.v), active_constraints(feasible, answer.v), answer.gap,
-        objective, rise, w.names, left, directions)
+        links, active_constraints(feasible, answer.v), float(answer.gap),
+        float(np.sqrt(max(residual, 0.0) / least)) - 1.0 if least > 0.0 else 0.0, directions,
+        tuple(name for name, one in shares.items() if one > MOSTLY),
+        {name: round(one, 6) for name, one in shares.items()})
 
 
 def binding_constraints(feasible: FeasibleSet, v: FloatArray) -> tuple[str, ...]:

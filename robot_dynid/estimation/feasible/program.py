@@ -116,54 +116,37 @@ class Program:
         return int(np.count_nonzero(inside)) // 10
 
     @cached_property
-    def _touched(self) -> NDArray[np.bool_]:
-        return np.asarray(np.any(self.feasible.rows[:, self.chosen] != 0.0, axis=1))
-
-    @cached_property
     def width(self) -> int:
         """Number of variables, those of the log-determinants included."""
         return len(self.chosen) + (14 * self.links if self.prior == 'entropic' else 0)
 
     @cached_property
-    def _fixed(self) -> tuple[sparse.csc_matrix, tuple[Cone, ...]]:
-        """Rows of everything but the limits, and their cones; their offsets follow v."""
+    def _fixed(self) -> Rows:
+        """Rows of everything but the limits."""
         from scipy import sparse
 
-        k, w = len(self.chosen), self.feasible.whitening
-        passive = np.flatnonzero(w.nonnegative[self.chosen])
-        picked = sparse_matrix(
-            (-np.ones(len(passive)), (np.arange(len(passive)), passive)),
-            shape=(len(passive), self.width))
-        bodies = sparse.eye(10 * self.links, self.width, format='csc') * -1.0
+        n, unit = self.links, sparse.eye(self.width, format='csr')
+        passive = np.flatnonzero(self.feasible.whitening.nonnegative[self.chosen])
         parts: list[Rows] = [
-            (picked, np.zeros(len(passive)), (Cone(Kind.NONNEGATIVE, len(passive)),)),
-            (sparse_matrix(bodies), np.zeros(10 * self.links),
-             (Cone(Kind.SEMIDEFINITE, 4),) * self.links)]
+            (-unit[passive], np.zeros(len(passive)), (Cone(Kind.NONNEGATIVE, len(passive)),)),
+            (-unit[:10 * n], np.tile(-ASKED * IDENTITY, n), (Cone(Kind.SEMIDEFINITE, 4),) * n)]
         if self.prior == 'entropic':
-            parts.append(_log_determinants(self.links, k))
-        matrix, _, cones = stacked(parts)
-        return matrix, cones
+            parts.append(_log_determinants(n, len(self.chosen)))
+        return stacked(parts)
 
-    def _fixed_offset(self) -> FloatArray:
-        passive = int(self.feasible.whitening.nonnegative[self.chosen].sum())
-        parts = [np.zeros(passive), np.tile(-ASKED * IDENTITY, self.links)]
-        if self.prior == 'entropic':
-            one = np.concatenate([np.zeros(36), np.tile([0.0, 1.0, 0.0], 4)])
-            parts.append(np.tile(one, self.links))
-        return np.concatenate(parts)
+    def _limits(self, rest: FloatArray | None, more: FloatArray | None) -> list[Rows]:
+        """Return the rows of the limits, by cone; arguments as of `minimise`."""
+        matrix, equal = self.feasible.rows[:, self.chosen], self.feasible.limits.equal
+        offset = self.feasible.offset - (0.0 if rest is None else self.feasible.rows @ rest) \
+            - (0.0 if more is None else more)
+        touched = np.any(matrix != 0.0, axis=1)
+        return [(self._wide(-matrix[rows]), -offset[rows], (Cone(kind, int(rows.sum())),))
+                for kind, rows in ((Kind.ZERO, touched & equal),
+                                   (Kind.NONNEGATIVE, touched & ~equal & np.isfinite(offset)))]
 
-    def _limits(self, rest: FloatArray, more: FloatArray) -> list[Rows]:
-        """Return the rows of the limits; ``rest`` (p,) are the parameters that are not chosen."""
-        kept, limits = self._touched, self.feasible.limits
-        matrix = self.feasible.rows[:, self.chosen]
-        offset = self.feasible.offset - self.feasible.rows @ rest - more
-        parts: list[Rows] = []
-        for kind, rows in ((Kind.ZERO, kept & limits.equal),
-                           (Kind.NONNEGATIVE, kept & ~limits.equal & np.isfinite(offset))):
-            wide = np.zeros((int(rows.sum()), self.width))
-            wide[:, :len(self.chosen)] = -matrix[rows]
-            parts.append((sparse_matrix(wide), -offset[rows], (Cone(kind, len(wide)),)))
-        return parts
+    def _wide(self, rows: FloatArray) -> sparse.csc_matrix:
+        """Return ``rows`` (m, k) about the chosen parameters as rows about all variables."""
+        return sparse_matrix(np.pad(rows, ((0, 0), (0, self.width - rows.shape[1]))))
 
     def minimise(
         self, design: FloatArray, target: FloatArray, share: float,
@@ -183,7 +166,7 @@ class Program:
         gradient = scaled.T @ (np.sqrt(2.0 / share) * target)
         start = np.linalg.solve(hessian + np.diag(weights), gradient + weights * centre)
         pull = scaled.T @ (scaled @ start - np.sqrt(2.0 / share) * target)
-        return self._solved(hessian, pull, start, [], (rest, more))
+        return self._solved(hessian, pull, start, self._limits(rest, more))
 
     def nearest(
         self, equations: tuple[FloatArray, FloatArray], rest: FloatArray | None = None,
@@ -198,19 +181,16 @@ class Program:
         k = len(self.chosen)
         centre = self.feasible.whitening.centre[self.chosen]
         start = centre + matrix.T @ (right - matrix @ centre)
-        wide = np.zeros((len(matrix), self.width))
-        wide[:, :k] = matrix
-        rows: Rows = (sparse_matrix(wide), np.zeros(len(matrix)),
-                      (Cone(Kind.ZERO, len(matrix)),))
-        found = self._solved(np.zeros((k, k)), np.zeros(k), start, [rows], (rest, more))
-        exact = found.values + matrix.T @ (right - matrix @ found.values)
-        return replace(found, values=exact)
+        rows: Rows = (self._wide(matrix), matrix @ start, (Cone(Kind.ZERO, len(matrix)),))
+        solution = self._solved(np.zeros((k, k)), np.zeros(k), start,
+                                [rows, *self._limits(rest, more)])
+        exact = solution.values + matrix.T @ (right - matrix @ solution.values)
+        return replace(solution, values=exact)
 
     def _solved(
-        self, hessian: FloatArray, pull: FloatArray, start: FloatArray, more_rows: Sequence[Rows],
-        known: tuple[FloatArray | None, FloatArray | None],
+        self, hessian: FloatArray, pull: FloatArray, start: FloatArray, rows: Sequence[Rows]
     ) -> Solution:
-        """Solve for the step from ``start``; the prior is added here."""
+        """Solve for the step from ``start``; the prior and all fixed rows are added here."""
         w, k = self.feasible.whitening, len(self.chosen)
         weights, centre, bodies = w.weights[self.chosen], w.centre[self.chosen], 10 * self.links
         wide, linear = np.zeros((self.width, self.width)), np.zeros(self.width)
@@ -223,24 +203,16 @@ class Program:
             linear[k + bodies:] = -1.0
         wide[np.arange(k), np.arange(k)] += quadratic
         linear[:k] += quadratic * (start - centre)
-        rest, more = known
-        fixed, cones = self._fixed
-        parts = [*more_rows, *self._limits(
-            np.zeros(len(w.centre)) if rest is None else rest,
-            np.zeros(len(self.feasible.offset)) if more is None else more)]
-        matrix, offset, all_cones = stacked(
-            [*((a, b - a[:, :k] @ start if i >= len(more_rows) else b, c)
-               for i, (a, b, c) in enumerate(parts)),
-             (fixed, self._fixed_offset() - fixed[:, :k] @ start, cones)])
-        problem = Problem(wide, linear, matrix, offset, all_cones)
-        found = solve(problem)
-        if found.outcome is not Outcome.SOLVED and hessian.any():
+        matrix, offset, cones = stacked([*rows, self._fixed])
+        problem = Problem(wide, linear, matrix, offset - matrix[:, :k] @ start, cones)
+        solution = solve(problem)
+        if solution.outcome is not Outcome.SOLVED and hessian.any():
             basis = np.eye(self.width)
             basis[:k, :k] = _round(hessian + np.diag(weights))
             again = solve(problem.in_terms_of(basis))
-            if again.usable and (again.gap < found.gap or not found.usable):
-                found = replace(again, values=basis @ again.values)
-        return replace(found, values=start + found.values[:k])
+            if again.usable and (again.gap < solution.gap or not solution.usable):
+                solution = replace(again, values=basis @ again.values)
+        return replace(solution, values=start + solution.values[:k])
 
 
 def _round(hessian: FloatArray) -> FloatArray:
@@ -277,4 +249,5 @@ def _log_determinants(links: int, first: int) -> Rows:
         (np.tile(values, links), ((rows + 48 * step).ravel(), variable.ravel())),
         shape=(48 * links, first + 14 * links))
     cones = (Cone(Kind.SEMIDEFINITE, 8), *(Cone(Kind.EXPONENTIAL, 3),) * 4) * links
-    return matrix, np.zeros(48 * links), cones
+    offset = np.concatenate([np.zeros(36), np.tile([0.0, 1.0, 0.0], 4)])
+    return matrix, np.tile(offset, links), cones

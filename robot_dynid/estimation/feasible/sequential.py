@@ -30,7 +30,7 @@ from robot_dynid.estimation.feasible.simultaneous import (
     excited,
     least_squares,
 )
-from robot_dynid.estimation.information import EXTRA, FILTERED, Batch, Information
+from robot_dynid.estimation.information import FILTERED, Information
 from robot_dynid.numbers import NumberRange
 from robot_dynid.settings import setting
 from robot_dynid.types import FloatArray
@@ -81,11 +81,11 @@ class Chain:
         task, total, rows = self.task, information.total, []
         owners = task.experiment.model.robot.row_joints
         for row in (i for joint in window.joints for i, j in enumerate(owners) if j == joint):
-            columns, effort = _split(total, row)
+            columns, extra = total.split(row)
             matrix = task.matrix[information.structure[row]]
-            target = effort - columns @ (matrix @ known)
-            own = columns @ matrix[:, window.program.chosen]
-            rows.append(task.joint_weights[row] * np.column_stack([own, target]))
+            target = extra[:, FILTERED] - columns @ (matrix @ known)
+            rows.append(task.joint_weights[row] * np.column_stack([
+                columns @ matrix[:, window.program.chosen], target]))
         tall = np.vstack(rows) / np.sqrt(total.samples * len(task.joint_weights))
         tall = np.asarray(np.linalg.qr(tall, mode='r'), dtype=np.float64)
         return tall[:, :-1], tall[:, -1]
@@ -94,12 +94,6 @@ class Chain:
         """Return the most (l,) that the links ``left``, yet unknown, can add to every limit."""
         feasible = self.task.feasible
         return np.asarray(feasible.limits.most[:, list(left)].sum(axis=1) / feasible.lengths)
-
-
-def _split(total: Batch, row: int) -> tuple[FloatArray, FloatArray]:
-    """Return the columns of the factor of an equation, and its filtered effort."""
-    factor = total.factors[row]
-    return factor[:, :-EXTRA], factor[:, FILTERED - EXTRA]
 
 
 SWEEPS = NumberRange(0, 100, whole=True)
@@ -117,9 +111,6 @@ class SequentialFeasible(Feasible):
     generations: int = setting(2, GENERATIONS, 'generations of links in every problem')
     name = 'sequential-feasible'
     summary = 'parameters of bodies that can exist, link by link from the last one'
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
 
     def unconstrained(self, task: Task, information: Information) -> Answer | None:
         """Return links whose equations are solved by least squares, if they are bodies.

@@ -12,7 +12,7 @@ IJRR 2014; Wensing, Kim, Slotine, RA-L 2018; Lee, Wensing, Park, T-RO 2020.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -29,7 +29,6 @@ from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.feasible.bounds import Bounds, limits_of, read_bounds, with_collision
 from robot_dynid.estimation.feasible.certificate import (
     Certificate,
-    CertificateSummary,
     binding_constraints,
     certificate,
 )
@@ -82,7 +81,7 @@ class FeasibleDetails(Details):
     """``prior_weight``, 0 where least squares was feasible, and the ``certificate``."""
 
     prior_weight: float = 0.0
-    certificate: CertificateSummary = field(default_factory=CertificateSummary)
+    certificate: Certificate = field(default_factory=Certificate)
 
     @property
     def from_prior(self) -> tuple[str, ...]:
@@ -104,14 +103,24 @@ class FeasibleDetails(Details):
 class FeasibleEstimate(Estimate):
     """An estimate that is a real robot's.
 
-    ``standard`` (p,) standard parameters, ``values = K standard``; ``prior_weight`` is 0 where
-    least squares was feasible. The covariance is that of least squares with the residuals of the
+    ``standard`` (p,) standard parameters, ``values = K standard``; ``objective`` the mean squared
+    weighted residual plus prior. The covariance is that of least squares with the residuals of the
     feasible fit: constraints and prior only narrow it.
     """
 
     standard: FloatArray
-    certificate: Certificate
-    prior_weight: float
+    details: FeasibleDetails
+    objective: float
+
+    @property
+    def prior_weight(self) -> float:
+        """The weight of the prior, 0 where least squares was feasible."""
+        return self.details.prior_weight
+
+    @property
+    def certificate(self) -> Certificate:
+        """The evidence that the parameters are feasible and optimal."""
+        return self.details.certificate
 
 
 @dataclass(frozen=True, eq=False)
@@ -410,16 +419,15 @@ def finished(task: Task, answer: Answer, method: str) -> FeasibleEstimate:
     mean, least = (float(np.sum((design @ base - target) ** 2)) + rest for base in (
         values, solve(experiment.information, joint_weights(experiment.information)).values))
     share = task.share(answer.weight)
-    objective = mean + share * task.prior_value(answer.v)
+    proof = certificate(task.feasible, answer, design @ task.matrix, share, (mean, least))
     status, warnings = plain.status, list(w.warnings)
     if answer.trouble:
         status = Status.NOT_SOLVED
         warnings.append(f'the conic solver: {answer.trouble}')
     else:
         warnings += _spoiled(task, answer, values)
-    kept = {f.name: getattr(plain, f.name) for f in fields(Estimate)}
-    kept.update(method=method, status=status, warnings=(*plain.warnings, *warnings))
-    proof = certificate(task.feasible, answer, design @ task.matrix, share,
-                        (objective, mean, least))
-    kept.update(standard=standard, details=FeasibleDetails(float(answer.weight), proof.summary))
-    return FeasibleEstimate(**kept, prior_weight=answer.weight, certificate=proof)
+    return FeasibleEstimate(**{
+        **vars(plain), 'method': method, 'status': status, 'standard': standard,
+        'warnings': (*plain.warnings, *warnings),
+        'details': FeasibleDetails(float(answer.weight), proof),
+        'objective': mean + share * task.prior_value(answer.v)})

@@ -34,37 +34,24 @@ class Dictionary(FrictionLaw):
     laws: tuple[FrictionLaw, ...]
 
     @cached_property
-    def _place(self) -> dict[tuple[Term, ...], int]:
-        place: dict[tuple[Term, ...], int] = {}
-        for law in self.laws:
-            for parameter in law.table:
-                place.setdefault(parameter.terms, len(place))
-        return place
+    def _numbers(self) -> dict[tuple[Term, ...], int]:
+        terms = dict.fromkeys(p.terms for law in self.laws for p in law.table)
+        return {one: number for number, one in enumerate(terms)}
 
     @cached_property
     def table(self) -> tuple[Parameter, ...]:
         """Numbered columns."""
         return tuple(Parameter(f'd{i}_', terms, nonnegative=False)
-                     for i, terms in enumerate(self._place))
+                     for terms, i in self._numbers.items())
 
     def place(self, law: FrictionLaw) -> NDArray[np.int64]:
         """Return the columns (k,) of ``law``; raises KeyError when one is missing."""
-        return self.known(law)[0]
-
-    def known(self, law: FrictionLaw) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return the columns (k,) of ``law``, and which of its parameters are never negative.
-
-        Raises KeyError when one is missing.
-        """
-        found = self._seen.get(law)
-        if found is None:
-            table = law.table
-            found = self._seen[law] = (np.array([self._place[p.terms] for p in table]),
-                                       np.array([p.nonnegative for p in table]))
-        return found
+        if law not in self._places:
+            self._places[law] = np.array([self._numbers[p.terms] for p in law.table])
+        return self._places[law]
 
     @cached_property
-    def _seen(self) -> dict[FrictionLaw, tuple[NDArray[np.int64], NDArray[np.bool_]]]:
+    def _places(self) -> dict[FrictionLaw, NDArray[np.int64]]:
         return {}
 
 
@@ -72,23 +59,23 @@ class Dictionary(FrictionLaw):
 class Factor:
     """A triangular factor of many columns, most of them zero.
 
-    ``own`` (k, c + 1) are those that are not, and zeros; ``place`` (d,) is where each of all
+    ``present`` (k, c + 1) are those that are not, and zeros; ``place`` (d,) is where each of all
     columns is among them.
     """
 
-    own: FloatArray
+    present: FloatArray
     place: NDArray[np.int64]
 
     @classmethod
-    def of(cls, own: FloatArray, active: NDArray[np.int64], count: int) -> Factor:
-        """Return the factor of ``count`` columns; the ``active`` ones (c,) are ``own`` (k, c)."""
+    def of(cls, present: FloatArray, active: NDArray[np.int64], count: int) -> Factor:
+        """Return the factor of ``count`` columns; the ``active`` (c,) are ``present`` (k, c)."""
         place = np.full(count, len(active))
         place[active] = np.arange(len(active))
-        return cls(np.hstack([own, np.zeros((len(own), 1))]), place)
+        return cls(np.hstack([present, np.zeros((len(present), 1))]), place)
 
     def columns(self, chosen: Sequence[int] | NDArray[np.int64]) -> FloatArray:
         """Return some of all columns (k, len(chosen)); -2 is the filtered effort, -1 the raw."""
-        return self.own[:, self.place[chosen]]
+        return self.present[:, self.place[chosen]]
 
     def equations(self, chosen: NDArray[np.int64]) -> FloatArray:
         """Return a factor (r, len(chosen) + 1) of some columns and the filtered effort.
@@ -96,10 +83,10 @@ class Factor:
         It has no more rows than columns that are not zero.
         """
         place = self.place[np.append(chosen, -2)]
-        present = np.flatnonzero(place < self.own.shape[1] - 1)
-        found = np.zeros((len(present), len(place)))
-        found[:, present] = triangle(self.own[:, place[present]])
-        return found
+        inside = np.flatnonzero(place < self.present.shape[1] - 1)
+        rows = np.zeros((len(inside), len(place)))
+        rows[:, inside] = triangle(self.present[:, place[inside]])
+        return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,10 +116,13 @@ class Factors:
 
         Raises DataError where no part of the motion can be left out.
         """
-        links = len(model.reduction.kept)
+        links, effort = len(model.reduction.kept), friction.axes.effort
         counts = [len(law.parameters) for law in friction.laws]
+        owners = np.repeat(np.arange(len(counts)), counts)
         first = links + np.concatenate([[0], np.cumsum(counts)])
-        active = _active(model, friction, first)
+        active = tuple(np.concatenate([
+            np.flatnonzero(structure), links + np.flatnonzero(effort[owners, j]),
+            first[-1] + np.arange(2)]) for j, structure in enumerate(model.structure))
         motion = DistinctMotion()
         cells = [motion.add(samples) for samples in recordings]
         fold = folds(motion.seconds, motion.guard)
@@ -146,27 +136,34 @@ class Factors:
 
         def reduced(group: tuple[list[int], list[int]]) -> dict[int, FloatArray]:
             joints, axes = group
-            acting = _acting(friction, axes)
-            found = {j: np.zeros((count, len(active[j]), len(active[j]))) for j in joints}
-            for samples, moved, own in zip(recordings, regressed, place, strict=True):
+            acting = effort[owners[np.isin(owners, axes)]]
+            triangles = {j: np.zeros((count, len(active[j]), len(active[j]))) for j in joints}
+            for samples, moved, parts in zip(recordings, regressed, place, strict=True):
+                assert moved.effort is not None and moved.measured is not None
                 regression = Regression(model, moved)  # links and rotors have no history
                 history = friction.history(samples, axes)
-                for rows, tables in _tables(regression, (joints, acting, history), own):
-                    for j, table in zip(joints, tables, strict=True):
-                        add_rows(found[j][own[rows.start]], table)
-            return found
+                cuts = {0, len(moved), *(1 + np.flatnonzero(np.diff(parts))).tolist(),
+                        *range(0, len(moved), CHUNK)}
+                for rows in (slice(*pair) for pair in pairwise(sorted(cuts))):
+                    columns = regression.columns(rows)
+                    for j in joints:
+                        acts = acting[:, j] != 0.0
+                        add_rows(triangles[j][parts[rows.start]], np.vstack([
+                            columns[j, model.structure[j]],
+                            acting[acts, j, None] * history[acts, rows],
+                            moved.effort[None, rows, j], moved.measured[None, rows, j]]))
+            return triangles
 
         by_joint: dict[int, FloatArray] = {}
-        for found in side_by_side(reduced, _apart(friction.axes.effort)):
-            by_joint |= found
+        for triangles in side_by_side(reduced, _apart(effort)):
+            by_joint |= triangles
         sizes = np.bincount(np.concatenate(place) % count, minlength=count)
         parts = tuple(tuple(by_joint[j][part] for j in range(len(active)))
                       for part in range(count))
         states = states_at(model.robot, MODERATE_SPEED)
         reach = np.sqrt(np.mean(friction.history(states)**2, axis=1))
-        acting = np.abs(np.repeat(friction.axes.effort, counts, axis=0))
-        return cls(friction, parts, tuple(active), links, first, sizes,
-                   (acting * reach[:, None]).T)
+        return cls(friction, parts, active, links, first, sizes,
+                   np.abs(effort[owners]).T * reach)
 
     @cached_property
     def whole(self) -> tuple[Factor, ...]:
@@ -190,18 +187,6 @@ class Factors:
                      for j, columns in enumerate(self.active))
 
 
-def _active(
-    model: TorqueModel, friction: JointFriction, first: NDArray[np.int64]
-) -> list[NDArray[np.int64]]:
-    """Return the columns of every joint that are not zero, and the two of the effort."""
-    found = []
-    for j, own in enumerate(model.structure):
-        acting = [np.arange(first[a], first[a + 1])
-                  for a, axis in enumerate(friction.axes.effort) if axis[j] != 0.0]
-        found.append(np.concatenate([np.flatnonzero(own), *acting, first[-1] + np.arange(2)]))
-    return found
-
-
 def _apart(effort: FloatArray) -> Iterator[tuple[list[int], list[int]]]:
     """Yield joints and the axes that act on them, apart from all other joints and axes.
 
@@ -215,36 +200,3 @@ def _apart(effort: FloatArray) -> Iterator[tuple[list[int], list[int]]]:
     for i in range(count):
         joints = np.flatnonzero(group == i)
         yield joints.tolist(), np.flatnonzero(acts[:, joints].any(axis=1)).tolist()
-
-
-def _acting(friction: JointFriction, axes: Sequence[int]) -> FloatArray:
-    """Return the effort (h, rows) on the joints of a unit torque of each column of ``axes``."""
-    return np.vstack([np.zeros((0, friction.axes.effort.shape[1])), *(
-        np.tile(friction.axes.effort[a], (len(friction.laws[a].parameters), 1)) for a in axes)])
-
-
-def _tables(
-    regression: Regression, group: tuple[list[int], FloatArray, FloatArray],
-    place: NDArray[np.int64],
-) -> Iterator[tuple[slice, Iterator[FloatArray]]]:
-    """Yield rows within one part and, for every joint of a group, its table (active, rows).
-
-    ``place`` (N,) is the part of every row. ``group`` are joints, the effort (h, rows) that a
-    unit torque of each friction column has on all of them, and these columns (h, N).
-    """
-    samples, structure = regression.samples, regression.model.structure
-    assert samples.effort is not None and samples.measured is not None
-    effort, measured = samples.effort, samples.measured
-    joints, acting, history = group
-    cuts = sorted({0, len(samples), *(1 + np.flatnonzero(np.diff(place))).tolist(),
-                   *range(0, len(samples), CHUNK)})
-
-    def table(j: int, rows: slice, columns: FloatArray) -> FloatArray:
-        own = acting[:, j] != 0.0
-        return np.vstack([columns[j, structure[j]], acting[own, j][:, None] * history[own, rows],
-                          effort[None, rows, j], measured[None, rows, j]])
-
-    for start, stop in pairwise(cuts):
-        rows = slice(start, stop)
-        columns = regression.columns(rows)
-        yield rows, (table(j, rows, columns) for j in joints)

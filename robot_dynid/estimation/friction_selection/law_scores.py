@@ -11,13 +11,10 @@ from numpy.typing import NDArray
 
 from robot_dynid.estimation.friction_selection.candidate_columns import Dictionary, Factor, Factors
 from robot_dynid.estimation.information import triangle
-from robot_dynid.estimation.least_squares import OPEN_SHARE
+from robot_dynid.estimation.least_squares import OPEN_SHARE, RANK_TOLERANCE, solve_rows
 from robot_dynid.friction import FrictionLaw
 from robot_dynid.kernels.triangle import solve_chosen
 from robot_dynid.types import FloatArray
-
-#: singular values below this share of the largest are noise, columns scaled to one
-RANK_TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,18 +112,16 @@ class LawScores:
 
     def values(self, law: FrictionLaw) -> FloatArray:
         """Return the parameters (k,) of ``law`` from all data, none negative that must not be."""
-        fit = self._fitted([law])[0][-1:]
-        return np.asarray(_bounded(fit, self.train[-1:], *self.dictionary.known(law))[0])
+        return self._bounded(law, self._fitted([law])[0][-1:], self.train[-1:])[0]
 
     def errors(self, laws: Sequence[FrictionLaw]) -> FloatArray:
         """Return the root mean square held-out error (c, f) of c laws in every fold, in noises."""
         energy = np.empty((len(laws), len(self.test)))
-        for own, law, fits in zip(energy, laws, self._fitted(laws), strict=True):
-            index, bounded = self.dictionary.known(law)
-            values = _bounded(fits[:-1], self.train, index, bounded)
-            columns = self.test[:, :, index]
+        for row, law, fits in zip(energy, laws, self._fitted(laws), strict=True):
+            values = self._bounded(law, fits[:-1], self.train)
+            columns = self.test[:, :, self.dictionary.place(law)]
             left = self.test[:, :, -1] - (columns @ values[:, :, None])[:, :, 0]
-            own[:] = np.sum(left**2, axis=1)
+            row[:] = np.sum(left**2, axis=1)
         return np.sqrt(energy / self.samples)
 
     def score(self, errors: FloatArray) -> float:
@@ -151,10 +146,24 @@ class LawScores:
             solve_chosen(self._tables, chosen, values, apart)
             sure = apart > RANK_TOLERANCE * np.sqrt(chosen.shape[1])  # also not where it is NaN
             for i, f in np.argwhere(~sure):
-                values[i, f, :len(places[i])] = _solved(self.train[f], places[i])
-            self._fits.update({law: own[:, :len(place)] for law, own, place in zip(
+                equations = self.train[f][:, [*places[i], -1]]
+                values[i, f, :len(places[i])] = solve_rows(equations).values
+            self._fits.update({law: fits[:, :len(place)] for law, fits, place in zip(
                 new, values, places, strict=True)})
         return [self._fits[law] for law in laws]
+
+    def _bounded(self, law: FrictionLaw, values: FloatArray, train: FloatArray) -> FloatArray:
+        """Return the parameters (f, k) of a law, those at least zero that must be.
+
+        ``values`` (f, k) are those of whatever sign, by the triangles ``train``.
+        """
+        bounded = np.array([p.nonnegative for p in law.table])
+        negative = np.flatnonzero(np.any(values[:, bounded] < 0.0, axis=1))
+        if len(negative):
+            values, index = values.copy(), self.dictionary.place(law)
+            for i in negative:
+                values[i] = _nonnegative(train[i][:, [*index, -1]], bounded)
+        return values
 
 
 def noise_of(factors: Factors, laws: Sequence[FrictionLaw], noise: FloatArray) -> FloatArray:
@@ -176,13 +185,9 @@ def solution(
     """
     columns = np.concatenate([np.arange(factors.links), *(
         factors.first[a] + _dictionary(factors, a).place(law) for a, law in enumerate(laws))])
-    whole = triangle(np.vstack([w.equations(columns) / s
-                                for w, s in zip(factors.whole, noise, strict=True)]))
-    count = len(columns)  # below, only the effort is not zero
-    inverse = sure_inverse(whole[:count, :count])
-    if inverse is None:
-        inverse = _range(whole[:count, :count])[1]
-    return columns, inverse @ whole[:count, -1]
+    equations = np.vstack([w.equations(columns) / s
+                           for w, s in zip(factors.whole, noise, strict=True)])
+    return columns, solve_rows(equations).values
 
 
 def _relative_reach(factors: Factors) -> FloatArray:
@@ -202,28 +207,6 @@ def _dictionary(factors: Factors, axis: int) -> Dictionary:
     return law
 
 
-def sure_inverse(r: FloatArray) -> FloatArray | None:
-    """Return the inverse of a triangle (k, k), None unless its rank is full beyond doubt.
-
-    The energy of the inverse bounds the least singular value from below, as in `solve_chosen`.
-    """
-    scale = np.linalg.norm(r, axis=0)
-    if not np.all(np.diag(r)):
-        return None
-    inverse = np.linalg.inv(r / scale)
-    sure = np.linalg.norm(inverse) * RANK_TOLERANCE * np.sqrt(len(r)) < 1.0
-    return inverse / scale[:, None] if sure else None
-
-
-def _range(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return an orthonormal basis of ``columns`` (N, k) and their pseudo-inverse (k, N)."""
-    scale = np.linalg.norm(columns, axis=0)
-    scale[scale == 0.0] = 1.0
-    u, s, vt = np.linalg.svd(columns / scale, full_matrices=False)
-    kept = s > RANK_TOLERANCE * s[0]
-    return u[:, kept], (vt[kept].T / s[kept] / scale[:, None]) @ u[:, kept].T
-
-
 def _eliminated(
     joints: Sequence[Factor], rest: NDArray[np.int64], own: NDArray[np.int64],
     noise: FloatArray,
@@ -235,56 +218,27 @@ def _eliminated(
     tall = triangle(np.vstack([w.equations(np.concatenate([rest, own])) / s
                                for w, s in zip(joints, noise, strict=True)]))
     count = len(rest)
-    within, clear = tall[:count, count:], tall[count:, count:]
-    inverse = sure_inverse(tall[:count, :count])
-    if inverse is None:
-        basis, inverse = _range(tall[:count, :count])
-        clear = triangle(np.vstack([within - basis @ (basis.T @ within), clear]))
-    left, before = (np.linalg.norm(t, axis=0) for t in (clear, tall[:, count:]))
-    return np.where(left > RANK_TOLERANCE * before, clear, 0.0), inverse @ within
+    columns, others = tall[:, :count], tall[:, count:]
+    root = solve_rows(np.column_stack([columns, others[:, -1]])).root
+    white = columns @ root  # orthonormal
+    inside = white.T @ others
+    clear = others[count:] if root.shape[1] == count else triangle(others - white @ inside)
+    left, before = (np.linalg.norm(part, axis=0) for part in (clear, others))
+    return np.where(left > RANK_TOLERANCE * before, clear, 0.0), root @ inside
 
 
-def _solved(table: FloatArray, index: NDArray[np.int64]) -> FloatArray:
-    """Return the least-squares parameters; directions without information get zero."""
-    columns = table[:, index]
-    scale = np.linalg.norm(columns, axis=0)
-    scale[scale == 0.0] = 1.0
-    values = np.linalg.lstsq(columns / scale, table[:, -1], rcond=RANK_TOLERANCE)[0]
-    return np.asarray(values / scale)
-
-
-def _bounded(
-    values: FloatArray, train: FloatArray, index: NDArray[np.int64], bounded: NDArray[np.bool_]
-) -> FloatArray:
-    """Return the parameters (f, k) of a law, those ``bounded`` (k,) at least zero.
-
-    ``values`` (f, k) are those of whatever sign, of the columns ``index`` (k,) of the triangles
-    ``train``.
-    """
-    found = values.copy()
-    for i in np.flatnonzero(np.any(values[:, bounded] < 0.0, axis=1)):
-        found[i] = _nonnegative(train[i], index, bounded)
-    return found
-
-
-def _nonnegative(
-    table: FloatArray, index: NDArray[np.int64], bounded: NDArray[np.bool_]
-) -> FloatArray:
-    """Return the least-squares parameters of which those ``bounded`` are not negative."""
+def _nonnegative(equations: FloatArray, bounded: NDArray[np.bool_]) -> FloatArray:
+    """Return the least-squares parameters (k,) of which those ``bounded`` are not negative."""
     from scipy.optimize import nnls
 
     order = np.argsort(bounded, kind='stable')  # so that below the free ones their rows are clear
-    free = len(index) - int(np.count_nonzero(bounded))
-    small = triangle(table[:, [*index[order], -1]])
-    scale = np.linalg.norm(small[:, :-1], axis=0)
+    free = int(np.count_nonzero(~bounded))
+    small = triangle(equations[:, [*order, -1]])
+    scale = np.linalg.norm(small[:, free:-1], axis=0)
     scale[scale == 0.0] = 1.0
-    columns, target = small[:, :-1] / scale, small[:, -1]
-    values = np.empty(len(index))
-    values[free:] = nnls(columns[free:, free:], target[free:])[0]
-    left = target[:free] - columns[:free, free:] @ values[free:]
-    inverse = sure_inverse(columns[:free, :free])
-    values[:free] = inverse @ left if inverse is not None else np.linalg.lstsq(
-        columns[:free, :free], left, rcond=RANK_TOLERANCE)[0]
-    found = np.empty(len(index))
-    found[order] = values / scale
-    return found
+    values = np.empty(len(order))
+    positive = nnls(small[free:, free:-1] / scale, small[free:, -1])[0] / scale
+    left = small[:free, -1] - small[:free, free:-1] @ positive
+    values[order[:free]] = solve_rows(np.column_stack([small[:free, :free], left])).values
+    values[order[free:]] = positive
+    return values

@@ -19,7 +19,6 @@ from robot_dynid.estimation.estimate import Details, Estimate, Estimator, Status
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.least_squares import residual_noise, unknown_columns
-from robot_dynid.estimation.staged.measured_information import Knowledge, StageFit, stage_fit
 from robot_dynid.estimation.staged.own_effort import single_joint_data
 from robot_dynid.estimation.staged.procedure import (
     PROCEDURES,
@@ -32,6 +31,7 @@ from robot_dynid.estimation.staged.procedure import (
     labels,
     own_stages,
 )
+from robot_dynid.estimation.staged.stage_fit import Knowledge, StageFit, stage_fit
 from robot_dynid.estimation.uncertainty.held_out import explained_share
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.types import FloatArray
@@ -94,40 +94,13 @@ class StagedDetails(Details):
 
 
 @dataclass(frozen=True, eq=False)
-class StageResult:
-    """Estimate of one stage.
-
-    ``labels`` (s,) the combinations of base parameters, ``values`` and ``std`` (s,);
-    ``condition`` and ``condition_raw`` of its weighted regressor with unit columns and as it is.
-    """
-
-    stage: Stage
-    labels: tuple[str, ...]
-    values: FloatArray
-    std: FloatArray
-    condition: float
-    condition_raw: float
-    samples: int
-    degrees_of_freedom: int
-
-    @property
-    def summary(self) -> StageSummary:
-        """The result for files and reports."""
-        found = tuple(Combination(label, float(value), float(std)) for label, value, std in
-                      zip(self.labels, self.values, self.std, strict=True))
-        return StageSummary(self.stage.name, len(self.stage.motions), self.samples,
-                            self.condition, self.condition_raw, found)
-
-
-@dataclass(frozen=True, eq=False)
 class StagedEstimate(Estimate):
-    """An estimate with the stages it was made of, and the ``directions`` (b, f) they leave open.
+    """An estimate with the ``directions`` (b, f) that its stages leave open.
 
     ``shares`` are those predicted while each joint moves; None where the stages were written by
     hand.
     """
 
-    stages: tuple[StageResult, ...] = ()
     directions: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
 
 
@@ -154,7 +127,7 @@ class StagedLeastSquares(Estimator):
         model, data = experiment.model, single_joint_data(experiment)
         motions = [motion for motion, _ in data]
         own = own_stages(model, motions)
-        held = model.holding(_solved(model, own, _of_stages(own, data))[1].values)
+        held = model.holding(_solved(model, own, _of_stages(own, data))[2].values)
         stages = PROCEDURES[self.procedure](model, motions)
         estimate = fit_stages(experiment, stages, _of_stages(stages, data), held)
         remedy = advice(model, motions, estimate.directions) if estimate.not_excited else ''
@@ -188,7 +161,7 @@ def fit_stages(
     on how the locked joints tremble.
     """
     model = experiment.model
-    results, known = _solved(model, stages, information, held)
+    summaries, degrees, known = _solved(model, stages, information, held)
     values = known.values + known.free.directions @ _nominal(model, known)
     hidden = _hidden(model, known)
     open_rows = np.any(hidden == np.inf, axis=1)
@@ -199,30 +172,31 @@ def fit_stages(
         names=model.reduction.names, values=values,
         covariance=known.covariance + slight @ slight.T,
         noise=residual_noise(experiment.information, values),
-        condition_raw=max(r.condition_raw for r in results),
-        condition=max(r.condition for r in results),
+        condition_raw=max(one.condition_number_raw for one in summaries),
+        condition=max(one.condition_number for one in summaries),
         rank=len(values) - known.free.directions.shape[1],
-        degrees_of_freedom=min(r.degrees_of_freedom for r in results),
+        degrees_of_freedom=degrees,
         method='staged', status=Status.NOT_EXCITED if undetermined else Status.OK,
         not_excited=tuple(model.reduction.names[i] for i in sorted(undetermined)),
-        stages=tuple(results), directions=np.where(open_rows[:, None], known.free.directions, 0.0),
-        details=StagedDetails(tuple(result.summary for result in results)),
+        directions=np.where(open_rows[:, None], known.free.directions, 0.0),
+        details=StagedDetails(tuple(summaries)),
     )
 
 
 def _solved(
     model: TorqueModel, stages: Sequence[Stage], information: Sequence[Information],
     held: FloatArray | None = None,
-) -> tuple[list[StageResult], Knowledge]:
-    """Return the results of the stages that determine parameters, and the final estimate."""
+) -> tuple[list[StageSummary], int, Knowledge]:
+    """Return the stages that determine parameters, least degrees of freedom, final estimate."""
     sizes = np.max([data.size() for data in information], axis=0)
     known = Knowledge.none(len(model.reduction.names), sizes, held)
-    results = []
+    summaries, degrees = [], []
     for stage, data in zip(stages, information, strict=True):
-        result, known = fit_stage(model, stage, data, known)
-        if result is not None:
-            results.append(result)
-    return results, known
+        summary, freedom, known = fit_stage(model, stage, data, known)
+        if summary is not None:
+            summaries.append(summary)
+            degrees.append(freedom)
+    return summaries, min(degrees), known
 
 
 def _hidden(model: TorqueModel, known: Knowledge) -> FloatArray:
@@ -262,38 +236,34 @@ def nominal_parameters(model: TorqueModel) -> FloatArray:
 
 def fit_stage(
     model: TorqueModel, stage: Stage, data: Information, known: Knowledge
-) -> tuple[StageResult | None, Knowledge]:
-    """Return the result of one stage, None for none, and the estimate after it.
+) -> tuple[StageSummary | None, int, Knowledge]:
+    """Return one stage, None where it determines nothing, its degrees of freedom, and what is
+    known after it.
 
     Combinations that the effort at hand leaves open within wide bounds stay free.
     """
     found = decompose(model, stage, known.free)
-    if not len(found.solved):
-        return None, known
-    fit = stage_fit(model, (stage, found), data, known)
-    refused = _too_uncertain(model, (stage, found), (known, fit))
-    if len(refused) == len(found.solved):
-        return None, known
-    if len(refused):
-        found = found.without(refused)
+    if len(found.solved):
         fit = stage_fit(model, (stage, found), data, known)
+        refused = _too_uncertain(model, (stage, found), (known, fit))
+        if len(refused):
+            found = found.without(refused)
+            fit = stage_fit(model, (stage, found), data, known)
+    if not len(found.solved):
+        return None, 0, known
     step = known.free.directions[:, found.solved]
     transfer = np.eye(len(known.values)) - step @ fit.sensitivity
-    after = Knowledge(
-        known.values + step @ fit.values,
-        _symmetric(transfer @ known.covariance @ transfer.T + step @ fit.covariance @ step.T),
-        known.free.without(found), known.held, known.sizes)
-    result = StageResult(
-        stage, labels(model, known.free, found), fit.values, np.sqrt(np.diag(fit.covariance)),
-        fit.solution.condition, fit.solution.condition_raw, data.samples, fit.degrees)
-    return result, after
-
-
-def _symmetric(covariance: FloatArray) -> FloatArray:
-    """Return a covariance without what rounding did to its symmetry and its diagonal."""
-    even = 0.5 * (covariance + covariance.T)
-    np.fill_diagonal(even, np.maximum(np.diag(even), 0.0))
-    return even
+    covariance = transfer @ known.covariance @ transfer.T + step @ fit.covariance @ step.T
+    covariance = 0.5 * (covariance + covariance.T)  # rounding
+    np.fill_diagonal(covariance, np.maximum(np.diag(covariance), 0.0))
+    after = replace(known, values=known.values + step @ fit.values, covariance=covariance,
+                    free=known.free.without(found))
+    combinations = tuple(map(Combination, labels(model, known.free, found), fit.values.tolist(),
+                             np.sqrt(np.diag(fit.covariance)).tolist()))
+    summary = StageSummary(
+        stage.name, len(stage.motions), data.samples, fit.solution.condition,
+        fit.solution.condition_raw, combinations)
+    return summary, fit.degrees, after
 
 
 def _too_uncertain(

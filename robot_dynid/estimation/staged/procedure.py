@@ -284,7 +284,7 @@ class MotionToAdd:
     """
 
     motion: LockedJointsMotion
-    turned: tuple[tuple[int, float], ...]
+    turned: Turned
     finds: tuple[str, ...]
 
 
@@ -297,25 +297,23 @@ def motions_to_add(
     """
     reach = np.maximum(model.moderate_effort.max(axis=0), np.finfo(float).tiny)
     basis = np.linalg.qr(reach[:, None] * directions)[0]
-    found: list[MotionToAdd] = []
-    turned = 0  # as few as show anything
-    candidates = Candidates.of(model, recorded, turned, reach)
-    while basis.shape[1]:
-        best = candidates.best(basis)
-        if best is None:
-            turned += 1
-            if turned > MOST_TURNED:
+    added: list[MotionToAdd] = []
+    for count in range(MOST_TURNED + 1):  # as few joints elsewhere as show anything
+        candidates, rows = _candidates(model, recorded, count, reach)
+        while candidates and basis.shape[1]:
+            _, sizes, turned = np.linalg.svd(rows @ basis)
+            shown = sizes > SHOWN
+            clear = np.sum(np.log(np.where(shown, sizes, 1.0)), axis=1)
+            best = int(np.lexsort((-clear, -shown.sum(axis=1)))[0])
+            number = int(shown[best].sum())
+            if not number:
                 break
-            candidates = Candidates.of(model, recorded, turned, reach)
-            continue
-        i, left = best
-        after = basis @ left
-        names = _open(model, basis)
-        still = set(_open(model, after))
-        found.append(MotionToAdd(candidates.motions[i], candidates.turned[i],
-                                 tuple(name for name in names if name not in still)))
-        basis = after
-    return tuple(found), _open(model, basis)
+            names = _open(model, basis)
+            basis = basis @ turned[best, number:].T
+            still = set(_open(model, basis))
+            added.append(MotionToAdd(*candidates[best], tuple(
+                name for name in names if name not in still)))
+    return tuple(added), _open(model, basis)
 
 
 def _open(model: TorqueModel, basis: FloatArray) -> tuple[str, ...]:
@@ -327,66 +325,45 @@ def _open(model: TorqueModel, basis: FloatArray) -> tuple[str, ...]:
                  if own > OPEN_SHARE)
 
 
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """Motions with ``turned`` joints, and the effort ``rows`` (C, N, b) of their moving joints.
+Turned = tuple[tuple[int, float], ...]
 
-    Columns are divided by the reach of their parameters.
+
+def _candidates(
+    model: TorqueModel, recorded: Sequence[LockedJointsMotion], count: int, reach: FloatArray
+) -> tuple[list[tuple[LockedJointsMotion, Turned]], FloatArray]:
+    """Return the recorded motions with ``count`` locked joints elsewhere, and which they are.
+
+    Beside them the effort (C, STATES, b) of their moving joints, columns over their ``reach``.
     """
-
-    motions: tuple[LockedJointsMotion, ...]
-    turned: tuple[tuple[tuple[int, float], ...], ...]
-    rows: FloatArray
-
-    @classmethod
-    def of(
-        cls, model: TorqueModel, recorded: Sequence[LockedJointsMotion], count: int,
-        reach: FloatArray,
-    ) -> Candidates:
-        """Return the recorded motions with ``count`` locked joints elsewhere; ``reach`` (b,)."""
-        motions: list[LockedJointsMotion] = []
-        turned: list[tuple[tuple[int, float], ...]] = []
-        rows = [np.zeros((0, STATES, len(reach)))]
-        for motion in recorded:
-            own = list(_elsewhere(model, motion, count))
-            if own:
-                stage = Stage('', tuple(there for there, _ in own), (motion.moving,), ())
-                columns = stage_regressor(model, stage)[motion.moving].T / reach
-                rows.append(columns.reshape(len(own), STATES, -1) / np.sqrt(STATES))
-                motions += [there for there, _ in own]
-                turned += [ways for _, ways in own]
-        return cls(tuple(motions), tuple(turned), np.concatenate(rows))
-
-    def best(self, basis: FloatArray) -> tuple[int, FloatArray] | None:
-        """Return the motion that shows most of ``basis`` (b, f), and what (f, g) it leaves."""
-        if not len(self.rows):
-            return None
-        _, sizes, turned = np.linalg.svd(self.rows @ basis)
-        shown = sizes > SHOWN
-        clear = np.sum(np.log(np.where(shown, sizes, 1.0)), axis=1)
-        i = int(np.lexsort((-clear, -shown.sum(axis=1)))[0])
-        count = int(shown[i].sum())
-        return (i, turned[i, count:].T) if count else None
+    moved: list[tuple[LockedJointsMotion, Turned]] = []
+    rows = [np.zeros((0, STATES, len(reach)))]
+    for motion in recorded:
+        ways = list(_elsewhere(model, motion, count))
+        if ways:
+            stage = Stage('', tuple(there for there, _ in ways), (motion.moving,), ())
+            columns = stage_regressor(model, stage)[motion.moving].T / reach
+            rows.append(columns.reshape(len(ways), STATES, -1) / np.sqrt(STATES))
+            moved += ways
+    return moved, np.concatenate(rows)
 
 
 def _elsewhere(
     model: TorqueModel, motion: LockedJointsMotion, count: int
-) -> Iterator[tuple[LockedJointsMotion, tuple[tuple[int, float], ...]]]:
+) -> Iterator[tuple[LockedJointsMotion, Turned]]:
     """Yield a motion with ``count`` locked joints elsewhere, and which they are."""
+    limits = model.robot.limits
+
+    def angles(joint: int) -> list[float]:
+        steps = SHIFTS if model.robot.types[joint] == PRISMATIC else TURNS
+        return [angle for angle in (float(motion.position[joint]) + step for step in steps)
+                if not (angle < limits.lower[joint] or angle > limits.upper[joint])]
+
     locked = [j for j in range(model.robot.n) if j != motion.moving]
     for joints in combinations(locked, count):
-        for angles in product(*(_angles(model, motion, j) for j in joints)):
+        for turned in product(*map(angles, joints)):
             position = np.array(motion.position)
-            position[list(joints)] = angles
-            yield replace(motion, position=position), tuple(zip(joints, angles, strict=True))
-
-
-def _angles(model: TorqueModel, motion: LockedJointsMotion, joint: int) -> tuple[float, ...]:
-    """Return other angles of a locked joint within its limits."""
-    limits, at = model.robot.limits, float(motion.position[joint])
-    steps = SHIFTS if model.robot.types[joint] == PRISMATIC else TURNS
-    return tuple(at + step for step in steps
-                 if not (at + step < limits.lower[joint] or at + step > limits.upper[joint]))
+            position[list(joints)] = turned
+            yield replace(motion, position=position), tuple(zip(joints, turned, strict=True))
 
 
 def advice(

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tolerances import LEAST_SQUARES
 
-from robot_dynid.estimation.fading_information import Followed
 from robot_dynid.types import FloatArray
+from robot_dynid_extras.health.fading_information import Followed
 
 COUNT, FORGETTING = 5, 0.05
 
