@@ -88,19 +88,18 @@ class ElasticJoints(Estimator):
         plain = replace(GeneralisedLeastSquares().fit(experiment), method=self.name)
         if not experiment.model.gears:
             return plain
-        own = stiffnesses(experiment.model)
+        own, deviations = stiffnesses(experiment.model), _deviations(plain)
+        chosen = replace(plain, details=DetailsByLeastSquares(**vars(plain.details)))
         if any(isinstance(b, KinematicError | Hysteresis) for b in experiment.model.blocks):
-            return without_undetermined(_by_least_squares(plain), own, (), _deviations(plain))
+            return without_undetermined(chosen, own, (), deviations)
         other, compared = _by_instruments(experiment, plain, own)
         if least_squares_biased(compared.bias_of_least_squares, other.degrees_of_freedom, own):
             chosen = replace(other, method=self.name,
                              details=DetailsByInstruments(**vars(compared)))
-        else:
-            chosen = _by_least_squares(plain)
         share = followed(experiment.information, chosen.values)
         weak = [name for name in compared.left_to_least_squares
                 if share[chosen.names.index(name)] < FOLLOWED]
-        return without_undetermined(chosen, own, weak, _deviations(plain))
+        return without_undetermined(chosen, own, weak, deviations)
 
 
 def _by_instruments(
@@ -145,10 +144,6 @@ def followed(information: Information, values: FloatArray) -> FloatArray:
     return np.asarray(values**2 / np.maximum(values**2 + spread, 1e-300))
 
 
-def _by_least_squares(plain: Estimate) -> Estimate:
-    return replace(plain, details=DetailsByLeastSquares(**vars(plain.details)))
-
-
 @dataclass(frozen=True, eq=False)
 class Deflected:
     """Puts motors where the links of parameters ``values`` (b,) would bend them to."""
@@ -161,16 +156,17 @@ class Deflected:
         return samples.with_motion(self._bent)
 
     def _bent(self, samples: Samples) -> Samples:
-        n, elastic = self.model.robot.n, [gear.joint for gear in self.model.gears]
-        torque = self._links(replace(samples, stamps=None))[:, elastic]
-        names = self.model.reduction.names
-        for place, joint in enumerate(elastic):
-            known = names.index(f'{STIFFNESS}{joint + 1}')
-            torque[:, place] /= max(abs(self.values[known]), 1e-12)
+        model = self.model
+        n, elastic = model.robot.n, [gear.joint for gear in model.gears]
+        links = np.where(model.base_of(RigidLinks), self.values, 0.0)
+        bends = model.effort(replace(samples, stamps=None), links)[:, elastic]
+        for place, gear in enumerate(model.gears):
+            stiffness = self.values[model.reduction.names.index(gear.parameter(STIFFNESS))]
+            bends[:, place] /= max(abs(stiffness), 1e-12)
         signals = [signal.copy() for signal in (samples.position, samples.velocity,
                                                 samples.acceleration)]
         for rows in samples.segments:
-            bend = torque[rows]
+            bend = bends[rows]
             step = float(samples.time[rows.start + 1] - samples.time[rows.start]) \
                 if len(bend) > 1 else 1.0
             for signal in signals:
@@ -178,16 +174,6 @@ class Deflected:
                 bend = derivative(bend, step)
         position, velocity, acceleration = signals
         return replace(samples, position=position, velocity=velocity, acceleration=acceleration)
-
-    def _links(self, samples: Samples) -> FloatArray:
-        """Return the effort (N, n) of the links alone."""
-        only = np.zeros_like(self.values)
-        first = 0
-        for block, kept in zip(self.model.blocks, self.model.kept_by_block, strict=True):
-            if isinstance(block, RigidLinks):
-                only[first:first + len(kept)] = self.values[first:first + len(kept)]
-            first += len(kept)
-        return self.model.effort(samples, only)[:, :self.model.robot.n]
 
 
 def stiffnesses(model: TorqueModel) -> dict[str, str]:
@@ -233,12 +219,12 @@ def without_undetermined(
 
     ``least`` (b,) are the deviations by least squares; no instruments have smaller ones.
     """
-    found = undetermined(estimate, own, weak, least)
-    if not found:
+    lost = undetermined(estimate, own, weak, least)
+    if not lost:
         return estimate
-    names = tuple(n for n in estimate.names if n in found or n in estimate.not_excited)
+    names = tuple(n for n in estimate.names if n in lost or n in estimate.not_excited)
     warnings = [f'{name} of joint {own[name]} is not distinguishable from infinity: take the '
                 'joint as rigid (leave it out of elastic_joints), or load it more'
-                for name in found]
+                for name in lost]
     return replace(estimate, not_excited=names, status=Status.NOT_EXCITED,
                    warnings=(*estimate.warnings, *warnings))

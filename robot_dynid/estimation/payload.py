@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.estimate import student_quantile
@@ -225,6 +226,7 @@ def _open(
 
 
 def _silent(equations_of_ten: FloatArray) -> tuple[str, ...]:
+    """Return the combinations (n,) of parameters without information, in words."""
     design = informative(equations_of_ten)
     norms = np.linalg.norm(design, axis=0)
     scale = np.where(norms > 0.0, norms, 1.0)
@@ -232,18 +234,15 @@ def _silent(equations_of_ten: FloatArray) -> tuple[str, ...]:
     directions = []
     for row in vt[s <= RANK_TOLERANCE * s[0]] / scale:
         row = row / row[np.argmax(np.abs(row))]
-        terms = [f'{value:+.3g} {name}' for value, name in zip(row, PARAMETERS, strict=True)
-                 if abs(value) > VISIBLE]
-        directions.append(' '.join(terms).removeprefix('+').removeprefix('1 '))
+        text = ' '.join(f'{value:+.3g} {name}' for value, name in zip(
+            row, PARAMETERS, strict=True) if abs(value) > VISIBLE)
+        directions.append(text.removeprefix('+').removeprefix('1 '))
     return tuple(directions)
 
 
-def _known(not_excited: tuple[str, ...]) -> FloatArray:
+def _known(not_excited: tuple[str, ...]) -> NDArray[np.bool_]:
     """Return a mask (20,) of the determined numbers."""
-    known = np.ones(20, dtype=bool)
-    known[:TEN] = [name not in not_excited for name in PARAMETERS]
-    known[TEN] = known[M]
-    known[TEN + 1:TEN + 4] = known[MX:IXX] & known[M]
-    for i, moments in enumerate(NEEDED):
-        known[TEN + 4 + i] = known[IXX + i] and all(known[TEN + 1 + k] for k in moments)
-    return known
+    parameters = np.array([name not in not_excited for name in PARAMETERS])
+    com = parameters[MX:IXX] & parameters[M]
+    moments = parameters[IXX:] & [all(com[list(axes)]) for axes in NEEDED]
+    return np.concatenate([parameters, parameters[[M]], com, moments])

@@ -25,7 +25,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynid.robot.inertia import homogeneous, move_parameters
+from robot_dynid.robot.inertia import homogeneous, move_parameters, symmetric
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.robot.screws import rotation_to
 from robot_dynid.types import FloatArray
@@ -86,3 +86,16 @@ def _unchanged(pose: FloatArray, prismatic: bool) -> FloatArray:
         return moving_map(pose) @ _SYMMETRIC
     along, offset = pose[:3, 2], pose[:3, 3]
     return moving_map(homogeneous(pose[:3, :3], offset - (offset @ along) * along))
+
+
+def composite_constants(
+    robot: RobotModel, parameters: ArrayLike | None = None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return masses m^ (n,) kg, k (n, 3) kg m and U (n, 3, 3) kg m^2 of the composite bodies.
+
+    ``parameters`` (n, 10) standard parameters in link frames, by default the nominal ones; the
+    results are in driving-axis frames, about the origins of the link frames.
+    """
+    chosen = robot.nominal if parameters is None else parameters
+    values = composite_map(robot) @ np.asarray(chosen, dtype=np.float64).reshape(10 * robot.n)
+    return values[:, 0], values[:, 1:4], np.array([symmetric(six) for six in values[:, 4:]])

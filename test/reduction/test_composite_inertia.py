@@ -11,6 +11,7 @@ pytest.importorskip('pinocchio')
 from chains import random_chain
 
 from robot_dynid.reduction.composite_inertia import (
+    composite_constants,
     composite_map,
     driving_placements,
     driving_rotations,
@@ -24,13 +25,6 @@ from robot_dynid.robot.inertia import (
 )
 from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.robot.robot_file import load_robot
-
-
-def composite_constants(robot, parameters=None):
-    """Return masses (n,), first moments (n, 3) and inertias (n, 3, 3), by default nominal ones."""
-    chosen = robot.nominal if parameters is None else parameters
-    values = composite_map(robot) @ np.ravel(chosen)
-    return values[:, 0], values[:, 1:4], np.array([symmetric(six) for six in values[:, 4:]])
 
 
 def test_table_two_of_the_stanford_arm():

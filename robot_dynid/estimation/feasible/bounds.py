@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -23,27 +23,27 @@ def with_collision(bounds: Bounds, robot: RobotModel) -> Bounds:
     Raises UsageError naming the link and why its URDF gives none. Links that the robot does not
     move stay as they are; limits_of refuses them.
     """
-    return replace(bounds, links=tuple(
-        (name, _resolved(link, robot, name)) if name in robot.bodies else (name, link)
-        for name, link in bounds.links))
+
+    def resolved(name: str, link: LinkBounds) -> LinkBounds:
+        if link.ellipsoid != COLLISION or name not in robot.bodies:
+            return link
+        try:
+            placement, radii = collision_ellipsoid(robot, name)
+        except (RobotError, UsageError) as error:
+            raise UsageError(
+                f'bounds: no ellipsoid of {name} from its collision primitives: {error}; give '
+                'ellipsoid: {centre: [x, y, z], radii: [x, y, z]}') from None
+        x, y, z = map(_triple, placement[:3, :3])
+        return replace(link, ellipsoid=Ellipsoid(
+            _triple(placement[:3, 3]), _triple(radii), (x, y, z)))
+
+    return replace(bounds, links=tuple((name, resolved(name, link))
+                                       for name, link in bounds.links))
 
 
-def _resolved(link: LinkBounds, robot: RobotModel, name: str) -> LinkBounds:
-    if link.ellipsoid != COLLISION:
-        return link
-    try:
-        placement, radii = collision_ellipsoid(robot, name)
-    except (RobotError, UsageError) as error:
-        raise UsageError(f'bounds: no ellipsoid of {name} from its collision primitives: {error}; '
-                         'give ellipsoid: {centre: [x, y, z], radii: [x, y, z]}') from None
-    x, y, z = placement[:3, :3]
-    return replace(link, ellipsoid=Ellipsoid(
-        _triple(placement[:3, 3]), _triple(radii), (_triple(x), _triple(y), _triple(z))))
-
-
-def _triple(values: FloatArray) -> Vector:
-    x, y, z = values
-    return float(x), float(y), float(z)
+def _triple(values: Iterable[float]) -> Vector:
+    x, y, z = map(float, values)
+    return x, y, z
 
 
 Vector = tuple[float, float, float]
@@ -229,37 +229,32 @@ def read_bounds(value: Any, key: str) -> Bounds:
     """
     if isinstance(value, Bounds):
         return value
-    known = _mapping(value or {}, key, ('total_mass', 'links'))
-    total = known.get('total_mass')
-    names = known.get('links') or {}
-    if not isinstance(names, Mapping):
-        raise UsageError(f'{key}: links must be a mapping of names, is {shown(names)}')
-    links = tuple((str(name), _link(entry, f'{key}: {name}')) for name, entry in names.items())
-    return Bounds(links, None if total is None else _range(total, f'{key}: total_mass'))
+    content = _mapping(value or {}, key, ('total_mass', 'links'))
+    links = content.get('links') or {}
+    if not isinstance(links, Mapping):
+        raise UsageError(f'{key}: links must be a mapping of names, is {shown(links)}')
+    return Bounds(
+        tuple((str(name), _link(entry, f'{key}: {name}')) for name, entry in links.items()),
+        _range(content.get('total_mass'), f'{key}: total_mass'))
 
 
 def _link(content: Any, where: str) -> LinkBounds:
-    known = _mapping(content, where, ('mass', 'com', 'ellipsoid', 'symmetric'))
-    com, ellipsoid, symmetric = known.get('com'), known.get('ellipsoid'), known.get('symmetric')
+    content = _mapping(content, where, ('mass', 'com', 'ellipsoid', 'symmetric'))
+    com, shape, symmetric = (content.get(key) for key in ('com', 'ellipsoid', 'symmetric'))
     if com is not None and (not isinstance(com, (list, tuple)) or len(com) != 2):
         raise UsageError(f'{where}: com must be two corners of a box, is {shown(com)}')
     lower, upper = (_vector(c, f'{where}: com') for c in com) if com else (None, None)
-    if isinstance(ellipsoid, str) and ellipsoid != COLLISION:
-        raise UsageError(f'{where}: ellipsoid is {ellipsoid!r}: give centre and radii, or say '
+    if isinstance(shape, str) and shape != COLLISION:
+        raise UsageError(f'{where}: ellipsoid is {shape!r}: give centre and radii, or say '
                          f'{COLLISION}')
-    if ellipsoid is not None and ellipsoid != COLLISION:
-        shape = _mapping(ellipsoid, f'{where}: ellipsoid', ('centre', 'radii'))
-        ellipsoid = Ellipsoid(_vector(shape.get('centre'), f'{where}: centre'),
-                              _radii(shape.get('radii'), f'{where}: radii'))
-    mass = known.get('mass')
-    return LinkBounds(None if mass is None else _range(mass, f'{where}: mass'), lower, upper,
-                      ellipsoid, _axes(symmetric, f'{where}: symmetric'))
-
-
-def _axes(value: Any, where: str) -> tuple[str, ...]:
-    if value is not None and not isinstance(value, (list, tuple, str)):
-        raise UsageError(f'{where} must be a list of axes, is {shown(value)}')
-    return tuple(str(axis) for axis in value or ())
+    if shape is not None and shape != COLLISION:
+        shape = _mapping(shape, f'{where}: ellipsoid', ('centre', 'radii'))
+        radii = SIZE.array(shape.get('radii'), (3,), f'{where}: radii')
+        shape = Ellipsoid(_vector(shape.get('centre'), f'{where}: centre'), _triple(radii))
+    if symmetric is not None and not isinstance(symmetric, (list, tuple, str)):
+        raise UsageError(f'{where}: symmetric must be a list of axes, is {shown(symmetric)}')
+    return LinkBounds(_range(content.get('mass'), f'{where}: mass'), lower, upper, shape,
+                      tuple(str(axis) for axis in symmetric or ()))
 
 
 def _mapping(content: Any, where: str, keys: tuple[str, ...]) -> Mapping[str, Any]:
@@ -270,16 +265,12 @@ def _mapping(content: Any, where: str, keys: tuple[str, ...]) -> Mapping[str, An
 
 
 def _vector(value: Any, where: str) -> Vector:
-    x, y, z = _numbers(value, 3, where, LENGTH)
-    return x, y, z
+    return _triple(_numbers(value, 3, where, LENGTH))
 
 
-def _radii(value: Any, where: str) -> Vector:
-    x, y, z = SIZE.array(value, (3,), where).tolist()
-    return x, y, z
-
-
-def _range(value: Any, where: str) -> Range:
+def _range(value: Any, where: str) -> Range | None:
+    if value is None:
+        return None
     low, high = _numbers(value, 2, where, MASSES)
     return low, high
 

@@ -76,11 +76,6 @@ def certificate(
         {name: round(one, 6) for name, one in shares.items()})
 
 
-def binding_constraints(feasible: FeasibleSet, v: FloatArray) -> tuple[str, ...]:
-    """Return in words which constraints stop a fit with a weak prior at v (p,)."""
-    return active_constraints(feasible, v, BINDING)
-
-
 def active_constraints(
     feasible: FeasibleSet, v: FloatArray, inertia: float = AT_LEAST * ASKED
 ) -> tuple[str, ...]:

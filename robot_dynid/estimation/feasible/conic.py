@@ -25,12 +25,12 @@ ROOT_2 = float(np.sqrt(2.0))
 
 
 class Kind(Enum):
-    """The cones a slack may lie in."""
+    """The cones a slack may lie in, as Clarabel calls them."""
 
-    ZERO = 'zero'
-    NONNEGATIVE = 'nonnegative'
-    SEMIDEFINITE = 'semidefinite'
-    EXPONENTIAL = 'exponential'
+    ZERO = 'ZeroConeT'
+    NONNEGATIVE = 'NonnegativeConeT'
+    SEMIDEFINITE = 'PSDTriangleConeT'
+    EXPONENTIAL = 'ExponentialConeT'
 
 
 @dataclass(frozen=True)
@@ -83,13 +83,12 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """``values`` (k,); ``primal`` and ``dual`` objective; ``steps`` that were taken."""
+    """``values`` (k,); ``primal`` and ``dual`` objective."""
 
     values: FloatArray
     outcome: Outcome
     primal: float
     dual: float
-    steps: int
 
     @property
     def usable(self) -> bool:
@@ -119,21 +118,19 @@ def solve(problem: Problem) -> Solution:
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.max_iter = MOST_STEPS
-    named = {Kind.ZERO: clarabel.ZeroConeT, Kind.NONNEGATIVE: clarabel.NonnegativeConeT,
-             Kind.SEMIDEFINITE: clarabel.PSDTriangleConeT}
-    cones = [clarabel.ExponentialConeT() if cone.kind is Kind.EXPONENTIAL
-             else named[cone.kind](cone.size) for cone in problem.cones]
+    cones = [getattr(clarabel, cone.kind.value)(
+        *(() if cone.kind is Kind.EXPONENTIAL else (cone.size,))) for cone in problem.cones]
     upper = sparse_matrix(np.triu(problem.hessian))
-    found = clarabel.DefaultSolver(upper, problem.linear, problem.matrix, problem.offset, cones,
-                                   settings).solve()
-    return Solution(np.asarray(found.x, dtype=np.float64), _outcome(str(found.status)),
-                    float(found.obj_val), float(found.obj_val_dual), int(found.iterations))
+    end = clarabel.DefaultSolver(upper, problem.linear, problem.matrix, problem.offset, cones,
+                                 settings).solve()
+    return Solution(np.asarray(end.x, dtype=np.float64), _outcome(str(end.status)),
+                    float(end.obj_val), float(end.obj_val_dual))
 
 
 def _outcome(status: str) -> Outcome:
-    known = {'Solved': Outcome.SOLVED, 'AlmostSolved': Outcome.INACCURATE}
-    if status in known:
-        return known[status]
+    endings = {'Solved': Outcome.SOLVED, 'AlmostSolved': Outcome.INACCURATE}
+    if status in endings:
+        return endings[status]
     if 'PrimalInfeasible' in status:
         return Outcome.INFEASIBLE
     return Outcome.UNBOUNDED if 'DualInfeasible' in status else Outcome.STALLED

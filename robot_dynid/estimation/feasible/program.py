@@ -96,7 +96,6 @@ class Answer:
     v: FloatArray
     weight: float
     gap: float
-    steps: int
     trouble: str = ''
     binding: tuple[str, ...] = ()
 

@@ -14,7 +14,7 @@ manipulators (block upper triangular regressor; one link per problem, all sample
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -41,12 +41,13 @@ SETTLED = 1e-7
 NEAR = 1e-3
 
 
-@dataclass(frozen=True, eq=False)
-class Window:
-    """A small problem: the links of ``joints``, the first of them new, from their equations."""
-
-    joints: tuple[int, ...]
-    program: Program
+#: a small problem: the links of some joints, the first of them new, from their equations
+Window = tuple[tuple[int, ...], Program]
+#: design (m, k) and target (m,)
+Equations = tuple[FloatArray, FloatArray]
+#: solves a small problem by its equations, the values (p,) known so far, and the reserve (l,) of
+#: the limits
+WindowSolver = Callable[[Program, Equations, FloatArray, FloatArray], Solution]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,39 +62,83 @@ class Chain:
         """One problem per joint: its link, and those it carries up to ``generations`` deep."""
         task = self.task
         parents, owners = task.experiment.model.robot.parents, task.feasible.whitening.owners
-        found = []
+        windows = []
         for joint in reversed(range(len(parents))):
             youngest, inside = [joint], [joint]
             for _ in range(self.generations - 1):
                 youngest = [j for j, parent in enumerate(parents) if parent in youngest]
                 inside += youngest
             chosen = np.flatnonzero(np.isin(owners, inside))
-            found.append(Window(tuple(inside), Program(task.feasible, task.prior, chosen)))
-        return found
+            windows.append((tuple(inside), Program(task.feasible, task.prior, chosen)))
+        return windows
 
     def equations(
         self, information: Information, window: Window, known: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return design (r, k) and target (r,), weighted as in the whole objective.
+    ) -> Equations:
+        """Return the equations of a window, weighted as in the whole objective.
 
         ``known`` v (p,) holds what is known already, and zero at what the window looks for.
         """
         task, total, rows = self.task, information.total, []
-        owners = task.experiment.model.robot.row_joints
-        for row in (i for joint in window.joints for i, j in enumerate(owners) if j == joint):
+        owners, (joints, program) = task.experiment.model.robot.row_joints, window
+        for row in (i for joint in joints for i, j in enumerate(owners) if j == joint):
             columns, extra = total.split(row)
             matrix = task.matrix[information.structure[row]]
             target = extra[:, FILTERED] - columns @ (matrix @ known)
             rows.append(task.joint_weights[row] * np.column_stack([
-                columns @ matrix[:, window.program.chosen], target]))
+                columns @ matrix[:, program.chosen], target]))
         tall = np.vstack(rows) / np.sqrt(total.samples * len(task.joint_weights))
         tall = np.asarray(np.linalg.qr(tall, mode='r'), dtype=np.float64)
         return tall[:, :-1], tall[:, -1]
 
-    def reserve(self, left: Sequence[int]) -> FloatArray:
-        """Return the most (l,) that the links ``left``, yet unknown, can add to every limit."""
+    def inwards(self, information: Information, solve: WindowSolver, weight: float) -> Answer:
+        """Solve one problem per joint, the last joint first; stop where one has no solution."""
         feasible = self.task.feasible
-        return np.asarray(feasible.limits.most[:, list(left)].sum(axis=1) / feasible.lengths)
+        v, doubtful, gap = np.zeros(len(feasible.whitening.centre)), [], 0.0
+        for window in self.windows:
+            joints, program = window
+            known = v.copy()
+            known[program.chosen] = 0.0
+            # the most that links yet unknown can add to every limit
+            reserve = feasible.limits.most[:, :joints[0]].sum(axis=1) / feasible.lengths
+            solution = solve(program, self.equations(information, window, known), known, reserve)
+            gap = max(gap, solution.gap)
+            if solution.outcome is not Outcome.SOLVED:
+                doubtful.append(solution)
+            if not solution.usable:
+                break
+            v[program.chosen] = solution.values
+        return checked(feasible, v, doubtful, weight, gap)
+
+    def polished(
+        self, normal: tuple[FloatArray, FloatArray, float], answer: Answer, sweeps: int
+    ) -> Answer:
+        """Minimise the objective of all joints over the links of every window, in turn.
+
+        ``normal`` is base regressor (m, b), target (m,) and the residual energy that remains.
+        """
+        task, (base, target, rest) = self.task, normal
+        design, share, v = base @ task.matrix, task.share(answer.weight), answer.v.copy()
+        residual, doubtful = target - design @ v, []
+        objective, gap = np.inf, 0.0
+        for _ in range(sweeps):
+            gap = 0.0
+            for _, program in self.windows:
+                own = program.chosen
+                block, old, others = design[:, own], v[own].copy(), v.copy()
+                others[own] = 0.0
+                solution = program.minimise(block, residual + block @ old, share, others)
+                if solution.outcome is not Outcome.SOLVED:
+                    doubtful.append(solution)
+                    continue
+                v[own] = solution.values
+                residual = residual - block @ (solution.values - old)
+                gap = max(gap, share * abs(solution.primal - solution.dual))
+            before, objective = objective, \
+                float(residual @ residual) + rest + share * task.prior_value(v)
+            if before - objective < SETTLED * objective:
+                break
+        return checked(task.feasible, v, doubtful, answer.weight, gap / max(objective, 1e-300))
 
 
 SWEEPS = NumberRange(0, 100, whole=True)
@@ -117,15 +162,11 @@ class SequentialFeasible(Feasible):
 
         With polishing: by least squares of all joints at once, next to what was found so.
         """
-        chain = Chain(task, self.generations)
-
-        def nearest(window: Window, equations: tuple[FloatArray, FloatArray],
-                    known: FloatArray, more: FloatArray) -> Solution:
-            return window.program.nearest(excited(*equations), known, more)
-
-        answer = inwards(chain, information, nearest)
+        answer = Chain(task, self.generations).inwards(
+            information, lambda program, equations, known, reserve: program.nearest(
+                excited(*equations), known, reserve), 0.0)
         if not self.sweeps:
-            return None if answer.trouble else replace(answer, weight=0.0)
+            return None if answer.trouble else answer
         near = self.fitter(task, information)(NEAR) if answer.trouble else answer
         matrix, right = least_squares(task, information)
         v = near.v + matrix.T @ (right - matrix @ near.v)
@@ -139,70 +180,10 @@ class SequentialFeasible(Feasible):
         normal = task.compressed(information) if self.sweeps else None
 
         def fit(weight: float) -> Answer:
-            def minimised(window: Window, equations: tuple[FloatArray, FloatArray],
-                          known: FloatArray, more: FloatArray) -> Solution:
-                return window.program.minimise(*equations, task.share(weight), known, more)
-
-            answer = replace(inwards(chain, information, minimised), weight=weight)
-            if normal is None or answer.trouble:
-                return answer
-            return polished(chain, normal, answer, self.sweeps)
+            answer = chain.inwards(
+                information, lambda program, equations, known, reserve: program.minimise(
+                    *equations, task.share(weight), known, reserve), weight)
+            return answer if normal is None or answer.trouble else chain.polished(
+                normal, answer, self.sweeps)
 
         return fit
-
-
-def inwards(
-    chain: Chain, information: Information,
-    solved: Callable[[Window, tuple[FloatArray, FloatArray], FloatArray, FloatArray], Solution],
-) -> Answer:
-    """Solve one problem per joint, the last joint first; stop where one has no solution.
-
-    ``solved`` takes a window, its equations (design (m, k), target (m,)), the values (p,) known
-    so far and the reserve (l,) of the limits.
-    """
-    feasible = chain.task.feasible
-    v, doubtful, steps, gap = np.zeros(len(feasible.whitening.centre)), [], 0, 0.0
-    for window in chain.windows:
-        known = v.copy()
-        known[window.program.chosen] = 0.0
-        found = solved(window, chain.equations(information, window, known), known,
-                       chain.reserve(range(window.joints[0])))
-        steps, gap = steps + found.steps, max(gap, found.gap)
-        if found.outcome is not Outcome.SOLVED:
-            doubtful.append(found)
-        if not found.usable:
-            break
-        v[window.program.chosen] = found.values
-    return checked(feasible, (v, doubtful), 0.0, (gap, steps))
-
-
-def polished(
-    chain: Chain, normal: tuple[FloatArray, FloatArray, float], answer: Answer, sweeps: int
-) -> Answer:
-    """Minimise the objective of all joints over the links of every window, in turn.
-
-    ``normal`` is base regressor (m, b), target (m,) and the residual energy that remains.
-    """
-    task, (base, target, rest) = chain.task, normal
-    design, share, v = base @ task.matrix, task.share(answer.weight), answer.v.copy()
-    residual, steps, doubtful = target - design @ v, answer.steps, []
-    objective, gap = np.inf, 0.0
-    for _ in range(sweeps):
-        gap = 0.0
-        for window in chain.windows:
-            own = window.program.chosen
-            block, old, others = design[:, own], v[own].copy(), v.copy()
-            others[own] = 0.0
-            found = window.program.minimise(block, residual + block @ old, share, others)
-            if found.outcome is not Outcome.SOLVED:
-                doubtful.append(found)
-                continue
-            v[own] = found.values
-            residual = residual - block @ (found.values - old)
-            steps, gap = steps + found.steps, max(gap, share * abs(found.primal - found.dual))
-        before, objective = objective, \
-            float(residual @ residual) + rest + share * task.prior_value(v)
-        if before - objective < SETTLED * objective:
-            break
-    return checked(task.feasible, (v, doubtful), answer.weight,
-                   (gap / max(objective, 1e-300), steps))

@@ -28,8 +28,9 @@ from robot_dynid.estimation.estimate import (
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.feasible.bounds import Bounds, limits_of, read_bounds, with_collision
 from robot_dynid.estimation.feasible.certificate import (
+    BINDING,
     Certificate,
-    binding_constraints,
+    active_constraints,
     certificate,
 )
 from robot_dynid.estimation.feasible.conic import Outcome, Solution
@@ -305,7 +306,7 @@ class Feasible(Estimator):
         found = task.whole.nearest(least_squares(task, information))
         if not found.usable or not task.feasible.holds(found.values):
             return None
-        return Answer(task.feasible.clipped(found.values), 0.0, found.gap, found.steps)
+        return Answer(task.feasible.clipped(found.values), 0.0, found.gap)
 
     def fitter(self, task: Task, information: Information) -> Fitter:
         """Return the optimum as a function of the prior's weight."""
@@ -317,27 +318,22 @@ class Feasible(Estimator):
             residual = design @ found.values - target
             objective = float(residual @ residual) + rest
             gap = task.share(weight) * abs(found.primal - found.dual) / max(objective, 1e-300)
-            return checked(task.feasible, (found.values, _doubtful(found)), weight,
-                           (gap, found.steps))
+            doubtful = [] if found.outcome is Outcome.SOLVED else [found]
+            return checked(task.feasible, found.values, doubtful, weight, gap)
 
         return fit
 
 
-def _doubtful(found: Solution) -> list[Solution]:
-    return [] if found.outcome is Outcome.SOLVED else [found]
-
-
 def checked(
-    feasible: FeasibleSet, found: tuple[FloatArray, Sequence[Solution]], weight: float,
-    effort: tuple[float, int],
+    feasible: FeasibleSet, start: FloatArray, doubtful: Sequence[Solution], weight: float,
+    gap: float,
 ) -> Answer:
     """Return a feasible answer whatever the solver says; ``trouble`` says what was wrong.
 
-    ``found`` is the point v (p,) and the solutions that are less than solved, ``effort`` the gap
-    relative to the objective and the steps. A point that is not feasible is drawn towards the
-    nominal robot until it is.
+    ``start`` is the point v (p,), ``doubtful`` the solutions that are less than solved, ``gap``
+    that relative to the objective. A point that is not feasible is drawn towards the nominal
+    robot until it is.
     """
-    (start, doubtful), (gap, steps) = found, effort
     centre = feasible.whitening.centre
     troubles = [s.outcome.value for s in doubtful if not (s.usable and gap < WIDEST_GAP)]
     v, part = start, 1e-9
@@ -348,7 +344,7 @@ def checked(
         v = centre
     if part > FARTHEST:
         troubles.append('the constraints are not kept')
-    return Answer(feasible.clipped(v), weight, gap, steps, '; '.join(dict.fromkeys(troubles)))
+    return Answer(feasible.clipped(v), weight, gap, '; '.join(dict.fromkeys(troubles)))
 
 
 def cross_validated(
@@ -393,7 +389,8 @@ def unspoiled(task: Task, fit: Fitter, weight: float) -> Answer:
             break
     else:
         answer = least
-    return replace(answer, binding=binding_constraints(task.feasible, least.v))
+    return replace(answer, binding=active_constraints(
+        task.feasible, least.v, BINDING))
 
 
 def _spoiled(task: Task, answer: Answer, values: FloatArray) -> list[str]:
@@ -403,7 +400,8 @@ def _spoiled(task: Task, answer: Answer, values: FloatArray) -> list[str]:
         task.experiment.model.robot.row_names, rise, strict=True) if share > MOST_RISE]
     if not rows:
         return []
-    binding = answer.binding or binding_constraints(task.feasible, answer.v)
+    binding = answer.binding or active_constraints(
+        task.feasible, answer.v, BINDING)
     cause = f'no body has its parameters, what binds is {", ".join(binding)}' if binding else \
         f'the prior of weight {answer.weight:g} decides; give it a smaller prior_weight'
     return [f'residuals are above those of least squares by [%]: {", ".join(rows)}: {cause}']

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,11 +104,8 @@ def bases(requested: LawRequest, coulomb: FrictionLaw, alone: bool) -> list[Name
     names = [requested.base] if not requested.auto else [
         name for name, kind in LAWS.items() if name not in requested.without and kind().holding
         and (alone or 'f0' in kind().parameters)]
-    found = plain(requested, coulomb)
-    for name in names:
-        if name != COULOMB:
-            found += [(name, law) for law in LAWS[name].candidates()]
-    return found
+    return [*plain(requested, coulomb), *(
+        (name, law) for name in names if name != COULOMB for law in LAWS[name].candidates())]
 
 
 def plain(requested: LawRequest, coulomb: FrictionLaw) -> list[Named]:
@@ -131,17 +128,17 @@ def scored(scores: LawScores, candidates: Sequence[Named]) -> list[ScoredLaw]:
     Where it excites none, that of least error.
     """
     shapes: dict[str, list[tuple[float, FrictionLaw, FloatArray]]] = {}
-    errors = scores.errors([law for _, law in candidates])
-    for (name, law), own in zip(candidates, errors, strict=True):
-        shapes.setdefault(name, []).append((scores.score(own), law, own))
-    found = []
+    for (name, law), errors in zip(candidates, scores.errors([law for _, law in candidates]),
+                                   strict=True):
+        shapes.setdefault(name, []).append((scores.score(errors), law, errors))
+    best = []
     for name, of_law in shapes.items():
         of_law.sort(key=lambda shape: shape[0])
-        excited = (i for i, (_, law, _) in enumerate(of_law) if scores.excited([law])[0])
-        best = next(excited, None)
-        score, law, own = of_law[best or 0]
-        found.append(ScoredLaw(name, law, own, score, best is not None))
-    return found
+        excited = next((i for i, (_, law, _) in enumerate(of_law) if scores.excited([law])[0]),
+                       None)
+        score, law, errors = of_law[excited or 0]
+        best.append(ScoredLaw(name, law, errors, score, excited is not None))
+    return best
 
 
 def simplest(found: Sequence[ScoredLaw], gain: float) -> ScoredLaw:
@@ -366,6 +363,7 @@ def _worth(start: Named, additions: Additions, auto: bool) -> Additions:
 
 
 def _grown(coulomb: Named, starts: Mapping[Named, Additions]) -> list[Named]:
+    """Return Coulomb's law, the ``starts`` with all they can be pruned of, and their extensions."""
     whole = [((name, law.unpruned()), additions) for (name, law), additions in starts.items()]
     return [coulomb, *(start for start, _ in whole), *(
         named for start, additions in whole for added, settings in additions.items()

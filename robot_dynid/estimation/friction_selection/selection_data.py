@@ -48,18 +48,17 @@ class FrictionData:
 
     def reasons(self) -> list[str]:
         """Return, axis by axis, why its law cannot be chosen; empty where it can."""
-        found = []
+        reasons = []
         for axis in self.axes.matrix:
             travel = max(float(np.ptp(s.position @ axis)) for s in self.recordings)
             velocity = np.concatenate([s.velocity @ axis for s in self.recordings])
             fast = BOTH_WAYS * np.abs(velocity).max(initial=0.0)
-            if travel < LEAST_TRAVEL:
-                found.append(f'travels over {travel:.2g} only, perhaps within presliding')
-            elif not (velocity.max() > fast and velocity.min() < -fast):
-                found.append('moves in one direction only, so its friction is like an offset')
-            else:
-                found.append('')
-        return found
+            reasons.append(
+                f'travels over {travel:.2g} only, perhaps within presliding'
+                if travel < LEAST_TRAVEL else
+                'moves in one direction only, so its friction is like an offset'
+                if velocity.max() <= fast or velocity.min() >= -fast else '')
+        return reasons
 
     def additions(self, requested: LawRequest, load: bool) -> dict[str, dict[str, Any]]:
         """Return the additions to try on an axis, with settings that are not searched.

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from robot_dynid.estimation.estimate import student_quantile
 from robot_dynid.estimation.information import (
-    EXTRA,
     FILTERED,
     ONE,
     RAW,
@@ -180,15 +179,12 @@ def surely_lower(errors: FloatArray, others: FloatArray, level: float) -> bool:
 
 def _variation(information: Information, part: Batch) -> FloatArray:
     """Return the sum of squares (n,) of the filtered effort of a part about the mean of all."""
-    found = np.empty(len(information.structure))
-    for joint, (factor, whole) in enumerate(zip(
-            part.factors, information.total.factors, strict=True)):
-        k = factor.shape[1] - EXTRA
-        one, effort = whole[:, k + ONE], whole[:, k + FILTERED]
-        mean = float(one @ effort) / information.samples
-        rest = factor[:, k + FILTERED] - mean * factor[:, k + ONE]
-        found[joint] = float(rest @ rest)
-    return found
+    variation = np.empty(len(information.structure))
+    for joint in range(len(variation)):
+        whole, extra = information.total.split(joint)[1], part.split(joint)[1]
+        mean = float(whole[:, ONE] @ whole[:, FILTERED]) / information.samples
+        variation[joint] = np.sum((extra[:, FILTERED] - mean * extra[:, ONE])**2)
+    return variation
 
 
 def _share(errors: FloatArray, variations: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -238,16 +234,15 @@ def consistency(information: Information) -> Consistency:
     Source: Wang et al., Sensors 2025, 25, 5749, section 3.2 (rank of the augmented matrix).
     """
     outside = np.zeros(len(information.structure))
-    for row, factor in enumerate(information.total.factors):
-        k = factor.shape[1] - EXTRA
-        columns, effort = factor[:, :k], factor[:, k + FILTERED]
-        norms = np.linalg.norm(columns, axis=0)
+    for row in range(len(outside)):
+        columns, extra = information.total.split(row)
+        norms, effort = np.linalg.norm(columns, axis=0), extra[:, FILTERED]
         unit = columns[:, norms > 0.0] / norms[norms > 0.0]
         left, sizes, _ = np.linalg.svd(unit, full_matrices=False)
         left = left[:, sizes > RANK_TOLERANCE * sizes.max(initial=0.0)]
-        rest = effort - left @ (left.T @ effort)
         size = float(np.linalg.norm(effort))
-        outside[row] = float(np.linalg.norm(rest)) / size if size > 0.0 else 0.0
+        if size > 0.0:
+            outside[row] = np.linalg.norm(effort - left @ (left.T @ effort)) / size
     return Consistency(outside, bool(outside.max(initial=0.0) > RANK_TOLERANCE))
 
 
