@@ -124,6 +124,12 @@ class LawScores:
             row[:] = np.sum(left**2, axis=1)
         return np.sqrt(energy / self.samples)
 
+    def residual(self, law: FrictionLaw) -> float:
+        """Return the sum of squared residuals of all data, in noises, of the best fit."""
+        left = self.train[-1][:, -1] - self.train[-1][:, self.dictionary.place(law)] @ \
+            self._fitted([law])[0][-1]
+        return float(left @ left)
+
     def score(self, errors: FloatArray) -> float:
         """Return the root mean square of the ``errors`` (f,) of all folds."""
         return float(np.sqrt(np.average(errors**2, weights=self.samples)))

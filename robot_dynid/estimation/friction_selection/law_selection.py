@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from robot_dynid.effects.joint_friction import Load
+from robot_dynid.errors import UsageError
 from robot_dynid.estimation.friction_selection.candidate_columns import Factors
 from robot_dynid.estimation.friction_selection.law_request import (
     COULOMB,
@@ -23,16 +26,17 @@ from robot_dynid.estimation.friction_selection.second_motion import (
     without_breakaway,
 )
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData, Named
-from robot_dynid.estimation.friction_selection.shape_search import refined
 from robot_dynid.estimation.uncertainty.held_out import falls
 from robot_dynid.friction import ADDITIONS, LAWS, FrictionLaw
+from robot_dynid.friction.law import Path
 from robot_dynid.friction.laws import Breakaway
-from robot_dynid.threads import side_by_side
 from robot_dynid.types import FloatArray
 
 #: a law with more parameters must lower the held-out error by this share, in most folds, and by
 #: more than its standard error
 GAIN = 0.02
+#: steps of the search of shapes beyond the grid, as shares of its steps
+NEARER = (0.5, 0.25, 0.12, 0.06, 0.03)
 #: rounds through the axes, each with the laws of the others as they are by then
 ROUNDS = 2
 
@@ -186,7 +190,7 @@ def choose_laws(
     factors = search.with_additions(starts, links) or factors
     search.keep_breakaway(factors, links)
     on_grid = tuple(search.current)
-    search.shape(factors, data.load(links))
+    search.shape(data.load(links))
     search.keep_excited(on_grid, links)
     return search.current, search.choices(), links
 
@@ -296,13 +300,23 @@ class Search:
                 errors = scores.errors([self.coulomb[axis], law])
                 self.tried[axis][name] = scores.score(errors[1]) / scores.score(errors[0])
 
-    def shape(self, factors: Factors, load: Load | None) -> None:
-        """Search the shapes of the laws near those of the grid, axes side by side."""
-        noise = noise_of(factors, self.laws, np.ones(len(factors.active)))
-        on_grid = tuple(self.current)
-        self.current[:] = side_by_side(
-            lambda axis: refined(self.data, factors, axis, on_grid, noise, load),
-            range(len(on_grid)))
+    def shape(self, load: Load | None) -> None:
+        """Search the shapes of the laws near those of the grid, by the residual of all data.
+
+        Each axis with the laws that the others have on the grid.
+        """
+        laws = self.laws
+        for share in NEARER:
+            tried = [nearby(law, share) for _, law in self.current]
+            factors = self.data.factors([
+                [(COULOMB, law), *((COULOMB, one) for one in near)]
+                for law, near in zip(laws, tried, strict=True)], load)
+            noise = noise_of(factors, laws, np.ones(len(factors.active)))
+            for axis, near in enumerate(tried):
+                if len(near) > 1:
+                    scores = LawScores.of(factors, axis, laws, noise)
+                    best = int(np.argmin([scores.residual(law) for law in near]))
+                    self.current[axis] = self.current[axis][0], near[best]
 
     def keep_excited(self, on_grid: Sequence[Named], links: FloatArray | None) -> None:
         """Go back to laws ``on_grid``, or plain ones, where the data leaves parameters open.
@@ -321,6 +335,22 @@ class Search:
                 LawScore(name, float(ratio)) for name, ratio in seen.items()))
             for label, own, seen, reason in zip(
                 self.data.axes.labels, self.current, self.tried, self.reasons, strict=True))
+
+
+def nearby(law: FrictionLaw, share: float) -> list[FrictionLaw]:
+    """Return ``law``, and it with shapes a ``share`` of the step of their grid away."""
+    laws = [law]
+    for moves in product((-1, 0, 1), repeat=len(law.searched)):
+        values: dict[Path, float] = {}
+        for move, (path, shape) in zip(moves, law.searched, strict=True):
+            value: Any = law.settings()
+            for key in path:
+                value = value[key]
+            step = (shape.high / shape.low) ** (share / max(shape.count - 1, 1))
+            values[path] = float(f'{np.clip(value * step**move, shape.low, shape.high):.4g}')
+        with suppress(UsageError):  # the two speeds of a law in the wrong order
+            laws.append(law.reshaped(values))
+    return list(dict.fromkeys(laws))
 
 
 def excited_laws(
@@ -363,7 +393,6 @@ def _worth(start: Named, additions: Additions, auto: bool) -> Additions:
 
 
 def _grown(coulomb: Named, starts: Mapping[Named, Additions]) -> list[Named]:
-    """Return Coulomb's law, the ``starts`` with all they can be pruned of, and their extensions."""
     whole = [((name, law.unpruned()), additions) for (name, law), additions in starts.items()]
     return [coulomb, *(start for start, _ in whole), *(
         named for start, additions in whole for added, settings in additions.items()

@@ -85,13 +85,17 @@ class FrictionData:
         return np.asarray(standard[:10 * self.model.robot.n].reshape(-1, 10))
 
     def left_open(self, laws: Sequence[Named], links: FloatArray | None) -> set[str]:
-        """Return the names of the parameters that a fit with ``laws`` reports as not excited.
+        """Return the parameters of friction that a fit with ``laws`` reports as not excited.
 
         ``links`` (n, 10) are standard parameters for laws that depend on the load, or None.
         """
         friction = JointFriction(self.axes, tuple(law for _, law in laws), self.load(links))
-        model = TorqueModel.of(self.model.robot, (*self.model.blocks, friction))
-        return set(left_open(Experiment.of(model, self.recordings)))
+        experiment = Experiment.of(self.with_friction(friction), self.recordings)
+        return set(left_open(experiment)) & set(friction.names)
+
+    def with_friction(self, friction: JointFriction) -> TorqueModel:
+        """Return the model with the parameters of ``friction`` beside its own."""
+        return TorqueModel.of(self.model.robot, (*self.model.blocks, friction))
 
     def names(self, axis: int, law: FrictionLaw) -> set[str]:
         """Return the names of the parameters of ``law`` on an axis."""

@@ -24,7 +24,7 @@ from robot_dynid.estimation.experiment import (
     row_weights,
     whole_batch,
 )
-from robot_dynid.estimation.friction_selection.selection_data import FrictionData, Named
+from robot_dynid.estimation.friction_selection.selection_data import FrictionData
 from robot_dynid.estimation.information import (
     EXTRA,
     Accumulator,
@@ -32,7 +32,6 @@ from robot_dynid.estimation.information import (
     Information,
     merged,
 )
-from robot_dynid.estimation.least_squares import LeastSquares
 from robot_dynid.estimation.staged.procedure import (
     Free,
     LockedJointsMotion,
@@ -289,12 +288,7 @@ class OwnFrictionData(FrictionData):
         return None if links is None else OwnLoad(self.model.robot, self.axes, links,
                                                   self.model.joint)
 
-    def left_open(self, laws: Sequence[Named], links: FloatArray | None) -> set[str]:
-        """Return the parameters of friction that a fit with ``laws`` reports as not excited.
-
-        ``links`` (n, 10) are standard parameters for laws that depend on the load, or None.
-        """
+    def with_friction(self, friction: JointFriction) -> TorqueModel:
+        """Return the model of the joint's own effort with the parameters of ``friction``."""
         assert isinstance(self.model, OwnEffort)
-        friction = JointFriction(self.axes, tuple(law for _, law in laws), self.load(links))
-        experiment = Experiment.of(self.model.with_friction(friction), self.recordings)
-        return set(LeastSquares().fit(experiment).not_excited) & set(friction.names)
+        return self.model.with_friction(friction)
