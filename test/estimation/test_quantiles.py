@@ -10,7 +10,11 @@ from robot_dynid.errors import DataError
 from robot_dynid.estimation import Estimate, Status
 from robot_dynid.estimation.drive_gains import DriveGains, GainStatus
 from robot_dynid.estimation.elastic import least_squares_biased, without_undetermined
-from robot_dynid.estimation.errors_in_variables.exogeneity import Bias, Comparison
+from robot_dynid.estimation.errors_in_variables.exogeneity import (
+    Bias,
+    Comparison,
+    HausmanTest,
+)
 from robot_dynid.estimation.friction_sweeps import LawFit, SpeedPoint
 from robot_dynid.estimation.information import Accumulator, Information
 from robot_dynid.estimation.payload import PayloadStatus, fit_payload
@@ -81,8 +85,8 @@ def test_a_payload_is_seen_and_refused_by_the_quantile_of_its_stretches() -> Non
 def test_bias_is_significant_by_the_quantile_of_its_batches(degrees: int) -> None:
     quantile = TABLE[degrees][0]
     for ratio, found in ((0.97 * quantile, []), (1.03 * quantile, [0])):
-        told = Comparison(np.array([-0.5 * ratio]), np.array([0.5]), np.ones(1), 1.0,
-                          (1, degrees), 1.0)
+        told = Comparison(np.array([-0.5 * ratio]), np.array([0.5]),
+                          HausmanTest(1.0, (1, degrees), 1.0, False))
         assert told.significant() == found
 
 

@@ -46,48 +46,35 @@ class Bias:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The difference of two estimates, first minus second, and its test.
+    """The difference of two estimates, first minus second: ``bias`` and ``std`` (b,).
 
-    ``bias`` and ``std`` (b,); ``statistic`` is distributed as F with ``degrees`` (two) where the
-    first estimate is unbiased.
+    The statistic of its ``test`` is distributed as F where the first estimate is unbiased.
     """
 
     bias: FloatArray
     std: FloatArray
-    values: FloatArray
-    statistic: float
-    degrees: tuple[int, int]
-    p_value: float
-
-    @property
-    def rejected(self) -> bool:
-        """Whether the first estimate counts as biased."""
-        return self.p_value < LEVEL
+    test: HausmanTest
 
     def significant(self) -> list[int]:
         """Return the parameters whose own difference is no chance, the clearest first."""
-        return beyond_chance(self.bias, self.std, max(sum(self.degrees) - 1, 1), LEVEL)
+        degrees = max(sum(self.test.degrees_of_freedom) - 1, 1)
+        return beyond_chance(self.bias, self.std, degrees, LEVEL)
 
     def warnings(self, names: Sequence[str]) -> Iterator[str]:
         """Yield a warning if least squares is biased."""
-        if not self.rejected:
+        if not self.test.least_squares_biased:
             return
         clear = [f'{names[i]} {self.bias[i]:+.3g} ({self.bias[i] / self.std[i]:+.1f} deviations)'
                  for i in self.significant()[:NAMED]]
         largest = f', most clearly in {", ".join(clear)}' if clear else ''
-        yield (f'least squares is biased{largest}: Durbin-Wu-Hausman F({self.degrees[0]}, '
-               f'{self.degrees[1]}) = {self.statistic:.3g}, p = {self.p_value:.2g}. Noise of the '
-               'encoders in the regressor does that, but also an effect the model lacks')
-
-    @property
-    def test(self) -> HausmanTest:
-        """The test by itself."""
-        return HausmanTest(self.statistic, self.degrees, self.p_value, self.rejected)
+        degrees = ', '.join(map(str, self.test.degrees_of_freedom))
+        yield (f'least squares is biased{largest}: Durbin-Wu-Hausman F({degrees}) = '
+               f'{self.test.f:.3g}, p = {self.test.p_value:.2g}. Noise of the encoders in the '
+               'regressor does that, but also an effect the model lacks')
 
     def biases(self, names: Sequence[str]) -> tuple[Bias, ...]:
         """Return the difference of every parameter."""
-        return tuple(Bias(name, float(bias), float(std))
-                     for name, bias, std in zip(names, self.bias, self.std, strict=True))
+        return tuple(map(Bias, names, self.bias.tolist(), self.std.tolist()))
 
 
 def beyond_chance(
@@ -115,15 +102,16 @@ def compare(
     bias, changes = first[0] - second[0], first[1] - second[1]
     count = len(changes)
     spread, _ = covariance(changes)
+    std = np.sqrt(np.diag(spread))
     tested = min(directions.shape[1], int(TESTED * count))
     if tested < 1:
-        return Comparison(bias, np.sqrt(np.diag(spread)), second[0], 0.0, (0, 0), 1.0)
+        return Comparison(bias, std, HausmanTest(0.0, (0, 0), 1.0, False))
     along = np.linalg.pinv(directions)[-tested:]
     size = ROUNDING * max(float(np.linalg.norm(along @ second[0])), 1e-100)
-    own = along @ spread @ along.T + size**2 * np.eye(tested)
     difference = along @ bias
-    hotelling = float(difference @ np.linalg.solve(own, difference))
+    hotelling = float(difference @ np.linalg.solve(
+        along @ spread @ along.T + size**2 * np.eye(tested), difference))
     degrees = (tested, count - tested)
     statistic = hotelling * degrees[1] / (tested * (count - 1))
-    return Comparison(bias, np.sqrt(np.diag(spread)), second[0], statistic, degrees,
-                      fisher_tail(statistic, degrees))
+    probability = fisher_tail(statistic, degrees)
+    return Comparison(bias, std, HausmanTest(statistic, degrees, probability, probability < LEVEL))

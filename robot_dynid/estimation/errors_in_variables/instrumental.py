@@ -127,31 +127,24 @@ class InstrumentalVariables(Estimator):
                              fit.basis[:, fit.strong])
         source = 'the recorded reference' if referenced else f'the motion below {cutoff:.3g} Hz'
         left = [estimate.names[i] for i in fit.left]
-        noisy = [] if referenced else _noisy(experiment, cutoff)
-        details = InstrumentDetails(
-            source, float(fit.correlations.min(initial=1.0)), float(fit.f.min(initial=np.inf)),
-            tuple(left), comparison.test, comparison.biases(estimate.names), bool(noisy))
-        warnings = (*_weak(source, fit, left), *noisy, *comparison.warnings(estimate.names))
-        return replace(estimate, warnings=warnings), details
-
-
-def _weak(source: str, fit: Fit, left: list[str]) -> list[str]:
-    if fit.strong.all():
-        return []
-    return [f'instruments from {source} hardly show {int((~fit.strong).sum())} of '
+        warnings = [] if fit.strong.all() else [
+            f'instruments from {source} hardly show {int((~fit.strong).sum())} of '
             f'{len(fit.strong)} directions, mostly {", ".join(left) or "mixtures of many"}; '
             'least squares decides these: record the reference of the drives as '
             'reference_position, or give a higher instrument_cutoff']
-
-
-def _noisy(experiment: Experiment, cutoff: float) -> list[str]:
-    used = [s.cutoff for s in experiment.recordings if s.cutoff is not None]
-    if not used or cutoff < CLEAN * min(used):
-        return []
-    return [f'instruments from the motion below {cutoff:.3g} Hz hold most of the noise that is '
-            f'left below the cut-off of {min(used):.3g} Hz: the result is close to least squares. '
-            'Record the reference of the drives as reference_position, or give a lower '
-            'instrument_cutoff']
+        used = min((s.cutoff for s in experiment.recordings if s.cutoff is not None),
+                   default=np.inf)
+        noisy = not referenced and cutoff >= CLEAN * used
+        if noisy:
+            warnings.append(
+                f'instruments from {source} hold most of the noise that is left below the cut-off '
+                f'of {used:.3g} Hz: the result is close to least squares. Record the reference of '
+                'the drives as reference_position, or give a lower instrument_cutoff')
+        details = InstrumentDetails(
+            source, float(fit.correlations.min(initial=1.0)), float(fit.f.min(initial=np.inf)),
+            tuple(left), comparison.test, comparison.biases(estimate.names), noisy)
+        return replace(estimate, warnings=(
+            *warnings, *comparison.warnings(estimate.names))), details
 
 
 def beside_instruments(
