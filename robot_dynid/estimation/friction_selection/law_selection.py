@@ -36,7 +36,7 @@ from robot_dynid.types import FloatArray
 #: more than its standard error
 GAIN = 0.02
 #: steps of the search of shapes beyond the grid, as shares of its steps
-NEARER = (0.5, 0.25, 0.12, 0.06, 0.03)
+NEARER = (0.36, 0.12, 0.04)
 #: rounds through the axes, each with the laws of the others as they are by then
 ROUNDS = 2
 
