@@ -267,7 +267,7 @@ class Information:
 
 def _pooled(noises: Sequence[Any], samples: Sequence[int]) -> FloatArray:
     """Return the root mean square (n,) over all samples of the noise of several recordings."""
-    return np.sqrt(np.average(np.square(noises), axis=0, weights=samples))
+    return np.asarray(np.sqrt(np.average(np.square(noises), axis=0, weights=samples)))
 
 
 @dataclass

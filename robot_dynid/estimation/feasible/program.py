@@ -127,8 +127,9 @@ class Program:
         n, unit = self.links, sparse.eye(self.width, format='csr')
         passive = np.flatnonzero(self.feasible.whitening.nonnegative[self.chosen])
         parts: list[Rows] = [
-            (-unit[passive], np.zeros(len(passive)), (Cone(Kind.NONNEGATIVE, len(passive)),)),
-            (-unit[:10 * n], np.tile(-ASKED * IDENTITY, n), (Cone(Kind.SEMIDEFINITE, 4),) * n)]
+            (sparse_matrix(-unit[passive]), np.zeros(len(passive)), (Cone(Kind.NONNEGATIVE, len(passive)),)),
+            (sparse_matrix(-unit[:10 * n]), np.tile(-ASKED * IDENTITY, n),
+             (Cone(Kind.SEMIDEFINITE, 4),) * n)]
         if self.prior == 'entropic':
             parts.append(_log_determinants(n, len(self.chosen)))
         return stacked(parts)

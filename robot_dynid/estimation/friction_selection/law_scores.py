@@ -112,7 +112,8 @@ class LawScores:
 
     def values(self, law: FrictionLaw) -> FloatArray:
         """Return the parameters (k,) of ``law`` from all data, none negative that must not be."""
-        return self._bounded(law, self._fitted([law])[0][-1:], self.train[-1:])[0]
+        return np.asarray(
+            self._bounded(law, self._fitted([law])[0][-1:], self.train[-1:])[0])
 
     def errors(self, laws: Sequence[FrictionLaw]) -> FloatArray:
         """Return the root mean square held-out error (c, f) of c laws in every fold, in noises."""
