@@ -127,7 +127,8 @@ class Program:
         n, unit = self.links, sparse.eye(self.width, format='csr')
         passive = np.flatnonzero(self.feasible.whitening.nonnegative[self.chosen])
         parts: list[Rows] = [
-            (sparse_matrix(-unit[passive]), np.zeros(len(passive)), (Cone(Kind.NONNEGATIVE, len(passive)),)),
+            (sparse_matrix(-unit[passive]), np.zeros(len(passive)),
+             (Cone(Kind.NONNEGATIVE, len(passive)),)),
             (sparse_matrix(-unit[:10 * n]), np.tile(-ASKED * IDENTITY, n),
              (Cone(Kind.SEMIDEFINITE, 4),) * n)]
         if self.prior == 'entropic':
