@@ -69,6 +69,12 @@ class Counterbalance(ChosenEffect):
     part = Spring
     symbol = 'cb'
     what = 'largest torque of the counterbalance'
+    title = 'Counterbalances'
+    about = (
+        'Springs that relieve a joint of the weight: with x = position + angle and the ratio r of '
+        'the distances of the anchors from the axis, their torque is the largest one times '
+        'sin x / sqrt(1 + r² - 2 r cos x). Gravity compensation, simulation, C, CasADi and JAX '
+        'have it; what cannot hold it says so when it is exported.')
     #: on robots without one errors have been seen to fall by 0.7 %, on the KUKA KR300, which has
     #: one, by 10 to 20 %
     least = 0.05
@@ -92,6 +98,11 @@ class Counterbalance(ChosenEffect):
         weight = rigid_body.gravity_effort(robot.rigid, position)[:, joint]
         strongest = MOST * _heaviest(robot)[joint]
         return np.where((torque @ weight > 0.0)[:, None], [-strongest, 0.0], [0.0, strongest])
+
+    @classmethod
+    def shape(cls, part: Spring) -> dict[str, float]:
+        """Return angle and ratio of a spring."""
+        return {'angle [deg]': float(np.degrees(part.angle)), 'ratio': part.ratio}
 
     def acting(self, mechanism: Mechanism, values: Mapping[str, float]) -> Mechanism:
         """Return ``mechanism`` with springs behind its links, (n, 14), as all dynamics take them.

@@ -132,6 +132,9 @@ class ChosenEffect(Effect):
     symbol: ClassVar[str]
     what: ClassVar[str]
     unit: ClassVar[str] = 'N m'
+    #: title and text of the section of a report
+    title: ClassVar[str] = 'Chosen effect'
+    about: ClassVar[str] = ''
     #: share by which the held-out error of a joint must fall for a part
     least: ClassVar[float]
     #: whether efforts hardly tell it from the weight, so that free links and it grow and cancel
@@ -151,6 +154,11 @@ class ChosenEffect(Effect):
         ``torque`` (k, N) is that of each part with its parameter at one, in poses (N, n).
         """
         return np.tile([-np.inf, np.inf], (len(torque), 1))
+
+    @classmethod
+    def shape(cls, part: Any) -> dict[str, Any]:
+        """Return what a part is beside its parameter, by words with their unit, for a report."""
+        return {key: value for key, value in vars(part).items() if key != 'joint'}
 
     @property
     def names(self) -> tuple[str, ...]:

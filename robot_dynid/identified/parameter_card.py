@@ -25,7 +25,7 @@ NEAR_ZERO = 'consistent with zero'
 class ParameterRow:
     """One standard parameter of a link or a joint, ``part``, by ``name``, and its ``value``.
 
-    ``origin`` is measured, not distinguishable from zero (its 95 % interval holds zero), only in
+    ``origin`` is measured, consistent with zero (its 95 % interval holds zero), only in
     combination or prior; ``deviation`` that of one which the efforts show by itself, else None;
     ``combinations`` those that are known, with their deviations; ``share`` of its
     prior variance that the data left, None without a prior; ``measurement`` the one that would

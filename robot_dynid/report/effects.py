@@ -17,7 +17,7 @@ from robot_dynid.document import (
     tabled,
     with_deviation,
 )
-from robot_dynid.effects import JointFriction
+from robot_dynid.effects import CHOSEN, JointFriction
 from robot_dynid.estimation.friction_sweeps import CurveSummary
 from robot_dynid.identification.gears import ATTENUATED
 from robot_dynid.identified.model import IdentifiedModel
@@ -298,17 +298,18 @@ def friction(model: IdentifiedModel) -> tuple[Section, ...]:
         'whose shapes are among the settings in the last chapter.')),) if sheets else ()
 
 
-def counterbalances(model: IdentifiedModel) -> tuple[Section, ...]:
-    """Return one section about the springs that relieve joints, none without any."""
-    text = ('Springs that relieve a joint of the weight: with x = position + angle and the ratio '
-            'r of the distances of the anchors from the axis, their torque is the largest one '
-            'times sin x / sqrt(1 + r² - 2 r cos x). Gravity compensation, simulation, C, CasADi '
-            'and JAX have it; what cannot hold it says so when it is exported.')
-    return tabled('Counterbalances', text, Table(
-        ('joint', 'largest torque [N m]', 'angle [deg]', 'ratio'), (
-            (model.joints[spring.joint], abs(model.standard[f'cb{spring.joint + 1}']),
-             float(np.degrees(spring.angle)), spring.ratio)
-            for spring in model.structure.chosen.get('counterbalance', ()))))
+def chosen_effects(model: IdentifiedModel) -> tuple[Section, ...]:
+    """Return one section about each effect that errors on distinct motion chose."""
+    sections: tuple[Section, ...] = ()
+    for key, effect in CHOSEN.items():
+        parts = model.structure.chosen.get(key, ())
+        rows = [(model.joints[part.joint],
+                 model.standard[f'{effect.symbol}{part.joint + 1}'], *effect.shape(part).values())
+                for part in parts]
+        columns = ('joint', f'{effect.what} [{effect.unit}]', *dict.fromkeys(
+            words for part in parts for words in effect.shape(part)))
+        sections += tabled(effect.title, effect.about, Table(columns, rows))
+    return sections
 
 
 def method(model: IdentifiedModel) -> tuple[Section, ...]:

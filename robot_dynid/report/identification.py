@@ -126,7 +126,7 @@ def _report(
         WHERE: (*errors.errors(validation, model), errors.residuals(validation, model),
                 *effects.predictions_beside(model, validation)),
         PARAMETERS: (*parameters.links(model), *effects.friction(model),
-                     *effects.counterbalances(model), *effects.elastic_joints(model),
+                     *effects.chosen_effects(model), *effects.elastic_joints(model),
                      *effects.torque_ripple(model), *effects.slow_changes(model),
                      *effects.deflection(model),
                      *parameters.correlations(model), parameters.base_parameters(model),

@@ -61,7 +61,7 @@ def links(model: IdentifiedModel) -> tuple[Section, ...]:
     else:
         text = ('Every link is a body that can exist. Ellipsoids are bodies of even density with '
                 'the same mass, centre and inertia. "Measured": the efforts show it by itself; '
-                '"not distinguishable from zero": they do, and its 95 % interval holds zero; '
+                '"consistent with zero": they do, and its 95 % interval holds zero; '
                 '"combination": they show it together with others only; "prior": the recordings '
                 'say nothing, and the nominal robot decided. The last two may be far off although '
                 'efforts are right. '

@@ -20,7 +20,7 @@ from robot_dynid.friction.terms import STOP, Parameter, Term
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import recipe_from_dict
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.report.effects import friction
+from robot_dynid.report.effects import chosen_effects, friction
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import prepare, repair
 from robot_dynid.types import FloatArray, RawLog, Samples
@@ -176,6 +176,8 @@ def test_the_words_are_in_its_parameters(identified: IdentificationResult) -> No
     assert identified.model.torque_model.words['cc2'].sentence == \
         f'{ROBOT.joints[JOINT]}: drag of the cable carrier'
     assert friction(identified.model)
+    (section,) = chosen_effects(identified.model)
+    assert section.tables[0].columns == ('joint', 'drag of the cable carrier [N m]', 'length')
 
 
 def test_none_is_chosen_where_there_is_none() -> None:

@@ -56,7 +56,7 @@ def test_models_without_links_or_stages_have_no_such_sections(plain: IdentifiedM
 
 def test_an_interval_that_holds_zero_is_no_measurement(plain: IdentifiedModel) -> None:
     i = plain.names.index('mx3')
-    for share, origin in ((0.3, 'measured'), (0.6, 'not distinguishable from zero')):
+    for share, origin in ((0.3, 'measured'), (0.6, 'consistent with zero')):
         model = replace(plain, std=np.where(np.arange(len(plain.std)) == i,
                                             share * abs(plain.values[i]), plain.std))
         (row,) = (row for row in parameter_card(model) if row.name == 'mx3')
