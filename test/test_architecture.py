@@ -211,7 +211,8 @@ def test_only_the_kernels_import_numba_and_they_import_nothing_else() -> None:
 
 #: libraries that an extra brings, and the one module of the package that imports each
 OF_EXTRAS = {'plotly': 'report/html.py', 'jinja2': 'report/html.py',
-             'mujoco': 'export/mujoco.py', 'casadi': 'export/casadi.py', 'jax': 'export/jax.py'}
+             'mujoco': 'export/mujoco.py', 'casadi': 'export/functions.py',
+             'jax': 'export/functions.py'}
 
 
 def test_libraries_of_extras_are_imported_in_one_place() -> None:

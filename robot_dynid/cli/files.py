@@ -114,7 +114,7 @@ COMMON: dict[str, dict[str, Any]] = {
 def add_common(parser: argparse.ArgumentParser, *names: str) -> None:
     """Declare arguments of the names in COMMON."""
     for name in names:
-        more = {}
+        more: dict[str, Any] = {}
         if name == '--accept':
             from robot_dynid.plausibility.finding import KINDS
 

@@ -23,7 +23,6 @@ import numpy as np
 
 from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.errors import ModelError
-from robot_dynid.export.casadi import SparseAlgebra, required_casadi
 from robot_dynid.export.equations import (
     Acceleration,
     Equations,
@@ -31,6 +30,7 @@ from robot_dynid.export.equations import (
     StateKey,
     friction_states,
 )
+from robot_dynid.export.functions import SparseAlgebra, required_casadi
 from robot_dynid.files import atomic_write, check_target, make_folder
 from robot_dynid.friction import AxisFriction
 from robot_dynid.kernels.friction import DAHL, LOAD, SCALE, SLIDING, WEIGHT

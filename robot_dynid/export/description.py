@@ -12,9 +12,8 @@ from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.rotors import Rotors
 from robot_dynid.errors import MissingDependency, ModelError, RobotError
 from robot_dynid.export.identified_arm import IdentifiedArm, is_physical
-from robot_dynid.export.mjcf import Mjcf, exported_mjcf
+from robot_dynid.export.mjcf import Mjcf, exported_mjcf, urdf_shapes
 from robot_dynid.export.sdf import Sdf, exported_sdf
-from robot_dynid.export.shapes import urdf_shapes
 from robot_dynid.export.urdf import UrdfFile, with_name
 from robot_dynid.friction import AxisFriction, law_from
 from robot_dynid.robot.model import RobotModel

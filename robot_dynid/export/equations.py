@@ -33,6 +33,7 @@ from robot_dynid.kernels.friction import (
     SIDE,
     STOP,
     WEIGHT,
+    fill_sliding,
 )
 from robot_dynid.kernels.newton_euler import SPRING
 from robot_dynid.types import FloatArray
@@ -450,57 +451,47 @@ class Equations:
                     sums[axis] = sums[axis] + float(weight) * value
         return free, pressed
 
+    def _share(self, term: FloatArray, velocity: Number) -> Number:
+        """Return the share of a state that is left at a velocity."""
+        fading = term.copy()
+        fading[[KIND, SIDE, ABOVE]] = CONSTANT, 0.0, 0.0
+        return self._term(fading, velocity)
+
     def _term(self, term: FloatArray, velocity: Number) -> Number:
         """Return a term of weight one, as `kernels.friction.tangent` does."""
-        math, edge = self._math, self._bounded(term, velocity)
-        value, slope = self._shape(term, edge)
+        math, inside, beyond = self._math, velocity, 0.0
+        for end, bound in ((float(term[LOWEST]), math.fmax), (float(term[HIGHEST]), math.fmin)):
+            if np.isfinite(end):  # straight on beyond it
+                inside = bound(inside, end)
+                beyond = beyond + _slope(term, end) * (velocity - bound(velocity, end))
+        value = self._shape(term, inside)
         if term[FADE] != 0.0:
-            share, falls = self._fading(term, edge)
-            value, slope = value * share, slope * share + value * falls
-        if edge is not velocity:
-            value = value + slope * (velocity - edge)
+            value = value * (1.0 - math.tanh(math.fabs(inside) / float(term[FADE])))
+        value = value + beyond
         if term[SIDE] != 0.0:
             value = math.where(velocity * float(term[SIDE]) < 0.0, 0.0, value)
         if term[ABOVE] != 0.0:
-            value = math.where(math.fabs(edge) < float(term[ABOVE]), 0.0, value)
+            value = math.where(math.fabs(inside) < float(term[ABOVE]), 0.0, value)
         return value
 
-    def _share(self, term: FloatArray, velocity: Number) -> Number:
-        """Return the share of a state that is left at a velocity."""
-        if term[FADE] == 0.0:
-            return 1.0
-        edge = self._bounded(term, velocity)
-        share, falls = self._fading(term, edge)
-        return share if edge is velocity else share + falls * (velocity - edge)
-
-    def _bounded(self, term: FloatArray, velocity: Number) -> Number:
-        """Return the velocity within the range beyond which a term is straight."""
-        if np.isfinite(term[LOWEST]):
-            velocity = self._math.fmax(velocity, float(term[LOWEST]))
-        if np.isfinite(term[HIGHEST]):
-            velocity = self._math.fmin(velocity, float(term[HIGHEST]))
-        return velocity
-
-    def _fading(self, term: FloatArray, velocity: Number) -> tuple[Number, Number]:
-        """Return the share of a term that is left at a velocity, and its slope."""
-        over = float(term[FADE])
-        steep = self._math.tanh(self._math.fabs(velocity) / over)
-        return 1.0 - steep, self._math.sign(velocity) * (steep**2 - 1.0) / over
-
-    def _shape(self, term: FloatArray, velocity: Number) -> tuple[Number, Number]:
-        """Return the shape of a term at a velocity, and its slope."""
+    def _shape(self, term: FloatArray, velocity: Number) -> Number:
+        """Return the shape of a term."""
         math, kind, scale = self._math, term[KIND], float(term[SCALE])
         if kind == CONSTANT:
-            return 1.0, 0.0
+            return 1.0
         if kind == POWER:
-            size = math.fabs(velocity)**(scale - 1.0) if scale != 1.0 else 1.0
-            return velocity * size, scale * size
+            return velocity * (math.fabs(velocity)**(scale - 1.0) if scale != 1.0 else 1.0)
         if kind == RAMP:
-            inside = math.fabs(velocity) < scale
-            return (math.fmin(math.fmax(velocity / scale, -1.0), 1.0),
-                    math.where(inside, 1.0 / scale, 0.0))
-        steep = math.tanh(velocity / scale)
-        return steep, (1.0 - steep**2) / scale
+            return math.fmin(math.fmax(velocity / scale, -1.0), 1.0)
+        return math.tanh(velocity / scale)
+
+
+def _slope(term: FloatArray, velocity: float) -> float:
+    """Return the slope of a term of weight one at a velocity."""
+    row, (value, slope) = term.copy(), np.zeros((2, 1, 1))
+    row[[ROW, WEIGHT, SIDE, ABOVE]] = 0.0, 1.0, 0.0, 0.0
+    fill_sliding(row[None], np.array([[velocity]]), value, slope)
+    return float(slope[0, 0])
 
 
 def _along(shares: FloatArray, motion: Sequence[Number]) -> Number:

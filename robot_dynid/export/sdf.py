@@ -41,10 +41,9 @@ PLANT = Form('a Drake plant', rotors=True, damping=True, gears=True)
 
 @dataclass(frozen=True, eq=False)
 class Sdf(TextFile):
-    """The ``text`` of a file, the arm as it is ``written`` there, and ``warnings`` to know."""
+    """The file of an arm."""
 
     written: Written = field(kw_only=True)
-    warnings: tuple[str, ...] = ()
     mark = MARK
 
     def parse(self) -> None:

@@ -31,16 +31,11 @@ PLUGIN, NAMESPACE = 'kdl_inverse_dynamics_solver/InverseDynamicsSolverKDL', 'kdl
 
 @dataclass(frozen=True, eq=False)
 class SolverParameters(TextFile):
-    """The ``text`` of a file, the ``description`` in it, and the arm as it is ``written``."""
+    """The file of an arm, and the ``description`` in it."""
 
-    description: str
+    description: str = field(kw_only=True)
     written: Written = field(kw_only=True)
     mark = MARK
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Sentences about what the solver cannot hold."""
-        return tuple(self.written.warnings())
 
     def parse(self) -> None:
         """Read the text as YAML with a URDF in it; raises DynIdError."""
@@ -69,5 +64,5 @@ def solver_parameters(arm: IdentifiedArm) -> SolverParameters:
         NAMESPACE: {'root': robot.base_link, 'tip': robot.bodies[-1],
                     'gravity': [float(g) for g in robot.gravity]},
         'robot_description': description}}}
-    return SolverParameters(f'{MARK.decode()} {VERSION}\n{yaml_text(content)}', description,
-                            written=written)
+    return SolverParameters(f'{MARK.decode()} {VERSION}\n{yaml_text(content)}', tuple(
+        written.warnings()), description=description, written=written)

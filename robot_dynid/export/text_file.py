@@ -20,10 +20,12 @@ from robot_dynid.robot.urdf_text import XmlError, xml_root
 class TextFile:
     """The ``text`` of a file for other tools, and the arm as it is ``written`` there.
 
-    ``mark`` is in the head of every file; no file without it is replaced.
+    ``warnings`` say what it cannot hold. ``mark`` is in the head of every file; no file without it
+    is replaced.
     """
 
     text: str
+    warnings: tuple[str, ...] = ()
     written: Written | None = field(default=None, kw_only=True)
     mark: ClassVar[bytes]
 

@@ -48,13 +48,12 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class UrdfFile(TextFile):
-    """The ``text`` of a URDF, of which ``selection`` is the robot, and ``warnings`` to know.
+    """The ``text`` of a URDF, of which ``selection`` is the robot.
 
     The file has comments that name this software and, in the lines ``origins``, say where every
     parameter of a link comes from.
     """
 
-    warnings: tuple[str, ...] = ()
     selection: Selection | None = None
     origins: tuple[str, ...] = ()
 

@@ -242,7 +242,10 @@ class Written:
 
     def warnings(self) -> Iterator[str]:
         """Yield sentences about the properties that are not, or not exactly, written."""
-        yield from self._negative()
+        for name, values in zip(self.axes, self.friction.fitted, strict=True):
+            yield from (f'joint {name}: the identified {tag} {value:.3g} is negative; 0 is written'
+                        for tag, value in zip(('damping', 'friction'), values, strict=True)
+                        if value < 0.0)
         left = [f'{kind}: {what}' for kind, what in self._left_out() if what]
         if left:
             yield f'only in the model file, {self.form.name} cannot hold them: {"; ".join(left)}'
@@ -269,13 +272,6 @@ class Written:
                         for joint, a, b, c in zip(self.arm.robot.joints, rms, most, self.ripple,
                                                   strict=True)],
         }
-
-    def _negative(self) -> Iterator[str]:
-        for name, values in zip(self.axes, self.friction.fitted, strict=True):
-            for tag, value in zip(('damping', 'friction'), values, strict=True):
-                if value < 0.0:
-                    yield (f'joint {name}: the identified {tag} {value:.3g} is negative; 0 is '
-                           'written')
 
     def _left_out(self) -> Iterator[tuple[str, str]]:
         whole, form, joints = self.arm.mechanism, self.form, self.arm.robot.joints

@@ -385,7 +385,7 @@ class IdentifiedModel(Portable):
         See `Functions`: coordinates are the joints, then the motors of elastic joints. What it
         lacks is a Python warning. Raises MissingDependency without CasADi.
         """
-        from robot_dynid.export.casadi import casadi_functions
+        from robot_dynid.export.functions import casadi_functions
 
         warn(self)
         warn_of(stiff_leaves_out(self))
@@ -396,7 +396,7 @@ class IdentifiedModel(Portable):
 
         As `to_casadi`; turns on double precision of JAX. Raises MissingDependency without JAX.
         """
-        from robot_dynid.export.jax import jax_functions
+        from robot_dynid.export.functions import jax_functions
 
         warn(self)
         warn_of(stiff_leaves_out(self))
@@ -540,7 +540,7 @@ class IdentifiedModel(Portable):
         if urdf_text is None and not self.robot.shapes:
             return exported_mjcf(self.arm)
         text = made_urdf(self.robot, self._links[:, :10]) if urdf_text is None else urdf_text
-        from robot_dynid.export.shapes import urdf_shapes
+        from robot_dynid.export.mjcf import urdf_shapes
 
         return exported_mjcf(self.arm, urdf_shapes(self.robot, text, source))
 

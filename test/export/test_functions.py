@@ -18,8 +18,8 @@ from tolerances import SAME_FORMULA  # noqa: E402
 
 from robot_dynid.dynamics.derivatives import Derivatives  # noqa: E402
 from robot_dynid.errors import MissingDependency  # noqa: E402
-from robot_dynid.export.casadi import casadi_functions  # noqa: E402
 from robot_dynid.export.equations import Functions  # noqa: E402
+from robot_dynid.export.functions import casadi_functions  # noqa: E402
 from robot_dynid.friction import ADDITIONS, LAWS  # noqa: E402
 from robot_dynid.identified.model import IdentifiedModel  # noqa: E402
 from robot_dynid.kernels.friction import HIGHEST, LOWEST  # noqa: E402

@@ -14,7 +14,7 @@ pytest.importorskip('casadi', reason='optional oracle is not installed: casadi')
 
 from friction_models import with_law
 
-from robot_dynid.export.casadi import casadi_functions
+from robot_dynid.export.functions import casadi_functions
 
 EXAMPLE = Path(__file__).resolve().parents[2] / 'examples' / 'predictive_control.py'
 
