@@ -202,7 +202,7 @@ def _written(arm: Arm, answers: dict[str, Any], arguments: argparse.Namespace) -
         robot_yaml,
     )
     from robot_dynid.setting_up.diagnosis import ERROR
-    from robot_dynid.setting_up.first_recording import gains_of_size, recording_diagnoses
+    from robot_dynid.setting_up.live import gains_of_size, recording_diagnoses
 
     whole = completed(arm, answers)
     out = Path(arguments.out or f'{arm.path.name.split(".")[0]}.yaml')

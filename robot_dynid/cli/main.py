@@ -191,9 +191,5 @@ def as_json(value: Any) -> str:
     text = json.dumps(plain(value), allow_nan=False, ensure_ascii=False)
     if text.isprintable():
         return text
-    return ''.join(c if c.isprintable() else _escaped(c) for c in text)
-
-
-def _escaped(character: str) -> str:
-    """Return a character as JSON writes it in ASCII."""
-    return json.dumps(character)[1:-1] if character > '\x7f' else f'\\u{ord(character):04x}'
+    return ''.join(c if c.isprintable() else json.dumps(c)[1:-1] if c > '\x7f' else
+                   f'\\u{ord(c):04x}' for c in text)

@@ -60,7 +60,10 @@ class UrdfFile(TextFile):
     @property
     def content(self) -> str:
         """The text with its comments, in UTF-8 whatever it was in."""
-        before, after = _split_at_declaration(self.text)
+        # a byte order mark and all <?...?> at the start with line breaks
+        start = re.match(r'\ufeff?(?:<\?.*?\?>[ \t]*\r?\n?)*', self.text, re.DOTALL)
+        assert start is not None  # it matches the empty text
+        before, after = self.text[:start.end()], self.text[start.end():]
         end = '\r\n' if '\r\n' in self.text else '\n'
         lines = [f'     {line.replace("--", "- -")}' for line in self.origins]
         card = end.join([CARD, *lines, '-->', '']) if lines else ''
@@ -116,13 +119,6 @@ def with_name(urdf_text: str, robot: RobotModel) -> str:
     return text.changed()
 
 
-def _split_at_declaration(text: str) -> tuple[str, str]:
-    """Return a byte order mark and all ``<?...?>`` at the start with line breaks, and the rest."""
-    found = re.match(r'\ufeff?(?:<\?.*?\?>[ \t]*\r?\n?)*', text, re.DOTALL)
-    assert found is not None  # it matches the empty text
-    return text[:found.end()], text[found.end():]
-
-
 @one_blas_thread()
 def exported_urdf(arm: IdentifiedArm, urdf_text: str, source: str = 'URDF') -> Export:
     """Return ``urdf_text`` with the inertials, damping and friction of ``arm``.
@@ -148,9 +144,12 @@ def exported_urdf(arm: IdentifiedArm, urdf_text: str, source: str = 'URDF') -> E
     elements = text.root.named('link')
     for name, parameters in changes.items():
         _write_inertial(text, elements[name], parameters)
-    for link in robot.links:
+    for link in robot.links:  # others add the inertia of one without mass to that of its body
         if not link.has_inertial and link.name not in changes:
-            _write_no_inertia(text, elements[link.name])
+            inertial = elements[link.name].find('inertial')
+            tensor = None if inertial is None else inertial.find('inertia')
+            if tensor is not None:
+                text.set_numbers(tensor, {name: [0.0] for name in INERTIA})
     written = Written(arm, FORM)
     _write_friction(text, arm.robot.joints, written.friction)
     warnings += [*written.warnings(), *unusual_gravity(arm), *_shapes(text, robot)]
@@ -236,14 +235,6 @@ def _write_inertial(text: UrdfText, link: Element, parameters: FloatArray) -> No
     else:
         turned = {'rpy': [0.0, 0.0, 0.0]} if 'rpy' in origin.attributes else {}
         text.set_numbers(origin, {'xyz': list(com), **turned})
-
-
-def _write_no_inertia(text: UrdfText, link: Element) -> None:
-    """Write zeros where a link without mass has inertia, which others add to its body's."""
-    inertial = link.find('inertial')
-    tensor = None if inertial is None else inertial.find('inertia')
-    if tensor is not None:
-        text.set_numbers(tensor, {name: [0.0] for name in INERTIA})
 
 
 def _write_friction(

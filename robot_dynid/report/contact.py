@@ -13,7 +13,6 @@ from robot_dynid.report import figures
 from robot_dynid.report.figures import Spec, axis, line, points
 from robot_dynid.report.texts import effort_unit, file_names, unit, with_file_names
 from robot_dynid.report.thinning import extremes
-from robot_dynid.types import FloatArray
 
 POINTS = 4000  # per curve
 TEXT = ('External torque by the momentum observer, threshold dotted, contacts shaded. At rest '
@@ -85,15 +84,11 @@ def external_torque(model: IdentifiedModel, events: ContactEvents, j: int) -> Sp
     for name, there, colour in (('contact', spans, '@residual/18'),
                                 ('blind', blind, '@measured/25')):
         if there:  # for the legend alone
-            curves.append(points(*_nothing(), name, colour, more={'marker': {'symbol': 'square',
-                                                                    'size': 12}}))
+            curves.append(points([np.nan], [np.nan], name, colour, more={
+                'marker': {'symbol': 'square', 'size': 12}}))
     shapes = [{'type': 'rect', 'x0': start, 'x1': stop, 'y0': 0, 'y1': 1, 'yref': 'paper',
                'fillcolor': colour, 'line': {'width': 0}} for start, stop, colour in
               (*spans, *blind)]
     return figures.figure(curves, axis('time [s]'),
                           axis(f'external torque [{unit(model.robot, j)}]'),
                           {'height': 260, 'shapes': shapes})
-
-
-def _nothing() -> tuple[FloatArray, FloatArray]:
-    return np.array([np.nan]), np.array([np.nan])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 import numpy as np
 
 from robot_dynid.document import (
@@ -97,10 +99,18 @@ def friction_curves(model: IdentifiedModel) -> tuple[Section, ...]:
     curves = model.record.friction_curves
     if not curves:
         return ()
-    rows = tuple(Row((c.joint, c.law or 'none', _parameters(c), _shapes(c), _errors(c)))
-                 for c in curves)
+    rows = tuple(Row((
+        c.joint, c.law or 'none',
+        ', '.join(f'{p.name} {number(p.value)} ± {number(p.std, 2)}' for p in c.parameters),
+        ', '.join(f'{name} {number(c.settings[name], 3)}' for name in c.shapes) or DASH,
+        ', '.join(f'{law} {number(error, 2) if error < FAR else f"> {FAR}"}' for law, error in
+                  sorted(c.errors_at_speeds_left_out.items(), key=itemgetter(1)))))
+        for c in curves)
     columns = ('joint', 'law', 'parameters', 'shapes', 'missed at speeds left out')
-    drawn = tuple(Figure(curve_figure(c, _units(model, c)), c.joint) for c in curves)
+    units = [(f'{length(model.robot, j)}/s', unit(model.robot, j))
+             for j in (model.joints.index(c.joint) for c in curves)]
+    drawn = tuple(Figure(curve_figure(c, of), c.joint)
+                  for c, of in zip(curves, units, strict=True))
     return (Section('Friction over speed, from sweeps', text=SWEEPS, beside=True, figures=drawn,
                     tables=(Table(columns, rows, words=True),)),)
 
@@ -124,28 +134,6 @@ def curve_figure(curve: CurveSummary, units: tuple[str, str]) -> Spec:
     ticks = figures.tick_names(points[0].speed, points[-1].speed)
     return figures.figure(curves, axis(f'speed [{units[0]}]', {'type': 'log', **ticks}),
                           axis(f'friction [{units[1]}]', FROM_ZERO), {'height': 320})
-
-
-def _units(model: IdentifiedModel, curve: CurveSummary) -> tuple[str, str]:
-    joint = model.joints.index(curve.joint)
-    return f'{length(model.robot, joint)}/s', unit(model.robot, joint)
-
-
-def _parameters(curve: CurveSummary) -> str:
-    return ', '.join(f'{p.name} {number(p.value)} ± {number(p.std, 2)}'
-                     for p in curve.parameters)
-
-
-def _shapes(curve: CurveSummary) -> str:
-    """Return the shapes that matter at the speeds of the sweeps."""
-    return ', '.join(f'{name} {number(curve.settings[name], 3)}'
-                     for name in curve.shapes) or DASH
-
-
-def _errors(curve: CurveSummary) -> str:
-    errors = curve.errors_at_speeds_left_out
-    return ', '.join(f'{law} {number(errors[law], 2) if errors[law] < FAR else f"> {FAR}"}'
-                     for law in sorted(errors, key=lambda law: errors[law]))
 
 
 def torque_ripple(model: IdentifiedModel) -> tuple[Section, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -50,14 +49,9 @@ def render(report: Report) -> str:
 
 def _figures(report: Report) -> str:
     """Return the figures of all sections, in their order, as JSON within a script element."""
-    text = json.dumps(list(_specs(report)), separators=(',', ':'))
-    return text.replace('<', '\\u003c')
-
-
-def _specs(report: Report) -> Iterator[object]:
-    for section in report.sections:
-        for figure in section.figures:
-            yield {'spec': figure.spec, 'link': figure.link}
+    drawn = [{'spec': figure.spec, 'link': figure.link}
+             for section in report.sections for figure in section.figures]
+    return json.dumps(drawn, separators=(',', ':')).replace('<', '\\u003c')
 
 
 def write_report(report: Report, path: str | Path, inside: Path | None = None) -> None:

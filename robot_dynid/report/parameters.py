@@ -45,6 +45,8 @@ STRONG, PAIRS = 0.9, 8  # correlations that are named, at most so many
 #: points of a drawn outline
 AROUND = 61
 AXES = 'xyz'
+#: units of standard parameters that are no moments of inertia
+UNITS = {'m': 'kg', 'mx': 'kg m', 'my': 'kg m', 'mz': 'kg m'}
 #: origin of a parameter that no effort shows, where no prior decided it
 UNSEEN = 'not seen'
 
@@ -113,7 +115,7 @@ def _sheet(model: IdentifiedModel, j: int, card: Sequence[ParameterRow]) -> Shee
     told = ', '.join(f'{count} {words}' for count, words in zip(counts.values(), (
         MEASURED, NEAR_ZERO, COMBINED, UNSEEN if bodies is None else 'from the prior')) if count)
     if bodies is None:
-        facts = tuple(Fact(row.name, told, _unit_of(kind), row.origin)
+        facts = tuple(Fact(row.name, told, UNITS.get(kind, 'kg m²'), row.origin)
                       for kind, row in own.items() if row.deviation is not None
                       for told in (with_deviation(row.value, row.deviation),))
         return Sheet(model.robot.bodies[j], facts, told)
@@ -137,10 +139,6 @@ def _origin(own: Mapping[str, ParameterRow], kinds: Sequence[str]) -> str:
     found = {row.origin for kind, row in own.items() if kind in kinds}
     return 'prior' if PRIOR in found else 'combination' if COMBINED in found else \
         MEASURED if MEASURED in found else NEAR_ZERO
-
-
-def _unit_of(kind: str) -> str:
-    return 'kg' if kind == 'm' else 'kg m' if kind.startswith('m') else 'kg m²'
 
 
 def _about_centre(link: FloatArray) -> tuple[float, FloatArray, FloatArray]:

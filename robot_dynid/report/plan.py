@@ -21,6 +21,7 @@ from robot_dynid.document import (
     Table,
     number,
     percent,
+    tabled,
 )
 from robot_dynid.dynamics.rigid_body import chain_points, tip_positions
 from robot_dynid.excitation.design import Design, DesignCriteria
@@ -174,10 +175,9 @@ def _clearance(plan: Plan) -> tuple[Section, ...]:
 
 
 def _stages(plan: Plan) -> tuple[Section, ...]:
-    table = Table(('stage', 'swings', 'condition number', 'finds'), (
+    return tabled('Stages', '', Table(('stage', 'swings', 'condition number', 'finds'), (
         (s.name, s.swings, s.condition_number, ', '.join(s.solves))
-        for s in plan.found.stages), words=True)
-    return (Section('Stages', tables=(table,)),) if table.rows else ()
+        for s in plan.found.stages), words=True))
 
 
 def _session(plan: Plan) -> tuple[Section, ...]:

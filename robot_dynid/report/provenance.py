@@ -189,14 +189,9 @@ def provenance(
     fitted = set(record.recordings)
     others = file_names([log.source for log in recordings_of(logs) if log.source not in fitted])
     rows += [('also shown here', name) for name in others.values()]
-    words = command or _identify(model, names)
+    words = command or ('robot-dynid', 'identify', *names, '--robot', model.robot.name,
+                        *(('--method', model.method) if model.method else ()),
+                        '--out', 'model.yaml')
     return Section('Provenance', actions=(
         Action('The command that repeats this:', shlex.join(words)),),
         tables=(Table((), tuple(Row(pair) for pair in rows), 'What it came from', words=True),))
-
-
-def _identify(model: IdentifiedModel, names: Mapping[str, str]) -> list[str]:
-    """Return the words of the command that fits such a model."""
-    return ['robot-dynid', 'identify', *names, '--robot',
-            model.robot.name, *(['--method', model.method] if model.method else []),
-            '--out', 'model.yaml']

@@ -18,7 +18,6 @@ from robot_dynid.identified.suitability import (
     NextAction,
 )
 from robot_dynid.robot.implausible import described, without_inertials
-from robot_dynid.types import FloatArray
 from robot_dynid.validation.evidence import Evidence, static_columns
 from robot_dynid.validation.validate import NEAR
 
@@ -196,8 +195,9 @@ def _heavier(model: IdentifiedModel) -> dict[str, float]:
             model.robot.drive.kind == 'gravity_compensated_torque':
         return {}
     columns = static_columns(model, POSES)
-    off = _varying(columns @ (model.values - model.control))
-    nominal = _varying(columns @ model.control)
+    # over poses: offsets are no weight
+    off, nominal = (np.std(columns @ values, axis=0)
+                    for values in (model.values - model.control, model.control))
     sure = 3.0 * np.sqrt(np.mean(np.sum(
         (columns @ model.covariance_factor.T)**2, axis=2), axis=0))
     largest, known = float(nominal.max()), described(model.robot)
@@ -205,11 +205,6 @@ def _heavier(model: IdentifiedModel) -> dict[str, float]:
             for j, joint in enumerate(model.joints)
             if joint not in model.not_identified and known[j] and off[j] > max(
                 HEAVIER * nominal[j], float(sure[j]), HEAVIER * 0.2 * largest)}
-
-
-def _varying(effort: FloatArray) -> FloatArray:
-    """Return the standard deviation (n,) over poses (K, n): offsets are no weight."""
-    return np.asarray(np.std(effort, axis=0))
 
 
 def _about_sensors(

@@ -73,7 +73,9 @@ def residual_parts(
         if np.count_nonzero(moves) < 10 * n:
             continue
         own, rest = _friction(qd[moves, j], qdd[moves, j]), left[chosen][moves, j]
-        static[j] = _static(weights[moves, j], own, rest)
+        weight = weights[moves, j]
+        fitted = _fit(np.hstack([weight, own]), rest)[:weight.shape[1]]
+        static[j] = np.sqrt(np.mean((weight @ fitted)**2))
         for k in range(n):
             if k != j:
                 # what couples inertias that the data leaves open is no sign of a common motor
@@ -97,12 +99,6 @@ def _fit(columns: FloatArray, target: FloatArray) -> FloatArray:
     size = np.linalg.norm(columns, axis=0)
     size[size <= 1e-12 * max(float(size.max(initial=0.0)), 1e-300)] = np.inf
     return np.asarray(np.linalg.lstsq(columns / size, target, rcond=RANK)[0] / size)
-
-
-def _static(weights: FloatArray, own: FloatArray, rest: FloatArray) -> float:
-    """Return the root mean square [N m] of the static part of what is left (N,)."""
-    found = _fit(np.hstack([weights, own]), rest)[:weights.shape[1]]
-    return float(np.sqrt(np.mean((weights @ found)**2)))
 
 
 def _left_over(columns: FloatArray, rest: FloatArray) -> float:

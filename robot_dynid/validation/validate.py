@@ -236,7 +236,10 @@ def score(
             lambda t: t.warmed, lambda t: t.adapted)),
     )
     outside = (f'{t.source}: {sentence}' for t in traces for sentence in sentences(t.outside))
-    return replace(found, warnings=(*notes, *found.remarks, *outside, *_remarks(model)))
+    warning = caution(model)
+    return replace(found, warnings=(
+        *notes, *found.remarks, *outside, *((warning,) if warning else ()),
+        *without_inertials(model.robot)))
 
 
 def _limited(model: IdentifiedModel, recording: Repaired) -> list[str]:
@@ -297,11 +300,6 @@ def _largest_waves(
             found[:, :, j] = ripple.wave(
                 joint.waves[0].order, position[:, j], velocity[:, j], smooth[own, j])
     return found
-
-
-def _remarks(model: IdentifiedModel) -> tuple[str, ...]:
-    warning = caution(model)
-    return (*((warning,) if warning else ()), *without_inertials(model.robot))
 
 
 def _scores(
