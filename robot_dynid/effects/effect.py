@@ -157,7 +157,7 @@ class ChosenEffect(Effect):
 
     @classmethod
     def shape(cls, part: Any) -> dict[str, Any]:
-        """Return what a part is beside its parameter, by words with their unit, for a report."""
+        """Return the numbers of a part beside its parameter, by words with their unit."""
         return {key: value for key, value in vars(part).items() if key != 'joint'}
 
     @property

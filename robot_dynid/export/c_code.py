@@ -495,7 +495,7 @@ class _Text:
         return [*head, *_indented(1, [*_unused(function, '\n'.join(lines)), *lines]), '}']
 
     def _results(self, function: Function) -> Iterator[tuple[Any, ...]]:
-        """Yield where each result goes, and the joints it is of."""
+        """Yield the place of each result, and the joints it is of."""
         joints, functions = range(self._functions.n), self._functions
         for name, rank in function.writes:
             for place in product(joints, repeat=rank):
