@@ -61,12 +61,9 @@ class BSplineTrajectory(Parametric):
     points: FloatArray = parameter(POSITION, 'n', 'P', longest=KNOTS.high)
 
     def __post_init__(self) -> None:
-        shape = np.shape(self.points)
-        if len(shape) != 2 or shape[0] != len(self.joints) or shape[1] < 2:
-            raise UsageError(f'a B-spline of {len(self.joints)} joints needs as many rows of at '
-                             f'least two control points, got shape {shape}')
-        if not (np.isfinite(self.duration) and self.duration > 0.0):
-            raise UsageError(f'duration of a B-spline must be positive, got {self.duration} s')
+        super().__post_init__()
+        if np.shape(self.points)[1] < 2:
+            raise UsageError('a B-spline needs at least two control points, got one')
 
     @cached_property
     def _orders(self) -> list[BSpline]:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynid.errors import UsageError
 from robot_dynid.numbers import FREQUENCY, POSITION, SECONDS, NumberRange
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.trajectories.limits import MotionLimits, largest_gain
@@ -60,15 +59,6 @@ class FourierTrajectory(Parametric):
     sine: FloatArray = parameter(POSITION, 'n', 'N', longest=HARMONICS.high)
     cosine: FloatArray = parameter(POSITION, 'n', 'N')
     periods: int = parameter(PERIODS, default=1)
-
-    def __post_init__(self) -> None:
-        n, harmonics = len(self.joints), np.shape(self.sine)[-1]
-        if np.shape(self.offset) != (n,) or np.shape(self.sine) != (n, harmonics):
-            raise UsageError(f'a Fourier series of {n} joints needs {n} offsets and {n} rows')
-        if np.shape(self.cosine) != np.shape(self.sine):
-            raise UsageError('sine and cosine amplitudes must have the same shape')
-        if not self.base_frequency > 0.0 or self.periods < 1:
-            raise UsageError('base frequency and periods must be positive')
 
     @property
     def duration(self) -> float:

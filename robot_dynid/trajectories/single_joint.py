@@ -13,7 +13,7 @@ tau_f = (tau_there - tau_back) / 2.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from math import comb
 from typing import Any
@@ -58,13 +58,7 @@ class SingleJointMotion(Parametric):
         if self.moving not in self.joints:
             raise UsageError(f"the moving joint '{self.moving}' is none of "
                              f'{", ".join(self.joints)}')
-        if np.shape(self.position) != (len(self.joints),):
-            raise UsageError(f'a motion about a pose of {len(self.joints)} joints needs as many '
-                             'positions')
-        for f in fields(self):
-            if f.metadata and not f.metadata['shape'] and not getattr(self, f.name) > 0:
-                raise UsageError(f"{f.name} of the motion of joint '{self.moving}' must be "
-                                 'positive')
+        super().__post_init__()
 
     @property
     def index(self) -> int:

@@ -98,8 +98,25 @@ def parameter(
 class Parametric:
     """A trajectory whose dataclass fields are its parameters.
 
-    They are ``joints``, those of `parameter`, and names.
+    They are ``joints``, those of `parameter`, and names. Raises UsageError naming a parameter of
+    another shape, or one number that is not positive.
     """
+
+    joints: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        own: Any = self
+        sizes = {'n': len(self.joints)}
+        for f in fields(own):
+            value, letters = getattr(self, f.name), f.metadata.get('shape', ())
+            shape = np.shape(value)
+            if letters and (len(shape) != len(letters) or any(
+                    size != sizes.setdefault(letter, size)
+                    for letter, size in zip(letters, shape))):
+                raise UsageError(f'{f.name} of a motion of {sizes["n"]} joints has shape {shape}, '
+                                 f'expected ({", ".join(letters)})')
+            if f.metadata and not letters and not 0.0 < value < np.inf:
+                raise UsageError(f'{f.name} of a motion must be positive, got {value}')
 
     def element(self) -> dict[str, Any] | None:
         """Return None: it is no element of its own."""
@@ -168,13 +185,6 @@ class QuinticMove(Parametric):
     start: FloatArray = parameter(POSITION, 'n')
     goal: FloatArray = parameter(POSITION, 'n')
     duration: float = parameter(SECONDS)
-
-    def __post_init__(self) -> None:
-        n = (len(self.joints),)
-        if np.shape(self.start) != n or np.shape(self.goal) != n:
-            raise UsageError(f'a move of {n[0]} joints needs {n[0]} positions at both ends')
-        if not (np.isfinite(self.duration) and self.duration > 0.0):
-            raise UsageError(f'duration of a move must be positive, got {self.duration} s')
 
     def sample(self, time: ArrayLike) -> Motion:
         """Return the motion at ``time`` (T,) s."""
