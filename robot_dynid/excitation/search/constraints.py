@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynid.dynamics.rigid_body import inverse_dynamics, regressor_pullback
 from robot_dynid.excitation.search.observation import MotionGradient, total
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 MARGIN = 5e-3
 #: a pair counts as far apart from here, m, or from this part of what it can be at all
 RANGE, SHARE = 0.04, 0.5
-#: instants (E,), pairs (E,) and gradients (E, n) of distances
-Rates = tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]
 
 
 class Constraint(Protocol):
@@ -44,13 +41,6 @@ class Constraint(Protocol):
         """Return the gradients (T, n) of sum(weights * values): position, velocity, acceleration.
 
         ``weights`` (T, m).
-        """
-
-    def squares(self, motion: Motion, weights: FloatArray) -> FloatArray | None:
-        """Return (T, n, n): the sum over m of weights * gradient gradient^T in the position.
-
-        It is the main part of the curvature of a barrier. None where it is not at hand, or the
-        values do not depend on the position alone; then it is learnt from gradients.
         """
 
 
@@ -94,9 +84,6 @@ class EffortLimits:
         spread[:, known] = -2.0 * weights * self._shares(motion)[:, known] / self.limits[known]
         return self.inverse.pullback(motion, spread)
 
-    def squares(self, motion: Motion, weights: FloatArray) -> None:
-        """Return None for ``weights`` (T, m): efforts depend on rates, too, see the protocol."""
-
     def worst(self, motion: Motion) -> str:
         """Return a sentence about the effort that uses most of its limit."""
         shares = np.abs(self._shares(motion))
@@ -125,7 +112,6 @@ class KeepClear:
             MARGIN, 0.5 * SHARE * (scene.largest - scene.required))
         self.ranges = np.minimum(RANGE, SHARE * (scene.largest - self.kept))
         self._nearest: tuple[FloatArray, Nearest] | None = None  # of the latest positions
-        self._latest_rates: tuple[Nearest, Rates] | None = None
 
     def values(self, motion: Motion) -> FloatArray:
         """Return (T, m): 0 at the distance that is kept, 1 far apart."""
@@ -142,29 +128,14 @@ class KeepClear:
 
     def pullback(self, motion: Motion, weights: FloatArray) -> MotionGradient:
         """Return the gradients (T, n) of sum(weights * values)."""
-        rows, columns, rates = self._rates(motion.position)
+        share, near = self._share(motion.position)
+        rows, columns = np.nonzero(near.measured & (share < 1.0))
+        shares = share[rows, columns]
+        slope = 2.0 * np.where(shares > 0.0, 1.0 - shares, 1.0) / self.ranges[columns]
+        rates = self.scene.rates(motion.position, near, (rows, columns))
         gradient, still, also_still = np.zeros((3, *motion.position.shape))
-        np.add.at(gradient, rows, weights[rows, columns, None] * rates)
+        np.add.at(gradient, rows, (weights[rows, columns] * slope)[:, None] * rates)
         return gradient, still, also_still
-
-    def squares(self, motion: Motion, weights: FloatArray) -> FloatArray:
-        """Return (T, n, n): the sum of weights * gradient gradient^T of the values."""
-        rows, columns, rates = self._rates(motion.position)
-        out = np.zeros((*motion.position.shape, motion.position.shape[1]))
-        scaled = weights[rows, columns, None, None] * rates[:, :, None] * rates[:, None, :]
-        np.add.at(out, rows, scaled)
-        return out
-
-    def _rates(self, q: FloatArray) -> Rates:
-        """Return the gradients of what is not far apart."""
-        share, near = self._share(q)
-        if self._latest_rates is None or self._latest_rates[0] is not near:
-            rows, columns = np.nonzero(near.measured & (share < 1.0))
-            shares = share[rows, columns]
-            slope = 2.0 * np.where(shares > 0.0, 1.0 - shares, 1.0) / self.ranges[columns]
-            rates = slope[:, None] * self.scene.rates(q, near, (rows, columns))
-            self._latest_rates = near, (rows, columns, rates)
-        return self._latest_rates[1]
 
     def _share(self, q: FloatArray) -> tuple[FloatArray, Nearest]:
         if self._nearest is None or not np.array_equal(self._nearest[0], q):
@@ -183,18 +154,6 @@ def constraint_barrier(
     value = -sum(float(np.sum(np.log(v))) / len(v) for v in values)
     return value, total([constraint.pullback(motion, -1.0 / (len(v) * v))
                          for constraint, v in zip(constraints, values, strict=True)])
-
-
-def constraint_curvature(
-    constraints: Sequence[Constraint], motion: Motion, values: Sequence[FloatArray]
-) -> FloatArray | None:
-    """Return (T, n, n), the Gauss-Newton curvature of that barrier in the positions.
-
-    That is mean_t sum gradient gradient^T / value^2; None where no constraint has it.
-    """
-    parts = [part for c, v in zip(constraints, values, strict=True)
-             if (part := c.squares(motion, 1.0 / (len(v) * v**2))) is not None]
-    return sum(parts[1:], start=parts[0]) if parts else None
 
 
 def constraint_values(

@@ -1,9 +1,8 @@
 """Interior-point search for the coefficients of a motion, from random starts that keep all limits.
 
 Minimised is f(C) + mu (b(C) + h(C)) for falling mu, with the barriers b of the limits and h of the
-constraints. The Hessian of b is exact, a block per joint; of that of h the part of the clearances
-is that of Gauss and Newton; the rest of it, and that of f, are approximated by damped BFGS
-updates from exact gradients (Nocedal, Wright, Numerical Optimization, 2006, procedure
+constraints. The Hessian of b is exact, a block per joint; those of h and f are approximated by
+damped BFGS updates from exact gradients (Nocedal, Wright, Numerical Optimization, 2006, procedure
 18.2 and section 19.3). Steps that leave the limits are cut before anything is evaluated.
 """
 
@@ -22,7 +21,6 @@ from robot_dynid.excitation.search.basis import Basis, Matrices, motion_of
 from robot_dynid.excitation.search.constraints import (
     Constraint,
     constraint_barrier,
-    constraint_curvature,
     constraint_values,
     inside,
     share_inside,
@@ -181,17 +179,6 @@ class Problem:
         value, gradient = constraint_barrier(self.constraints, motion, values)
         return value, _pulled(self._fine_matrices, gradient), values
 
-    def constraint_hessian(
-        self, coefficients: FloatArray, values: tuple[FloatArray, ...]
-    ) -> FloatArray:
-        """Return the known part (n P, n P) of the Hessian of that barrier, see `squares`."""
-        motion, phi = motion_of(self._fine_matrices, coefficients), self._fine_matrices[0]
-        squares = constraint_curvature(self.constraints, motion, values)
-        if squares is None:
-            return np.zeros((coefficients.size, coefficients.size))
-        parts = (squares.transpose(1, 2, 0)[:, :, None, :] * phi.T) @ phi  # (n, n, P, P)
-        return np.asarray(parts.transpose(0, 2, 1, 3).reshape(coefficients.size, -1))
-
     @cached_property
     def _matrices(self) -> Matrices:
         return self.basis.matrices(self.instants())
@@ -277,7 +264,6 @@ class Descent:
         _, curvature = problem.barrier.slopes(start)
         guess = GUESS * np.asarray(block_diag(*curvature))
         self._value, self._rest = Curvature(guess), Curvature(guess)
-        self._known = problem.constraint_hessian(start, self.point.kept)
 
     def end(self, converged: bool, iterations: int) -> Optimum:
         """Return the current point of the search."""
@@ -290,7 +276,7 @@ class Descent:
         gradient = (point.slope + weight * (slope + point.constraint_slope)).ravel()
         hessian = self._value.matrix + weight * np.asarray(block_diag(*curvature))
         if self.problem.constraints:
-            hessian = hessian + weight * (self._known + self._rest.matrix)
+            hessian = hessian + weight * self._rest.matrix
         try:
             way = -cho_solve(cho_factor(hessian), gradient)
         except LinAlgError:
@@ -301,9 +287,7 @@ class Descent:
             return 0.0
         moved = (found.coefficients - point.coefficients).ravel()
         self._value.update(moved, (found.slope - point.slope).ravel())
-        self._known = self.problem.constraint_hessian(found.coefficients, found.kept)
-        change = (found.constraint_slope - point.constraint_slope).ravel() - self._known @ moved
-        self._rest.update(moved, change)
+        self._rest.update(moved, (found.constraint_slope - point.constraint_slope).ravel())
         self.point = found
         return gain
 
