@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -235,9 +235,10 @@ def record(arm: Arm, trajectory: Trajectory, rate: float = 500.0,
 def measured(log: RawLog, robot: RobotModel, noise: Noise, rng: np.random.Generator) -> RawLog:
     """Return ``log`` as noisy sensors would have seen it."""
     sensors = Sensors(robot, noise, rng)
-    ways = {'velocity': sensors.velocity, 'effort': sensors.effort, 'position': sensors.position,
-            'motor_position': partial(sensors.position, motors=True),
-            'motor_velocity': sensors.velocity}
+    ways: dict[str, Callable[[FloatArray], FloatArray]] = {
+        'velocity': sensors.velocity, 'effort': sensors.effort, 'position': sensors.position,
+        'motor_position': partial(sensors.position, motors=True),
+        'motor_velocity': sensors.velocity}
     return RawLog(log.source, log.joints, log.time, **{
         name: way(true) for name, way in ways.items()
         if (true := getattr(log, name)) is not None})
