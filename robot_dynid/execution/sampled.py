@@ -60,17 +60,6 @@ class SampledTrajectory:
                 for x in (self.position, self.velocity, self.acceleration)]
         return Motion(*_quintic(ends, h, (t - self.time[left])[:, None] / h))
 
-    def desired(self, time: float) -> FloatArray:
-        """Return the desired position (n,) rad (m), linear between points, held outside."""
-        after = int(np.searchsorted(self.time, time))
-        if after == 0 or after == len(self.time):
-            edge: FloatArray = self.position[min(after, len(self.time) - 1)]
-            return edge
-        share = (time - self.time[after - 1]) / (self.time[after] - self.time[after - 1])
-        before = self.position[after - 1]
-        value: FloatArray = before + share * (self.position[after] - before)
-        return value
-
     def span(self, begin: float, end: float) -> tuple[FloatArray, FloatArray]:
         """Return smallest and largest desired position (n,) between two times, s."""
         last = len(self.time) - 1

@@ -410,7 +410,10 @@ class Execution:
         if self.phase is not Phase.RUNNING:
             return ()
         elapsed, pace = self.watchdog.elapsed(now), self.watchdog.path_time.pace
-        if self._pieces.late(elapsed, pace):
+        left = self._current.points.duration - elapsed
+        # too late for another motion than the one that ends by itself
+        if self._pieces.late(elapsed, pace) or (
+                self._pieces.complete and left <= self.rules.pacing.join * pace):
             self._slowing = Slowing.after(self._pieces.followed, reason)
             return ()
         found = slowing(self._current, elapsed, self.rules.pacing, self.watchdog.timed, pace)

@@ -317,7 +317,7 @@ class Watchdog:
         reference, elapsed = self.reference, self.elapsed(now)
         if reference is None:
             reference, elapsed = waiting, 0.0
-        desired = reference.desired(elapsed)
+        desired = reference.sample(elapsed).position[0]
         return np.asarray(desired - self._states.near(desired))
 
     def tracking(self, now: float) -> Outcome | None:
