@@ -9,7 +9,7 @@ from execution_bench import HARD, PERIOD, RULES, Bench
 
 from robot_dynid.errors import UsageError
 from robot_dynid.execution.guards import Code, Outcome
-from robot_dynid.execution.segment import Cancel, Hold, Phase, Send
+from robot_dynid.execution.segment import Cancel, Finish, Hold, Phase, Send
 
 ASKED = Outcome(Code.CANCELLED, 'cancelled by the client')
 TOPIC = replace(RULES, answers=False)
@@ -179,6 +179,19 @@ def test_a_cancelled_motion_brakes_on_its_path_within_the_limits(rules, after):
     assert re.search(r'at \d+\.\d+ s: cancelled by the client; stopped along', bench.outcome.text)
     away = np.abs(path.sample(np.linspace(0.0, path.duration, 5000)).position - bench.position)
     assert away.max(axis=1).min() < 2e-3, 'left the path'
+
+
+def test_a_motion_that_is_about_to_end_is_left_to_its_end():
+    """Another motion would begin when it is over: the robot rests sooner without."""
+    bench = Bench().start()
+    while bench.execution.segment.points.duration - bench.execution.watchdog.elapsed(
+            bench.now) > 0.05:
+        bench.run(0.01)
+    sent = len(bench.log)
+    bench.carry_out(bench.execution.cancel(bench.now, ASKED))
+    bench.run()
+    assert [type(command) for _, command in bench.log[sent:]] == [Finish]
+    assert bench.outcome.text.endswith('stopped along the path, the robot holds')
 
 
 def test_where_there_is_no_time_to_brake_a_cancellation_is_a_hard_one():

@@ -58,7 +58,8 @@ class Bench:
     """A robot and a controller in simulated time; tests break one thing at a time.
 
     Like the real one the controller follows a goal from its stamp where it continues another, from
-    its acceptance otherwise. ``trace`` are times and positions that it commands, by quintics.
+    its acceptance otherwise. ``trace`` are times and positions that it commands, by quintics; the
+    robot's are linear between the points.
     """
 
     def __init__(self, rules=RULES, segments=None):
@@ -112,9 +113,11 @@ class Bench:
         self.take()
         if self.goal is not None and self.controller_on:
             since = self.now - self.goal_start
-            wanted, position = (self.commanded(at, self.goal.sample(at).position[0])
-                                for at in (since, since - self.lag))
-            self.trace.append((self.now, wanted))
+            self.trace.append((self.now, self.commanded(
+                since, self.goal.sample(since).position[0])))
+            position = self.commanded(since - self.lag, np.array([
+                np.interp(since - self.lag, self.goal.time, column)
+                for column in self.goal.position.T]))
             self.velocity, self.position = (position - self.position) / PERIOD, position
         if self.node_on:
             self.report()
