@@ -83,7 +83,7 @@ def slowing(segment: Segment, elapsed: float, pacing: Pacing, continued: bool = 
     ramp = Ramp(begin, max(duration, DURATIONS[0]), 1.0, 0.0)
     braking = ramp_rows(points, ramp, rate, begin)
     reference = joined(path_part(points, elapsed - REMEMBERED, begin), braking)
-    if continued and 0.0 < elapsed and elapsed + pacing.join < points.duration:
+    if continued and elapsed > 0.0 and elapsed + pacing.join < points.duration:
         return _along_the_path(segment, (reference, reference), ramp, elapsed)
     first = float(points.time[np.searchsorted(points.time, soonest)])
     shift = max(-elapsed, pacing.join - min(first, begin))
