@@ -44,7 +44,7 @@ bench: setup
 # docs/trust.md from the records of docs/trust, which long tests and benchmarks keep there with
 # ROBOT_DYNID_TRUST=docs/trust
 trust: setup
-	$(ENV) python -m robot_dynid_evaluation.trust
+	$(ENV) python docs/trust_page.py
 
 # The tests without ROS under the oldest and the newest Python and NumPy, those with ROS under
 # another ROS 2; TESTS=words of pytest, for those without ROS only.

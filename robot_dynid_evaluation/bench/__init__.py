@@ -47,6 +47,8 @@ BENCHES = {
     'fleet': 'simulated fleets of 50 arms, 20 recordings each: changes found, and false alarms',
     'plan': 'an hour of one arm, and 10 000 arms a day: cores, memory, storage, network',
 }
+#: benchmarks whose figures are kept for docs/trust.md, where that is asked for
+RECORDED = ('stops', 'health', 'fleet', 'many', 'plan')
 #: what a benchmark may be asked for beside its name, as keywords of its ``measure``
 OPTIONS = {'stops': ('events', 'repeat', 'load', 'face'),
            'residual': ('data', 'robot', 'again'), 'many': ('sizes', 'out')}
@@ -104,8 +106,9 @@ def _measured(
     with terminal.progress(name) as progress:
         began = time.perf_counter()
         rows = list(_printed(measure(progress, **options), columns, terminal))
-        if name in trust.KINDS:
-            trust.keep(name, {'rows': rows}, time.perf_counter() - began)
+        if name in RECORDED:
+            trust.keep(name, {'rows': [{column: found.get(column) for column in columns}
+                                       for found in rows]}, time.perf_counter() - began)
         return columns, [{'bench': name, **found} for found in rows]
 
 

@@ -25,19 +25,18 @@ from robot_dynid.cli.terminal import Progress
 from robot_dynid.estimation import ESTIMATORS
 from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.estimation.experiment import Experiment
-from robot_dynid.export.mujoco import mujoco
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.simulation.arm import Arm, measured, record
-from robot_dynid.simulation.mujoco_model import build_model
 from robot_dynid.simulation.truth import HarmonicDrive, Noise, Truth, load_truth
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import motion_limits
 from robot_dynid.trajectories.trajectory import Trajectory
 from robot_dynid.types import FloatArray, RawLog
 from robot_dynid_evaluation.bench import Row, row
+from robot_dynid_evaluation.papers.double_encoder_arm import BareLinks
 
 #: s, step of the computation
 STEP = 1.25e-4
@@ -70,7 +69,7 @@ class ForeignGears:
         """
         time = np.arange(0.0, path.duration + 0.5 * STEP, STEP)
         motion = path.sample(time)
-        torque = _of_links(robot, motion.position, motion.velocity, motion.acceleration)
+        torque = np.array(list(BareLinks(robot).torques(motion)))
         bent, bending = self._bent(torque)
         motor, speed, slope = self._motor(motion.position + bent, motion.velocity + bending)
         side = np.clip(speed / RAMP, -1.0, 1.0)
@@ -111,18 +110,6 @@ class ForeignGears:
         slope = sum((size * turns * np.cos(turns * motor) for turns, size in self.waves),
                     np.zeros_like(output))
         return motor, speed / (1.0 + slope), slope
-
-
-def _of_links(robot: RobotModel, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
-    """Return the torque (N, n) [N m] that MuJoCo's bare links need."""
-    model = build_model(robot, Truth.ideal(robot.n))
-    data, own = mujoco.MjData(model), [int(model.joint(j).dofadr[0]) for j in robot.joints]
-    torque = np.empty_like(q)
-    for i in range(len(q)):
-        data.qpos[own], data.qvel[own], data.qacc[own] = q[i], qd[i], qdd[i]
-        mujoco.mj_inverse(model, data)
-        torque[i] = data.qfrc_inverse[own]
-    return torque
 
 
 ROBOT, SECONDS, RATE, SEEDS = 'planar_3r', 8.0, 1000.0, 10

@@ -33,7 +33,7 @@ from robot_dynid.simulation.arm import measured
 from robot_dynid.simulation.mujoco_model import build_model
 from robot_dynid.simulation.truth import Truth, load_truth
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
-from robot_dynid.trajectories.trajectory import Trajectory
+from robot_dynid.trajectories.trajectory import Motion, Trajectory
 from robot_dynid.types import FloatArray, RawLog, frozen
 from robot_dynid_evaluation.papers.double_encoder_excitation import PERIOD, limits, trajectory
 
@@ -57,14 +57,21 @@ BAND, FORCE, MOMENT = (0.05, 2.0), 4.0, 0.3
 CABLES = 0.012
 
 
-@dataclass(frozen=True, eq=False)
-class Moving:
-    """Motion of the links: ``time`` (N,) s, position, velocity, acceleration (N, n) rad, s."""
+class BareLinks:
+    """MuJoCo's links of a robot, without rotors and friction; ``dof`` (n,) are its joints."""
 
-    time: FloatArray
-    position: FloatArray
-    velocity: FloatArray
-    acceleration: FloatArray
+    def __init__(self, robot: RobotModel) -> None:
+        self.model = build_model(robot, Truth.ideal(robot.n))
+        self.data = mujoco.MjData(self.model)
+        self.dof = np.array([int(self.model.joint(name).dofadr[0]) for name in robot.joints])
+
+    def torques(self, motion: Motion) -> Iterator[FloatArray]:
+        """Yield the torques (n,) [N m] of a motion, state by state; ``data`` is in that state."""
+        data, own = self.data, self.dof
+        for q, qd, qdd in zip(motion.position, motion.velocity, motion.acceleration, strict=True):
+            data.qpos[own], data.qvel[own], data.qacc[own] = q, qd, qdd
+            mujoco.mj_inverse(self.model, data)
+            yield data.qfrc_inverse[own]
 
 
 class TwoEncoderArm:
@@ -78,10 +85,8 @@ class TwoEncoderArm:
         self, robot: RobotModel, truth: Truth, disturbed: bool, generator: np.random.Generator
     ) -> None:
         self.robot, self.truth, self.disturbed = robot, truth, disturbed
-        self._links = build_model(robot, Truth.ideal(robot.n))
-        self._dof = np.array([int(self._links.joint(name).dofadr[0]) for name in robot.joints])
-        self._tool = int(self._links.joint(robot.joints[-1]).bodyid[0])
-        self._data = mujoco.MjData(self._links)
+        self._links = BareLinks(robot)
+        self._tool = int(self._links.model.joint(robot.joints[-1]).bodyid[0])
         drives = [truth.drives[joint] for joint in robot.joints]
         level = np.exp(0.15 * generator.standard_normal((5, robot.n)))
         self._coulomb, self._viscous = truth.coulomb * level[0], truth.viscous * level[1]
@@ -102,9 +107,8 @@ class TwoEncoderArm:
         """
         time = np.arange(0.0, trajectory.duration + 0.5 * STEP, STEP)
         motion = trajectory.sample(time)
-        moving = Moving(time, motion.position, motion.velocity, motion.acceleration)
-        torque = self.transmitted(moving, self._wrench(time, generator))
-        motor, slope = self._motor(moving.position, torque)
+        torque = self.transmitted(motion, self._wrench(time, generator))
+        motor, slope = self._motor(motion.position, torque)
         speed = np.gradient(motor, STEP, axis=0)
         effort = (self._rotor * np.gradient(speed, STEP, axis=0) + (1.0 + slope) * torque
                   + self._friction(motor, speed, torque))
@@ -112,7 +116,7 @@ class TwoEncoderArm:
             effort = effort / self.robot.drive.gains
         own = slice(None, None, EVERY)
         log = RawLog(f'{self.robot.name} with two encoders', self.robot.joints, time[own],
-                     moving.position[own], moving.velocity[own], effort[own], motor[own],
+                     motion.position[own], motion.velocity[own], effort[own], motor[own],
                      speed[own])
         return measured(log, self.robot, self.truth.noise, generator)
 
@@ -125,20 +129,16 @@ class TwoEncoderArm:
         size = np.array(3 * [FORCE] + 3 * [MOMENT])
         return np.asarray(size * signal / signal.std(axis=0))
 
-    def transmitted(self, moving: Moving, wrench: FloatArray) -> FloatArray:
+    def transmitted(self, motion: Motion, wrench: FloatArray) -> FloatArray:
         """Return the torque (N, n) [N m] that the gears have to give to the links."""
-        model, data, own = self._links, self._data, self._dof
-        jacobian = np.zeros((2, 3, model.nv))
-        torque = np.empty_like(moving.position)
-        for i, (q, qd, qdd) in enumerate(zip(
-                moving.position, moving.velocity, moving.acceleration, strict=True)):
-            data.qpos[own], data.qvel[own], data.qacc[own] = q, qd, qdd
-            mujoco.mj_inverse(model, data)
-            torque[i] = data.qfrc_inverse[own]
+        links, torque = self._links, np.empty_like(motion.position)
+        jacobian = np.zeros((2, 3, links.model.nv))
+        for i, own in enumerate(links.torques(motion)):
+            torque[i] = own
             if self.disturbed:
-                mujoco.mj_jacBody(model, data, *jacobian, self._tool)
-                torque[i] -= wrench[i] @ jacobian.reshape(6, -1)[:, own]
-        return torque + self._pull(moving.position) if self.disturbed else torque
+                mujoco.mj_jacBody(links.model, links.data, *jacobian, self._tool)
+                torque[i] -= wrench[i] @ jacobian.reshape(6, -1)[:, links.dof]
+        return torque + self._pull(motion.position) if self.disturbed else torque
 
     def _pull(self, position: FloatArray) -> FloatArray:
         """Return the torque (N, n) [N m] of cables, which couple each joint to the next.

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import copy
 import json
+import runpy
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from robot_dynid.errors import DataError
-from robot_dynid_evaluation import trust
+from robot_dynid_evaluation.trust import ROOT, VARIABLE, keep
+
+trust: Any = SimpleNamespace(**runpy.run_path(str(ROOT / 'docs' / 'trust_page.py')))
 
 RECORDS = trust.records()
 
@@ -42,16 +47,18 @@ def test_records_are_kept_where_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = {'kills': 2, 'recordings': 3, 'difference': 0.0, 'more': 1}
-    monkeypatch.delenv(trust.VARIABLE, raising=False)
-    trust.keep('resumed', found, 12.0)
-    monkeypatch.setenv(trust.VARIABLE, str(tmp_path / 'kept'))
-    trust.keep('resumed', found, 12.0, 'one of two')
-    with pytest.raises(DataError, match='lacks difference'):
-        trust.keep('resumed', {'kills': 2, 'recordings': 3}, 12.0)
+    monkeypatch.delenv(VARIABLE, raising=False)
+    keep('resumed', found, 12.0)
+    monkeypatch.setenv(VARIABLE, str(tmp_path / 'kept'))
+    keep('resumed', found, 12.0, 'one of two')
     assert [one.name for one in (tmp_path / 'kept').iterdir()] == ['resumed-one-of-two.json']
     (record,) = trust.records(tmp_path / 'kept')
     assert '| one of two | 2 | 3 | byte for byte |' in trust.page([record])
     assert 'Not measured yet' in trust.page([])
+    keep('resumed', {'kills': 2, 'recordings': 3}, 12.0, 'other')
+    with pytest.raises(DataError, match=r'resumed-other\.json: lacks difference'):
+        trust.records(tmp_path / 'kept')
+    (tmp_path / 'kept' / 'resumed-other.json').unlink()
     (tmp_path / 'kept' / 'x.json').write_text(json.dumps({**record, 'kind': 'other'}))
     with pytest.raises(DataError, match=r"x.json: there is no kind of record 'other'"):
         trust.records(tmp_path / 'kept')
@@ -63,11 +70,12 @@ def test_a_row_with_nothing_to_measure_is_kept(
     """A motion that goes on, as it shall, has no seconds to rest; how it went is still told."""
     row = {'what': 'client killed', 'load': 0, 'runs': 1, 'ours': float('nan'),
            'peer': float('nan'), 'kept': True}
-    monkeypatch.setenv(trust.VARIABLE, str(tmp_path))
-    trust.keep('stops', {'rows': [row]}, 2.0)
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    keep('stops', {'rows': [row]}, 2.0)
     assert '| client killed | 0 | 1 | - | - | yes |' in trust.page(trust.records(tmp_path))
+    keep('stops', {'rows': [{**row, 'runs': float('nan')}]}, 2.0)
     with pytest.raises(DataError, match='lacks runs of row 1'):
-        trust.keep('stops', {'rows': [{**row, 'runs': float('nan')}]}, 2.0)
+        trust.records(tmp_path)
 
 
 def test_lines_are_straight() -> None:
