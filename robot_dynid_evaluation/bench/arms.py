@@ -24,7 +24,6 @@ from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray, Samples
 from robot_dynid_evaluation.bench.timing import ROBOT
 from robot_dynid_evaluation.papers.planar_3r_model import SignFriction
-from robot_dynid_evaluation.papers.sequential_sdp_arms import motion
 
 #: rad/s, width of the Coulomb ramp
 RAMP = 0.01
@@ -106,6 +105,8 @@ def model_with(
         feasible=standard if feasible else None)
 
 
+#: s between samples of sines
+STEP = 0.01
 #: share of the effort's root mean square that is noise
 NOISE = 0.02
 #: viscous [N m s/rad] and Coulomb friction [N m] of the first joint; the others have less
@@ -152,7 +153,7 @@ def recorded(joints: int, count: int, seed: int = 0) -> Recorded:
     """Return ``count`` samples of an arm whose links are not quite the nominal ones."""
     robot, rng = serial_arm(joints), np.random.default_rng(seed)
     model = TorqueModel.of(robot, (RigidLinks(robot), SignFriction(joints)))
-    samples = motion(robot, count, rng)
+    samples = sines(robot, count, rng)
     share = np.linspace(1.0, 0.3, joints)[:, None]
     truth = np.concatenate([
         (robot.nominal * rng.uniform(0.8, 1.2, (joints, 1))).ravel(),
@@ -161,6 +162,20 @@ def recorded(joints: int, count: int, seed: int = 0) -> Recorded:
     noise = NOISE * np.sqrt(np.mean(clean**2, axis=0))
     effort = clean + noise * rng.standard_normal(clean.shape)
     return Recorded(model, replace(samples, effort=effort, measured=effort), noise, truth)
+
+
+def sines(robot: RobotModel, count: int, rng: np.random.Generator) -> Samples:
+    """Return ``count`` samples along sums of five sines per joint."""
+    time = np.arange(count, dtype=np.float64) * STEP
+    q, qd, qdd = np.zeros((3, count, robot.n))
+    for _ in range(5):
+        rate, size, phase = (rng.uniform(low, high, robot.n)
+                             for low, high in ((0.5, 4.0), (0.1, 0.4), (0.0, 6.0)))
+        angle = time[:, None] * rate + phase
+        q += size * np.sin(angle)
+        qd += size * rate * np.cos(angle)
+        qdd -= size * rate**2 * np.sin(angle)
+    return Samples(robot.joints, time, q, qd, qdd)
 
 
 def effort(robot: RobotModel, truth: Truth, motion: Motion) -> FloatArray:

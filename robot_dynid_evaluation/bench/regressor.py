@@ -20,9 +20,10 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.threads import threads_at_most
 from robot_dynid.types import FloatArray, Samples
-from robot_dynid_evaluation.bench import Row, Target, idyntree_peer, jax_peer, row
+from robot_dynid_evaluation.bench import Row, Target, row
 from robot_dynid_evaluation.bench.arms import serial_arm
 from robot_dynid_evaluation.bench.pinocchio_cpp import REGRESSOR_SOURCE, Loop, compiled
+from robot_dynid_evaluation.bench.regressor_peers import IDYNTREE, JAX, idyntree_loop, jax_columns
 from robot_dynid_evaluation.bench.timing import (
     ROBOT,
     import_pinocchio,
@@ -192,19 +193,20 @@ def beside_links(progress: Progress) -> Iterator[Row]:
     """Yield the rows of the links' columns beside iDynTree and JAX."""
     arm = Arm.of(7, SAMPLES)
     out = np.zeros((7, 70, SAMPLES))
-    for peer, target in ((idyntree_peer, Target(15.0)), (jax_peer, Target(4.0))):
+    for name, sample, prepared, target in (  # each returns the columns of its last or first sample
+            (IDYNTREE, -1, idyntree_loop, Target(15.0)), (JAX, 0, jax_columns, Target(4.0))):
         try:
-            theirs = peer.prepared(arm.robot, arm.samples)
+            theirs = prepared(arm.robot, arm.samples)
         except MissingDependency as error:
             yield skipped(str(error))
             continue
         one = theirs()
         rigid_body.regressor(arm.robot, arm.motion, out=out)
-        compare(peer.NAME, one, out[:, :, peer.SAMPLE])
+        compare(name, one, out[:, :, sample])
         found = milliseconds({
             'ours': lambda: rigid_body.regressor(arm.robot, arm.motion, out=out),
             'peer': theirs}, progress)
-        yield row(f'70 columns of links in one array / {peer.NAME}', 'ms', found['ours'],
+        yield row(f'70 columns of links in one array / {name}', 'ms', found['ours'],
                   found['peer'], target)
 
 

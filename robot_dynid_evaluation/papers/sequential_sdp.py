@@ -13,25 +13,46 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from robot_dynid.dynamics.rigid_body import mass_matrix
+from robot_dynid.effects import RigidLinks
 from robot_dynid.estimation.estimate import Estimate, Status
-from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.feasible.bounds import Bounds, LinkBounds
 from robot_dynid.estimation.feasible.sequential import SequentialFeasible
 from robot_dynid.estimation.feasible.simultaneous import Feasible, FeasibleEstimate, Task
 from robot_dynid.estimation.least_squares import LeastSquares
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.reduction.numeric import MEASURED, Origin, origins
+from robot_dynid.robot import locate
+from robot_dynid.robot.inertia import parameters_from_pseudo_inertia, pseudo_inertia
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.types import Progress
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.simulation.truth import load_truth
+from robot_dynid.types import FloatArray, Progress, Samples
 from robot_dynid_evaluation.bench.arms import recorded as recorded_arm
-from robot_dynid_evaluation.papers import RECOVERED, Row, known, matched, shown
+from robot_dynid_evaluation.bench.arms import sines
+from robot_dynid_evaluation.papers import (
+    RECOVERED,
+    Row,
+    known,
+    matched,
+    published_arm,
+    shown,
+)
+from robot_dynid_evaluation.papers.planar_3r_model import SignFriction
 from robot_dynid_evaluation.papers.recovery import effort_shares, recovered
-from robot_dynid_evaluation.papers.sequential_sdp_arms import NINE, PUMA, Recorded, recorded
 
+PUMA = 'config/reproduce/puma560_first_three.yaml'
+NINE = 'config/reproduce/nine_joint_arm.yaml'
+#: the paper states neither: Gaussian noise and A of A sin(100 t), as shares of the effort's root
+#: mean square; samples
+NOISE, DISTURBANCE, SAMPLES = 0.01, 0.02, 3000
+#: how far the bodies of the prior are from the true ones: scatter of mass and of shape
+DISTURBED = 0.1
 ESTIMATORS: Mapping[str, Feasible] = {
     'sequential': SequentialFeasible(sweeps=0), 'polished': SequentialFeasible(),
     'simultaneous': Feasible(),
@@ -78,6 +99,54 @@ def rows(progress: Progress) -> list[Row]:
     progress('nine joints without noise', 0.8)
     exact = recorded(NINE, np.random.default_rng(2), noisy=False)
     return [*table, *_exact(exact), *_one_link_per_problem(nine)]
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """A motion of an arm: its model, true parameters (p,), exact and measured effort (N, n)."""
+
+    model: TorqueModel
+    truth: FloatArray
+    samples: Samples
+    exact: FloatArray
+
+    @property
+    def measured(self) -> FloatArray:
+        """Return the noisy, disturbed effort (N, n) [N m]."""
+        assert self.samples.effort is not None
+        return self.samples.effort
+
+
+def true_robot(path: str) -> tuple[RobotModel, FloatArray]:
+    """Return an arm with its true links, and its friction (2 n,): viscous, Coulomb per joint.
+
+    Raises UsageError when the file of the arm is not installed.
+    """
+    robot = published_arm(path)
+    if path == PUMA:  # without the wrist, which the file has at rest
+        robot = robot.with_nominal(load_robot('puma560').nominal[:robot.n])
+    truth = load_truth(robot, locate.find(path))
+    return robot, np.column_stack([truth.viscous, truth.coulomb]).ravel()
+
+
+def recorded(path: str, rng: np.random.Generator, noisy: bool = True) -> Recorded:
+    """Return a recording; the nominal links of its model are disturbed, the true ones made it."""
+    robot, friction = true_robot(path)
+    truth = np.concatenate([robot.nominal.ravel(), friction])
+    guess = robot.with_nominal([_spoiled(body, rng) for body in robot.nominal])
+    model = TorqueModel.of(guess, (RigidLinks(guess), SignFriction(robot.n)))
+    samples = sines(robot, SAMPLES, rng)
+    exact = model.effort(samples, model.reduction.base(truth))
+    size = np.sqrt(np.mean(exact**2, axis=0))
+    disturbance = DISTURBANCE * np.sin(100.0 * samples.time)[:, None]
+    effort = exact + noisy * size * (NOISE * rng.standard_normal(exact.shape) + disturbance)
+    return Recorded(model, truth, replace(samples, effort=effort, measured=effort), exact)
+
+
+def _spoiled(body: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Return the parameters (10,) of another body, near by."""
+    change = np.eye(4) + DISTURBED * rng.standard_normal((4, 4)) * np.array([1.0, 1.0, 1.0, 0.1])
+    return parameters_from_pseudo_inertia(change @ pseudo_inertia(body) @ change.T)
 
 
 def fits(data: Recorded) -> Fits:

@@ -28,10 +28,10 @@ from robot_dynid_evaluation.bench import (
     derivatives,
     forward,
     identify,
-    jax_peer,
     monitor,
     pinocchio_cpp,
     regressor,
+    regressor_peers,
     rollout,
     row,
     start,
@@ -126,7 +126,7 @@ def test_another_regressor_of_a_peer_is_refused() -> None:
 @pytest.mark.parametrize('name', ['seven_axis', 'stanford_arm'])
 def test_newton_euler_of_the_peer_is_ours(name: str) -> None:
     robot, samples = load_robot(name), random_motion(load_robot(name), 3)
-    effort = jax_peer.newton_euler(robot, np)
+    effort = regressor_peers.newton_euler(robot, np)
     motion = (samples.position, samples.velocity, samples.acceleration)
     found = [effort(robot.nominal, *state) for state in zip(*motion, strict=True)]
     np.testing.assert_allclose(found, inverse_dynamics(robot, *motion), atol=1e-10)

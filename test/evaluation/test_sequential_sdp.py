@@ -9,7 +9,7 @@ import pytest
 
 from robot_dynid_evaluation.papers import reproduce
 from robot_dynid_evaluation.papers import sequential_sdp as paper
-from robot_dynid_evaluation.papers.sequential_sdp_arms import NINE, PUMA, recorded, true_robot
+from robot_dynid_evaluation.papers.sequential_sdp import NINE, PUMA, recorded, true_robot
 
 
 @pytest.mark.slow

@@ -1,4 +1,7 @@
-"""The regressor of the links as JAX has it: the Jacobian of Newton-Euler in the parameters."""
+"""Peers of the columns of links: iDynTree (PyPI idyntree), and JAX.
+
+JAX has them as the Jacobian of Newton-Euler in the parameters.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,42 @@ from robot_dynid.errors import MissingDependency
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray, Samples
 
-NAME = 'JAX, jit of vmap of the Jacobian of Newton-Euler'
-#: the sample whose regressor is returned
-SAMPLE = 0
-#: samples per call: the fastest of 64, 256, 1024 and all
+IDYNTREE, JAX = 'iDynTree in a Python loop', 'JAX, jit of vmap of the Jacobian of Newton-Euler'
+#: iDynTree's order of the ten parameters of a link, which has xz before yy, in ours
+ORDER = (0, 1, 2, 3, 4, 5, 7, 6, 8, 9)
+#: samples per call of JAX: the fastest of 64, 256, 1024 and all
 BATCH = 1024
 
 
-def prepared(robot: RobotModel, samples: Samples) -> Callable[[], FloatArray]:
+def idyntree_loop(robot: RobotModel, samples: Samples) -> Callable[[], FloatArray]:
+    """Return the loop; it returns the last regressor (n, 10 n), in our order.
+
+    Raises MissingDependency where iDynTree is not installed.
+    """
+    try:
+        from idyntree import bindings
+    except ImportError:
+        raise MissingDependency(f'{IDYNTREE}: pip install idyntree') from None
+    loader = bindings.ModelLoader()
+    loader.loadReducedModelFromFile(robot.source, bindings.StringVector(robot.joints))
+    computations = bindings.KinDynComputations()
+    computations.loadRobotModel(loader.model())
+    model = computations.model()
+    chosen = [10 * model.getLinkIndex(name) + k for name in robot.bodies for k in ORDER]
+    found = bindings.MatrixDynSize(6 + robot.n, 10 * model.getNrOfLinks())
+    still, gravity = np.zeros(6), np.asarray(robot.gravity)
+
+    def loop() -> FloatArray:
+        for q, qd, qdd in zip(samples.position, samples.velocity, samples.acceleration,
+                              strict=True):
+            computations.setRobotState(q, qd, gravity)
+            computations.inverseDynamicsInertialParametersRegressor(still, qdd, found)
+        return np.asarray(found.toNumPy()[6:, chosen])
+
+    return loop
+
+
+def jax_columns(robot: RobotModel, samples: Samples) -> Callable[[], FloatArray]:
     """Return the computation of all samples; it returns the first regressor (n, 10 n).
 
     On one thread, if nothing imported JAX before. Raises MissingDependency where it is not
@@ -30,7 +61,7 @@ def prepared(robot: RobotModel, samples: Samples) -> Callable[[], FloatArray]:
     try:
         import jax
     except ImportError:
-        raise MissingDependency(f'{NAME}: pip install jax') from None
+        raise MissingDependency(f'{JAX}: pip install jax') from None
     jax.config.update('jax_enable_x64', True)
     jax.config.update('jax_platforms', 'cpu')
     effort = newton_euler(robot, jax.numpy)
