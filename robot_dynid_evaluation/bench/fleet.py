@@ -118,7 +118,7 @@ def simulated(fleet: SimulatedFleet, model: TorqueModel) -> list[ReducedRecordin
 
 
 @dataclass(frozen=True, eq=False)
-class _Arm:
+class SimulatedArm:
     """One arm: its robot, friction (n,) of its axes, how much more than others it is scattered."""
 
     robot: RobotModel
@@ -127,12 +127,40 @@ class _Arm:
     rotors: FloatArray
     unrest: float
 
+    def on(self, day: FloatArray, change: Change | None, share: float = 1.0) -> SimulatedArm:
+        """Return the arm with the friction of a ``day`` (2, n), a ``share`` of a change on top."""
+        viscous, dry = np.array([self.viscous, self.dry]) * day
+        if change is None:
+            return replace(self, viscous=viscous, dry=dry)
+        viscous[change.joint] *= 1.0 + share * (change.viscous - 1.0)
+        dry[change.joint] *= 1.0 + share * (change.dry - 1.0)
+        load, x = np.zeros_like(self.robot.nominal), 0.15  # a point mass at the end of the arm
+        load[-1] = share * change.load * np.array(
+            [1.0, x, 0.0, 0.0, 0.0, 0.0, x**2, 0.0, 0.0, x**2])
+        return replace(self, viscous=viscous, dry=dry,
+                       robot=self.robot.with_nominal(self.robot.nominal + load))
 
-def simulated_arm(robot: RobotModel, rng: np.random.Generator) -> _Arm:
+    def effort(
+        self, links: FloatArray, rates: tuple[FloatArray, FloatArray],
+        levels: tuple[FloatArray | float, FloatArray | float], loaded: float, ramp: float,
+    ) -> FloatArray:
+        """Return the effort (N, n) [N m] beside that of the ``links`` (N, n).
+
+        ``rates`` are velocity and acceleration; viscous and dry friction count by ``levels``, and
+        friction that is ``loaded`` by the links comes on top; ``ramp`` is that of reversals.
+        """
+        qd, qdd = rates
+        dry = levels[1] * self.dry + loaded * np.abs(links)
+        return np.asarray(links + self.rotors * qdd + levels[0] * self.viscous * qd
+                          + dry * np.clip(qd / ramp, -1.0, 1.0))
+
+
+def simulated_arm(robot: RobotModel, rng: np.random.Generator) -> SimulatedArm:
+    """Return an arm whose links and friction differ from those of the others."""
     truth = load_truth(robot)
     links = robot.nominal * (1.0 + LINKS * rng.standard_normal((robot.n, 1)))
     off = 1.0 + FRICTION * rng.standard_normal((2, robot.n))
-    return _Arm(robot.with_nominal(links), truth.viscous * off[0], truth.coulomb * off[1],
+    return SimulatedArm(robot.with_nominal(links), truth.viscous * off[0], truth.coulomb * off[1],
                 truth.rotor_inertia, float(np.exp(np.log(UNLIKE) * rng.standard_normal())))
 
 
@@ -182,31 +210,17 @@ def _share(change: Change, session: int, count: int) -> float:
 
 
 def _recording(
-    arm: _Arm, motion: Samples, change: Change | None, share: float, day: FloatArray,
+    arm: SimulatedArm, motion: Samples, change: Change | None, share: float, day: FloatArray,
     rng: np.random.Generator,
 ) -> Samples:
     """Return a recording: inverse dynamics and friction of the ``day`` (2, n), with noise."""
-    robot = arm.robot
-    viscous, dry = np.array([arm.viscous, arm.dry]) * day
-    if change is not None:
-        viscous[change.joint] *= 1.0 + share * (change.viscous - 1.0)
-        dry[change.joint] *= 1.0 + share * (change.dry - 1.0)
-        robot = robot.with_nominal(robot.nominal + carried(robot.n, share * change.load))
+    now = arm.on(day, change, share)
     q, qd, qdd = motion.position, motion.velocity, motion.acceleration
-    links = inverse_dynamics(robot, q, qd, qdd)
-    side = np.clip(qd / RAMP[1], -1.0, 1.0)
+    links = inverse_dynamics(now.robot, q, qd, qdd)
     warm = 1.0 - WARMING * (1.0 - np.exp(-motion.time[:, None] / WARM)) * rng.uniform(0.5, 1.5)
-    effort = links + arm.rotors * qdd + warm * viscous * qd + (
-        dry + LOADED * np.abs(links)) * side
+    effort = now.effort(links, (qd, qdd), (warm, 1.0), LOADED, RAMP[1])
     effort = effort + NOISE * arm.dry * rng.standard_normal(effort.shape)
     return replace(motion, effort=effort, measured=effort)
-
-
-def carried(n: int, mass: float) -> FloatArray:
-    """Return the change of the parameters (n, 10) by a point mass at the end of the arm."""
-    found, x = np.zeros((n, 10)), 0.15
-    found[-1] = mass * np.array([1.0, x, 0.0, 0.0, 0.0, 0.0, x**2, 0.0, 0.0, x**2])
-    return found
 
 
 def analysed(fleet: SimulatedFleet, model: TorqueModel) -> Fleet:

@@ -30,7 +30,7 @@ from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import MotionLimits, motion_limits
 from robot_dynid.types import FloatArray, RawLog
 from robot_dynid_evaluation.bench import Row
-from robot_dynid_evaluation.bench.fleet import ROBOT, Change, carried, simulated_arm
+from robot_dynid_evaluation.bench.fleet import ROBOT, Change, simulated_arm
 from robot_dynid_extras.health.everyday_motion import everyday_motion
 from robot_dynid_extras.health.health import MONTH, Condition, GroupHealth, Health, HealthSettings
 
@@ -157,28 +157,16 @@ class EverydayArm:
         self, day: _Day, time: FloatArray, motion: tuple[FloatArray, FloatArray, FloatArray]
     ) -> FloatArray:
         """Return the effort (N, n) of a ``motion`` at ``time`` (N,) s of a day."""
-        plant, change, arm, (_, qd, qdd) = self.plant, self.change, self._arm, motion
-        viscous, dry = np.array([arm.viscous, arm.dry]) * day.daily
-        viscous[change.joint] *= change.viscous
-        dry[change.joint] *= change.dry
+        plant, arm = self.plant, self._arm.on(day.daily, self.change)
         fallen = plant.warming * day.warming * (1.0 - np.exp(-time / plant.warm))
         course = plant.course * np.sin(day.hour + 2.0 * np.pi * time / (3600.0 * COURSE))
         fallen, course = fallen[:, None], course[:, None]
-        links = self._links(day, round(time[0] % LAP * RATE), motion)
-        side = np.clip(qd / plant.ramp, -1.0, 1.0)
-        return np.asarray(links + arm.rotors * qdd + (1.0 - fallen + course) * viscous * qd + (
-            (1.0 - 0.5 * fallen + course) * dry + plant.loaded * np.abs(links)) * side)
-
-    def _links(
-        self, day: _Day, first: int, motion: tuple[FloatArray, FloatArray, FloatArray]
-    ) -> FloatArray:
-        """Return the effort (N, n) of the links of a ``motion`` that begins ``first`` in a lap."""
-        key = first, len(motion[0]), self.change.load
+        key = round(time[0] % LAP * RATE), len(time), self.change.load
         if key not in day.links:
-            robot = self._arm.robot
-            robot = robot.with_nominal(robot.nominal + carried(robot.n, self.change.load))
-            day.links[key] = inverse_dynamics(robot, *motion)
-        return day.links[key]
+            day.links[key] = inverse_dynamics(arm.robot, *motion)
+        return arm.effort(
+            day.links[key], motion[1:], (1.0 - fallen + course, 1.0 - 0.5 * fallen + course),
+            plant.loaded, plant.ramp)
 
     def _noise(self, count: int) -> FloatArray:
         """Return noise (count, n) of the effort, white and coloured."""
