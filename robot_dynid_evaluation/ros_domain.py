@@ -67,10 +67,7 @@ def claim_domain() -> tuple[int, BinaryIO]:
 
 
 def _forget_the_dead(domain: int) -> None:
-    """Remove the ports of the domain in shared memory that no process holds.
-
-    Those of processes that were killed may hold up the next ones, see `unfinished_ports`.
-    """
+    """Remove the ports of the domain in shared memory that no process holds."""
     for number in range(PORT + PORTS * domain, PORT + PORTS * (domain + 1)):
         port = SHARED_MEMORY / f'{PORT_FILE}{number}'
         locks = [port.with_name(f'{port.name}_{kind}') for kind in ('el', 'sl')]

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +21,7 @@ from robot_dynid.identified.structure import Structure
 from robot_dynid.threads import threads_at_most
 from robot_dynid.types import FloatArray
 from robot_dynid_evaluation.bench import Row, Target, row
-from robot_dynid_evaluation.bench.arms import true_model, ur10e_model
+from robot_dynid_evaluation.bench.arms import model_with, true_model, ur10e_model
 from robot_dynid_evaluation.bench.forward import one_by_one
 from robot_dynid_evaluation.bench.pinocchio_cpp import RNEA_SOURCE, Loops, compiled
 from robot_dynid_evaluation.bench.timing import in_turns, random_states
@@ -66,7 +65,7 @@ def rows(model: IdentifiedModel, library: ctypes.CDLL, progress: Progress) -> It
     robot = model.robot
     motion = random_states(robot, STATES)
     under = (*motion[:2], model.inverse(*motion))
-    bare = links_alone(model)
+    bare = model_with(robot, Structure.uniform(robot, False, 'coulomb', {}), {})  # links alone
     peer = Loops(library, robot)
     with written_out(model.to_c()) as own, written_out(bare.to_c()) as links:
         _require_same(links('inverse_dynamics', motion, 1), peer.called('rnea', motion, 1))
@@ -97,16 +96,6 @@ def rows(model: IdentifiedModel, library: ctypes.CDLL, progress: Progress) -> It
              TOGETHER),
             ('forward / Python, one state', 'forward', 'Python forward, one', ALONE)):
         yield row(f'{robot.name}: {what}', 'ns per state', each[ours], each[other], target)
-
-
-def links_alone(model: IdentifiedModel) -> IdentifiedModel:
-    """Return a model of the nominal links without rotors and friction."""
-    structure = Structure.uniform(model.robot, False, 'coulomb', {})
-    reduction = structure.torque_model(model.robot).reduction
-    friction = np.zeros(len(reduction.standard) - model.robot.nominal.size)
-    values = reduction.base(np.concatenate([model.robot.nominal.ravel(), friction]))
-    return replace(model, structure=structure, reduction=reduction, values=values,
-                   std=np.zeros_like(values), control=values)
 
 
 def _require_same(ours: FloatArray, theirs: FloatArray) -> None:

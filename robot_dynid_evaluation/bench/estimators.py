@@ -108,10 +108,7 @@ class Arm:
 def _rows(
     arm: Arm, what: str, settings: tuple[Any, float], estimators: dict[str, Estimator]
 ) -> list[Row]:
-    """Return error, its mean and intervals that hold of every estimator beside wls.
-
-    Links and rotors apart from friction, relative to the length of their truth.
-    """
+    """Return error, its mean and intervals that hold of every estimator beside wls."""
     fits: dict[str, list[Estimate]] = {name: [] for name in ('wls', *estimators)}
     for experiment in arm.experiments(*settings):
         for name, estimator in {'wls': ESTIMATORS['wls'], **estimators}.items():

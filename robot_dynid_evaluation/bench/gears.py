@@ -206,11 +206,7 @@ def _rows(name: str, fits: list[tuple[FloatArray, FloatArray]]) -> list[Row]:
 
 
 def _figures(found: FloatArray) -> dict[tuple[str, str], float]:
-    """Return error, deviation, both over each other, share outside of intervals, with units.
-
-    Of dampings (seeds, 3, 3). Errors over deviations have a root mean square of one where
-    deviations are neither too large nor too small.
-    """
+    """Return error, deviation, both over each other, share outside of intervals, with units."""
     off, deviation, half = found.transpose(1, 0, 2)
     off = off - DAMPING
     return {('error', '%'): 100.0 * float(np.sqrt(np.mean((off / DAMPING)**2))),

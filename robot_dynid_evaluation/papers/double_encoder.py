@@ -233,10 +233,7 @@ def fall_rows(plant: str, table: Errors) -> list[Row]:
 
 
 def _falls(table: Errors, model: str, key: tuple[str, str]) -> tuple[FloatArray, list[str]]:
-    """Return by how many percent the errors (s, n) of a model are below least squares.
-
-    And the medians of both, by joint, in words; ``key`` is filter and part of the motion.
-    """
+    """Return by how many percent the errors (s, n) of a model are below least squares."""
     errors = [table[(name, ALL, *key)] for name in (WLS, model)]
     return fall(*errors), [f'RMSE {before:.3g} -> {after:.3g} N m' for before, after in zip(
         *(np.median(one, axis=0) for one in errors), strict=True)]

@@ -141,11 +141,7 @@ class TwoEncoderArm:
         return torque + self._pull(motion.position) if self.disturbed else torque
 
     def _pull(self, position: FloatArray) -> FloatArray:
-        """Return the torque (N, n) [N m] of cables, which couple each joint to the next.
-
-        The slope of an energy: springs between neighbours, from the last to the base, whose
-        stretch depends on both joints.
-        """
+        """Return the torque (N, n) [N m] of cables, which couple each joint to the next."""
         limit = np.asarray(self.robot.limits.effort)
         size = CABLES * np.minimum(limit, np.roll(limit, -1))
         own, behind = self._cables
@@ -156,10 +152,7 @@ class TwoEncoderArm:
                           + np.roll(behind * np.cos(beside) * stretch, 1, axis=1))
 
     def _motor(self, link: FloatArray, torque: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return position (N, n) [rad] of the motors and the slope (N, n) of the gears' error.
-
-        The error of a gear is how much farther than its motor its output turns.
-        """
+        """Return position (N, n) [rad] of the motors and the slope (N, n) of the gears' error."""
         motor = link + self._twist(torque)
         bent = motor.copy()
         for _ in range(4):  # the slope is some 0.01

@@ -130,11 +130,7 @@ def sinusoids(
 def _condition(
     recordings: list[Information], joint: int, paper: float, frequencies: FloatArray, reading: str
 ) -> Row:
-    """Return the condition number of the independent columns of H while ``joint`` swings.
-
-    H has the singular values of its triangular factors, those of all rows one below the other.
-    Not judged: the paper states neither the unit of w nor where the other joints are locked.
-    """
+    """Return the condition number of the independent columns of H while ``joint`` swings."""
     data, frequency = recordings[joint - 1], frequencies[joint - 1]
     factors = [data.expanded(row)[:, :len(data.names)] for row in range(len(data.structure))]
     tall = np.vstack(factors)

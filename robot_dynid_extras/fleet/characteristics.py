@@ -175,10 +175,7 @@ class Characteristics:
         self, information: Information, free: NDArray[np.bool_],
         held: FloatArray | None = None,
     ) -> Fitted:
-        """Return the fit of those that are ``free`` (p,).
-
-        The others have their value in ``held`` (p,).
-        """
+        """Return the fit of those that are ``free`` (p,)."""
         own = self._projected(information, self.directions[:, free], held)
         solution = solve_rows(weighted_factor(own, self.weights))
         covariance, _ = batch_covariance(own, self.weights, solution)

@@ -149,10 +149,7 @@ def fleet(
 
 
 def _merged(parts: Iterable[Information], batches: int = 1) -> Information:
-    """Return the information of all in about so many ``batches``, merged as a tree.
-
-    A few of ``parts`` are in memory at a time.
-    """
+    """Return the information of all in about so many ``batches``, merged as a tree."""
     trees: list[tuple[int, Information]] = []
     for part in parts:
         height, own = 0, part.condensed(batches)

@@ -71,10 +71,7 @@ def _feasible(model: IdentifiedModel, root: FloatArray) -> IdentifiedModel:
 def _require_better(
     found: RecursiveIdentification, served: FloatArray, now: FloatArray
 ) -> None:
-    """Raise DataError naming the rows whose errors (n,) [N m] are larger than ``served``.
-
-    Or where their ratio is no less than one, in the geometric mean.
-    """
+    """Raise DataError naming the rows whose errors (n,) [N m] are larger than ``served``."""
     tiny = np.finfo(float).tiny
     if float(np.sum(np.log(np.maximum(now, tiny) / np.maximum(served, tiny)))) >= 0.0:
         raise DataError('recent motion is predicted no better than by the served model; it stays')

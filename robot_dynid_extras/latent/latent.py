@@ -385,10 +385,7 @@ def _by_instruments(
 
 
 def _misfits_of_start(found: Fitted) -> FloatArray:
-    """Return the misfits (groups,) with the parameters of the start, which has seen all groups.
-
-    Raises LinAlgError where one is not finite.
-    """
+    """Return the misfits (groups,) with the parameters of the start, which has seen all groups."""
     known, begun = found.problem.with_known_parameters, found.begun
     return finite(np.array([known.misfit(begun.state, group, 0)
                             for group in stretches(len(begun.condensed))]))

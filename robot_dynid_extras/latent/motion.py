@@ -481,10 +481,7 @@ class LatentProblem:
         self, state: LatentState, condensed: Sequence[Condensed] | None,
         motions: Sequence[list[FloatArray]] | None = None,
     ) -> FloatArray:
-        """Return the typical error (m,) of the equations that count, by their median.
-
-        It is larger than what is left of it by what the motion takes up.
-        """
+        """Return the typical error (m,) of the equations that count, by their median."""
         sizes, scale = [], []
         for along in self.along(state, self.motions_of(state) if motions is None else motions):
             misfit = along.misfit(state.values)

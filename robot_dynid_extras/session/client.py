@@ -154,10 +154,7 @@ def _executed(course: _Course, shown: Excite.Result, asked: Asked) -> Excite.Res
 
 
 def _next(course: _Course, asked: Asked) -> tuple[Excite.Result, bool]:
-    """Return the dry run of the next swing, and whether it is within the time.
-
-    Where the time that is left does not do, all of it once more tells whether time is missing.
-    """
+    """Return the dry run of the next swing, and whether it is within the time."""
     whole = course.session.longest
     if course.left >= LONGEST.low:
         shown = asked(course.goal(course.left))
