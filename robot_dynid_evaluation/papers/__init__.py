@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from robot_dynid.errors import UsageError
-from robot_dynid.robot import locate
-from robot_dynid.robot.model import RobotModel
-from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import Progress
+
+if TYPE_CHECKING:
+    from robot_dynid.robot.model import RobotModel
 
 #: what each experiment is; its module is named the same, with underscores
 EXPERIMENTS = {
@@ -87,6 +88,9 @@ def known(row: Row, explanation: str, figure: float | None = None) -> Row:
 
 def published_arm(path: str) -> RobotModel:
     """Return the arm of an installed file; raises UsageError when it is not there."""
+    from robot_dynid.robot import locate
+    from robot_dynid.robot.robot_file import load_robot
+
     found = locate.find(path)
     if found is None:
         raise UsageError(f'{path} is not installed; install the package with its config folder')
