@@ -138,14 +138,12 @@ class Client:
 
     def fault(self, name: str) -> None:
         """Set the fault of the simulated robot."""
-        value = ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=name)
-        request = SetParameters.Request(parameters=[Parameter(name='fault', value=value)])
-        self._answer(lambda: self._parameters.call_async(request))
+        self._answer(lambda: self.fault_soon(name))
 
-    def fault_soon(self, name: str) -> None:
-        """Ask the simulated robot for a fault and wait for no answer."""
+    def fault_soon(self, name: str) -> Any:
+        """Ask the simulated robot for a fault; the future answer."""
         value = ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=name)
-        self._parameters.call_async(
+        return self._parameters.call_async(
             SetParameters.Request(parameters=[Parameter(name='fault', value=value)]))
 
     def command_topic(self, joints: tuple[str, ...], position: list[float]) -> None:
