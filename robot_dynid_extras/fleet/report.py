@@ -54,7 +54,7 @@ def fleet_report(fleet: Fleet, left_out: Mapping[str, str]) -> Report:
 
 
 def findings_report(fleet: Fleet, left_out: Mapping[str, str]) -> Report:
-    """Return what changed alone, see `fleet_report`."""
+    """Return the findings alone, see `fleet_report`."""
     return Report('', '', (Chapter('What changed', (_findings(fleet, left_out),)),))
 
 
