@@ -373,7 +373,7 @@ def _reason(error: Exception) -> str:
 
 def check_folder(path: str | Path) -> None:
     """Raise UsageError where a folder, which may be missing, cannot take files."""
-    if why := room(Path(path))[0]:
+    if why := disk_space(Path(path))[0]:
         raise UsageError(f'{path}: {why}; give another folder')
 
 
@@ -386,7 +386,7 @@ def make_folder(path: str | Path) -> None:
         raise DynIdError(f'{path}: cannot be made ({_reason(error)})') from None
 
 
-def room(folder: Path) -> tuple[str, float]:
+def disk_space(folder: Path) -> tuple[str, float]:
     """Return the reason why nothing can be written below a folder, or '', and the bytes left."""
     at = folder
     try:

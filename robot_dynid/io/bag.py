@@ -77,8 +77,8 @@ def read_batches(
     try:
         return log_from_topics(source, decoded, joints, topics, contents)
     except DataError as error:
-        found = f' ({"; ".join(contents.findings)})' if contents.findings else ''
-        raise DataError(f'{source}: {error}{found}') from None
+        details = f' ({"; ".join(contents.findings)})' if contents.findings else ''
+        raise DataError(f'{source}: {error}{details}') from None
 
 
 def log_from_topics(
@@ -89,22 +89,22 @@ def log_from_topics(
     contents: Contents,
 ) -> RawLog:
     """Assemble the recording from decoded topics."""
-    found = list(contents.findings)
+    notes = list(contents.findings)
     names = chosen_topics(topics, decoded.values(), contents)
-    joined = assembled(decoded, joints, names, found)
-    channels = {name: values if name == 'reference_position' else _recorded(name, values, found)
+    joined = assembled(decoded, joints, names, notes)
+    channels = {name: values if name == 'reference_position' else _recorded(name, values, notes)
                 for name, values in joined.channels.items()}
     base, main = joined.base, decoded[str(names.joint_states)]
     begin = int(base.time[0])
     if main.window is not None and main.began is not None:
         begin = main.began[bool(main.unset)]
     time = np.asarray((base.time - begin) * 1e-9, dtype=np.float64)
-    found += findings_of(time, base.joints, channels)
+    notes += findings_of(time, base.joints, channels)
     known: dict[str, Any] = dict(channels)
     if known.get('position') is None:
         raise DataError('the joint states have no positions')
     zero = begin * 1e-9
-    log = RawLog(source, base.joints, time, **known, findings=tuple(found),
+    log = RawLog(source, base.joints, time, **known, findings=tuple(notes),
                  epoch=epoch_of(zero, zero), began=None if main.window is None else 0.0)
     if joined.efforts is None:
         return log
@@ -125,9 +125,9 @@ class Joined:
 
 
 def assembled(
-    decoded: Mapping[str, Topic], joints: tuple[str, ...] | None, names: Topics, found: list[str]
+    decoded: Mapping[str, Topic], joints: tuple[str, ...] | None, names: Topics, notes: list[str]
 ) -> Joined:
-    """Bring the topics that are ``names`` and the controllers' to one time; notes in ``found``.
+    """Bring the topics that are ``names`` and the controllers' to one time; notes in ``notes``.
 
     A topic of ``names`` that is not there leaves its channels empty.
     """
@@ -137,8 +137,8 @@ def assembled(
     main = decoded[names.joint_states]
     chosen = main.joints if joints is None else joints
     if names.joint_states != USUAL.joint_states:
-        found.append(f'joint states are taken from topic {names.joint_states}')
-    series = main.series(chosen, found)
+        notes.append(f'joint states are taken from topic {names.joint_states}')
+    series = main.series(chosen, notes)
     channels: dict[str, FloatArray | None] = {**series.values}
     efforts: Series | None = None
     by_topic = {names.joint_states: series}
@@ -146,17 +146,17 @@ def assembled(
         if name is not None and name not in decoded:
             channels |= dict.fromkeys(fields)
         elif name is not None:
-            other = by_topic[name] = by_topic.get(name) or _of(decoded[name], chosen, found)
+            other = by_topic[name] = by_topic.get(name) or _of(decoded[name], chosen, notes)
             channels |= _aligned(series, other, fields)
             efforts = other if 'effort' in fields else efforts
             what = ' and '.join(fields).replace('_', ' ').replace('and motor', 'and')
-            found.append(f'{what} taken from topic {name}, {alignment_note(series, other)}')
-    reference = _reference(controllers, series, found)
+            notes.append(f'{what} taken from topic {name}, {alignment_note(series, other)}')
+    reference = _reference(controllers, series, notes)
     if reference is not None:
         channels['reference_position'] = reference
     if names.wrenches is not None:
         channels[CHANNEL] = names.wrenches.torque(
-            decoded, series.time, channels['position'], found)
+            decoded, series.time, channels['position'], notes)
     return Joined(series, channels, None if efforts is None else _messages(series, efforts))
 
 
@@ -170,7 +170,7 @@ def _messages(base: Series, efforts: Series) -> tuple[IntArray, FloatArray] | No
     return time, values[rows][:, columns]
 
 
-def _recorded(name: str, values: FloatArray | None, found: list[str]) -> FloatArray | None:
+def _recorded(name: str, values: FloatArray | None, notes: list[str]) -> FloatArray | None:
     """Return None for a channel that is NaN throughout: the interface was not exported.
 
     Raises DataError for that of external wrenches, without which the equations are others.
@@ -179,7 +179,7 @@ def _recorded(name: str, values: FloatArray | None, found: list[str]) -> FloatAr
         return values
     if name == CHANNEL:
         raise unknown_wrench()
-    found.append(f'{name}: NaN in every message: the robot does not export this interface')
+    notes.append(f'{name}: NaN in every message: the robot does not export this interface')
     return None
 
 
@@ -202,17 +202,17 @@ def _aligned(
     return channels
 
 
-def _of(topic: Topic, joints: tuple[str, ...], found: list[str]) -> Series:
+def _of(topic: Topic, joints: tuple[str, ...], notes: list[str]) -> Series:
     """Return the part of another topic on the ``joints``; notes those it lacks."""
     own = tuple(joint for joint in joints if joint in topic.joints)
     if own and len(own) < len(joints):
         missing = ', '.join(joint for joint in joints if joint not in own)
-        found.append(f'topic {topic.name} does not have {missing}')
-    return topic.series(own or joints, found)
+        notes.append(f'topic {topic.name} does not have {missing}')
+    return topic.series(own or joints, notes)
 
 
 def _reference(
-    controllers: list[Topic], base: Series, found: list[str]
+    controllers: list[Topic], base: Series, notes: list[str]
 ) -> FloatArray | None:
     """Return the controller's reference of the joints at the stamps of the joint states.
 
@@ -220,17 +220,17 @@ def _reference(
     """
     whole = [topic for topic in controllers if set(base.joints) <= set(topic.joints)]
     if len(whole) > 1:
-        found.append(f'reference_position: {len(whole)} controllers '
+        notes.append(f'reference_position: {len(whole)} controllers '
                      f'({", ".join(sorted(topic.name for topic in whole))}) have all joints; '
                      'none was read')
     if len(whole) != 1:
         return None
-    name, other = whole[0].name, whole[0].series(base.joints, found)
+    name, other = whole[0].name, whole[0].series(base.joints, notes)
     values = _aligned(base, other, {'reference': 'position'})['reference']
     if values is None or np.isnan(values).all(axis=0).any():
-        found.append(f'reference_position: topic {name} has none during the joint states')
+        notes.append(f'reference_position: topic {name} has none during the joint states')
         return None
-    found.append(f'reference_position taken from topic {name}, {alignment_note(base, other)}')
+    notes.append(f'reference_position taken from topic {name}, {alignment_note(base, other)}')
     return values
 
 

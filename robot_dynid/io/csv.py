@@ -66,7 +66,7 @@ def read_csv(
     Raises DataError when the file is damaged, too long, or lacks time or the position of a joint,
     or a wrench cannot be used.
     """
-    source, found = str(path), list[str]()
+    source, notes = str(path), list[str]()
     parts: dict[str, list[FloatArray]] = {}
     began: float | None = None
     numbers, last = 0, 0.0
@@ -81,9 +81,9 @@ def read_csv(
                 began = float(finite[0]) if began is None and len(finite) else began
                 last = float(finite.max(initial=last))
                 table = Table(source, columns, piece[window.near(time - (began or 0.0))])
-            found_here = list[str]()
-            read = _channels(table, chosen, robot, found_here)
-            found = found if parts else found_here
+            more = list[str]()
+            read = _channels(table, chosen, robot, more)
+            notes = notes if parts else more
             read['time'] = table.column('time').copy()
             for name, values in read.items():
                 if values is not None:
@@ -101,18 +101,18 @@ def read_csv(
     torque = channels[CHANNEL]
     if torque is not None and len(torque) and not np.isfinite(torque).any():
         raise DataError(f'{source}: {unknown_wrench()}')
-    found += [*findings_of(time, chosen, channels), *_ignored(columns, chosen, robot)]
+    notes += [*findings_of(time, chosen, channels), *_ignored(columns, chosen, robot)]
     if channels['position'] is None:
         raise DataError(f'{source}: no joints asked for')
-    return RawLog(source, chosen, time, **channels, findings=tuple(found), began=began,
+    return RawLog(source, chosen, time, **channels, findings=tuple(notes), began=began,
                   epoch=epoch_of(float(time[0])) if len(time) else None)
 
 
 def _channels(
-    table: Table, joints: tuple[str, ...], robot: RobotModel | None, found: list[str]
+    table: Table, joints: tuple[str, ...], robot: RobotModel | None, notes: list[str]
 ) -> dict[str, FloatArray | None]:
     """Return all channels (T, n), None for those without a column."""
-    channels = {name: _channel(table, name, joints, found) for name in CHANNELS}
+    channels = {name: _channel(table, name, joints, notes) for name in CHANNELS}
     torque = table_torque(table, robot, channels['position'])
     if torque is not None:
         given = channels[CHANNEL]
@@ -198,7 +198,7 @@ def joints_of(columns: Iterable[str], channel: str) -> tuple[str, ...]:
 
 
 def _channel(
-    table: Table, name: str, joints: tuple[str, ...], found: list[str]
+    table: Table, name: str, joints: tuple[str, ...], notes: list[str]
 ) -> FloatArray | None:
     """Return (T, n) values, NaN for joints without a column; None when no joint has one."""
     have = set(joints_of(table.columns, name)) & set(joints)
@@ -206,7 +206,7 @@ def _channel(
         return None
     missing = [joint for joint in joints if joint not in have]
     if missing:
-        found.append(f'{name}: no column for {clipped(", ".join(missing), 400)}')
+        notes.append(f'{name}: no column for {clipped(", ".join(missing), 400)}')
     values = np.full((len(table.values), len(joints)), np.nan)
     for k, joint in enumerate(joints):
         if joint in have:
@@ -271,11 +271,11 @@ def read_wrenches(path: str | Path, robot: RobotModel, position: FloatArray) -> 
     None where it has none. Raises DataError as `table_torque`, and for numbers that are not
     finite.
     """
-    found = table_torque(read_table(path), robot, position)
-    if found is not None and not np.isfinite(found).all():
-        row = int(np.argwhere(~np.isfinite(found))[0, 0])
+    torque = table_torque(read_table(path), robot, position)
+    if torque is not None and not np.isfinite(torque).all():
+        row = int(np.argwhere(~np.isfinite(torque))[0, 0])
         raise DataError(f'{path}: state {row + 1}: the wrench is not finite; every state must be')
-    return found
+    return torque
 
 
 def _require_components(table: Table, heads: Iterable[str]) -> None:

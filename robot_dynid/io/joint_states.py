@@ -80,12 +80,12 @@ class Topic:
         """All joints met, in order of first appearance."""
         return tuple(dict.fromkeys(name for names in self.counts for name in names))
 
-    def series(self, joints: tuple[str, ...], found: list[str]) -> Series:
+    def series(self, joints: tuple[str, ...], notes: list[str]) -> Series:
         """Return the table of ``joints``; joints published apart are brought together.
 
         Raises DataError when there are no messages or a joint never appears.
         """
-        self._report(found)
+        self._report(notes)
         if not self.parts and self.window is not None and self.counts:
             raise self.window.missed(f'topic {self.name}', self.length)
         if not self.parts:
@@ -96,35 +96,35 @@ class Topic:
                 f'topic {self.name}: no joint {", ".join(missing)}; '
                 f'it has {", ".join(self.joints)}'
             )
-        groups = _grouped(self._stamped(found), joints, self.counts)
+        groups = _grouped(self._stamped(notes), joints, self.counts)
         self.parts = []  # each array was given back once it was joined
-        return _together(self.name, groups, joints, found)
+        return _together(self.name, groups, joints, notes)
 
-    def _report(self, found: list[str]) -> None:
+    def _report(self, notes: list[str]) -> None:
         total = self.decoder.count
         if self.decoder.undecodable:
-            found.append(
+            notes.append(
                 f'{DAMAGE}{self.name}: {self.decoder.undecodable} of {total} messages are damaged '
                 f'and were left out'
             )
         if self.decoder.wrong_length:
-            found.append(
+            notes.append(
                 f'{self.name}: {self.decoder.wrong_length} of {total} messages have arrays that '
                 f'do not match their names and were left out'
             )
 
         if self.decoder.steps:
-            found.append(
+            notes.append(
                 f'{self.name}: the header stamps step against the receive times '
                 f'{self.decoder.steps} times, most by {self.decoder.longest_step:.6g} s: a clock '
                 f'that was set, a simulation that was reset, or damage'
             )
 
-    def _stamped(self, found: list[str]) -> list[tuple[IntArray, Decoded]]:
+    def _stamped(self, notes: list[str]) -> list[tuple[IntArray, Decoded]]:
         """Pair every part with its time: the header stamp, or the receive time if not set."""
         if not self.unset:
             return [(part.stamp, part) for part in self.parts]
-        found.append(
+        notes.append(
             f'{self.name}: {self.unset} of {self.counts.total()} messages have no header stamp; '
             f'the receive time is used for all'
         )
@@ -192,7 +192,7 @@ def _group(
 
 
 def _together(
-    topic: str, groups: list[_Group], joints: tuple[str, ...], found: list[str]
+    topic: str, groups: list[_Group], joints: tuple[str, ...], notes: list[str]
 ) -> Series:
     base = groups[0]
     if len(groups) == 1 and len(base.columns) == len(joints):
@@ -200,18 +200,18 @@ def _together(
     whole = next((group for group in groups if len(group.columns) == len(joints)), None)
     if whole is not None and 2 * whole.count >= base.count:
         rest = sum(group.count for group in groups) - whole.count
-        found.append(f'{topic}: {rest} messages have only some of the joints and were left out')
+        notes.append(f'{topic}: {rest} messages have only some of the joints and were left out')
         return Series(joints, whole.time, whole.values)
     if whole is not None:
-        found.append(
+        notes.append(
             f'{topic}: {whole.count} messages have all joints, the others only some; '
             f'those with all were left out'
         )
-    return _merged(topic, [group for group in groups if group is not whole], joints, found)
+    return _merged(topic, [group for group in groups if group is not whole], joints, notes)
 
 
 def _merged(
-    topic: str, groups: list[_Group], joints: tuple[str, ...], found: list[str]
+    topic: str, groups: list[_Group], joints: tuple[str, ...], notes: list[str]
 ) -> Series:
     """Bring groups with different joints to the stamps of the largest one."""
     base = groups[0]
@@ -224,7 +224,7 @@ def _merged(
     for group in groups:
         named = ', '.join(joints[k] for k in group.columns)
         if group is not base:
-            found.append(f'{topic}: {named} come in messages of their own; '
+            notes.append(f'{topic}: {named} come in messages of their own; '
                          f'{alignment_note(base, group)}')
         for name, table in values.items():
             part = group.values[name]

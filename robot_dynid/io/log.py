@@ -100,31 +100,22 @@ def _numbers(log: RawLog) -> int:
     return log.time.size + sum(values.size for values in channels(log).values())
 
 
-@dataclass(frozen=True)
-class Facts:
-    """Facts of a recording that was read: SHA-256, rows, findings, stretches in motion.
-
-    The latter are None where it is not long.
-    """
-
-    digest: str
-    rows: int
-    findings: tuple[str, ...]
-    glances: tuple[Glance, ...] | None
-
-
 @dataclass(frozen=True, eq=False)
 class RecordingFile:
     """A recording by its path, a window of it in brackets or not; see StoredRecording.
 
-    Whoever works on it reads its file, so must see it. It has ``facts`` once it was opened;
-    before, it can only be asked for its ``source``.
+    Whoever works on it reads its file, so must see it. Once it was opened it has the SHA-256 of
+    the file, the number of rows, ``findings``, and the stretches in motion, ``glances``, where it
+    is long; before, it can only be asked for its ``source``.
     """
 
     path: str
     robot: RobotModel
     window: Window | None = None
-    facts: Facts | None = None
+    digest: str = ''
+    rows: int = 0
+    findings: tuple[str, ...] = ()
+    glances: tuple[Glance, ...] | None = None
 
     @property
     def source(self) -> str:
@@ -137,23 +128,9 @@ class RecordingFile:
         """Joint names in order of the columns."""
         return self.robot.joints
 
-    @property
-    def findings(self) -> tuple[str, ...]:
-        """Findings about the recording."""
-        return self._facts.findings
-
-    @property
-    def glances(self) -> tuple[Glance, ...] | None:
-        """Stretches in motion where it is long, else None."""
-        return self._facts.glances
-
     def __len__(self) -> int:
-        return self._facts.rows
-
-    @property
-    def _facts(self) -> Facts:
-        assert self.facts is not None, 'it was not opened'
-        return self.facts
+        assert self.digest, 'it was not opened'
+        return self.rows
 
     def opened(self) -> tuple[RecordingFile, str]:
         """Read it, see StoredRecording; raises UsageError, DataError as `load_log`."""
@@ -164,12 +141,12 @@ class RecordingFile:
     def with_facts(self, log: RawLog, digest: str | None = None) -> RecordingFile:
         """Return it as it is once it was read as ``log``; ``digest`` is that of its file."""
         digest = file_digest(named(self.path)[0]) if digest is None else digest
-        return replace(self, facts=Facts(digest, len(log.time), log.findings,
-                                         looked_through(log) or None))
+        return replace(self, digest=digest, rows=len(log.time), findings=log.findings,
+                       glances=looked_through(log) or None)
 
     def read(self) -> RawLog:
         """Return it in memory; raises DataError where the file is another one by now."""
-        key = self._facts.digest, self.source
+        key = self.digest, self.source
         log = _CACHE.get(key)
         if log is None:
             log, digest = self._read()
@@ -180,7 +157,7 @@ class RecordingFile:
 
     def within(self, start: float | None, stop: float | None) -> RecordingFile:
         """Return a window of it."""
-        return replace(self, window=Window(start, stop), facts=None)
+        return RecordingFile(self.path, self.robot, Window(start, stop))
 
     def _read(self) -> tuple[RawLog, str]:
         """Return the recording and the SHA-256 of its file or folder."""

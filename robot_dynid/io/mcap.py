@@ -59,7 +59,7 @@ class Contents:
     ``topics`` type by topic, ``findings`` sentences (those about damage begin with DAMAGE),
     ``counts`` messages by topic that was read, ``messages`` those of all topics, ``first`` and
     ``last`` receive time [ns] of any of them, None before there was one; ``whole``: every file was
-    closed and read to its end; ``told`` counts damage, ``lost`` the bytes that it cost, with
+    closed and read to its end; ``damages`` counts damage, ``lost`` the bytes that it cost, with
     sentences about them in ``losses``; ``compression`` of the first chunk of an mcap file.
     """
 
@@ -70,17 +70,17 @@ class Contents:
     first: int | None = None
     last: int | None = None
     whole: bool = True
-    told: int = 0
+    damages: int = 0
     lost: int = 0
     losses: list[str] = field(default_factory=list)
     compression: str = ''
 
     def damaged(self, what: str) -> None:
         """Note damage; beyond so many SENTENCES only that there is more."""
-        self.told += 1
-        if self.told <= SENTENCES:
+        self.damages += 1
+        if self.damages <= SENTENCES:
             self.findings.append(f'{DAMAGE}{clipped(what, 400)}')
-        elif self.told == SENTENCES + 1:
+        elif self.damages == SENTENCES + 1:
             self.findings.append(f'{DAMAGE}in more places than are listed here')
 
     def lose(self, size: int, why: str) -> None:
@@ -243,7 +243,7 @@ class _Reading:
         self.places: dict[int, NDArray[np.uint64]] = {}
         self.ended = False  # whether the data section has ended
         self.budget = budget(self.records.size)
-        self.before = contents.told
+        self.before = contents.damages
 
     def batches(self) -> Iterator[tuple[str, Batch]]:
         """Yield all messages, then compare their number with what the file says."""
@@ -270,7 +270,7 @@ class _Reading:
             words = f'is cut off behind its last message ({damage})' if self.ended else \
                 f'cut off or damaged ({damage}); what lies before was read'
             if records.closed:
-                self._tell(words)
+                self._note(words)
             else:
                 self.contents.findings.append(f'{self.path.name}: {words}')
         self.contents.whole &= self.ended and records.closed
@@ -288,9 +288,9 @@ class _Reading:
                 f'{self.path.name}: {self.unknown} records of unknown kinds or of more than '
                 f'{RECORD_BYTES} bytes were not looked into')
         if self.counts.keys() - self.channels.keys():
-            self._tell('holds messages of topics that it does not name')
+            self._note('holds messages of topics that it does not name')
 
-    def _tell(self, what: str) -> None:
+    def _note(self, what: str) -> None:
         self.contents.damaged(f'{self.path.name}: {what}')
 
     def _chunk(self, body: bytes) -> Iterator[tuple[str, Batch]]:
@@ -303,14 +303,14 @@ class _Reading:
         except Damaged as damage:
             self.contents.lose(self.records.at - place, f'a chunk is damaged: {damage}')
             if not cut:
-                self._tell(f'chunk at byte {place} is damaged: {damage}')
+                self._note(f'chunk at byte {place} is damaged: {damage}')
             return
         try:
             yield from self._messages(data)
         except Damaged as damage:
             self.places = {}
             if not cut:
-                self._tell(f'chunk at byte {place} is damaged: {damage}')
+                self._note(f'chunk at byte {place} is damaged: {damage}')
         if cut or self.rest:
             self.contents.lose(max(self.rest, 1), 'a chunk is cut off')
 
@@ -359,7 +359,7 @@ class _Reading:
         low, high = int(table[:, 1].min()), int(table[:, 1].max())
         self.times = min(self.times[0], low), max(self.times[1], high)
         if high > LAST_STAMP:
-            self._tell('holds messages that were received beyond the end of time')
+            self._note('holds messages that were received beyond the end of time')
         for channel in np.unique(table[:, 0]).tolist():
             part = table[table[:, 0] == channel]
             self.counts[channel] += len(part)
@@ -383,12 +383,12 @@ class _Reading:
             self.ended = True
             stated = int.from_bytes(body, 'little')
             if len(body) != 4 or (stated and stated != self.records.before):
-                self._tell('the checksum of its data is wrong')
+                self._note('the checksum of its data is wrong')
             self.records.checksum = 0
         elif op == ATTACHMENT and len(body) >= 4:
             stated = int.from_bytes(body[-4:], 'little')
             if stated and stated != zlib.crc32(body[:-4]):
-                self._tell(f'the checksum of the attachment at byte {place} is wrong')
+                self._note(f'the checksum of the attachment at byte {place} is wrong')
             self._taken(Attachment, body)
         elif op == METADATA:
             self._taken(Metadata, body)
@@ -421,7 +421,7 @@ class _Reading:
             elif op == MESSAGE_INDEX:
                 self._index(body)
         except Damaged as damage:
-            self._tell(str(damage))
+            self._note(str(damage))
 
     def _index(self, body: bytes) -> None:
         """Compare an index with the messages of the chunk before it."""
@@ -472,14 +472,14 @@ class _Reading:
             footer = parsed(Footer, body)
             checksum = zlib.crc32(RECORD.pack(op, len(body)) + body[:16], self.records.before)
             if footer.summary_crc and footer.summary_crc != checksum:
-                self._tell('the checksum of its summary is wrong')
-        elif op == STATISTICS and self.contents.told == self.before:  # else that was said
+                self._note('the checksum of its summary is wrong')
+        elif op == STATISTICS and self.contents.damages == self.before:  # else that was said
             stated = parsed(Statistics, body)
             read = sum(self.counts.values())
             if (stated.message_count, stated.chunk_count) != (read, self.chunks):
-                self._tell(f'it has {read} messages in {self.chunks} chunks, '
+                self._note(f'it has {read} messages in {self.chunks} chunks, '
                            f'{stated.message_count} in {stated.chunk_count} were written')
             elif +Counter(stated.channel_message_counts or self.counts) != self.counts:
-                self._tell('its topics have other numbers of messages than were written')
+                self._note('its topics have other numbers of messages than were written')
             elif read and (stated.message_start_time, stated.message_end_time) != self.times:
-                self._tell('its messages were received at other times than it says')
+                self._note('its messages were received at other times than it says')

@@ -144,7 +144,7 @@ def _backup(file: Path) -> Path:
 def _finish_mcap(file: Path, kept: list[str]) -> StorageFile:
     size, contents = _require_rest(file), Contents()
     found = copy_mcap(file, contents, None)
-    if contents.whole and not contents.told:
+    if contents.whole and not contents.damages:
         return found
     backup = _backup(file)
     with atomic_writer(file, keep=backup.name) as out:
@@ -234,7 +234,7 @@ def _finish_sqlite(file: Path, kept: list[str]) -> StorageFile:
     contents = Contents()
     for _ in sqlite_batches(file, (), contents):  # checks it, and bounds the work on it
         pass
-    if contents.whole and not contents.told:
+    if contents.whole and not contents.damages:
         with closing(connected(file, 'mode=ro&immutable=1')) as base:
             _count(base, found)
         return found

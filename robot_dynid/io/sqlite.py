@@ -145,7 +145,7 @@ class _Base:
         self.steps -= STRIDE
         return self.steps < 0
 
-    def _tell(self, what: str) -> None:
+    def _note(self, what: str) -> None:
         self.contents.damaged(f'{self.path.name}: {what}')
 
     def _wanted(self, base: sqlite3.Connection, kinds: Collection[str]) -> dict[int, str]:
@@ -162,13 +162,13 @@ class _Base:
         wanted: dict[int, str] = {}
         for key, name, kind, encoding in rows:
             if not (type(key) is int and type(name) is type(kind) is str):
-                self._tell('a row of its table of topics is damaged')
+                self._note('a row of its table of topics is damaged')
                 continue
             self.contents.topics[name] = kind
             if kind in kinds and encoding == 'cdr':
                 wanted[key] = name
             elif kind in kinds:
-                self._tell(f'topic {clipped(name)} is encoded as {clipped(str(encoding))}, not '
+                self._note(f'topic {clipped(name)} is encoded as {clipped(str(encoding))}, not '
                            'as cdr, and was not read')
         if len(wanted) > TOPICS:
             raise DataError(f'{self.path}: has more than {TOPICS} topics with joint states; '
@@ -180,7 +180,7 @@ class _Base:
         found = ('ok',) if self.cut else base.execute('PRAGMA integrity_check(1)').fetchone()
         if found is None or found[0] != 'ok':
             what = ' '.join(str(found and found[0]).split())
-            self._tell(f'its structure is damaged ({clipped(what, 200)})')
+            self._note(f'its structure is damaged ({clipped(what, 200)})')
 
     def _messages(
         self, base: sqlite3.Connection, wanted: dict[int, str]
@@ -201,11 +201,11 @@ class _Base:
                 if self.cut:
                     self.contents.findings.append(f'{self.path.name}: {words}')
                 else:
-                    self._tell(words)
+                    self._note(words)
             sound = [row for row in fetched
                      if type(row[1]) is int and row[1] >= 0 and type(row[2]) is bytes]
             if len(sound) < len(fetched):
-                self._tell(f'{len(fetched) - len(sound)} rows are damaged and were left out')
+                self._note(f'{len(fetched) - len(sound)} rows are damaged and were left out')
             for key in dict.fromkeys(row[0] for row in sound):
                 part = [row for row in sound if row[0] == key]
                 self.contents.counts[wanted[key]] += len(part)

@@ -50,12 +50,12 @@ def _folder(folder: Path, contents: Contents) -> Iterator[tuple[str, Batch]]:
     if isinstance(custom, dict) and custom.get(LOSSES):
         contents.findings.append(clipped(f'recording: {custom[LOSSES]}', 2000))
     by_message = _by_message(info, folder)
-    before = contents.told
+    before = contents.damages
     for file in _storage_files(folder, info, contents):
         with _plain(file, contents) as plain:
             for topic, batch in READERS[plain.suffix](plain, KINDS, contents):
                 yield topic, _inflated(topic, batch, contents) if by_message else batch
-    if not contents.whole or contents.told > before:
+    if not contents.whole or contents.damages > before:
         return  # what is missing was said
     _compare(info, contents)
 

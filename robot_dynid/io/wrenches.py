@@ -24,12 +24,12 @@ class WrenchTopics:
 
     def torque(
         self, decoded: Mapping[str, Topic], time: IntArray, position: FloatArray | None,
-        found: list[str],
+        notes: list[str],
     ) -> FloatArray | None:
         """Return J^T w (N, n) [N m, N] at ``time`` (N,) [ns] and ``position`` (N, n).
 
         NaN where a topic is silent; None where no topic is named, or there are no positions. Notes
-        go to ``found``. Raises DataError for a frame that is not that of the link.
+        go to ``notes``. Raises DataError for a frame that is not that of the link.
         """
         if not self.robot.wrenches or position is None:
             return None
@@ -38,11 +38,11 @@ class WrenchTopics:
             topic = decoded.get(name)
             if topic is None or not topic.parts:
                 return np.full_like(total, np.nan)
-            series = topic.series(self._components(topic, link, found), found)
+            series = topic.series(self._components(topic, link, notes), notes)
             values = series.values['effort']
             assert values is not None  # every message has it
             total += link_torque(self.robot, link, position, sampled(time, series.time, values))
-            found.append(f'wrench on {link} taken from topic {name}')
+            notes.append(f'wrench on {link} taken from topic {name}')
         return total
 
     def require(self, decoded: Iterable[Topic]) -> None:
@@ -54,7 +54,7 @@ class WrenchTopics:
                                 f'on {link}, as the robot YAML says: record it, or leave it out '
                                 'of wrenches')
 
-    def _components(self, topic: Topic, link: str, found: list[str]) -> tuple[str, ...]:
+    def _components(self, topic: Topic, link: str, notes: list[str]) -> tuple[str, ...]:
         """Return the names of the six components on a topic, whose frame must be ``link``."""
         frames = tuple(dict.fromkeys(name.partition(IN_FRAME)[2] for name in topic.joints))
         if len(frames) > 1:
@@ -67,7 +67,7 @@ class WrenchTopics:
                             f'YAML says {link}: force and torque must be in the axes and about '
                             f'the origin of the link that wrenches names; name {frame} there')
         if frame not in ('', link):
-            found.append(f'topic {topic.name}: the robot has no link {clipped(frame)}, the frame '
+            notes.append(f'topic {topic.name}: the robot has no link {clipped(frame)}, the frame '
                          f'of the wrenches; taken for that of {link}')
         return topic.joints
 
@@ -88,6 +88,6 @@ def link_torque(
     from robot_dynid.dynamics.rigid_body import ExternalWrench  # late: most recordings have none
 
     known = np.isfinite(wrench).all(axis=1)
-    found = np.full_like(position, np.nan)
-    found[known] = ExternalWrench.at(robot, place)(position[known], wrench[known])
-    return found
+    torque = np.full_like(position, np.nan)
+    torque[known] = ExternalWrench.at(robot, place)(position[known], wrench[known])
+    return torque

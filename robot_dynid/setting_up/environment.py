@@ -17,7 +17,7 @@ from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
 from typing import Any
 
-from robot_dynid.files import room
+from robot_dynid.files import disk_space
 from robot_dynid.setting_up.diagnosis import ERROR, OK, WARN, Diagnosis
 
 PACKAGE = 'robot_dynid'
@@ -166,7 +166,7 @@ def kernels() -> Diagnosis:
 
 def disk_diagnosis(folder: Path) -> Diagnosis:
     """Return whether recordings can be written to ``folder``, and for how much there is room."""
-    unwritable, free = room(folder.absolute())
+    unwritable, free = disk_space(folder.absolute())
     values = (('free [MB]', f'{free / 1e6:.0f}'),)
     name, where = 'disk', str(folder.absolute())
     if unwritable:

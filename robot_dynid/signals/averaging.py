@@ -127,20 +127,21 @@ def longest_repetition(
     return Stretch(period, float(time[run[0]]), float(time[run[1]] - time[run[0]]) + period)
 
 
-def found_period(log: RawLog) -> Stretch | None:
+def shortest_period(log: RawLog) -> Stretch | None:
     """Return the shortest period after which most of the motion repeats, and where; or None."""
     middle = 0.5 * (log.time[0] + log.time[-1])
     half = 0.5 * min(log.time[-1] - log.time[0], EXCERPT)
     step = max(2.0 * half / COARSE, float(np.median(np.diff(log.time))))
     rows = _scaled(log, np.arange(middle - half, middle + half, step))
     delays = np.arange(max(1, int(SHORTEST_PERIOD / step)), len(rows) // 2 + 1)
-    moved = np.array([_moved(rows, int(delay)) for delay in delays])
-    if not len(delays) or not moved.max() > 0.0:
+    if not len(delays):
+        return None
+    moved, difference = np.array([_repetition(rows, int(delay)) for delay in delays]).T
+    if not moved.max() > 0.0:
         return None
     good = np.flatnonzero(moved >= ENOUGH * moved.max())
     last = good[0] + np.argmax(np.diff(np.append(good, len(delays) + 1)) > 1)
-    near = delays[good[0]:last + 1]
-    period = float(step * near[np.argmin([_difference(rows, int(d)) for d in near])])
+    period = float(step * delays[good[0] + np.argmin(difference[good[0]:last + 1])])
     for _ in range(REFINED):
         step /= FINER
         tried = period + step * np.arange(-2 * FINER, 2 * FINER + 1)
@@ -183,19 +184,14 @@ def _longest_run(rows: FloatArray, delay: int, share: float) -> tuple[int, int] 
     return max(found)[1:]
 
 
-def _moved(rows: FloatArray, delay: int) -> float:
-    """Return the path along which the positions repeat after ``delay``, without the last time."""
+def _repetition(rows: FloatArray, delay: int) -> tuple[float, float]:
+    """Return the path that repeats after ``delay``, without the last time, and the difference."""
     run = _longest_run(rows, delay, ROUGH)
     if run is None or run[1] - run[0] < 0.9 * delay:
-        return 0.0
-    return float(_path(rows[run[0]:run[1] + 1])[-1])
-
-
-def _difference(rows: FloatArray, delay: int) -> float:
-    run = _longest_run(rows, delay, ROUGH)
-    assert run is not None
+        return 0.0, np.inf
     part = slice(run[0], run[1] + 1)
-    return float(np.nanmean((rows[delay:][part] - rows[:-delay][part]) ** 2))
+    again = rows[delay:][part] - rows[:-delay][part]
+    return float(_path(rows[part])[-1]), float(np.nanmean(again**2))
 
 
 def _misfit(log: RawLog, period: float) -> float:
@@ -255,11 +251,11 @@ def average(
         raise DataError(f'{log.source}: a period of {settings.period:g} s is given, which is less '
                         f'than {LEAST_STEPS} samples; give that of the motion, or auto')
     stretch = _repeated(log, settings)
-    period, corrected = _own_clock(log, stretch, settings, step)
+    period, corrected = _corrected_period(log, stretch, settings, step)
     start, periods = _whole_periods(log, replace(stretch, period=period), settings)
     count = round(period / step)
     grid = start + period / count * np.arange(count * periods, dtype=np.float64)
-    log = _known_together(log)
+    log = _common_rows(log)
     assert log.effort is not None
     position, position_noise = _mean(log, log.position, (grid, periods, _longest(step)))
     effort, effort_noise = _mean(log, log.effort, (grid, periods, _longest(step)))
@@ -279,7 +275,7 @@ def average(
     return Repaired(log.source, (mean,), period / count, (*notes, *more, *corrected), averaging)
 
 
-def _known_together(log: RawLog) -> RawLog:
+def _common_rows(log: RawLog) -> RawLog:
     """Return a recording whose effort and external torque are known in the same rows."""
     if log.external_torque is None or log.effort is None:
         return log
@@ -313,7 +309,7 @@ def _motors(
 def _repeated(log: RawLog, settings: Periodic) -> Stretch:
     """Return the repeated stretch; raises DataError with the nearest period there is."""
     if settings.period is None:
-        found = found_period(log)
+        found = shortest_period(log)
         if found is None:
             raise DataError(f'{log.source}: the motion does not repeat; record at least '
                             f'{LEAST_PERIODS + settings.warm_up} periods without a pause, or '
@@ -327,14 +323,14 @@ def _repeated(log: RawLog, settings: Periodic) -> Stretch:
 
 
 def _nearest(log: RawLog) -> str:
-    found = found_period(log)
+    found = shortest_period(log)
     if found is None:
         return 'it repeats after no other time either: record it at least twice without a pause'
     return (f'the nearest period found is {found.period:.5g} s, repeated {found.periods:.3g} '
             'times: give that')
 
 
-def _own_clock(
+def _corrected_period(
     log: RawLog, stretch: Stretch, settings: Periodic, step: float
 ) -> tuple[float, list[str]]:
     """Return the period as the clock of the recording shows it, and what was corrected.

@@ -145,7 +145,7 @@ def with_windows(
     if not isinstance(logs, Parts):
         raise UsageError('windows of a recipe need recordings that are opened together (a list '
                          'or Parts), not a sequence that reads them one by one')
-    by_name = {name: _meant(name, logs.sources) for name in windows}
+    by_name = {name: _recording_index(name, logs.sources) for name in windows}
     found: list[RawLog | StoredRecording] = []
     for number, recording in enumerate(logs.recordings):
         own = [w for name, place in by_name.items() if place == number for w in windows[name]]
@@ -154,7 +154,7 @@ def with_windows(
     return replace(logs, recordings=tuple(found))
 
 
-def _meant(name: str, sources: Sequence[str]) -> int:
+def _recording_index(name: str, sources: Sequence[str]) -> int:
     """Return the index of the recording that a recipe means; raises UsageError."""
     exact = [i for i, source in enumerate(sources) if source == name]
     found = exact or [i for i, source in enumerate(sources) if PurePath(source).name == name]

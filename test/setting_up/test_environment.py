@@ -108,10 +108,10 @@ def test_kernels_that_are_missing_or_read_only_are_warned_of() -> None:
 
 def test_the_disk_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert disk_diagnosis(tmp_path / 'recordings').level is OK
-    monkeypatch.setattr(environment, 'room', lambda folder: ('', 5e6))
+    monkeypatch.setattr(environment, 'disk_space', lambda folder: ('', 5e6))
     found = disk_diagnosis(tmp_path)
     assert found.level is WARN and 'only 5 MB are free' in found.what
-    monkeypatch.setattr(environment, 'room', lambda folder: ('may not be written', 0.0))
+    monkeypatch.setattr(environment, 'disk_space', lambda folder: ('may not be written', 0.0))
     assert disk_diagnosis(tmp_path).level is ERROR
 
 

@@ -27,7 +27,7 @@ from robot_dynid.execution.checklist import (
     quick_items,
 )
 from robot_dynid.execution.guards import GuardSettings, JointStates, Outcome
-from robot_dynid.files import room
+from robot_dynid.files import disk_space
 from robot_dynid.robot.implausible import described
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common.messages import UnreadableMessage, message_of, seconds
@@ -127,7 +127,7 @@ class Checklist:
         clock, now = self.node.get_clock().now().nanoseconds, time.time_ns()
         offset = clock - now
         folder = Path(self.settings.recording_directory).expanduser().absolute()
-        unwritable, free = room(folder)
+        unwritable, free = disk_space(folder)
         return Facts(
             seconds=1e-9 * (tap.ended - tap.begun), now=1e-9 * (tap.ended + offset),
             states=read_messages(joint_state, tap.taken[0], offset),
