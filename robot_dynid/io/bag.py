@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -91,10 +91,10 @@ def log_from_topics(
     """Assemble the recording from decoded topics."""
     notes = list(contents.findings)
     names = chosen_topics(topics, decoded.values(), contents)
-    joined = assembled(decoded, joints, names, notes)
+    base, channels, efforts = _assembled(decoded, joints, names, notes)
     channels = {name: values if name == 'reference_position' else _recorded(name, values, notes)
-                for name, values in joined.channels.items()}
-    base, main = joined.base, decoded[str(names.joint_states)]
+                for name, values in channels.items()}
+    main = decoded[str(names.joint_states)]
     begin = int(base.time[0])
     if main.window is not None and main.began is not None:
         begin = main.began[bool(main.unset)]
@@ -106,28 +106,17 @@ def log_from_topics(
     zero = begin * 1e-9
     log = RawLog(source, base.joints, time, **known, findings=tuple(notes),
                  epoch=epoch_of(zero, zero), began=None if main.window is None else 0.0)
-    if joined.efforts is None:
+    messages = None if efforts is None else _messages(base, efforts)
+    if messages is None:
         return log
-    stamps, values = joined.efforts
+    stamps, values = messages
     return replace(log, effort_messages=(np.asarray((stamps - begin) * 1e-9, np.float64), values))
 
 
-@dataclass(frozen=True, eq=False)
-class Joined:
-    """All topics at the stamps of the joint states ``base``: ``channels`` (T, n) or None by name.
-
-    ``efforts`` are stamps (E,) [ns] and effort (E, n) as they came, where they came by themselves.
-    """
-
-    base: Series
-    channels: dict[str, FloatArray | None]
-    efforts: tuple[IntArray, FloatArray] | None
-
-
-def assembled(
+def _assembled(
     decoded: Mapping[str, Topic], joints: tuple[str, ...] | None, names: Topics, notes: list[str]
-) -> Joined:
-    """Bring the topics that are ``names`` and the controllers' to one time; notes in ``notes``.
+) -> tuple[Series, dict[str, FloatArray | None], Series | None]:
+    """Return the joint states, all channels (T, n) at their stamps, and efforts of another topic.
 
     A topic of ``names`` that is not there leaves its channels empty.
     """
@@ -157,7 +146,7 @@ def assembled(
     if names.wrenches is not None:
         channels[CHANNEL] = names.wrenches.torque(
             decoded, series.time, channels['position'], notes)
-    return Joined(series, channels, None if efforts is None else _messages(series, efforts))
+    return series, channels, efforts
 
 
 def _messages(base: Series, efforts: Series) -> tuple[IntArray, FloatArray] | None:
@@ -245,8 +234,10 @@ def chosen_topics(
             raise DataError(f'no JointState messages on topic {name}; {_listed(contents)}')
     if topics.wrenches is not None:
         topics.wrenches.require(present)
-    usual = {key: getattr(topics, key) or _if_there(getattr(USUAL, key), decoded)
-             for key in ('joint_states', *BROUGHT)}
+    usual: dict[str, str | None] = {}
+    for key in ('joint_states', *BROUGHT):
+        default = getattr(USUAL, key)
+        usual[key] = getattr(topics, key) or (default if default in decoded else None)
     if usual['joint_states'] is None:
         others = [name for name in decoded if name not in usual.values()]
         if not others:
@@ -258,10 +249,6 @@ def chosen_topics(
             )
         usual['joint_states'] = others[0]
     return Topics(**usual, wrenches=topics.wrenches)
-
-
-def _if_there(name: str | None, decoded: Collection[str]) -> str | None:
-    return name if name in decoded else None
 
 
 def _listed(contents: Contents) -> str:
