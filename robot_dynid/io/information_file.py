@@ -41,6 +41,8 @@ MARK = HEAD.encode()
 #: largest file, and largest content, that is read [bytes]
 FILE_BYTES, CONTENT_BYTES = 1 << 30, 4 << 30
 DIGEST = 'digest'
+#: arrays of efforts with stamps of their own
+MESSAGES = ('message_stamps', 'message_effort')
 #: whoever writes a file
 SOFTWARE = f'robot_dynid {VERSION}'
 
@@ -179,10 +181,7 @@ def _other(head: Mapping[str, Any], source: str) -> tuple[str, ...]:
 
 
 def _channels(log: RawLog) -> dict[str, FloatArray]:
-    stamps, effort = log.effort_messages or (None, None)
-    own = {} if stamps is None or effort is None else {
-        'message_stamps': stamps, 'message_effort': effort}
-    return {'time': log.time, **channels(log), **own}
+    return {'time': log.time, **channels(log), **dict(zip(MESSAGES, log.effort_messages or ()))}
 
 
 def _described(log: RawLog) -> dict[str, Any]:
@@ -193,17 +192,12 @@ def _described(log: RawLog) -> dict[str, Any]:
 
 
 def _log(described: dict[str, Any], number: int, content: dict[str, Any]) -> RawLog:
-    own: dict[str, Any] = {
-        name: content.get(f'log_{number}_{name}') for name in ('time', *CHANNELS)}
-    stamps, effort = (content.get(f'log_{number}_{name}') for name in (
-        'message_stamps', 'message_effort'))
-    own |= described
-    own |= {name: tuple(described[name]) for name in ('joints', 'findings', 'accepted')}
-    if described['part'] is not None:
-        own['part'] = from_plain(Part, described['part'])
-    if stamps is not None and effort is not None:
-        own['effort_messages'] = stamps, effort
-    return RawLog(**own)
+    arrays = {name: content.get(f'log_{number}_{name}') for name in ('time', *CHANNELS, *MESSAGES)}
+    stamps, effort = (arrays.pop(name) for name in MESSAGES)
+    names = {name: tuple(described[name]) for name in ('joints', 'findings', 'accepted')}
+    part = None if described['part'] is None else from_plain(Part, described['part'])
+    values: dict[str, Any] = {**arrays, **described, **names, 'part': part}
+    return RawLog(**values, effort_messages=None if stamps is None else (stamps, effort))
 
 
 @dataclass(frozen=True)
