@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
                 robot, loaded, unloaded, load, model, equal))
     return {'ok': found['status'] != 'not_converged', **found,
             'robot': robot.name, 'seconds': time.perf_counter() - started,
-            'findings': loaded.parts.findings | unloaded.parts.findings}
+            'findings': loaded.findings | unloaded.findings}
 
 
 def _payload_fields(result: PayloadResult) -> dict[str, Any]:

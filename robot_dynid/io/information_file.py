@@ -192,7 +192,8 @@ def _described(log: RawLog) -> dict[str, Any]:
 
 
 def _log(described: dict[str, Any], number: int, content: dict[str, Any]) -> RawLog:
-    arrays = {name: content.get(f'log_{number}_{name}') for name in ('time', *CHANNELS, *MESSAGES)}
+    arrays: dict[str, Any] = {name: content.get(f'log_{number}_{name}')
+                              for name in ('time', *CHANNELS, *MESSAGES)}
     stamps, effort = (arrays.pop(name) for name in MESSAGES)
     names = {name: tuple(described[name]) for name in ('joints', 'findings', 'accepted')}
     part = None if described['part'] is None else from_plain(Part, described['part'])
