@@ -118,7 +118,7 @@ def covariance_of(information: FloatArray) -> FloatArray:
 
 
 def precision_of(criteria: DesignCriteria) -> Precision:
-    """Return how well the parameters of a design are known: by its recordings, where it has any.
+    """Return the precision of the parameters of a design, by its recordings where it has any.
 
     Raises DynIdError where there are no nominal parameters to compare with, and what
     `measured_precision` raises.
