@@ -20,9 +20,9 @@ from robot_dynid.estimation.feasible.conic import (
     solve,
     sparse_matrix,
 )
+from robot_dynid.estimation.feasible.prior import link_transform
 from robot_dynid.estimation.information import triangle
 from robot_dynid.estimation.least_squares import solve_rows
-from robot_dynid.robot.inertia import parameters_from_pseudo_inertia
 from robot_dynid.types import FloatArray
 
 TEN = 10
@@ -72,7 +72,8 @@ def fit_body(equations: FloatArray, fixed: FloatArray | None = None) -> Body:
     start = np.concatenate([known, np.zeros(TEN - len(known))])
     design, target = equations[:, :TEN], equations[:, TEN] - equations[:, :TEN] @ start
     mass = known[0] if len(known) else abs(_least(informative(design), target)[0])
-    to_parameters = _scaling(float(mass) or 1.0)
+    to_parameters = link_transform(
+        (float(mass) or 1.0) * np.diag([LENGTH**2, LENGTH**2, LENGTH**2, 1.0]))
     base = np.linalg.solve(to_parameters, start)
     ways = np.linalg.inv(to_parameters)[:, len(known):]
     scale = np.linalg.norm(ways, axis=0)
@@ -85,13 +86,6 @@ def fit_body(equations: FloatArray, fixed: FloatArray | None = None) -> Body:
         v = v + ways @ _step(slope, v, ways)
         eigenvalues = np.linalg.eigvalsh(matrix_of(v))
     return Body(to_parameters @ v, float(eigenvalues[0]), active)
-
-
-def _scaling(mass: float) -> FloatArray:
-    """Return the matrix (10, 10) from `vector_of` V to parameters."""
-    d = np.sqrt(mass) * np.diag([LENGTH, LENGTH, LENGTH, 1.0])
-    columns = [parameters_from_pseudo_inertia(d @ matrix_of(unit) @ d) for unit in np.eye(TEN)]
-    return np.array(columns).T
 
 
 def informative(design: FloatArray) -> FloatArray:

@@ -104,7 +104,7 @@ def whitening(model: TorqueModel, limits: Limits, reach: FloatArray) -> Whitenin
     transform = np.diag(np.concatenate([
         np.ones(links), _sizes(model, bodies, reach[:, links:])]))
     for i, body in enumerate(bodies):
-        transform[10 * i:10 * i + 10, 10 * i:10 * i + 10] = _link_transform(body)
+        transform[10 * i:10 * i + 10, 10 * i:10 * i + 10] = link_transform(body)
     centre = np.zeros(count)
     centre[:links] = np.tile(vector_of(np.eye(4)), robot.n)
     nonnegative = {name for block in model.blocks for name in block.nonnegative}
@@ -115,8 +115,8 @@ def whitening(model: TorqueModel, limits: Limits, reach: FloatArray) -> Whitenin
         tuple(warnings))
 
 
-def _link_transform(body: FloatArray) -> FloatArray:
-    """Return T (10, 10): parameters = T @ vector_of(V)."""
+def link_transform(body: FloatArray) -> FloatArray:
+    """Return T (10, 10): parameters = T @ `vector_of` V of a body with pseudo-inertia (4, 4)."""
     root = np.linalg.cholesky(body)
     bases = matrix_of(np.eye(10))
     return np.array([parameters_from_pseudo_inertia(root @ b @ root.T) for b in bases]).T
@@ -126,7 +126,7 @@ def link_transforms(robot: RobotModel) -> list[FloatArray]:
     """Return T (10, 10) of every nominal link, of a stock body where that is none."""
     stock = _stock_body(robot)
     bodies = (pseudo_inertia(p) for p in robot.nominal)
-    return [_link_transform(body if _whitened_least(body, stock) > REAL else stock)
+    return [link_transform(body if _whitened_least(body, stock) > REAL else stock)
             for body in bodies]
 
 
@@ -164,17 +164,14 @@ def _sizes(model: TorqueModel, bodies: FloatArray, reach: FloatArray) -> FloatAr
     columns = model.columns(_bent(states_at(model.robot, MODERATE_SPEED), model))
     links, matrix = 10 * model.robot.n, model.reduction.matrix
     nominal = np.concatenate([parameters_from_pseudo_inertia(body) for body in bodies])
-    effort = _root_mean_square(np.tensordot(columns, matrix[:, :links] @ nominal, (1, 0)))
+    effort = np.sqrt(np.mean(np.tensordot(
+        columns, matrix[:, :links] @ nominal, (1, 0)) ** 2, axis=-1))
     effort = np.maximum(effort, 1e-3 * effort.max())
     alone = np.sqrt(np.mean(np.tensordot(columns, matrix[:, links:], (1, 0)) ** 2, axis=1))
     moderate = np.divide(alone, effort[:, None], out=np.zeros_like(alone),
                          where=effort[:, None] > 0.0)
     largest = np.concatenate([moderate, reach]).max(axis=0)
     return np.where(largest > 0.0, 1.0 / np.where(largest > 0.0, largest, 1.0), 1.0)
-
-
-def _root_mean_square(effort: FloatArray) -> FloatArray:
-    return np.asarray(np.sqrt(np.mean(effort**2, axis=-1)))
 
 
 def nominal_bodies(robot: RobotModel, limits: Limits) -> tuple[FloatArray, list[str]]:
@@ -232,37 +229,26 @@ def _nearest(body: FloatArray, stock: FloatArray, own: Limits) -> tuple[FloatArr
 
     Near is meant in the whitened euclidean metric of the body, or of ``stock`` where it is none.
     """
-    real = _whitened_least(body, stock) > REAL
-    values = own.matrix @ parameters_from_pseudo_inertia(body) - own.offset
-    slack = 1e-9 * np.abs(own.matrix) @ np.abs(parameters_from_pseudo_inertia(body))
-    kept = np.where(own.equal, np.abs(values) <= slack, values >= -slack)
-    if real and kept.all():
+    parameters, real = parameters_from_pseudo_inertia(body), _whitened_least(body, stock) > REAL
+    values = own.matrix @ parameters - own.offset
+    slack = 1e-9 * np.abs(own.matrix) @ np.abs(parameters)
+    if real and np.where(own.equal, np.abs(values) <= slack, values >= -slack).all():
         return body, ''
     metric = body if real else stock
+    transform, root = link_transform(metric), np.linalg.cholesky(metric)
+    start, rows = np.linalg.solve(transform, parameters), own.matrix @ transform
+    scale = max(1.0, float(np.abs(start).max()))
+    limits: list[Rows] = [
+        (sparse_matrix(-rows[chosen]), -own.offset[chosen] / scale,
+         (Cone(kind, int(chosen.sum())),))
+        for kind, chosen in ((Kind.ZERO, own.equal), (Kind.NONNEGATIVE, ~own.equal))]
     for floor in (KEPT,) if real else (1.0, KEPT):
-        found = _projected(parameters_from_pseudo_inertia(body), _link_transform(metric), floor,
-                           own)
-        if found is not None:
-            root = np.linalg.cholesky(metric)
-            moved = root @ matrix_of(found) @ root.T
+        least: Rows = (sparse_matrix(-np.eye(10)), -floor / scale * vector_of(np.eye(4)),
+                       (Cone(Kind.SEMIDEFINITE, 4),))
+        solution = solve(Problem(np.eye(10), np.asarray(-start / scale),
+                                 *stacked([*limits, least])))
+        if solution.usable:
+            moved = root @ matrix_of(scale * solution.values) @ root.T
             reason = 'is outside its bounds' if real else 'is not that of a body with density'
             return 0.5 * (moved + moved.T), reason
     return body, 'contradiction'
-
-
-def _projected(
-    parameters: FloatArray, transform: FloatArray, floor: float, own: Limits
-) -> FloatArray | None:
-    """Return the coordinates (10,) nearest to ``parameters`` with V >= floor; None without any."""
-    rows, equal = own.matrix @ transform, own.equal
-    start = np.linalg.solve(transform, parameters)
-    scale = max(1.0, float(np.abs(start).max()))
-    parts: list[Rows] = [
-        (sparse_matrix(-rows[chosen]), -own.offset[chosen] / scale,
-         (Cone(kind, int(chosen.sum())),))
-        for kind, chosen in ((Kind.ZERO, equal), (Kind.NONNEGATIVE, ~equal))
-    ]
-    parts.append((sparse_matrix(-np.eye(10)), -floor / scale * vector_of(np.eye(4)),
-                  (Cone(Kind.SEMIDEFINITE, 4),)))
-    found = solve(Problem(np.eye(10), np.asarray(-start / scale), *stacked(parts)))
-    return scale * found.values if found.usable else None
