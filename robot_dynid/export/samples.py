@@ -117,7 +117,7 @@ class Posterior:
         """Return the feasible v (p,) nearest to ``base`` in the metric of the covariance."""
         found = self._program('euclidean').minimise(
             self._white @ self._matrix, self._white @ base, SHARE)
-        answer = checked(self._feasible, (found.values, []), SHARE, (found.gap, found.steps))
+        answer = checked(self._feasible, found.values, [], SHARE, found.gap)
         if not found.usable or answer.trouble:
             raise ModelError('no robot was found near these base parameters '
                              f'({found.outcome.value}); identify with --method feasible')
