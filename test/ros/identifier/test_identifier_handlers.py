@@ -524,6 +524,17 @@ def test_states_beyond_the_limits_are_refused_unless_they_are_meant(
         effort.effort, model.inverse(*np.array([[q], [qd], [[0.0] * 3]]))[0, order], rtol=1e-12)
 
 
+def test_results_beyond_all_numbers_are_refused(services: DynamicsServices) -> None:
+    state = {'position': zeros(3), 'velocity': array.array('d', [1e200] * 3),
+             'beyond_limits': True}
+    for handler, kind, more in (
+        (services.inverse, ComputeInverseDynamics, {'acceleration': zeros(3)}),
+        (services.forward, ComputeForwardDynamics, {'effort': zeros(3)}),
+    ):
+        with pytest.raises(UsageError, match='beyond all numbers'):
+            handler(kind.Request(**state, **more), kind.Response())
+
+
 def test_mass_matrix_comes_only_when_asked_and_in_the_order_of_the_request(
     services: DynamicsServices, model: IdentifiedModel
 ) -> None:
