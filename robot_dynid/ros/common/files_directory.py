@@ -115,9 +115,9 @@ class RequestedFiles:
                 parts = path.relative_to(alias if path.is_relative_to(alias) else root).parts
                 resolved = path.resolve()
                 resolved.relative_to(root)
-                found = resolved if use == 'read' else path.parent.resolve() / path.name
-                if usable(found) and not any(part.startswith('.') for part in parts):
-                    return found
+                place = resolved if use == 'read' else path.parent.resolve() / path.name
+                if usable(place) and not any(part.startswith('.') for part in parts):
+                    return place
             raise refused(
                 f'{shown(name)}: no file that requests may {use}; give a name relative to {root}, '
                 'the parameter files_directory: no part of it may begin with a dot, no link may '

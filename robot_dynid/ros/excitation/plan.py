@@ -267,15 +267,15 @@ def with_files(options: Any, files: RequestedFiles) -> Any:
     """Return options of a goal with the paths of the files they name; raises UsageError."""
     if not isinstance(options, Mapping):
         return options
-    found = dict(options)
+    resolved = dict(options)
     if isinstance(options.get('environment'), str):
-        found['environment'] = str(files.file(options['environment']))
+        resolved['environment'] = str(files.file(options['environment']))
     if DATA in options:
         names = options[DATA]
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise UsageError(f"option '{DATA}' must be a list of recordings, is {shown(names)}")
-        found[DATA] = [files.recording(name) for name in names]
-    return found
+        resolved[DATA] = [files.recording(name) for name in names]
+    return resolved
 
 
 class DryRuns:

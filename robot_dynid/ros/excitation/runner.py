@@ -163,8 +163,8 @@ class Runner:
             except DynIdError as error:
                 self._notes = (f'from where the robot stands this would be refused: {error}',)
         text = TO_JUDGE.join(
-            f'{announcement(motion.duration, own)}; {motion.summary}'
-            for motion, own in zip(plan.motions, segments))
+            f'{announcement(motion.duration, parts)}; {motion.summary}'
+            for motion, parts in zip(plan.motions, segments))
         self.total_duration = sum(map(total_duration, segments))
         return Outcome(Code.SUCCESS, f'dry run, nothing was sent; {text}')
 

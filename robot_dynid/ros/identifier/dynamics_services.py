@@ -276,7 +276,7 @@ def _motors(request: Any, model: IdentifiedModel, q: FloatArray) -> dict[str, Fl
     Raises UsageError where they are missing, too many, or of another length.
     """
     elastic = ', '.join(model.elastic_joints)
-    found = {}
+    fields = {}
     for name in ('motor_position', 'motor_velocity'):
         values = getattr(request, name)
         if values and not elastic:
@@ -287,8 +287,8 @@ def _motors(request: Any, model: IdentifiedModel, q: FloatArray) -> dict[str, Fl
                              f'{q.size} numbers as position, on the joint side; those of rigid '
                              'joints are not looked at')
         if elastic:
-            found[name] = like(name, values, q)
-    return found
+            fields[name] = like(name, values, q)
+    return fields
 
 
 def joint_order(names: Sequence[str], joints: tuple[str, ...]
