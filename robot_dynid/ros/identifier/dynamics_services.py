@@ -83,6 +83,7 @@ class DynamicsServices:
         if motors:
             qdd, motor = model.elastic_motion.accelerations(
                 q, qd, effort, motors[0], motors[1], external)
+            _require_computed(motor)
             response.motor_acceleration = asked.field(motor)
         else:
             qdd = model.accelerations(q, qd, effort) if external is None else (
