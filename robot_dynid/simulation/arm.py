@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -239,6 +240,6 @@ def measured(log: RawLog, robot: RobotModel, noise: Noise, rng: np.random.Genera
         'velocity': sensors.velocity, 'effort': sensors.effort, 'position': sensors.position,
         'motor_position': partial(sensors.position, motors=True),
         'motor_velocity': sensors.velocity}
-    return RawLog(log.source, log.joints, log.time, **{
-        name: way(true) for name, way in ways.items()
-        if (true := getattr(log, name)) is not None})
+    channels: dict[str, Any] = {name: way(true) for name, way in ways.items()
+                                if (true := getattr(log, name)) is not None}
+    return RawLog(log.source, log.joints, log.time, **channels)
