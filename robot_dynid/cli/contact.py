@@ -13,7 +13,6 @@ from robot_dynid.cli.files import (
     check_outputs,
     load_logs,
     load_model,
-    report_mark,
     reported,
 )
 
@@ -50,7 +49,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.report.contact import contact_report
 
     started = time.perf_counter()
-    check_outputs((arguments.report, report_mark(arguments.report)), inputs=(
+    check_outputs(reports=[arguments.report], inputs=(
         arguments.model, *arguments.data, arguments.robot))
     settings = MonitorSettings(arguments.gain, ContactSettings(margin=arguments.margin))
     model = load_model(arguments.model, arguments.robot)

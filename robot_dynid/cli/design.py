@@ -11,7 +11,6 @@ from robot_dynid.cli.files import (
     add_common,
     check_outputs,
     load_logs,
-    report_mark,
     reported,
     with_text,
     written_before,
@@ -120,10 +119,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         places.append(argparse.Namespace(
             json=arguments.json, verbose=False, out=str(for_validation(arguments.out)),
             report=arguments.report and str(for_validation(arguments.report))))
-    mark = report_mark(arguments.report)
     check_outputs(*((place.out, MARK) for place in places),
-                  *((place.report, mark) for place in places),
-                  inputs=(arguments.robot, arguments.model, arguments.options, *arguments.data))
+                  reports=[place.report for place in places], inputs=(
+                      arguments.robot, arguments.model, arguments.options, *arguments.data))
     robot = load_robot(arguments.robot)
     links = None
     if arguments.model is not None:

@@ -30,17 +30,19 @@ def check_robot(robot: str) -> None:
 
 
 def check_outputs(
-    *outputs: tuple[str | None, bytes | None], inputs: Sequence[str | None] = ()
+    *outputs: tuple[str | None, bytes | None], inputs: Sequence[str | None] = (),
+    reports: Sequence[str | None] = (),
 ) -> None:
     """Raise UsageError when a file could not be written at the path of one of ``outputs``.
 
-    Each comes with the mark of `robot_dynid.files.check_target`; a path None is not asked for. No
-    output may be one of ``inputs``, nor another output; inputs may be windows of recordings.
+    Each comes with the mark of `robot_dynid.files.check_target`, ``reports`` without; a path None
+    is not asked for. No output may be one of ``inputs``, nor another output; inputs may be windows
+    of recordings. Raises MissingDependency where the libraries of reports are not installed.
     """
     from robot_dynid.signals.windows import file_of
 
     taken = {Path(file_of(path)).resolve(): 'read' for path in inputs if path}
-    for path, mark in outputs:
+    for path, mark in (*outputs, *((path, report_mark(path)) for path in reports)):
         if path is not None:
             check_target(path, mark)
             real = Path(path).resolve()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import (
@@ -12,7 +13,6 @@ from robot_dynid.cli.files import (
     check_outputs,
     load_logs,
     recording_digests,
-    report_mark,
     reported,
     written_before,
 )
@@ -90,15 +90,15 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
 
     started = time.perf_counter()
     arguments.data, judges = by_purpose(listed(arguments.data))
-    outputs = ((arguments.out, model_file.MARK), (arguments.urdf, urdf_file.MARK),
-               (arguments.report, report_mark(arguments.report)))
-    check_outputs(*outputs, inputs=(
-        *arguments.data, *judges, arguments.robot, arguments.recipe))
+    check_writable = partial(
+        check_outputs, (arguments.out, model_file.MARK), (arguments.urdf, urdf_file.MARK),
+        reports=[arguments.report])
+    check_writable(inputs=(*arguments.data, *judges, arguments.robot, arguments.recipe))
     recipe = read_recipe(arguments.recipe) if arguments.recipe else Recipe()
     recipe = recipe.with_estimator_settings(_settings(arguments))
     estimator = recipe.estimator_for(arguments.method)
     robot, information = _inputs(arguments)
-    check_outputs(*outputs, inputs=(robot.source,))
+    check_writable(inputs=(robot.source,))
     urdf = _urdf(robot, estimator) if arguments.urdf else ''
     with terminal.progress('identify') as progress, \
             recorded(arguments, terminal) as workers:
@@ -288,7 +288,6 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
                       f'{", ".join(result["refused"])}, so the exit code is 1: check the effort, '
                       'or accept a model of the other joints with --accept-partial', style='red')
     terminal.document(result['chapters'])
-    terminal.warnings(f'{source}: {text}' for source, texts in result['findings'].items()
-                      for text in texts)
+    terminal.findings(result['findings'])
     terminal.facts((('model', result['out']), ('report', result['report']),
                     ('urdf', result.get('urdf')), ('seconds', f'{result["seconds"]:.1f}')))

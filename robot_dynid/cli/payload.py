@@ -139,8 +139,7 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
         terminal.facts((('status', status),))
     else:
         _show_payload(result, status, terminal)
-    terminal.warnings(f'{source}: {text}' for source, texts in result['findings'].items()
-                      for text in texts)
+    terminal.findings(result['findings'])
     terminal.warnings(result['warnings'])
 
 

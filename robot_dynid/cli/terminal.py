@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from datetime import timedelta
 from pathlib import Path
@@ -203,6 +203,10 @@ class Terminal:
         """Print warnings, one paragraph each."""
         for text in texts:
             self.line(f'! {text}', style='yellow')
+
+    def findings(self, findings: Mapping[str, Iterable[str]]) -> None:
+        """Print the findings about recordings by their names, as warnings."""
+        self.warnings(f'{source}: {text}' for source, texts in findings.items() for text in texts)
 
     @contextmanager
     def progress(self, title: str) -> Iterator[Progress]:

@@ -12,7 +12,6 @@ from robot_dynid.cli.files import (
     check_outputs,
     load_logs,
     load_model,
-    report_mark,
     reported,
 )
 from robot_dynid.cli.verbs import Command
@@ -71,7 +70,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     if judges:
         terminal.note(f'to fit, and not judged by: {", ".join(fitted)}')
     arguments.data = judges or fitted
-    check_outputs((arguments.report, report_mark(arguments.report)), inputs=(
+    check_outputs(reports=[arguments.report], inputs=(
         arguments.model, *arguments.data, arguments.robot))
     model = load_model(arguments.model, arguments.robot)
     allowed = _allowed(arguments.max_nrmse, model.robot.row_names)
@@ -143,8 +142,7 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     for joint in result['above_max_nrmse']:
         terminal.line(f'{joint}: RMSE / std is {result["joints"][joint]["nrmse"]:.3f}, allowed '
                       f'is {result["max_nrmse"][joint]:g}', style='red')
-    terminal.warnings(f'{source}: {text}' for source, texts in result['findings'].items()
-                      for text in texts)
+    terminal.findings(result['findings'])
     terminal.facts((('report', result['report']),))
 
 
@@ -164,7 +162,7 @@ def run_compare(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, 
     data = [path for path in arguments.files if path not in paths]
     if len(paths) < 2:
         raise UsageError('nothing to compare: give two models or more, then recordings, if any')
-    check_outputs((arguments.report, report_mark(arguments.report)), inputs=arguments.files)
+    check_outputs(reports=[arguments.report], inputs=arguments.files)
     models = [load_model(path, None) for path in paths]
     with terminal.progress('compare') as progress:
         changes = {}
