@@ -131,8 +131,6 @@ def autocorrelation(traces: Sequence[Trace], joint: int) -> tuple[FloatArray, Fl
 
     Recordings sampled at another step than the first are left out.
     """
-    from scipy.signal import correlate
-
     step = mean_step(traces[0])
     count = max(int(LONGEST_LAG / step), 1) + 1
     total = np.zeros(count)
@@ -141,8 +139,10 @@ def autocorrelation(traces: Sequence[Trace], joint: int) -> tuple[FloatArray, Fl
             continue
         error = trace.measured[:, joint] - trace.predicted[:, joint]
         error = error - error.mean()
-        products = correlate(error, error, method='fft')[len(error) - 1:][:count]
-        total[:len(products)] += products
+        size = 1 << int(2 * len(error) - 1).bit_length()
+        power = np.abs(np.fft.rfft(error, size)) ** 2
+        found = np.fft.irfft(power, size)[:min(count, len(error))]
+        total[:len(found)] += found
     keep = np.unique(np.geomspace(1, count, 200).astype(np.int64)) - 1
     scale = total[0] if total[0] > 0.0 else 1.0
     return np.asarray(step * keep, dtype=np.float64), np.asarray(total[keep] / scale)
