@@ -18,8 +18,8 @@ from tolerances import SAME_FORMULA  # noqa: E402
 
 from robot_dynid.dynamics.derivatives import Derivatives  # noqa: E402
 from robot_dynid.errors import MissingDependency  # noqa: E402
-from robot_dynid.export.equations import Functions  # noqa: E402
-from robot_dynid.export.functions import casadi_functions  # noqa: E402
+from robot_dynid.export.equations import Equations, Functions  # noqa: E402
+from robot_dynid.export.functions import TracedAlgebra, casadi_functions  # noqa: E402
 from robot_dynid.friction import ADDITIONS, LAWS  # noqa: E402
 from robot_dynid.identified.model import IdentifiedModel  # noqa: E402
 from robot_dynid.kernels.friction import HIGHEST, LOWEST  # noqa: E402
@@ -62,6 +62,20 @@ def in_jax(model: IdentifiedModel) -> Batched:
             lambda *states: np.asarray(forward(*states)))
 
 
+def in_arrays(model: IdentifiedModel) -> Batched:
+    """Return the same in arrays of NumPy, by the algebra that JAX takes."""
+    equations = Equations(model.mechanism, TracedAlgebra(np))
+
+    def inverse(*states: FloatArray) -> FloatArray:
+        return np.array([equations.inverse(*map(list, one)) for one in zip(*states, strict=True)])
+
+    def forward(*states: FloatArray) -> FloatArray:
+        return np.array([equations.forward(*map(list, one)).values
+                         for one in zip(*states, strict=True)])
+
+    return inverse, forward
+
+
 def states(model: IdentifiedModel, count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return random position, velocity and effort of the drives (count, ..)."""
     size, rng = len(model.mechanism.robot.joints), np.random.default_rng(5)
@@ -90,13 +104,14 @@ def agree(found: FloatArray, expected: FloatArray, relative: float) -> None:
 
 @pytest.mark.parametrize(('name', 'package'), [
     *((name, in_casadi) for name in MODELS),
-    *((name, in_jax) for name in ('ur10e', 'elastic_2r', 'tree'))])
+    *((name, package) for package in (in_arrays, in_jax)
+      for name in ('ur10e', 'elastic_2r', 'tree'))])
 def test_functions_are_the_dynamics_of_the_model(
     name: str, package: Callable[[IdentifiedModel], Batched]
 ) -> None:
     model = MODELS[name]()
     inverse, forward = package(model)
-    q, qd, drives = states(model, STATES)
+    q, qd, drives = states(model, 50 if package is in_arrays else STATES)
     qdd = accelerations(model, q, qd, drives)
     effort = np.zeros_like(q)
     effort[:, list(model.to_casadi().motors)] = drives
