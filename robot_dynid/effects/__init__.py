@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from robot_dynid.dynamics.rotors import SpinningRotors
 from robot_dynid.effects.counterbalance import Counterbalance
+from robot_dynid.effects.deflection import Deflection
 from robot_dynid.effects.effect import Axes, ChosenEffect, Effect, axes_of
 from robot_dynid.effects.gears import (
     GearEffects,
@@ -13,20 +14,27 @@ from robot_dynid.effects.gears import (
     effect_blocks,
 )
 from robot_dynid.effects.joint_friction import JointFriction
+from robot_dynid.effects.learnt import LearntEffect
 from robot_dynid.effects.links import RigidLinks
+from robot_dynid.effects.ripple import RippleTorque
 from robot_dynid.effects.rotors import RotorInertia
+from robot_dynid.effects.slow_changes import SlowChanges
 from robot_dynid.robot.model import RobotModel
 
 BLOCKS = {'rigid': RigidLinks, 'rotor_inertia': RotorInertia, 'friction': JointFriction,
           'springs': Springs, 'counterbalance': Counterbalance,
           'kinematic_error': KinematicError, 'hysteresis': Hysteresis}
 
+#: effects that are learnt from what those leave, in their order, by their key in model files
+LEARNT: dict[str, type[LearntEffect]] = {
+    'residual': Deflection, 'ripple': RippleTorque, 'adaptation': SlowChanges}
 #: effects that errors on distinct motion choose, by their key in model files
 CHOSEN: dict[str, type[ChosenEffect]] = {'counterbalance': Counterbalance}
 
 __all__ = [
     'BLOCKS',
     'CHOSEN',
+    'LEARNT',
     'Axes',
     'ChosenEffect',
     'Counterbalance',
@@ -35,11 +43,11 @@ __all__ = [
     'Hysteresis',
     'JointFriction',
     'KinematicError',
+    'LearntEffect',
     'RigidLinks',
     'RotorInertia',
     'SpinningRotors',
     'Springs',
-    '',
     'axes_of',
     'effect_blocks',
     'frictionless_blocks',

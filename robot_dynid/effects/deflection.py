@@ -10,9 +10,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from robot_dynid.effects import RigidLinks
 from robot_dynid.effects.effect import LinearTorque
 from robot_dynid.effects.joint_friction import low_passed
+from robot_dynid.effects.learnt import LearntEffect
+from robot_dynid.effects.links import RigidLinks
 from robot_dynid.errors import DataError, MissingDependency
 from robot_dynid.numbers import number_array, shown
 from robot_dynid.plain import from_plain, to_plain
@@ -495,8 +496,6 @@ def residual_from_plain(content: Mapping[str, Any]) -> ResidualModel:
 #: waves are cut off between these multiples of the cut-off, the latter below half the least rate
 PASSES, GONE = 2.0, 3.5
 
-Models = Sequence[ResidualModel | None]
-
 
 def deflections(robot: RobotModel, samples: Samples) -> FloatArray | None:
     """Return features (N, n, k): motor minus link position [rad] and velocity [rad/s]; the ripple.
@@ -598,31 +597,40 @@ def known_joints(features: FloatArray) -> list[int]:
     return [int(j) for j in np.flatnonzero(np.isfinite(features).all(axis=(0, 2)))]
 
 
-def deflection_effort(
-    model: LinearTorque, values: FloatArray, models: Models, samples: Samples
-) -> FloatArray:
-    """Return the effort (N, rows) [N m] of the residual models; zero without features.
+class Deflection(LearntEffect):
+    """Torque that the deflection of gears shows beyond the physics; parts are ResidualModels."""
 
-    ``values`` (b,) are the base parameters of the physics.
-    """
-    robot = model.robot
-    effort = np.zeros((len(samples), robot.rows))
-    found = deflections(robot, samples) if any(m is not None for m in models) else None
-    if found is not None:
-        features = beside_load(found, model.effort(samples, gear_load(model, values)))
-        for j in known_joints(found):
-            one = models[j]
-            if one is not None:
-                effort[:, j] = one.mean(seen(features[:, j], isinstance(one, GearModel)))
-    return effort
+    @classmethod
+    def read(cls, content: Any) -> ResidualModel:
+        """Return a stored residual model. Raises ValueError when it is damaged."""
+        return residual_from_plain(content)
 
+    def along(
+        self, model: LinearTorque, values: FloatArray, samples: Samples, effort: FloatArray
+    ) -> FloatArray:
+        """Return the torque (N, rows) [N m] of the residual models; zero without features."""
+        robot, added = model.robot, np.zeros_like(effort)
+        features = deflections(robot, samples)
+        if features is not None:
+            loaded = beside_load(features, model.effort(samples, gear_load(model, values)))
+            for j in known_joints(features):
+                one = self.parts[j]
+                if one is not None:
+                    added[:, j] = one.mean(seen(loaded[:, j], isinstance(one, GearModel)))
+        return added
 
-def unused(robot: RobotModel, models: Models, samples: Samples) -> str:
-    """Return a note on joints whose residual model lacks inputs in these samples; '' for none."""
-    features = deflections(robot, samples)
-    known = [] if features is None else known_joints(features)
-    missing = [robot.joints[j] for j, m in enumerate(models) if m is not None and j not in known]
-    if not missing:
-        return ''
-    return (f'the model of the deflection of {", ".join(missing)} is not used: there are no motor '
-            'states; predicted by physics alone')
+    def note(self, robot: RobotModel, samples: Samples) -> str:
+        """Return a note on joints whose residual model lacks inputs; '' for none."""
+        features = deflections(robot, samples)
+        known = [] if features is None else known_joints(features)
+        missing = [robot.joints[j] for j, one in enumerate(self.parts)
+                   if one is not None and j not in known]
+        if not missing:
+            return ''
+        return (f'the model of the deflection of {", ".join(missing)} is not used: there are no '
+                'motor states; predicted by physics alone')
+
+    @property
+    def left_out(self) -> str:
+        """That these models are left out, where there are any."""
+        return 'Left out: what the deflection of gears shows beyond this model.'

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from robot_dynid.effects.effect import LinearTorque
+from robot_dynid.effects.learnt import LearntEffect
 from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.types import FloatArray, Samples, frozen
 
@@ -57,16 +59,13 @@ class TorqueRipple:
     def columns(
         self, position: FloatArray, velocity: FloatArray, effort: FloatArray
     ) -> FloatArray:
-        """Return the columns (N, 6 w) of ``coefficients``, one after the other in memory.
+        """Return the columns (N, 6 w) of ``coefficients``.
 
         ``position`` (N,) [rad] as measured in the rows of the effort, ``velocity`` (N,) [rad/s],
         ``effort`` (N,) [N m] without ripple.
         """
-        phase = self.phases(position, velocity, effort).T
-        shares = np.ascontiguousarray(amplitudes(velocity, self.slow, self.fast).T)
-        waves = np.stack([np.sin(phase), np.cos(phase)], axis=1)
-        return np.asarray((shares[:, None] * waves[:, None]).reshape(
-            COLUMNS * len(self.orders), len(position)).T)
+        return wave_columns(self.phases(position, velocity, effort).T,
+                            amplitudes(velocity, self.slow, self.fast).T)
 
     def phases(
         self, position: FloatArray, velocity: FloatArray, effort: FloatArray
@@ -99,11 +98,6 @@ class TorqueRipple:
         found: dict[str, Any] = to_plain(self)
         return found
 
-    @classmethod
-    def of(cls, content: Mapping[str, Any]) -> TorqueRipple:
-        """Return the ripple that `plain` wrote. Raises ValueError, TypeError where damaged."""
-        return from_plain(cls, content)
-
 
 def amplitudes(
     velocity: FloatArray, slow: float | FloatArray, fast: float | FloatArray
@@ -115,14 +109,22 @@ def amplitudes(
     return np.where((speed <= ABOVE_FAST * fast)[..., None], shares, 0.0)
 
 
-class RippleTorque:
-    """The ripple of all joints, prepared once for many short calls.
+def wave_columns(phase: FloatArray, shares: FloatArray) -> FloatArray:
+    """Return the columns (N, 6 w) of waves of a ``phase`` (w, N) [rad] with ``shares`` (3, N).
 
-    ``ripples`` are those of the joints, None for joints without.
+    Wave by wave, share by share: sine, then cosine. One after the other in memory.
     """
+    waves = np.stack([np.sin(phase), np.cos(phase)], axis=1)
+    return np.asarray((shares[:, None] * waves[:, None]).reshape(
+        COLUMNS * len(phase), shares.shape[1]).T)
 
-    def __init__(self, ripples: Sequence[TorqueRipple | None]) -> None:
-        known = [(j, one) for j, one in enumerate(ripples) if one is not None]
+
+class RippleTorque(LearntEffect):
+    """The torque ripple of all joints, prepared once for many short calls."""
+
+    def __init__(self, parts: Sequence[TorqueRipple | None]) -> None:
+        super().__init__(parts)
+        known = [(j, one) for j, one in enumerate(parts) if one is not None]
         self.any = bool(known)
         self._joints = np.array([j for j, one in known for _ in one.orders], dtype=np.int64)
         self._orders, self._delays, self._compliance, self._slow, self._fast = (
@@ -154,8 +156,19 @@ class RippleTorque:
         found[:, self._rippling] = np.add.reduceat(waves, self._firsts, axis=1)
         return found
 
-    def along(self, samples: Samples, effort: FloatArray) -> FloatArray:
-        """Return the torque (N, n) [N m] at the stamps of the effort of ``samples``.
+    @classmethod
+    def read(cls, content: Any) -> TorqueRipple:
+        """Return the ripple of a joint. Raises ValueError, TypeError where damaged."""
+        return from_plain(TorqueRipple, content)
+
+    def along(
+        self, model: LinearTorque, values: FloatArray, samples: Samples, effort: FloatArray
+    ) -> FloatArray:
+        """Return the torque (N, n) [N m], see `of_samples`."""
+        return self.of_samples(samples, effort)
+
+    def of_samples(self, samples: Samples, effort: FloatArray) -> FloatArray:
+        """Return the torque (N, n) [N m] at the stamps of the effort.
 
         ``effort`` (N, n) [N m] is what is modelled without ripple. Zero where the samples do not
         know the positions as they were measured.
@@ -163,82 +176,3 @@ class RippleTorque:
         if samples.raw_position is None or not self.any:
             return np.zeros_like(effort)
         return self(samples.raw_position, samples.at_stamps(samples.velocity), effort)
-
-
-#: rows of which the columns are in memory, and in the cache of a core
-ROWS = 1024
-
-
-@dataclass(frozen=True, eq=False)
-class WaveColumns:
-    """Columns (N, 6 w) of the coefficients of waves, see `TorqueRipple.columns`.
-
-    They are products of the amplitudes ``shares`` (3, N) and the ``waves`` (w, 2, N), sine and
-    cosine.
-    """
-
-    shares: FloatArray
-    waves: FloatArray
-
-    @classmethod
-    def of(cls, shares: FloatArray, phase: FloatArray) -> WaveColumns:
-        """Return those of a ``phase`` (w, N) [rad]."""
-        waves = np.empty((len(phase), 2, shares.shape[1]))
-        np.sin(phase, out=waves[:, 0])
-        np.cos(phase, out=waves[:, 1])
-        return cls(shares, waves)
-
-    @property
-    def count(self) -> int:
-        """Number of columns."""
-        return COLUMNS * len(self.waves)
-
-    def beside(self, more: WaveColumns) -> WaveColumns:
-        """Return them with ``more`` of the same rows behind."""
-        return WaveColumns(self.shares, np.concatenate([self.waves, more.waves]))
-
-    def rows(self, rows: slice) -> FloatArray:
-        """Return the columns (6 w, M) of M contiguous rows."""
-        found = self.shares[:, None, rows] * self.waves[:, None, :, rows]
-        return found.reshape(self.count, found.shape[-1])
-
-    def gram(self) -> FloatArray:
-        """Return the Gram matrix (6 w, 6 w)."""
-        found = np.zeros((self.count, self.count))
-        for rows in pieces(slice(0, self.shares.shape[1])):
-            columns = self.rows(rows)
-            found += columns @ columns.T
-        return found
-
-    def products(self, values: FloatArray) -> FloatArray:
-        """Return the products (6 w, m) with ``values`` (N, m)."""
-        count, waves = values.shape[1], self._waves
-        found = np.zeros((len(waves), SHARES * count))
-        for rows in pieces(slice(0, len(values))):
-            shared = self.shares[:, None, rows] * values[rows].T
-            found += waves[:, rows] @ shared.reshape(len(found.T), -1).T
-        return found.reshape(-1, 2, SHARES, count).swapaxes(1, 2).reshape(self.count, count)
-
-    def times(self, coefficients: FloatArray, stretch: slice | None = None) -> FloatArray:
-        """Return the columns (N, 6 w) of a stretch, or of all, times ``coefficients`` (6 w, m)."""
-        count, waves = coefficients.shape[1], self._waves
-        by_share = coefficients.reshape(-1, SHARES, 2, count).transpose(1, 3, 0, 2).reshape(
-            SHARES * count, len(waves))
-        stretch = slice(0, self.shares.shape[1]) if stretch is None else stretch
-        found = np.empty((stretch.stop - stretch.start, count))
-        for rows in pieces(stretch):
-            shared = (by_share @ waves[:, rows]).reshape(SHARES, count, -1)
-            found[rows.start - stretch.start:rows.stop - stretch.start] = np.sum(
-                shared * self.shares[:, None, rows], axis=0).T
-        return found
-
-    @property
-    def _waves(self) -> FloatArray:
-        """All sines and cosines (2 w, N)."""
-        return self.waves.reshape(2 * len(self.waves), self.shares.shape[1])
-
-
-def pieces(rows: slice) -> Iterator[slice]:
-    """Cut contiguous rows into pieces of at most ROWS."""
-    for first in range(rows.start, rows.stop, ROWS):
-        yield slice(first, min(first + ROWS, rows.stop))

@@ -13,9 +13,8 @@ from robot_dynid.effects.ripple import (
     COLUMNS,
     SHARES,
     TorqueRipple,
-    WaveColumns,
     amplitudes,
-    pieces,
+    wave_columns,
 )
 from robot_dynid.types import FloatArray, frozen
 
@@ -306,30 +305,19 @@ class NormalEquations:
     """
 
     data: JointResidual
-    columns: WaveColumns
+    columns: FloatArray
     grams: FloatArray
     sides: FloatArray
 
     @classmethod
-    def of(cls, data: JointResidual, columns: WaveColumns) -> NormalEquations:
+    def of(cls, data: JointResidual, columns: FloatArray) -> NormalEquations:
         """Return those of ``columns`` (N, k)."""
-        folds = 1 + max(fold for fold, _ in data.stretches)
-        none = WaveColumns(columns.shares, columns.waves[:0])
-        return cls(data, none, np.empty((folds, 0, 0)), np.empty((folds, 0))).joined(columns)
-
-    def joined(self, more: WaveColumns) -> NormalEquations:
-        """Return them with ``more`` columns (N, m) behind: products of the others are known."""
-        known, count, folds = self.columns.count, self.columns.count + more.count, len(self.grams)
+        folds, count = 1 + max(fold for fold, _ in data.stretches), columns.shape[1]
         grams, sides = np.zeros((folds, count, count)), np.zeros((folds, count))
-        grams[:, :known, :known], sides[:, :known] = self.grams, self.sides
-        for fold, stretch in self.data.stretches:
-            for rows in pieces(stretch):
-                new = more.rows(rows)
-                grams[fold, :known, known:] += self.columns.rows(rows) @ new.T
-                grams[fold, known:, known:] += new @ new.T
-                sides[fold, known:] += new @ self.data.residual[rows]
-        grams[:, known:, :known] = grams[:, :known, known:].transpose(0, 2, 1)
-        return NormalEquations(self.data, self.columns.beside(more), grams, sides)
+        for fold, rows in data.stretches:
+            grams[fold] += columns[rows].T @ columns[rows]
+            sides[fold] += columns[rows].T @ data.residual[rows]
+        return cls(data, columns, grams, sides)
 
     def solved(self) -> FloatArray:
         """Return the coefficients (k,) of all rows."""
@@ -338,51 +326,16 @@ class NormalEquations:
 
     def left(self) -> FloatArray:
         """Return the errors (N,) [N m] of the coefficients of all rows."""
-        return np.asarray(self.data.residual - self.columns.times(self.solved()[:, None])[:, 0])
+        return np.asarray(self.data.residual - self.columns @ self.solved())
 
     def held_out(self) -> FloatArray:
         """Return the errors (N,) [N m] of every fold by coefficients of the others."""
-        errors, others = self.data.residual.copy(), of_others(self.grams, self.sides)
-        for fold, stretch in self.data.stretches:
-            errors[stretch] -= self.columns.times(others[fold][:, None], stretch)[:, 0]
+        errors = self.data.residual.copy()
+        others = np.linalg.solve(ridged(self.grams.sum(axis=0) - self.grams),
+                                 (self.sides.sum(axis=0) - self.sides)[..., None])[..., 0]
+        for fold, rows in self.data.stretches:
+            errors[rows] -= self.columns[rows] @ others[fold]
         return errors
-
-
-def squares_alone(
-    data: JointResidual, residual: FloatArray, waves: WaveColumns
-) -> FloatArray:
-    """Return the sums (w,) of the squares of `held_out` of each of the ``waves`` by itself.
-
-    For the ``residual`` (N,) [N m] in the rows of ``data``. Products of columns are those of two
-    shares times those of sine and cosine, so neither columns nor errors are made.
-    """
-    count, folds = len(waves.waves), 1 + max(fold for fold, _ in data.stretches)
-    products = np.zeros((folds, count, SHARES, SHARES, 3))
-    by_share = np.zeros((folds, count, SHARES, 2))
-    for fold, stretch in data.stretches:
-        for rows in pieces(stretch):
-            shares, both = waves.shares[:, rows], waves.waves[:, :, rows]
-            sine, cosine = both[:, 0], both[:, 1]
-            squares = np.stack([sine * sine, sine * cosine, cosine * cosine], axis=1)
-            pairs = (shares[:, None] * shares).reshape(SHARES * SHARES, -1)
-            products[fold] += (pairs @ squares.swapaxes(1, 2)).reshape(products.shape[1:])
-            by_share[fold] += (shares * residual[rows]) @ both.swapaxes(1, 2)
-    # sine with sine, with cosine, and cosine with cosine, of two shares
-    grams = products[..., [[0, 1], [1, 2]]].swapaxes(3, 4).reshape(folds, count, COLUMNS, COLUMNS)
-    sides = by_share.reshape(folds, count, COLUMNS)
-    others = of_others(grams, sides)
-    explained = 2.0 * np.einsum('fwk,fwk->w', others, sides)
-    explained -= np.einsum('fwk,fwkl,fwl->w', others, grams, others)
-    return np.asarray(residual @ residual - explained)
-
-
-def of_others(grams: FloatArray, sides: FloatArray) -> FloatArray:
-    """Return the coefficients (f, ..., k) of all folds but each.
-
-    Of ``grams`` (f, ..., k, k) and ``sides`` (f, ..., k).
-    """
-    left = sides.sum(axis=0) - sides
-    return np.asarray(np.linalg.solve(ridged(grams.sum(axis=0) - grams), left[..., None])[..., 0])
 
 
 def ridged(grams: FloatArray) -> FloatArray:
@@ -431,11 +384,11 @@ class Phases:
         return TorqueRipple(frozen(self.orders), frozen(self.delays), self.compliance, data.slow,
                             data.fast, frozen(found))
 
-    def columns(self, data: JointResidual) -> WaveColumns:
+    def columns(self, data: JointResidual) -> FloatArray:
         """Return the columns (N, 6 w) of the coefficients."""
         twisted = data.position + self.compliance * data.effort
-        return WaveColumns.of(data.shares, self.orders[:, None] * (
-            twisted + self.delays[:, None] * data.velocity))
+        return wave_columns(self.orders[:, None] * (
+            twisted + self.delays[:, None] * data.velocity), data.shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -444,7 +397,7 @@ class Fit:
 
     data: JointResidual
     orders: FloatArray
-    columns: WaveColumns
+    columns: FloatArray
     gram: FloatArray
     coefficients: FloatArray
 
@@ -452,31 +405,30 @@ class Fit:
     def of(cls, phases: Phases, data: JointResidual) -> Fit:
         """Fit the coefficients of waves to the residual."""
         columns = phases.columns(data)
-        gram, side = ridged(columns.gram()), columns.products(data.residual[:, None])
+        gram = ridged(columns.T @ columns)
         return cls(data, phases.orders, columns, gram,
-                   np.asarray(np.linalg.solve(gram, side)[:, 0]))
+                   np.asarray(np.linalg.solve(gram, columns.T @ data.residual)))
 
     def left(self) -> FloatArray:
         """Return the errors (N,) [N m] of the fit."""
-        return np.asarray(
-            self.data.residual - self.columns.times(self.coefficients[:, None])[:, 0])
+        return np.asarray(self.data.residual - self.columns @ self.coefficients)
 
     def of_wave(self, k: int) -> FloatArray:
         """Return the torque (N,) [N m] of one wave."""
-        own = WaveColumns(self.columns.shares, self.columns.waves[k:k + 1])
-        return own.times(self.coefficients[COLUMNS * k:COLUMNS * (k + 1), None])[:, 0]
+        own = slice(COLUMNS * k, COLUMNS * (k + 1))
+        return np.asarray(self.columns[:, own] @ self.coefficients[own])
 
     def beside(self, values: FloatArray) -> FloatArray:
         """Return the errors (N, m) of the least squares of the columns for ``values`` (N, m)."""
-        found = np.asarray(np.linalg.solve(self.gram, self.columns.products(values)))
-        return np.asarray(values - self.columns.times(found))
+        return np.asarray(values - self.columns @ np.linalg.solve(
+            self.gram, self.columns.T @ values))
 
     def slopes(self) -> FloatArray:
         """Return the derivatives (N, w) of the torque by position, wave by wave."""
-        sine, cosine = np.moveaxis(self.coefficients.reshape(-1, SHARES, 2), 2, 0)
-        waves, shares = self.columns.waves, self.columns.shares
-        slope = (sine @ shares) * waves[:, 1] - (cosine @ shares) * waves[:, 0]
-        return np.asarray(slope * self.orders[:, None]).T
+        sine, cosine = np.moveaxis(self.columns.T.reshape(-1, SHARES, 2, len(self.columns)), 2, 0)
+        by_sine, by_cosine = np.moveaxis(self.coefficients.reshape(-1, SHARES, 2), 2, 0)
+        return np.asarray(self.orders * (np.einsum('wsn,ws->nw', cosine, by_sine)
+                                         - np.einsum('wsn,ws->nw', sine, by_cosine)))
 
     def by_phases(self, slopes: FloatArray) -> FloatArray:
         """Return the derivatives (N, w + 1) of the torque by the delays and the compliance.
@@ -684,8 +636,8 @@ def _chosen_from(
             spectrum = Spectrum.of(data, left, phases.compliance)
         peaks = [p for p in spectrum.peaks(known) if _apart(p.order, phases, known)]
         for peak in _by_error(peaks, phases, data, left)[:TRIED]:
-            alone = Phases.none(phases.compliance).with_wave(peak.order, peak.delay)
-            more = equations.joined(alone.columns(data))
+            more = NormalEquations.of(
+                data, phases.with_wave(peak.order, peak.delay).columns(data))
             now = more.held_out()
             if _better(error, now, data):
                 break
@@ -710,10 +662,10 @@ def _by_error(
     peaks: Sequence[Peak], phases: Phases, data: JointResidual, left: FloatArray
 ) -> list[Peak]:
     """Return the peaks by the held-out error of one wave by itself in what is ``left`` (N,)."""
-    orders, delays = (np.array([getattr(p, name) for p in peaks]) for name in ('order', 'delay'))
-    each = Phases(orders, delays, phases.compliance, np.zeros(len(peaks)))
-    squares = squares_alone(data, left, each.columns(data))
-    return [peaks[k] for k in np.argsort(squares, kind='stable')]
+    rest, none = replace(data, residual=left), Phases.none(phases.compliance)
+    errors = [NormalEquations.of(rest, none.with_wave(one.order, one.delay).columns(rest))
+              .held_out() for one in peaks]
+    return [peaks[k] for k in np.argsort([error @ error for error in errors], kind='stable')]
 
 
 def _first_scans(data: JointResidual) -> dict[float, Spectrum]:

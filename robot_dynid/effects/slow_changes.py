@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from robot_dynid.effects.learnt import LearntEffect
 from robot_dynid.kernels.adaptation import (
     FALLS,
     HEAD,
@@ -208,10 +209,14 @@ class Adaptation:
         """Return everything that has to be stored, in plain types."""
         return {key: value for key, value in to_plain(self).items() if value is not None}
 
+
+class SlowChanges(LearntEffect):
+    """Slow changes of all joints; parts are Adaptations. They follow measured efforts."""
+
     @classmethod
-    def of(cls, content: Mapping[str, Any]) -> Adaptation:
-        """Return the changes that `plain` wrote. Raises ValueError, TypeError where damaged."""
-        return from_plain(cls, content)
+    def read(cls, content: Any) -> Adaptation:
+        """Return the changes of a joint. Raises ValueError, TypeError where damaged."""
+        return from_plain(Adaptation, content)
 
 
 class Following:

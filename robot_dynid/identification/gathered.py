@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError, UsageError
-from robot_dynid.estimation import ESTIMATORS, Estimator
+from robot_dynid.estimation import ESTIMATORS, Estimate, Estimator
 from robot_dynid.estimation.experiment import (
     Experiment,
     Regression,
@@ -43,6 +44,7 @@ from robot_dynid.identification.selection import (
     with_laws_of,
 )
 from robot_dynid.identification.sequential_fit import FrictionStep, Stopwatch
+from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import FitRecord
 from robot_dynid.identified.trained import Extent
 from robot_dynid.plausibility.gate import plausible_recordings
@@ -195,6 +197,21 @@ class Gathered:
     excerpt: Sequence[Repaired]
     sweeps: FrictionStep | None = None
     release: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A model on its way, the ``estimate`` that it is made of, and ``notes`` about both."""
+
+    model: IdentifiedModel
+    estimate: Estimate
+    notes: tuple[str, ...] = ()
+
+    def recorded(self, *notes: str, **entries: Any) -> Fit:
+        """Return it with ``entries`` of the record of the model, and further notes."""
+        record = replace(self.model.record, **entries)
+        return replace(self, model=replace(self.model, record=record),
+                       notes=(*self.notes, *notes))
 
 
 @dataclass(frozen=True, eq=False)

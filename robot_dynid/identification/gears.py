@@ -19,9 +19,11 @@ from robot_dynid.effects.gears import PRESSES, STIFFNESS, WAVES, Gear, presses_p
 from robot_dynid.effects.ripple import ABOVE_FAST
 from robot_dynid.effects.ripple_search import RESOLVED, JointResidual, fit_ripple
 from robot_dynid.errors import DataError
+from robot_dynid.estimation import Estimator
 from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.uncertainty.held_out import held_out
+from robot_dynid.identification.gathered import Fit, Gathered
 from robot_dynid.identification.gear_effects import gear_effects
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.selection import choose
@@ -46,22 +48,18 @@ UNKNOWN = 0.5
 MATTERS = 1.1
 
 
-def with_gears(
-    model: IdentifiedModel, log: RawLog, recordings: Sequence[Repaired], recipe: Recipe
-) -> tuple[IdentifiedModel, list[str]]:
-    """Return the model with its gears and a rigid fit in its record; and warnings.
+def with_gears(fit: Fit, gathered: Gathered, estimator: Estimator, recipe: Recipe) -> Fit:
+    """Return the fit with its gears and a rigid fit in its record, and warnings about them.
 
-    ``recordings`` are some of those it was fitted to, repaired, and ``log`` the first of them as
-    read. Nothing is done for a rigid robot.
+    Nothing is done for a rigid robot.
     """
+    model, recordings = fit.model, gathered.excerpt
     if not model.torque_model.gears:
-        return model, []
-    raw = without_holes(plausible(model.robot, log)[0])[0]
+        return fit
+    raw = without_holes(plausible(model.robot, gathered.logs[0])[0])[0]
     gears = gear_table(model, raw, recordings[0])
-    record = replace(model.record, gears=gears,
-                     rigid_beside=rigid_beside(model, recordings, recipe))
-    return replace(model, record=record), [
-        *gear_warnings(gears), *ratio_warnings(model, raw, recordings)]
+    return fit.recorded(*gear_warnings(gears), *ratio_warnings(model, raw, recordings),
+                        gears=gears, rigid_beside=rigid_beside(model, recordings, recipe))
 
 
 def gear_table(
@@ -281,19 +279,23 @@ def other_wave(robot: RobotModel, log: RawLog, gear: Gear, sought: float) -> flo
 LOOKED = 5
 
 
-def with_motor_encoders(model: IdentifiedModel, logs: Sequence[RawLog]) -> IdentifiedModel:
-    """Return the model with the relation of its motor encoders to its joints in its record.
+def with_motor_encoders(
+    fit: Fit, gathered: Gathered, estimator: Estimator, recipe: Recipe
+) -> Fit:
+    """Return the fit with the relation of its motor encoders to its joints in its record.
 
-    It is that of the first LOOKED of ``logs``, as read; joints of which the model uses no
-    deflection are left out.
+    Joints of which the model uses no deflection are left out.
     """
-    learned = without_gears(model.residual_models) or (None,) * len(model.joints)
+    return fit.recorded(motor_encoders=motor_encoders(fit.model, gathered.logs))
+
+
+def motor_encoders(model: IdentifiedModel, logs: Sequence[RawLog]) -> tuple[MotorEncoder, ...]:
+    """Return how motor encoders read in the first LOOKED recordings, as these were read."""
+    learned = without_gears(model.parts_of('residual'))
     own = [j for j, joint in enumerate(model.joints)
            if joint in model.elastic_joints or learned[j] is not None]
-    if not own:
-        return model
     found: dict[int, list[MotorEncoder]] = {j: [] for j in own}
-    for log in islice(logs, LOOKED):
+    for log in islice(logs, LOOKED if own else 0):
         try:
             raw = without_holes(plausible(model.robot, log)[0])[0]
             encoders = encoders_of(model.robot, raw)
@@ -305,8 +307,7 @@ def with_motor_encoders(model: IdentifiedModel, logs: Sequence[RawLog]) -> Ident
                     found[j].append(_encoder(model, raw, j, (encoder.factor, offsets[j])))
         except DataError:
             continue  # without motor states
-    together = tuple(_together(own) for own in found.values() if own)
-    return replace(model, record=replace(model.record, motor_encoders=together))
+    return tuple(_together(own) for own in found.values() if own)
 
 
 def _encoder(

@@ -42,7 +42,7 @@ from robot_dynid.identification.fit import (
     held_out_in,
     with_sequential_values,
 )
-from robot_dynid.identification.gathered import Gathered, Request, gather
+from robot_dynid.identification.gathered import Fit, Gathered, Request, gather
 from robot_dynid.identification.gear_effects import with_low_pass, with_other_hysteresis
 from robot_dynid.identification.gears import with_gears, with_motor_encoders
 from robot_dynid.identification.real_robot import real_robot
@@ -177,24 +177,21 @@ def fitted(
         record=replace(_record(gathered.record, experiment, estimate, choice), refused=refused,
                        residual=deflected.record, robot_digest=digest_of(robot_to_plain(robot)),
                        recipe_digest=digest_of(recipe)),
-        feasible=estimate.standard, residual_models=deflected.models,
-        trained=Trained(extent.quantities))
+        feasible=estimate.standard, trained=Trained(extent.quantities))
+    model = model.with_learnt('residual', deflected.models)
     model, held = _with_promise(model, held)
-    model, gear_notes = with_gears(model, gathered.logs[0], part, recipe)
+    gathered.release()
+    fit = Fit(model, estimate, deflected.warnings)
+    for number, (stage, learn) in enumerate(LEARNING.items()):
+        progress(stage, 0.91 + 0.04 * number / len(LEARNING))
+        fit = learn(fit, gathered, estimator, recipe)
+    model, estimate = fit.model, fit.estimate
     warnings = (
         *refusal_notes, *gathered.findings, *robot.warnings, *without_inertials(robot),
         *torque_model.reduction.warnings,
         *gathered.notes, *estimate.warnings, *_advice(estimate, estimator, choice),
         *_unexplained(experiment, estimator),
-        *sensor_warnings(experiment, held, part, choice), *deflected.warnings, *gear_notes,
-        *impossible(model))
-    gathered.release()
-    progress('looking for torque ripple', 0.92)
-    if not alone:  # swings over part of a turn do not tell its orders apart
-        model = with_ripple(model, part, recipe)
-    progress('looking for slow changes', 0.94)
-    model, estimate = with_slow_changes((model, estimate), part, recipe, estimator, experiment)
-    model = with_motor_encoders(model, gathered.logs)
+        *sensor_warnings(experiment, held, part, choice), *fit.notes, *impossible(model))
     motions = recorded_motions(model, gathered.logs)
     model = replace(model, noise_levels=learn_noise_levels(model, motions))
 
@@ -208,6 +205,13 @@ def fitted(
     held = _near_reversals_too(held, training)
     return IdentificationResult(estimate, model, experiment, choice, held, training,
                                 warnings)
+
+
+#: what is learnt from a fitted model and its recordings, one after the other, by name
+LEARNING: dict[str, Callable[[Fit, Gathered, Estimator, Recipe], Fit]] = {
+    'looking at gears': with_gears, 'looking for torque ripple': with_ripple,
+    'looking for slow changes': with_slow_changes,
+    'looking at motor encoders': with_motor_encoders}
 
 
 def judged_by(result: IdentificationResult, logs: Sequence[RawLog]) -> IdentificationResult:

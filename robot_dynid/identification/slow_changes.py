@@ -21,6 +21,7 @@ from robot_dynid.effects.slow_changes_search import (
 from robot_dynid.errors import DataError
 from robot_dynid.estimation import Estimate, Estimator
 from robot_dynid.estimation.experiment import Experiment, Regression, chunks, row_weights
+from robot_dynid.identification.gathered import Fit, Gathered
 from robot_dynid.identification.recipe import JOINT, NONE, Recipe
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import SlowChange
@@ -136,16 +137,15 @@ LEAST = 3
 
 
 def with_slow_changes(
-    fit: tuple[IdentifiedModel, Estimate], recordings: Sequence[Repaired], recipe: Recipe,
-    estimator: Estimator, experiment: Experiment,
-) -> tuple[IdentifiedModel, Estimate]:
-    """Return model and estimate with the slow changes that the recordings show beyond chance.
+    fit: Fit, gathered: Gathered, estimator: Estimator, recipe: Recipe
+) -> Fit:
+    """Return the fit with the slow changes that the excerpt shows beyond chance.
 
     Where the fit is linear, friction that warms up and the base parameters are fitted together:
     these change, and so does what is known of them. Nothing is looked for where joints deflect,
     rest in turn, or were averaged over periods.
     """
-    model, estimate = fit
+    model, estimate, recordings = fit.model, fit.estimate, gathered.excerpt
     if recipe.adaptation == NONE or model.elastic_joints or estimator.single_joint_motions or any(
             one.averaging is not None for one in recordings):
         return fit
@@ -154,7 +154,7 @@ def with_slow_changes(
         return fit
     before = _leftovers(model, remainders)
     warmings = [fit_warming(own) for own in before]
-    weights = _weights(model, estimator, recipe, experiment)
+    weights = _weights(model, estimator, recipe, gathered.experiment)
     if weights is not None and any(one for one, _ in warmings):
         found = beside_links(model, (used, before), [one for one, _ in warmings], weights)
         model, estimate = with_change(model, estimate, [one for one in found if one])
@@ -164,11 +164,11 @@ def with_slow_changes(
                         found, warmings, before, _leftovers(model, remainders), strict=True)]
     fits = [with_drift([one.of_joint(j) for one in remainders], *warming)
             for j, warming in enumerate(warmings)]
-    kept = tuple(None if joint in model.record.refused else one.kept for joint, one in zip(
-        model.joints, fits, strict=True))
-    record = replace(model.record, slow_changes=tuple(
+    model = model.with_learnt('adaptation', [
+        None if joint in model.record.refused else one.kept
+        for joint, one in zip(model.joints, fits, strict=True)])
+    return Fit(model, estimate, fit.notes).recorded(slow_changes=tuple(
         _record(joint, one) for joint, one in zip(model.joints, fits, strict=True)))
-    return replace(model, adaptations=kept if any(kept) else (), record=record), estimate
 
 
 def _remainders(
@@ -197,7 +197,7 @@ def _weights(
     model: IdentifiedModel, estimator: Estimator, recipe: Recipe, experiment: Experiment
 ) -> RowWeights | None:
     """Return the weights of the rows in a fit of all at once; None where it is not linear."""
-    if not estimator.linear or recipe.loops != JOINT or any(model.residual_models):
+    if not estimator.linear or recipe.loops != JOINT or 'residual' in model.learnt:
         return None
     return RowWeights(estimator.joint_weights(experiment), experiment.reversal_weights)
 

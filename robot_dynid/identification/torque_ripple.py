@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from robot_dynid.effects.ripple import ABOVE_FAST
 from robot_dynid.effects.ripple_search import JointResidual, RippleFit, fit_ripple
 from robot_dynid.errors import DataError
+from robot_dynid.estimation import Estimator
+from robot_dynid.identification.gathered import Fit, Gathered
 from robot_dynid.identification.recipe import NONE, Recipe
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import JointRipple
@@ -105,32 +107,30 @@ def piece_of(since: FloatArray) -> FloatArray:
     return np.floor(since / PIECE + BORDER)
 
 
-def with_ripple(
-    model: IdentifiedModel, recordings: Sequence[Repaired], recipe: Recipe
-) -> IdentifiedModel:
-    """Return the model with the torque ripple that it leaves in ``recordings``, and its record.
+def with_ripple(fit: Fit, gathered: Gathered, estimator: Estimator, recipe: Recipe) -> Fit:
+    """Return the fit with the torque ripple that it leaves in the excerpt, and its record.
 
     Unfiltered efforts at their own stamps count, against positions of the same rows. Nothing is
     added to elastic joints, to joints that are refused, and where the recordings show nothing
-    beyond chance.
+    beyond chance; swings of single joints over part of a turn do not tell orders apart.
     """
-    if recipe.ripple == NONE or model.torque_model.gears:
-        return model
-    rows = Rows.of(model, recordings)
+    model = fit.model
+    if recipe.ripple == NONE or model.torque_model.gears or estimator.single_joint_motions:
+        return fit
+    rows = Rows.of(model, gathered.excerpt)
     if rows is None:
-        return model
+        return fit
     ratios, joints = model.robot.drive.gear_ratios, model.joints
 
-    def fit(j: int) -> RippleFit | None:
+    def ripple_of(j: int) -> RippleFit | None:
         data = None if joints[j] in model.record.refused else rows.of_joint(j)
         ratio = None if ratios is None else float(ratios[j])
         return None if data is None else fit_ripple(data, ratio)
 
-    found = list(side_by_side(fit, range(len(joints))))
+    found = list(side_by_side(ripple_of, range(len(joints))))
     record = tuple(
         JointRipple(joint, one.before, one.after, one.waves, one.compliance, one.compliance_std,
                     one.aliased)
         for joint, one in zip(joints, found, strict=True) if one is not None)
-    ripples = tuple(None if one is None else one.ripple for one in found)
-    return replace(model, ripples=ripples if any(ripples) else (),
-                   record=replace(model.record, ripple=record))
+    model = model.with_learnt('ripple', [None if one is None else one.ripple for one in found])
+    return replace(fit, model=model).recorded(ripple=record)

@@ -48,8 +48,7 @@ def cautions(model: IdentifiedModel) -> tuple[str, ...]:
         found.append(f'Do not use: {caution(model)}')
     if model.robot.drive.kind == 'gravity_compensated_torque':
         found.append('Efforts are without weight, which the drives compensate by themselves.')
-    if any(known is not None for known in model.residual_models):
-        found.append('Left out: what the deflection of gears shows beyond this model.')
+    found += [effect.left_out for effect in model.learnt_effects.values() if effect.left_out]
     return (*found, *stiff_leaves_out(model))
 
 

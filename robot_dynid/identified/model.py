@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,9 +20,8 @@ from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.rigid_body import require_solved
 from robot_dynid.dynamics.rollout import Integrator, Rollout
 from robot_dynid.dynamics.rotors import Links, Rotors
-from robot_dynid.effects.deflection import ResidualModel, deflection_effort
-from robot_dynid.effects.ripple import RippleTorque, TorqueRipple
-from robot_dynid.effects.slow_changes import Adaptation
+from robot_dynid.effects import LEARNT, LearntEffect
+from robot_dynid.effects.ripple import RippleTorque
 from robot_dynid.errors import ModelError, UsageError, reported
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.files import atomic_write
@@ -69,12 +69,10 @@ class IdentifiedModel(Portable):
     once. ``feasible`` (p,) are standard parameters that a real robot can have, where the fit gave
     such: ``values`` are ``reduction.matrix @ feasible`` then. ``correlation_factor`` U (b, b) is
     an upper triangle, the correlations of the estimate are U^T U; None where not known. Efforts
-    are N m (N) on the joint side, whatever unit the robot reports. ``residual_models`` add, joint
-    by joint, what the deflection of gears shows, ``ripples`` what is locked to the position of
-    each joint. ``adaptations`` say how friction and ripple of each joint change slowly, which
-    `predicted` leaves out. ``trained`` are the ranges of the recordings it
-    was fitted to, empty where not known; ``noise_levels`` those of the external torque in them.
-    ``record`` says how the model was found.
+    are N m (N) on the joint side, whatever unit the robot reports. ``learnt`` are the parts, one
+    for each joint, of effects that add to those, by their key in `LEARNT`. ``trained`` are the
+    ranges of the recordings it was fitted to, empty where not known; ``noise_levels`` those of the
+    external torque in them. ``record`` says how the model was found.
     """
 
     robot: RobotModel
@@ -90,9 +88,7 @@ class IdentifiedModel(Portable):
     warnings: tuple[str, ...] = ()
     record: FitRecord = field(default_factory=FitRecord)
     feasible: FloatArray | None = None
-    residual_models: tuple[ResidualModel | None, ...] = ()
-    ripples: tuple[TorqueRipple | None, ...] = ()
-    adaptations: tuple[Adaptation | None, ...] = ()
+    learnt: Mapping[str, tuple[Any | None, ...]] = field(default_factory=dict)
     trained: Trained = field(default_factory=Trained)
     noise_levels: NoiseLevels | None = None
     correlation_factor: FloatArray | None = None
@@ -172,10 +168,25 @@ class IdentifiedModel(Portable):
         return rigid_body.ForwardDynamics(
             self._dynamics_robot, self._links, self._rotors, self.axis_friction)
 
+    def parts_of(self, effect: str) -> tuple[Any | None, ...]:
+        """Return the part of each joint of a learnt ``effect``, None for joints without."""
+        return self.learnt.get(effect) or (None,) * self.robot.n
+
+    def with_learnt(self, effect: str, parts: Sequence[Any | None]) -> IdentifiedModel:
+        """Return the model with ``parts``, one for each joint, of a learnt ``effect``."""
+        others = {key: own for key, own in self.learnt.items() if key != effect}
+        found = {effect: tuple(parts)} if any(one is not None for one in parts) else {}
+        return replace(self, learnt={**others, **found})
+
+    @cached_property
+    def learnt_effects(self) -> Mapping[str, LearntEffect]:
+        """The learnt effects that the model has, in the order in which they add."""
+        return {key: kind(self.learnt[key]) for key, kind in LEARNT.items() if key in self.learnt}
+
     @cached_property
     def ripple_torque(self) -> RippleTorque:
         """The torque ripple of all joints."""
-        return RippleTorque(self.ripples)
+        return RippleTorque(self.parts_of('ripple'))
 
     @property
     def gears(self) -> Gears:
@@ -207,9 +218,10 @@ class IdentifiedModel(Portable):
                 f'the model of {self.robot.name} has no physically feasible parameters (method '
                 f'{self.method or "unknown"}), so it has no inertials to write; identify with '
                 '--method feasible')
-        changing = (j for j, one in zip(self.joints, self.adaptations) if one is not None)
+        changing = (joint for joint, one in zip(
+            self.joints, self.parts_of('adaptation'), strict=True) if one is not None)
         return IdentifiedArm(self.mechanism, self.trained.quantities, self.not_identified,
-                             self.ripples, tuple(changing))
+                             self.parts_of('ripple'), tuple(changing))
 
     @cached_property
     def _derivatives(self) -> Derivatives:
@@ -443,20 +455,25 @@ class IdentifiedModel(Portable):
 
     @one_blas_thread()
     def predicted(self, samples: Samples) -> FloatArray:
-        """Return the modelled effort (N, n) [N m]: friction with its past, deflection if known.
+        """Return the modelled effort (N, n) [N m]: friction with its past, learnt effects.
 
-        Torque ripple is there where the samples know the positions as measured.
+        Each of these is there where the samples know what it follows.
         """
         warn(self)
-        effort = self.without_ripple(samples)
-        return effort + self.ripple_torque.along(samples, effort)
+        return self._with_learnt_torque(samples, tuple(self.learnt_effects))
 
-    @one_blas_thread()
     def without_ripple(self, samples: Samples) -> FloatArray:
         """Return the modelled effort (N, n) [N m] of `predicted` but for torque ripple."""
+        return self._with_learnt_torque(
+            samples, [key for key in self.learnt_effects if key != 'ripple'])
+
+    @one_blas_thread()
+    def _with_learnt_torque(self, samples: Samples, effects: Sequence[str]) -> FloatArray:
         model, values = self.torque_model, self.values
-        added = deflection_effort(model, values, self.residual_models, samples)
-        return model.effort(samples, values) + added
+        effort = model.effort(samples, values)
+        for key in effects:
+            effort = effort + self.learnt_effects[key].along(model, values, samples, effort)
+        return effort
 
     def residual(self, samples: Samples) -> FloatArray:
         """Return measured minus modelled effort (N, n) [N m]; raises UsageError without effort."""

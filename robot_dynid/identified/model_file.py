@@ -6,17 +6,14 @@ Its last line is the SHA-256 of all before, so that no change goes unnoticed.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robot_dynid.effects import CHOSEN, GearEffects, axes_of
-from robot_dynid.effects.deflection import residual_from_plain
-from robot_dynid.effects.ripple import TorqueRipple
-from robot_dynid.effects.slow_changes import Adaptation
+from robot_dynid.effects import CHOSEN, LEARNT, GearEffects, LearntEffect, axes_of
 from robot_dynid.errors import DynIdError, ModelError, clipped
 from robot_dynid.files import read_text
 from robot_dynid.identified.noise_levels import NoiseLevels
@@ -108,16 +105,13 @@ class _Content:
     software: str = ''
     correlation_factor: tuple[str, ...] | None = None
     feasible: Mapping[str, float] | None = None
-    residual: Mapping[str, Any] | None = None
-    ripple: Mapping[str, TorqueRipple] | None = None
-    adaptation: Mapping[str, Adaptation] | None = None
     trained: Mapping[str, Mapping[str, FloatArray]] | None = None
     noise_levels: Any = None
     end_of_model: bool = False
     digest: str = ''
 
 
-KEYS = {f.name for f in fields(_Content)}
+KEYS = {f.name for f in fields(_Content)} | set(LEARNT)
 
 
 def dump(model: IdentifiedModel) -> str:
@@ -142,7 +136,9 @@ def dump(model: IdentifiedModel) -> str:
             'rotor_inertia': model.structure.rotor_inertia,
             'friction': _friction(model.structure), **_effects(model.structure),
         },
-        **_residual(model), **_ripple(model), **_adaptation(model),
+        **{key: {joint: one.plain() for joint, one in zip(model.joints, parts, strict=True)
+                 if one is not None}
+           for key in LEARNT if (parts := model.learnt.get(key))},
         **({'trained': model.trained.plain(model.joints)} if model.trained.quantities else {}),
         **_noise_levels(model), 'record': model.record.plain(),
         'robot': robot_to_plain(model.robot),
@@ -205,22 +201,6 @@ def _read_structure(given: Mapping[str, Any], joints: int) -> Structure:
                          'settings')
     return Structure(blocks.rotor_inertia, names, friction.settings, friction.load, blocks.gears,
                      chosen)
-
-
-def _residual(model: IdentifiedModel) -> dict[str, Any]:
-    found = {joint: one.plain()
-             for joint, one in zip(model.joints, model.residual_models) if one is not None}
-    return {'residual': found} if found else {}
-
-
-def _ripple(model: IdentifiedModel) -> dict[str, Any]:
-    found = {joint: one.plain() for joint, one in zip(model.joints, model.ripples) if one}
-    return {'ripple': found} if found else {}
-
-
-def _adaptation(model: IdentifiedModel) -> dict[str, Any]:
-    found = {joint: one.plain() for joint, one in zip(model.joints, model.adaptations) if one}
-    return {'adaptation': found} if found else {}
 
 
 def _noise_levels(model: IdentifiedModel) -> dict[str, Any]:
@@ -324,7 +304,8 @@ def _fields(content: dict[str, Any], source: str) -> dict[str, Any]:
         if not isinstance(provenance, Mapping):
             raise ValueError('provenance must be a mapping')
         content = {'record': {}, 'noise_levels': provenance.get('quiet'), **content}
-    given = from_plain(_Content, {k: v for k, v in content.items() if k in KEYS})
+    given = from_plain(_Content, {
+        k: v for k, v in content.items() if k in KEYS and k not in LEARNT})
     robot = robot_from_plain(given.robot, source)
     values, std, control = (np.array([getattr(p, name) for p in given.parameters])
                             for name in ('value', 'std', 'nominal'))
@@ -349,9 +330,8 @@ def _fields(content: dict[str, Any], source: str) -> dict[str, Any]:
         'not_identified': given.not_identified, 'warnings': given.warnings, 'record': record,
         'correlation_factor': _read_correlation(given.correlation_factor, len(values), source),
         'feasible': _read_feasible(given.feasible, reduction, values, source),
-        'residual_models': _by_joint(given.residual, robot.joints, residual_from_plain),
-        'ripples': _by_joint(given.ripple, robot.joints),
-        'adaptations': _by_joint(given.adaptation, robot.joints),
+        'learnt': {key: _by_joint(content[key], robot.joints, kind, key)
+                   for key, kind in LEARNT.items() if content.get(key)},
         'trained': Trained.of(given.trained, robot.joints),
         'noise_levels': None if given.noise_levels is None else
         NoiseLevels.from_plain(given.noise_levels, robot.joints),
@@ -377,15 +357,14 @@ def _require_record(record: FitRecord, robot: RobotModel) -> None:
 
 
 def _by_joint(
-    given: Mapping[str, Any] | None, joints: tuple[str, ...],
-    read: Callable[[Any], Any] = lambda entry: entry,
-) -> tuple[Any, ...]:
-    """Return the entries of the joints as ``read`` reads them, None without; () without any."""
-    if not given:
-        return ()
+    given: Any, joints: tuple[str, ...], effect: type[LearntEffect], key: str
+) -> tuple[Any | None, ...]:
+    """Return the parts of an effect, None for joints without."""
+    if not isinstance(given, Mapping):
+        raise ValueError(f'{key} must be a mapping, is {shown(given)}')
     if not set(given) <= set(joints):
-        raise ValueError(f'no joints: {", ".join(sorted(set(given) - set(joints)))}')
-    return tuple(read(given[j]) if j in given else None for j in joints)
+        raise ValueError(f'{key}: no joints: {", ".join(sorted(set(given) - set(joints)))}')
+    return tuple(effect.read(given[joint]) if joint in given else None for joint in joints)
 
 
 def _read_feasible(

@@ -225,8 +225,8 @@ class LearnedSide:
     def __init__(self, model: IdentifiedModel, gain: float, levels: Levels) -> None:
         robot = model.robot
         self._robot, self._cutoff, self._levels = robot, model.preprocessing.cutoff, levels
-        self._models = {j: one for j, one in enumerate(without_gears(model.residual_models))
-                        if one is not None}
+        self._models = {j: one for j, one in enumerate(
+            without_gears(model.parts_of('residual'))) if one is not None}
         self._corner = corner_of(self._cutoff)
         self._past = np.full((2, robot.n, feature_count(robot)), np.nan)
         self._observer = Observer(model, gain, levels.contact)

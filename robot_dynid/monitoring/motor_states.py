@@ -26,7 +26,7 @@ State = tuple[float, FloatArray, FloatArray]
 
 def uses_motors(model: IdentifiedModel) -> bool:
     """Return whether a model predicts more with motor states: elastic joints, residual models."""
-    learned = without_gears(model.residual_models)
+    learned = without_gears(model.parts_of('residual'))
     return bool(model.elastic_joints) or any(one is not None for one in learned)
 
 
@@ -51,7 +51,7 @@ def used_joints(model: IdentifiedModel) -> NDArray[np.bool_]:
     They are elastic, or have a residual model, and how their motor encoder reads is known.
     """
     known = {one.joint for one in model.record.motor_encoders}
-    learned = without_gears(model.residual_models) or (None,) * len(model.joints)
+    learned = without_gears(model.parts_of('residual'))
     return np.array([joint in known and (joint in model.elastic_joints or one is not None)
                      for joint, one in zip(model.joints, learned, strict=True)])
 

@@ -173,7 +173,7 @@ class Observer(Follower):
         super().__init__(
             model.links, friction_of(model), contact or ContactLevels.infinite(model.robot.n),
             (gain, corner_of(model.preprocessing.cutoff)),
-            SlowTables.of(model.adaptations, gain, slowest(model)))
+            SlowTables.of(model.learnt.get('adaptation', ()), gain, slowest(model)))
 
     def along(self, motion: MonitorInput) -> FloatArray:
         """Return the results (N, 10, n) of a recording."""

@@ -173,10 +173,10 @@ def _stiffness(found: tuple[float, float, float] | None) -> str:
 
 def slow_changes(model: IdentifiedModel) -> tuple[Section, ...]:
     """Return one section about slow changes, none where they were not looked for."""
-    by_joint = dict(zip(model.joints, model.adaptations)) if model.adaptations else {}
+    by_joint = dict(zip(model.joints, model.parts_of('adaptation'), strict=True))
     rows, laws, warm = [], [], []
     for one in model.record.slow_changes:
-        known = by_joint.get(one.joint)
+        known = by_joint[one.joint]
         warming, slow = (known.warming, known.slow) if known else (None, None)
         rows.append((
             one.joint, percent(one.warming), number(one.warming_deviations, 2), bool(warming),

@@ -48,13 +48,13 @@ class Remainder:
         viscous = moved.velocity @ axes.axes.T * axes.straight[:, 0] @ axes.axes
         dry = friction - viscous - axes.straight[:, 1] @ axes.axes
         power = np.maximum((viscous + dry) * moved.velocity, 0.0)
-        left = samples.measured - smooth - model.ripple_torque.along(samples, smooth)
+        left = samples.measured - smooth - model.ripple_torque.of_samples(samples, smooth)
         phases = None
-        if model.ripples and samples.raw_position is not None:
+        if model.ripple_torque.any and samples.raw_position is not None:
             phases = np.stack([x[own].T for x in (
                 samples.raw_position, samples.at_stamps(samples.velocity), smooth)])
         columns = (np.ascontiguousarray(x[own].T) for x in (viscous, dry, power, left))
-        return cls(model.ripples, phases, gap, own, moved.time[own], *columns)
+        return cls(model.parts_of('ripple'), phases, gap, own, moved.time[own], *columns)
 
     def without_waves(self, j: int) -> Leftover:
         """Return that of one joint without the columns of its torque ripple."""
@@ -63,7 +63,7 @@ class Remainder:
 
     def of_joint(self, j: int) -> Leftover:
         """Return that of one joint; the columns of its torque ripple are made for it."""
-        ripple, plain = self.ripples[j] if self.ripples else None, self.without_waves(j)
+        ripple, plain = self.ripples[j], self.without_waves(j)
         if ripple is None or self.phases is None:
             return plain
         return replace(plain, waves=ripple.columns(*self.phases[:, j]))
@@ -117,7 +117,7 @@ class SlowChanges:
         self._joints = tuple(
             None if one is None else Following(one, 0 if ripple is None else len(
                 ripple.coefficients)) for one, ripple in zip(
-                model.adaptations, model.ripples or (None,) * model.robot.n))
+                model.parts_of('adaptation'), model.parts_of('ripple'), strict=True))
         self.any = any(self._joints)
 
     def __call__(

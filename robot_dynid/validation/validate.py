@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
-from robot_dynid.effects.deflection import unused
 from robot_dynid.errors import DataError, reported
 from robot_dynid.estimation.experiment import swift
 from robot_dynid.identified.caution import caution
@@ -260,12 +259,12 @@ def _trace(
     assert samples.measured is not None
     own = np.flatnonzero(samples.fresh)[::stride]
     smooth = model.without_ripple(samples)
-    predicted = (smooth + model.ripple_torque.along(samples, smooth))[own]
+    predicted = (smooth + model.ripple_torque.of_samples(samples, smooth))[own]
     warmed, adapted = (predicted + more[::stride] for more in slow(recording, samples, smooth)
                        ) if slow.any else (None, None)
     rollouts, steady = rollouts_along(model, samples) if in_full else (None, None)
     control, at_stamps = model.torque_model.effort(samples, model.control), samples.moved
-    control = control + model.ripple_torque.along(samples, control)
+    control = control + model.ripple_torque.of_samples(samples, control)
     control[:, ~described(model.robot)[list(model.robot.row_joints)]] = np.nan
     robot, noise = repeatability(samples) or (None, None)
     return Trace(
@@ -273,7 +272,7 @@ def _trace(
         control[own], moving(samples)[own],
         robot, swift(model.robot, samples)[own] < 0.5,
         '; '.join(filter(None, (
-            unused(model.robot, model.residual_models, samples),
+            *(one.note(model.robot, samples) for one in model.learnt_effects.values()),
             doubt(samples, samples.measured - smooth)))),
         model.trained.found(model.robot, measured(model.robot, samples)),
         rollouts, steady, residual_parts(model, samples, smooth) if in_full else None,
@@ -289,13 +288,13 @@ def _largest_waves(
     model: IdentifiedModel, samples: Samples, smooth: FloatArray, own: NDArray[np.int64]
 ) -> FloatArray | None:
     """Return `Trace.waves` in the rows ``own``; ``smooth`` (N, n) is modelled without ripple."""
-    if samples.raw_position is None or not any(model.ripples):
+    if samples.raw_position is None:
         return None
     position, velocity = samples.raw_position[own], samples.at_stamps(samples.velocity)[own]
     found = np.zeros((2, *position.shape))
     for joint in model.record.ripple:
         j = model.robot.joints.index(joint.joint)
-        ripple = model.ripples[j]
+        ripple = model.parts_of('ripple')[j]
         if ripple is not None and joint.waves:
             found[:, :, j] = ripple.wave(
                 joint.waves[0].order, position[:, j], velocity[:, j], smooth[own, j])

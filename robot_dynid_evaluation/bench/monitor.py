@@ -86,7 +86,8 @@ def with_slow_effects(model: IdentifiedModel) -> IdentifiedModel:
                       0.2 * falls, np.array([2.0, 20.0]))
     drift = SlowCoefficients(0.1, 0.03, 0.1, 30.0, 10.0, 0.01)
     n = model.robot.n
-    return replace(model, ripples=(ripple,) * n, adaptations=(Adaptation(warming, drift),) * n)
+    return replace(model, learnt={
+        'ripple': (ripple,) * n, 'adaptation': (Adaptation(warming, drift),) * n})
 
 
 def peers(model: IdentifiedModel) -> tuple[Callable[[], Any], Callable[[], Any]]:

@@ -56,7 +56,8 @@ def measure(
     progress('predicting', 0.9)
     whole = validate(full, test).traces
     errors = [_errors(validate(plain.model, test).traces),
-              _errors(validate(replace(full, ripples=(), adaptations=()), test).traces),
+              _errors(validate(replace(full, learnt={
+                  k: v for k, v in full.learnt.items() if k == 'residual'}), test).traces),
               _errors(whole), _errors(whole, 'warmed'), _errors(whole, 'adapted')]
     own = None if again is None else floor(full, _pair(arm, again))
     return rows(arm.row_names, errors, own)

@@ -143,12 +143,12 @@ def predictions(
     model: IdentifiedModel, samples: Samples, trained: RawLog
 ) -> Iterator[tuple[str, FloatArray]]:
     """Yield effects and the effort (N, n) [N m] predicted with them and those before them."""
-    bare = replace(model, residual_models=(), ripples=())
+    bare = replace(model, learnt={})
     yield PHYSICS, bare.predicted(samples)
     yield MIXTURE, bare.predicted(samples) + mixture(bare, samples, prepared(bare, trained))
-    yield RIPPLE_TOO, replace(model, residual_models=()).predicted(samples)
-    gears = tuple(one if isinstance(one, GearModel) else None for one in model.residual_models)
-    yield GEAR, replace(model, residual_models=gears).predicted(samples)
+    yield RIPPLE_TOO, model.with_learnt('residual', ()).predicted(samples)
+    gears = [one if isinstance(one, GearModel) else None for one in model.parts_of('residual')]
+    yield GEAR, model.with_learnt('residual', gears).predicted(samples)
     yield ALL, model.predicted(samples)
 
 

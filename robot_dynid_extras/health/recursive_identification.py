@@ -348,9 +348,8 @@ def _student(freedom: float) -> float:
 
 def _warmed(model: IdentifiedModel, kind: str, axis: int) -> float:
     """Return the share by which friction of an axis changes while it warms up."""
-    if axis >= len(model.adaptations):
-        return 0.0
-    changes = model.adaptations[axis]
+    parts = model.parts_of('adaptation')
+    changes = parts[axis] if axis < len(parts) else None
     if changes is None or changes.warming is None:
         return 0.0
     row = 0 if kind == VISCOUS else 1

@@ -311,10 +311,12 @@ def test_slow_changes_come_back_from_plain_types() -> None:
                       np.zeros(2), np.zeros((2, 1)), np.zeros(1))
     one = Adaptation(warming, SlowCoefficients(0.1, 0.03, 0.2, 30.0, 10.0, 1.0))
     assert Adaptation.of(one.plain()).plain() == one.plain()
-    model = replace(nominal_model('planar_3r'), adaptations=(None, one, Adaptation(warming)))
+    model = nominal_model('planar_3r').with_learnt(
+        'adaptation', (None, one, Adaptation(warming)))
     again = IdentifiedModel.from_yaml(model.to_yaml())
     assert again.to_yaml() == model.to_yaml()
-    assert again.adaptations[0] is None and again.adaptations[1].plain() == one.plain()
+    none, same, _ = again.parts_of('adaptation')
+    assert none is None and same.plain() == one.plain()
     with pytest.raises(ValueError, match='cannot be'):
         replace(warming, seconds=np.array([-1.0]))
     with pytest.raises(ValueError, match='slow coefficients'):

@@ -201,9 +201,9 @@ def test_the_monitor_is_measured_with_all_slow_effects(tmp_path: Path) -> None:
     slow = monitor.with_slow_effects(model)
     slow.save(tmp_path / 'model.yaml')
     again = IdentifiedModel.load(tmp_path / 'model.yaml')
-    assert all(one and len(one.orders) == MOST_WAVES for one in again.ripples)
-    assert all(one and one.warming and one.slow for one in again.adaptations)
-    assert len(again.ripples) == len(again.adaptations) == model.robot.n == 7
+    assert all(one and len(one.orders) == MOST_WAVES for one in again.parts_of('ripple'))
+    assert all(one and one.warming and one.slow for one in again.parts_of('adaptation'))
+    assert len(again.parts_of('ripple')) == len(again.parts_of('adaptation')) == model.robot.n == 7
     q, qd = np.full((2, 7), 0.3)
     ours, other = (Monitor(one)(0.0, q, qd, np.zeros(7)) for one in (model, again))
     assert ours is not None and other is not None

@@ -195,11 +195,11 @@ def error(data: Recorded, model: IdentifiedModel) -> FloatArray:
 
 def test_the_deflection_tells_what_acts_on_the_links_and_nothing_where_nothing_does(
         quick: dict[bool, tuple[Recorded, IdentifiedModel]]) -> None:
-    assert not any(quick[False][1].residual_models)
+    assert 'residual' not in quick[False][1].learnt
     data, model = quick[True]
-    used = [one is not None for one in model.residual_models]
+    used = [one is not None for one in model.parts_of('residual')]
     assert sum(used) >= 4
-    bare = error(data, replace(model, residual_models=()))
+    bare = error(data, model.with_learnt('residual', ()))
     falls = 1.0 - error(data, model)[used] / bare[used]
     assert np.sum(falls > 0.3) >= 3
     assert falls.min() > -0.1
@@ -211,7 +211,7 @@ def test_a_mixture_of_deflection_and_rate_tells_a_little(
         quick: dict[bool, tuple[Recorded, IdentifiedModel]]) -> None:
     """Of a wrist, whose links weigh little; nothing is left of that where its mean is zero."""
     data, model = quick[True]
-    bare = replace(model, residual_models=())
+    bare = model.with_learnt('residual', ())
     samples, trained = (prepare(model.robot, repair(model.robot, log), model.preprocessing)
                         for log in (data.held_out, data.motion))
     assert samples.effort is not None
@@ -236,9 +236,9 @@ def test_every_effect_adds_what_its_models_expect(
         quick: dict[bool, tuple[Recorded, IdentifiedModel]],
         monkeypatch: pytest.MonkeyPatch) -> None:
     data, model = quick[True]
-    gears = np.array([one is not None for one in model.residual_models])
-    model = replace(model, residual_models=tuple(
-        one or OneNewtonMetre() for one in (None, *model.residual_models[1:])))
+    gears = np.array([one is not None for one in model.parts_of('residual')])
+    model = model.with_learnt('residual', [
+        one or OneNewtonMetre() for one in (None, *model.parts_of('residual')[1:])])
     gears[0] = False
     samples = double_encoder.prepared(model, data.held_out)
     monkeypatch.setattr(double_encoder, 'mixture', lambda *_: 2.0)
@@ -255,7 +255,7 @@ def test_gears_are_as_stiff_as_they_were_made(
     """Plays and stiffening change the slope of the twist by some 20 %, arms differ by 15 %."""
     truth = load_truth(load_robot('ur10e'), 'ur10e_drives')
     model = quick[True][1]
-    for joint, one in zip(model.joints, model.residual_models, strict=True):
+    for joint, one in zip(model.joints, model.parts_of('residual'), strict=True):
         if isinstance(one, GearModel):
             assert 0.6 < one.size[0] / truth.drives[joint].stiffness < 2.0
 

@@ -119,7 +119,8 @@ def test_ripple_and_slow_changes_that_no_form_holds_are_said() -> None:
     assert 'ripple' not in ' '.join(model.to_mjcf().warnings)
     wave = np.array([0.3, 0.4, 0.0, 0.0, 0.0, 0.0])  # sine and cosine: 0.5 N m
     ripple = TorqueRipple(np.array([200.0]), np.zeros(1), 0.0, 0.1, 1.0, wave)
-    model = replace(model, ripples=(None, ripple), adaptations=(object(), None))
+    model = replace(model, learnt={
+        'ripple': (None, ripple), 'adaptation': (object(), None)})
     exported = model.to_mjcf()
     warned = ' '.join(exported.warnings)
     assert 'torque ripple, rms [N m]: elbow 0.35' in warned

@@ -207,8 +207,8 @@ def model_texts(unprotected: bool) -> tuple[bytes, ...]:
         planar, record=FitRecord.from_plain(RECORD, 'wls'),
         trained=Trained({'position': ends, 'velocity': 2.0 * ends}),
         noise_levels=NoiseLevels(np.ones(3), np.ones(3), np.full(3, 0.01)),
-        residual_models=(RadialModel(np.zeros(1), np.ones(1), 4, np.ones(4), np.ones(4), 0.1),
-                         None, None))
+        learnt={'residual': (
+            RadialModel(np.zeros(1), np.ones(1), 4, np.ones(4), np.ones(4), 0.1), None, None)})
     models = (planar, rich, nominal_model('elastic_2r'), nominal_model('tx40'),
               feasible_model(planar.robot, random_links(rng, 3), rng))
     texts = [model.to_yaml() for model in models]

@@ -56,7 +56,7 @@ def drops(result: IdentificationResult, truths: list[Truth]
 
     In N m s/rad and N m.
     """
-    one = result.model.adaptations[0] if result.model.adaptations else None
+    one = result.model.parts_of('adaptation')[0]
     if one is None or one.warming is None:
         return {}
     found, joint = {}, ARM.joints[0]
@@ -97,7 +97,7 @@ def claimed(seed: int) -> set[str]:
     found = {f'ripple of {joint}' for joint, one, true in zip(
         model.joints, model.record.ripple, ARM.joints, strict=True)
         if {wave.order for wave in one.waves} - {order for order, _ in true.waves}}
-    for joint, one in zip(model.joints, model.adaptations or (None,) * 3, strict=True):
+    for joint, one in zip(model.joints, model.parts_of('adaptation'), strict=True):
         if one is not None and one.warming is not None and joint != FIRST:
             found.add(f'warming of {joint}')
         if one is not None and one.slow is not None:

@@ -155,7 +155,8 @@ def gains(found: Iterable[tuple[IdentifiedModel, RawLog]]) -> np.ndarray:
     """Return the share of the variance left by models that their torque ripple explains."""
     squares = np.zeros(())
     for model, log in found:
-        traces = [validate(one, [log]).traces[0] for one in (model, replace(model, ripples=()))]
+        without = model.with_learnt('ripple', ())
+        traces = [validate(one, [log]).traces[0] for one in (model, without)]
         squares = squares + [np.sum((t.measured - t.predicted)**2, axis=0) for t in traces]
     return 1.0 - squares[0] / squares[1]
 
@@ -180,7 +181,8 @@ def test_ur10e_is_known_better_with_its_slow_changes(ur10e, predicted):
     static, warm, adaptive = (
         np.array([one.rmse for one in scores['all'].values()])
         for scores in (found.model, found.warm_up, found.adaptive))
-    warms = [one is not None and one.warming is not None for one in ur10e.model.adaptations]
+    warms = [one is not None and one.warming is not None
+             for one in ur10e.model.parts_of('adaptation')]
     assert warms == [True] + [False] * 5
     assert warm[0] < 1.01 * static[0], 'no recording of the fit, and no effort of these'
     np.testing.assert_array_equal(warm[1:], static[1:])

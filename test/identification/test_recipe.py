@@ -157,7 +157,7 @@ def ripple() -> None:
 
 def adaptation() -> None:
     found = identified({'adaptation': 'none'}).model
-    assert found.adaptations == () and found.record.slow_changes == ()
+    assert 'adaptation' not in found.learnt and found.record.slow_changes == ()
     assert len(identified({'adaptation': 'auto'}).model.record.slow_changes) == found.robot.n
     with pytest.raises(UsageError, match=r'adaptation .often.: choose one of auto, none'):
         identified({'adaptation': 'often'})

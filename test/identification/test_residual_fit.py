@@ -74,7 +74,7 @@ def test_the_torque_that_shows_in_the_deflection_is_learned(
 
 def test_joints_without_gain_are_switched_off_and_told(
         robot: RobotModel, result: IdentificationResult) -> None:
-    used = [m is not None for m in result.model.residual_models]
+    used = [m is not None for m in result.model.parts_of('residual')]
     assert used == [False, True, False]
     for joint in (robot.joints[0], robot.joints[2]):
         assert any(f'joint {joint}: no residual model' in w and 'does not fall' in w
@@ -86,7 +86,7 @@ def test_joints_without_gain_are_switched_off_and_told(
 
 def test_noise_alone_switches_everything_off(robot: RobotModel) -> None:
     found = identify(robot, [recording(robot, 3, unmodelled=0.0)], 'wls', QUICK)
-    assert not any(found.model.residual_models)
+    assert 'residual' not in found.model.learnt
 
 
 def test_the_physics_is_that_of_the_whole_effort(
@@ -102,10 +102,10 @@ def test_a_gear_shows_the_torque_on_its_link(robot: RobotModel) -> None:
     found = identify(robot, [log], 'wls', replace(QUICK, residual='auto')).model
     assert found.record.residual is not None
     assert [row.kind for row in found.record.residual.joints] == ['', 'gear', '']
-    plain = replace(found, residual_models=())
+    plain = found.with_learnt('residual', ())
     gear, bare = (validate(m, [other]).model['all'][robot.joints[1]].rmse for m in (found, plain))
     assert gear < 0.2 * bare
-    one = found.residual_models[1]
+    one = found.parts_of('residual')[1]
     assert isinstance(one, GearModel)
     assert one.size[0] == pytest.approx(STIFFNESS[1], rel=STIFFNESS_FOUND)
     # the monitor looks for torque on links: it must not be taken off
@@ -137,7 +137,7 @@ def test_without_motor_states_the_model_says_so_and_predicts_without(
 def test_asking_for_a_residual_without_motor_states(robot: RobotModel) -> None:
     log = replace(recording(robot, 1), motor_position=None)
     found = identify(robot, [log], 'wls', QUICK)
-    assert found.model.residual_models == ()
+    assert 'residual' not in found.model.learnt
     assert any('needs motor states' in w for w in found.warnings)
     quiet = identify(robot, [log], 'wls', replace(QUICK, residual='auto'))
     assert not any('residual' in w for w in quiet.warnings)
@@ -145,7 +145,7 @@ def test_asking_for_a_residual_without_motor_states(robot: RobotModel) -> None:
 
 def test_the_network_does_it_too(robot: RobotModel) -> None:
     found = identify(robot, [recording(robot, 1)], 'wls', replace(QUICK, residual='rbf'))
-    assert found.model.residual_models[1] is not None
+    assert found.model.parts_of('residual')[1] is not None
 
 
 def test_unknown_residuals_are_refused() -> None:

@@ -13,10 +13,12 @@ from monitored import model_of
 from robot_dynid.cli.validate import ADAPTIVE, WARM_UP, joint_scores
 from robot_dynid.document import number
 from robot_dynid.estimation import ESTIMATORS
+from robot_dynid.identification.gathered import Fit, Gathered
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import recipe_from_dict
 from robot_dynid.identification.slow_changes import with_slow_changes
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.trained import Extent
 from robot_dynid.io.bag import read_bag
 from robot_dynid.io.csv import read_csv
 from robot_dynid.report.effects import predictions_beside, slow_changes
@@ -33,6 +35,9 @@ FALL, POWER, TIME = 0.4, 6.0, 12.0
 RECIPE = recipe_from_dict({
     'cutoff': 6.0, 'friction': 'coulomb', 'ramp_width': 0.01, 'effort_lag': 0.0, 'rate': 100,
     'ripple': 'none'})
+
+#: of no recording
+EXTENT = Extent({}, np.empty((0, 2)), None, 0.0)
 
 
 @pytest.fixture(scope='module')
@@ -84,7 +89,7 @@ def unchanged(arm: IdentifiedModel) -> IdentifiedModel:
 
 def test_the_joint_that_warms_up_is_found(arm: IdentifiedModel, found: IdentificationResult
                                           ) -> None:
-    adaptations = found.model.adaptations
+    adaptations = found.model.parts_of('adaptation')
     warms = [one is not None and one.warming is not None for one in adaptations]
     assert warms == [False, True, False]
     warming = adaptations[1].warming
@@ -100,11 +105,13 @@ def test_a_joint_that_is_refused_is_not_followed(
         arm: IdentifiedModel, found: IdentificationResult) -> None:
     recordings = [repair(arm.robot, recorded(arm, i, True)[0]) for i in range(4)]
     for refused in ({}, {'joint_2': 'its effort is no model'}):
-        model = replace(found.model, adaptations=(),
+        model = replace(found.model.with_learnt('adaptation', ()),
                         record=replace(found.model.record, refused=refused))
-        kept = with_slow_changes((model, found.estimate), recordings, RECIPE, ESTIMATORS['wls'],
-                                 found.experiment)[0].adaptations
-        assert (not kept or kept[1] is None) == bool(refused)
+        fit = with_slow_changes(Fit(model, found.estimate), Gathered(
+            arm.robot, found.choice, found.experiment, EXTENT, model.record, (), (), (),
+            recordings), ESTIMATORS['wls'], RECIPE)
+        kept = fit.model.parts_of('adaptation')
+        assert (kept[1] is None) == bool(refused)
 
 
 def test_a_recording_left_out_is_predicted_as_if_nothing_changed(
@@ -144,7 +151,7 @@ def test_the_three_predictions_are_shown_side_by_side(
 
 def test_without_a_warm_up_nothing_is_claimed(
         arm: IdentifiedModel, unchanged: IdentifiedModel) -> None:
-    assert unchanged.adaptations == ()
+    assert 'adaptation' not in unchanged.learnt
     assert len(unchanged.record.slow_changes) == 3
     scores = validate(unchanged, [recorded(arm, 9, False)[0]])
     assert scores.warm_up == {} and scores.adaptive == {}

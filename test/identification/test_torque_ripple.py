@@ -40,7 +40,7 @@ def waving() -> IdentificationResult:
 
 def test_ripple_is_found_where_it_is_and_nowhere_else(waving: IdentificationResult) -> None:
     model = waving.model
-    assert [one is not None for one in model.ripples] == [False, True, False]
+    assert [one is not None for one in model.parts_of('ripple')] == [False, True, False]
     found = {one.joint: one for one in model.record.ripple}
     assert {1010.0, 202.0} <= {wave.order for wave in found['joint_2'].waves}
     assert found['joint_2'].gain > 0.5
@@ -54,12 +54,12 @@ def test_ripple_is_found_where_it_is_and_nowhere_else(waving: IdentificationResu
 def test_other_recordings_are_predicted_better(waving: IdentificationResult) -> None:
     other = with_gear(recording(ROBOT, 3), 1, GEAR)
     with_it = validate(waving.model, [other]).model['all']
-    without = validate(replace(waving.model, ripples=()), [other]).model['all']
+    without = validate(waving.model.with_learnt('ripple', ()), [other]).model['all']
     assert with_it['joint_2'].rmse < 0.5 * without['joint_2'].rmse
     assert with_it['joint_1'] == without['joint_1']
     # it says nothing about links, so that the control row has it, too
     control, smooth = (validate(one, [other]).control['all'] for one in (
-        waving.model, replace(waving.model, ripples=())))
+        waving.model, waving.model.with_learnt('ripple', ())))
     assert control['joint_2'].rmse < 0.9 * smooth['joint_2'].rmse
 
 
@@ -79,7 +79,7 @@ def test_what_is_drawn_is_the_largest_wave_over_its_phase(waving: Identification
 
 def test_an_arm_without_ripple_gets_none() -> None:
     model = identify(ROBOT, [recording(ROBOT, seed) for seed in (1, 2)], recipe=RECIPE).model
-    assert model.ripples == ()
+    assert 'ripple' not in model.learnt
     assert len(model.record.ripple) == 3
     assert all(one.waves == () for one in model.record.ripple)
 
@@ -105,7 +105,7 @@ def test_inverse_adds_it_to_measured_positions_when_asked(
     q, qd, qdd = log.position[:50], log.velocity[:50], np.zeros((50, 3))
     smooth = model.inverse(q, qd, qdd)
     added = model.inverse(q, qd, qdd, ripple=True) - smooth
-    ripple = model.ripples[1]
+    ripple = model.parts_of('ripple')[1]
     assert ripple is not None
     expected = ripple.effort(q[:, 1], qd[:, 1], smooth[:, 1])
     np.testing.assert_allclose(added[:, 1], expected, atol=SAME_FORMULA * 100.0)
@@ -141,16 +141,16 @@ def test_without_measured_positions_there_is_none(waving: IdentificationResult) 
     samples = prepare(ROBOT, repair(ROBOT, recording(ROBOT, 6, 4.0)), model.preprocessing)
     unknown = replace(samples, raw_position=None, whole=None, rows=None)
     np.testing.assert_array_equal(model.predicted(unknown),
-                                  replace(model, ripples=()).predicted(unknown))
+                                  model.with_learnt('ripple', ()).predicted(unknown))
 
 
 def test_its_phase_is_that_of_measured_positions(waving: IdentificationResult) -> None:
-    model, ripple = waving.model, waving.model.ripples[1]
+    model, ripple = waving.model, waving.model.parts_of('ripple')[1]
     assert ripple is not None
     samples = prepare(ROBOT, repair(ROBOT, recording(ROBOT, 6, 4.0)), model.preprocessing)
     assert samples.raw_position is not None
     moved = replace(samples, raw_position=samples.raw_position + 1e-3, whole=None, rows=None)
-    smooth = replace(model, ripples=()).predicted(moved)
+    smooth = model.with_learnt('ripple', ()).predicted(moved)
     qd = moved.at_stamps(moved.velocity)
     expected = ripple.effort(samples.raw_position[:, 1] + 1e-3, qd[:, 1], smooth[:, 1])
     np.testing.assert_allclose((model.predicted(moved) - smooth)[:, 1], expected,
@@ -187,7 +187,8 @@ def test_the_monitor_takes_it_off_the_effort(
     log = with_gear(plain, 1, GEAR)
     if not velocity:
         plain, log = replace(plain, velocity=None), replace(log, velocity=None)
-    smooth, waves = (monitor_input(replace(model, ripples=()), one).effort for one in (plain, log))
+    without = model.with_learnt('ripple', ())
+    smooth, waves = (monitor_input(without, one).effort for one in (plain, log))
     found = monitor_input(model, log).effort
 
     def off(effort: np.ndarray) -> np.ndarray:

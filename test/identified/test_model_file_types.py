@@ -70,8 +70,8 @@ def planar() -> IdentifiedModel:
             record, averaging=(replace(record.averaging[0], **noise),),
             friction=(replace(record.friction[0], axis='1'),),
             friction_curves=(replace(record.friction_curves[0], shapes=('joint_1',)),)),
-        ripples=(ripple, None, ripple),
-        adaptations=(slow, None, None), residual_models=(mixture, radial, None),
+        learnt={'residual': (mixture, radial, None), 'ripple': (ripple, None, ripple),
+                'adaptation': (slow, None, None)},
         trained=Trained({name: np.stack([-rows, rows], axis=1) for name in (
             'position', 'velocity', 'acceleration', 'effort')}),
         noise_levels=NoiseLevels(rows, rows, rows, 30.0, NoiseLevels(
@@ -83,7 +83,7 @@ def planar() -> IdentifiedModel:
 def elastic() -> IdentifiedModel:
     """Return an arm with elastic gears and feasible parameters."""
     gear = GearModel(np.array([1.0, 2.0, -1.0]), 0.1, -1.0, 1.0, 0.1, 1.0)
-    return replace(model_named('elastic_2r'), residual_models=(gear, None))
+    return model_named('elastic_2r').with_learnt('residual', (gear, None))
 
 
 @cache

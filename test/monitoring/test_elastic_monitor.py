@@ -10,9 +10,15 @@ import numpy as np
 import pytest
 from elastic_truth import ARM, true_model, with_effects
 from tolerances import COVERAGE, SAME_FORMULA
-from two_encoders import RATE, moved, recorded, transmitted, watched_model
+from two_encoders import (
+    RATE,
+    moved,
+    recorded,
+    transmitted,
+    watched_model,
+    with_motor_encoders,
+)
 
-from robot_dynid.identification.gears import with_motor_encoders
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.contact_events import contact_events
 from robot_dynid.monitoring.deflected_observer import DEFLECTED, GEAR, GEAR_SPREAD

@@ -9,9 +9,9 @@ import pytest
 from learned_deflection import BEND, GMR, ROBOT, STEP, fitted, model_with, recording
 from monitored import model_of
 from tolerances import SAME_FORMULA
+from two_encoders import with_motor_encoders
 
 from robot_dynid.effects.deflection import RadialBasis, ResidualFit, RippleModel
-from robot_dynid.identification.gears import with_motor_encoders
 from robot_dynid.monitoring.deflected_observer import DEFLECTED, SPREAD, DeflectedObserver
 from robot_dynid.monitoring.monitor import Monitor, MonitorSettings, observer_of
 from robot_dynid.monitoring.monitor_input import monitor_input
@@ -65,7 +65,7 @@ def test_messages_one_by_one_are_the_recording() -> None:
 
 def test_thresholds_rise_where_the_model_is_unsure_and_up_to_those_without_it() -> None:
     own = model_with(GMR)
-    levels, learned_part = own.noise_levels, own.residual_models[1]
+    levels, learned_part = own.noise_levels, own.parts_of('residual')[1]
     assert levels is not None and levels.deflected is not None and learned_part is not None
     far = observer_of(own, MonitorSettings()).along(
         monitor_input(own, recording(5, 8.0, 4.0)))[200:]
@@ -115,11 +115,11 @@ def test_without_motor_states_nothing_is_expected_and_the_deviation_says_so() ->
     own, log = model_with(GMR), recording(4, 2.0)
     bare = replace(log, motor_position=None, motor_velocity=None)
     found = observer_of(own, MonitorSettings()).along(monitor_input(own, bare))
-    levels = observer_of(replace(own, residual_models=()), MonitorSettings())
+    levels = observer_of(own.with_learnt('residual', ()), MonitorSettings())
     assert isinstance(levels, Observer)
     plain = levels.along(monitor_input(own, bare))
     np.testing.assert_array_equal(found[:, :plain.shape[1]], plain)
-    learned_part = own.residual_models[1]
+    learned_part = own.parts_of('residual')[1]
     assert learned_part is not None
     np.testing.assert_allclose(found[:, SPREAD, 1], np.sqrt(learned_part.blank))
 
@@ -136,7 +136,7 @@ def test_ripple_of_the_gear_is_expected_by_its_phase() -> None:
     effort = log.effort.copy()
     effort[:, 1] += wave
     part = RippleModel(np.array([3000.0, 0.0]), fitted(GMR))
-    own = replace(model_of(robot), residual_models=(None, part, None))
+    own = model_of(robot).with_learnt('residual', (None, part, None))
     log = replace(log, effort=effort)
     own = with_motor_encoders(own, [log])
     observer = observer_of(own, MonitorSettings())

@@ -66,7 +66,7 @@ def model() -> IdentifiedModel:
         values[i] = 3.0 if name.startswith('fv') else values[i]
     plain = replace(plain, values=values)
     known = replace(plain, noise_levels=learn_noise_levels(plain, [moved(plain, 1.0).input]))
-    return replace(known, adaptations=(Adaptation(None, DRIFT),) * 3)
+    return known.with_learnt('adaptation', (Adaptation(None, DRIFT),) * 3)
 
 
 def readings(model: IdentifiedModel, motion: Motion) -> list[Reading]:
@@ -78,7 +78,7 @@ def readings(model: IdentifiedModel, motion: Motion) -> list[Reading]:
 
 def test_a_cold_robot_raises_no_false_contact(model: IdentifiedModel) -> None:
     motion = moved(model, COLD)
-    without = readings(replace(model, adaptations=()), motion)
+    without = readings(model.with_learnt('adaptation', ()), motion)
     assert np.any([one.contact for one in without])
     found = readings(model, motion)
     assert not np.any([one.contact for one in found])
@@ -105,7 +105,7 @@ def test_a_push_is_seen_as_long_as_it_lasts_and_is_not_learnt(
 def test_friction_and_residual_hold_what_was_learnt(model: IdentifiedModel) -> None:
     motion, late = moved(model, COLD), slice(4000, None)
     results = Observer(model, 30.0).along(motion.input)
-    fixed = Observer(replace(model, adaptations=()), 30.0).along(motion.input)
+    fixed = Observer(model.with_learnt('adaptation', ()), 30.0).along(motion.input)
     viscous = 3.0 * motion.velocity
     more = (results[:, FRICTION] - fixed[:, FRICTION])[late]
     assert np.sqrt(np.mean((more - 0.4 * viscous[late]) ** 2)) < 0.1
@@ -119,7 +119,7 @@ def test_friction_follows_the_power_it_dissipated(model: IdentifiedModel) -> Non
     warming = Warming(np.array([5.0]), 2.0, np.array([0.1, 0.0]), np.array([[0.3], [0.0]]),
                       np.zeros(2), np.zeros((2, 1)), np.zeros(1))
     motion = moved(model, 1.0)
-    warm = replace(model, adaptations=(None, Adaptation(warming), None))
+    warm = model.with_learnt('adaptation', (None, Adaptation(warming), None))
     scales = Observer(warm, 30.0).along(motion.input)[:, VISCOUS_SCALE]
     offset = model.axis_friction.straight[:, 1]
     power = ((model.friction(motion.position, motion.velocity) - offset) * motion.velocity)[:, 1]

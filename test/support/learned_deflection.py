@@ -7,9 +7,9 @@ from functools import cache
 
 import numpy as np
 from monitored import model_of
+from two_encoders import with_motor_encoders
 
 from robot_dynid.effects.deflection import MixtureRegression, ResidualFit, ResidualModel
-from robot_dynid.identification.gears import with_motor_encoders
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.noise_levels import learn_noise_levels, recorded_motions
 from robot_dynid.robot.robot_file import load_robot
@@ -56,7 +56,7 @@ def fitted(fit: ResidualFit) -> ResidualModel:
 
 @cache
 def model_with(fit: ResidualFit) -> IdentifiedModel:
-    own = replace(model_of(ROBOT), residual_models=(None, fitted(fit), None))
+    own = model_of(ROBOT).with_learnt('residual', (None, fitted(fit), None))
     logs = [recording(2), recording(3)]
     known = with_motor_encoders(own, logs)
     return replace(known, noise_levels=learn_noise_levels(known, recorded_motions(known, logs)))

@@ -9,7 +9,7 @@ import numpy as np
 from elastic_truth import ARM, TRUTH, true_model
 from sine_motion import Sines
 
-from robot_dynid.identification.gears import with_motor_encoders
+from robot_dynid.identification.gears import motor_encoders
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.noise_levels import learn_noise_levels, recorded_motions
 from robot_dynid.robot.model import LINK
@@ -43,6 +43,12 @@ def transmitted(path: Sines) -> FloatArray:
     effort = record(Arm(behind, TRUTH), path, RATE).effort
     assert effort is not None
     return effort
+
+
+def with_motor_encoders(model: IdentifiedModel, logs: Sequence[RawLog]) -> IdentifiedModel:
+    """Return the model with the relation of its motor encoders to its joints in its record."""
+    return replace(model, record=replace(
+        model.record, motor_encoders=motor_encoders(model, logs)))
 
 
 def watched_model(logs: Sequence[RawLog]) -> IdentifiedModel:

@@ -183,7 +183,7 @@ def contact_diagnosis(
                 joints, external, read.claimed, read.threshold, strict=True):
             values[f'{joint} external torque [N m]'] = f'{torque:.3f}'
             values[f'{joint} thresholds [N m]'] = f'{claimed - size:.3f}, {claimed + size:.3f}'
-    if latest.reading is not None and any(monitor.model.adaptations):
+    if latest.reading is not None and 'adaptation' in monitor.model.learnt:
         read = latest.reading
         for joint, viscous, dry in zip(joints, read.viscous_scale, read.dry_scale, strict=True):
             values[f'{joint} viscous friction [% of the model]'] = f'{100.0 * viscous:.1f}'

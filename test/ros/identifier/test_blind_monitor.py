@@ -234,7 +234,7 @@ def test_a_callback_that_hangs_is_no_way_to_fail_open(stage: Stage) -> None:
 def test_the_diagnostics_tell_how_much_friction_there_is() -> None:
     warming = Warming(np.ones(1), 1.0, np.array([0.25, -0.1]), np.zeros((2, 1)), np.zeros(2),
                       np.zeros((2, 1)), np.zeros(1))
-    model = replace(MODEL, adaptations=(None, Adaptation(warming), None))
+    model = MODEL.with_learnt('adaptation', (None, Adaptation(warming), None))
     for served, told in ((model, ('125.0', '90.0')), (MODEL, (None, None))):
         monitor = Monitor(served)
         reading = monitor(0.0, POSE, STILL, HOLD)
