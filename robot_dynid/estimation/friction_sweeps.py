@@ -442,7 +442,7 @@ def speeds_needed(law: FrictionLaw) -> int:
 def distinguishable_laws(points: Sequence[SpeedPoint]) -> dict[str, FrictionLaw]:
     """Return the laws that hold and differ when a joint slides steadily at ``points``."""
     found: dict[str, FrictionLaw] = {}
-    for name in LAWS:
+    for name in (name for name, kind in LAWS.items() if not kind.by_name):
         law = law_from(name)
         if law.holding and not any(_repeats(law, other, points) for other in found.values()):
             found[name] = law

@@ -8,6 +8,7 @@ from typing import Any
 
 from robot_dynid.errors import UsageError
 from robot_dynid.friction.axes import AxisFriction
+from robot_dynid.friction.exponential import Exponential
 from robot_dynid.friction.law import Addition, AxisMotion, FrictionLaw, Shape
 from robot_dynid.friction.laws import (
     Asymmetric,
@@ -26,7 +27,7 @@ from robot_dynid.friction.laws import (
 
 LAWS: dict[str, type[FrictionLaw]] = {
     law.name: law for law in (
-        Coulomb, Asymmetric, TwoSpeed, Stribeck, Dahl, Maxwell, NoFriction)}
+        Coulomb, Asymmetric, TwoSpeed, Stribeck, Dahl, Maxwell, NoFriction, Exponential)}
 ADDITIONS: dict[str, type[Addition]] = {
     addition.name: addition for addition in (
         Breakaway, Levelling, LoadDependent, Drift, TemperatureDependent)}

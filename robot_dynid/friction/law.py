@@ -12,7 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.errors import UsageError
-from robot_dynid.friction.terms import CONSTANT, Parameter, Range, Term, slid, table_of, warm
+from robot_dynid.friction.terms import (
+    CONSTANT,
+    POWER,
+    Parameter,
+    Range,
+    Term,
+    slid,
+    table_of,
+    warm,
+)
 from robot_dynid.kernels.friction import fill_columns
 from robot_dynid.numbers import NumberRange, shown
 from robot_dynid.settings import require_allowed
@@ -98,6 +107,12 @@ class Settings:
     name: ClassVar[str] = ''
     shapes: ClassVar[tuple[Shape, ...]] = ()
 
+    def __post_init__(self) -> None:
+        """Raise UsageError where a setting is outside its range."""
+        self.check()
+        for name in {'speeds', 'temperatures'} & {f.name for f in fields(self)}:
+            self._read_range(name)
+
     def settings(self) -> dict[str, Any]:
         """Return the settings to be stored: the fields that are not None."""
         known = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -124,7 +139,7 @@ class Settings:
         """Raise UsageError where a setting is outside its range."""
         require_allowed(self, f'friction law {self.name}: {{}}')
 
-    def read_range(self, name: str) -> None:
+    def _read_range(self, name: str) -> None:
         """Make a tuple of the setting ``name``; raises UsageError unless it is a range."""
         known = getattr(self, name)
         if known is None:
@@ -159,15 +174,19 @@ class FrictionLaw(Settings):
     """A torque linear in its own parameters, seen by one axis.
 
     A law is the ``table`` of its parameters with their terms, and the term that is its ``dry``
-    friction, between -1 and 1, which additions scale. Terms with a past carry it along segments. A
+    friction, between -1 and 1, which additions scale. One that is ``by_name`` is not tried where
+    the data chooses. Terms with a past carry it along segments. A
     state without a past (a segment of its own) is in steady sliding, so that inverse and forward
     dynamics of unrelated states have a meaning.
     """
 
+    by_name: ClassVar[bool] = False
+
     @property
     def table(self) -> tuple[Parameter, ...]:
-        """The parameters and their terms."""
-        raise NotImplementedError
+        """The parameters and their terms: viscous and dry friction, offset."""
+        return (Parameter('fv', (Term(POWER),)), Parameter('fc', (self.dry,), holds=True),
+                Parameter('f0', (Term(CONSTANT),), nonnegative=False))
 
     @property
     def dry(self) -> Term:

@@ -12,7 +12,6 @@ import numpy as np
 from robot_dynid.errors import UsageError
 from robot_dynid.friction.law import Addition, FrictionLaw, Shape, both_ways
 from robot_dynid.friction.terms import (
-    CONSTANT,
     DAHL,
     POWER,
     RAMP,
@@ -43,15 +42,6 @@ class Coulomb(FrictionLaw):
     name: ClassVar[str] = 'coulomb'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('width', 1e-3, 0.1, 7, shared=True),)
 
-    def __post_init__(self) -> None:
-        self.check()
-
-    @property
-    def table(self) -> tuple[Parameter, ...]:
-        """Viscous and Coulomb friction, offset."""
-        return (Parameter('fv', (Term(POWER),)), Parameter('fc', (self.dry,), holds=True),
-                Parameter('f0', (Term(CONSTANT),), nonnegative=False))
-
     @property
     def dry(self) -> Term:
         """The ramp."""
@@ -68,9 +58,6 @@ class Asymmetric(FrictionLaw):
     width: float = setting(0.01, SPEED)
     name: ClassVar[str] = 'asymmetric'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('width', 1e-3, 0.1, 7),)
-
-    def __post_init__(self) -> None:
-        self.check()
 
     @property
     def table(self) -> tuple[Parameter, ...]:
@@ -114,11 +101,10 @@ class TwoSpeed(FrictionLaw):
                                            Shape('threshold', 0.02, 0.2, 3))
 
     def __post_init__(self) -> None:
-        self.check()
+        super().__post_init__()
         if self.threshold < self.steepness:
             raise UsageError(f'friction law two-speed: threshold {self.threshold:g} must not be '
                              f'below steepness {self.steepness:g}')
-        self.read_range('speeds')
 
     @property
     def table(self) -> tuple[Parameter, ...]:
@@ -160,19 +146,17 @@ class Stribeck(FrictionLaw):
                                            Shape('speed', 0.01, 0.5, 5))
 
     def __post_init__(self) -> None:
-        self.check()
+        super().__post_init__()
         if self.speed <= self.width:
             raise UsageError(f'friction law stribeck: speed {self.speed:g} must be above width '
                              f'{self.width:g}')
-        self.read_range('speeds')
 
     @property
     def table(self) -> tuple[Parameter, ...]:
         """Velocity, steep tangent, its excess over the gentle one, offset."""
         gentle = Term(TANH, self.speed, -1.0, speeds=both_ways(self.speeds))
-        return (Parameter('fv', (Term(POWER),)), Parameter('fc', (self.dry,), holds=True),
-                Parameter('fs', (self.dry, gentle), holds=True),
-                Parameter('f0', (Term(CONSTANT),), nonnegative=False))
+        viscous, dry, offset = super().table
+        return viscous, dry, Parameter('fs', (self.dry, gentle), holds=True), offset
 
     @property
     def dry(self) -> Term:
@@ -194,15 +178,6 @@ class Dahl(FrictionLaw):
     width: float = setting(SLIDING, SPEED)
     name: ClassVar[str] = 'dahl'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('length', 2e-5, 2e-2, 10),)
-
-    def __post_init__(self) -> None:
-        self.check()
-
-    @property
-    def table(self) -> tuple[Parameter, ...]:
-        """Velocity, state, offset."""
-        return (Parameter('fv', (Term(POWER),)), Parameter('fc', (self.dry,), holds=True),
-                Parameter('f0', (Term(CONSTANT),), nonnegative=False))
 
     @property
     def dry(self) -> Term:
@@ -235,15 +210,15 @@ class Maxwell(FrictionLaw):
 
     def __post_init__(self) -> None:
         self.read_increasing('lengths', len(ascii_lowercase))
-        self.check()
+        super().__post_init__()
 
     @property
     def table(self) -> tuple[Parameter, ...]:
         """Viscous friction, amplitudes, offset."""
-        return (Parameter('fv', (Term(POWER),)),
-                *(Parameter(f'fc{letter}', (Term(STOP, length, width=self.width),), holds=True)
-                  for letter, length in zip(ascii_lowercase, self.lengths, strict=False)),
-                Parameter('f0', (Term(CONSTANT),), nonnegative=False))
+        viscous, _, offset = super().table
+        return (viscous, *(
+            Parameter(f'fc{letter}', (Term(STOP, length, width=self.width),), holds=True)
+            for letter, length in zip(ascii_lowercase, self.lengths, strict=False)), offset)
 
     @property
     def dry(self) -> Term:
@@ -281,13 +256,10 @@ class NoFriction(FrictionLaw):
 
     name: ClassVar[str] = 'none'
 
-    def __post_init__(self) -> None:
-        self.check()
-
     @property
     def table(self) -> tuple[Parameter, ...]:
         """The offset."""
-        return (Parameter('f0', (Term(CONSTANT),), nonnegative=False),)
+        return super().table[-1:]
 
     @property
     def dry(self) -> Term:
@@ -309,10 +281,6 @@ class Levelling(Addition):
     name: ClassVar[str] = 'levelling'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('speed', 0.0125, 1.6, 8),)
 
-    def __post_init__(self) -> None:
-        self.check()
-        self.read_range('speeds')
-
     def table(self, dry: Term) -> tuple[Parameter, ...]:
         """Return the wide ramp."""
         return (Parameter('fl', (Term(RAMP, self.speed, speeds=both_ways(self.speeds)),)),)
@@ -332,10 +300,6 @@ class Breakaway(Addition):
     speeds: Range = None
     name: ClassVar[str] = 'breakaway'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('speed', 0.005, 0.2, 4),)
-
-    def __post_init__(self) -> None:
-        self.check()
-        self.read_range('speeds')
 
     def table(self, dry: Term) -> tuple[Parameter, ...]:
         """Return the dry friction that fades with the speed."""
@@ -371,9 +335,6 @@ class Drift(Addition):
     name: ClassVar[str] = 'drift'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('seconds', 5.0, 500.0, 5),)
 
-    def __post_init__(self) -> None:
-        self.check()
-
     def table(self, dry: Term) -> tuple[Parameter, ...]:
         """Return the fading dry friction."""
         least = 0.0 if self.longest is None else float(np.exp(-self.longest / self.seconds))
@@ -392,10 +353,6 @@ class TemperatureDependent(Addition):
     reference: float = setting(25.0, TEMPERATURE)
     temperatures: Range = None
     name: ClassVar[str] = 'temperature'
-
-    def __post_init__(self) -> None:
-        self.check()
-        self.read_range('temperatures')
 
     def table(self, dry: Term) -> tuple[Parameter, ...]:
         """Return dry friction and velocity, each times the excess temperature."""

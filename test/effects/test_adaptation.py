@@ -13,6 +13,7 @@ from robot_dynid.effects.slow_changes import (
     Adaptation,
     Following,
     Leftover,
+    SlowChanges,
     SlowCoefficients,
     Warming,
 )
@@ -310,7 +311,7 @@ def test_slow_changes_come_back_from_plain_types() -> None:
     warming = Warming(np.array([12.0]), 5.0, np.array([0.1, 0.0]), np.array([[0.2], [0.1]]),
                       np.zeros(2), np.zeros((2, 1)), np.zeros(1))
     one = Adaptation(warming, SlowCoefficients(0.1, 0.03, 0.2, 30.0, 10.0, 1.0))
-    assert Adaptation.of(one.plain()).plain() == one.plain()
+    assert SlowChanges.read(one.plain()).plain() == one.plain()
     model = nominal_model('planar_3r').with_learnt(
         'adaptation', (None, one, Adaptation(warming)))
     again = IdentifiedModel.from_yaml(model.to_yaml())

@@ -63,7 +63,7 @@ def test_waves_one_by_one_are_all_of_it() -> None:
 
 def test_it_is_read_as_it_was_written() -> None:
     ripple = a_ripple()
-    again = TorqueRipple.of(ripple.plain())
+    again = RippleTorque.read(ripple.plain())
     assert again.plain() == ripple.plain()
 
 
@@ -72,4 +72,4 @@ def test_it_is_read_as_it_was_written() -> None:
     {'compliance': float('nan')}, {'orders': [], 'delays': [], 'coefficients': []}])
 def test_a_damaged_one_is_refused(change: dict[str, object]) -> None:
     with pytest.raises((ValueError, TypeError)):
-        TorqueRipple.of({**a_ripple().plain(), **change})
+        RippleTorque.read({**a_ripple().plain(), **change})

@@ -11,6 +11,7 @@ from friction_formulas import sliding_columns
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import trapezoid
+from tolerances import FITTED_EXPONENTIAL
 
 from robot_dynid.errors import UsageError
 from robot_dynid.friction import ADDITIONS, LAWS, AxisFriction, AxisMotion, Coulomb, law_from
@@ -252,3 +253,13 @@ def test_grids_lie_within_their_ranges():
             assert len(shape.grid) == shape.count
             assert all(a < b for a, b in combinations(shape.grid, 2))
     assert Coulomb().shapes[0].grid[0] == 1e-3
+
+
+@pytest.mark.parametrize('exponent', [1.0, 1.5, 2.0])
+def test_textbook_friction_falls_as_the_exponential(exponent: float) -> None:
+    law = law_from('exponential', {'width': 1e-6, 'speed': 0.2, 'exponent': exponent})
+    v = np.linspace(-2.0, 2.0, 2002)
+    still = np.zeros_like(v)
+    static = law.columns(AxisMotion(still, still, v, tuple(range(len(v)))))[2]
+    np.testing.assert_allclose(
+        static, np.sign(v) * np.exp(-np.abs(v / 0.2)**exponent), atol=FITTED_EXPONENTIAL)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.friction import FrictionLaw
+from robot_dynid.friction.exponential import FADES, exponential_shares
 from robot_dynid.types import FloatArray
 
 #: laws of single tests: dry friction, and the torque of each parameter, from settings and velocity
@@ -24,7 +25,7 @@ def dry_of(name: str, s: Mapping[str, Any], v: FloatArray) -> FloatArray:
     """Return the dry friction of the law ``name`` in steady sliding."""
     if name in OTHERS:
         return OTHERS[name](s, v)[0]
-    if name == 'stribeck':
+    if name in ('stribeck', 'exponential'):
         return np.tanh(v / s['width'])
     if name == 'none':
         return ramp(v, 0.01)
@@ -53,6 +54,10 @@ def law_columns(name: str, s: Mapping[str, Any], v: FloatArray) -> dict[str, Flo
         return found
     if name == 'stribeck':
         return {'fv': v, 'fc': dry, 'fs': dry - np.tanh(v / s['speed']), 'f0': one}
+    if name == 'exponential':
+        fall = sum(share * (1.0 - np.tanh(np.abs(v) / (fade * s['speed'])))
+                   for share, fade in zip(exponential_shares(s['exponent']), FADES, strict=True))
+        return {'fv': v, 'fc': dry, 'fs': dry * fall, 'f0': one}
     if name == 'maxwell':
         return {'fv': v, **{f'fc{"abcdefg"[i]}': dry for i in range(len(s['lengths']))},
                 'f0': one}

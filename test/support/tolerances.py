@@ -405,3 +405,7 @@ SCATTER_FOUND: Final = 0.15
 # Share of probabilities below a bound in terms of the bound, where nothing changed: 1, or less of
 # conservative tests; at a bound of 0.01 of 2000, 20 are known to 22 %, here two of these.
 SHARE_BY_CHANCE: Final = 1.45
+
+# Exponential of the textbook's Stribeck curve against the six terms that it is made of, as a share
+# of the static friction: measured 0.0007 to 0.0032 for exponents of 1 to 2.
+FITTED_EXPONENTIAL: Final = 0.004

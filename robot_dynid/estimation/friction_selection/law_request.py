@@ -40,7 +40,8 @@ class LawRequest:
         if first != AUTO:
             law_from(text)  # refuses an unknown one
             return cls(text)
-        known = [one for one in (*LAWS, *ADDITIONS) if one not in (COULOMB, NONE)]
+        known = [*(name for name, law in LAWS.items()
+                   if name not in (COULOMB, NONE) and not law.by_name), *ADDITIONS]
         if rest and (rest[0] != WITHOUT or not rest[1:] or not set(rest[1:]) <= set(known)):
             raise UsageError(
                 f'friction {text!r}: write {AUTO}, or {AUTO} {WITHOUT} and the laws and additions '

@@ -106,8 +106,8 @@ def bases(requested: LawRequest, coulomb: FrictionLaw, alone: bool) -> list[Name
     nothing at rest.
     """
     names = [requested.base] if not requested.auto else [
-        name for name, kind in LAWS.items() if name not in requested.without and kind().holding
-        and (alone or 'f0' in kind().parameters)]
+        name for name, kind in LAWS.items() if name not in requested.without and not kind.by_name
+        and kind().holding and (alone or 'f0' in kind().parameters)]
     return [*plain(requested, coulomb), *(
         (name, law) for name in names if name != COULOMB for law in LAWS[name].candidates())]
 
