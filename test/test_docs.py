@@ -62,3 +62,26 @@ def test_the_index_lists_every_page_in_an_order_of_reading() -> None:
     assert set(listed) == there - {'index'}
     assert listed.index('tutorial_simulated') < listed.index('tutorial_robot') < \
         listed.index('files') < listed.index('architecture')
+
+
+def test_the_functions_on_the_way_from_a_verb_to_the_mathematics_are_there() -> None:
+    text = (ROOT / 'docs' / 'architecture.md').read_text(encoding='utf-8')
+    way = text.split('## From a verb to the mathematics')[1].split('\n## ')[0]
+    names = re.findall(r'^\| `([\w.]+)`', way, re.M)
+    assert len(names) > 10
+    for name in names:
+        assert resolved(name), name
+    assert not resolved('identification.identify.chosen')
+
+
+def resolved(name: str) -> bool:
+    """Return whether a dotted name below robot_dynid is a module or an attribute."""
+    parts, found = name.split('.'), importlib.import_module('robot_dynid')
+    for place, part in enumerate(parts, start=1):
+        try:
+            found = importlib.import_module('.'.join(('robot_dynid', *parts[:place])))
+        except ModuleNotFoundError:
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+    return True

@@ -146,8 +146,9 @@ def words_of(parameter: Parameter, slides: bool = False) -> str:
     if excess:
         found = f'static friction above the dry one, gone above {excess[0].scale:.3g} {speed}'
     elif term.fade > 0.0:
+        gone = max(one.fade for one in parameter.terms)
         found = f'break-away: dry friction at rest above that in motion, gone above ' \
-                f'{term.fade:.3g} {speed}'
+                f'{gone:.3g} {speed}'
     elif term.load:
         found = 'dry friction per torque that the joint transmits'
     elif term.seconds > 0.0:
