@@ -21,8 +21,19 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Samples, frozen
 
 
-class Moments(ABC):
-    """Mean and variance of a residual model, of which subclasses say both at once."""
+class ResidualModel(ABC):
+    """A regression of one joint, from features (N, k) to residual effort."""
+
+    #: variance [(N m)^2] where nothing is known of the features
+    blank: float
+
+    @abstractmethod
+    def moments(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return expected residual [N m] and variance [(N m)^2], (N,) each."""
+
+    @abstractmethod
+    def plain(self) -> dict[str, Any]:
+        """Return everything that has to be stored, in plain numbers."""
 
     def mean(self, features: FloatArray) -> FloatArray:
         """Return the expected residual (N,) [N m] of features (N, k)."""
@@ -31,30 +42,6 @@ class Moments(ABC):
     def variance(self, features: FloatArray) -> FloatArray:
         """Return its variance (N,) [(N m)^2]."""
         return self.moments(features)[1]
-
-    @abstractmethod
-    def moments(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return expected residual [N m] and variance [(N m)^2], (N,) each."""
-
-
-class ResidualModel(Protocol):
-    """A regression of one joint, from features (N, k) to residual effort; see `Moments`."""
-
-    def mean(self, features: FloatArray) -> FloatArray:
-        """Return the expected residual (N,) [N m]."""
-
-    def variance(self, features: FloatArray) -> FloatArray:
-        """Return its variance (N,) [(N m)^2]."""
-
-    def moments(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return both (N,) at once."""
-
-    @property
-    def blank(self) -> float:
-        """Variance [(N m)^2] where nothing is known of the features."""
-
-    def plain(self) -> dict[str, Any]:
-        """Return everything that has to be stored, in plain numbers."""
 
 
 class ResidualFit(Protocol):
@@ -109,7 +96,7 @@ RIDGE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class RadialModel(Moments):
+class RadialModel(ResidualModel):
     """Gaussian bumps on a grid over the range of the features, normalised to sum one.
 
     ``lower``, ``upper`` (k,) the range of the training data, ``count`` centres along each feature,
@@ -211,7 +198,7 @@ EDGE = 0.999
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureModel(Moments):
+class MixtureModel(ResidualModel):
     """A mixture of K Gaussians over (features, residual), all standardised.
 
     ``weights`` (K,), ``means`` (K, k + 1), ``covariances`` (K, k + 1, k + 1) in units of ``scale``
@@ -339,7 +326,7 @@ NUMBERS = ('offset', 'lower', 'upper', 'left', 'blank')
 
 
 @dataclass(frozen=True, eq=False)
-class GearModel(Moments):
+class GearModel(ResidualModel):
     """The torque that the gear shows, less the load.
 
     ``offset`` [N m] and ``size`` (k,) [N m per unit] of all features: that of the deflection is
@@ -420,7 +407,7 @@ LEARNED = 2
 
 
 @dataclass(frozen=True, eq=False)
-class RippleModel(Moments):
+class RippleModel(ResidualModel):
     """A residual linear in the features after deflection and rate, and an ``inner`` one of these.
 
     The features of the ripple are the deflection times sine and cosine of the phase of the wave
@@ -437,7 +424,7 @@ class RippleModel(Moments):
         return mean + features[:, LEARNED:] @ self.size, variance
 
     @property
-    def blank(self) -> float:
+    def blank(self) -> float:  # type: ignore[override]
         """Variance [(N m)^2] where nothing is known of the features, the ripple left out."""
         return self.inner.blank
 

@@ -10,7 +10,7 @@ import pytest
 from tolerances import SAME_FORMULA
 
 from robot_dynid.dynamics.rigid_body import inverse_dynamics, link_poses
-from robot_dynid.effects.deflection import GearModel, Moments, gear_load
+from robot_dynid.effects.deflection import GearModel, ResidualModel, gear_load
 from robot_dynid.excitation.score import Score
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
@@ -220,7 +220,7 @@ def test_a_mixture_of_deflection_and_rate_tells_a_little(
     assert np.sqrt(np.mean(after[:, 5]**2)) < 0.9 * np.sqrt(np.mean(left[:, 5]**2))
 
 
-class OneNewtonMetre(Moments):
+class OneNewtonMetre(ResidualModel):
     """A residual model that always expects 1 N m."""
 
     def moments(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
