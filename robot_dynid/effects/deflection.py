@@ -588,7 +588,7 @@ class Deflection(LearntEffect):
     """Torque that the deflection of gears shows beyond the physics; parts are ResidualModels."""
 
     @classmethod
-    def read(cls, content: Any) -> ResidualModel:
+    def read(cls, content: Any, where: str = '') -> ResidualModel:
         """Return a stored residual model. Raises ValueError when it is damaged."""
         return residual_from_plain(content)
 

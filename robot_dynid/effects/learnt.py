@@ -26,8 +26,11 @@ class LearntEffect(ABC):
 
     @classmethod
     @abstractmethod
-    def read(cls, content: Any) -> Any:
-        """Return the part that ``plain()`` wrote. Raises ValueError, TypeError where damaged."""
+    def read(cls, content: Any, where: str = '') -> Any:
+        """Return the part that ``plain()`` wrote.
+
+        Raises ValueError, TypeError where it is damaged, with the place ``where`` it stands.
+        """
 
     def along(
         self, model: LinearTorque, values: FloatArray, samples: Samples, effort: FloatArray
@@ -40,10 +43,10 @@ class LearntEffect(ABC):
         return np.zeros_like(effort)
 
     def note(self, robot: RobotModel, samples: Samples) -> str:
-        """Return why the effect has no torque in these samples; '' where it has."""
+        """Return the reason for which it has no torque in these samples; '' where it has."""
         return ''
 
     @property
     def left_out(self) -> str:
-        """What programs without samples of the past lack of it, in a sentence; '' for nothing."""
+        """A sentence about all of it that programs without these samples lack; '' for none."""
         return ''

@@ -157,9 +157,9 @@ class RippleTorque(LearntEffect):
         return found
 
     @classmethod
-    def read(cls, content: Any) -> TorqueRipple:
+    def read(cls, content: Any, where: str = '') -> TorqueRipple:
         """Return the ripple of a joint. Raises ValueError, TypeError where damaged."""
-        return from_plain(TorqueRipple, content)
+        return from_plain(TorqueRipple, content, where)
 
     def along(
         self, model: LinearTorque, values: FloatArray, samples: Samples, effort: FloatArray

@@ -214,9 +214,9 @@ class SlowChanges(LearntEffect):
     """Slow changes of all joints; parts are Adaptations. They follow measured efforts."""
 
     @classmethod
-    def read(cls, content: Any) -> Adaptation:
+    def read(cls, content: Any, where: str = '') -> Adaptation:
         """Return the changes of a joint. Raises ValueError, TypeError where damaged."""
-        return from_plain(Adaptation, content)
+        return from_plain(Adaptation, content, where)
 
 
 class Following:

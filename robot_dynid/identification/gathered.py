@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -207,9 +206,8 @@ class Fit:
     estimate: Estimate
     notes: tuple[str, ...] = ()
 
-    def recorded(self, *notes: str, **entries: Any) -> Fit:
-        """Return it with ``entries`` of the record of the model, and further notes."""
-        record = replace(self.model.record, **entries)
+    def recorded(self, record: FitRecord, *notes: str) -> Fit:
+        """Return it with another ``record`` of the model, and further notes."""
         return replace(self, model=replace(self.model, record=record),
                        notes=(*self.notes, *notes))
 

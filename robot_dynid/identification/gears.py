@@ -58,8 +58,9 @@ def with_gears(fit: Fit, gathered: Gathered, estimator: Estimator, recipe: Recip
         return fit
     raw = without_holes(plausible(model.robot, gathered.logs[0])[0])[0]
     gears = gear_table(model, raw, recordings[0])
-    return fit.recorded(*gear_warnings(gears), *ratio_warnings(model, raw, recordings),
-                        gears=gears, rigid_beside=rigid_beside(model, recordings, recipe))
+    record = replace(model.record, gears=gears,
+                     rigid_beside=rigid_beside(model, recordings, recipe))
+    return fit.recorded(record, *gear_warnings(gears), *ratio_warnings(model, raw, recordings))
 
 
 def gear_table(
@@ -286,11 +287,12 @@ def with_motor_encoders(
 
     Joints of which the model uses no deflection are left out.
     """
-    return fit.recorded(motor_encoders=motor_encoders(fit.model, gathered.logs))
+    return fit.recorded(replace(
+        fit.model.record, motor_encoders=motor_encoders(fit.model, gathered.logs)))
 
 
 def motor_encoders(model: IdentifiedModel, logs: Sequence[RawLog]) -> tuple[MotorEncoder, ...]:
-    """Return how motor encoders read in the first LOOKED recordings, as these were read."""
+    """Return the relations of motor encoders in the first LOOKED recordings, as read."""
     learned = without_gears(model.parts_of('residual'))
     own = [j for j, joint in enumerate(model.joints)
            if joint in model.elastic_joints or learned[j] is not None]

@@ -167,8 +167,9 @@ def with_slow_changes(
     model = model.with_learnt('adaptation', [
         None if joint in model.record.refused else one.kept
         for joint, one in zip(model.joints, fits, strict=True)])
-    return Fit(model, estimate, fit.notes).recorded(slow_changes=tuple(
+    record = replace(model.record, slow_changes=tuple(
         _record(joint, one) for joint, one in zip(model.joints, fits, strict=True)))
+    return Fit(model, estimate, fit.notes).recorded(record)
 
 
 def _remainders(

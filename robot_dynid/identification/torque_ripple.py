@@ -133,4 +133,4 @@ def with_ripple(fit: Fit, gathered: Gathered, estimator: Estimator, recipe: Reci
                     one.aliased)
         for joint, one in zip(joints, found, strict=True) if one is not None)
     model = model.with_learnt('ripple', [None if one is None else one.ripple for one in found])
-    return replace(fit, model=model).recorded(ripple=record)
+    return replace(fit, model=model).recorded(replace(model.record, ripple=record))

@@ -364,7 +364,8 @@ def _by_joint(
         raise ValueError(f'{key} must be a mapping, is {shown(given)}')
     if not set(given) <= set(joints):
         raise ValueError(f'{key}: no joints: {", ".join(sorted(set(given) - set(joints)))}')
-    return tuple(effect.read(given[joint]) if joint in given else None for joint in joints)
+    return tuple(effect.read(given[joint], f'{key}.{joint}') if joint in given else None
+                 for joint in joints)
 
 
 def _read_feasible(
