@@ -389,6 +389,8 @@ def uniform(log: RawLog, step: float) -> RawLog:
     Positions by a cubic spline (a linear one would put steps into the velocity), everything else
     linearly; columns without numbers stay. What is uniform already comes back unchanged.
     """
+    from scipy import interpolate
+
     count = int(np.floor((log.time[-1] - log.time[0]) / step + 1e-6)) + 1
     grid = log.time[0] + step * np.arange(count)
     if count == len(log.time) and np.max(np.abs(grid - log.time)) < 1e-3 * step:
@@ -401,7 +403,8 @@ def uniform(log: RawLog, step: float) -> RawLog:
         known = np.isfinite(channel).all(axis=0)
         values[name] = np.full((count, channel.shape[1]), np.nan)
         if known.any():
-            values[name][:, known] = interpolated(log.time, channel[:, known], grid, degree)
+            values[name][:, known] = interpolate.make_interp_spline(
+                log.time, channel[:, known], k=degree)(grid)
     return replace(log, time=grid, **values)
 
 
