@@ -367,7 +367,11 @@ class _Reading:
             if channel not in self.channels:
                 self.contents.lose(int(part[:, 3].sum()) + MESSAGE_HEAD.size * len(part),
                                    'messages of a topic that is not named')
-            valid = part[part[:, 1] <= LAST_STAMP].astype(np.int64)
+            sound = part[:, 1] <= LAST_STAMP
+            if not sound.all():
+                self.contents.lose(int((part[~sound, 3] + MESSAGE_HEAD.size).sum()),
+                                   'messages that were received beyond the end of time')
+            valid = part[sound].astype(np.int64)
             for first in range(0, len(valid) if channel in self.names else 0, BATCH):
                 _, received, starts, sizes = valid[first:first + BATCH].T
                 yield self.names[channel], Batch(received, data, starts, sizes)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from bags import STORE, states, storage_file, write_topics
-from mcap_files import MAGIC, Style, chunk_of, mcap_file, message, record, text
+from mcap_files import MAGIC, Style, announced, chunk_of, mcap_file, message, record, text
 from rosbags.interfaces import (
     Qos,
     QosDurability,
@@ -376,3 +376,13 @@ def test_a_chunk_inside_a_chunk_is_no_message(tmp_path: Path) -> None:
     file = tmp_path / 'x.mcap'
     file.write_bytes(MAGIC + record(1, text('ros2') + text('t')) + chunk_of(inner, (1, 1)))
     assert repair_bag(file).messages == {}
+
+
+def test_messages_without_a_possible_stamp_are_counted_as_lost(tmp_path: Path) -> None:
+    late = message(1 << 63, b'late')
+    file = tmp_path / 'x.mcap'
+    file.write_bytes(MAGIC + record(1, text('ros2') + text('t')) + chunk_of(
+        announced() + message(1, b'x') + late, (1, 1 << 63)))
+    found = repair_bag(file)
+    assert found.messages == {'/joint_states': 1} and found.lost_bytes == len(late)
+    assert 'received beyond the end of time' in found.findings[0]
