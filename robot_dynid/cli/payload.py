@@ -12,8 +12,7 @@ from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
-    from robot_dynid.identification.drive_gains import GainsResult
-    from robot_dynid.identification.payload import PayloadResult
+    from robot_dynid.identification.payload import GainsResult, PayloadResult
 
 HELP = 'identify a payload, or drive gains from a weighed payload'
 EXAMPLES = (
@@ -48,8 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read the recordings, identify payload or gains."""
     from robot_dynid.estimation.drive_gains import KnownLoad
-    from robot_dynid.identification.drive_gains import identify_drive_gains
-    from robot_dynid.identification.payload import identify_payload
+    from robot_dynid.identification.payload import identify_drive_gains, identify_payload
     from robot_dynid.robot.robot_file import load_robot
 
     started = time.perf_counter()

@@ -40,18 +40,17 @@ from robot_dynid.identification.fit import (
     check_sequence,
     fit_deflection,
     held_out_in,
+    real_robot,
+    sensor_warnings,
     with_sequential_values,
 )
 from robot_dynid.identification.gathered import Fit, Gathered, Request, gather
 from robot_dynid.identification.gear_effects import with_low_pass, with_other_hysteresis
 from robot_dynid.identification.gears import with_gears, with_motor_encoders
-from robot_dynid.identification.real_robot import real_robot
+from robot_dynid.identification.learnt import with_ripple, with_slow_changes
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.selection import Choice
-from robot_dynid.identification.sensor_side import sensor_warnings
 from robot_dynid.identification.sequential_fit import Stopwatch
-from robot_dynid.identification.slow_changes import with_slow_changes
-from robot_dynid.identification.torque_ripple import with_ripple
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import impossible
 from robot_dynid.identified.record import CutoffScore, FitRecord, digest_of

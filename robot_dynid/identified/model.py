@@ -28,11 +28,17 @@ from robot_dynid.files import atomic_write
 from robot_dynid.friction import AxisFriction
 from robot_dynid.identified import model_file
 from robot_dynid.identified.caution import cautions, stiff_leaves_out, warn, warn_of
-from robot_dynid.identified.elastic_motion import DriveMotion, ElasticMotion
-from robot_dynid.identified.friction_torque import FrictionTorque, pushed
 from robot_dynid.identified.noise_levels import NoiseLevels
 from robot_dynid.identified.record import FitRecord
-from robot_dynid.identified.states import checked_states, effort_by_parameters, rollout
+from robot_dynid.identified.states import (
+    DriveMotion,
+    ElasticMotion,
+    FrictionTorque,
+    checked_states,
+    effort_by_parameters,
+    pushed,
+    rollout,
+)
 from robot_dynid.identified.structure import Structure
 from robot_dynid.identified.trained import Trained
 from robot_dynid.identified.uncertainty import effort_intervals

@@ -1,22 +1,162 @@
-"""States that users give, checked, and what a model makes of them."""
+"""States that users give, checked, and what a model makes of them: efforts, friction, motion."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynid.blas import one_blas_thread
-from robot_dynid.dynamics.rollout import Rollout
-from robot_dynid.errors import UsageError
+from robot_dynid.dynamics import rigid_body
+from robot_dynid.dynamics.elastic import ElasticDynamics, coordinates
+from robot_dynid.dynamics.rigid_body import require_solved
+from robot_dynid.dynamics.rollout import Integrator, Rollout
+from robot_dynid.errors import ModelError, UsageError
+from robot_dynid.friction import AxisFriction
 from robot_dynid.identified.caution import warn
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Progress, Samples
 
 if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
 
+
+class FrictionTorque:
+    """Friction of all ``axes`` of a robot, in steady sliding."""
+
+    def __init__(self, robot: RobotModel, axes: AxisFriction) -> None:
+        self._robot, self._axes = robot, axes
+
+    def __call__(
+        self, q: FloatArray, qd: FloatArray, qdd: FloatArray | None = None,
+        external: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return the torque (K, n) [N m, N] on the joints of states (K, n) [rad, m and per s].
+
+        The acceleration (none: zero) and the ``external`` torque (K, n) [N m, N] on the joints,
+        which the gears do not carry, matter only where friction depends on the load.
+        """
+        load = None
+        if self.loaded:
+            borne = rigid_body.inverse_dynamics(
+                self._robot, q, qd, np.zeros_like(q) if qdd is None else qdd, self._axes.links)
+            load = (borne if external is None else borne - external) @ self._axes.transmission.T
+        return self._axes.torque(qd, load)
+
+    @property
+    def loaded(self) -> bool:
+        """Whether friction depends on the load."""
+        return self._axes.needs_load
+
+    def relief(
+        self, q: FloatArray, qd: FloatArray, qdd: FloatArray, external: FloatArray
+    ) -> FloatArray:
+        """Return the friction (K, n) [N m, N] less that there is with ``external`` torque (K, n).
+
+        States as above; zero where friction does not depend on the load.
+        """
+        if not self.loaded:
+            return np.zeros_like(q)
+        return np.asarray(self(q, qd, qdd) - self(q, qd, qdd, external))
+
+
+#: passes at most, and the part of the acceleration that the last one may change
+PASSES, SETTLED = 100, 1e-12
+
+#: gives accelerations (K, n) of position, velocity, effort, (K, n) each
+Accelerations = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
+
+
+def pushed(
+    accelerations: Accelerations, friction: FrictionTorque, states: tuple[FloatArray, ...],
+    external: FloatArray,
+) -> FloatArray:
+    """Return the acceleration (K, n) of ``states`` (q, qd, effort; (K, n) each) under torque.
+
+    ``external`` (K, n) [N m, N] acts on the links: the gears do not carry it, so friction that
+    grows with their load is another, which depends on the acceleration that is looked for.
+    Raises ModelError where no acceleration fits, or as ``accelerations``.
+    """
+    q, qd, effort = states
+    found = accelerations(q, qd, effort + external)
+    if not friction.loaded:
+        return found
+    for _ in range(PASSES):
+        before = found
+        found = accelerations(
+            q, qd, effort + external + friction.relief(q, qd, before, external))
+        if np.abs(found - before).max(initial=0.0) <= SETTLED * np.abs(found).max(initial=1.0):
+            return found
+    raise ModelError('friction of this model grows so much with the load that no acceleration '
+                     'fits the effort and the external torque')
+
+
+class DriveMotion(NamedTuple):
+    """Motors along a motion, each (T, n): rad and per s on the joint side; ``effort`` N m."""
+
+    position: FloatArray
+    velocity: FloatArray
+    acceleration: FloatArray
+    effort: FloatArray
+
+
+class ElasticMotion:
+    """Forward dynamics of the elastic ``model``, prepared for many calls.
+
+    Raises ModelError where an inertia or a stiffness is not above zero.
+    """
+
+    def __init__(self, model: IdentifiedModel) -> None:
+        self._n = model.robot.n
+        self.gears, links = model.gears, model.links
+        friction = model.axis_friction.on(
+            self.gears.motors(self._n), self._n + len(self.gears.joints))
+        self.dynamics = ElasticDynamics(
+            links.robot, links.parameters, links.rotors, self.gears, friction)
+        self._integrator = Integrator(links.robot, links.parameters, self.dynamics.rotors,
+                                      friction, self.gears)
+
+    def accelerations(
+        self, q: FloatArray, qd: FloatArray, effort: FloatArray, theta: FloatArray,
+        theta_d: FloatArray, external: FloatArray | None = None,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return accelerations of links and motors, each (K, n), of float states (K, n).
+
+        ``external`` (K, n) [N m, N] is torque from outside on the links. Raises ModelError where
+        the mass matrix is not positive definite.
+        """
+        x, v = coordinates(q, theta, self.gears), coordinates(qd, theta_d, self.gears)
+        found, verdicts = self.dynamics(x, v, effort, external)
+        require_solved(verdicts, q)
+        return self.dynamics.per_joint(found)
+
+    def inverse(
+        self, motion: FloatArray, step: float, external: FloatArray | None = None
+    ) -> DriveMotion:
+        """Return motors and efforts for links in ``motion`` (3, T, n), ``step`` [s] apart.
+
+        ``external`` (T, n) [N m, N] is torque from outside on the links.
+        """
+        motors, effort = self.dynamics.inverse(motion, step, external)
+        every = motion.copy()
+        every[:, :, list(self.gears.joints)] = motors
+        return DriveMotion(every[0], every[1], every[2], effort)
+
+    def rollout(
+        self, start: Sequence[FloatArray], effort: FloatArray, dt: float,
+        progress: Progress | None = None,
+    ) -> Rollout:
+        """Return the motions from ``start`` (q, qd, motor position, motor velocity; each (K, n)).
+
+        ``effort`` (K, T, n) is held for ``dt`` [s] each; ``progress`` as of `Integrator`.
+        """
+        q, qd, theta, theta_d = start
+        x, v = coordinates(q, theta, self.gears), coordinates(qd, theta_d, self.gears)
+        drives = np.zeros((*effort.shape[:2], x.shape[1]))
+        drives[:, :, list(self.gears.motors(self._n))] = effort
+        return self._integrator(x, v, drives, dt, progress).of_joints(self.gears.joints)
 
 
 def checked_states(

@@ -7,7 +7,7 @@ import pytest
 
 from robot_dynid.effects import JointFriction, axes_of
 from robot_dynid.friction import Coulomb
-from robot_dynid.identified.friction_torque import FrictionTorque
+from robot_dynid.identified.states import FrictionTorque
 from robot_dynid.robot.robot_file import load_robot
 
 

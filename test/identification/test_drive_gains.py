@@ -14,7 +14,7 @@ from robot_dynid.cli.main import main
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation import drive_gains
 from robot_dynid.estimation.drive_gains import GainStatus, KnownLoad
-from robot_dynid.identification.drive_gains import identify_drive_gains
+from robot_dynid.identification.payload import identify_drive_gains
 from robot_dynid.io.csv import write_csv
 from robot_dynid.io.log import load_log
 from robot_dynid.robot.model import Drive

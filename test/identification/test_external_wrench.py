@@ -15,7 +15,7 @@ from robot_dynid import IdentifiedModel, RawLog, Recipe, identify, load_log, loa
 from robot_dynid.cli.main import main
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.drive_gains import KnownLoad
-from robot_dynid.identification.drive_gains import identify_drive_gains
+from robot_dynid.identification.payload import identify_drive_gains
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.simulation.truth import distance, load_truth, true_base

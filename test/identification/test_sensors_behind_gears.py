@@ -11,8 +11,8 @@ import pytest
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.errors import ModelError
 from robot_dynid.estimation import LeastSquares
+from robot_dynid.identification.fit import real_robot
 from robot_dynid.identification.identify import identify
-from robot_dynid.identification.real_robot import real_robot
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import impossible

@@ -15,8 +15,8 @@ from robot_dynid.document import number
 from robot_dynid.estimation import ESTIMATORS
 from robot_dynid.identification.gathered import Fit, Gathered
 from robot_dynid.identification.identify import IdentificationResult, identify
+from robot_dynid.identification.learnt import with_slow_changes
 from robot_dynid.identification.recipe import recipe_from_dict
-from robot_dynid.identification.slow_changes import with_slow_changes
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.trained import Extent
 from robot_dynid.io.bag import read_bag

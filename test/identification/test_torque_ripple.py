@@ -15,8 +15,8 @@ from tolerances import SAME_FORMULA
 from robot_dynid.cli.main import main
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identification.identify import IdentificationResult, identify
+from robot_dynid.identification.learnt import piece_of
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identification.torque_ripple import piece_of
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.contact_events import contact_events
 from robot_dynid.monitoring.monitor_input import MonitorInputStream, monitor_input

@@ -13,9 +13,8 @@ from synthetic_recordings import recording
 
 from robot_dynid.cli.main import main
 from robot_dynid.errors import DataError, ModelError, UsageError
-from robot_dynid.identification.drive_gains import identify_drive_gains
 from robot_dynid.identification.identify import IdentificationResult, identify
-from robot_dynid.identification.payload import identify_payload
+from robot_dynid.identification.payload import identify_drive_gains, identify_payload
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
 from robot_dynid.identified.caution import require_any_joint, usable
 from robot_dynid.io.csv import write_csv
