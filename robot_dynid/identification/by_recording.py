@@ -58,6 +58,8 @@ Item = TypeVar('Item')
 
 #: rows of recordings that stay with the sum of the information of many: 50 MB for seven joints
 MERGED_ROWS = 200_000
+#: for which recordings are read in one piece
+AVERAGING = 'averaging over periods'
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,7 +359,7 @@ class _Examine:
     def __call__(self, recording: RawLog | StoredRecording) -> Survey:
         opened, digest = (recording, '') if isinstance(recording, RawLog) else recording.opened()
         parts = replace(self.cut, recordings=(opened,))
-        logs = parts.in_one_piece('averaging over periods') if self.whole else parts
+        logs = parts.in_one_piece(AVERAGING) if self.whole else parts
         return Survey(opened, examine_recording(self.robot, opened.source, logs), digest)
 
 
@@ -418,7 +420,7 @@ class _Reduce:
     def _made(self, group: _Group) -> Reduced:
         parts: Sequence[RawLog] = replace(self.cut, recordings=group.recordings)
         if self.recipe.periodic is not None and isinstance(parts, Parts):
-            parts = parts.in_one_piece('averaging over periods')
+            parts = parts.in_one_piece(AVERAGING)
         model = _model(self.like.choice, self.robot, self.key)
         recordings = Recordings(self.robot, parts, self.recipe)
         prepared = Prepared(model.robot, recordings, self.like.choice.preprocessing,

@@ -28,7 +28,7 @@ from robot_dynid.estimation.information import (
 )
 from robot_dynid.estimation.least_squares import joint_weights, solve
 from robot_dynid.estimation.uncertainty.held_out import held_out
-from robot_dynid.identification.by_recording import Like, Recorded
+from robot_dynid.identification.by_recording import AVERAGING, Like, Recorded, Survey
 from robot_dynid.identification.fit import identify_sweeps
 from robot_dynid.identification.gear_effects import effects_left_out
 from robot_dynid.identification.recipe import THREE, Recipe
@@ -234,28 +234,49 @@ def gather(
 
     Raises UsageError (wrong use), DataError (recordings that cannot be used).
     """
-    estimator, recipe, like = request.estimator, request.recipe, request.like
+    estimator, recipe, like, recorded = (
+        request.estimator, request.recipe, request.like, request.recorded)
     _check(robot, logs)
     logs = with_windows(Parts.of(logs), recipe.windows)
-    if request.recorded is not None:
-        return _gathered_by_recording(robot, logs, request, request.recorded, progress)
-    if recipe.periodic is not None and isinstance(logs, Parts):
-        logs = logs.in_one_piece('averaging over periods')
+    if recorded is not None:
+        check_method(estimator, recipe)
+        if not isinstance(logs, Parts):
+            raise UsageError('workers need recordings that are opened together (a list or Parts), '
+                             'not a sequence that reads them one by one')
     recipe.check_robot(robot)
     robot = with_elastic_joints(robot, logs, estimator, recipe)
 
     progress('reading and repairing the recordings', 0.0)
-    logs, findings = plausible_recordings(robot, logs, recipe.accept)
+    surveys: list[Survey] | None = None
+    if recorded is not None and isinstance(logs, Parts):
+        surveys, logs = recorded.surveyed(robot, logs, recipe, progress), recorded.opened
+    elif recipe.periodic is not None and isinstance(logs, Parts):
+        logs = logs.in_one_piece(AVERAGING)
+    logs, findings = plausible_recordings(
+        robot, logs, recipe.accept,
+        None if surveys is None else [survey.examination for survey in surveys])
     logs, sweeps = identify_sweeps(robot, logs, recipe, watch)
+    used = {id(log) for log in logs.recordings} if isinstance(logs, Parts) else set()
+    if recipe.periodic is not None and isinstance(logs, Parts):
+        logs = logs.in_one_piece(AVERAGING)
     recordings = Recordings(robot, logs, recipe)
     part = recordings.excerpt()
     twice = like is None and estimator.estimates_motion and recipe.chooses_friction(robot)
-    early = between(progress, 0.0, 0.5 if twice else 1.0)
+    early = between(progress, 0.0 if recorded is None else 0.2,
+                    0.5 if twice or recorded is not None else 1.0)
     choice = like.choice if like else choose(
         robot, part, recipe, early, sweeps.structure if sweeps else None,
         SingleJointExcerpt if estimator.single_joint_motions else Excerpt)
     if robot.drive.elastic and like is None and not estimator.estimates_motion:
         choice = with_gear_effects(robot, part, recipe, choice, early)
+    if recorded is not None and surveys is not None:
+        model = choice.structure.torque_model(robot)
+        like = Like(choice, _weights(model, part, choice, request))
+        made = recorded.reduced(robot, [one for one in surveys if id(one.recording) in used],
+                                (like, recipe), progress)
+        return Gathered(
+            robot, choice, Experiment.about(model, made.information, like.reversal_weights),
+            made.extent, made.record, made.notes, findings, logs, part)
     experiment, prepared = _experiment(recordings, part, choice, request, early)
     if twice:
         choice = with_laws_of(estimator, experiment, choice, recipe.law_requests(robot))
@@ -295,38 +316,6 @@ def _weights(
     if request.estimator.single_joint_motions:
         return None
     return reversal_weights(model, part, choice.preprocessing)
-
-
-def _gathered_by_recording(
-    robot: RobotModel, logs: Sequence[RawLog], request: Request, recorded: Recorded,
-    progress: Progress,
-) -> Gathered:
-    """Go through the recordings as `gather` does, each of them worked on by ``recorded``.
-
-    Choices are made here, from the same excerpt.
-    """
-    recipe, like = request.recipe, request.like
-    check_method(request.estimator, recipe)
-    if not isinstance(logs, Parts):
-        raise UsageError('workers need recordings that are opened together (a list or Parts), not '
-                         'a sequence that reads them one by one')
-    recipe.check_robot(robot)
-    robot = with_elastic_joints(robot, (), request.estimator, recipe)
-    surveys = recorded.surveyed(robot, logs, recipe, progress)
-    parts, findings = plausible_recordings(
-        robot, recorded.opened, recipe.accept, [survey.examination for survey in surveys])
-    assert isinstance(parts, Parts)
-    left = set(map(id, parts.recordings))
-    whole = parts if recipe.periodic is None else parts.in_one_piece('averaging over periods')
-    part = Recordings(robot, whole, recipe).excerpt()
-    choice = like.choice if like else choose(robot, part, recipe, between(progress, 0.2, 0.5))
-    model = choice.structure.torque_model(robot)
-    like = Like(choice, _weights(model, part, choice, request))
-    found = recorded.reduced(robot, [s for s in surveys if id(s.recording) in left],
-                             (like, recipe), progress)
-    experiment = Experiment.about(model, found.information, like.reversal_weights)
-    return Gathered(robot, choice, experiment, found.extent, found.record, found.notes, findings,
-                    whole, part)
 
 
 def check_method(estimator: Estimator, recipe: Recipe | None = None) -> None:
