@@ -349,7 +349,8 @@ def _currents(stated: Explained) -> Iterator[Explanation]:
         f'{state}, or multiply efforts by the gear ratios') if typical < 1.0 else (
         'currents in mA, or another unit',
         'if they are currents, divide efforts by 1000, so that they are A, and '
-        f'{state}; else convert efforts to N m (N) on the joint side')
+        f'{state}; if the arm is larger than described, give its URDF; else convert efforts to '
+        'N m (N) on the joint side')
     yield Explanation(
         'effort_scale', tuple(range(n)),
         f'efforts are {", ".join(f"{s:.3g}" for s in scales)} times those of the nominal links: '
