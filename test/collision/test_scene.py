@@ -173,12 +173,6 @@ def test_the_constraint_has_the_sign_of_the_slack_and_its_own_gradient():
                     for s in (1, -1))
         off = np.abs((up - down) / (2 * step) - gradient[:, j])
         assert np.median(off) < 1e-3 and np.quantile(off, 0.9) < 0.05 * np.abs(gradient).max()
-    squares = np.zeros((*q.shape, robot.n))
-    for pair in range(values.shape[1]):
-        one = np.eye(values.shape[1])[[pair] * len(q)]
-        own = kept.pullback(Motion(q, still, still, still), one)[0]
-        squares += weights[:, pair, None, None] * own[:, :, None] * own[:, None, :]
-    assert np.allclose(kept.squares(Motion(q, still, still, still), weights), squares)
 
 
 @pytest.mark.parametrize('name', own_robots())

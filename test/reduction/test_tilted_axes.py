@@ -189,7 +189,8 @@ def test_stages_claim_nothing_that_their_recordings_do_not_show():
     model = torque_model(tilted(load_robot('ur10e'), angle, 0))
     samples = with_effort(model, planned(model), truth_of(model))
     estimate = StagedLeastSquares().fit(Experiment.of(model, [samples]))
-    assert all(np.all(result.std > 0.0) for result in estimate.stages)
+    stages = estimate.details.stages
+    assert stages and all(entry.std > 0.0 for stage in stages for entry in stage.found)
     assert 'Ixx3' in estimate.not_excited
     error = np.linalg.norm(model.effort(samples, estimate.values) - samples.effort, axis=0)
     assert np.all(error < angle * np.linalg.norm(samples.effort, axis=0))

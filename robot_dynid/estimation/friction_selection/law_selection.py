@@ -37,6 +37,8 @@ from robot_dynid.types import FloatArray
 GAIN = 0.02
 #: steps of the search of shapes beyond the grid, as shares of its steps
 NEARER = (0.36, 0.12, 0.04)
+#: squares, in noises, that a shape beyond the grid must take off the residual: less is chance
+CHANCE = 4.0
 #: rounds through the axes, each with the laws of the others as they are by then
 ROUNDS = 2
 
@@ -315,8 +317,10 @@ class Search:
             for axis, near in enumerate(tried):
                 if len(near) > 1:
                     scores = LawScores.of(factors, axis, laws, noise)
-                    best = int(np.argmin([scores.residual(law) for law in near]))
-                    self.current[axis] = self.current[axis][0], near[best]
+                    left = np.array([scores.residual(law) for law in near])
+                    best = int(np.argmin(left))
+                    if left[0] - left[best] > CHANCE:
+                        self.current[axis] = self.current[axis][0], near[best]
 
     def keep_excited(self, on_grid: Sequence[Named], links: FloatArray | None) -> None:
         """Go back to laws ``on_grid``, or plain ones, where the data leaves parameters open.
