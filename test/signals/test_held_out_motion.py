@@ -186,14 +186,13 @@ CALLERS = {
     'estimation/uncertainty/held_out.py': 'scores, refusals, verdicts, intervals',
     'excitation/design.py': 'whether the motion to judge by is another one',
     'identification/chosen_effects.py': 'effects of single joints',
-    'identification/fit.py': 'scores of the fit',
+    'identification/fit.py': 'scores of the fit, the side of the gear that a sensor is on',
     'identification/gathered.py': 'weights near reversals',
     'identification/gear_effects.py': 'effects of elastic gears',
     'identification/gears.py': 'whether elasticity matters, waves that belong to another ratio',
+    'identification/learnt.py': 'torque ripple',
     'identification/residual_fit.py': 'residual models of deflection',
     'identification/selection.py': 'cut-off, lag, ramp',
-    'identification/sensor_side.py': 'the side of the gear that a sensor is on',
-    'identification/torque_ripple.py': 'torque ripple',
 }
 #: who cuts time into stretches instead: changes with time, and paths that are simulated in one go
 IN_TIME = {
