@@ -12,6 +12,7 @@ from robot_dynid.effects.deflection import GearModel
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
+from robot_dynid.identified.caution import cautions
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.model_file import DIGEST
 from robot_dynid.monitoring.motor_states import uses_motors
@@ -103,6 +104,9 @@ def test_a_gear_shows_the_torque_on_its_link(robot: RobotModel) -> None:
     assert found.record.residual is not None
     assert [row.kind for row in found.record.residual.joints] == ['', 'gear', '']
     plain = found.with_learnt('residual', ())
+    words = 'what the deflection of gears shows'
+    assert any(words in one for one in cautions(found))
+    assert not any(words in one for one in cautions(plain))
     gear, bare = (validate(m, [other]).model['all'][robot.joints[1]].rmse for m in (found, plain))
     assert gear < 0.2 * bare
     one = found.parts_of('residual')[1]
