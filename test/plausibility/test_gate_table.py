@@ -83,7 +83,7 @@ def test_what_identification_takes_up_is_taken_for_nothing_else(take: Take, name
 def test_links_of_another_arm_are_no_fault_of_the_efforts() -> None:
     """Wrists that are lighter than described look like efforts of another unit."""
     if 'ur10' not in arm_names():
-        pytest.skip('the descriptions of a UR10 and a UR5 are not installed')
+        pytest.skip('no other description of this arm is installed: UR10 and UR5')
     for cell in run_row(Take('ur10', 'random', True, 2), 'URDF of a UR5'):
         assert cell.verdict not in BAD, line_of(cell, True)
 
