@@ -128,6 +128,9 @@ def runs(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.asarray(edges.reshape(-1, 2), dtype=np.int64)
 
 
+#: differences below this share of the largest value are rounding of the interpolation, 1e-14 of
+#: it; encoders of 32 bits resolve 2e-10
+DIFFERENCE_ROUNDING = 1e-11
 #: below this frequency [rad/s] position always decides: measured velocity may carry an offset
 LEAST_CORNER = 2.0 * np.pi
 
@@ -152,12 +155,13 @@ def second_difference_noise(values: FloatArray) -> FloatArray:
 
     Third differences remove the motion and leave sqrt(20) times the noise; the median makes the
     figure robust against the moments where the motion is not smooth. Where nothing changes (a
-    quantised signal at rest) nothing is learnt about the noise.
+    quantised signal at rest) but by rounding nothing is learnt about the noise.
     """
     if len(values) < 4:
         return np.zeros(values.shape[1])
     third = np.abs(np.diff(values, n=3, axis=0))
-    changing = [column[column > 0.0] for column in third.T]
+    least = DIFFERENCE_ROUNDING * np.abs(values).max(axis=0)
+    changing = [column[column > limit] for column, limit in zip(third.T, least, strict=True)]
     typical = [np.median(c) if len(c) else 0.0 for c in changing]
     return np.asarray(1.4826 * np.array(typical) / np.sqrt(20.0))
 

@@ -144,6 +144,19 @@ def test_fusion_reaches_the_variance_of_the_wiener_filter():
     assert np.std((fused - v)[MIDDLE]) == pytest.approx(expected, rel=0.15)
 
 
+def test_rounding_of_positions_does_not_move_the_corner_of_fused_velocity():
+    """A joint that rests most of the time, in steps of its encoder, on a grid by interpolation."""
+    rng = np.random.default_rng(4)
+    q = np.round(0.8 * np.sin(TIME)[:, None].clip(0.5) + 1e-6 * rng.normal(size=(len(TIME), 1)), 5)
+    velocity = 0.8 * np.where(np.sin(TIME) > 0.5, np.cos(TIME), 0.0)[:, None]
+    velocity = velocity + 1e-3 * rng.normal(size=velocity.shape)
+    rounded = q + 1e-15 * rng.choice([-3.0, 0.0, 2.0], size=q.shape)
+    still, moved = (np.mean(np.diff(x, 3, axis=0) == 0.0) for x in (q, rounded))
+    assert still > 0.5 > moved
+    np.testing.assert_allclose(fused_velocity(rounded, velocity, DT),
+                               fused_velocity(q, velocity, DT), rtol=0.0, atol=SAME_FORMULA)
+
+
 def test_fused_velocity_follows_position_where_velocity_has_an_offset():
     rng = np.random.default_rng(5)
     q, v = np.sin(TIME)[:, None], np.cos(TIME)[:, None]
