@@ -55,10 +55,20 @@ def read_text(
     path: str | Path, damaged: type[DynIdError] = UsageError,
     missing: type[DynIdError] = UsageError, limit: int = TEXT_BYTES,
 ) -> str:
-    """Return the text of a regular file.
+    """Return the text of a regular file in UTF-8; arguments and errors as of `read_bytes`."""
+    try:
+        return read_bytes(path, damaged, missing, limit).decode('utf-8-sig')
+    except UnicodeDecodeError as error:
+        raise damaged(f'{path}: is no text (byte {error.start} is no UTF-8)') from None
 
-    Raises ``missing`` as `open_regular`, ``damaged`` for more than ``limit`` bytes and for what is
-    no UTF-8.
+
+def read_bytes(
+    path: str | Path, damaged: type[DynIdError] = UsageError,
+    missing: type[DynIdError] = UsageError, limit: int = TEXT_BYTES,
+) -> bytes:
+    """Return the content of a regular file.
+
+    Raises ``missing`` as `open_regular`, ``damaged`` for more than ``limit`` bytes.
     """
     with open_regular(path, missing) as file:
         try:
@@ -67,10 +77,7 @@ def read_text(
             raise missing(f'{path}: cannot be read ({_reason(error)})') from None
     if len(content) > limit:
         raise damaged(f'{path}: has more than {limit} bytes; is it the right file?')
-    try:
-        return content.decode('utf-8-sig')
-    except UnicodeDecodeError as error:
-        raise damaged(f'{path}: is no text (byte {error.start} is no UTF-8)') from None
+    return content
 
 
 class Damaged(Exception):

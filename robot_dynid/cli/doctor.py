@@ -132,8 +132,8 @@ def run_init(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any
     """Ask or list, write, and check."""
     from robot_dynid.setting_up.description import questions, read_arm
 
-    arm = read_arm(arguments.urdf)
     answers = {} if arguments.answers is None else _read(arguments.answers)
+    arm = read_arm(arguments.urdf, str(answers.get('base_link', '')))
     if arguments.questions:
         return {'ok': True, 'questions': [one.plain() for one in questions(arm, answers)]}
     if arguments.answers is None and sys.stdin.isatty():
@@ -191,9 +191,9 @@ def _answer(question: Question, terminal: Terminal) -> Any:
 
 
 def _written(arm: Arm, answers: dict[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
-    """Write robot YAML and recipe, and check them against recordings."""
+    """Check the answers against description and recordings, and write robot YAML and recipe."""
     from robot_dynid.files import atomic_write, check_target
-    from robot_dynid.robot.robot_file import load_robot
+    from robot_dynid.robot.robot_file import robot_from_yaml
     from robot_dynid.setting_up.description import (
         MARK,
         completed,
@@ -212,15 +212,16 @@ def _written(arm: Arm, answers: dict[str, Any], arguments: argparse.Namespace) -
     for path in (out, recipe):
         check_target(path, MARK.encode())
     urdf = os.path.relpath(arm.path.absolute(), out.absolute().parent)
-    atomic_write(out, robot_yaml(arm, whole, urdf).encode(), MARK.encode())
-    atomic_write(recipe, recipe_yaml(whole).encode(), MARK.encode())
-    robot = load_robot(out)
+    text = robot_yaml(arm, whole, urdf)
+    robot = robot_from_yaml(out, text)
     if arguments.data and whole.get('drive_gains') == 'unknown':
         gains = gains_of_size(robot, arguments.data)
         if gains is not None:
-            atomic_write(out, robot_yaml(arm, whole, urdf, gains).encode(), MARK.encode())
-            robot = load_robot(out)
+            text = robot_yaml(arm, whole, urdf, gains)
+            robot = robot_from_yaml(out, text)
     found = [*mesh_diagnoses(arm), *recording_diagnoses(robot, arguments.data)]
+    atomic_write(out, text.encode(), MARK.encode())
+    atomic_write(recipe, recipe_yaml(whole).encode(), MARK.encode())
     return {'ok': not any(one.level is ERROR for one in found), 'robot': str(out),
             'recipe': str(recipe), 'joints': list(robot.joints), 'answers': whole,
             'warnings': list(robot.warnings), 'diagnoses': [one.plain() for one in found],

@@ -16,6 +16,7 @@ from robot_dynid.errors import MissingDependency, ModelError, UsageError
 from robot_dynid.export.identified_arm import LEAST_MOMENT, IdentifiedArm, margin_of
 from robot_dynid.export.text_file import TextFile
 from robot_dynid.export.written import Form, SlidingFriction, Written
+from robot_dynid.robot.description import LinkDescription
 from robot_dynid.robot.inertia import (
     com_from_parameters,
     move_parameters,
@@ -23,7 +24,7 @@ from robot_dynid.robot.inertia import (
     pseudo_inertia,
 )
 from robot_dynid.robot.model import STANDARD_GRAVITY, Link, RobotModel
-from robot_dynid.robot.tree import LinkDescription, Selection
+from robot_dynid.robot.tree import Selection
 from robot_dynid.robot.urdf import Reader, parse_urdf, robot_from_urdf
 from robot_dynid.robot.urdf_text import INERTIA, Element, UrdfText, number_text
 from robot_dynid.types import FloatArray

@@ -50,20 +50,25 @@ def load_robot(robot: str | Path, on_topic: UrdfOnTopic | None = None) -> RobotM
     """
     path = locate.robot_file(robot)
     if path.suffix in locate.YAML_SUFFIXES:
-        return _read_robot_yaml(path, on_topic)
+        return robot_from_yaml(path, read_text(path, RobotError), on_topic)
     return read_urdf(path)
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
-    """Read a YAML mapping. Raises UsageError (no file) or RobotError (not a mapping)."""
-    content = load_yaml(read_text(path, RobotError), str(path), RobotError)
+def read_yaml(path: Path, text: str | None = None) -> dict[str, Any]:
+    """Read a YAML mapping, from ``text`` where the file is not written yet.
+
+    Raises UsageError (no file) or RobotError (not a mapping).
+    """
+    content = load_yaml(read_text(path, RobotError) if text is None else text, str(path),
+                        RobotError)
     if not isinstance(content, dict):
         raise RobotError(f'{path}: expected a mapping of keys to values')
     return content
 
 
-def _read_robot_yaml(path: Path, on_topic: UrdfOnTopic | None) -> RobotModel:
-    content = read_yaml(path)
+def robot_from_yaml(path: Path, text: str, on_topic: UrdfOnTopic | None = None) -> RobotModel:
+    """Return the robot of the ``text`` of a robot YAML at ``path``; errors as of `load_robot`."""
+    content = read_yaml(path, text)
     unknown = sorted(str(key) for key in set(content) - KEYS)
     if unknown:
         raise RobotError(f'{path}: unknown key {", ".join(unknown)}; known are '

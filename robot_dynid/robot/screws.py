@@ -17,6 +17,12 @@ from numpy.typing import ArrayLike
 
 from robot_dynid.errors import RobotError, clipped
 from robot_dynid.numbers import ANGLE, DIRECTION, LENGTH, MASS, MOMENT_OF_INERTIA, SIZE, shown
+from robot_dynid.robot.description import (
+    MOVABLE,
+    Description,
+    JointDescription,
+    LinkDescription,
+)
 from robot_dynid.robot.inertia import (
     homogeneous,
     parameters_from_com,
@@ -25,13 +31,7 @@ from robot_dynid.robot.inertia import (
     symmetric,
 )
 from robot_dynid.robot.model import SHAPES, LinkShape, RobotModel
-from robot_dynid.robot.tree import (
-    MOVABLE,
-    JointDescription,
-    LinkDescription,
-    Selection,
-    build_robot,
-)
+from robot_dynid.robot.tree import Selection, build_robot
 from robot_dynid.types import FloatArray, frozen
 
 Z_AXIS = frozen([0.0, 0.0, 1.0])
@@ -137,7 +137,8 @@ def robot_from_screws(
         bodies.append(_body(screw, links[screw.name]))
         frames[screw.name] = frame
         before = screw.name
-    robot = build_robot(name, bodies, joints, selection or Selection(), source or name)
+    description = Description(name, {link.name: link for link in bodies}, joints, source or name)
+    robot = build_robot(description, selection or Selection())
     return replace(robot, source=source, shapes=tuple(
         replace(shape, link=links[screw.name]) for screw in screws for shape in screw.shapes))
 

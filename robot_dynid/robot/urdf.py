@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import isfinite, nan
 from pathlib import Path
+from typing import Any
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
 from robot_dynid.errors import MissingDependency, RobotError, clipped, reported
-from robot_dynid.files import read_text
+from robot_dynid.files import read_bytes
 from robot_dynid.numbers import (
     ANGLE,
     DIRECTION,
     LENGTH,
     MASS,
     MOMENT_OF_INERTIA,
-    POSITION_LIMIT,
     NumberRange,
     shown,
+)
+from robot_dynid.robot.description import (
+    MOVABLE,
+    Description,
+    Finding,
+    JointDescription,
+    LinkDescription,
+    Mimic,
 )
 from robot_dynid.robot.inertia import (
     homogeneous,
@@ -32,20 +39,30 @@ from robot_dynid.robot.inertia import (
 )
 from robot_dynid.robot.locate import XACRO_SUFFIX, YAML_SUFFIXES
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.robot.tree import (
-    MOVABLE,
-    JointDescription,
-    LinkDescription,
-    Selection,
-    build_robot,
-)
-from robot_dynid.robot.urdf_text import XmlError, made_urdf, xml_root
+from robot_dynid.robot.tree import Selection, build_robot
+from robot_dynid.robot.urdf_text import XmlError, decoded, made_urdf, xml_root
 from robot_dynid.types import FloatArray
 
 MASSLESS = ('it has inertia but no mass, which no body has: it is taken as a frame without '
             'inertial; write its mass, or remove <inertial>')
+NUMBER = NumberRange(-1e300, 1e300)
 LINK_MASS = replace(MASS, note='remove <inertial> if the link has no mass')
-XACRO = 'is a xacro file; expand it first: xacro FILE > robot.urdf'
+#: limits [rad or m, their rate, N m or N] that are written where there is none are larger
+LIMITS = {'lower': 1e4, 'upper': 1e4, 'velocity': 1e4, 'effort': 1e9}
+XACRO = ('is a xacro file; expand it first: xacro FILE > robot.urdf (arguments as NAME:=VALUE), '
+         'or name it .urdf.xacro')
+#: what xacro replaces
+MACROS = ('${', '$(')
+#: tags of xacro that add no element where they stand
+DEFINITIONS = ('xacro:property', 'xacro:arg', 'xacro:macro')
+#: roots of other files that are taken for a URDF, and what to give
+OTHERS = {
+    'mujoco': 'it is MJCF, a model of MuJoCo; give the URDF it was made from, or convert it (pip '
+              'install mjcf-urdf-simple-converter)',
+    'sdf': 'it is SDF, a model of Gazebo; give the URDF it was made from',
+    'launch': 'it is a launch file; give the URDF that it names',
+    'html': 'it is a web page; download the file itself (on GitHub: Raw)',
+}
 
 
 @dataclass(frozen=True)
@@ -64,8 +81,7 @@ class Reader:
         """Return ``count`` numbers (count,) of an attribute; None: it is missing."""
         if text is None:
             raise self.fail(where, f'is missing; expected {count} finite number(s)')
-        if '${' in text:
-            raise self.fail(where, f'is {shown(text)}: this {XACRO}')
+        self.expanded(text, where)
         try:
             values = [float(word) for word in text.split(maxsplit=count)]
         except ValueError:
@@ -81,12 +97,29 @@ class Reader:
         """Return an attribute that is one number."""
         return float(self.numbers(element.get(key), f'{where} attribute {key}', 1, allowed)[0])
 
+    def expanded(self, text: str, where: str) -> str:
+        """Return a text in which xacro has nothing to replace. Raises RobotError otherwise."""
+        if any(macro in text for macro in MACROS):
+            raise self.fail(where, f'is {shown(text)}: this {XACRO}')
+        return text
+
     def name(self, element: Element) -> str:
         """Return the name of an element."""
         name = element.get('name')
         if not name:
             raise self.fail(f'<{element.tag}>', 'has no name; add the attribute name')
-        return name
+        return self.expanded(name, f'name of a <{element.tag}>')
+
+    def finding(self, kind: str, error: Exception) -> Finding:
+        """Return what an error says as a finding."""
+        return Finding(kind, str(error).removeprefix(f'{self.source}: '))
+
+    def refuse_macros(self, element: Element, where: str) -> None:
+        """Raise RobotError where xacro would put something into an element."""
+        for child in element:
+            if child.tag.startswith('xacro:'):
+                raise self.fail(where, f'holds <{clipped(child.tag)}>, which is not expanded: '
+                                       f'this {XACRO}')
 
     def origin(self, element: Element, where: str) -> FloatArray:
         """Return the placement (4, 4) of an element in its parent."""
@@ -98,87 +131,151 @@ class Reader:
         return homogeneous(rotation_from_rpy(rpy), xyz)
 
     def link(self, element: Element) -> LinkDescription:
-        """Return a link."""
-        name = self.name(element)
-        where = f'link {name!r}'
-        inertial = element.find('inertial')
-        if inertial is None:
-            return LinkDescription(name, np.zeros(10), False)
-        mass_element, inertia_element = inertial.find('mass'), inertial.find('inertia')
+        """Return a link; what cannot be read of it is a finding."""
+        link = LinkDescription(self.name(element), np.zeros(10), False)
+        try:
+            self.refuse_macros(element, f'link {link.name!r}')
+            inertial = element.find('inertial')
+            return link if inertial is None else self.inertial(link, inertial)
+        except RobotError as error:
+            return replace(link, findings=(self.finding('inertial', error),))
+
+    def inertial(self, link: LinkDescription, element: Element) -> LinkDescription:
+        """Return ``link`` with what <inertial> says. Raises RobotError where it cannot be read."""
+        where = f'link {link.name!r}'
+        self.refuse_macros(element, where)
+        mass_element, inertia_element = element.find('mass'), element.find('inertia')
         if mass_element is None or inertia_element is None:
             raise self.fail(where, '<inertial> needs <mass> and <inertia>')
-        keys = ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')
-        nothing = _zero(mass_element, 'value')
-        if nothing and all(_zero(inertia_element, k) for k in keys):
-            return LinkDescription(name, np.zeros(10), False)  # a frame, written as many do
-        mass = 0.0 if nothing else self.attribute(
-            mass_element, 'value', f'{where} mass', LINK_MASS)
+        mass = self.attribute(mass_element, 'value', f'{where} mass', NUMBER)
         six = [self.attribute(inertia_element, k, f'{where} inertia', MOMENT_OF_INERTIA)
-               for k in keys]
-        if nothing:  # as Bullet's models write bodies that do not move
-            return LinkDescription(name, np.zeros(10), False, MASSLESS)
-        placement = self.origin(inertial, f'{where} inertial')
+               for k in ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')]
+        if 0.0 <= mass < MASS.low:  # frames, and as Bullet's models write bodies that do not move
+            return replace(link, findings=(
+                Finding('massless', f'{where}: {MASSLESS}'),) if any(six) else ())
+        LINK_MASS.read(mass, f'{self.source}: {where} mass attribute value', RobotError)
+        placement = self.origin(element, f'{where} inertial')
         rotation, com = placement[:3, :3], placement[:3, 3]
         inertia = rotation @ symmetric(six) @ rotation.T
-        return LinkDescription(name, parameters_from_com(mass, com, inertia), True)
+        return replace(link, parameters=parameters_from_com(mass, com, inertia), has_inertial=True)
 
     def joint(self, element: Element) -> JointDescription:
-        """Return a joint."""
-        name = self.name(element)
+        """Return a joint; what cannot be read of it is a finding."""
+        name, kind = self.name(element), element.get('type', '')
         where = f'joint {name!r}'
-        kind = element.get('type', '')
         parent, child = element.find('parent'), element.find('child')
         ends = [e.get('link', '') if e is not None else '' for e in (parent, child)]
         if not all(ends):
             raise self.fail(where, 'needs <parent link="..."/> and <child link="..."/>')
-        axis_element = element.find('axis')
-        text = '1 0 0' if axis_element is None else axis_element.get('xyz')
-        axis = self.numbers(text, f'{where} axis', 3, DIRECTION)
+        findings: list[Finding] = []
+
+        def read(finding: str, reader: Any, default: Any) -> Any:
+            try:
+                return reader(element, where)
+            except RobotError as error:
+                findings.append(self.finding(finding, error))
+                return default
+
+        read('placement', self.refuse_macros, None)
+        placement = read('placement', self.origin, np.eye(4))
+        axis, limits, mimic = np.zeros(3), np.full(4, nan), None
+        if kind in MOVABLE:
+            axis = read('axis', self.axis, axis)
+            mimic = read('placement', self.mimic, None)
+            limits = self.limits(element, kind, where, findings)
+        return JointDescription(name, kind, self.expanded(ends[0], where),
+                                self.expanded(ends[1], where), placement, axis, limits, mimic,
+                                tuple(findings))
+
+    def axis(self, element: Element, where: str) -> FloatArray:
+        """Return the unit vector (3,) along the axis of a joint."""
+        given = element.find('axis')
+        axis = self.numbers('1 0 0' if given is None else given.get('xyz'), f'{where} axis', 3,
+                            DIRECTION)
         length = float(np.linalg.norm(axis))
-        if kind in MOVABLE and length < 1e-9:
+        if length < 1e-9:
             raise self.fail(where, 'its axis has zero length; give a direction such as "0 0 1"')
-        return JointDescription(
-            name=name, kind=kind, parent=ends[0], child=ends[1],
-            placement=self.origin(element, where),
-            axis=axis / length if length else axis,
-            limits=self.limits(element, kind, where),
-            mimic=element.find('mimic') is not None,
-        )
+        return np.asarray(axis / length)
 
-    def limits(self, element: Element, kind: str, where: str) -> FloatArray:
-        """Return lower, upper, velocity, effort (4,), NaN where the file states none."""
-        found = np.full(4, np.nan)
+    def mimic(self, element: Element, where: str) -> Mimic | None:
+        """Return what a joint mimics, None where it moves by itself."""
+        given = element.find('mimic')
+        if given is None:
+            return None
+        multiplier, offset = (float(self.numbers(
+            given.get(key, default), f'{where} mimic {key}', 1, ANGLE)[0])
+            for key, default in (('multiplier', '1'), ('offset', '0')))
+        return Mimic(given.get('joint', ''), multiplier, offset)
+
+    def limits(
+        self, element: Element, kind: str, where: str, findings: list[Finding]
+    ) -> FloatArray:
+        """Return lower, upper, velocity, effort (4,), NaN where the file states none.
+
+        What cannot be one is a finding.
+        """
+        found, none = np.full(4, nan), []
         limit = element.find('limit')
-        if limit is None or kind not in MOVABLE:
-            return found
-        for i, key in enumerate(('lower', 'upper', 'velocity', 'effort')):
-            if limit.get(key) is not None and not (kind == 'continuous' and i < 2):
-                found[i] = self.attribute(limit, key, f'{where} limit', POSITION_LIMIT)
+        for i, (key, largest) in enumerate(LIMITS.items()):
+            text = None if limit is None else limit.get(key)
+            if text is None or (kind == 'continuous' and i < 2):
+                continue
+            try:
+                found[i] = float(self.expanded(text, f'{where} limit {key}'))
+            except ValueError:
+                pass
+            except RobotError as error:
+                findings.append(self.finding('axis', error))
+            if not abs(found[i]) <= largest or (i > 1 and found[i] < 0.0):
+                none.append(f'{key} {shown(text)}')
+                found[i] = nan
+        if none:
+            findings.append(Finding('limit', f'{where}: limit {", ".join(none)}: taken as none'))
         if found[0] > found[1]:
-            raise self.fail(where, f'lower limit {found[0]:g} is above upper limit {found[1]:g}; '
-                                   'swap or correct them')
+            findings.append(Finding('limit', f'{where}: lower limit {found[0]:g} is above upper '
+                                    f'limit {found[1]:g}: both are taken as none; swap or correct '
+                                    'them'))
+            found[:2] = nan
         return found
-
-
-def _zero(element: Element, key: str) -> bool:
-    """Return whether an attribute is written as zero."""
-    return re.fullmatch(r'[-+]?0+(?:\.0*)?(?:[eE][-+]?\d+)?', (element.get(key) or '').strip()
-                        ) is not None
 
 
 def parse_urdf(text: str, source: str) -> Element:
     """Return the root of a URDF text. Raises RobotError when it is something else."""
+    before = text[:max(text.find('<?xml'), 0)] or text.partition('<')[0]
+    if before.strip() and '<' in text:
+        line = before.strip().splitlines()[0]
+        raise RobotError(f'{source}: {shown(line)} stands before the XML (<?xml or <robot>), '
+                         'probably the output of a program; remove it')
     try:
         root = xml_root(text)
     except XmlError as error:
         hint = XACRO if 'xacro:' in text else 'repair or export the file again'
+        hint = OTHERS['html'] if '<html' in text[:1000].lower() else hint
         raise RobotError(f'{source}: not well-formed XML ({error}); {hint}') from None
-    if any('xacro' in e.tag for e in root.iter()):
-        raise RobotError(f'{source}: {XACRO}')
     if root.tag != 'robot':
-        raise RobotError(f'{source}: root element is <{clipped(root.tag)}>, expected '
-                         '<robot>; give a URDF file')
+        raise RobotError(f'{source}: root element is <{clipped(root.tag)}>, expected <robot>; '
+                         f'{OTHERS.get(root.tag, "give a URDF file")}')
+    for child in root:
+        if child.tag.startswith('xacro:') and child.tag not in DEFINITIONS:
+            raise RobotError(f'{source}: holds <{clipped(child.tag)}>: it {XACRO}')
     return root
+
+
+def described(text: str, source: str) -> Description:
+    """Return the links and joints of a URDF text. Raises RobotError where it is none."""
+    root = parse_urdf(text, source)
+    reader = Reader(source)
+    links = [reader.link(e) for e in root.findall('link')]
+    joints = [reader.joint(e) for e in root.findall('joint')]
+    require_unique([x.name for x in links], 'link', source)
+    require_unique([x.name for x in joints], 'joint', source)
+    macros = dict.fromkeys(  # those in links and joints are findings
+        f'<{one.tag}>' for above in root.iter() if above.tag not in ('link', 'joint', 'inertial')
+        for one in above if one.tag.startswith('xacro:'))
+    notes = (f'tags that xacro did not expand are ignored: {clipped(", ".join(macros))}; expand '
+             'the file where they matter',) if macros else ()
+    return Description(root.get('name') or Path(source).stem,
+                       {link.name: link for link in links}, joints, source, notes)
 
 
 def require_unique(names: Sequence[str], what: str, source: str) -> None:
@@ -196,26 +293,19 @@ def robot_from_urdf(
     """Build the robot a URDF text describes.
 
     ``selection`` chooses base link, tip link or joints; joints that are not chosen are locked at
-    zero and their links lumped. Raises RobotError (broken file, loop, mimic or floating joint,
-    mass negative), naming the element and the remedy.
+    zero and their links lumped. What the dynamics do not need is a warning where it cannot be
+    read. Raises RobotError (broken file, loop, floating joint, mass negative), naming the element
+    and the remedy.
     """
-    root = parse_urdf(text, source)
-    reader = Reader(source)
-    links = [reader.link(e) for e in root.findall('link')]
-    joints = [reader.joint(e) for e in root.findall('joint')]
-    require_unique([x.name for x in links], 'link', source)
-    require_unique([x.name for x in joints], 'joint', source)
-    return build_robot(
-        root.get('name') or Path(source).stem, links, joints, selection or Selection(), source
-    )
+    return build_robot(described(text, source), selection or Selection())
 
 
 def read_urdf_text(path: str | Path) -> str:
-    """Return the text of a URDF file, line ends as they are.
+    """Return the text of a URDF file, line ends as they are, whatever its encoding.
 
     Raises UsageError when there is no such file, RobotError when it is not a text.
     """
-    return read_text(path, RobotError)
+    return decoded(read_bytes(path, RobotError), str(path))
 
 
 def read_urdf(
@@ -248,7 +338,7 @@ def expanded(path: str | Path, arguments: Mapping[str, str] | None = None) -> st
     never those of requests. Raises UsageError when there is no such file, MissingDependency
     without xacro, RobotError when xacro cannot expand it.
     """
-    read_text(path, RobotError)
+    read_bytes(path, RobotError)
     try:
         import xacro
     except ImportError:

@@ -16,11 +16,16 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from robot_dynid.errors import RobotError
+from robot_dynid.errors import RobotError, clipped
 from robot_dynid.robot.inertia import com_from_parameters, rpy_from_rotation
 from robot_dynid.robot.model import PRISMATIC, SHAPES, LinkShape, RobotModel
 from robot_dynid.types import FloatArray
 
+#: encoding in the first line of an XML file
+_DECLARED = re.compile(r'\s*<\?xml\b[^>]*?\bencoding\s*=\s*["\']([^"\']*)["\']')
+#: encodings by what a file begins with: byte order marks, and UTF-16 without one
+_BEGINS = {b'\xef\xbb\xbf': 'utf-8-sig', b'\xff\xfe': 'utf-16', b'\xfe\xff': 'utf-16',
+           b'<\0': 'utf-16-le', b'\0<': 'utf-16-be'}
 _START_TAG = re.compile(rb'<[^\s/>]+(?:[^>"\']|"[^"]*"|\'[^\']*\')*>')
 _ATTRIBUTE = re.compile(rb'([^\s=<>/"\']+)\s*=\s*("[^"]*"|\'[^\']*\')')
 STEP = b'  '
@@ -79,6 +84,35 @@ def xml_root(text: str) -> XmlElement:
     except UnicodeError:
         raise XmlError('holds characters that no text has') from None
     return builder.close()
+
+
+def decoded(content: bytes, source: str) -> str:
+    """Return the text of an XML file by its byte order mark, the encoding it declares, or UTF-8.
+
+    The text then declares UTF-8, and blank lines in front of it are left out. Raises RobotError
+    where it is not in that encoding.
+    """
+    mark = next((name for start, name in _BEGINS.items() if content.startswith(start)), '')
+    found = _DECLARED.match(content[:400].decode('latin-1')) if not mark else None
+    declared = found[1] if found else ''
+    encoding = mark or declared or 'utf-8'
+    try:
+        if declared.lower().replace('_', '-').startswith(('utf-16', 'utf-32', 'ucs')):
+            raise LookupError  # then nothing could be read of it here
+        text = content.decode('gb18030' if encoding.lower() in ('gb2312', 'gbk') else encoding)
+    except (LookupError, UnicodeError) as error:
+        if '\0' in content.decode('latin-1') or not content.lstrip().startswith(b'<'):
+            raise RobotError(f'{source}: is no text of XML') from None
+        where = f' (byte {error.start})' if isinstance(error, UnicodeDecodeError) else ''
+        what = f'the {clipped(declared)} that its first line declares' if declared else encoding
+        raise RobotError(f'{source}: is no text in {what}{where}; convert it from the encoding in '
+                         'which it was written, such as gbk or cp1252: iconv -f ENCODING -t UTF-8 '
+                         'FILE > robot.urdf, and declare encoding="UTF-8"') from None
+    text = text.lstrip() if text.lstrip().startswith('<?xml') else text
+    declaration = _DECLARED.match(text)
+    if declaration is None or declaration[1].lower() == 'utf-8':
+        return text
+    return f'{text[:declaration.start(1)]}UTF-8{text[declaration.end(1):]}'
 
 
 def number_text(values: Iterable[float]) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,18 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from robot_dynid.errors import RobotError, UsageError
+from robot_dynid.errors import UsageError
 from robot_dynid.numbers import GRAVITY, LARGEST, shown
+from robot_dynid.robot.description import MOVABLE, Description, JointDescription
 from robot_dynid.robot.locate import located
+from robot_dynid.robot.mimic import TOOL
 from robot_dynid.robot.model import EFFORT_KINDS, LINK, MOTOR
 from robot_dynid.robot.robot_file import GAIN, RATIO
-from robot_dynid.robot.tree import MOVABLE
-from robot_dynid.robot.urdf import parse_urdf, urdf_text
+from robot_dynid.robot.tree import Selection, build_robot
+from robot_dynid.robot.urdf import described, parse_urdf, urdf_text
 from robot_dynid.setting_up.diagnosis import WARN, Diagnosis
 from robot_dynid.setting_up.drivers import OTHER, Driver, driver_named, names, suggested
+from robot_dynid.types import FloatArray
 from robot_dynid.yaml_text import yaml_text
 
 #: begins the files that are written, so that they may be replaced
@@ -38,8 +40,6 @@ SLOW, RANGE = 0.5, (-2.8, 2.8)
 LINE = 100_000
 #: gains [N m/A] that stand for unknown ones, and how uncertain they are
 GAIN_UNKNOWN, GAIN_UNKNOWN_STD = 1.0, 0.5
-#: joints that move a tool, not the arm
-TOOL = re.compile('gripper|finger|knuckle|hand_', re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,94 +48,67 @@ class Arm:
 
     path: Path
     urdf: Element
+    description: Description
     base: str
     tip: str
     joints: tuple[str, ...]
 
-    def limit(self, joint: str, key: str) -> float:
-        """Return a limit of a joint in the URDF, NaN where there is none."""
-        element = self._joint(joint)
-        limit = element.find('limit')
-        if limit is None or (element.get('type') == 'continuous' and key in ('lower', 'upper')):
-            return float('nan')
-        try:
-            return float(limit.get(key, 'nan'))
-        except ValueError:
-            return float('nan')
-
-    def _joint(self, name: str) -> Element:
-        return next(one for one in self.urdf.findall('joint') if one.get('name') == name)
+    def limits(self, joint: str) -> FloatArray:
+        """Return lower, upper, velocity, effort (4,) of a joint, NaN where there is none."""
+        return next(one.limits for one in self.description.joints if one.name == joint)
 
     def between(self, base: str, tip: str) -> tuple[str, ...]:
         """Return the joints that move between two links. Raises UsageError where none do."""
-        above = {_end(one, 'child'): one for one in self.urdf.findall('joint')}
-        found: list[str] = []
-        link = tip
-        while link != base:
-            if link not in above:
-                raise UsageError(f'tip_link {tip!r} is not below base_link {base!r}')
-            if above[link].get('type') in MOVABLE:
-                found.append(above[link].get('name', ''))
-            link = _end(above[link], 'parent')
+        found = tuple(joint.name for joint in self.description.path(base, tip)
+                      if joint.kind in MOVABLE and joint.mimic is None)
         if not found:
             raise UsageError(f'no joint moves between {base!r} and {tip!r}')
-        return tuple(found[::-1])
+        return found
 
 
-def _end(joint: Element, end: str) -> str:
-    element = joint.find(end)
-    return '' if element is None else element.get('link', '')
-
-
-def read_arm(path: str | Path) -> Arm:
-    """Read the arm in a URDF or xacro file; base and tip are suggestions.
+def read_arm(path: str | Path, base_link: str = '') -> Arm:
+    """Read the arm in a URDF or xacro file; base, if none is given, and tip are suggestions.
 
     From the base on, the tip is where the chain branches into several that move, or a tool begins.
-    Raises RobotError for a file that is no URDF, or has no joint that moves.
+    Raises RobotError where `load_robot` does.
     """
-    urdf = parse_urdf(urdf_text(path), str(path))
-    joints = urdf.findall('joint')
-    below = {_end(joint, 'child') for joint in joints}
-    roots = [link.get('name', '') for link in urdf.findall('link')
-             if link.get('name') not in below]
-    children: dict[str, list[Element]] = {}
-    for joint in joints:
-        children.setdefault(_end(joint, 'parent'), []).append(joint)
-    base = roots[0] if roots else ''
-    found = _chain(base, children)
-    if not found:
-        raise RobotError(f'{path}: no joint moves; is it the URDF of an arm?')
-    return Arm(Path(path), urdf, base, _end(found[-1], 'child'),
-               tuple(joint.get('name', '') for joint in found))
+    text = urdf_text(path)
+    description = described(text, str(path))
+    base = description.base(base_link)
+    found = _chain(description, base, _of_arm) or _chain(description, base, _moves)
+    tip = found[-1].child if found else ''
+    build_robot(description, Selection(base, tip))
+    return Arm(Path(path), parse_urdf(text, str(path)), description, base, tip,
+               tuple(joint.name for joint in found))
 
 
-def _chain(base: str, children: Mapping[str, list[Element]]) -> list[Element]:
+def _chain(
+    description: Description, base: str, moves: Callable[[JointDescription], bool]
+) -> list[JointDescription]:
     """Return the joints that move from the base on, up to a branch or a tool."""
-    def moving(link: str, seen: frozenset[str] = frozenset()) -> int:
-        """Return the number of joints of an arm that move below a link."""
-        return 0 if link in seen else sum(
-            _of_arm(joint) + moving(_end(joint, 'child'), seen | {link})
-            for joint in children.get(link, ()))
-
-    found: list[Element] = []
-    link, visited = base, {base}
+    counts: dict[str, int] = {}  # of joints that move below a link
+    for joint in reversed(description.below(base)):
+        counts[joint.parent] = counts.get(joint.parent, 0) + moves(joint) + counts.get(
+            joint.child, 0)
+    found: list[JointDescription] = []
+    link = base
     while True:
-        onward = [joint for joint in children.get(link, ())
-                  if _of_arm(joint) or moving(_end(joint, 'child'))]
+        onward = [joint for joint in description.children.get(link, ())
+                  if moves(joint) or counts.get(joint.child)]
         if not onward or (len(onward) > 1 and len(found) > 2):
             return found
-        joint = max(onward, key=lambda one: _of_arm(one) + moving(_end(one, 'child')))
-        link = _end(joint, 'child')
-        if link in visited:
-            return found
-        visited.add(link)
-        if _of_arm(joint):
+        joint = max(onward, key=lambda one: moves(one) + counts.get(one.child, 0))
+        link = joint.child
+        if moves(joint):
             found.append(joint)
 
 
-def _of_arm(joint: Element) -> bool:
-    return joint.get('type') in MOVABLE and joint.find('mimic') is None and not TOOL.search(
-        joint.get('name', ''))
+def _moves(joint: JointDescription) -> bool:
+    return joint.kind in MOVABLE and joint.mimic is None
+
+
+def _of_arm(joint: JointDescription) -> bool:
+    return _moves(joint) and not TOOL.search(joint.name)
 
 
 @dataclass(frozen=True)
@@ -383,9 +356,9 @@ def _limit_lines(arm: Arm, answers: Mapping[str, Any], joints: Sequence[str]) ->
     lines = ['# accelerations are in no URDF: ' + (
         'as given' if known else f'careful ones, the speed limit within {RAMP:g} s'), 'limits:']
     for joint in joints:
-        speed = arm.limit(joint, 'velocity')
+        lower, upper, speed, _ = arm.limits(joint)
         entries, notes = [], []
-        if not (np.isfinite(arm.limit(joint, 'lower')) and np.isfinite(arm.limit(joint, 'upper'))):
+        if not np.isfinite([lower, upper]).all():
             entries.append(f'position: {list(RANGE)}')
             notes.append('range')
         if not (np.isfinite(speed) and speed > 0.0):

@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element
 
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.files import read_text
-from robot_dynid.robot.tree import MOVABLE
+from robot_dynid.robot.description import MOVABLE
 from robot_dynid.yaml_text import load_yaml
 
 FACTS = Path(__file__).with_name('drivers.yaml')

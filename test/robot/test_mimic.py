@@ -1,0 +1,91 @@
+"""Joints that mimic others: locked in tools and where they carry nothing, refused in the arm."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from described_arm import AXIS, FINGER, LIMIT, joint, link, robot
+
+from robot_dynid.errors import RobotError
+from robot_dynid.robot.tree import Selection
+from robot_dynid.robot.urdf import robot_from_urdf
+
+PLAIN = robot_from_urdf(robot())
+
+
+def follows(leader: str, multiplier: float = 1.0, offset: float = 0.0) -> str:
+    return (f'{AXIS}{LIMIT}<mimic joint="{leader}" multiplier="{multiplier}" '
+            f'offset="{offset}"/>')
+
+
+def hand(first: str, second: str, offset: float = 0.0) -> tuple[str, ...]:
+    """Return two jaws that slide along y, the second by the first."""
+    return (joint(first, 'camera', 'left', 'prismatic'), link('left', FINGER),
+            joint(second, 'camera', 'right', 'prismatic', follows(first, -1.0, offset)),
+            link('right', FINGER))
+
+
+@pytest.mark.parametrize('names', [('finger_joint1', 'finger_joint2'), ('jaw_l', 'jaw_r')])
+def test_a_tool_is_locked_where_its_leader_is_at_zero(names: tuple[str, str]) -> None:
+    found = robot_from_urdf(robot(*hand(*names, offset=0.04)))
+    assert found.joints == PLAIN.joints
+    assert found.warnings == (f'{names[0]}, {names[1]}: move a tool, which is locked where '
+                              f'{names[0]} is at zero',)
+    left, right = (next(one for one in found.links if one.name == name)
+                   for name in ('left', 'right'))
+    np.testing.assert_allclose(right.placement[:3, 3] - left.placement[:3, 3], [0, 0.04, 0],
+                               atol=1e-15)
+    tip = robot_from_urdf(robot(*hand(*names, offset=0.04)), Selection(tip_link='camera'))
+    np.testing.assert_array_equal(tip.nominal, found.nominal)
+    assert tip.warnings == (f'{names[1]}: mimics {names[0]!r}, stands where that is at zero',)
+
+
+def test_joints_of_a_gripper_that_mimic_each_other_in_a_chain_are_locked() -> None:
+    """As those of Robotiq's 2F-85."""
+    parts = (joint('finger_joint', 'camera', 'knuckle'), link('knuckle', FINGER),
+             joint('inner_finger_joint', 'knuckle', 'pad', inside=follows(
+                 'finger_joint', -1.0, 0.2)), link('pad', FINGER),
+             joint('other_finger_joint', 'camera', 'other', inside=follows(
+                 'inner_finger_joint', 2.0, 0.1)), link('other', FINGER))
+    found = robot_from_urdf(robot(*parts))
+    assert found.joints == PLAIN.joints
+    turned = {one.name: np.arctan2(-one.placement[2, 0], one.placement[0, 0])
+              for one in found.links}
+    assert turned['pad'] == pytest.approx(0.2) and turned['other'] == pytest.approx(0.5)
+
+
+def test_a_side_branch_without_mass_moves_nothing() -> None:
+    """As the rods and balancers of ABB's IRB 6640 and Fanuc's M-900iA."""
+    parts = joint('rod_joint', 'column', 'rod', inside=follows('shoulder', -0.25)), link('rod', '')
+    found = robot_from_urdf(robot(*parts))
+    assert found.warnings == ("rod_joint: mimics 'shoulder', stands where that is at zero",)
+    np.testing.assert_array_equal(found.nominal, PLAIN.nominal)
+    heavy = robot_from_urdf(robot(parts[0], link('rod')))
+    assert heavy.joints == PLAIN.joints and heavy.warnings == (
+        "rod_joint: mimics 'shoulder', stands where that is at zero; its 2 kg do not move with "
+        'shoulder',)
+
+
+@pytest.mark.parametrize(('leader', 'joints'), [
+    ('turn', ('turn', 'elbow')), ('elbow', ('turn', 'elbow'))])
+def test_a_joint_of_the_arm_is_refused_unless_it_is_locked_on_purpose(
+    leader: str, joints: tuple[str, ...]
+) -> None:
+    text = robot().replace(f'"upper"/>{AXIS}{LIMIT}', f'"upper"/>{follows(leader)}')
+    with pytest.raises(RobotError, match=re.escape(
+            f"joint 'shoulder' mimics '{leader}' and moves a part of the arm with it: axes "
+            'coupled like this are not supported, so this arm cannot be described')):
+        robot_from_urdf(text)
+    assert robot_from_urdf(text, Selection(joints=joints)).joints == joints
+    with pytest.raises(RobotError, match='take them out of "joints"'):
+        robot_from_urdf(text, Selection(joints=('turn', 'shoulder')))
+
+
+@pytest.mark.parametrize('leader', ['nobody', 'elbow'])
+def test_a_leader_that_is_none_is_named(leader: str) -> None:
+    text = robot().replace(f'"fore"/>{AXIS}{LIMIT}', f'"fore"/>{follows(leader)}')
+    with pytest.raises(RobotError, match=f"joint 'elbow' mimics '{leader}', which is no joint "
+                       'with a position of its own'):
+        robot_from_urdf(text)
