@@ -13,7 +13,7 @@ from typing import Any
 
 DASH = '–'
 #: most digits behind the point
-DIGITS = 6
+MOST_DECIMALS = 6
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -34,8 +34,9 @@ def with_deviation(value: float, deviation: float | None) -> str:
     """Return a number and its standard deviation, both to two digits of the latter."""
     if deviation is None or math.isnan(deviation):
         return number(value, 3)
-    digits = 1 - math.floor(math.log10(deviation)) if 0.0 < deviation < math.inf else DIGITS + 1
-    if digits > DIGITS:
+    digits = (1 - math.floor(math.log10(deviation)) if 0.0 < deviation < math.inf
+              else MOST_DECIMALS + 1)
+    if digits > MOST_DECIMALS:
         return f'{number(value, 3)} ± {number(deviation, 2)}'
     return f'{value:.{max(digits, 0)}f} ± {deviation:.{max(digits, 0)}f}'
 

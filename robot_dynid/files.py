@@ -22,9 +22,9 @@ from robot_dynid.errors import DynIdError, UsageError, clipped
 #: largest text (robot, recipe, model, options) that is read [bytes]
 TEXT_BYTES = 32_000_000
 #: where the mark of this software is looked for in a file that would be replaced [bytes]
-HEAD = 4096
+MARK_BYTES = 4096
 #: bytes read at once for a digest
-BLOCK = 1 << 20
+DIGEST_BYTES = 1 << 20
 #: compressed content may be so many times as large as the file that holds it, beyond FLOOR [bytes]
 RATIO, FLOOR = 100, 1 << 26
 #: modules that open compressed data, by mcap's names
@@ -94,7 +94,7 @@ def budget(size: int, floor: int = FLOOR) -> int:
 
 
 def unpacked(packed: BinaryIO, compression: str, limit: int) -> Iterator[bytes]:
-    """Yield the content of ``packed`` in pieces of at most BLOCK bytes.
+    """Yield the content of ``packed`` in pieces of at most DIGEST_BYTES.
 
     ``compression`` is that of mcap: zstd, lz4, gz, or empty for none. Raises Damaged when it does
     not unpack, TooLarge where it has more than ``limit`` bytes.
@@ -104,7 +104,7 @@ def unpacked(packed: BinaryIO, compression: str, limit: int) -> Iterator[bytes]:
         opened: Any = packed
         if compression:
             opened = import_module(OPENERS[compression]).open(packed)
-        while piece := opened.read(BLOCK):
+        while piece := opened.read(DIGEST_BYTES):
             done += len(piece)
             if done > limit:
                 break
@@ -131,7 +131,7 @@ def file_digest(path: str | Path) -> str:
         if len(parts) > 1:
             digest.update(f'{part.name}\0'.encode('utf-8', 'surrogateescape'))
         with open_regular(part) as file:
-            while block := file.read(BLOCK):
+            while block := file.read(DIGEST_BYTES):
                 digest.update(block)
     return digest.hexdigest()
 
@@ -139,7 +139,7 @@ def file_digest(path: str | Path) -> str:
 def check_target(path: str | Path, mark: bytes | None = None, inside: Path | None = None) -> Path:
     """Return ``path`` as a target that `atomic_write` accepts, now; nothing is changed.
 
-    A file that is replaced must have ``mark`` in its first HEAD bytes, or be empty: others are not
+    A file that is replaced must have ``mark`` in its first MARK_BYTES, or be empty: others are not
     of this software. A mark that begins with a line feed is found at the start of the file, too.
     None: every file may be replaced. With ``inside``, the target must lie below it.
 
@@ -319,7 +319,7 @@ def _require_mark(path: str | Path, folder: int, mark: bytes) -> None:
     try:
         handle = os.open(Path(path).name, READ | os.O_NOFOLLOW, dir_fd=folder)
         with os.fdopen(handle, 'rb') as file:
-            head = file.read(HEAD)
+            head = file.read(MARK_BYTES)
     except OSError as error:
         raise UsageError(f'{path}: exists and cannot be read ({_reason(error)}); give another '
                          'name, or remove it first') from None

@@ -19,7 +19,7 @@ T = TypeVar('T')
 #: origin of the hints of arrays: np.ndarray, or since NumPy 2.5 an alias of it
 ARRAY = get_origin(NDArray[np.float64])
 #: finite numbers are at most as large, so that their squares are finite, too
-MOST = 1e100
+LARGEST_NUMBER = 1e100
 
 
 def to_plain(value: Any) -> Any:
@@ -86,7 +86,7 @@ def _wrong(where: str, expected: str, value: Any) -> ValueError:
 
 
 #: how messages call the types of fields
-WORDS = {bool: 'true or false', int: 'a whole number', float: f'a number up to {MOST:g}',
+WORDS = {bool: 'true or false', int: 'a whole number', float: f'a number up to {LARGEST_NUMBER:g}',
          str: 'text'}
 
 
@@ -100,8 +100,8 @@ def _read(hint: Any, value: Any, where: str) -> Any:
     if origin is ARRAY:
         numbers = number_array(value)
         size = None if numbers is None else np.abs(numbers)
-        if size is None or np.any((size > MOST) & (size < np.inf)):
-            raise _wrong(where, f'lists of numbers up to {MOST:g}', value)
+        if size is None or np.any((size > LARGEST_NUMBER) & (size < np.inf)):
+            raise _wrong(where, f'lists of numbers up to {LARGEST_NUMBER:g}', value)
         return frozen(numbers)
     if origin is tuple:
         return _read_tuple(inner, value, where)
@@ -116,7 +116,7 @@ def _read(hint: Any, value: Any, where: str) -> Any:
 
 
 def _read_scalar(hint: Any, value: Any, where: str) -> Any:
-    if hint is float and is_number(value) and not MOST < abs(value) < np.inf:
+    if hint is float and is_number(value) and not LARGEST_NUMBER < abs(value) < np.inf:
         return float(value)
     if hint is float or not isinstance(value, hint) \
             or (hint is not bool and isinstance(value, bool)):

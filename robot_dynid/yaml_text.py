@@ -18,9 +18,9 @@ from robot_dynid.errors import DynIdError, clipped
 #: values of a text, those behind aliases counted as often as they appear
 NODES = 500_000
 #: lists and mappings inside each other
-DEPTH = 32
+MOST_NESTING = 32
 #: digits of a whole number
-DIGITS = 300
+MOST_DIGITS = 300
 
 Loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 
@@ -50,7 +50,7 @@ def load_yaml(text: str, source: str, error: type[DynIdError]) -> Any:
     """Return the plain value of ``text``; that of an empty text is None.
 
     Raises ``error``, whose message begins with ``source``, for what is no YAML, has tags, merge
-    keys or a key twice, or is nested deeper than DEPTH or larger than NODES.
+    keys or a key twice, or is nested deeper than MOST_NESTING or larger than NODES.
     """
     try:
         return parsed(text)
@@ -119,8 +119,8 @@ class _Reader:
             self._note(event.anchor, self._last, 1)
         elif kind in ('MappingStartEvent', 'SequenceStartEvent'):
             self._plain(event)
-            if len(self._open) == DEPTH:
-                raise YamlError(f'{_place(event)}nested more than {DEPTH} deep')
+            if len(self._open) == MOST_NESTING:
+                raise YamlError(f'{_place(event)}nested more than {MOST_NESTING} deep')
             self._count(event, 1)
             self._open.append(_Open({} if kind[0] == 'M' else [], event.anchor))
         elif kind in ('MappingEndEvent', 'SequenceEndEvent'):
@@ -184,8 +184,8 @@ def _scalar(event: Any) -> Any:
     text: str = event.value
     if event.style in ("'", '"', '|', '>'):
         return text
-    if len(text) > DIGITS and _WHOLE.fullmatch(text):
-        raise YamlError(f'{_place(event)}a number of more than {DIGITS} digits')
+    if len(text) > MOST_DIGITS and _WHOLE.fullmatch(text):
+        raise YamlError(f'{_place(event)}a number of more than {MOST_DIGITS} digits')
     return _unquoted(text)
 
 
@@ -194,7 +194,7 @@ def _unquoted(text: str) -> Any:
     if text in _WORDS:
         return _WORDS[text]
     if _WHOLE.fullmatch(text):
-        return int(text) if len(text) <= DIGITS else text
+        return int(text) if len(text) <= MOST_DIGITS else text
     if _FLOAT.fullmatch(text):
         return float(text)
     if _SPECIAL.fullmatch(text):

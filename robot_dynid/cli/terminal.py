@@ -30,7 +30,7 @@ PIPED_WIDTH = 160  # columns of tables that are not read on a terminal
 #: s from which a wait that is not on a terminal is worth a line
 DELAY = 1.0
 #: characters up to which a cell stays on one line
-SHORT = 28
+SHORT_CELL = 28
 #: styles of conclusions and marks
 STYLES = {'good': 'green', 'fair': 'yellow', 'poor': 'red', '': None}
 
@@ -153,7 +153,7 @@ class Terminal:
             numeric = bool(content.columns) and all(_is_number(one.text) for one in columns[k])
             grid.add_column(content.columns[k] if content.columns else '', overflow='fold',
                             justify='right' if numeric else 'left', no_wrap=k == 0 or max(
-                                len(one.text + one.note) for one in columns[k]) <= SHORT)
+                                len(one.text + one.note) for one in columns[k]) <= SHORT_CELL)
         for row, cells in zip(content.rows, rows, strict=True):
             grid.add_row(*(console.render_str(
                 f'{cells[k].text}\n{cells[k].note}' if cells[k].note and self.verbose else

@@ -31,7 +31,7 @@ EXAMPLES = (
     'robot-dynid validate M.yaml test_*.csv --max-nrmse 0.2 --max-nrmse joint_6=0.4',
     'robot-dynid validate M.yaml bag/ --forward --json',
 )
-LARGEST = 1e3  # share that may be asked for
+LARGEST_SHARE = 1e3  # share that may be asked for
 #: endings of model files among the files to compare
 MODELS = ('.yaml', '.yml')
 PARTS = ('motion', 'rest', 'near reversals')
@@ -131,7 +131,7 @@ def _allowed(texts: Sequence[str], names: Sequence[str]) -> dict[str, float]:
         except ValueError:
             raise UsageError(f'option --max-nrmse {text}: must be a share such as 0.2, or '
                              f'{names[0]}=0.2') from None
-        NumberRange(0.0, LARGEST).read(number, f'option --max-nrmse {text}:')
+        NumberRange(0.0, LARGEST_SHARE).read(number, f'option --max-nrmse {text}:')
         found.update(dict.fromkeys([joint] if joint else names, number))
     return found
 

@@ -18,10 +18,10 @@ FIRST_STEP = 0.1  # s
 # The smallest distance is searched to this, m.
 RESOLUTION = 1e-3
 # A pair that is not proven apart where neither body can move farther than this counts as too near.
-FINEST = 1e-5
-ROUNDING = 1e-12
+FINEST_MOTION = 1e-5
+DISTANCE_ROUNDING = 1e-12
 # Intervals looked at together.
-BATCH = 1000
+INTERVALS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,8 @@ def prove(scene: Scene, trajectory: Trajectory) -> Clearance:
         middles, half, active = stack.pop()
         left = search.look(middles, half, active)
         rows = np.flatnonzero(left.any(axis=1))
-        for some in np.array_split(rows, np.arange(BATCH // 2, len(rows), BATCH // 2)):
+        half_batch = INTERVALS_AT_ONCE // 2
+        for some in np.array_split(rows, np.arange(half_batch, len(rows), half_batch)):
             if len(some):
                 both = np.concatenate([middles[some] - 0.5 * half, middles[some] + 0.5 * half])
                 stack.append((both, 0.5 * half, np.concatenate([left[some], left[some]])))
@@ -88,7 +89,7 @@ class _Search:
         change = travel(motion, half, self._peaks) @ self._levers
         required = self._scene.required
         enough = required + max(0.0, self._slack - RESOLUTION)
-        far = np.where(active, enough + change + ROUNDING, -np.inf)
+        far = np.where(active, enough + change + DISTANCE_ROUNDING, -np.inf)
         near = self._scene.nearest(motion.position, far)
         slack = np.where(active, near.distance - required, np.inf)
         measured = np.where(near.measured, slack, np.inf)
@@ -97,7 +98,7 @@ class _Search:
             self._slack = float(measured[row, column])
             self._found = (float(near.distance[row, column]), int(column), float(middles[row]))
         left = active & (slack - change < max(0.0, self._slack - RESOLUTION))
-        unproven = left & (change < FINEST)
+        unproven = left & (change < FINEST_MOTION)
         self.free = self.free and not (unproven | (slack < 0.0)).any()
         return left
 

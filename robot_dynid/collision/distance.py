@@ -21,7 +21,7 @@ from robot_dynid.types import FloatArray
 Indices = NDArray[np.int64]
 # What coal's iterations leave open, m; distances are taken to be smaller by that. Those over a
 # half-space are exact.
-TOLERANCE = 1e-5
+COAL_TOLERANCE = 1e-5
 # Asked of coal: of relative distances. Normals are as exact as its root, and cost hardly more.
 GJK_TOLERANCE = 1e-10
 
@@ -108,7 +108,7 @@ class NarrowPhase:
         self._compute = [coal.ComputeDistance(self._geometry[a], self._geometry[b])
                          for a, b in self._pairs]
         self._tolerance = np.array([
-            0.0 if shapes[b].kind == HALFSPACE else TOLERANCE for _, b in self._pairs])
+            0.0 if shapes[b].kind == HALFSPACE else COAL_TOLERANCE for _, b in self._pairs])
         self._request = coal.DistanceRequest()
         self._request.enable_signed_distance = True
         # Plain GJK runs to its last iteration for some pairs of cylinders, thirty times longer.

@@ -18,14 +18,14 @@ from robot_dynid.robot.surroundings import Surroundings
 from robot_dynid.types import FloatArray
 
 # Pairs that touch in all of so many random configurations can never be apart.
-CONFIGURATIONS = 1000
-SEED = 0
+RANDOM_CONFIGURATIONS = 1000
+CONFIGURATION_SEED = 0
 # A pair that is never far apart has to keep this part of the largest distance found.
-SHARE = 0.5
+FAR_PAIR_SHARE = 0.5
 # Joints between two bodies up to which all of their positions are gone through, and the most
 # configurations looked at for a pair.
-JOINTS, MOST = 2, 3000
-NEGLIGIBLE = 1e-5  # m, levers that are rounding of the angles in a URDF
+JOINTS_BETWEEN, MOST_CONFIGURATIONS = 2, 3000
+ANGLE_ROUNDING = 1e-5  # m, levers that are rounding of the angles in a URDF
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Scene:
         largest = self._largest()
         self.always_touching = tuple(
             pair.names for pair, s in zip(self._pairs, largest) if not s > 0.0)
-        required = np.minimum(around.clearance, SHARE * largest)
+        required = np.minimum(around.clearance, FAR_PAIR_SHARE * largest)
         near = [self._near(pair, r) if s > 0.0 else pair
                 for pair, r, s in zip(self._pairs, required, largest)]
         self.always_separated = tuple(pair.names for pair in near if not pair.parts)
@@ -99,21 +99,21 @@ class Scene:
 
         The ranges of the joints between both bodies are cut in halves until the distance in the
         middle of every cell is larger than any position in it can change it. False where a
-        position is too near, or MOST configurations do not decide.
+        position is too near, or MOST_CONFIGURATIONS configurations do not decide.
         """
         lower, upper = _ranges(self.robot, np.inf)
         turns = (np.asarray(self.robot.types) != PRISMATIC) & (upper - lower > 2.0 * np.pi)
         lower, upper = np.where(turns, -np.pi, lower), np.where(turns, np.pi, upper)
         lever = self.levers(np.fmax(np.abs(lower), np.abs(upper)))[:, 0]
-        moves = lever > NEGLIGIBLE
-        if moves.sum() > JOINTS or not np.all(np.isfinite(upper[moves] - lower[moves])):
+        moves = lever > ANGLE_ROUNDING
+        if moves.sum() > JOINTS_BETWEEN or not np.all(np.isfinite(upper[moves] - lower[moves])):
             return False
         required, count = self.required[0], 0
         middles = np.where(lever > 0.0, 0.5 * (lower + upper), 0.0)[None, :]
         halves = np.where(lever > 0.0, 0.5 * (upper - lower), 0.0)[None, :]
         while len(middles):
             count += len(middles)
-            if count > MOST:
+            if count > MOST_CONFIGURATIONS:
                 return False
             distance = self.distances(middles)[:, 0]
             if np.any(distance < required):
@@ -128,12 +128,12 @@ class Scene:
 
     def _largest(self) -> FloatArray:
         """Return the largest distance (m,) m found in random configurations."""
-        generator = np.random.default_rng(SEED)
+        generator = np.random.default_rng(CONFIGURATION_SEED)
         lower, upper = _ranges(self.robot, 0.5)
-        q = generator.uniform(lower, upper, (CONFIGURATIONS, self.robot.n))
+        q = generator.uniform(lower, upper, (RANDOM_CONFIGURATIONS, self.robot.n))
         largest = np.full(len(self._pairs), -np.inf)
         for some in np.split(q, (20, 100)):  # most pairs are known to be apart after a few
-            far = np.where(largest < self.around.clearance / SHARE, np.inf, -np.inf)
+            far = np.where(largest < self.around.clearance / FAR_PAIR_SHARE, np.inf, -np.inf)
             found = self.nearest(some, far).distance
             largest = np.maximum(largest, found.max(axis=0, initial=-np.inf))
         return largest

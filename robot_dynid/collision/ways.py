@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 #: neighbours that a pose is linked to, and places looked at on the way between two
 NEIGHBOURS, PLACES = 12, 20
 #: s that a stop costs beside the way
-STOP = 1.0
+STOP_SECONDS = 1.0
 #: poses drawn for an approach, and how far beyond its ends as a part of the ranges: more of them,
 #: and farther, each time no way was found
 DRAWN = ((200, 0.1), (400, 0.3), (1600, 1.0))
-SEED = 0
+WAY_SEED = 0
 
 
 class Roadmap:
@@ -100,7 +100,7 @@ class Roadmap:
     def _seconds(self, first: FloatArray, second: FloatArray) -> FloatArray:
         """Return the cost (K, L) s of the ways from poses (K, n) to poses (L, n)."""
         apart = np.abs(first[:, None] - second[None])
-        return np.asarray(np.max(apart / self._velocity, axis=2) + STOP)
+        return np.asarray(np.max(apart / self._velocity, axis=2) + STOP_SECONDS)
 
     def _move(self, first: int, second: int) -> QuinticMove | None:
         """Return the straight move, looked at once for both directions; unlink where refused."""
@@ -154,7 +154,7 @@ def approach(
     direct = straight(start, goal)
     if direct is not None:
         return (direct,)
-    generator = np.random.default_rng(SEED)
+    generator = np.random.default_rng(WAY_SEED)
     for count, share in DRAWN:
         beyond = share * (limits.upper - limits.lower)
         drawn = generator.uniform(np.maximum(limits.lower, np.minimum(start, goal) - beyond),

@@ -12,14 +12,14 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynid.dynamics import rigid_body
-from robot_dynid.dynamics.gears import Gears
+from robot_dynid.dynamics.gears import MOTOR_ROUNDS, Gears
 from robot_dynid.dynamics.rotors import Rotors
 from robot_dynid.friction import AxisFriction
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 
-#: rounds in which motors are sought at most, and the part by which the last one changes them
-ROUNDS, FINEST = 30, 1e-14
+#: part by which the last round in which motors are sought changes them
+MOTOR_CHANGE = 1e-14
 
 
 class ElasticDynamics:
@@ -74,7 +74,7 @@ class ElasticDynamics:
         own, n = self._own, self._robot.n
         output = motion[:, :, own]  # what gears put out: link and deflection, in motion
         motors, before = output, np.inf
-        for _ in range(ROUNDS):
+        for _ in range(MOTOR_ROUNDS):
             whole = self._driven(np.concatenate([motion, motors], axis=2))
             torque = whole[:, :n] if external is None else whole[:, :n] - external
             bent, rate = self.gears.bent(torque[:, own], step)
@@ -82,7 +82,7 @@ class ElasticDynamics:
                 rate, step, axis=0, edge_order=2) if len(rate) > 2 else 0.0 * rate])
             motors = self.gears.motor(output)
             change, before = np.abs(motors[2]).max() - before, np.abs(motors[2]).max()
-            if not self.rotors.coupled or abs(change) <= FINEST * before:
+            if not self.rotors.coupled or abs(change) <= MOTOR_CHANGE * before:
                 break
         whole = self._driven(np.concatenate([motion, motors], axis=2))
         effort = whole[:, :n] if external is None else whole[:, :n] - external

@@ -30,7 +30,7 @@ from robot_dynid.kernels.gears import (
 from robot_dynid.types import FloatArray
 
 #: rounds in which motors are sought at most, and the part by which the last one is off
-ROUNDS, FINEST = 30, 1e-15
+MOTOR_ROUNDS, MOTOR_RESIDUAL = 30, 1e-15
 
 
 def _without_waves() -> FloatArray:
@@ -137,11 +137,11 @@ class Gears:
         the first (2, ..., e). By Newton's method; the slope of the error is below one.
         """
         motion = output.copy()
-        for _ in range(ROUNDS):
+        for _ in range(MOTOR_ROUNDS):
             error, slope, _ = self.error(motion[0])
             off = motion[0] + error - output[0]
             motion[0] -= off / (1.0 + slope)
-            if not np.any(np.abs(off) > FINEST * (1.0 + np.abs(output[0]))):
+            if not np.any(np.abs(off) > MOTOR_RESIDUAL * (1.0 + np.abs(output[0]))):
                 break
         _, slope, curve = self.error(motion[0])
         motion[1] /= 1.0 + slope

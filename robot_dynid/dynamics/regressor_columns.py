@@ -23,7 +23,7 @@ POSITION, VELOCITY, ACCELERATION = kernel.POSITION, kernel.VELOCITY, kernel.ACCE
 ONE, HISTORY = kernel.ONE, kernel.HISTORY
 #: most samples that are filled at once, and bytes of their regressor: beyond the share of the
 #: last cache that one core may count on, filling it waits for memory
-MOST, CACHE = 1024, 2**22
+SAMPLES_AT_ONCE, CACHE = 1024, 2**22
 #: samples from which on a chunk is copied into a longer array faster than it is filled there
 LEAST_RUN = 256
 #: row, column, kind of a signal, its index, share: column = share * signal in that equation
@@ -187,7 +187,7 @@ class RegressorColumns:
 def chunk_length(rows: int, columns: int) -> int:
     """Return the number of samples at a time of ``rows`` equations and ``columns``."""
     tiles = CACHE // max(8 * rows * columns * LANES, 1)
-    return min(max(tiles, 1) * LANES, MOST)
+    return min(max(tiles, 1) * LANES, SAMPLES_AT_ONCE)
 
 
 def places(out: FloatArray) -> NDArray[np.int64]:

@@ -57,7 +57,7 @@ def require_solved(verdicts: FloatArray, q: FloatArray) -> None:
 
 
 #: least states [1 us each] that are worth a thread
-LEAST_STATES = 8 * LANES
+THREAD_STATES = 8 * LANES
 
 
 def _constant(array: ArrayLike) -> FloatArray:
@@ -203,7 +203,7 @@ class ForwardDynamics:
                 *self._constants, (_read_only(q[part]), _read_only(qd[part]),
                                    _read_only(effort[part])), out[part], verdicts[part])
 
-        shared_out(compute, len(q), LANES, LEAST_STATES)
+        shared_out(compute, len(q), LANES, THREAD_STATES)
         return out, verdicts
 
 
@@ -228,7 +228,7 @@ class InverseDynamics:
                 *self._constants, (_read_only(q[part]), _read_only(qd[part]),
                                    _read_only(qdd[part])), out[part])
 
-        shared_out(compute, len(q), LANES, LEAST_STATES)
+        shared_out(compute, len(q), LANES, THREAD_STATES)
         return out
 
 

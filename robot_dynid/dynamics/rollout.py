@@ -18,11 +18,11 @@ from robot_dynid.threads import shared_out, thread_count
 from robot_dynid.types import FloatArray, Progress
 
 #: longest internal step [s]; longer samples are divided
-LONGEST_STEP = 1e-3
+INTERNAL_STEP = 1e-3
 #: internal steps computed in one go, motions counted in whole tiles: some 20 to 500 ms
-PIECE = 20_000
+STEPS_AT_ONCE = 20_000
 #: least internal steps [1 us each] that are worth a thread
-LEAST_STEPS = 256
+THREAD_STEPS = 256
 #: what to do about parameters of no body
 FEASIBLE = 'identify with --method feasible, which finds only what bodies can have'
 CAUSES = {
@@ -107,7 +107,7 @@ class Rollout:
 
 def step_count(dt: float) -> int:
     """Return the number of internal steps in a sample of ``dt`` [s]."""
-    return max(1, int(np.ceil(dt / LONGEST_STEP - 1e-9)))
+    return max(1, int(np.ceil(dt / INTERNAL_STEP - 1e-9)))
 
 
 def limit_table(limits: Limits) -> FloatArray:
@@ -146,16 +146,17 @@ class Integrator:
                  progress: Progress | None = None) -> Rollout:
         """Return the motions from float states (K, n), effort (K, T, n) held for ``dt`` [s].
 
-        ``progress`` is called after every PIECE of the work; an error of its ends the work.
+        ``progress`` is called after every STEPS_AT_ONCE steps; an error of its ends the work.
         """
         result = Rollout.empty(self._joints, effort.shape)
         (motions, samples, _), steps = effort.shape, step_count(dt)
         hysteresis = 0 if self._gears is None else len(self._gears[1])
-        whole = PIECE // (LANES * samples * steps) if samples else 1
-        beside = max(1, min(thread_count(), -(-motions // LANES), PIECE // (LANES * steps)))
+        whole = STEPS_AT_ONCE // (LANES * samples * steps) if samples else 1
+        beside = max(1, min(
+            thread_count(), -(-motions // LANES), STEPS_AT_ONCE // (LANES * steps)))
         tiles = max(beside, whole)
-        length = max(1, PIECE // (LANES * beside * steps))
-        most = max(1, PIECE // (LANES * beside))
+        length = max(1, STEPS_AT_ONCE // (LANES * beside * steps))
+        most = max(1, STEPS_AT_ONCE // (LANES * beside))
         for k in range(0, motions, tiles * LANES):
             own = slice(k, min(k + tiles * LANES, motions))
             state = q0[own], qd0[own], np.zeros((own.stop - k, hysteresis))
@@ -193,7 +194,7 @@ class Integrator:
                 (step, count), tuple(own[part] for own in found),
                 tuple(own[part] for own in events))
 
-        shared_out(compute, len(q0), LANES, max(LANES, LEAST_STEPS // (count * effort.shape[1])))
+        shared_out(compute, len(q0), LANES, max(LANES, THREAD_STEPS // (count * effort.shape[1])))
         return result
 
 

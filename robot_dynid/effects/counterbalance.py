@@ -32,9 +32,9 @@ from robot_dynid.types import FloatArray, Samples
 RATIOS, ANGLES = (0.5, 0.8), np.arange(24) * np.pi / 12.0
 #: largest torque over that of the nominal weight, which springs relieve; least weight of such a
 #: joint over that of the joint that bears most; poses to find them
-MOST, LEAST_WEIGHT, POSES = 3.0, 0.2, 500
+MOST_RELIEF, LEAST_WEIGHT, WEIGHT_POSES = 3.0, 0.2, 500
 #: columns that the kernels read of the spring of a joint, behind the ten of its link
-COLUMNS = 4
+SPRING_COLUMNS = 4
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Counterbalance(ChosenEffect):
         """Return ranges (k, 2) with which springs relieve their joint, not stronger than any does.
         """
         weight = rigid_body.gravity_effort(robot.rigid, position)[:, joint]
-        strongest = MOST * _heaviest(robot)[joint]
+        strongest = MOST_RELIEF * _heaviest(robot)[joint]
         return np.where((torque @ weight > 0.0)[:, None], [-strongest, 0.0], [0.0, strongest])
 
     @classmethod
@@ -107,7 +107,7 @@ class Counterbalance(ChosenEffect):
     def acting(self, mechanism: Mechanism, values: Mapping[str, float]) -> Mechanism:
         """Return ``mechanism`` with springs behind its links, (n, 14), as all dynamics take them.
         """
-        rows = np.zeros((len(mechanism.links), COLUMNS))
+        rows = np.zeros((len(mechanism.links), SPRING_COLUMNS))
         for name, spring in zip(self.names, self.parts, strict=True):
             rows[spring.joint] = spring.row(values[name])
         return replace(mechanism, links=np.hstack([mechanism.bodies, rows]))
@@ -136,5 +136,5 @@ class Counterbalance(ChosenEffect):
 def _heaviest(robot: RobotModel) -> FloatArray:
     """Return the largest effort (n,) [N m] of the nominal weight, in all poses."""
     rng = np.random.default_rng(0)
-    poses = rng.uniform(-np.pi, np.pi, (POSES, robot.n))
+    poses = rng.uniform(-np.pi, np.pi, (WEIGHT_POSES, robot.n))
     return np.asarray(np.abs(rigid_body.gravity_effort(robot.rigid, poses)).max(axis=0))

@@ -92,7 +92,7 @@ def checked(features: FloatArray, residual: FloatArray, least: int) -> None:
 
 
 #: weight of the ridge, relative to the mean square of a column: centres without data get nothing
-RIDGE = 1e-3
+CENTRE_RIDGE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +179,7 @@ class RadialBasis:
         lower, upper = features.min(axis=0), features.max(axis=0)
         bumps = normalised(features, lower, upper, self.count)
         square = bumps.T @ bumps
-        ridge = RIDGE * float(np.trace(square)) / len(square)
+        ridge = CENTRE_RIDGE * float(np.trace(square)) / len(square)
         weights = np.linalg.solve(square + ridge * np.eye(len(square)), bumps.T @ residual)
         blank = float(np.mean(residual**2))
         error = (residual - bumps @ weights) ** 2
@@ -190,11 +190,11 @@ class RadialBasis:
 
 
 #: least points per component, and most points of a fit (thinned evenly: samples are correlated)
-POINTS_PER_COMPONENT, MOST_POINTS = 20, 1000
+POINTS_PER_COMPONENT, MOST_FIT_POINTS = 20, 1000
 #: larger mixtures are tried until so many in a row have no lower BIC
-PATIENCE = 2
+MIXTURE_PATIENCE = 2
 #: share of the training points within the edge of the data
-EDGE = 0.999
+EDGE_SHARE = 0.999
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,7 +289,7 @@ class MixtureRegression:
         without scikit-learn.
         """
         checked(features, residual, POINTS_PER_COMPONENT)
-        stride = -(-len(residual) // MOST_POINTS)
+        stride = -(-len(residual) // MOST_FIT_POINTS)
         table = np.column_stack([features, residual])[::stride]
         centre, scale = table.mean(axis=0), table.std(axis=0)
         scale[scale == 0.0] = 1.0  # a residual that is nothing at all
@@ -299,7 +299,7 @@ class MixtureRegression:
                              frozen(mixture.covariances_), frozen(centre), frozen(scale), np.inf,
                              float(np.mean(residual**2)))
         distance = np.sqrt(found._components(points[:, :-1])[0].min(axis=0))
-        return replace(found, reach=float(np.quantile(distance, EDGE)))
+        return replace(found, reach=float(np.quantile(distance, EDGE_SHARE)))
 
     def _mixture(self, points: FloatArray) -> Any:
         try:
@@ -314,7 +314,7 @@ class MixtureRegression:
             bic, since = float(mixture.bic(points)), since + 1
             if bic < least:
                 best, least, since = mixture, bic, 0
-            if since == PATIENCE:
+            if since == MIXTURE_PATIENCE:
                 break
         return best
 
@@ -481,7 +481,7 @@ def residual_from_plain(content: Mapping[str, Any]) -> ResidualModel:
 
 
 #: waves are cut off between these multiples of the cut-off, the latter below half the least rate
-PASSES, GONE = 2.0, 3.5
+CUTOFF_MULTIPLE, GONE = 2.0, 3.5
 
 
 def deflections(robot: RobotModel, samples: Samples) -> FloatArray | None:
@@ -575,7 +575,7 @@ def _ripple(
     size = deflection
     if cutoff is not None:
         turns = rate * np.abs(motors[1]) / (2.0 * np.pi * cutoff)
-        size = size * np.clip((GONE - turns) / (GONE - PASSES), 0.0, 1.0)
+        size = size * np.clip((GONE - turns) / (GONE - CUTOFF_MULTIPLE), 0.0, 1.0)
     return np.stack([size * np.sin(phase), size * np.cos(phase)], axis=2)
 
 

@@ -16,7 +16,7 @@ from robot_dynid.types import FloatArray, Samples, frozen
 #: shares of a wave: at any speed, more with speed, at creeping speed; each has a sine and a cosine
 SHARES = 3
 #: columns of a wave
-COLUMNS = 2 * SHARES
+WAVE_COLUMNS = 2 * SHARES
 #: the top speed that amplitudes are fitted to, over that up to which they grow
 ABOVE_FAST = 2.0
 
@@ -49,7 +49,7 @@ class TorqueRipple:
     def __post_init__(self) -> None:
         shapes = (self.orders.shape, self.delays.shape, self.coefficients.shape)
         count = len(self.orders)
-        if shapes != ((count,), (count,), (COLUMNS * count,)) or not count:
+        if shapes != ((count,), (count,), (WAVE_COLUMNS * count,)) or not count:
             raise ValueError(f'torque ripple of shapes {shapes}')
         numbers = np.concatenate([self.orders, self.delays, self.coefficients,
                                   [self.compliance, self.slow, self.fast]])
@@ -89,7 +89,7 @@ class TorqueRipple:
         """
         k = int(np.argmin(np.abs(self.orders - order)))
         own = replace(self, orders=self.orders[k:k + 1], delays=self.delays[k:k + 1],
-                      coefficients=self.coefficients[COLUMNS * k:COLUMNS * (k + 1)])
+                      coefficients=self.coefficients[WAVE_COLUMNS * k:WAVE_COLUMNS * (k + 1)])
         return (own.phases(position, velocity, effort)[:, 0],
                 own.effort(position, velocity, effort))
 
@@ -116,7 +116,7 @@ def wave_columns(phase: FloatArray, shares: FloatArray) -> FloatArray:
     """
     waves = np.stack([np.sin(phase), np.cos(phase)], axis=1)
     return np.asarray((shares[:, None] * waves[:, None]).reshape(
-        COLUMNS * len(phase), shares.shape[1]).T)
+        WAVE_COLUMNS * len(phase), shares.shape[1]).T)
 
 
 class RippleTorque(LearntEffect):

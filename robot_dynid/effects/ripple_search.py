@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.effects.ripple import (
-    COLUMNS,
     SHARES,
+    WAVE_COLUMNS,
     TorqueRipple,
     amplitudes,
     wave_columns,
@@ -22,24 +22,27 @@ from robot_dynid.types import FloatArray, frozen
 LEAST_ORDER, MOST_ORDER = 20, 4000
 #: bins of a turn of the phase, a power of two: a wave of the highest order passes one in one and
 #: a half rad
-BINS = 16384
+PHASE_BINS = 16384
 #: delays [s] that are tried
 DELAYS = np.arange(-12.0, 6.1, 0.75) * 1e-3
 #: delays of which the sums are transformed at once, side by side in the registers of a core
-AT_ONCE = 4
+DELAYS_AT_ONCE = 4
 #: orders on either side of one that tell the level of noise there, and which share of them is
 #: free of waves and their side lobes
-AROUND, QUIET = 400, 0.25
+NEIGHBOUR_ORDERS, QUIET_SHARE = 400, 0.25
 #: an order this near to a wave is not told from it
 RESOLVED = 1.5
 #: peaks that a scan returns for their surprise, and for their size
 MOST_PEAKS = 5
 #: a joint moves above this share of its top speed
-MOVING = 0.02
+MOVING_TOP_SHARE = 0.02
 #: an order that is so many times as likely as another is told from it
 UNLIKELIER = 100.0
 #: share of the rows that must be slow enough to show an order
 SHOWING = 0.05
+#: length [s] of the pieces whose gains are compared, and the share of the top speed at which creep
+#: ends, for those who make a `JointResidual`
+GAIN_PIECE, CREEP_SHARE = 0.2, 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +91,7 @@ class JointResidual:
         While it rests all rows are the same one: what friction holds then looks like many waves.
         """
         speed = np.abs(self.velocity)
-        return np.flatnonzero(speed > MOVING * speed.max())
+        return np.flatnonzero(speed > MOVING_TOP_SHARE * speed.max())
 
     @cached_property
     def highest_order(self) -> float:
@@ -181,9 +184,9 @@ class Spectrum:
         twisted = data.position + compliance * data.effort
         kept = slice(LEAST_ORDER, MOST_ORDER + 1)
         power = np.empty((len(scores), len(DELAYS), MOST_ORDER + 1 - LEAST_ORDER))
-        sums = np.empty((AT_ONCE, len(weighted), BINS))
-        for first in range(0, len(DELAYS), AT_ONCE):
-            own = slice(first, first + AT_ONCE)
+        sums = np.empty((DELAYS_AT_ONCE, len(weighted), PHASE_BINS))
+        for first in range(0, len(DELAYS), DELAYS_AT_ONCE):
+            own = slice(first, first + DELAYS_AT_ONCE)
             for i, delay in enumerate(DELAYS[own]):
                 _sum_up(weighted, twisted + delay * data.velocity, sums[i])
             found = rfft(sums[:i + 1])[:, :, kept]
@@ -276,11 +279,11 @@ def surprise(power: float, rivals: int) -> float:
 
 
 def _sum_up(weighted: FloatArray, angle: FloatArray, sums: FloatArray) -> None:
-    """Set ``sums`` (s, BINS) of rows ``weighted`` (s, N) by the bins of ``angle`` (N,) [rad]."""
+    """Set ``sums`` (s, PHASE_BINS) of rows ``weighted`` (s, N) by bins of ``angle`` (N,) [rad]."""
     turns = angle / (2.0 * np.pi)
-    bins = ((turns - np.floor(turns)) * BINS).astype(np.int64) & (BINS - 1)
+    bins = ((turns - np.floor(turns)) * PHASE_BINS).astype(np.int64) & (PHASE_BINS - 1)
     for own, column in zip(sums, weighted, strict=True):
-        own[:] = np.bincount(bins, column, BINS)
+        own[:] = np.bincount(bins, column, PHASE_BINS)
 
 
 def _level(power: FloatArray) -> FloatArray:
@@ -288,13 +291,13 @@ def _level(power: FloatArray) -> FloatArray:
     from scipy.ndimage import percentile_filter
     from scipy.special import chdtri
 
-    usual = percentile_filter(np.median(power, axis=0), 100.0 * QUIET, 2 * AROUND + 1,
-                              mode='nearest')
-    return np.maximum(usual / chdtri(COLUMNS, 1.0 - QUIET), np.finfo(float).tiny)
+    usual = percentile_filter(np.median(power, axis=0), 100.0 * QUIET_SHARE,
+                              2 * NEIGHBOUR_ORDERS + 1, mode='nearest')
+    return np.maximum(usual / chdtri(WAVE_COLUMNS, 1.0 - QUIET_SHARE), np.finfo(float).tiny)
 
 
 #: ridge of the coefficients, as a share of the rows; shares of amplitudes may be alike
-RIDGE = 1e-4
+COEFFICIENT_RIDGE = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,13 +344,13 @@ class NormalEquations:
 def ridged(grams: FloatArray) -> FloatArray:
     """Return Gram matrices (..., k, k) with the ridge of the coefficients."""
     one = np.eye(grams.shape[-1])
-    return np.asarray(grams * (1.0 + RIDGE * one) + 1e-12 * one)
+    return np.asarray(grams * (1.0 + COEFFICIENT_RIDGE * one) + 1e-12 * one)
 
 
 #: delays [s] are sought between minus and plus this
 LONGEST_DELAY = 20e-3
 #: steps of the search, and the change of the sum of squares that ends it
-STEPS, SETTLED = 12, 1e-5
+WAVE_STEPS, SQUARES_SETTLED = 12, 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -415,7 +418,7 @@ class Fit:
 
     def of_wave(self, k: int) -> FloatArray:
         """Return the torque (N,) [N m] of one wave."""
-        own = slice(COLUMNS * k, COLUMNS * (k + 1))
+        own = slice(WAVE_COLUMNS * k, WAVE_COLUMNS * (k + 1))
         return np.asarray(self.columns[:, own] @ self.coefficients[own])
 
     def beside(self, values: FloatArray) -> FloatArray:
@@ -480,8 +483,8 @@ def refined(phases: Phases, data: JointResidual, twists: bool) -> Phases:
 
     found = least_squares(
         left, np.clip(begin[free], -bound[free], bound[free]) / scale[free], slopes,
-        bounds=(-bound[free] / scale[free], bound[free] / scale[free]), max_nfev=STEPS,
-        ftol=SETTLED, xtol=SETTLED)
+        bounds=(-bound[free] / scale[free], bound[free] / scale[free]), max_nfev=WAVE_STEPS,
+        ftol=SQUARES_SETTLED, xtol=SQUARES_SETTLED)
     std = np.zeros(count + 1)
     std[free] = scale[free] * _deviations(np.asarray(found.jac), found.fun, data)
     return replace(at(found.x), delay_std=std[:count], compliance_std=float(std[count]))
@@ -519,13 +522,13 @@ MOST_WAVES = 10
 #: candidates of a scan that are tried beside the waves there are, before it ends
 TRIED = 3
 #: a wave must remove this share of the held-out variance, by so many deviations of its gain
-LEAST_GAIN, SURE = 2e-3, 2.0
+LEAST_GAIN, WAVE_DEVIATIONS = 2e-3, 2.0
 #: all of them together by so many
 SURE_TOGETHER = 3.0
 #: and each must be this unlikely by chance among all orders and delays
 UNLIKELY = 1e-3
-#: waves after each of which delays and compliance are fitted, for the scans that follow
-SETTLING = 2
+#: first waves, after each of which delays and compliance are fitted for the scans that follow
+REFITTED_WAVES = 2
 #: orders beside that of a scan that are tried then
 NEIGHBOURS = (-2.0, -1.0, 0.0, 1.0, 2.0)
 #: deviations from zero from which on a compliance is used
@@ -535,7 +538,7 @@ MOST_TWIST = 4e-3
 #: compliances that the first scan tries, in shares of a turn of the phase of this order
 FIRST_TWISTS, TWIST_ORDER = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0), 1000.0
 #: a joint is loaded, so that a first scan tries them, from a spread [N m] of its effort on
-LOADED = 10.0
+LOADED_SPREAD = 10.0
 
 
 @dataclass(frozen=True)
@@ -644,7 +647,7 @@ def _chosen_from(
         else:
             return phases
         phases, equations, error = phases.with_wave(peak.order, peak.delay), more, now
-        if len(phases.orders) <= SETTLING:
+        if len(phases.orders) <= REFITTED_WAVES:
             phases = _settled(phases, data, known)
             equations = NormalEquations.of(data, phases.columns(data))
             error = equations.held_out()
@@ -671,13 +674,13 @@ def _by_error(
 def _first_scans(data: JointResidual) -> dict[float, Spectrum]:
     """Return scans by compliance [rad/(N m)]; with the best of them one wave stands out most."""
     spread = float(np.std(data.effort))
-    twists = FIRST_TWISTS if spread >= LOADED else (0.0,)
+    twists = FIRST_TWISTS if spread >= LOADED_SPREAD else (0.0,)
     tried = [twist / (TWIST_ORDER * max(spread, 1e-9)) for twist in twists]
     return {c: Spectrum.of(data, data.residual, c) for c in tried}
 
 
 def _better(
-    before: FloatArray, after: FloatArray, data: JointResidual, sure: float = SURE
+    before: FloatArray, after: FloatArray, data: JointResidual, sure: float = WAVE_DEVIATIONS
 ) -> bool:
     """Return whether held-out errors (N,) fell by enough, and by ``sure`` deviations of that.
 

@@ -139,7 +139,7 @@ def warmth_along(
 
 
 #: what is off by more than so many deviations is no friction, and not learnt from
-GATE = 4.0
+GATE_DEVIATIONS = 4.0
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,8 @@ class SlowCoefficients:
         means = np.empty(columns.shape)
         follow_coefficients(
             columns, np.stack([leftover.left, leftover.steps]),
-            self.prior(columns.shape[1] - 2), np.array([self.noise, GATE]), state, means)
+            self.prior(columns.shape[1] - 2), np.array([self.noise, GATE_DEVIATIONS]), state,
+            means)
         return means
 
     def torque(self, leftovers: Sequence[Leftover]) -> list[FloatArray]:
@@ -245,7 +246,7 @@ class Following:
 
 
 #: coefficients followed on line, viscous and dry friction: ripple hardly passes the observer
-COUNT = 2
+ONLINE_COUNT = 2
 
 
 class SlowTables(NamedTuple):
@@ -271,10 +272,10 @@ class SlowTables(NamedTuple):
         n = len(adaptations)
         known = [one.warming for one in adaptations if one and one.warming]
         k = max((len(one.seconds) for one in known), default=1)
-        found = cls(np.ones((n, k)), np.zeros((n, 2, FALLS + k)), np.zeros((n, 2, COUNT)),
+        found = cls(np.ones((n, k)), np.zeros((n, 2, FALLS + k)), np.zeros((n, 2, ONLINE_COUNT)),
                     np.ones((n, 4)))
         found.laws[:, :, POWER] = 1.0
-        found.settings[:] = np.array([1.0, GATE, 0.0, gain])
+        found.settings[:] = np.array([1.0, GATE_DEVIATIONS, 0.0, gain])
         found.settings[:, 2] = speed[:n]
         for j, one in enumerate(adaptations):
             if one and one.warming:
@@ -295,7 +296,7 @@ class SlowTables(NamedTuple):
         dry friction.
         """
         n, k = self.rates.shape
-        states = np.zeros((n, 2 + COUNT, COUNT))
+        states = np.zeros((n, 2 + ONLINE_COUNT, ONLINE_COUNT))
         for state, prior in zip(states, self.prior, strict=True):
             state[2:] = np.diag(prior[0] ** 2)
-        return np.zeros((n, HEAD + k + 2 * COUNT)), states, np.ones((2, n))
+        return np.zeros((n, HEAD + k + 2 * ONLINE_COUNT)), states, np.ones((2, n))

@@ -23,7 +23,7 @@ from robot_dynid.types import FloatArray, frozen
 #: time constants [s] tried for the warmth, by one and by two
 SECONDS = (4.0, 12.0, 40.0, 120.0, 400.0, 1200.0)
 #: rounds and largest step of the logarithm in the search for them; ratio for the derivative
-ROUNDS, LARGEST, NEAR = 8, 0.3, 1.02
+WARM_UP_ROUNDS, LARGEST_LOG_STEP, DERIVATIVE_RATIO = 8, 0.3, 1.02
 #: shares by which viscous and dry friction differ between recordings, whatever their warmth
 BETWEEN = (0.1, 0.03)
 #: deviations, shares of the friction, of the ripple in those of what is left, and their time
@@ -31,13 +31,13 @@ BETWEEN = (0.1, 0.03)
 VISCOUS, DRY, DRIFTS = (0.03, 0.1, 0.3), (0.01, 0.03, 0.1), (10.0, 40.0, 160.0)
 RIPPLES, RIPPLE_SECONDS, SHARES = (0.3, 0.6), 10.0, (0.3, 1.0)
 #: length [s] of stretches by which errors are compared, and of those by which noise is taken
-STRETCH, BATCH = 4.0, 1.0
+ERROR_STRETCH, NOISE_STRETCH = 4.0, 1.0
 #: a gain counts above so many deviations of it, and this share of the squared error
-BEYOND_CHANCE, LEAST = 2.5, 0.005
+BEYOND_CHANCE, LEAST_ERROR_SHARE = 2.5, 0.005
 #: stretches without which no gain is beyond chance, and folds where there are few recordings
-LEAST_STRETCHES, FOLDS = 8, 4
+LEAST_STRETCHES, GAIN_FOLDS = 8, 4
 #: recordings that are enough to be left out one by one
-ENOUGH = 3
+ENOUGH_RECORDINGS = 3
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Gain:
     @property
     def counts(self) -> bool:
         """Whether it is beyond chance and large enough to matter."""
-        return self.deviations > BEYOND_CHANCE and self.share > LEAST
+        return self.deviations > BEYOND_CHANCE and self.share > LEAST_ERROR_SHARE
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ def gain(
     """Return by how much errors ``after`` (N,) are less than those ``before``, by stretches."""
     taken, whole = [], 0.0
     for one, a, b in zip(leftovers, before, after, strict=True):
-        place = stretches(one.time, STRETCH)
+        place = stretches(one.time, ERROR_STRETCH)
         taken.append(np.bincount(place, a ** 2 - b ** 2))
         whole += float(np.sum(a ** 2))
     found = np.concatenate(taken)
@@ -106,11 +106,11 @@ def noise_density(leftovers: Sequence[Leftover]) -> float:
     """Return the density [(N m)^2 s] of what is left at low frequency, from means of batches."""
     total, count = 0.0, 0
     for one in leftovers:
-        place = stretches(one.time, BATCH)
+        place = stretches(one.time, NOISE_STRETCH)
         size = np.bincount(place)
         means = np.bincount(place, one.left)[size > 0] / size[size > 0]
         total, count = total + float(np.sum((means - means.mean()) ** 2)), count + len(means) - 1
-    return BATCH * total / max(count, 1)
+    return NOISE_STRETCH * total / max(count, 1)
 
 
 def fit_warming(leftovers: Sequence[Leftover]) -> tuple[Warming | None, Gain]:
@@ -136,7 +136,7 @@ def fit_warming(leftovers: Sequence[Leftover]) -> tuple[Warming | None, Gain]:
         whole = 1.0 - _square(now) / _square(errors)
         if not chosen:
             found = Gain(1.0 - _square(now) / _square(problem.left), more.deviations)
-        if more.deviations <= BEYOND_CHANCE or min(whole, found.share) <= LEAST:
+        if more.deviations <= BEYOND_CHANCE or min(whole, found.share) <= LEAST_ERROR_SHARE:
             break
         chosen, errors = best, now
         found = Gain(1.0 - _square(errors) / _square(problem.left), more.deviations)
@@ -158,8 +158,9 @@ def _refined(
     """
     count, best, reach = len(seconds), np.inf, (0.5 * seconds, 2.0 * seconds)
     law = np.zeros((2, 1 + 2 * count))
-    for _ in range(ROUNDS):
-        problem = _Problem.of(leftovers, power, noise, (*seconds, *(NEAR * seconds)), law)
+    for _ in range(WARM_UP_ROUNDS):
+        problem = _Problem.of(
+            leftovers, power, noise, (*seconds, *(DERIVATIVE_RATIO * seconds)), law)
         linear = list(range(2 + 2 * count))
         values, _, square = problem.solved(linear)
         more, std, _ = problem.bent(values, count).solved([*linear, *(
@@ -172,7 +173,7 @@ def _refined(
         if square < best:
             best, found = square, now
         law = np.hstack([now.law, np.zeros((2, count))])  # the power is that of the former
-        step = np.clip(more[2 + 2 * count:], -LARGEST, LARGEST)
+        step = np.clip(more[2 + 2 * count:], -LARGEST_LOG_STEP, LARGEST_LOG_STEP)
         seconds = np.clip(seconds * np.exp(step), *reach)
     return found
 
@@ -209,9 +210,9 @@ class _Problem:
             warmth, both = warmth_along(
                 one, np.array(seconds), power, state, law), one.friction
             columns.append(np.hstack([both, *(w[:, None] * both for w in warmth.T)]))
-        apart = len(leftovers) >= ENOUGH
-        folds = tuple(np.full(len(one.time), i) if apart else FOLDS * i + (
-            stretches(one.time, (one.time[-1] - one.time[0]) / FOLDS))
+        apart = len(leftovers) >= ENOUGH_RECORDINGS
+        folds = tuple(np.full(len(one.time), i) if apart else GAIN_FOLDS * i + (
+            stretches(one.time, (one.time[-1] - one.time[0]) / GAIN_FOLDS))
             for i, one in enumerate(leftovers))
         weights = tuple(float(np.median(np.diff(one.time))) / noise for one in leftovers)
         return cls(tuple(columns), tuple(one.left for one in leftovers), weights, folds)
@@ -229,12 +230,14 @@ class _Problem:
     def bent(self, values: FloatArray, count: int) -> _Problem:
         """Return it with derivatives by the logarithms of ``count`` time constants behind.
 
-        ``values`` (2 + 2 k,) are those without; the warmth of times NEAR as long comes second.
+        ``values`` (2 + 2 k,) are those without; the warmth of times DERIVATIVE_RATIO as long comes
+        second.
         """
         size = 2 + 2 * count
         found = []
         for columns in self.columns:
-            slope = (columns[:, size:] - columns[:, 2:size]) * (values[2:] / np.log(NEAR))
+            slope = (columns[:, size:] - columns[:, 2:size]) * (
+                values[2:] / np.log(DERIVATIVE_RATIO))
             found.append(np.hstack([
                 columns[:, :size], slope.reshape(len(slope), count, 2).sum(axis=2)]))
         return replace(self, columns=tuple(found))
@@ -451,7 +454,7 @@ def warming_beside_links(
         noise = _noise(leftovers, tall, values, noise)
         fall = values[:linear].reshape(count, 2).T
         if rounds_left:
-            step = np.clip(values[linear:linear + count], -LARGEST, LARGEST)
+            step = np.clip(values[linear:linear + count], -LARGEST_LOG_STEP, LARGEST_LOG_STEP)
             seconds = np.clip(state.seconds * np.exp(step), *reach)
             rises, _ = _taken(leftovers, state, staying)
             state = replace(state, seconds=seconds, fall=fall, rise=rises @ values[:linear])
@@ -498,11 +501,12 @@ def _equations(
     """
     count, found, state = len(warming.seconds), [], np.zeros(2 * len(warming.seconds))
     law = np.hstack([warming.law, np.zeros((2, count))])  # the power is that of the former
-    tried = np.concatenate([warming.seconds, NEAR * warming.seconds])
+    tried = np.concatenate([warming.seconds, DERIVATIVE_RATIO * warming.seconds])
     for one, columns in zip(leftovers, staying.columns, strict=True):
         both, friction = warmth_along(one, tried, warming.power, state, law), one.friction
         falls = [-w[:, None] * friction for w in both[:, :count].T]
-        slopes = (both[:, :count] - both[:, count:]) / np.log(NEAR) * (friction @ warming.fall)
+        slopes = (both[:, :count] - both[:, count:]) / np.log(DERIVATIVE_RATIO) * (
+            friction @ warming.fall)
         found.append(np.hstack([friction, *falls, slopes, columns, one.left[:, None]]))
     return found
 
@@ -533,7 +537,7 @@ def _noise(
     found = noise_density([replace(one, left=between_recordings_left_out(
         tall[:, :2], tall[:, -1] - tall[:, 2:-1] @ values, _step(one) / noise))
         for one, tall in zip(leftovers, equations, strict=True)])
-    batches = sum(float(one.time[-1] - one.time[0]) / BATCH for one in leftovers)
+    batches = sum(float(one.time[-1] - one.time[0]) / NOISE_STRETCH for one in leftovers)
     used = np.any([np.any(tall[:, 2:-1], axis=0) for tall in equations], axis=0)
     fitted = np.count_nonzero(used)
     return found * batches / max(batches - fitted, LEAST_FREE * batches)

@@ -33,12 +33,12 @@ from robot_dynid.types import FloatArray
 #: a gain is determined when its relative deviation is below this
 DETERMINED = 0.03
 #: Gauss-Newton steps, of the fit and of one with a batch left out, which starts from it
-STEPS, STEPS_LEFT_OUT, SETTLED = 60, 2, 1e-9
+NEWTON_STEPS, STEPS_LEFT_OUT, GAINS_SETTLED = 60, 2, 1e-9
 #: how often a step is halved before the point counts as the lowest
 HALVINGS = 12
 #: largest change of the logarithm of a gain in one step
-LONGEST_STEP = 0.5
-WEIGHT_ROUNDS = 4
+GAIN_STEP = 0.5
+GAIN_WEIGHT_ROUNDS = 4
 
 
 class GainStatus(Enum):
@@ -189,8 +189,8 @@ def fit_drive_gains(
     rows = problem.rows(information.total.factors)
     weights = _weights(information, np.zeros(n))
     logarithms = _start(problem, rows, weights)
-    for _ in range(WEIGHT_ROUNDS):
-        point, settled = _descended(problem, rows, weights, logarithms, STEPS)
+    for _ in range(GAIN_WEIGHT_ROUNDS):
+        point, settled = _descended(problem, rows, weights, logarithms, NEWTON_STEPS)
         logarithms = point.logarithms
         noise = _noise(problem, rows, point)
         weights = _weights(information, noise)
@@ -253,7 +253,7 @@ def _descended(
     point, residual = problem.at(rows, weights, logarithms)
     for _ in range(steps):
         values, _ = problem.solve(problem.linearised(rows, weights, point))
-        change = np.clip(values[:len(logarithms)], -LONGEST_STEP, LONGEST_STEP)
+        change = np.clip(values[:len(logarithms)], -GAIN_STEP, GAIN_STEP)
         for _ in range(HALVINGS):
             tried, less = problem.at(rows, weights, point.logarithms + change)
             if less <= residual:
@@ -262,7 +262,7 @@ def _descended(
         else:
             return point, True
         gained, point, residual = residual - less, tried, less
-        if np.max(np.abs(change)) < SETTLED or gained < SETTLED * residual:
+        if np.max(np.abs(change)) < GAINS_SETTLED or gained < GAINS_SETTLED * residual:
             return point, True
     return point, False
 

@@ -42,13 +42,13 @@ from robot_dynid.types import FloatArray, Samples
 
 #: level of the test of the deflection; that at which stiffnesses count as biased is larger:
 #: to keep a biased value costs more than to lose some precision (Guggenberger 2010)
-LEVEL, BIASED = 0.05, 0.1
+DEFLECTION_LEVEL, BIASED = 0.05, 0.1
 #: least squares knows a stiffness if noise takes off at most a tenth, which is the bias of
 #: instruments that count as strong (Staiger, Stock 1997)
 FOLLOWED = 0.9
 #: fits by instruments at most, each with those of the one before; they end where no stiffness
 #: changes by more than this share of its deviation
-ROUNDS, SETTLED = 8, 0.1
+INSTRUMENT_ROUNDS, STIFFNESS_SETTLED = 8, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,14 +114,15 @@ def _by_instruments(
     places = [plain.names.index(name) for name in own]
     least = np.abs(plain.values[places])
     bending = plain.values
-    for _ in range(ROUNDS):
+    for _ in range(INSTRUMENT_ROUNDS):
         before = bending
         found, compared = InstrumentalVariables(
             motors=Deflected(experiment.model, before)).fit_and_compare(experiment)
         bending = found.values.copy()
         bending[places] = np.maximum(bending[places], least)
         change = np.abs(bending - before)[places]
-        if np.all(change <= SETTLED * _deviations(found)[places]) or not least_squares_biased(
+        settled = np.all(change <= STIFFNESS_SETTLED * _deviations(found)[places])
+        if settled or not least_squares_biased(
                 compared.bias_of_least_squares, found.degrees_of_freedom, own):
             break
     return found, compared
@@ -205,7 +206,7 @@ def undetermined(
     effort (else the stiffness is ``weak``), and bear torque (K is above zero): else a stiffer gear
     explains the data as well. ``least`` (b,) are deviations that none is below but by rounding.
     """
-    factor = student_quantile(1.0 - 0.5 * LEVEL, estimate.degrees_of_freedom)
+    factor = student_quantile(1.0 - 0.5 * DEFLECTION_LEVEL, estimate.degrees_of_freedom)
     deviation = np.maximum(_deviations(estimate), least)
     told = dict(zip(estimate.names, estimate.values > factor * deviation, strict=True))
     return tuple(name for name in own

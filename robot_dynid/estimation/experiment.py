@@ -24,7 +24,7 @@ from robot_dynid.signals.unfiltered import AsRecorded
 from robot_dynid.types import FloatArray, Samples
 
 #: most samples of a chunk where nothing says how large their columns are
-CHUNK = 1024
+CHUNK_SAMPLES = 1024
 #: lengths of chunks whose regressors stay in memory: those before and behind a border alternate
 BUFFERS = 3
 #: speed [rad/s, m/s] of the motion by which the reach of a parameter is taken
@@ -164,7 +164,7 @@ class Regression:
         return out
 
 
-def chunks(samples: Samples, room: int = CHUNK) -> Iterator[slice]:
+def chunks(samples: Samples, room: int = CHUNK_SAMPLES) -> Iterator[slice]:
     """Cut samples into slices of at most ``room``, never across a segment boundary."""
     for segment in samples.segments:
         for first in range(segment.start, segment.stop, room):

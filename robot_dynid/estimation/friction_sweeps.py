@@ -14,7 +14,7 @@ from robot_dynid.errors import UsageError
 from robot_dynid.estimation.estimate import fisher_tail, student_quantile
 from robot_dynid.friction import LAWS, AxisMotion, FrictionLaw, law_from
 from robot_dynid.numbers import BOUNDS, SPEED
-from robot_dynid.signals.single_joint_motion import SHORTEST, SingleJointMotion
+from robot_dynid.signals.single_joint_motion import STEADY_SECONDS, SingleJointMotion
 from robot_dynid.types import FloatArray
 
 #: share by which two speeds may differ and be taken as one
@@ -22,15 +22,15 @@ SPEED_TOLERANCE = 0.05
 #: rad (m) by which the joints at rest may differ between there and back: what holds them gives
 POSE_TOLERANCE = 0.1
 #: share of the shorter of two stretches that the other one must cover
-LEAST_OVERLAP = 0.5
+STRETCH_OVERLAP = 0.5
 #: s within which a joint turns back at the end of a sweep
-PAUSE = 2.0
+TURNING_PAUSE = 2.0
 #: stretches of time a pair is cut into; within them residuals may be as coloured as they like
 BATCHES = 5
 #: probability below which pairs at one speed differ by more than their noise
 UNLIKE = 1e-3
 #: Huber's constant: 95 % efficient for normal residuals
-HUBER, PASSES = 1.345, 50
+HUBER, HUBER_PASSES = 1.345, 50
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def friction_of_joint(name: str, motions: Sequence[SingleJointMotion]) -> Sweeps
             notes.append(f'{name} at {abs(speed):.3g} keeps its speed '
                          f'{"forward" if speed > 0.0 else "backward"} only; friction needs the '
                          'way back over the same positions at the same speed')
-    short = [s for s in motions if not s.steady and not s.jerky and s.seconds >= SHORTEST]
+    short = [s for s in motions if not s.steady and not s.jerky and s.seconds >= STEADY_SECONDS]
     both = _distinct([abs(s.speed) for s in short if not _among(abs(s.speed), seen)
                       and any(_returns(s, other) for other in short)])
     if both:
@@ -130,13 +130,13 @@ def _opposite(there: SingleJointMotion, back: SingleJointMotion) -> bool:
     high = min(there.position.max(), back.position.max())
     shorter = min(np.ptp(there.position), np.ptp(back.position))
     return bool(_equal(there.speed, -back.speed) and np.all(others <= POSE_TOLERANCE)
-                and high - low >= LEAST_OVERLAP * shorter)
+                and high - low >= STRETCH_OVERLAP * shorter)
 
 
 def _returns(there: SingleJointMotion, back: SingleJointMotion) -> bool:
     """Return whether ``back`` comes right after ``there`` and leads back."""
     near = abs(there.path[1] - there.path[0])
-    return (0.0 < back.start - there.start <= there.seconds + PAUSE
+    return (0.0 < back.start - there.start <= there.seconds + TURNING_PAUSE
             and _equal(there.speed, -back.speed) and abs(back.path[1] - there.path[0]) <= near)
 
 
@@ -186,7 +186,7 @@ def huber_location(values: FloatArray) -> tuple[float, FloatArray]:
     scale = float(np.median(np.abs(values - centre))) / 0.6745
     if scale == 0.0:
         return centre, values - centre
-    for _ in range(PASSES):
+    for _ in range(HUBER_PASSES):
         weights = np.minimum(1.0, HUBER * scale / np.maximum(np.abs(values - centre), 1e-300))
         before, centre = centre, float(np.average(values, weights=weights))
         if abs(centre - before) < 1e-10 * scale:
@@ -227,17 +227,17 @@ def _distinct(speeds: Sequence[float]) -> list[float]:
 #: speeds below which no law is fitted
 FEWEST_SPEEDS = 3
 #: share of the friction that counts as an error in predictions, beside a point's deviation
-TOLERANCE = 0.01
+FRICTION_ERROR_SHARE = 0.01
 #: values tried for each that the law itself would try
-FINER = 2
+FINER_GRID = 2
 #: singular values below this share of the largest count as zero
-RANK_TOLERANCE = 1e-8
+SWEEP_RANK_TOLERANCE = 1e-8
 #: squares of less than a millionth of a deviation are rounding
-ROUNDING = 1e-12
+SQUARE_ROUNDING = 1e-12
 #: speeds at which a curve is drawn
-DRAWN = 60
+CURVE_SPEEDS = 60
 #: speeds [rad/s, m/s] between which all of a law shows but the ramp of dry friction
-SLOWEST, FASTEST = 0.02, 10.0
+SLOWEST_SPEED, FASTEST_SPEED = 0.02, 10.0
 
 Tabulated = tuple[FrictionLaw, FloatArray]
 EVERY = slice(None)
@@ -266,12 +266,12 @@ class _Measured:
         scale = np.linalg.norm(weighted, axis=0)
         scale[scale == 0.0] = 1.0
         target = self.friction[rows] / self.std[rows]
-        scaled = np.linalg.lstsq(weighted / scale, target, rcond=RANK_TOLERANCE)[0]
+        scaled = np.linalg.lstsq(weighted / scale, target, rcond=SWEEP_RANK_TOLERANCE)[0]
         return scaled / scale, target - (weighted / scale) @ scaled
 
     def shapes(self, law: FrictionLaw) -> list[Tabulated]:
         """Return the law itself, then with every combination of shapes, each with its columns."""
-        grids = [np.geomspace(s.low, s.high, FINER * s.count).tolist() for s in law.shapes]
+        grids = [np.geomspace(s.low, s.high, FINER_GRID * s.count).tolist() for s in law.shapes]
         names = [s.name for s in law.shapes]
         tried = [law, *(_shaped(law, dict(zip(names, values, strict=True)))
                         for values in product(*grids))]
@@ -370,8 +370,8 @@ class FrictionCurve:
     """The friction of one joint over speed: measured ``points``, and a law where it has one.
 
     ``errors`` are the root mean squares of what each law misses at speeds left out, in deviations
-    of the points with TOLERANCE added: a law that is true misses by about one where it need not
-    reach beyond the speeds it knows.
+    of the points with FRICTION_ERROR_SHARE added: a law that is true misses by about one where it
+    need not reach beyond the speeds it knows.
     """
 
     joint: str
@@ -388,7 +388,7 @@ class FrictionCurve:
         found = CurveSummary(self.joint, points, self.name, dict(self.errors))
         if self.fit is None:
             return found
-        speeds = np.geomspace(self.points[0].speed, self.points[-1].speed, DRAWN)
+        speeds = np.geomspace(self.points[0].speed, self.points[-1].speed, CURVE_SPEEDS)
         torque, half = self.fit.torque(speeds), self.fit.half_width(speeds)
         std = np.sqrt(np.maximum(np.diag(self.fit.covariance)[:len(self.fit.values)], 0.0))
         parameters = tuple(
@@ -426,7 +426,7 @@ def friction_curve(
     errors = {name: float(np.mean(s)) for name, s in squares.items()}
     best = min(fitting, key=lambda name: errors[name])
     margin = float(squares[best].std(ddof=1)) / np.sqrt(count)
-    name = min((n for n in fitting if errors[n] <= errors[best] + margin + ROUNDING),
+    name = min((n for n in fitting if errors[n] <= errors[best] + margin + SQUARE_ROUNDING),
                key=lambda n: (free[n], errors[n]))
     return replace(plain, name=name, fit=fitted(candidates[name], points),
                    errors={n: e**0.5 for n, e in errors.items()}), ()
@@ -434,7 +434,7 @@ def friction_curve(
 
 def speeds_needed(law: FrictionLaw) -> int:
     """Return at how many speeds a joint has to sweep for a fit of all parts of ``law``."""
-    speeds: FloatArray = np.geomspace(SLOWEST, FASTEST, DRAWN)
+    speeds: FloatArray = np.geomspace(SLOWEST_SPEED, FASTEST_SPEED, CURVE_SPEEDS)
     rank = int(np.linalg.matrix_rank(odd_columns(law, speeds)))
     return max(FEWEST_SPEEDS, rank + len(_effective(law, speeds)) + 1)
 
@@ -471,7 +471,7 @@ def odd_columns(law: FrictionLaw, speed: FloatArray) -> FloatArray:
 def left_out(law: FrictionLaw, points: Sequence[SpeedPoint]) -> FloatArray:
     """Return the squared error at every speed (m,) of the law fitted to the others.
 
-    In squares of each point's deviation with TOLERANCE added.
+    In squares of each point's deviation with FRICTION_ERROR_SHARE added.
     """
     measured = _Measured.of(points)
     shapes, errors = measured.shapes(law), np.empty(len(points))
@@ -479,7 +479,7 @@ def left_out(law: FrictionLaw, points: Sequence[SpeedPoint]) -> FloatArray:
         others = np.arange(len(points)) != k
         _, columns = measured.best(shapes, others)
         errors[k] = columns[k] @ measured.solve(columns, others)[0] - friction
-    return np.asarray(errors / np.hypot(measured.std, TOLERANCE * measured.friction))**2
+    return np.asarray(errors / np.hypot(measured.std, FRICTION_ERROR_SHARE * measured.friction))**2
 
 
 def fitted(law: FrictionLaw, points: Sequence[SpeedPoint]) -> LawFit:
@@ -508,7 +508,7 @@ def fitted(law: FrictionLaw, points: Sequence[SpeedPoint]) -> LawFit:
     values, residual = measured.solve(odd_columns(law, measured.speed))
     jacobian = _jacobian(law, values, names, measured.speed) / measured.std[:, None]
     free = max(len(points) - int(np.linalg.matrix_rank(jacobian)), 1)
-    inverse = np.linalg.pinv(jacobian.T @ jacobian, rcond=RANK_TOLERANCE, hermitian=True)
+    inverse = np.linalg.pinv(jacobian.T @ jacobian, rcond=SWEEP_RANK_TOLERANCE, hermitian=True)
     widened = max(1.0, float(residual @ residual) / free)
     return LawFit(law, values, np.asarray(inverse, dtype=np.float64) * widened, names,
                   min(p.degrees for p in points))

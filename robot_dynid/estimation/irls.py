@@ -41,7 +41,7 @@ LEAST_SLOPE = 0.05
 #: a sample of less weight is counted as down-weighted; a normal residual is so in 1 % of cases
 LOW_WEIGHT = 0.5
 #: share of down-weighted samples from which a user should know
-NOTABLE = 0.1
+NOTABLE_DOWNWEIGHTED = 0.1
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class RobustLeastSquares(Estimator):
         low = dict(zip(joints, last.low.tolist(), strict=True))
         warnings += [f'joint {joint}: {share:.0%} of its samples are so far from the model that '
                      'they count less than half' for joint, share in low.items()
-                     if share > NOTABLE]
+                     if share > NOTABLE_DOWNWEIGHTED]
         return replace(
             estimate, warnings=tuple(warnings),
             details=RobustDetails(self.robust, rounds, last.scale, low),

@@ -30,7 +30,7 @@ from robot_dynid.types import FloatArray
 #: least eigenvalue of the correlation of the residuals; below it two joints are dependent
 INDEPENDENT = 1e-6
 #: share of a joint in the dependent combination from which it is named
-NAMED = 0.3
+NAMED_JOINT_SHARE = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,7 +247,8 @@ def _dependent(omega: FloatArray, joints: tuple[str, ...]) -> str:
     values, vectors = np.linalg.eigh(_correlation(omega))
     if values[0] > INDEPENDENT:
         return ''
-    dependent = [j for j, v in zip(joints, np.abs(vectors[:, 0]), strict=True) if v > NAMED]
+    dependent = [j for j, share in zip(joints, np.abs(vectors[:, 0]), strict=True)
+                 if share > NAMED_JOINT_SHARE]
     return (f'the residuals of {", ".join(dependent)} depend on each other completely, so their '
             'covariance has no inverse; every joint counted by its own noise instead, as with '
             'wls. Check whether their effort signals are copies of each other')

@@ -30,9 +30,9 @@ from robot_dynid.types import FloatArray
 #: singular values of the column-scaled regressor below this share of the largest are no excitation
 RANK_TOLERANCE = 1e-7
 #: parameters with more than this share of a direction without information count as not excited
-OPEN_SHARE = 1e-2
+OPEN_PARAMETER_SHARE = 1e-2
 #: columns below this share of the largest are rounding of joints that rest
-NEGLIGIBLE = 1e-8
+COLUMN_ROUNDING = 1e-8
 WEIGHT_ROUNDS = 8
 
 
@@ -240,7 +240,7 @@ def solve_rows(tall: FloatArray) -> Solution:
     tall = triangle(tall)
     design, target = tall[:, :-1], tall[:, -1]
     norms = np.linalg.norm(design, axis=0)
-    present = norms > NEGLIGIBLE * norms.max(initial=0.0)
+    present = norms > COLUMN_ROUNDING * norms.max(initial=0.0)
     design = np.where(present, design, 0.0)
     scale = np.where(present, norms, 1.0)
     with suppress(np.linalg.LinAlgError):
@@ -253,7 +253,7 @@ def solve_rows(tall: FloatArray) -> Solution:
     kept = s > RANK_TOLERANCE * s[0]
     root = vt[kept].T / s[kept] / scale[:, None]
     share = np.sum(vt[~kept] ** 2, axis=0)
-    open_columns = tuple(int(i) for i in np.flatnonzero(share > OPEN_SHARE))
+    open_columns = tuple(int(i) for i in np.flatnonzero(share > OPEN_PARAMETER_SHARE))
     return Solution(root @ (u[:, kept].T @ target), root, design, int(kept.sum()), open_columns)
 
 

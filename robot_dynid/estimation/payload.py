@@ -32,7 +32,7 @@ SIX = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))
 #: first moments that the moments about the centre of mass need: Ixx has no part of mx, and so on
 NEEDED = ((1, 2), (0, 1), (0, 2), (0, 2), (1, 2), (0, 1))
 #: coefficients below this are left out when a direction is written down
-VISIBLE = 0.05
+WRITTEN_COEFFICIENT = 0.05
 RANK_TOLERANCE = 1e-7
 CONFIDENCE = 0.95
 
@@ -235,7 +235,7 @@ def _silent(equations_of_ten: FloatArray) -> tuple[str, ...]:
     for row in vt[s <= RANK_TOLERANCE * s[0]] / scale:
         row = row / row[np.argmax(np.abs(row))]
         text = ' '.join(f'{value:+.3g} {name}' for value, name in zip(
-            row, PARAMETERS, strict=True) if abs(value) > VISIBLE)
+            row, PARAMETERS, strict=True) if abs(value) > WRITTEN_COEFFICIENT)
         directions.append(text.removeprefix('+').removeprefix('1 '))
     return tuple(directions)
 

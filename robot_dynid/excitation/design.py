@@ -20,7 +20,7 @@ from robot_dynid.excitation.search.constraints import Constraint, EffortLimits, 
 from robot_dynid.excitation.search.objective import Objective
 from robot_dynid.excitation.search.optimise import Found, Problem, StartRow, search
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.signals.held_out_motion import RATE, DistinctMotion
+from robot_dynid.signals.held_out_motion import STATE_RATE, DistinctMotion
 from robot_dynid.trajectories.limits import MotionLimits, fractions_used, motion_limits, violations
 from robot_dynid.trajectories.trajectory import Motion, Trajectory
 from robot_dynid.types import FloatArray, Progress, RawLog, Samples, frozen
@@ -30,7 +30,7 @@ EFFORT_STEP = 0.001
 #: instants of that grid looked at together: bounds the memory
 EFFORT_BATCH = 50_000
 #: the longest motion, s: the work of looking at all of it grows with its length
-LONGEST = 36_000.0
+LONGEST_MOTION = 36_000.0
 #: part of the effort limits used on the coarser grid of the search
 EFFORT_MARGIN = 0.98
 #: condition number above which parameters are not excited
@@ -42,7 +42,7 @@ FRACTIONS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0)
 ATTEMPTS = 3
 #: share of the range and of the speeds of a motion to fit that one to judge by covers: less shows
 #: nothing of the rest
-COVERED = 0.6
+JUDGED_SHARE = 0.6
 
 
 class Reason(Enum):
@@ -187,8 +187,8 @@ def design_pair(
 
     The latter is None where the request asks for none, or its kind has none. It stays within the
     range, the speeds and the accelerations of the other, and is the first of a few that covers
-    COVERED of the range and the speeds, and passes no states of it; where all do, the one that
-    does least, with a warning. Raises what `design_within` raises, for either.
+    JUDGED_SHARE of the range and the speeds, and passes no states of it; where all do, the one
+    that does least, with a warning. Raises what `design_within` raises, for either.
     """
     if validation_request(request) is None:
         return design_within(limits, request, criteria), None
@@ -200,7 +200,7 @@ def design_pair(
         assert another is not None
         made = design_within(reached, another, criteria.part(1, 2))
         found.append((repeated(fit.trajectory, made.trajectory),
-                      max(COVERED - _covered(fit.trajectory, made.trajectory), 0.0), made))
+                      max(JUDGED_SHARE - _covered(fit.trajectory, made.trajectory), 0.0), made))
         if not any(found[-1][:2]):
             break
     share, lack, judge = min(found, key=lambda one: one[:2])
@@ -209,8 +209,9 @@ def design_pair(
         notes.append(f'{share:.0%} of the motion to judge by passes states of the motion to fit, '
                      'as those of few joints do: only the rest of it tells something new')
     if lack:
-        notes.append(f'the motion to judge by covers {COVERED - lack:.0%} of the range or speeds '
-                     'of a joint: a longer motion to fit, or more iterations, give a wider one')
+        notes.append(f'the motion to judge by covers {JUDGED_SHARE - lack:.0%} of the range or '
+                     'speeds of a joint: a longer motion to fit, or more iterations, give a wider '
+                     'one')
     used = fractions_used(judge.trajectory.peaks(), limits)
     for joint, shares in judge.used.items():
         if 'effort' in shares:
@@ -242,8 +243,8 @@ def _covered(trajectory: Trajectory, other: Trajectory) -> float:
 
 
 def _sampled(trajectory: Trajectory) -> Samples:
-    """Return the states of a motion as samples at RATE."""
-    time = np.arange(0.0, trajectory.duration, 1.0 / RATE)
+    """Return the states of a motion as samples at STATE_RATE."""
+    time = np.arange(0.0, trajectory.duration, 1.0 / STATE_RATE)
     motion = trajectory.sample(time)
     return Samples(trajectory.joints, time, motion.position, motion.velocity, motion.acceleration)
 
@@ -369,10 +370,10 @@ def _feasible(
 
 
 def check_length(duration: float) -> None:
-    """Raise UsageError when a motion of ``duration`` s is longer than LONGEST."""
-    if duration > LONGEST:
-        raise UsageError(f'the motion takes {duration:.6g} s, at most {LONGEST:g} s are possible; '
-                         'ask for less of it at once')
+    """Raise UsageError when a motion of ``duration`` s is longer than LONGEST_MOTION."""
+    if duration > LONGEST_MOTION:
+        raise UsageError(f'the motion takes {duration:.6g} s, at most {LONGEST_MOTION:g} s are '
+                         'possible; ask for less of it at once')
 
 
 def effort_peaks(trajectory: Trajectory, inverse: RigidEffort, step: float) -> FloatArray:

@@ -22,7 +22,7 @@ from robot_dynid.effects import (
 from robot_dynid.errors import DynIdError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.excitation.design import DesignCriteria
-from robot_dynid.excitation.score import RATE, Scorer
+from robot_dynid.excitation.score import EFFORT_RATE, Scorer
 from robot_dynid.excitation.search.constraints import KeepClear, RigidEffort
 from robot_dynid.excitation.search.objective import (
     Measured,
@@ -103,7 +103,7 @@ def _objectives(
     It raises DynIdError where the robot has no nominal parameters to compare with.
     """
     def objective(name: str, typical: Motion, seconds: float) -> Objective:
-        samples = RATE * seconds
+        samples = EFFORT_RATE * seconds
         if name == 'blocks':
             return WeightedBlocks.at(observation, tuple(parts.values()), typical)
         if name == 'precision':

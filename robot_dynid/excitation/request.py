@@ -22,7 +22,7 @@ SEARCH = ('starts', 'iterations', 'time_limit', 'objective', 'accuracy')
 MakeBasis = Callable[[tuple[str, ...], Any], Basis]
 #: type of an option that lists designs of their own
 SEGMENTS = 'tuple[Request, ...]'
-MOST_SEGMENTS = 100
+MOST_REQUESTED = 100
 SEED = NumberRange(0, 2**63 - 1, whole=True)
 
 
@@ -155,8 +155,8 @@ def _segments(families: Mapping[str, Family], given: Any, seed: int) -> tuple[Re
     if isinstance(given, (str, Mapping)) or not isinstance(given, Sequence):
         raise UsageError("option 'segments' must be a list such as "
                          '[{type: fourier, duration: 20}, {type: static-poses}]')
-    if len(given) > MOST_SEGMENTS:
-        raise UsageError(f"option 'segments' lists {len(given)}, at most {MOST_SEGMENTS}")
+    if len(given) > MOST_REQUESTED:
+        raise UsageError(f"option 'segments' lists {len(given)}, at most {MOST_REQUESTED}")
     generator = np.random.default_rng(seed)
     found = []
     for number, segment in enumerate(given, start=1):

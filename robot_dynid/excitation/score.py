@@ -13,9 +13,9 @@ from robot_dynid.trajectories.trajectory import Trajectory
 from robot_dynid.types import FloatArray
 
 #: independent effort samples per second, by which deviations are predicted
-RATE = 100.0
+EFFORT_RATE = 100.0
 #: instants per second at which a motion is looked at, and the least and largest number of them
-DENSITY, FEWEST, MOST = 25.0, 400, 6000
+DENSITY, FEWEST_INSTANTS, MOST_INSTANTS = 25.0, 400, 6000
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class Scorer:
 
     def __call__(self, trajectory: Trajectory) -> Score:
         """Return the score of the whole execution."""
-        count = int(np.clip(DENSITY * trajectory.duration, FEWEST, MOST))
+        count = int(np.clip(DENSITY * trajectory.duration, FEWEST_INSTANTS, MOST_INSTANTS))
         motion = trajectory.sample(np.linspace(0.0, trajectory.duration, count))
-        share = RATE * trajectory.duration / count
+        share = EFFORT_RATE * trajectory.duration / count
         factor = triangle_of(np.sqrt(share) * self.observation.rows(motion))
         parts = {name: condition_of(triangle_of(part.rows(motion)))
                  for name, part in self.parts.items()}

@@ -12,7 +12,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from robot_dynid.execution.clocks import FULL
+from robot_dynid.execution.clocks import PACE_TOLERANCE
 from robot_dynid.execution.guards import (
     Code,
     EffortGuard,
@@ -30,7 +30,7 @@ TELLING = 0.5
 #: messages per second below which there are warnings, of joint states and controller state
 FEW_STATES, FEW_CONTROLLER_STATES = 50.0, 20.0
 #: deviation of the steps between stamps from their median, a part of it, and of how many of them
-JITTER, MOST = 0.5, 0.9
+STAMP_JITTER, MOST_STAMPS = 0.5, 0.9
 #: s that stamps may be behind the clock of the node, or ahead of it
 PAST, FUTURE = 0.5, 0.05
 #: s that stamps are away from the clock where they are by another one
@@ -267,7 +267,7 @@ class _Checks:
             return
         scaling = self.facts.controller_states[-1].speed_scaling
         values = (('factor', f'{scaling:.4g}'),)
-        if abs(scaling - 1.0) <= FULL:
+        if abs(scaling - 1.0) <= PACE_TOLERANCE:
             yield OK, 'full speed', values
         if scaling == 0.0:
             yield (ERROR, 'it is 0: the robot is paused, and would begin to move whenever it is '
@@ -362,7 +362,7 @@ class _Checks:
             rate, middle = len(sent) / seconds, float(np.median(steps)) if len(steps) else 0.0
             # by what part of their median most steps differ from it; a gap is no jitter
             jitter = 0.0 if middle <= 0.0 else float(
-                np.quantile(np.abs(steps - middle), MOST) / middle)
+                np.quantile(np.abs(steps - middle), MOST_STAMPS) / middle)
             values = (('rate [Hz]', f'{rate:.1f}'), ('largest gap [s]', f'{gap:.4f}'),
                       ('jitter', f'{jitter:.3f}'))
             if gap > timeout:
@@ -372,7 +372,7 @@ class _Checks:
             elif rate < few:
                 findings.append((WARN, f'{rate:.1f} per second are few; publish at least '
                                  f'{few:g}', values))
-            elif jitter > JITTER:
+            elif jitter > STAMP_JITTER:
                 findings.append((WARN, f'steps between stamps scatter by {jitter:.0%} of their '
                                  'median; stamp at measuring, in the real-time loop', values))
             else:

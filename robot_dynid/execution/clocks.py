@@ -12,18 +12,18 @@ from __future__ import annotations
 
 from collections import deque
 
-LOOK = 0.01  # s: between two looks at least
+CLOCK_LOOK = 0.01  # s: between two looks at least
 EXCUSE = 0.5  # s after being held up in which messages of that time may still come in
 HELD_UP = 100  # times at which it was held up that are remembered
 DRIFT = 1e-3  # s per s by which two clocks may run apart
-STEP = 1.0  # s by which a delay falls where a clock was set forward
-BACK = 0.1  # s by which a stamp is before that of the last message where it was set back
-FULL = 1e-3  # difference from full pace that is none
-JITTER = 0.05  # the same where it is measured, by stamps 10 ms apart
+CLOCK_STEP = 1.0  # s by which a delay falls where a clock was set forward
+STAMP_SETBACK = 0.1  # s by which a stamp is before that of the last message where it was set back
+PACE_TOLERANCE = 1e-3  # difference from full pace that counts as none
+PACE_JITTER = 0.05  # the same where it is measured, by stamps 10 ms apart
 
 
 class Attention:
-    """Time in which there was a look every LOOK s at whether messages had come; times in s.
+    """Time in which there was a look every CLOCK_LOOK s at whether messages had come; times in s.
 
     Ages do not count the time of the last EXCUSE s, and before, in which the program was held up:
     silence is noticed later by that much, and as soon as ever when it was not held up.
@@ -41,13 +41,13 @@ class Attention:
     def look(self, now: float) -> float:
         """Note that all messages were taken in ``now``; return for how long nobody had looked.
 
-        Being late by less than a LOOK is not being held up: that is 0.
+        Being late by less than a CLOCK_LOOK is not being held up: that is 0.
         """
         gap = 0.0 if self._last is None else now - self._last
         self._last = now
-        if gap <= 2.0 * LOOK:
+        if gap <= 2.0 * CLOCK_LOOK:
             return 0.0
-        self._held_up.append((now, gap - LOOK))
+        self._held_up.append((now, gap - CLOCK_LOOK))
         return gap
 
     def age(self, since: float, now: float) -> float:
@@ -78,7 +78,7 @@ class StampClock:
             return arrival
         delay, since, back = arrival - stamp, arrival - self._latest, self._stamp - stamp
         self._latest, self._stamp = arrival, stamp
-        if self._least is None or back > BACK or delay < self._least - STEP:
+        if self._least is None or back > STAMP_SETBACK or delay < self._least - CLOCK_STEP:
             self._least = delay  # the first one, or a clock was set
         else:
             self._least = min(delay, self._least + DRIFT * max(since, 0.0))
@@ -138,13 +138,13 @@ class PathTime:
             pace = rate * scaling
         elif self.known and now > self._at:
             pace = max(time - self._said, 0.0) / (now - self._at)
-        if abs(pace - 1.0) <= (JITTER if scaling is None else FULL):
+        if abs(pace - 1.0) <= (PACE_JITTER if scaling is None else PACE_TOLERANCE):
             pace = 1.0
         if self.known and scaling is not None and pace == self.pace == 1.0:
             begun = min(begun, self._begun)
         elif self.known:
             self._earliest += begun - self._begun
-        self.settled = abs(pace - self.pace) <= JITTER
+        self.settled = abs(pace - self.pace) <= PACE_JITTER
         self._begun, self._at, self._said = begun, now, time
         self.known, self.pace, self.scaling = True, pace, pace / rate if rate > 0.0 else 0.0
         self.slowest = min(self.slowest, self.scaling)

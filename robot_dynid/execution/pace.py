@@ -28,21 +28,21 @@ from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray, frozen
 
-FEWEST = 6  # intervals between the points of a ramp
+RAMP_INTERVALS = 6  # intervals between the points of a ramp
 LONGEST_START = 10.0  # s
-NEAR = 1e-3  # s: points nearer to each other than that are one
+SAME_POINT = 1e-3  # s: points nearer to each other than that are one
 ENTRIES = (0.1, 0.2, 0.4, 0.8)  # s to go back to full pace after a motion was continued
 BEFORE = 0.2  # s before it is sent at which a trajectory that continues a motion begins
 # The tracking guard needs to know where the robot was shortly before the motion changed.
 REMEMBERED = 1.0
-SHORTEST = 0.05  # s of a deceleration
+SHORTEST_DECELERATION = 0.05  # s of a deceleration
 #: s from one knot to the next, and of stops: the first that keeps the limits is taken
 SPACING = 0.05
 DURATIONS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.85, 1.0, 1.25, 1.5,
              2.0, 3.0, 5.0)
 # Part of the lookahead from when a piece can be sent to the knot where it brakes, at least.
-RESERVE = 0.4
-AT_ONCE = 500  # knots
+LOOKAHEAD_RESERVE = 0.4
+KNOTS_AT_ONCE = 500  # knots
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Entry:
              ) -> SampledTrajectory:
         """Return the points of the beginning, and of the ``rest`` of the path behind it."""
         last = len(rest.time) - 1
-        first = min(int(np.searchsorted(rest.time, self.ramp.end + NEAR)), last)
+        first = min(int(np.searchsorted(rest.time, self.ramp.end + SAME_POINT)), last)
         return joined(self.rows(points, rate), rows_between(rest, first - 1, last, self.delay))
 
 
@@ -194,7 +194,7 @@ def ramp_rows(points: SampledTrajectory, ramp: Ramp, rate: float, begin: float
     """Return the points of a change of pace that starts ``begin`` s from now."""
     return sample_motion(
         points.joints, lambda time: along_path(points, *ramp.path_time(time)), ramp.duration,
-        max(rate, FEWEST / ramp.duration), begin)
+        max(rate, RAMP_INTERVALS / ramp.duration), begin)
 
 
 def rows_between(points: SampledTrajectory, first: int, last: int, shift: float
@@ -262,7 +262,8 @@ def decelerated(points: SampledTrajectory, elapsed: float, limits: MotionLimits,
     path = at_pace(points, elapsed, pace, (REMEMBERED, pacing.join), pacing.rate)
     position, velocity, acceleration = path.position[-1], path.velocity[-1], path.acceleration[-1]
     rest = np.zeros_like(velocity)
-    duration = max(SHORTEST, float(np.max(1.5 * np.abs(velocity) / limits.acceleration)))
+    duration = max(
+        SHORTEST_DECELERATION, float(np.max(1.5 * np.abs(velocity) / limits.acceleration)))
     while duration <= pacing.longest:
         end = position + duration * (0.5 * velocity + duration * acceleration / 12.0)
         found = SampledTrajectory(
@@ -294,7 +295,8 @@ class Stops:
     def shortest_lookahead(self) -> float:
         """Smallest lookahead s with which there is a stop to send at any time."""
         gaps = self.end[1:] - self.begin[:-1]
-        return max(float(self.end[0]), float(np.max(gaps, initial=0.0)) / (1.0 - RESERVE))
+        longest = float(np.max(gaps, initial=0.0))
+        return max(float(self.end[0]), longest / (1.0 - LOOKAHEAD_RESERVE))
 
     def latest(self, time: float) -> tuple[float, float]:
         """Return begin and duration, s, of the last stop that ends until ``time`` s."""
@@ -331,8 +333,8 @@ def stops_of(points: SampledTrajectory, limits: MotionLimits, rate: float,
     shortest = np.full(len(knots), np.inf)
     for duration in DURATIONS:
         left = np.flatnonzero(np.isinf(shortest))
-        for first in range(0, len(left), AT_ONCE):
-            rows = left[first:first + AT_ONCE]
+        for first in range(0, len(left), KNOTS_AT_ONCE):
+            rows = left[first:first + KNOTS_AT_ONCE]
             good = _keep(points, knots[rows], duration, limits, rate)
             shortest[rows[good]] = duration
     known = np.isfinite(shortest)
@@ -345,7 +347,8 @@ def stops_of(points: SampledTrajectory, limits: MotionLimits, rate: float,
 def _keep(points: SampledTrajectory, knots: FloatArray, duration: float, limits: MotionLimits,
           rate: float) -> NDArray[np.bool_]:
     """Return at which ``knots`` (K,) s a stop of ``duration`` s keeps the limits, (K,)."""
-    count, n = int(np.ceil(duration * max(rate, FEWEST / duration) - 1e-9)) + 1, len(limits.joints)
+    count = int(np.ceil(duration * max(rate, RAMP_INTERVALS / duration) - 1e-9)) + 1
+    n = len(limits.joints)
     time = np.linspace(0.0, duration, max(count, 2))
     path_time, *rates = Ramp(0.0, duration, 1.0, 0.0).path_time(time)
     motion = along_path(points, (path_time[:, None] + knots[None, :]).ravel(),

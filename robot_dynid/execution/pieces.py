@@ -31,12 +31,12 @@ from robot_dynid.execution.segment import Segment
 # Parts of the lookahead: from piece to piece, and what must be left before the robot brakes for
 # the controller to take the next one.
 RENEWAL = 0.2
-LATEST = 0.05
+LATEST_SEND = 0.05
 # Time until the robot brakes at which a piece is sent where the pace is not full, a part of the
 # lookahead: an entry slows the motion, so there are as few as can be. No motion is continued at a
 # pace below the slowest.
 DUE = 0.4
-SLOWEST = 0.05
+SLOWEST_PACE = 0.05
 
 
 def in_pieces(segment: Segment, pacing: Pacing) -> Segment:
@@ -93,7 +93,7 @@ class Pieces:
 
     def late(self, elapsed: float, pace: float = 1.0) -> bool:
         """Return whether no further piece can arrive before the robot brakes."""
-        latest = self.followed.brakes - LATEST * self._pacing.lookahead * pace
+        latest = self.followed.brakes - LATEST_SEND * self._pacing.lookahead * pace
         return not self.complete and elapsed > latest
 
     def next(self, elapsed: float, reported: float, pace: float = 1.0) -> Piece | None:
@@ -105,7 +105,7 @@ class Pieces:
         """
         lookahead = self._pacing.lookahead
         due = (elapsed >= self._renewed + RENEWAL * lookahead if pace == 1.0 else
-               pace >= SLOWEST and self.followed.brakes - elapsed < DUE * lookahead * pace)
+               pace >= SLOWEST_PACE and self.followed.brakes - elapsed < DUE * lookahead * pace)
         if self.complete or not due:
             return None
         piece = self._piece(elapsed, reported, pace)

@@ -22,7 +22,7 @@ from robot_dynid.types import FloatArray, frozen
 REFINEMENT = 10  # pieces of every interval between two points, for the bounds
 #: the largest number of points of a trajectory; five hours at 50 Hz
 MOST_POINTS = 1_000_000
-REST = 1e-8  # rad/s, rad/s^2; the controller refuses end velocities above this
+END_REST = 1e-8  # rad/s, rad/s^2; the controller refuses end velocities above this
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ def sample_motion(joints: tuple[str, ...], motion_at: Callable[[FloatArray], Mot
     motion = motion_at(time)
     for derivative in (motion.velocity, motion.acceleration):
         ends = derivative[[0, -1]]
-        derivative[[0, -1]] = np.where(np.abs(ends) < REST, 0.0, ends)
+        derivative[[0, -1]] = np.where(np.abs(ends) < END_REST, 0.0, ends)
     return SampledTrajectory(joints, frozen(begin + time), frozen(motion.position),
                              frozen(motion.velocity), frozen(motion.acceleration))
 
@@ -182,7 +182,7 @@ def _rest(points: SampledTrajectory) -> Iterator[str]:
         for name in ('velocity', 'acceleration'):
             value = np.abs(getattr(points, name)[row])
             worst = int(np.argmax(value))
-            if value[worst] > REST:
+            if value[worst] > END_REST:
                 yield (f"{name} of joint '{points.joints[worst]}' is {value[worst]:.3g} at the "
                        f'{place}, it must be 0')
 

@@ -12,7 +12,7 @@ from robot_dynid.execution.sampled import SampledTrajectory, faults
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.types import FloatArray
 
-KEPT = 8  # more segments than any plan has
+SEGMENTS_CACHED = 8  # more segments than any plan has
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class Segment:
         return self.name, min(max((time - begin) / (end - begin), 0.0), 1.0)
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=SEGMENTS_CACHED)
 def segment_faults(segment: Segment, longest: float) -> tuple[str, ...]:
     """Return the reasons not to send the segment; the search takes time and is made once."""
     return tuple(f'{segment.name}: {fault}'

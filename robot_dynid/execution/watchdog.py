@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from robot_dynid.execution.clocks import FULL, JITTER, Attention, PathTime
+from robot_dynid.execution.clocks import PACE_JITTER, PACE_TOLERANCE, Attention, PathTime
 from robot_dynid.execution.guards import (
     BRIDGED,
     Code,
@@ -24,14 +24,14 @@ from robot_dynid.types import FloatArray
 SUCCEEDED, CANCELED, ABORTED = 4, 5, 6  # action_msgs/GoalStatus
 PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED = -4, -5  # FollowJointTrajectory result
 LONG_AGO = -np.inf
-SAME = 1e-4  # rad (m) between the controller's reference and ours
+SAME_REFERENCE = 1e-4  # rad (m) between the controller's reference and ours
 EARLY = 0.02  # s by which a motion may seem to have begun before it was sent
 FRESH = 0.1  # s: how old the controller's word about its time may be, for a motion to go on
-STANDS = 1e-6  # rad (m) between two references of a controller that holds
-BEHIND = 0.15  # s that one lags which scales the speed and does not tell its time; LOOKED s apart
-LOOKED = 0.005
+STANDING_STEP = 1e-6  # rad (m) between two references of a controller that holds
+BEHIND = 0.15  # s that one lags which scales the speed and does not tell its time
+REFERENCE_STEP = 0.005  # s between the instants of the path at which that is looked for
 # s that are granted a controller which holds for the result that says why
-HOLDING = 0.15
+HOLDING_GRACE = 0.15
 UNATTENDED = 1.0  # s for which a robot may move while the node is held up
 REFERENCE_PERIOD = 0.009  # s: some controllers publish every millisecond, and a check takes 0.1 ms
 
@@ -112,7 +112,7 @@ class Watchdog:
     def too_fast(self) -> Outcome | None:
         """Return the outcome for a controller that goes faster than was planned."""
         scaling = self.path_time.scaling
-        if scaling <= 1.0 + JITTER or not self.path_time.settled:
+        if scaling <= 1.0 + PACE_JITTER or not self.path_time.settled:
             return None
         return Outcome(Code.SPEED_SCALING, f'speed scaling is {scaling:.3g}: the motion is faster '
                        'than planned; set the speed to 100 %')
@@ -163,7 +163,7 @@ class Watchdog:
         for segment in (*self._segments, *(segment for segment, _ in self._pending)):
             time, rate = segment.along(elapsed)
             away = np.abs(segment.followed.sample(time).position[0] - position)
-            if time > segment.followed.time[0] and np.all(away <= SAME):
+            if time > segment.followed.time[0] and np.all(away <= SAME_REFERENCE):
                 places.append((abs(time - self.elapsed(now)), time, rate))
         return min(places)[1:] if places else None
 
@@ -172,7 +172,7 @@ class Watchdog:
         followed = [self.reference, *(segment.followed for segment, _ in self._pending)]
         return any(
             reference is not None and self.elapsed(now) > reference.duration - EARLY
-            and bool(np.all(np.abs(reference.position[-1] - position) <= SAME))
+            and bool(np.all(np.abs(reference.position[-1] - position) <= SAME_REFERENCE))
             for reference in followed)
 
     def taken_over(self, now: float) -> Outcome | None:
@@ -187,8 +187,8 @@ class Watchdog:
         if self.reference is None or len(self._foreign) < 2:
             return self._scaled_unseen(now)
         (first, _), (at, position) = self._foreign[0], self._foreign[-1]
-        stands = bool(np.all(np.abs(position - self._foreign[-2][1]) <= STANDS))
-        if stands and now - first <= HOLDING:
+        stands = bool(np.all(np.abs(position - self._foreign[-2][1]) <= STANDING_STEP))
+        if stands and now - first <= HOLDING_GRACE:
             return None
         away = np.abs(position - self.reference.sample(self.elapsed(now)).position[0])
         return self._astray(at, position, away)
@@ -200,7 +200,7 @@ class Watchdog:
         """
         points = self._segments[0].points
         ahead = points.time > self.elapsed(at)
-        if np.any(ahead & np.all(np.abs(points.position - position) <= STANDS, axis=1)):
+        if np.any(ahead & np.all(np.abs(points.position - position) <= STANDING_STEP, axis=1)):
             return Outcome(Code.REJECTED, 'the controller steps from point to point without '
                            'interpolation; set its parameter interpolation_method to splines')
         i = int(np.argmax(away))
@@ -215,7 +215,7 @@ class Watchdog:
         if self.path_time.known or self.reference is None or now - heard > FRESH:
             return None
         scaling, due = self.path_time.scaling, self.elapsed(heard) - BEHIND
-        told = abs(scaling - 1.0) > FULL
+        told = abs(scaling - 1.0) > PACE_TOLERANCE
         if due < self.reference.time[0] or not (told or self._behind(due, commanded)):
             return None
         factor = f'is {scaling:.3g}' if told else 'is below 1'
@@ -226,16 +226,16 @@ class Watchdog:
     def _behind(self, due: float, commanded: FloatArray) -> bool:
         """Return whether ``commanded`` (n,) is on the path before its time ``due``, s."""
         assert self.reference is not None
-        times = np.arange(max(due - REMEMBERED, self.reference.time[0]), due, LOOKED)
+        times = np.arange(max(due - REMEMBERED, self.reference.time[0]), due, REFERENCE_STEP)
         if len(times) < 2:
             return False
         motion = self.reference.sample(times)
         begin, step = motion.position[:-1], np.diff(motion.position, axis=0)
         square = np.sum(step**2, axis=1)
-        moves = square > (self._settings.rest_velocity * LOOKED)**2
+        moves = square > (self._settings.rest_velocity * REFERENCE_STEP)**2
         part = np.sum((commanded - begin) * step, axis=1) / np.where(moves, square, 1.0)
         nearest = begin + np.clip(part, 0.0, 1.0)[:, None] * step
-        return bool(np.any(moves & np.all(np.abs(nearest - commanded) <= SAME, axis=1)))
+        return bool(np.any(moves & np.all(np.abs(nearest - commanded) <= SAME_REFERENCE, axis=1)))
 
     def begun_after(self, time: float) -> bool:
         """Return whether the controller says that it began a motion at ``time`` s or later."""

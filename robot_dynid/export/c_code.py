@@ -43,7 +43,7 @@ MARK = b'/* dynamics identified by robot_dynid'
 UNITS = {'position': 'rad, m', 'velocity': 'rad/s, m/s', 'acceleration': 'rad/s^2, m/s^2',
          'effort': 'N m, N', 'temperature': 'deg C'}
 #: columns of a line of C
-COLUMNS = 96
+LINE_WIDTH = 96
 #: arguments of functions, each with an element per joint
 ARGUMENTS = ('position', 'velocity', 'acceleration', 'effort', 'motor_position', 'motor_velocity')
 Q, QD, QDD, EFFORT, THETA, THETA_D = ARGUMENTS
@@ -443,7 +443,8 @@ class _Text:
         paragraphs += self._provenance.cautions
         lines = [f'{MARK.decode()} {VERSION}', ' *']
         for paragraph in paragraphs:
-            lines += [f' * {line}' for line in wrap(paragraph.replace('*/', '* /'), COLUMNS - 4)]
+            lines += [
+                f' * {line}' for line in wrap(paragraph.replace('*/', '* /'), LINE_WIDTH - 4)]
             lines.append(' *')
         return [*lines[:-1], ' */']
 
@@ -518,17 +519,17 @@ def _indented(steps: int, lines: Sequence[str]) -> list[str]:
 
 
 def broken(line: str) -> list[str]:
-    """Return a line of C as lines of at most COLUMNS, broken behind commas and ``&&``."""
+    """Return a line of C as lines of at most LINE_WIDTH, broken behind commas and ``&&``."""
     indent = ' ' * (len(line) - len(line.lstrip()))
     together = re.sub(r'(?<!,)(?<!&&) ', '\0', line.lstrip())
     return [part.replace('\0', ' ') for part in wrap(
-        together, COLUMNS, initial_indent=indent, subsequent_indent=indent + 8 * ' ',
+        together, LINE_WIDTH, initial_indent=indent, subsequent_indent=indent + 8 * ' ',
         break_long_words=False, break_on_hyphens=False)]
 
 
 def comment(text: str) -> list[str]:
     """Return a text as the lines of a comment."""
-    return wrap(f'/* {text} */', COLUMNS, subsequent_indent='   ', break_on_hyphens=False)
+    return wrap(f'/* {text} */', LINE_WIDTH, subsequent_indent='   ', break_on_hyphens=False)
 
 
 def quoted(text: str) -> str:

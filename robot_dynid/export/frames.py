@@ -19,9 +19,9 @@ from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray
 
 #: rounding of constants, relative to what they are added to: below it they are zero
-ROUNDING = 5e-16
+CONSTANT_ROUNDING = 5e-16
 #: sine of the angle between axes below which their common normal is not used: its foot may be far
-PARALLEL = 1e-3
+PARALLEL_SINE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +92,8 @@ class Frames:
 
 def rounded(values: FloatArray, size: float) -> FloatArray:
     """Return ``values`` (..., k) without rounding near zero, ``size`` and -``size``."""
-    found = np.where(np.abs(values) <= ROUNDING * size, 0.0, values)
-    near = np.abs(np.abs(found) - size) <= ROUNDING * size
+    found = np.where(np.abs(values) <= CONSTANT_ROUNDING * size, 0.0, values)
+    near = np.abs(np.abs(found) - size) <= CONSTANT_ROUNDING * size
     return np.asarray(np.where(near, np.sign(found) * size, found))
 
 
@@ -151,12 +151,12 @@ def _towards(
     origin is ``nearest`` (3,).
     """
     normal = np.cross(axis, other)
-    if np.linalg.norm(normal) > PARALLEL:
+    if np.linalg.norm(normal) > PARALLEL_SINE:
         # point + s other - t axis is along the normal
         across = np.cross(other, normal)
         return _frame(axis, normal, (across @ point) / (across @ axis) * axis)
     away = point - (point @ axis) * axis
-    if np.linalg.norm(away) <= ROUNDING * np.linalg.norm(point):
+    if np.linalg.norm(away) <= CONSTANT_ROUNDING * np.linalg.norm(point):
         away = np.eye(3)[np.argmin(np.abs(axis))]
     return _frame(axis, away, nearest)
 

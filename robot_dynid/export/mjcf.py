@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 MARK = b'<!-- MJCF of a robot_dynid model'
 FORM = Form('MJCF', rotors=True, coupled=True, damping=True, dry=True, offset=True, gears=True)
 #: step [s] of the simulation where no stiff gear needs a smaller one
-TIMESTEP = 5e-4
+WRITTEN_TIMESTEP = 5e-4
 #: largest angle [rad] of the fastest vibration of a gear per step
-FASTEST = 0.25
+GEAR_ANGLE_PER_STEP = 0.25
 #: mass [kg] of a rotor in the world, which no joint carries
 ROTOR_MASS = 1e-3
 #: attributes of what is seen, and of what is touched
@@ -243,12 +243,12 @@ def time_step(written: Written) -> float:
     """Return a step [s] in which the fastest vibration of the gears is small."""
     gears, robot = written.mechanism.gears, written.arm.robot
     if gears is None:
-        return TIMESTEP
+        return WRITTEN_TIMESTEP
     q, _, _ = written.arm.states(64)
     matrix = mass_matrix(robot, q, written.arm.mechanism.links)
     soft = np.linalg.inv(matrix)[:, gears.joints, gears.joints].max(axis=0)
     fastest = float(np.sqrt(gears.stiffness * (1.0 / gears.inertia + soft)).max())
-    return min(TIMESTEP, float(f'{FASTEST / fastest:.1g}'))
+    return min(WRITTEN_TIMESTEP, float(f'{GEAR_ANGLE_PER_STEP / fastest:.1g}'))
 
 
 class _Document:

@@ -30,7 +30,7 @@ __all__ = ['MjModel', 'accelerations', 'check', 'deviation', 'mujoco', 'require_
            'urdf_model']
 
 #: dry friction holds where |velocity| is below this many times |acceleration| * step
-SLIDES = 2.0
+HELD_STEPS = 2.0
 
 
 def urdf_model(robot: RobotModel, urdf_text: str) -> mujoco.MjModel:
@@ -73,7 +73,7 @@ def deviation(written: Written, model: mujoco.MjModel) -> float:
 
     In random states whose dry friction slides; joint limits and contacts are left out.
     """
-    motion = Motion.of(written, SLIDES * float(model.opt.timestep))
+    motion = Motion.of(written, HELD_STEPS * float(model.opt.timestep))
     return motion.error(accelerations(written, model, motion))
 
 

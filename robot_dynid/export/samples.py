@@ -29,9 +29,9 @@ from robot_dynid.types import FloatArray
 #: least where a draw is moved
 LEAST_DEVIATION = 1e-3
 #: weight of the nominal robot beside one square deviation where a draw is moved
-SHARE = 1e-3
+NOMINAL_WEIGHT = 1e-3
 #: deviations by which a draw that was not moved may be off by rounding of the solver
-EXACT = 1e-4
+SOLVER_DEVIATIONS = 1e-4
 #: numbers of draws
 SAMPLES = NumberRange(1, 100_000, whole=True)
 
@@ -107,7 +107,7 @@ class Posterior:
         if not (found.usable and self._feasible.holds(found.values)):
             return None
         v = self._feasible.clipped(found.values)
-        return v if self._off(v, base) < EXACT else None
+        return v if self._off(v, base) < SOLVER_DEVIATIONS else None
 
     def _off(self, v: FloatArray, base: FloatArray) -> float:
         """Return the distance of v (p,) from ``base`` parameters in deviations."""
@@ -116,8 +116,8 @@ class Posterior:
     def _moved(self, base: FloatArray) -> FloatArray:
         """Return the feasible v (p,) nearest to ``base`` in the metric of the covariance."""
         found = self._program('euclidean').minimise(
-            self._white @ self._matrix, self._white @ base, SHARE)
-        answer = checked(self._feasible, found.values, [], SHARE, found.gap)
+            self._white @ self._matrix, self._white @ base, NOMINAL_WEIGHT)
+        answer = checked(self._feasible, found.values, [], NOMINAL_WEIGHT, found.gap)
         if not found.usable or answer.trouble:
             raise ModelError('no robot was found near these base parameters '
                              f'({found.outcome.value}); identify with --method feasible')

@@ -15,7 +15,7 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import MissingDependency, ModelError, UsageError
 from robot_dynid.export.identified_arm import LEAST_MOMENT, IdentifiedArm, margin_of
 from robot_dynid.export.text_file import TextFile
-from robot_dynid.export.written import Form, SlidingFriction, Written
+from robot_dynid.export.written import WRITTEN_ROUNDING, Form, SlidingFriction, Written
 from robot_dynid.robot.description import LinkDescription
 from robot_dynid.robot.inertia import (
     com_from_parameters,
@@ -43,8 +43,6 @@ FORM = Form('a URDF', damping=True, dry=True)
 LEAST_REST = 1e-3
 #: part of the largest possible size that inertials too large for their body are scaled to
 SCALED_TO = 0.5
-#: relative difference of parameters that is rounding only
-ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +211,7 @@ def _possible(link: Link | LinkDescription, warnings: list[str]) -> FloatArray:
 
 def _same(a: FloatArray, b: FloatArray) -> bool:
     """Compare mass, first and second moments, each kind by its largest number."""
-    return all(np.abs(a[kind] - b[kind]).max() <= ROUNDING * np.abs(b[kind]).max()
+    return all(np.abs(a[kind] - b[kind]).max() <= WRITTEN_ROUNDING * np.abs(b[kind]).max()
                for kind in (slice(0, 1), slice(1, 4), slice(4, 10)))
 
 

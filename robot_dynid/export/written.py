@@ -43,15 +43,15 @@ from robot_dynid.kernels.newton_euler import SPRING
 from robot_dynid.types import FloatArray
 
 #: speed [rad/s, m/s] from which written dry friction has its size
-STEEP = 1e-9
+DRY_FRICTION_SPEED = 1e-9
 #: parts of numbers that are rounding only
-ROUNDING = 1e-12
+WRITTEN_ROUNDING = 1e-12
 #: how hard dry friction holds within one step of MuJoCo, below 1
 FRICTION_IMPEDANCE = 0.9999
 #: random states in which friction is fitted and effort is missing; each with its mirror image
-STATES = 1024
+WRITTEN_STATES = 1024
 #: states in which accelerations of a tool are compared with those of the arm
-COMPARED = 1000
+COMPARED_STATES = 1000
 #: part of the effort by which the torque of gears is off that of their motors in these
 UNBALANCED = 0.1
 
@@ -102,7 +102,7 @@ def _sliding_states(arm: IdentifiedArm) -> tuple[FloatArray, FloatArray]:
 
     Speeds at which an axis does not slide yet are NaN.
     """
-    friction, (q, qd, qdd) = arm.mechanism.friction, arm.states(STATES)
+    friction, (q, qd, qdd) = arm.mechanism.friction, arm.states(WRITTEN_STATES)
     load = None
     if friction.needs_load:
         effort = inverse_dynamics(arm.robot, q, qd, qdd, friction.links)
@@ -209,7 +209,7 @@ class Written:
         axes = self.arm.mechanism.friction.axes if form.coupled else np.eye(n)
         straight = np.stack(
             [form.damping * friction.damping, form.offset * friction.offset], axis=1)
-        rows = [Term(RAMP, STEEP, float(dry)).row(i, True)
+        rows = [Term(RAMP, DRY_FRICTION_SPEED, float(dry)).row(i, True)
                 for i, dry in enumerate(friction.dry) if form.dry and dry != 0.0]
         none = np.zeros((0, 0))
         whole = self.arm.mechanism.friction
@@ -225,7 +225,7 @@ class Written:
         At random states of the training in which all axes slide, both ways; gears are stiff.
         """
         whole = self.arm.mechanism
-        q, qd, qdd = self.arm.states(STATES)
+        q, qd, qdd = self.arm.states(WRITTEN_STATES)
         rows = np.all(np.abs(qd @ whole.friction.axes.T) > sliding_from(whole.friction), axis=1)
         rows = rows if rows.any() else ~rows
         q, qd, qdd = q[rows], qd[rows], qdd[rows]
@@ -236,7 +236,7 @@ class Written:
     @cached_property
     def ripple(self) -> FloatArray:
         """Torque ripple (n,) [N m, N] that is left out: root mean square at random states."""
-        states = self.arm.states(STATES)
+        states = self.arm.states(WRITTEN_STATES)
         left_out = RippleTorque(self.arm.ripples)(*states[:2], effort(self.arm.mechanism, *states))
         return np.asarray(np.sqrt(np.mean(left_out**2, axis=0)))
 
@@ -252,7 +252,7 @@ class Written:
         rms, most = self.missing
         names = self.arm.robot.joints
         worse = [f'{name} {a:.3g} ({b:.3g})' for name, a, b in zip(names, rms, most, strict=True)
-                 if b > ROUNDING * max(1.0, float(most.max()))]
+                 if b > WRITTEN_ROUNDING * max(1.0, float(most.max()))]
         if worse:
             yield (f'the effort of {self.form.name} is off that of the model by, rms (at most) '
                    f'[N m]: {", ".join(worse)}; at random states of the trained ranges')
@@ -317,7 +317,7 @@ def gear_name(joint: str) -> str:
 
 def _listed(names: Sequence[str], values: Iterable[float]) -> str:
     return ', '.join(f'{name} {value:.3g}' for name, value in zip(names, values, strict=True)
-                     if abs(value) > ROUNDING)
+                     if abs(value) > WRITTEN_ROUNDING)
 
 
 def effort(mechanism: Mechanism, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
@@ -359,13 +359,13 @@ class Motion:
 
     @classmethod
     def of(cls, written: Written, slides: float = 0.0) -> Motion:
-        """Return COMPARED states at most of the ranges an arm is known in.
+        """Return COMPARED_STATES states at most of the ranges an arm is known in.
 
         In all of them every axis of friction slides, by its law and with a speed above ``slides``
         [s] times its acceleration.
         """
         mechanism, rng = written.mechanism, np.random.default_rng(1)
-        q, qd, qdd = written.arm.states(4 * COMPARED, seed=1)
+        q, qd, qdd = written.arm.states(4 * COMPARED_STATES, seed=1)
         drives = effort(mechanism, q, qd, qdd)
         x, v, columns = q, qd, list(range(q.shape[1]))
         if mechanism.gears is not None:
@@ -379,7 +379,7 @@ class Motion:
         rows = np.all(np.abs(v[:, columns] @ axes.T)
                       > slides * np.abs(expected[:, columns] @ axes.T), axis=1)
         rows &= np.all(np.abs(v[:, columns] @ law.axes.T) > sliding_from(law), axis=1)
-        return cls(*(part[rows][:COMPARED] for part in (x, v, drives, expected)))
+        return cls(*(part[rows][:COMPARED_STATES] for part in (x, v, drives, expected)))
 
     def error(self, found: FloatArray) -> float:
         """Return the largest error of accelerations (K, N) relative to those of its joint."""

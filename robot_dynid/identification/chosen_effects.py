@@ -14,7 +14,7 @@ from robot_dynid.dynamics.regressor_columns import HISTORY, RegressorColumns
 from robot_dynid.effects import CHOSEN, ChosenEffect, Effect
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.feasible.near_nominal import NearNominal, best_of, by_fold
-from robot_dynid.estimation.friction_selection.law_selection import GAIN
+from robot_dynid.estimation.friction_selection.law_selection import LAW_GAIN
 from robot_dynid.estimation.information import EXTRA, RAW, Information
 from robot_dynid.estimation.uncertainty.held_out import falls, folds
 from robot_dynid.identified.structure import Structure
@@ -22,7 +22,7 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Samples
 
 #: share of the largest singular value of the torques of all candidates below which they are alike
-ALIKE = 1e-6
+ALIKE_TORQUES = 1e-6
 
 
 def with_parts(
@@ -61,7 +61,7 @@ class _Basis(Effect):
         for effect in effects:
             torques = [effect.history(one) for one in samples]
             sizes, own = np.linalg.eigh(sum(torque @ torque.T for torque in torques))
-            weights.append(own[:, sizes > ALIKE**2 * sizes[-1]].T)
+            weights.append(own[:, sizes > ALIKE_TORQUES**2 * sizes[-1]].T)
         return cls(tuple(effects), tuple(weights))
 
     @property
@@ -157,12 +157,12 @@ class _Search:
     def _simplest(self, place: int) -> tuple[Any, FloatArray]:
         """Return the best part of a joint and its errors (f,) [(N m)^2].
 
-        One of a later group only where that is better by GAIN.
+        One of a later group only where that is better by LAW_GAIN.
         """
         errors, first, best = self._errors(place), 0, 0
         for number, group in enumerate(self.groups[place]):
             own = first + int(np.argmin(errors[first:first + len(group)].mean(axis=1)))
-            better = errors[own].mean() < (1.0 - GAIN)**2 * errors[best].mean()
+            better = errors[own].mean() < (1.0 - LAW_GAIN)**2 * errors[best].mean()
             if not number or (better and falls(errors[own], errors[best])):
                 best = own
             first += len(group)

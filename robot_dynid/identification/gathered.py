@@ -102,12 +102,12 @@ def _two_encoders(robot: RobotModel, log: RawLog) -> tuple[int, ...]:
 
 
 #: fewer rows than this are too few for the size of a residual
-LEAST_ROWS = 50
+RESIDUAL_ROWS = 50
 #: growth of the held-out squared error that is put up with
-TOLERATED = 1.01
+TOLERATED_GROWTH = 1.01
 #: power of the ratio that is applied. One would be generalised least squares; the root was chosen
 #: by comparison: with one, the Coulomb friction of the TX40 leaves the 10 % around its reference
-SHARE = 0.5
+WEIGHT_POWER = 0.5
 
 
 def reversal_weights(
@@ -124,7 +124,8 @@ def reversal_weights(
     plain = _weighted(far, near, np.ones(model.robot.rows))
     weights = _residual_ratio(plain, far, near, counts)
     weights = _residual_ratio(_weighted(far, near, weights), far, near, counts)
-    worse = held_out(_weighted(far, near, weights), plain).raw > TOLERATED * held_out(plain).raw
+    error = held_out(_weighted(far, near, weights), plain).raw
+    worse = error > TOLERATED_GROWTH * held_out(plain).raw
     return np.where(worse, 1.0, weights)
 
 
@@ -169,9 +170,9 @@ def _residual_ratio(
     values = solve(information, joint_weights(information)).values
     away, close = (part.residual_energy(values, FILTERED) / np.maximum(count, 1)
                    for part, count in zip((far, near), counts, strict=True))
-    known = (counts.min(axis=0) >= LEAST_ROWS) & (close > 0.0)
+    known = (counts.min(axis=0) >= RESIDUAL_ROWS) & (close > 0.0)
     ratio = np.sqrt(away / np.where(known, close, 1.0))
-    return np.where(known, np.minimum(1.0, ratio) ** SHARE, 1.0)
+    return np.where(known, np.minimum(1.0, ratio) ** WEIGHT_POWER, 1.0)
 
 
 @dataclass(frozen=True, eq=False)

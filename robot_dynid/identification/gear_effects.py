@@ -55,15 +55,15 @@ from robot_dynid.types import FloatArray, Samples
 LESS = 0.01
 #: one-sided level of the test that it has fallen, stretch by stretch: many effects are tried, and
 #: noise of the encoders makes some of them lower the error of one stretch by a lot
-LEVEL = 0.999
+FALLEN_LEVEL = 0.999
 #: operators slip where the deflection covers so many of their lengths; shorter ones only are tried
-COVERED = 4.0
+SLIP_LENGTHS = 4.0
 #: searches of waves and states of hysteresis in turn: without states, waves are found too large
-ROUNDS = 2
+HYSTERESIS_ROUNDS = 2
 #: cut-offs beside that of a fit, which show what depends on it
 BESIDE = (2.0 / 3.0, 1.5)
 #: lengths of the states that stand for hysteresis of another law, of each kind
-COUNT = 7
+HYSTERESIS_LENGTHS = 7
 
 
 def gear_effects(
@@ -85,7 +85,7 @@ def gear_effects(
         if presses_per_radian(robot, gear) else one
         for gear, unbent, one in zip(gears, plain.unbent(), before or none, strict=True))
     lengths = [_lengths(gear, samples) for gear in gears]
-    for _ in range(1 if before else ROUNDS):
+    for _ in range(1 if before else HYSTERESIS_ROUNDS):
         found = _Search.of(robot, structure, samples, effects,
                            [e.waves for e in effects]).with_waves()
         kinds = [
@@ -148,7 +148,7 @@ def _least_error(
 def _lengths(gear: Gear, samples: Sequence[Samples]) -> tuple[float, ...]:
     """Return the lengths of operators that slip in some recording."""
     covered = _covered(gear, samples)
-    return tuple(length for length in LENGTHS if COVERED * length < covered)
+    return tuple(length for length in LENGTHS if SLIP_LENGTHS * length < covered)
 
 
 def _covered(gear: Gear, samples: Sequence[Samples]) -> float:
@@ -240,7 +240,7 @@ def _beside_other_hysteresis(
     robot, gears = experiment.model.robot, experiment.model.gears
     samples = list(experiment.recordings)
     states = tuple(replace(one, lengths=tuple(np.geomspace(
-        0.5 * LENGTHS[0], max(LENGTHS[0], _covered(gear, samples)), COUNT).tolist()))
+        0.5 * LENGTHS[0], max(LENGTHS[0], _covered(gear, samples)), HYSTERESIS_LENGTHS).tolist()))
         for gear, one in zip(gears, structure.gears, strict=True))
     beside = LoadedHysteresis(robot, gears, states)
     model = TorqueModel.of(robot, (*experiment.model.blocks, beside))
@@ -364,5 +364,5 @@ class _Search:
         if not lower.any():
             return [False] * len(self.gears)
         own, others = (errors_by_cell(self.information, self._about(k)) for k in (kept, none))
-        return [bool(yes) and surely_lower(own[:, gear.row], others[:, gear.row], LEVEL)
+        return [bool(yes) and surely_lower(own[:, gear.row], others[:, gear.row], FALLEN_LEVEL)
                 for gear, yes in zip(self.gears, lower, strict=True)]

@@ -17,7 +17,13 @@ from robot_dynid.effects import GearEffects
 from robot_dynid.effects.deflection import without_gears
 from robot_dynid.effects.gears import PRESSES, STIFFNESS, WAVES, Gear, presses_per_radian
 from robot_dynid.effects.ripple import ABOVE_FAST
-from robot_dynid.effects.ripple_search import RESOLVED, JointResidual, fit_ripple
+from robot_dynid.effects.ripple_search import (
+    CREEP_SHARE,
+    GAIN_PIECE,
+    RESOLVED,
+    JointResidual,
+    fit_ripple,
+)
 from robot_dynid.errors import DataError
 from robot_dynid.estimation import Estimator
 from robot_dynid.estimation.estimate import interval_factor
@@ -201,11 +207,7 @@ def _squares(
 
 
 #: Hz below which a deflection is that of the motion
-MOTION = 5.0
-#: length [s] of the pieces whose gains are compared
-PIECE = 0.2
-#: speed at which creep ends, as a share of the top speed
-SLOW = 0.05
+MOTION_FREQUENCY = 5.0
 
 
 def ratio_warnings(
@@ -262,7 +264,7 @@ def other_wave(robot: RobotModel, log: RawLog, gear: Gear, sought: float) -> flo
     assert log.motor_position is not None
     motor = log.motor_position[:, gear.joint] / encoder.factor
     bent, step = motor - log.position[:, gear.joint], float(np.median(np.diff(log.time)))
-    left = bent - zero_phase_low_pass(bent[:, None], MOTION, step)[:, 0]
+    left = bent - zero_phase_low_pass(bent[:, None], MOTION_FREQUENCY, step)[:, 0]
     time = np.maximum(np.gradient(log.time), 1e-6)
     velocity, motion = np.gradient(motor) / time, DistinctMotion()
     cells = motion.add(Samples(log.joints, log.time, log.position, np.gradient(
@@ -270,14 +272,14 @@ def other_wave(robot: RobotModel, log: RawLog, gear: Gear, sought: float) -> flo
     top = float(np.abs(velocity).max())
     waves = fit_ripple(JointResidual(
         motor, velocity, np.zeros_like(left), left, folds(motion.seconds, 0.0)[cells],
-        np.floor((log.time - log.time[0]) / PIECE).astype(np.int64), SLOW * top, top / ABOVE_FAST,
-        step)).waves
+        np.floor((log.time - log.time[0]) / GAIN_PIECE).astype(np.int64), CREEP_SHARE * top,
+        top / ABOVE_FAST, step)).waves
     apart = max(RESOLVED, 2.0 * np.pi / float(np.ptp(motor)))
     return waves[0].order if waves and abs(waves[0].order - sought) > apart else None
 
 
 #: recordings looked at
-LOOKED = 5
+GEAR_RECORDINGS = 5
 
 
 def with_motor_encoders(
@@ -292,12 +294,12 @@ def with_motor_encoders(
 
 
 def motor_encoders(model: IdentifiedModel, logs: Sequence[RawLog]) -> tuple[MotorEncoder, ...]:
-    """Return the relations of motor encoders in the first LOOKED recordings, as read."""
+    """Return the relations of motor encoders in the first GEAR_RECORDINGS recordings, as read."""
     learned = without_gears(model.parts_of('residual'))
     own = [j for j, joint in enumerate(model.joints)
            if joint in model.elastic_joints or learned[j] is not None]
     found: dict[int, list[MotorEncoder]] = {j: [] for j in own}
-    for log in islice(logs, LOOKED if own else 0):
+    for log in islice(logs, GEAR_RECORDINGS if own else 0):
         try:
             raw = without_holes(plausible(model.robot, log)[0])[0]
             encoders = encoders_of(model.robot, raw)

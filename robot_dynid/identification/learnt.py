@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.effects.ripple import ABOVE_FAST
-from robot_dynid.effects.ripple_search import JointResidual, RippleFit, fit_ripple
+from robot_dynid.effects.ripple_search import (
+    CREEP_SHARE,
+    GAIN_PIECE,
+    JointResidual,
+    RippleFit,
+    fit_ripple,
+)
 from robot_dynid.effects.slow_changes import Leftover, Warming
 from robot_dynid.effects.slow_changes_search import (
     AdaptationFit,
@@ -30,21 +36,17 @@ from robot_dynid.identification.recipe import JOINT, NONE, Recipe
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import JointRipple, SlowChange
 from robot_dynid.identified.uncertainty import correlation_factor
+from robot_dynid.monitoring.observer import REST_SPEED
 from robot_dynid.signals.held_out_motion import DistinctMotion, folds
 from robot_dynid.signals.prepare import Repaired, prepare
 from robot_dynid.threads import side_by_side
 from robot_dynid.types import FloatArray, Samples
 from robot_dynid.validation.slow_changes import Course, Remainder
 
-#: length [s] of the pieces whose gains are compared
-PIECE = 0.2
 #: a row this share of a piece before its end is in the next one: rounding decides about none
 BORDER = 1e-6
 #: rows from which on waves are sought, and about as many as are looked at: evenly spaced pieces
-LEAST_ROWS, MOST_ROWS = 1000, 30_000
-#: share of the top speed at which creep ends; a joint slower than REST [rad/s, m/s] throughout is
-#: at rest
-SLOW, REST = 0.05, 0.01
+WAVE_ROWS, MOST_ROWS = 1000, 30_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,10 +95,10 @@ class Rows:
     def of_joint(self, j: int) -> JointResidual | None:
         """Return the rows of one joint; None where it rests, or there are too few."""
         top = float(np.abs(self.velocity[:, j]).max())
-        if top < REST or len(self.folds) < LEAST_ROWS:
+        if top < REST_SPEED or len(self.folds) < WAVE_ROWS:
             return None
         return JointResidual(self.position[:, j], self.velocity[:, j], self.effort[:, j],
-                             self.residual[:, j], self.folds, self.pieces, SLOW * top,
+                             self.residual[:, j], self.folds, self.pieces, CREEP_SHARE * top,
                              top / ABOVE_FAST, self.step)
 
 
@@ -118,7 +120,7 @@ def _rows(
 
 def piece_of(since: FloatArray) -> FloatArray:
     """Return the number (N,) of the piece of rows ``since`` (N,) [s] the first one."""
-    return np.floor(since / PIECE + BORDER)
+    return np.floor(since / GAIN_PIECE + BORDER)
 
 
 def with_ripple(fit: Fit, gathered: Gathered, estimator: Estimator, recipe: Recipe) -> Fit:
@@ -151,7 +153,7 @@ def with_ripple(fit: Fit, gathered: Gathered, estimator: Estimator, recipe: Reci
 
 
 #: density of the noise of a joint, as a share of the largest, below which none is taken for quiet
-QUIET = 1e-4
+LEAST_NOISE_DENSITY = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +177,7 @@ def beside_links(
     rests = [[replace(one, left=left) for one, left in zip(own, _rest(own, warming), strict=True)]
              for own, warming in zip(leftovers, warmings, strict=True)]
     density = np.array([noise_density(own) for own in rests])
-    density = np.maximum(density, QUIET * density.max())
+    density = np.maximum(density, LEAST_NOISE_DENSITY * density.max())
     products = _Products(model, density, [one is not None for one in warmings])
     for r, recording in enumerate(recordings):
         products.add(recording, [own[r] for own in rests], weights)
@@ -253,7 +255,7 @@ class _Products:
 
 
 #: samples of a recording with fewer show nothing slow
-LEAST = 3
+LEAST_SLOW_SAMPLES = 3
 
 
 def with_slow_changes(
@@ -303,7 +305,7 @@ def _remainders(
         except DataError:
             continue  # a part of a longer one that is at rest or too short
         one = course(recording, samples, model.without_ripple(samples))
-        if len(one.rows) >= LEAST:
+        if len(one.rows) >= LEAST_SLOW_SAMPLES:
             used.append(recording)
             remainders.append(one)
     return used, remainders

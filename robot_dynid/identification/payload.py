@@ -26,7 +26,7 @@ from robot_dynid.reduction.numeric import random_states
 from robot_dynid.robot.inertia import PARAMETERS, com_from_parameters
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import Pair, align
-from robot_dynid.signals.prepare import HIGHEST, Preprocessing, prepare, repair
+from robot_dynid.signals.prepare import CUTOFF_RATE_SHARE, Preprocessing, prepare, repair
 from robot_dynid.types import FloatArray, Progress, RawLog, Samples
 
 #: ramp of the Coulomb friction [rad/s] where no model says which
@@ -123,11 +123,11 @@ def _equations(
 
 #: low-pass [Hz] where no model brings its own, as far as the recording shows it; the
 #: mass of the measured pair moves by 0.1 % from 2 to 15 Hz
-CUTOFF = 6.5
+PAYLOAD_CUTOFF = 6.5
 #: efforts that differ by less than this share are the same recording
 SAME_EFFORT = 1e-9
 #: states by which the reach of a parameter is taken
-STATES = 50
+PAYLOAD_STATES = 50
 #: recordings shorter than this [s] have too few independent stretches for honest deviations
 LEAST_SECONDS = 10.0
 
@@ -239,7 +239,7 @@ def settings_for(model: IdentifiedModel | None, log: RawLog) -> Preprocessing:
         return model.preprocessing
     typical = float(np.median(np.diff(log.time))) if len(log.time) > 1 else 1.0
     step = typical if typical > 0.0 else 1.0
-    return Preprocessing(min(CUTOFF, HIGHEST / step))
+    return Preprocessing(min(PAYLOAD_CUTOFF, CUTOFF_RATE_SHARE / step))
 
 
 def _residuals(
@@ -331,7 +331,7 @@ def gathered(names: tuple[str, ...], parts: Sequence[Equations]) -> Information:
 
 def moderate_effort(body: AttachedBody) -> FloatArray:
     """Return the effort (n, 10) of each parameter at one, root mean square at about 1 rad/s."""
-    states = random_states(body.robot, STATES, np.random.default_rng(0))
+    states = random_states(body.robot, PAYLOAD_STATES, np.random.default_rng(0))
     share = MODERATE_SPEED / float(np.sqrt(np.mean(states.velocity**2)))
     slower = replace(states, velocity=share * states.velocity,
                      acceleration=share * states.acceleration)

@@ -33,11 +33,11 @@ from robot_dynid.identified.record import DeflectionRecord, JointDeflection
 from robot_dynid.types import FloatArray, Samples
 
 #: a residual model must lower the held-out error by this share
-GAIN = 0.01
+RESIDUAL_GAIN = 0.01
 #: samples residual models are fitted to, at about 1 kB each; long recordings have more
 RESIDUAL_SAMPLES = 200_000
 #: loops in turn are gone through at most so often, while the score falls by this much
-ROUNDS, SETTLED = 8, 1e-3
+LOOP_ROUNDS, SCORE_SETTLED = 8, 1e-3
 
 #: base parameters (b,) from some batches of an experiment, of the same one whose effort lacks what
 #: the residual models explain, and from those of the round before (None at first)
@@ -232,7 +232,7 @@ class CrossFit:
         """Number of rounds that lower the error, 0 for none."""
         scores = [np.mean(np.log(self.rms(errors) + 1e-300)) for errors in self.after]
         lower = [k for k, score in enumerate(scores)
-                 if k == 0 or score < min(scores[:k]) - SETTLED]
+                 if k == 0 or score < min(scores[:k]) - SCORE_SETTLED]
         return lower[-1] + 1 if lower else 0
 
     @property
@@ -241,8 +241,8 @@ class CrossFit:
         return np.asarray(self.after[self.rounds - 1])
 
     def lower(self, after: FloatArray, before: FloatArray) -> NDArray[np.bool_]:
-        """Return (n,) whether errors (F, n) fell by GAIN, and by more than chance."""
-        lower = self.rms(after) < (1.0 - GAIN) * self.rms(before)
+        """Return (n,) whether errors (F, n) fell by RESIDUAL_GAIN, and by more than chance."""
+        lower = self.rms(after) < (1.0 - RESIDUAL_GAIN) * self.rms(before)
         return lower & [falls(*both) for both in zip(after.T, before.T, strict=True)]
 
 
@@ -252,7 +252,7 @@ def cross_fit(data: Training, kinds: Kinds, physics: Physics) -> CrossFit:
     held_out = [np.isin(data.cell, part.test) for part in parts]
     fits = [alternate(data, kinds, physics, part.fitted) for part in parts]
     dry = friction_parameters(data.experiment.model)
-    most = 1 if isinstance(physics, JointFit) else ROUNDS
+    most = 1 if isinstance(physics, JointFit) else LOOP_ROUNDS
     samples = int(np.sum(held_out))
     table = np.empty((3, 0, len(parts), data.effort.shape[1]))
     found = CrossFit(table[0], table[1], table[2], samples)

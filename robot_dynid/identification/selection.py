@@ -47,8 +47,8 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.signals.filters import derivative
 from robot_dynid.signals.prepare import (
+    CUTOFF_RATE_SHARE,
     CUTOFFS,
-    HIGHEST,
     OVERSAMPLING,
     Preprocessing,
     Repaired,
@@ -58,11 +58,11 @@ from robot_dynid.threads import side_by_side
 from robot_dynid.types import FloatArray, Progress, Samples
 
 #: least share of what is left that an estimate is taken to find
-LEAST = 0.05
+LEAST_ESTIMATED_SHARE = 0.05
 #: deviations from which on a lag is sure
-SURE = 5.0
+LAG_DEVIATIONS = 5.0
 #: estimates after the first; a step below this share of the deviation is the last
-ROUNDS, SETTLED = 4, 0.1
+ESTIMATE_ROUNDS, ESTIMATE_SETTLED = 4, 0.1
 
 
 def lag_of(information: Information) -> Lag:
@@ -83,12 +83,12 @@ def likely(lag: Lag) -> bool:
 
 def sure(lag: Lag) -> bool:
     """Return whether the lag is there beyond doubt, whichever way held-out errors scatter."""
-    return abs(lag.seconds) > SURE * lag.std
+    return abs(lag.seconds) > LAG_DEVIATIONS * lag.std
 
 
 def alike(one: Lag, other: Lag) -> bool:
     """Return whether two lags differ by less than `settled` tells apart."""
-    return abs(one.seconds - other.seconds) < SETTLED * min(one.std, other.std)
+    return abs(one.seconds - other.seconds) < ESTIMATE_SETTLED * min(one.std, other.std)
 
 
 def settled(estimate: Callable[[float], Lag]) -> Lag:
@@ -103,12 +103,13 @@ def settled(estimate: Callable[[float], Lag]) -> Lag:
         return first
     before, left, seconds = 0.0, first, first.seconds + np.copysign(first.std, first.seconds)
     share, std = 1.0, first.std
-    for _ in range(ROUNDS):
+    for _ in range(ESTIMATE_ROUNDS):
         other = estimate(seconds)
-        share = float(np.clip((left.seconds - other.seconds) / (seconds - before), LEAST, 1.0))
+        share = float(np.clip((left.seconds - other.seconds) / (seconds - before),
+                              LEAST_ESTIMATED_SHARE, 1.0))
         before, left, std = seconds, other, other.std / share
         seconds += other.seconds / share
-        if abs(seconds - before) < SETTLED * std:
+        if abs(seconds - before) < ESTIMATE_SETTLED * std:
             break
     return Lag(float(seconds), float(std))
 
@@ -118,11 +119,11 @@ DEFAULT_WIDTH = 0.01
 #: samples per parameter, OVERSAMPLING of them for each period of the cut-off, of which a quarter
 #: is independent at each joint: neither a cut-off nor thinning leaves fewer than the first number;
 #: from the second on a higher cut-off, which keeps more of them, is no better for that
-LEAST_SAMPLES, AMPLE_SAMPLES = 5.0, 20.0
+SAMPLES_PER_PARAMETER, AMPLE_SAMPLES = 5.0, 20.0
 #: choices of the cut-off after the first, with the friction found; two have always been enough
 CUTOFF_ROUNDS = 3
 #: share of the error by which held-out errors scatter, which refutes no lag that is sure
-ALIKE = 0.01
+HELD_OUT_SCATTER = 0.01
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ class Excerpt:
     ) -> tuple[Preprocessing, list[Samples]]:
         """Return the samples, thinned only where that leaves enough to fit ``model``."""
         samples = self._prepared(settings)
-        enough = LEAST_SAMPLES * len(model.reduction.kept)
+        enough = SAMPLES_PER_PARAMETER * len(model.reduction.kept)
         if settings.decimate and sum(map(len, samples)) < enough:
             settings = replace(settings, decimate=False)
             samples = self._prepared(settings)
@@ -344,7 +345,7 @@ def _choose_cutoff(
 ) -> tuple[float, tuple[tuple[float, float], ...]]:
     """Choose the cut-off, see `best_cutoff`, and return the scores of all that were tried."""
     model = structure.torque_model(part.robot)
-    highest = HIGHEST / max(r.step for r in part.recordings)
+    highest = CUTOFF_RATE_SHARE / max(r.step for r in part.recordings)
     candidates = [c for c in CUTOFFS if c <= highest] or [highest]
 
     def errors(cutoff: float) -> tuple[float, FloatArray] | DataError:
@@ -375,12 +376,12 @@ def best_cutoff(tried: Mapping[float, tuple[float, FloatArray]]) -> float:
     """Return the cut-off [Hz] of the best score; while samples are scarce, the highest as good.
 
     ``tried`` are samples per parameter, OVERSAMPLING for each period of the cut-off, and (f,)
-    `Excerpt.errors`. A cut-off that leaves LEAST_SAMPLES is taken before any that leaves fewer,
-    and one with fewer than AMPLE_SAMPLES must beat all that are higher by a standard error.
+    `Excerpt.errors`. A cut-off that leaves SAMPLES_PER_PARAMETER is taken before any that leaves
+    fewer, and one with fewer than AMPLE_SAMPLES must beat all that are higher by a standard error.
     """
     most = max(samples for samples, _ in tried.values())
     errors = {cutoff: one for cutoff, (samples, one) in tried.items()
-              if samples >= min(LEAST_SAMPLES, most)}
+              if samples >= min(SAMPLES_PER_PARAMETER, most)}
     best = min(errors, key=lambda cutoff: float(errors[cutoff].mean()))
     if tried[best][0] >= AMPLE_SAMPLES:
         return best
@@ -412,7 +413,7 @@ def _choose_lag(
     shifted = replace(settings, effort_lag=lag.seconds)
     before = part.score(model, settings) if before is None else before
     after = part.score(model, shifted)
-    worst = before + (ALIKE if sure(lag) else 0.0)
+    worst = before + (HELD_OUT_SCATTER if sure(lag) else 0.0)
     return (shifted if after < worst else settings), lag
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
 
 #: calls from the user's line to the warning: the model's method, its check of states, this module
-LEVEL = 4
+STACK_LEVEL = 4
 
 
 def caution(model: IdentifiedModel) -> str:
@@ -106,10 +106,10 @@ def warn(model: IdentifiedModel) -> None:
     if model.not_identified and '_warned' not in vars(model):
         vars(model)['_warned'] = True
         warnings.warn(f'{model.robot.name}: {caution(model)}', RefusedJointWarning,
-                      stacklevel=LEVEL)
+                      stacklevel=STACK_LEVEL)
 
 
 def warn_of(texts: Iterable[str]) -> None:
     """Give Python warnings of what an object that was made of a model lacks."""
     for text in texts:
-        warnings.warn(text, ExportWarning, stacklevel=LEVEL)
+        warnings.warn(text, ExportWarning, stacklevel=STACK_LEVEL)

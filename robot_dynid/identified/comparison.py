@@ -19,7 +19,7 @@ from robot_dynid.types import FloatArray
 
 WEIGHT, FRICTION, INERTIA = EFFECTS = ('weight', 'friction', 'inertia')
 #: poses that are compared, and shares of the top speed
-POSES, SPEEDS = 24, (0.1, 0.3, 0.6, 1.0)
+COMPARED_POSES, SPEEDS = 24, (0.1, 0.3, 0.6, 1.0)
 #: share of differences that are called so by chance (Benjamini and Hochberg, J. R. Stat. Soc. B
 #: 1995, 57, 289)
 FALSE_SHARE = 0.05
@@ -80,7 +80,7 @@ class _Effect:
 
 
 def _shared(first: IdentifiedModel, second: IdentifiedModel) -> tuple[FloatArray, FloatArray]:
-    """Return poses (POSES, n) and top speeds (n,) that both models were trained in.
+    """Return poses (COMPARED_POSES, n) and top speeds (n,) that both models were trained in.
 
     Where the ranges of a joint have nothing in common, its pose is halfway between them.
     """
@@ -90,7 +90,7 @@ def _shared(first: IdentifiedModel, second: IdentifiedModel) -> tuple[FloatArray
     middle = 0.5 * (low + high)
     low, high = np.minimum(low, middle), np.maximum(high, middle)
     rng = np.random.default_rng(0)
-    share = rng.uniform(size=(POSES, len(low)))
+    share = rng.uniform(size=(COMPARED_POSES, len(low)))
     speed = np.min([np.abs(r['velocity']).max(axis=1) for r in ranges], axis=0)
     return low + share * (high - low), speed
 
@@ -115,7 +115,7 @@ def _combined(
     terms: Sequence[tuple[float, FloatArray, FloatArray, FloatArray]],
 ) -> _Effect:
     """Return the sum of efforts of joint ``j`` at states, each times its weight."""
-    values, rows = np.zeros(POSES), np.zeros((POSES, len(model.values)))
+    values, rows = np.zeros(COMPARED_POSES), np.zeros((COMPARED_POSES, len(model.values)))
     for weight, q, qd, qdd in terms:
         values += weight * model.inverse(q, qd, qdd)[:, j]
         rows += weight * model.inverse_by_parameters(q, qd, qdd)[:, j]

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from robot_dynid.export.urdf import Export
 
 #: fewest samples of a motion whose rates are differences along it
-LEAST_SAMPLES = 3
+DIFFERENCE_SAMPLES = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -391,8 +391,9 @@ class IdentifiedModel(Portable):
         """
         states, single = checked_states(
             self, {'position': q, 'velocity': qd, 'acceleration': qdd} | _if_given(external))
-        if single or len(states[0]) < LEAST_SAMPLES:
-            raise UsageError(f'a motion of motors takes {LEAST_SAMPLES} samples (T, n) or more')
+        if single or len(states[0]) < DIFFERENCE_SAMPLES:
+            raise UsageError(
+                f'a motion of motors takes {DIFFERENCE_SAMPLES} samples (T, n) or more')
         if not 0.0 < dt < np.inf:
             raise UsageError(f'the step of a motion must be positive seconds, is {dt}')
         return self.elastic_motion.inverse(np.array(states[:3]), dt, *states[3:])

@@ -20,7 +20,7 @@ from robot_dynid.identified.noise_levels import NoiseLevels
 from robot_dynid.identified.record import FitRecord, record_from_provenance
 from robot_dynid.identified.structure import Structure
 from robot_dynid.identified.trained import Trained
-from robot_dynid.identified.uncertainty import SHOWN
+from robot_dynid.identified.uncertainty import CORRELATION_FIGURES
 from robot_dynid.numbers import BOUNDS, NumberRange, shown
 from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.reduction.base import Reduction
@@ -51,7 +51,7 @@ END = 'end_of_model'
 #: of parameters, and of factors of the reduction
 ENTRY = NumberRange(-1e12, 1e12)
 #: a parameter is correlated with itself by one, to the digits of the file
-CORRELATED = 1e-4
+SELF_CORRELATION = 1e-4
 #: base parameters and those of the feasible ones differ by rounding, relative to their terms
 CONSISTENT = 1e-9
 
@@ -212,7 +212,7 @@ def _correlation(model: IdentifiedModel) -> dict[str, Any]:
     """Return the rows of the triangle from its diagonal on, each in one text of numbers."""
     if model.correlation_factor is None:
         return {}
-    return {'correlation_factor': [' '.join(f'{x:.{SHOWN}g}' for x in row[i:])
+    return {'correlation_factor': [' '.join(f'{x:.{CORRELATION_FIGURES}g}' for x in row[i:])
                                    for i, row in enumerate(model.correlation_factor)]}
 
 
@@ -228,7 +228,7 @@ def _read_correlation(given: tuple[str, ...] | None, count: int, source: str) ->
     for i, row in enumerate(rows):
         factor[i, i:] = row
     sizes = np.sum(factor**2, axis=0)
-    if not np.all((sizes == 0.0) | (np.abs(sizes - 1.0) < CORRELATED)):
+    if not np.all((sizes == 0.0) | (np.abs(sizes - 1.0) < SELF_CORRELATION)):
         raise ModelError(f'{source}: its correlation_factor holds no correlations; identify again')
     return frozen(factor)
 

@@ -63,7 +63,7 @@ class FrictionTorque:
 
 
 #: passes at most, and the part of the acceleration that the last one may change
-PASSES, SETTLED = 100, 1e-12
+STATE_PASSES, ACCELERATION_SETTLED = 100, 1e-12
 
 #: gives accelerations (K, n) of position, velocity, effort, (K, n) each
 Accelerations = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
@@ -83,11 +83,12 @@ def pushed(
     found = accelerations(q, qd, effort + external)
     if not friction.loaded:
         return found
-    for _ in range(PASSES):
+    for _ in range(STATE_PASSES):
         before = found
         found = accelerations(
             q, qd, effort + external + friction.relief(q, qd, before, external))
-        if np.abs(found - before).max(initial=0.0) <= SETTLED * np.abs(found).max(initial=1.0):
+        change = np.abs(found - before).max(initial=0.0)
+        if change <= ACCELERATION_SETTLED * np.abs(found).max(initial=1.0):
             return found
     raise ModelError('friction of this model grows so much with the load that no acceleration '
                      'fits the effort and the external torque')

@@ -13,7 +13,7 @@ GRAVITY, FEED_FORWARD, CONTACT, SIMULATION = (
     'gravity compensation', 'feed-forward', 'contact detection', 'simulation')
 USES = (GRAVITY, FEED_FORWARD, CONTACT, SIMULATION)
 #: most actions that a verdict names
-ACTIONS = 5
+MOST_ACTIONS = 5
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Verdict:
     """Suitability of a model, joint by joint, and the next actions.
 
     ``words`` sum it up; ``joints`` are in the order of the robot, none where the recordings
-    allowed no model; at most ACTIONS ``actions``, the most valuable first.
+    allowed no model; at most MOST_ACTIONS ``actions``, the most valuable first.
     """
 
     words: str

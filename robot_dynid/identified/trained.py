@@ -19,7 +19,7 @@ UNITS = {'position': ('rad', 'm'), 'velocity': ('rad/s', 'm/s'),
          'acceleration': ('rad/s^2', 'm/s^2'), 'effort': ('N m', 'N'),
          'temperature': ('deg C', 'deg C')}
 #: share of a range by which two recordings of one motion differ; less beyond it is not reported
-MARGIN = 0.05
+RANGE_MARGIN = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,7 @@ class Trained:
         return found
 
     def found(self, robot: RobotModel, states: Mapping[str, FloatArray]) -> tuple[Outside, ...]:
-        """Return the ``states`` (N, n) outside by more than MARGIN of the range."""
+        """Return the ``states`` (N, n) outside by more than RANGE_MARGIN of the range."""
         found = []
         for name, values in states.items():
             if name not in self.quantities or not len(values):
@@ -119,7 +119,7 @@ class Trained:
                 continue  # what is asked of a service mostly is, and there each call counts
             beyond = self._beyond(robot, name, values)
             most = beyond.max(axis=0)
-            for j in np.flatnonzero(most > MARGIN * np.ptp(ranges, axis=1)):
+            for j in np.flatnonzero(most > RANGE_MARGIN * np.ptp(ranges, axis=1)):
                 low, high = ranges[j].tolist()
                 unit = UNITS[name][int(robot.types[j] == PRISMATIC)]
                 found.append(Outside(robot.joints[j], name, unit, float(most[j]),

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
 
 #: digits of correlations in model files
-SHOWN = 7
+CORRELATION_FIGURES = 7
 #: random states, within the ranges of the fit, that stand for motion that is not known
-STATES = 200
+INTERVAL_STATES = 200
 
 
 def half_intervals(model: IdentifiedModel) -> FloatArray:
@@ -51,7 +51,8 @@ def parameter_variance(model: IdentifiedModel) -> FloatArray:
     draw = np.random.default_rng(0)
     ranges = [model.trained.quantities[name].T for name in ('position', 'velocity',
                                                             'acceleration')]
-    q, qd, qdd = (draw.uniform(low, high, (STATES, model.robot.n)) for low, high in ranges)
+    q, qd, qdd = (draw.uniform(low, high, (INTERVAL_STATES, model.robot.n))
+                  for low, high in ranges)
     return np.asarray(_variance(model, q, qd, qdd).mean(axis=0))
 
 
@@ -63,7 +64,7 @@ def _variance(
 
 
 def correlation_factor(covariance: FloatArray, std: FloatArray) -> FloatArray:
-    """Return an upper triangle U (b, b): correlations are U^T U, to SHOWN digits.
+    """Return an upper triangle U (b, b): correlations are U^T U, to CORRELATION_FIGURES digits.
 
     ``covariance`` (b, b) with deviations ``std`` (b,); parameters whose deviation is not finite,
     or zero, have a column of zeros.
@@ -74,4 +75,5 @@ def correlation_factor(covariance: FloatArray, std: FloatArray) -> FloatArray:
     correlation = np.where(known[:, None] & known, covariance, 0.0) / np.outer(scale, scale)
     values, vectors = np.linalg.eigh(correlation)
     factor = np.linalg.qr(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T, mode='r')
-    return np.array([[float(f'{x:.{SHOWN}g}') for x in row] for row in np.triu(factor) * known])
+    return np.array([[float(f'{x:.{CORRELATION_FIGURES}g}') for x in row]
+                     for row in np.triu(factor) * known])

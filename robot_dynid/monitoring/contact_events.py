@@ -17,7 +17,7 @@ from robot_dynid.monitoring.monitor import MonitorSettings, levels_of, observer_
 from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.monitoring.motor_states import follows_motors, motors_unused, used_joints
 from robot_dynid.monitoring.noise_levels import holding_torque
-from robot_dynid.monitoring.observer import CLAIMED, CONTACT, EXTERNAL, LEAST_STATES, THRESHOLD
+from robot_dynid.monitoring.observer import CLAIMED, CONTACT, CONTACT_STATES, EXTERNAL, THRESHOLD
 from robot_dynid.monitoring.sight import WATCHED, BlindTime, blind_times, sight_along
 from robot_dynid.types import FloatArray, RawLog
 
@@ -95,7 +95,7 @@ def _contact_events(
     torque, contact = results[:, EXTERNAL], results[:, CONTACT] != 0.0
     touched = contact.any(axis=1)
     free = ~touched
-    for ahead in range(1, LEAST_STATES):  # while contact is about to be reported
+    for ahead in range(1, CONTACT_STATES):  # while contact is about to be reported
         free[:-ahead] &= ~touched[ahead:]
     return ContactEvents(
         log.source,

@@ -37,7 +37,7 @@ from robot_dynid.monitoring.observer import (
     Observer,
     friction_of,
 )
-from robot_dynid.monitoring.sight import SETTLING
+from robot_dynid.monitoring.sight import OBSERVER_CONSTANTS
 from robot_dynid.robot.model import REVOLUTE, Drive, Limits, RobotModel
 from robot_dynid.signals.filters import corner_of
 from robot_dynid.types import FloatArray, frozen
@@ -45,9 +45,9 @@ from robot_dynid.types import FloatArray, frozen
 #: rows of a result behind those of `Follower`: whether the deflection is in it, the deviation of
 #: what residual models expect, torque of the gear and its deviation [N m]; NaN where there is none
 DEFLECTED, SPREAD, GEAR, GEAR_SPREAD = range(RESULT_ROWS, RESULT_ROWS + 4)
-ROWS = RESULT_ROWS + 4
+DEFLECTED_ROWS = RESULT_ROWS + 4
 #: deviations by which deflections differ by their noise at most, one up and the other down
-NOISY = 6.0
+NOISE_DEVIATIONS = 6.0
 #: deviations beyond the usual one by which thresholds of elastic joints rise
 RAISED = 2.0
 
@@ -92,7 +92,7 @@ class DeflectedObserver:
             model, gain, levels)
         self.joints = used_joints(model)
         self._physics = Observer(model, gain, levels.without)
-        self._part, self._settling = part, SETTLING / gain
+        self._part, self._settling = part, OBSERVER_CONSTANTS / gain
         self._elapsed = np.zeros(model.robot.n)
 
     def __call__(self, states: FloatArray, steps: FloatArray) -> FloatArray:
@@ -164,7 +164,7 @@ class GearSide:
                                         for rows in (motors, motion)))
         single, rate, _ = self._encoders
         # the deflection was taken a step before, and goes on with its rate
-        noise = NOISY * np.hypot(single, np.maximum(steps, 0.0)[:, None] * rate)
+        noise = NOISE_DEVIATIONS * np.hypot(single, np.maximum(steps, 0.0)[:, None] * rate)
         loop, doubt, width = self._states.along(bent[0], steps <= 0.0, noise)
         torque = self._gears.torque(bent) + loop
         known = np.isfinite(torque)
@@ -181,7 +181,7 @@ class GearSide:
         # torque is anywhere in the loop, and a way back of less than noise is one or not
         spread = np.hypot(spread, np.hypot(width, doubt) / np.sqrt(3.0))
         found = self._follow(states, steps, self._raised(spread))
-        results = np.full((len(steps), ROWS, n), np.nan)
+        results = np.full((len(steps), DEFLECTED_ROWS, n), np.nan)
         results[:, :RESULT_ROWS] = found[:, :, :n]
         for row in (RESIDUAL, FRICTION):
             results[:, row, own] += found[:, row, n:]
@@ -250,7 +250,7 @@ class LearnedSide:
                 mean[known, j], variance[known, j] = model.moments(features[known, j])
         corrected = motion.copy()
         corrected[:, 2] -= mean
-        results = np.full((count, ROWS, n), np.nan)
+        results = np.full((count, DEFLECTED_ROWS, n), np.nan)
         results[:, :RESULT_ROWS] = self._observer(
             corrected, steps, self._raised(variance, blank))
         # the features are filtered: what is learned from them goes with the filtered effort

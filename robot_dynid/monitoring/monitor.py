@@ -43,9 +43,9 @@ from robot_dynid.signals.filters import delay_of
 from robot_dynid.types import FloatArray
 
 #: gain times step from which the observer knows less of the time between samples than it claims
-COARSE = 0.5
+COARSE_GAIN_STEP = 0.5
 #: delays of the low-pass after which its start is forgotten
-SETTLED = 4.0
+LOW_PASS_DELAYS = 4.0
 
 
 GAIN = NumberRange(1e-3, 1e10, '1/s')
@@ -184,9 +184,10 @@ class Monitor:
         """Return faults of the set-up, and joints outside the trained ranges, with remedies."""
         found = []
         step, gain = self._stream.step, self.settings.gain
-        if gain * step > COARSE:
+        if gain * step > COARSE_GAIN_STEP:
             found.append(f'joint states at {1.0 / step:.3g} Hz are too slow for an observer gain '
-                         f'of {gain:g} 1/s: lower it to {COARSE / step:.2g}, or publish faster')
+                         f'of {gain:g} 1/s: lower it to {COARSE_GAIN_STEP / step:.2g}, or publish '
+                         'faster')
         found += [text for text in (motors_unused(self.model),) if text]
         if self.without_motors:
             found.append(f'{", ".join(self.without_motors)}: no motor states of the last '
@@ -220,7 +221,7 @@ class Monitor:
         self._sight.take(step, state, missing, self._stream.began)
         result[RESIDUAL, missing] = np.nan
         result[[PREDICTED, RESIDUAL]] = without_refused(self.model, result[[PREDICTED, RESIDUAL]])
-        settled = self._elapsed > 0.0 and self._elapsed >= SETTLED * self.delay
+        settled = self._elapsed > 0.0 and self._elapsed >= LOW_PASS_DELAYS * self.delay
         deflected: tuple[Any, ...] = ()
         if isinstance(self._observer, DeflectedObserver):
             self._unknown = self._observer.joints & ~np.isfinite(state[3:]).all(axis=0)

@@ -23,16 +23,16 @@ from robot_dynid.monitoring.motor_states import (
 from robot_dynid.signals import alignment
 from robot_dynid.signals.external import net_torque
 from robot_dynid.signals.filters import Delay
-from robot_dynid.signals.plausible import BEYOND, plausible, possible
+from robot_dynid.signals.plausible import DAMAGED_BEYOND, plausible, possible
 from robot_dynid.signals.turns import Turns
 from robot_dynid.types import FloatArray, RawLog
 
 #: a step longer than this [s] has no information on the time between its ends
-LONGEST_STEP = 0.1
+INFORMED_STEP = 0.1
 #: pieces of a recording that are taken where there is too much of it
-PIECES = 20
+RECORDING_PIECES = 20
 #: share of its greatest speed above which a joint moves
-MOVES = 0.05
+MOVING_SPEED_SHARE = 0.05
 #: why there are no joint states for a while, and what to do
 PAUSE = 'no joint states came: check the driver and the load of the network'
 BACK = 'stamps repeat or go back: one publisher, and one clock that only goes ahead'
@@ -76,7 +76,7 @@ class MonitorInput:
         """
         if len(self.time) <= rows:
             return self
-        chosen = _busiest(np.abs(self.velocity), max(rows // PIECES, 1), rows)
+        chosen = _busiest(np.abs(self.velocity), max(rows // RECORDING_PIECES, 1), rows)
         broken = np.zeros(len(self.time), dtype=bool)
         broken[list(self.starts)] = True
         broken[1:] |= chosen[1:] & ~chosen[:-1]
@@ -91,7 +91,7 @@ def _busiest(speed: FloatArray, length: int, rows: int) -> NDArray[np.bool_]:
 
     A joint's piece is the one not yet taken in which it moves for longest by ``speed`` (N, n).
     """
-    moves = speed > MOVES * speed.max(axis=0)
+    moves = speed > MOVING_SPEED_SHARE * speed.max(axis=0)
     edges = np.arange(0, len(speed), length)
     left = np.add.reduceat(moves, edges, axis=0).astype(float)
     chosen = np.zeros(len(speed), dtype=bool)
@@ -118,7 +118,7 @@ def monitor_input(model: IdentifiedModel, log: RawLog) -> MonitorInput:
     assert log.effort is not None
     time, q, qd = log.time, log.position, log.velocity
     effort, ripple = net_torque(model.robot, log), model.ripple_torque
-    broken = np.concatenate([[True], np.diff(time) > LONGEST_STEP])
+    broken = np.concatenate([[True], np.diff(time) > INFORMED_STEP])
     pauses = [(float(time[k - 1]), float(time[k]), PAUSE) for k in np.flatnonzero(broken) if k]
     lost = [one for one in lost if not any(
         start < one[1] and one[0] < stop for start, stop, _ in pauses)]
@@ -171,7 +171,7 @@ def _lost_time(time: FloatArray) -> list[tuple[float, float, str]]:
     found = []
     for a, b in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
         seconds = (b - a) * step
-        if seconds > LONGEST_STEP:
+        if seconds > INFORMED_STEP:
             found.append((float(before[a]), float(before[a]) + seconds, BACK))
     return found
 
@@ -208,7 +208,8 @@ class MonitorInputStream:
     def __init__(self, model: IdentifiedModel) -> None:
         self._factors, self._ripple = model.robot.torque_factors, model.ripple_torque
         able = possible(model.robot, LONGEST_RUN)
-        self._bound = BEYOND * np.stack([able[c] for c in ('position', 'velocity', 'effort')])
+        self._bound = DAMAGED_BEYOND * np.stack(
+            [able[c] for c in ('position', 'velocity', 'effort')])
         motion_lag, effort_lag = lags(model)
         self._motion, self._effort = Delay(motion_lag), Delay(effort_lag)
         self._delays = motion_lag > 0.0 or effort_lag > 0.0
@@ -250,14 +251,14 @@ class MonitorInputStream:
             return None
         last = self._last
         step = time - last[0] if last is not None else np.inf
-        if -LONGEST_STEP < step <= 0.0:
+        if -INFORMED_STEP < step <= 0.0:
             self._skip(BACK)
             return None
         before, self.missing = self.missing, self._none if whole else ~able[2]
         self._take_efforts(state)
         state[0] = self._turns(time, q)
         self._last = (time, state)
-        if not 0.0 < step <= LONGEST_STEP:
+        if not 0.0 < step <= INFORMED_STEP:
             self._restart(step, last is not None)
             if qd is None:
                 self.problem = ''

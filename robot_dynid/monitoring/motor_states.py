@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from robot_dynid.effects.deflection import without_gears
 from robot_dynid.errors import ModelError
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.signals.plausible import BEYOND, possible
+from robot_dynid.signals.plausible import DAMAGED_BEYOND, possible
 from robot_dynid.signals.turns import within_half_turn
 from robot_dynid.types import FloatArray
 
 #: a motor state older than this [s] tells no deflection any more
 OLDEST = 0.03
 #: motor states that may wait for their joint states, and joint states that wait for late ones
-WAITING = 100
+STATES_WAITING = 100
 #: joints without end are taken to turn for a day [s] at most
 LONGEST_RUN = 86_400.0
 
@@ -84,10 +84,10 @@ class MotorStates:
         self._gears = gears if gears is not None and gears.wavy.any() else None
         self._own = list(robot.drive.elastic)
         able = possible(robot, LONGEST_RUN)
-        self._bound = BEYOND * np.stack([able['motor_position'], able['motor_velocity']])
+        self._bound = DAMAGED_BEYOND * np.stack([able['motor_position'], able['motor_velocity']])
         self._unknown = np.full((2, n), np.nan)
-        self._waiting = deque[State](maxlen=WAITING)
-        self._joints = deque[State](maxlen=WAITING)
+        self._waiting = deque[State](maxlen=STATES_WAITING)
+        self._joints = deque[State](maxlen=STATES_WAITING)
         self._newest = -np.inf
         self._before: tuple[float, FloatArray] | None = None
         self._at, self._bent = -np.inf, self._unknown

@@ -13,24 +13,24 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.noise_levels import NOMINAL_GAIN, QUANTILE, NoiseLevels
 from robot_dynid.monitoring.deflected_observer import (
     DEFLECTED,
+    DEFLECTED_ROWS,
     GEAR_SPREAD,
     SPREAD,
     DeflectedObserver,
 )
-from robot_dynid.monitoring.deflected_observer import ROWS as ROWS_DEFLECTED
 from robot_dynid.monitoring.monitor_input import MonitorInput, monitor_input
 from robot_dynid.monitoring.motor_states import follows_motors
 from robot_dynid.monitoring.observer import DRY, EXTERNAL, Observer
 from robot_dynid.types import FloatArray, RawLog, frozen
 
 #: rows of the recordings the levels are learnt from, and least time [s] where that is more
-ROWS, SECONDS = 20_000, 60.0
+LEVEL_ROWS, LEVEL_SECONDS = 20_000, 60.0
 #: speeds [rad/s, m/s] below which friction may be uncertain; the data chooses
 SPEEDS = (0.005, 0.01, 0.02, 0.05, 0.1)
 #: share of slow motion in the memory of the observer from which it reflects holding
-SLOW = 0.3
+SLOW_SHARE = 0.3
 #: share of samples in which residual models are as sure as usual: the rest is the edge of the data
-USUAL = 0.9
+USUAL_SHARE = 0.9
 
 
 def slow_shares(
@@ -81,7 +81,7 @@ def _of_observer(
         share, claimed = slow_shares(motion, results[:, DRY], speeds, NOMINAL_GAIN)
         found.append((np.abs(results[:, None, EXTERNAL] - claimed), share, results))
     torque, shares, results = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    deflected = results.shape[1] == ROWS_DEFLECTED
+    deflected = results.shape[1] == DEFLECTED_ROWS
     rows, variance = [], np.zeros(len(floor))
     for j in range(len(floor)):
         own = slice(None)
@@ -89,7 +89,7 @@ def _of_observer(
             own = results[:, DEFLECTED, j] != 0.0
             spread = results[own][:, [SPREAD, GEAR_SPREAD], j]
             spread = spread[np.isfinite(spread)]
-            variance[j] = float(np.quantile(spread, USUAL))**2 if len(spread) else 0.0
+            variance[j] = float(np.quantile(spread, USUAL_SHARE))**2 if len(spread) else 0.0
         tried = []
         for i, speed in enumerate(SPEEDS):
             level, held = _levels(torque[own, i, j], shares[own, i, j], floor[j])
@@ -102,7 +102,7 @@ def _of_observer(
 
 def _levels(torque: FloatArray, share: FloatArray, floor: float) -> tuple[float, float]:
     """Return the level of a joint in motion, and by how much it may rise when it is slow."""
-    slow, held = share > SLOW, floor
+    slow, held = share > SLOW_SHARE, floor
     if slow.all():  # how large it is in motion is not known: as large as friction
         return held, held
     if slow.any():
@@ -124,12 +124,15 @@ def holding_torque(model: IdentifiedModel) -> FloatArray:
 
 @one_blas_thread()
 def recorded_motions(model: IdentifiedModel, logs: Sequence[RawLog]) -> list[MonitorInput]:
-    """Return the motion that levels are learnt from, ROWS or SECONDS of each recording at most."""
+    """Return the motion that levels are learnt from.
+
+    LEVEL_ROWS or LEVEL_SECONDS of each recording at most.
+    """
     motions, share = list[MonitorInput](), 0.0
     for i in range(len(logs)):
         whole = monitor_input(model, logs[i])
-        step = float(np.median(np.diff(whole.time))) if len(whole.time) > 1 else SECONDS
-        rows = max(ROWS, round(SECONDS / max(step, 1e-9)))
+        step = float(np.median(np.diff(whole.time))) if len(whole.time) > 1 else LEVEL_SECONDS
+        rows = max(LEVEL_ROWS, round(LEVEL_SECONDS / max(step, 1e-9)))
         motions.append(whole.in_motion(rows))
         share += len(motions[-1].time) / rows
         fastest = np.max([np.abs(m.velocity).max(axis=0) for m in motions], axis=0)

@@ -43,10 +43,10 @@ __all__ = ['CLAIMED', 'CONTACT', 'DRY', 'DRY_SCALE', 'EXTERNAL', 'FRICTION', 'PR
            'ContactSettings', 'Follower', 'Observer', 'contact_levels', 'friction_of', 'slowest']
 
 #: speed [rad/s, m/s] of rest, where no recording says more
-REST = 0.01
+REST_SPEED = 0.01
 #: joint states that contact must last, however far apart they are: a jerk between two of them
 #: looks like external torque in one or two
-LEAST_STATES = 3
+CONTACT_STATES = 3
 #: ranges of the settings of contact
 MARGIN = NumberRange(1.0, 1e6)
 RELEASE = NumberRange(1e-3, 1.0)
@@ -59,7 +59,7 @@ class ContactSettings:
     """Thresholds of contact at a joint.
 
     On when |r| less what friction is claimed to hold has been above ``margin`` times the noise
-    level in motion, plus what friction may hold at rest, for ``duration`` [s] and LEAST_STATES
+    level in motion, plus what friction may hold at rest, for ``duration`` [s] and CONTACT_STATES
     joint states; off when it has been below ``release`` times that for as long. ``thresholds``
     [N m], one for all joints or one each, take the place of ``margin`` times the level in motion.
     """
@@ -108,7 +108,7 @@ def contact_levels(
     moving = np.broadcast_to(np.array(given), robot.n) if given else (
         settings.margin * noise.at_gain(gain))
     return ContactLevels(moving, noise.holding, noise.speed, settings.release, settings.duration,
-                         LEAST_STATES)
+                         CONTACT_STATES)
 
 
 class Follower:
@@ -190,4 +190,4 @@ def friction_of(model: IdentifiedModel) -> AxisFriction:
 def slowest(model: IdentifiedModel) -> FloatArray:
     """Return the speeds (n,) [rad/s, m/s] below which friction may be anything."""
     levels = model.noise_levels
-    return np.full(model.robot.n, REST) if levels is None else levels.speed
+    return np.full(model.robot.n, REST_SPEED) if levels is None else levels.speed

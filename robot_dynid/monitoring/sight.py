@@ -1,7 +1,7 @@
 """Joints that the monitor watches and those that are blind: unknown is not free of contact.
 
-A joint is watched once the observer has followed usable states of it for SETTLING of its time
-constants. It is blind before, while its effort has been missing for longer than LONGEST_STEP,
+A joint is watched once the observer has followed usable states of it for OBSERVER_CONSTANTS time
+constants. It is blind before, while its effort has been missing for longer than INFORMED_STEP,
 and always where no threshold holds for it. Outside what the model was trained in it is watched,
 with a warning: the model may be wrong there, which looks like contact.
 """
@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.trained import MARGIN
-from robot_dynid.monitoring.monitor_input import LONGEST_STEP, MonitorInput
+from robot_dynid.identified.trained import RANGE_MARGIN
+from robot_dynid.monitoring.monitor_input import INFORMED_STEP, MonitorInput
 from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.types import FloatArray
 
 #: time constants of the observer after which it shows 95 % of what was there when it began
-SETTLING = 3.0
+OBSERVER_CONSTANTS = 3.0
 #: why a joint is blind, by the number that stands for it, and what to do; 0 is watched
 WATCHED, BEGUN, UNUSABLE, NO_LEVEL, REFUSED = range(5)
 REASONS = (
@@ -33,7 +33,7 @@ REASONS = (
 
 
 class TrainedRange:
-    """Positions and velocities the model was trained in, and MARGIN of them more."""
+    """Positions and velocities the model was trained in, and RANGE_MARGIN of them more."""
 
     def __init__(self, model: IdentifiedModel) -> None:
         shape = 2, model.robot.n
@@ -42,7 +42,7 @@ class TrainedRange:
             if name in model.trained.quantities:
                 low, high = model.trained.quantities[name].T
                 self._middle[row] = 0.5 * (low + high)
-                self._half[row] = (0.5 + MARGIN) * (high - low)
+                self._half[row] = (0.5 + RANGE_MARGIN) * (high - low)
         self._turn = np.zeros(shape)
         self._turn[0, model.robot.types != PRISMATIC] = 2.0 * np.pi
 
@@ -72,7 +72,7 @@ class Sight:
         self._joints = model.joints
         self._trained = TrainedRange(model)
         self._never = never_watched(model, moving)
-        self._settling = SETTLING / gain
+        self._settling = OBSERVER_CONSTANTS / gain
         self._elapsed, self._gap = np.zeros(n), np.full(n, np.inf)
         self._cause = np.full(n, BEGUN)
         self._began = ''
@@ -92,7 +92,7 @@ class Sight:
         self._elapsed += step
         self._gap = np.where(missing, self._gap + step, 0.0)
         self.outside = self._trained.outside(state[:2])
-        late = self._gap > LONGEST_STEP
+        late = self._gap > INFORMED_STEP
         if late.any():
             self._elapsed[late] = 0.0
             self._cause[late] = UNUSABLE
@@ -135,12 +135,12 @@ def sight_along(
     """
     steps, latest = motion.steps[:, None], np.maximum.accumulate
     missing = np.zeros(motion.position.shape, bool) if motion.missing is None else motion.missing
-    # what was of use before a new beginning tells nothing: it is longer ago than LONGEST_STEP
-    time = np.cumsum(np.where(steps > 0.0, steps, 2.0 * LONGEST_STEP), axis=0)
+    # what was of use before a new beginning tells nothing: it is longer ago than INFORMED_STEP
+    time = np.cumsum(np.where(steps > 0.0, steps, 2.0 * INFORMED_STEP), axis=0)
     begun = latest(np.where(steps > 0.0, -np.inf, time))
     useful = latest(np.where(missing, -np.inf, time))
-    late = latest(np.where(time - useful > LONGEST_STEP, time, -np.inf))
-    settles = time - np.maximum(begun, late) < SETTLING / gain
+    late = latest(np.where(time - useful > INFORMED_STEP, time, -np.inf))
+    settles = time - np.maximum(begun, late) < OBSERVER_CONSTANTS / gain
     never = never_watched(model, moving)
     return np.where(never != WATCHED, never, np.where(
         settles, np.where(late >= begun, UNUSABLE, BEGUN), WATCHED))

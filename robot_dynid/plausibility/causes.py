@@ -10,31 +10,44 @@ from itertools import groupby
 import numpy as np
 
 from robot_dynid.plausibility.excerpt import Excerpt, thinned
-from robot_dynid.plausibility.explanations import FEW, Change, Explanation, explanations, zero
+from robot_dynid.plausibility.explanations import (
+    MOVING_JOINTS_SHARE,
+    Change,
+    Explanation,
+    explanations,
+    zero,
+)
 from robot_dynid.plausibility.finding import Finding, Severity
-from robot_dynid.plausibility.score import ENOUGH, ROUNDS, SIZE, Explained, Fits, Score
+from robot_dynid.plausibility.score import (
+    ENOUGH_ROWS,
+    SIZE,
+    WEIGHT_FIT_ROUNDS,
+    Explained,
+    Fits,
+    Score,
+)
 from robot_dynid.robot.model import RobotModel
 
 #: nats by which an explanation is better than what is stated, within which one that is no fault
 #: counts as well, within which two are as good, and one is before another in the table
-CONVINCING, NO_FAULT, AS_GOOD, SAME = 12.0, 6.0, 4.0, 1.0
+CONVINCING, NO_FAULT, AS_GOOD_NATS, SAME_NATS = 12.0, 6.0, 4.0, 1.0
 #: shares of an effort that nominal links have at least whose unit they show, of the largest
 #: evidence that is given, and of the travel that velocities leave which say nothing
-WEIGHTY, STRONG, SAYS_NOTHING = 0.2, 0.4, 0.5
+WEIGHTY, STRONG_EVIDENCE, SAYS_NOTHING = 0.2, 0.4, 0.5
 #: what rests on efforts must lower what is left of them, in sum of all joints' logarithms, or make
 #: inertials more probable, by so many nats
 BY_EFFORTS = ('joint_order', 'position_offset', 'position_sign', 'position_unit', 'gravity',
               'description', 'counterbalance')
-LOWER, SURE = 0.3, 36.0
+LOWER, SURE_NATS = 0.3, 36.0
 #: factors of the mass of all links that an arm of another size has to explain better
 HEAVIER = np.geomspace(0.1, 10.0, 14)
 #: nats of each number that is fitted to the recording
-FREE = 2.0
+NATS_PER_NUMBER = 2.0
 #: so many explanations are fitted in full, at most so many alike, by so many rows, after a first
 #: look at all by fewer; so many motions at once
-FITTED, ALIKE, ROWS, FIRST_ROWS, AT_ONCE = 14, 3, 200, 70, 8
+FITTED, MOST_ALIKE, FITTED_ROWS, FIRST_ROWS, MOTIONS_AT_ONCE = 14, 3, 200, 70, 8
 #: first and last step [degrees] of the search for a zero
-COARSE, FINE = 16.0, 1.0
+FIRST_ZERO_STEP, LAST_ZERO_STEP = 16.0, 1.0
 
 #: an excerpt of the recording with stamps times a factor
 InUnit = Callable[[float], Excerpt]
@@ -82,14 +95,14 @@ def _best(
     look = few.score(1)
     gains = look.total - np.array([fit[1].total for fit in _fits(few, look, table, 1)])
     chosen, about = set[int](), defaultdict[tuple[str, tuple[int, ...]], int](int)
-    for i in (i for i in np.argsort(-gains, kind='stable').tolist() if gains[i] > SAME):
+    for i in (i for i in np.argsort(-gains, kind='stable').tolist() if gains[i] > SAME_NATS):
         about[table[i].kind, table[i].joints] += 1
-        if len(chosen) < FITTED and about[table[i].kind, table[i].joints] <= ALIKE:
+        if len(chosen) < FITTED and about[table[i].kind, table[i].joints] <= MOST_ALIKE:
             chosen.add(i)
     if in_unit and (score.parts[5].sum() > 0.5 * CONVINCING or (score.off > SAYS_NOTHING).any()):
         chosen |= {i for i, one in enumerate(table) if one.kind == 'time_unit'}
     fits = _other_size(stated, score, _fits(
-        stated, score, [table[i] for i in sorted(chosen)], ROUNDS, in_unit))
+        stated, score, [table[i] for i in sorted(chosen)], WEIGHT_FIT_ROUNDS, in_unit))
     best = min(fits, key=_total, default=None)
     if best is None or not score.total - best[1].total >= CONVINCING:
         return []
@@ -98,11 +111,12 @@ def _best(
         fits = [best if fit[0].joints == best[0].joints and fit[0].kind == best[0].kind else fit
                 for fit in fits]
     near = dict[tuple[object, ...], Fit]()
-    for fit in sorted((one for one in fits if _total(one) < _total(best) + AS_GOOD), key=_total):
+    as_good = (one for one in fits if _total(one) < _total(best) + AS_GOOD_NATS)
+    for fit in sorted(as_good, key=_total):
         near.setdefault((fit[0].kind, fit[0].joints, fit[0].kind == 'effort_scale' and (
             fit[0].remedy)), fit)
     order = sorted(dict.fromkeys(fit for fit in fits if fit in near.values()),
-                   key=lambda fit: _total(fit) > _total(best) + SAME)
+                   key=lambda fit: _total(fit) > _total(best) + SAME_NATS)
     silent = any(not fit[0].remedy and _total(fit) < _total(best) + NO_FAULT for fit in fits)
     return [] if silent else order
 
@@ -120,19 +134,20 @@ def _other_size(stated: Explained, score: Score, fits: Sequence[Fit]) -> list[Fi
              and score.total - _total(fit) >= CONVINCING]
     heavier = min((then for _, then in _fits(stated, score, [
         Explanation('', (), '', '', Change(mass=float(factor)), free=1) for factor in HEAVIER
-    ] if sizes else [], ROUNDS)), key=lambda then: then.total, default=score)
+    ] if sizes else [], WEIGHT_FIT_ROUNDS)), key=lambda then: then.total, default=score)
     return [fit for fit in fits if fit[0].kind != 'description' or (
         heavier.total - _total(fit) > NO_FAULT
         and heavier.parts[0].sum() - fit[1].parts[0].sum() > NO_FAULT)]
 
 
 def _with_finer_zero(stated: Explained, score: Score, best: Fit) -> Fit:
-    """Return the explanation with the zero of its joint to FINE."""
+    """Return the explanation with the zero of its joint to LAST_ZERO_STEP."""
     assert best[0].change.offset is not None
-    (j,), step, angle = best[0].joints, COARSE, -np.degrees(best[0].change.offset.sum())
-    while step >= FINE:
+    (j,), step, angle = best[0].joints, FIRST_ZERO_STEP, -np.degrees(best[0].change.offset.sum())
+    while step >= LAST_ZERO_STEP:
         for side in (-step, step):
-            (fit,) = _fits(stated, score, [zero(stated.stated.n, j, angle + side)], ROUNDS)
+            (fit,) = _fits(
+                stated, score, [zero(stated.stated.n, j, angle + side)], WEIGHT_FIT_ROUNDS)
             if _total(fit) < _total(best):
                 best, angle = fit, angle + side
                 break
@@ -160,8 +175,8 @@ def _fits(
             change.robot(stated.stated), changed, change.order('position', n), change.sprung),
             group))
     fits = dict[int, Fit]()
-    for batch in (every[i:i + AT_ONCE] for every in same_length.values()
-                  for i in range(0, len(every), AT_ONCE)):
+    for batch in (every[i:i + MOTIONS_AT_ONCE] for every in same_length.values()
+                  for i in range(0, len(every), MOTIONS_AT_ONCE)):
         of = [k for k, (_, group) in enumerate(batch) for _ in group]
         entries = [i for _, group in batch for i in group]
         efforts = [table[i].change.effort for i in entries]
@@ -177,7 +192,7 @@ def _fits(
             better, shown = _shown(stated, score, one, then) if rounds > 1 else (
                 one.kind not in BY_EFFORTS or _heavy(score, then), True)
             fits[i] = replace(one, remedy=one.remedy * shown), replace(then, penalty=(
-                lost * ENOUGH * float(np.log(SAYS_NOTHING)) + one.free * FREE
+                lost * ENOUGH_ROWS * float(np.log(SAYS_NOTHING)) + one.free * NATS_PER_NUMBER
                 if better and len(explained.rows) >= len(rows) / 2 else float('inf')))
     return [fits[i] for i in range(len(table))]
 
@@ -196,7 +211,7 @@ def _shown(stated: Explained, score: Score, one: Explanation, then: Score) -> tu
         one.kind in BY_EFFORTS and fall <= 0.0)
     by_motion = sum(float((score.parts[k] - then.parts[k]).sum()) for k in (
         (1, 5) if of_efforts else (1, 2, 5))) > 0.5 * CONVINCING
-    sure = score.total - then.total > SURE
+    sure = score.total - then.total > SURE_NATS
     # lengths must explain them better than masses do, which _other_size looks at
     lower = fall > LOWER or sure or one.kind == 'description'
     if by_motion or one.kind == 'time_unit':
@@ -211,7 +226,8 @@ def _shown(stated: Explained, score: Score, one: Explanation, then: Score) -> tu
     swapped = one.change.channels == ('effort',)
     falls = swapped and np.all(np.log(score.left / then.left)[list(one.joints)] > LOWER)
     angle = one.kind == 'position_unit' and one.change.velocity is not None
-    return bool(np.mean(stated.moves) >= FEW and (by_links or falls or not (angle or swapped))), (
+    shown = by_links or falls or not (angle or swapped)
+    return bool(np.mean(stated.moves) >= MOVING_JOINTS_SHARE and shown), (
         by_links or one.kind != 'effort_scale')
 
 
@@ -255,7 +271,7 @@ def _evidence(before: Score, after: Score) -> Iterator[str]:
         f'the inertials have to be far from those described, by {sums[4]:.0f} in the logarithm of '
         'their probability',
         'motion, efforts or stamps are beyond what a robot can do, by factors of '
-        f'{np.exp(sums[5] / ENOUGH):.2g} in all')
+        f'{np.exp(sums[5] / ENOUGH_ROWS):.2g} in all')
     for fall, text in zip(sums, words, strict=True):
-        if fall > STRONG * max(sums):
+        if fall > STRONG_EVIDENCE * max(sums):
             yield f'as stated {text}'

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from robot_dynid.types import FloatArray, RawLog
 
 #: digests of samples that stand for a recording; least that two share, to say anything
-SKETCH, LEAST = 2048, 20
+SKETCH, LEAST_SHARED_DIGESTS = 2048, 20
 #: the bits of a digest that are those of the first joint
 UPPER = np.uint64(0xFFFFFFFF00000000)
 #: digests of all recordings that are compared at once: 20 MB
-AT_ONCE = 1 << 19
+DIGESTS_AT_ONCE = 1 << 19
 #: rows that are digested at once; significant digits of a value: files have at least so many
-CHUNK, DIGITS = 65_536, 4
+DIGEST_ROWS, SIGNIFICANT_DIGITS = 65_536, 4
 
 
 def digests(log: RawLog) -> NDArray[np.uint64]:
@@ -29,8 +29,8 @@ def digests(log: RawLog) -> NDArray[np.uint64]:
     others.
     """
     least = np.empty(0, dtype=np.uint64)
-    for first in range(0, max(len(log.time) - 1, 0), CHUNK):
-        parts = [np.asarray(part[first:first + CHUNK + 1], dtype=np.float64)
+    for first in range(0, max(len(log.time) - 1, 0), DIGEST_ROWS):
+        parts = [np.asarray(part[first:first + DIGEST_ROWS + 1], dtype=np.float64)
                  for part in (log.position, log.effort) if part is not None]
         bound = least[-1] if len(least) == SKETCH else np.uint64(2**64 - 1)
         with np.errstate(over='ignore'):
@@ -50,9 +50,9 @@ def merged(parts: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
 
 
 def _mixed(table: FloatArray) -> NDArray[np.uint64]:
-    """Return one number for the values of every row (N, k) to DIGITS significant digits."""
+    """Return one number for the values of every row (N, k), each to SIGNIFICANT_DIGITS."""
     with np.errstate(divide='ignore', invalid='ignore', over='ignore'):
-        size = 10.0 ** (np.floor(np.log10(np.abs(table))) - DIGITS + 1)
+        size = 10.0 ** (np.floor(np.log10(np.abs(table))) - SIGNIFICANT_DIGITS + 1)
         zero = ~(np.abs(table) > 0.0)
         rounded = np.where(zero, 0.0, np.round(table / size))
         exponent = np.where(zero, 0.0, np.round(np.log10(size)))
@@ -72,19 +72,19 @@ def _scrambled(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def candidates(
     count: int, sketch: Callable[[int], NDArray[np.uint64]]
 ) -> list[tuple[int, int]]:
-    """Return the pairs of ``count`` recordings, in order, whose sketches share LEAST digests.
+    """Return the pairs of ``count`` recordings, in order, that share LEAST_SHARED_DIGESTS.
 
     ``sketch`` returns the digests (k,) of a recording. They are gone through several times where
-    they are many, about AT_ONCE digests in memory, told apart by their lower, well mixed bits.
+    they are many, about DIGESTS_AT_ONCE in memory, told apart by their lower, well mixed bits.
     """
     common: Counter[tuple[int, int]] = Counter()
-    turns = np.uint64(max(1, -(-count * SKETCH // AT_ONCE)))
+    turns = np.uint64(max(1, -(-count * SKETCH // DIGESTS_AT_ONCE)))
     for turn in range(int(turns)):
         sketches = [values[values % turns == np.uint64(turn)]
                     for values in (sketch(i) for i in range(count))]
         owners = np.repeat(np.arange(count), [len(values) for values in sketches])
         common.update(_sharing(np.concatenate([np.empty(0, np.uint64), *sketches]), owners))
-    return sorted(pair for pair, number in common.items() if number >= LEAST)
+    return sorted(pair for pair, number in common.items() if number >= LEAST_SHARED_DIGESTS)
 
 
 def _sharing(values: NDArray[np.uint64], owners: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
@@ -104,4 +104,4 @@ def shared(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> float:
     if bound is not None:
         first, second = (one[one <= bound] for one in (first, second))
     common = int(np.isin(second, first, assume_unique=True).sum())
-    return common / len(second) if common >= LEAST else 0.0
+    return common / len(second) if common >= LEAST_SHARED_DIGESTS else 0.0

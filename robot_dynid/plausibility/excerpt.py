@@ -17,12 +17,12 @@ from robot_dynid.signals.plausible import plausible
 from robot_dynid.types import FloatArray, RawLog, take
 
 #: a recording is looked at in so many windows of so many seconds, and rows, at most
-WINDOWS, WINDOW_SECONDS, WINDOW_ROWS = 8, 10.0, 20_000
+EXCERPT_WINDOWS, WINDOW_SECONDS, WINDOW_ROWS = 8, 10.0, 20_000
 #: step [s] of the grid, low-pass [Hz] there, and the rows taken of it [Hz]
-GRID, CUTOFF, RATE = 0.01, 4.0, 16.0
+EXCERPT_STEP, EXCERPT_CUTOFF, EXCERPT_RATE = 0.01, 4.0, 16.0
 #: edge [s] left out at either end of a stretch, where the filter has only one side; travel and
 #: velocity are compared over so long [s]
-EDGE, BLOCK = 0.25, 0.2
+EDGE_SECONDS, COMPARED_SECONDS = 0.25, 0.2
 #: what there is for every row
 TABLES = ('position', 'velocity', 'acceleration', 'torque')
 
@@ -32,9 +32,10 @@ class Excerpt:
     """Motion and torque of the joints in parts of one recording, or of several.
 
     ``position``, ``velocity``, ``acceleration`` (N, n) from the measured position alone, and
-    ``torque`` (N, n) [N m, N], low-passed. Within (K,) blocks of about BLOCK the position moved by
-    ``travel`` (K, n), and measured velocity sums up to ``integrated`` (K, n), NaN without it, in
-    ``seconds`` (K,). ``step`` [s] is the typical one of the stamps, NaN for none.
+    ``torque`` (N, n) [N m, N], low-passed. Within (K,) blocks of about COMPARED_SECONDS the
+    position moved by ``travel`` (K, n), and measured velocity sums up to ``integrated`` (K, n),
+    NaN without it, in ``seconds`` (K,). ``step`` [s] is the typical one of the stamps, NaN for
+    none.
     """
 
     position: FloatArray
@@ -54,8 +55,8 @@ def excerpt(robot: RobotModel, log: RawLog) -> Excerpt:
     """Return the excerpt of a recording; parts without numbers are left out."""
     count, step = len(log.time), typical_step(log.time)
     rows = int(min(max(WINDOW_SECONDS / step, 100.0), WINDOW_ROWS)) if step > 0.0 else WINDOW_ROWS
-    starts = np.arange(0, count, rows) if count <= WINDOWS * rows else np.linspace(
-        0, count - rows, WINDOWS).astype(int)
+    starts = np.arange(0, count, rows) if count <= EXCERPT_WINDOWS * rows else np.linspace(
+        0, count - rows, EXCERPT_WINDOWS).astype(int)
     pieces = [_piece(robot, part) for start in starts.tolist() for part in _stretches(
         plausible(robot, take(log, slice(start, start + rows)))[0])]
     return replace(joined([_empty(robot.n), *pieces]), step=step)
@@ -113,14 +114,14 @@ def _stretches(log: RawLog) -> Iterator[RawLog]:
     pauses = np.flatnonzero(np.diff(log.time) > max(GAP_STEPS * step, GAP_SECONDS)) + 1
     for first, last in pairwise([0, *pauses.tolist(), len(log.time)]):
         part = take(log, slice(first, last))
-        if len(part.time) >= 10 and part.time[-1] - part.time[0] > 4.0 * EDGE:
+        if len(part.time) >= 10 and part.time[-1] - part.time[0] > 4.0 * EDGE_SECONDS:
             yield part
 
 
 def _piece(robot: RobotModel, part: RawLog) -> Excerpt:
     """Return the excerpt of a stretch: means of the rows around a grid, low-passed."""
     typical, torque = typical_step(part.time), net_torque(robot, part)
-    dt = max(GRID, typical)
+    dt = max(EXCERPT_STEP, typical)
     grid = part.time[0] + dt * np.arange(int((part.time[-1] - part.time[0]) / dt) + 1)
     time, tables = part.time, [part.position, torque]
     if dt > 2.0 * typical:
@@ -130,18 +131,19 @@ def _piece(robot: RobotModel, part: RawLog) -> Excerpt:
         tables = [np.add.reduceat(table, first, axis=0) / count[:, None] for table in tables]
         time = np.add.reduceat(time, first) / count
     q, tau = (zero_phase_low_pass(np.stack(
-        [np.interp(grid, time, column) for column in table.T], axis=1), min(CUTOFF, 0.2 / dt), dt)
+        [np.interp(grid, time, column) for column in table.T], axis=1),
+        min(EXCERPT_CUTOFF, 0.2 / dt), dt)
         for table in tables)
     qd = derivative(q, dt)
     qdd = derivative(qd, dt)
-    edge = max(2, round(EDGE / dt))
-    rows = slice(edge, len(grid) - edge, max(1, round(1.0 / (RATE * dt))))
+    edge = max(2, round(EDGE_SECONDS / dt))
+    rows = slice(edge, len(grid) - edge, max(1, round(1.0 / (EXCERPT_RATE * dt))))
     return Excerpt(q[rows], qd[rows], qdd[rows], tau[rows], *_travelled(part), float('nan'))
 
 
 def _travelled(part: RawLog) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return travel and integrated velocity (K, n) of blocks, and how long they are (K,) s."""
-    every = max(1, round(BLOCK / typical_step(part.time)))
+    every = max(1, round(COMPARED_SECONDS / typical_step(part.time)))
     rows = np.arange(0, len(part.time), every)
     travel = np.diff(part.position[rows], axis=0)
     seconds = np.diff(part.time[rows])

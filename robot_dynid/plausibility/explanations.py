@@ -24,7 +24,7 @@ GRAVITY = float(np.linalg.norm(STANDARD_GRAVITY))
 TIMES = {'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9, 'minutes': 60.0}
 #: velocities, or a clock, that are off by less than the first share go unsaid, from the second on
 #: a clock is refused; slopes of velocities that agree to the first share are of one clock
-CLOCK, WRONG_CLOCK, SLOWEST = 0.05, 0.1, 0.1
+CLOCK, WRONG_CLOCK, SLOWEST_CLOCK = 0.05, 0.1, 0.1
 #: factors of stamps that no velocity shows: what they explain as well is not said
 CLOCKS = (0.5, 0.8, 1.25, 2.0)
 #: factors of units of velocity over rad/s
@@ -40,13 +40,13 @@ RATIOS, LEAST_RATIO = (30.0, 50.0, 80.0, 100.0, 130.0, 160.0), 10.0
 #: factors of all efforts, as of N cm; of one effort these and their inverse, too, of one position
 SLIPS, FACTORS = (10.0, 100.0), (2.0, 0.5)
 #: share of joints that move, below which efforts say nothing of single ones or the description
-FEW = 0.5
+MOVING_JOINTS_SHARE = 0.5
 #: zeros that are tried [degrees]
 ZEROS = (5, -5, 30, -30, 60, -60, 90, -90, 120, -120, 150, -150, 180)
 #: lengths of an arm over those of its description, of which the mass goes with a power
 LENGTHS, MASSES = (0.4, 0.5, 0.6, 0.7, 0.8, 1.25, 1.4, 1.7, 2.0, 2.5), (1, 2)
 #: directions that have a name are taken within this angle [degrees]
-NAMED = 12.0
+NAMED_DIRECTION_ANGLE = 12.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +153,7 @@ def explanations(stated: Explained) -> Iterator[Explanation]:
     yield from _velocities(stated)
     yield from _efforts(stated)
     yield from _positions(stated)
-    enough = stated.described and bool(np.mean(stated.moves) >= FEW)
+    enough = stated.described and bool(np.mean(stated.moves) >= MOVING_JOINTS_SHARE)
     for j in np.flatnonzero(robot.types == REVOLUTE).tolist() if enough else ():
         yield from (zero(robot.n, j, float(angle)) for angle in ZEROS)
     for j in range(robot.n):
@@ -207,7 +207,7 @@ def _times(stated: Explained) -> Iterator[Explanation]:
             yield Explanation('clock', (), '', '', Change(time=clock), free=1)
         return
     clock = float(np.median(slopes))
-    if SLOWEST < clock < 1.0 / SLOWEST and np.ptp(slopes) < CLOCK * clock and abs(
+    if SLOWEST_CLOCK < clock < 1.0 / SLOWEST_CLOCK and np.ptp(slopes) < CLOCK * clock and abs(
             np.log(clock)) > CLOCK:
         yield Explanation(
             'clock', (), f'velocity is {clock:.3g} times the change of position in all joints: '
@@ -368,7 +368,8 @@ def _gravity(stated: Explained) -> Iterator[Explanation]:
                       'state effort_kind: gravity_compensated_torque in the robot YAML',
                       Change(kind='gravity_compensated_torque'))
     fitted = gravity_direction(stated)
-    near = np.cos(np.radians(NAMED)) * GRAVITY * float(np.linalg.norm(robot.gravity))
+    near = np.cos(np.radians(NAMED_DIRECTION_ANGLE)) * GRAVITY * float(
+        np.linalg.norm(robot.gravity))
     for direction in [*GRAVITY * np.eye(3), *-GRAVITY * np.eye(3),
                       *([] if fitted is None else [fitted])]:
         if direction @ robot.gravity < near:
@@ -407,7 +408,7 @@ def mounting(direction: FloatArray) -> tuple[str, str]:
     unit = direction / np.linalg.norm(direction)
     axis = int(np.argmax(np.abs(unit)))
     pure = only(3, axis, float(np.sign(unit[axis])), 0.0)
-    near = np.degrees(np.arccos(np.clip(unit @ pure, -1.0, 1.0))) < NAMED
+    near = np.degrees(np.arccos(np.clip(unit @ pure, -1.0, 1.0))) < NAMED_DIRECTION_ANGLE
     values = GRAVITY * (pure if near else unit)
     shown = f'[{", ".join(f"{value + 0.0:.3g}" for value in values)}]'
     if not near:

@@ -10,9 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
-from robot_dynid.plausibility.causes import ROWS, causes
+from robot_dynid.plausibility.causes import FITTED_ROWS, causes
 from robot_dynid.plausibility.content import candidates, digests, merged, shared
-from robot_dynid.plausibility.excerpt import WINDOWS, Excerpt, excerpt, joined, spread, thinned
+from robot_dynid.plausibility.excerpt import (
+    EXCERPT_WINDOWS,
+    Excerpt,
+    excerpt,
+    joined,
+    spread,
+    thinned,
+)
 from robot_dynid.plausibility.finding import Finding, Severity, accepted, checked_kinds
 from robot_dynid.plausibility.stamps import stamp_findings
 from robot_dynid.robot.model import RobotModel
@@ -63,20 +70,21 @@ class Chosen(Sequence[RawLog]):
 def examine(robot: RobotModel, log: RawLog) -> Examination:
     """Examine one recording; bounded work and memory whatever its length."""
     robot = robot.rigid
-    rows = thinned(excerpt(robot, log), ROWS)
+    rows = thinned(excerpt(robot, log), FITTED_ROWS)
     findings = stamp_findings(log)
     if not _refused(findings):
         findings += causes(robot, log.source, rows, lambda factor: thinned(excerpt(
-            robot, replace(log, time=factor * log.time)), ROWS))
+            robot, replace(log, time=factor * log.time)), FITTED_ROWS))
     return Examination(log.source, tuple(findings), rows, digests(log), log.accepted)
 
 
 def examine_recording(robot: RobotModel, source: str, parts: Sequence[RawLog]) -> Examination:
-    """Examine a recording that is read in one part or several: WINDOWS of them, all for samples.
+    """Examine a recording that is read in one part or several.
 
-    ``parts`` may overlap: a sample counts once. Raises DataError as `repair`.
+    EXCERPT_WINDOWS of them, all for samples. ``parts`` may overlap: a sample counts once. Raises
+    DataError as `repair`.
     """
-    chosen = np.linspace(0, len(parts) - 1, min(len(parts), WINDOWS)).astype(int)
+    chosen = np.linspace(0, len(parts) - 1, min(len(parts), EXCERPT_WINDOWS)).astype(int)
     findings, rows, samples = dict[tuple[str, tuple[str, ...]], Finding](), [], []
     accepted_kinds: tuple[str, ...] = ()
     for i, log in enumerate(parts):
@@ -89,7 +97,7 @@ def examine_recording(robot: RobotModel, source: str, parts: Sequence[RawLog]) -
         findings = {(f.kind, f.joints): f for f in one.findings} | findings
         rows.append(one.rows)
         samples.append(one.samples)
-    return Examination(source, tuple(findings.values()), thinned(joined(rows), ROWS),
+    return Examination(source, tuple(findings.values()), thinned(joined(rows), FITTED_ROWS),
                        merged(samples), accepted_kinds)
 
 
@@ -152,7 +160,7 @@ def verdict(
     findings = [*(f for one in examined for f in one.findings), *duplicates]
     different = [one for i, one in enumerate(examined) if i not in copies]
     if not _refused(findings) and len(different) > 1:
-        rows = spread([one.rows for one in different], ROWS)
+        rows = spread([one.rows for one in different], FITTED_ROWS)
         kinds = {f.kind for f in findings}
         findings += [f for f in causes(
             robot.rigid, 'all recordings together', rows) if f.kind not in kinds]

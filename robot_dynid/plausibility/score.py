@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.dynamics import rigid_body
-from robot_dynid.plausibility.excerpt import BLOCK, Excerpt
+from robot_dynid.plausibility.excerpt import COMPARED_SECONDS, Excerpt
 from robot_dynid.robot.implausible import implausible_inertials
 from robot_dynid.robot.inertia import symmetric
 from robot_dynid.robot.model import STANDARD_GRAVITY, RobotModel
@@ -28,7 +28,7 @@ from robot_dynid.types import FloatArray
 
 #: rows of smoothed motion per independent one, and so many of these say all there is to say:
 #: what no model has in it goes on in further ones
-CORRELATED, ENOUGH = 8.0, 20.0
+ROWS_PER_INDEPENDENT, ENOUGH_ROWS = 8.0, 20.0
 
 
 class Hypothesis(NamedTuple):
@@ -46,40 +46,40 @@ HYPOTHESES = (Hypothesis(0.05, 0.03, 0.0), Hypothesis(0.05, 0.03, 0.1),
               Hypothesis(1.1, 0.3, 0.1, True))
 #: the least mass of a link over the mean one, its least length [m]; the mass [kg] of those of
 #: which nothing is known, and the effort [N m] of joints with such
-SMALL, SHORT, UNKNOWN_MASS, UNKNOWN_EFFORT = 0.02, 0.05, 5.0, 1e6
+SMALL, SHORTEST_LINK, UNKNOWN_MASS, UNKNOWN_EFFORT = 0.02, 0.05, 5.0, 1e6
 #: deviation of an offset over the effort; shares of efforts and of travel below which is noise
-OFFSET, LEAST, LEAST_MOTION = 0.3, 0.04, 0.03
+OFFSET_DEVIATION, LEAST_EFFORT, LEAST_TRAVEL_SHARE = 0.3, 0.04, 0.03
 #: friction bends at these speeds [rad/s, m/s]
 RAMPS = 0.02, 0.2
 #: friction drives where it has this share of rms effort times rms speed, and by so many deviations
 DRIVING, DEVIATIONS = 0.03, 6.0
 #: the size of efforts is known to this factor, and smaller ones count as the least; that of one
 #: joint is shown by itself where at most this share of the power is left
-SIZE, LEAST_SIZE, EXPLAINED = 3.0, 0.01, 0.5
+SIZE, LEAST_SIZE, UNEXPLAINED_POWER = 3.0, 0.01, 0.5
 #: share of what gravity is in any of so many poses from which on nominal efforts say something
-LOADED, POSES = 0.3, 200
+LOADED_SHARE, GRAVITY_POSES = 0.3, 200
 #: a joint moves in a block by this travel [rad, m], and in so many blocks
-TRAVEL, BLOCKS = 2e-3, 8
+BLOCK_TRAVEL, BLOCKS = 2e-3, 8
 #: positions and speeds are this many times beyond limits, or what any joint can do, rad and rad/s
 #: (m and m/s), efforts this many times, before they are another unit
-BEYOND, REACH, FAST, BEYOND_EFFORT = 3.0, np.pi, 3.0, 10.0
+BEYOND_LIMITS, REACH, FAST, BEYOND_EFFORT = 3.0, np.pi, 3.0, 10.0
 #: the largest effort over its limit, and the scale of its logarithm, of all joints and of each:
 #: Cauchy distributed, so that it decides between units and never shows a fault
-USED, USE_VARIES = 0.2, 1.5
+USED_EFFORT, USE_VARIES = 0.2, 1.5
 #: steps [s] at which states come, the usual one, and nats of a step that is e times beyond
-SHORTEST, LONGEST, USUAL, STAMPS = 1e-4, 0.5, 4e-3, 100.0
+SHORTEST_STATE_STEP, LONGEST_STATE_STEP, USUAL_STATE_STEP, STAMPS = 1e-4, 0.5, 4e-3, 100.0
 #: joints that travel as far [rad, m] reach this share of their speed limits
-FAR, SLOW, RARE = 0.5, 0.01, 0.05
+FAR_TRAVEL, SPEED_LIMIT_SHARE, RARE = 0.5, 0.01, 0.05
 #: dry friction that holds a joint, over the largest weight on it, and over that on any joint
 HELD, HELD_LIGHT = 0.15, 0.06
 #: what tells poses apart, how far a joint moves, and by how much from row to row [rad, m], in this
 #: share of the rows at least
-POSE, MOVED, STEP, MOVING = 0.2, 0.02, 1e-4, 0.06
+POSE, MOVED_TRAVEL, ROW_STEP, MOVING_ROWS = 0.2, 0.02, 1e-4, 0.06
 #: least of a well-conditioned system, and of columns that are not collinear
-ROUNDING, COLLINEAR, TINY = 1e-10, 1e-6, 1e-12
+CONDITION_RIDGE, COLLINEAR, LEAST_DIVISOR = 1e-10, 1e-6, 1e-12
 #: weights and fit in turn, from either start: nominal links, and none; sines and cosines of so
 #: many multiples of its angle are the torque of a spring
-ROUNDS, WAVES = 4, 2
+WEIGHT_FIT_ROUNDS, WAVES = 4, 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,9 +121,9 @@ class Explained:
 
     def __init__(self, robot: RobotModel, rows: Excerpt) -> None:
         self.stated, self.rows, self.sprung = robot, rows, tuple[int, ...]()
-        self.moves = np.array([len(q) > 1 and np.ptp(q) > MOVED and np.mean(
-            np.abs(np.diff(q)) > STEP) > MOVING for q in rows.position.T], dtype=bool)
-        self.travels = (np.count_nonzero(np.abs(rows.travel) > TRAVEL, axis=0) >= BLOCKS) & (
+        self.moves = np.array([len(q) > 1 and np.ptp(q) > MOVED_TRAVEL and np.mean(
+            np.abs(np.diff(q)) > ROW_STEP) > MOVING_ROWS for q in rows.position.T], dtype=bool)
+        self.travels = (np.count_nonzero(np.abs(rows.travel) > BLOCK_TRAVEL, axis=0) >= BLOCKS) & (
             np.isfinite(rows.integrated).any(axis=0))
         capacity = _capacity(robot)
         # the effort [N m] of a joint at rest which dry friction takes, either way
@@ -131,9 +131,9 @@ class Explained:
             self.described and capacity.any()) else np.full(robot.n, UNKNOWN_EFFORT)
         # dry friction holds every pose with another effort
         jumps = np.abs(np.diff(rows.position[:, ~self.moves], axis=0)) > POSE
-        self.poses = min(1.0 + float(np.any(jumps, axis=1).sum()), ENOUGH)
+        self.poses = min(1.0 + float(np.any(jumps, axis=1).sum()), ENOUGH_ROWS)
         self.length = max(len(rows), 1)
-        self.count = float(np.clip(self.length / CORRELATED, 1.0, ENOUGH))
+        self.count = float(np.clip(self.length / ROWS_PER_INDEPENDENT, 1.0, ENOUGH_ROWS))
 
     def changed(
         self, robot: RobotModel, rows: Excerpt, order: NDArray[np.int64] | None = None,
@@ -164,7 +164,7 @@ class Explained:
             self.rows.velocity, self.rows.acceleration))
         columns = np.concatenate([signal[:, index] for signal in (
             *(np.tanh(speed / ramp) for ramp in RAMPS), speed, rate)], axis=2).transpose(1, 0, 2)
-        scaled = columns / np.maximum(np.linalg.norm(columns, axis=1), TINY)[:, None]
+        scaled = columns / np.maximum(np.linalg.norm(columns, axis=1), LEAST_DIVISOR)[:, None]
         basis, values, right = np.linalg.svd(scaled, full_matrices=False)
         used = self.moves[:, None] & (values > COLLINEAR * values[:, :1])
         basis = basis * used[:, None]
@@ -184,8 +184,8 @@ class Explained:
         with np.errstate(invalid='ignore', divide='ignore'):
             off = difference / np.sqrt(travel * np.maximum(summed, 1e-3 * travel))
         off[~self.travels | (count == 0)] = np.nan
-        return off, np.where(np.isfinite(off), np.minimum(count / 2.0, ENOUGH) * np.log(
-            np.fmax(off, LEAST_MOTION)), 0.0)
+        return off, np.where(np.isfinite(off), np.minimum(count / 2.0, ENOUGH_ROWS) * np.log(
+            np.fmax(off, LEAST_TRAVEL_SHARE)), 0.0)
 
     @cached_property
     def travel_slopes(self) -> FloatArray:
@@ -202,10 +202,11 @@ class Explained:
         products, power = fits.products[0, each, fits.k + each], fits.nominal_power[0]
         dot, torque = products[:, :self.stated.n].sum(axis=1), products[each, fits.k + each]
         with np.errstate(divide='ignore', invalid='ignore'):
-            shown = self.described & (dot > 0.0) & (torque - dot**2 / power < EXPLAINED * torque)
+            shown = self.described & (dot > 0.0) & (
+                torque - dot**2 / power < UNEXPLAINED_POWER * torque)
             return np.where(shown, dot / power, np.nan)
 
-    def score(self, rounds: int = ROUNDS) -> Score:
+    def score(self, rounds: int = WEIGHT_FIT_ROUNDS) -> Score:
         """Return the score as it is."""
         n = self.stated.n
         return Fits([self]).scores([0], np.arange(n)[None], np.ones((1, n)), rounds)[0]
@@ -214,22 +215,26 @@ class Explained:
         """Return nats of positions, speeds and stamps that no robot has."""
         rows, limits, cost = self.rows, self.stated.limits, 0.0
         if np.isfinite(rows.step) and rows.step > 0.0:
-            cost += STAMPS * np.log(max(rows.step / LONGEST, SHORTEST / rows.step, 1.0))
-            cost += 0.2 * abs(np.log(rows.step / USUAL))
+            cost += STAMPS * np.log(max(
+                rows.step / LONGEST_STATE_STEP, SHORTEST_STATE_STEP / rows.step, 1.0))
+            cost += 0.2 * abs(np.log(rows.step / USUAL_STATE_STEP))
         if not len(rows):
             return float(cost)
         reach = np.fmax(np.abs(limits.lower), np.abs(limits.upper))
         far = np.abs(rows.position).max(axis=0) / np.fmax(reach, REACH)
         far[~np.isfinite(reach)] = 0.0
-        long = rows.seconds > 0.5 * BLOCK * min(1.0, rows.seconds.max(initial=1e-9) / BLOCK)
+        long = rows.seconds > 0.5 * COMPARED_SECONDS * min(
+            1.0, rows.seconds.max(initial=1e-9) / COMPARED_SECONDS)
         speed = np.abs(rows.travel[long] / rows.seconds[long, None]).max(axis=0, initial=0.0)
         fast = speed / np.fmax(limits.velocity, FAST)
-        cost += ENOUGH * float(np.log(np.maximum(np.append(far, fast) / BEYOND, 1.0)).sum())
-        wide = np.count_nonzero(np.ptp(rows.position, axis=0) > FAR) >= min(2, self.stated.n)
+        cost += ENOUGH_ROWS * float(np.log(np.maximum(
+            np.append(far, fast) / BEYOND_LIMITS, 1.0)).sum())
+        wide = np.count_nonzero(np.ptp(rows.position, axis=0) > FAR_TRAVEL) >= min(
+            2, self.stated.n)
         limited = limits.velocity > 0.0
         used = np.max(speed[limited] / limits.velocity[limited], initial=0.0)
-        if rows.step > RARE and wide and 0.0 < used < SLOW:
-            cost += ENOUGH * np.log(SLOW / used)
+        if rows.step > RARE and wide and 0.0 < used < SPEED_LIMIT_SHARE:
+            cost += ENOUGH_ROWS * np.log(SPEED_LIMIT_SHARE / used)
         return float(cost)
 
 
@@ -285,7 +290,7 @@ class Fits:
 
     def scores(
         self, of: Sequence[int], orders: NDArray[np.int64], factors: FloatArray,
-        rounds: int = ROUNDS,
+        rounds: int = WEIGHT_FIT_ROUNDS,
     ) -> list[Score]:
         """Return scores of excerpts ``of`` (m,), efforts in ``orders`` times ``factors`` (m, n).
 
@@ -301,7 +306,7 @@ class Fits:
                     for i, g in enumerate(of)]
         moves, largest = self._each('moves')[which], np.abs(self.torque).max(axis=1)
         power = np.maximum(np.sum(self.torque**2, axis=1)[which[:, None], orders] * factors**2,
-                           TINY)
+                           LEAST_DIVISOR)
         efforts, left, links, values = self._fit(which, orders, factors, power, rounds)
         # friction that drives its joint
         lost = self.power[which[:, None], np.arange(n), k + orders] * factors - (
@@ -310,17 +315,19 @@ class Fits:
         speed, drive = (np.stack([np.linalg.norm(table, axis=axis) for table in tables])[which]
                         for axis, tables in ((0, [one.rows.velocity for one in self.excerpts]),
                                              (1, [one.drive for one in self.friction])))
-        taken = np.where(moves, lost / np.maximum(size * speed / np.sqrt(rows), TINY), 0.0)
-        deviation = drive * left * size * np.sqrt(CORRELATED * rows / self.excerpts[0].length)
+        taken = np.where(
+            moves, lost / np.maximum(size * speed / np.sqrt(rows), LEAST_DIVISOR), 0.0)
+        deviation = drive * left * size * np.sqrt(
+            ROWS_PER_INDEPENDENT * rows / self.excerpts[0].length)
         friction = np.where(taken < -DRIVING, 0.5 * np.minimum(
-            -lost / np.maximum(deviation, TINY), DEVIATIONS)**2, 0.0)
+            -lost / np.maximum(deviation, LEAST_DIVISOR), DEVIATIONS)**2, 0.0)
         # size of fitted over nominal efforts of links
         shown = moves & (self.nominal_power[which] > 0.0)
         square = np.where(shown, self.nominal_power[which], 1.0)
         fitted = np.where(shown, (self.nominal[which, :, :11 * n] @ values[
             :, :11 * n, None])[:, :, 0] / square, 1.0)
         weight = np.where(shown, np.sqrt(square / power), 0.0)
-        least = rows * (LOADED * np.stack(
+        least = rows * (LOADED_SHARE * np.stack(
             [_capacity(one.stated) for one in self.excerpts])[which])**2
         cost = 0.5 * np.where(shown, square / (square + left**2 * power + least), 0.0) * (
             np.log(np.clip(fitted, LEAST_SIZE, 1.0)) / np.log(SIZE))**2
@@ -328,10 +335,12 @@ class Fits:
         limit = np.stack([one.stated.limits.effort for one in self.excerpts])[which]
         most = largest[which[:, None], orders] * np.abs(factors)
         stated = moves & (limit > 0.0) & np.isfinite(limit) & (most > 0.0)
-        used = np.log(np.where(stated, most, USED) / np.where(stated, limit, 1.0) / USED)
+        used = np.log(
+            np.where(stated, most, USED_EFFORT) / np.where(stated, limit, 1.0) / USED_EFFORT)
         common = np.median(used, axis=1)[:, None]
-        limits = limits + ENOUGH * np.maximum(used - np.log(BEYOND_EFFORT / USED), 0.0).sum(
-            axis=1) + np.log1p((np.hstack([common, used - common]) / USE_VARIES)**2).sum(axis=1)
+        limits = limits + ENOUGH_ROWS * np.maximum(
+            used - np.log(BEYOND_EFFORT / USED_EFFORT), 0.0).sum(axis=1) + np.log1p(
+                (np.hstack([common, used - common]) / USE_VARIES)**2).sum(axis=1)
         return [Score(left[i], travels[g][0], fitted[i], (
             efforts[i], travels[g][1], friction[i], cost[i], links[i:i + 1], limits[i:i + 1]),
             weight[i], taken[i]) for i, g in enumerate(of)]
@@ -356,8 +365,8 @@ class Fits:
         efforts_at = which[:, None], np.arange(n), k + orders
         products = self.products[efforts_at][:, :, :k] * factors[:, :, None]
         squares = self.products[(*efforts_at, k + orders)] * factors**2
-        size, least = np.sqrt(power / rows), np.where(moves, LEAST**2 * power, 0.0)
-        offsets = np.where(moves, OFFSET, 0.0) * size
+        size, least = np.sqrt(power / rows), np.where(moves, LEAST_EFFORT**2 * power, 0.0)
+        offsets = np.where(moves, OFFSET_DEVIATION, 0.0) * size
         springs = np.repeat(np.sum(self.sprung[which] * size, axis=1)[:, None], 2 * WAVES, axis=1)
         as_nominal = squares - 2.0 * products[:, :, :n].sum(axis=2) + self.nominal_power[which]
         shift = products - self.nominal[which]
@@ -374,14 +383,14 @@ class Fits:
                 for i, g in enumerate(which):
                     system = (weights[i] @ gram[g].reshape(n, -1)).reshape(k, k)
                     system *= prior[i][:, None] * prior[i]
-                    system.flat[::k + 1] += 1.0 + ROUNDING * system.max()
+                    system.flat[::k + 1] += 1.0 + CONDITION_RIDGE * system.max()
                     factor, state[i], _ = dposv(system, pull[i], lower=1)
                     volume[i] = np.log(factor.diagonal()).sum()
                 values = self.stated + prior * state
                 whole = np.stack([(gram[g] @ v) @ v for g, v in zip(which, values, strict=True)])
                 left = np.maximum(squares - 2.0 * (products @ values[:, :, None])[:, :, 0]
-                                  + whole, ROUNDING * whole)
-            share = np.sqrt(np.maximum(left, LEAST**2 * power) / power)
+                                  + whole, CONDITION_RIDGE * whole)
+            share = np.sqrt(np.maximum(left, LEAST_EFFORT**2 * power) / power)
             efforts = counts * (np.where(moves, np.log(share * size), 0.5 * (
                 np.log(held / rows) + left / held)) - np.log(np.abs(factors)))
             fits.append((efforts, share, 0.5 * np.sum(state**2, axis=1) + volume, values))
@@ -402,7 +411,7 @@ def _capacity(robot: RobotModel) -> FloatArray:
     generator = np.random.default_rng(0)
     lower, upper = (np.where(np.isfinite(x), x, side * np.pi) for x, side in (
         (robot.limits.lower, -1.0), (robot.limits.upper, 1.0)))
-    poses = generator.uniform(lower, upper, (POSES, robot.n))
+    poses = generator.uniform(lower, upper, (GRAVITY_POSES, robot.n))
     weight = rigid_body.gravity_effort(robot.with_gravity(STANDARD_GRAVITY), poses)
     return np.asarray(np.sqrt(np.mean(weight**2, axis=0)))
 
@@ -413,7 +422,7 @@ def _deviations(robot: RobotModel, described: bool, hypothesis: Hypothesis) -> F
     n = robot.n
     nominal = robot.nominal if described else np.zeros((n, 10))
     mass = nominal[:, 0].sum() if described else UNKNOWN_MASS * n
-    lengths = np.maximum(np.linalg.norm(robot.translations, axis=1), SHORT)
+    lengths = np.maximum(np.linalg.norm(robot.translations, axis=1), SHORTEST_LINK)
     ends = robot.carried.sum(axis=1) == 1
     scales = np.zeros((n, 10))
     for i, body in enumerate(nominal):

@@ -10,13 +10,13 @@ from robot_dynid.signals.alignment import clock_steps
 from robot_dynid.types import RawLog, take
 
 #: rows that are looked at for more than one publisher
-ROWS = 20_000
+STAMP_ROWS = 20_000
 #: repeated stamps beyond this share are no accident, nor are this many steps back per row; copies
 #: are this share of the rows of repeated stamps at least
-REPEATED, BACK, COPIED = 0.1, 0.02, 0.9
+REPEATED, STEPS_BACK, COPIED = 0.1, 0.02, 0.9
 #: two publishers take turns where rows so far apart differ by less than this share of what
 #: neighbours do, at most so many rows apart, and neighbours by more than this [rad, m]
-TURNS, LONGEST_TURN, APART = 0.5, 6, 1e-3
+TURNS, LONGEST_TURN, NEIGHBOUR_STEP = 0.5, 6, 1e-3
 
 
 def stamp_findings(log: RawLog) -> list[Finding]:
@@ -39,14 +39,14 @@ def stamp_findings(log: RawLog) -> list[Finding]:
 
 def _publishers(log: RawLog) -> list[Finding]:
     """Return whether rows of several publishers are mixed."""
-    part = take(log, slice(0, ROWS))
+    part = take(log, slice(0, STAMP_ROWS))
     with np.errstate(invalid='ignore', over='ignore'):
         steps = np.diff(part.time)
     if len(steps) < 20:
         return []
     repeated, back = float(np.mean(steps == 0.0)), float(np.mean(steps < 0.0))
     turn, share, apart, channel = _turns(part)
-    if turn and (repeated > REPEATED or back > BACK or channel == 'position'):
+    if turn and (repeated > REPEATED or back > STEPS_BACK or channel == 'position'):
         return [Finding(
             'clock', log.source, (), Severity.REFUSE,
             f'rows of {channel} alternate: {turn} rows apart they differ by {share:.0%} of what '
@@ -78,7 +78,7 @@ def _turns(log: RawLog) -> tuple[int, float, float, str]:
         if len(values) < 20:
             continue
         near = np.mean(np.abs(np.diff(values, axis=0)), axis=0)
-        least = APART if name == 'position' else 1e-6
+        least = NEIGHBOUR_STEP if name == 'position' else 1e-6
         for turn in range(2, LONGEST_TURN + 1):
             far = np.mean(np.abs(values[turn:] - values[:-turn]), axis=0)
             with np.errstate(divide='ignore', invalid='ignore'):

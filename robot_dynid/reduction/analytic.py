@@ -51,9 +51,9 @@ CONSTANTS = ('m^{}', '(k{})x', '(k{})y', '(k{})z', '(U{})11', '(U{})12', '(U{})2
              '(U{})23', '(U{})33')
 #: axes closer than this [rad, lengths of the robot] are parallel, or meet: they are so in all but
 #: the rounding of a description (1.5708 for pi/2)
-PARALLEL = 1e-5
+PARALLEL_AXES = 1e-5
 #: coefficients this small beside the largest of their row come from angles in ten digits
-ROUNDING = 1e-8
+ANGLE_DIGITS_ROUNDING = 1e-8
 M, KX, KY, KZ, U11, U12, U22, U13, U23, U33 = np.eye(10)
 
 
@@ -75,7 +75,8 @@ class InertiaConstants:
     def clean_rows(self) -> FloatArray:
         """The rows (b, 10 n) without rounding of angles."""
         sizes = np.abs(self.rows)
-        return np.where(sizes > ROUNDING * sizes.max(axis=1, keepdims=True), self.rows, 0.0)
+        return np.where(
+            sizes > ANGLE_DIGITS_ROUNDING * sizes.max(axis=1, keepdims=True), self.rows, 0.0)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -169,7 +170,7 @@ class _Axes:
 
 @one_blas_thread()
 def inertia_constants(
-    robot: RobotModel, tolerance: float = PARALLEL
+    robot: RobotModel, tolerance: float = PARALLEL_AXES
 ) -> InertiaConstants:
     """Return the inertia constants of Theorem 2, joint by joint.
 
@@ -215,7 +216,7 @@ def _name(constant: FloatArray, number: int) -> str:
     text = ''
     for i in (4, 5, 6, 7, 8, 9, 0, 1, 2, 3):  # moments of inertia first
         size = f'{abs(constant[i]):.6g}'
-        if abs(constant[i]) > PARALLEL:
+        if abs(constant[i]) > PARALLEL_AXES:
             sign = '-' if constant[i] < 0.0 else '+' if text else ''
             text += sign + ('' if size == '1' else f'{size}*') + CONSTANTS[i].format(number)
     return text
@@ -245,7 +246,7 @@ def _doubts(robot: RobotModel) -> list[str]:
     """Return a warning when the set would be another with another tolerance."""
     strict, loose = (
         {_name(constant, j + 1) for j, constant in _constants(robot, tolerance)}
-        for tolerance in (1e-2 * PARALLEL, 1e3 * PARALLEL))
+        for tolerance in (1e-2 * PARALLEL_AXES, 1e3 * PARALLEL_AXES))
     doubtful = sorted(strict ^ loose)
     return [f'{robot.name}: the number of base parameters is in doubt: axes are nearly but not '
             f'quite parallel, or nearly meet, so it is open whether {", ".join(doubtful)} matter; '

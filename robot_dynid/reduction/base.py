@@ -12,15 +12,15 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 
 #: joints of a robot whose parameters are reduced; time grows with the cube of them
-MOST_JOINTS = 64
+MOST_REDUCED_JOINTS = 64
 
 
 def check_size(robot: RobotModel) -> None:
-    """Raise RobotError for a robot of more joints than MOST_JOINTS."""
-    if robot.n > MOST_JOINTS:
+    """Raise RobotError for a robot of more joints than MOST_REDUCED_JOINTS."""
+    if robot.n > MOST_REDUCED_JOINTS:
         raise RobotError(f'{robot.name} has {robot.n} joints; the parameters of at most '
-                         f'{MOST_JOINTS} are reduced: list those that move under "joints" in a '
-                         'robot YAML, the others are locked')
+                         f'{MOST_REDUCED_JOINTS} are reduced: list those that move under "joints" '
+                         'in a robot YAML, the others are locked')
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,9 +23,9 @@ from robot_dynid.robot.model import RobotModel
 
 UNIDENTIFIABLE, DEPENDENT, INDEPENDENT = CATEGORIES = (
     'unidentifiable', 'linearly dependent', 'independently identifiable')
-SEED = 7
+SENTENCE_SEED = 7
 #: measurements named in a sentence, the cheapest
-NAMED = 2
+NAMED_MEASUREMENTS = 2
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Category:
             words = [SENSOR_CONFIGURATIONS[key].words
                      for key, category in self.sensor_configurations if category == lifted]
             if words:
-                return f'{effect} {" or with ".join(words[:NAMED])}'
+                return f'{effect} {" or with ".join(words[:NAMED_MEASUREMENTS])}'
         return 'not identifiable with any sensor configuration that was tried'
 
 
@@ -92,7 +92,7 @@ def with_advice(
     if all(one.category == INDEPENDENT for one in found.values()):
         return found
     states = random_states(robot, 20 + 3 * len(reduction.standard) // robot.rows,
-                           np.random.default_rng(SEED))
+                           np.random.default_rng(SENTENCE_SEED))
     lifted: dict[str, list[tuple[str, str]]] = {name: [] for name in found}
     for key, configuration in SENSOR_CONFIGURATIONS.items():
         reduced = configuration.reduced(robot, blocks, states)

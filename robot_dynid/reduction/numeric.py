@@ -54,7 +54,7 @@ def parameter_sizes(links: int, length: float) -> FloatArray:
 
 #: no coefficient of a minimal set is larger, between columns divided by their sizes: of columns
 #: that show the same the leftmost is kept, unless another shows so many times more of it
-LARGEST = 100.0
+LARGEST_COEFFICIENT = 100.0
 #: coefficients between columns of their sizes below this share of the largest of their row are
 #: rounding: small pivots enlarge both
 ZERO = 1e-9
@@ -100,12 +100,13 @@ def row_echelon(
     """Return pivots (b,) and K (b, p) such that ``tall * sizes`` is its pivot columns times K.
 
     ``directions`` (b, p) are orthonormal and span the rows of ``tall`` (N, p), but for what is
-    neglected. Pivots are their leftmost columns more than 1 / LARGEST of which is new: b of them
-    as long as p < LARGEST^2. Those of which ``tall`` shows too little are exchanged.
+    neglected. Pivots are their leftmost columns more than 1 / LARGEST_COEFFICIENT of which is new:
+    b of them as long as p < LARGEST_COEFFICIENT^2. Those of which ``tall`` shows too little are
+    exchanged.
     """
     with one_blas_thread():
         factor = np.asarray(np.linalg.qr(tall, mode='r'))
-        kept = _exchanged(factor, independent_columns(directions, 1.0 / LARGEST))
+        kept = _exchanged(factor, independent_columns(directions, 1.0 / LARGEST_COEFFICIENT))
         return kept, combinations(factor, kept, sizes)
 
 
@@ -114,7 +115,8 @@ def _exchanged(tall: FloatArray, kept: NDArray[np.int64]) -> NDArray[np.int64]:
 
     An exchange multiplies the volume the kept columns span by its ``growth``, the root of the sum
     of squares of a coefficient and of what is left of the new column over what only the old one
-    shows. While one exceeds LARGEST the greatest is made; a volume cannot grow for ever.
+    shows. While one exceeds LARGEST_COEFFICIENT the greatest is made; a volume cannot grow for
+    ever.
     """
     while True:
         basis, factor = np.linalg.qr(tall[:, kept])
@@ -123,7 +125,7 @@ def _exchanged(tall: FloatArray, kept: NDArray[np.int64]) -> NDArray[np.int64]:
         growth = np.hypot(inverse @ inside, np.outer(np.linalg.norm(inverse, axis=1), left))
         growth[:, kept] = 0.0
         old, new = np.unravel_index(np.argmax(growth), growth.shape)
-        if growth[old, new] <= LARGEST:
+        if growth[old, new] <= LARGEST_COEFFICIENT:
             return kept
         kept = np.sort(np.append(np.delete(kept, old), new))
 
@@ -161,7 +163,7 @@ MEASURED, COMBINED, PRIOR = 'measured', 'only in combination', 'prior'
 #: how much it takes to measure a parameter by itself: masses, first moments, inertias, others
 EFFORT = dict(zip((*PARAMETERS, ''), (0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3), strict=True))
 #: rows of unit length whose cosine is this near to one are multiples of each other
-PARALLEL = 1e-9
+PARALLEL_ROWS = 1e-9
 
 
 @dataclass(frozen=True)
@@ -210,7 +212,7 @@ def _easiest(reduction: Reduction, directions: FloatArray, i: int) -> str:
     """Return the parameter that is measured most easily and gives parameter ``i``."""
     length = np.linalg.norm(directions, axis=1) * np.linalg.norm(directions[i])
     cosine = np.abs(directions @ directions[i])
-    same = np.flatnonzero((length > 0.0) & (cosine >= (1.0 - PARALLEL) * length))
+    same = np.flatnonzero((length > 0.0) & (cosine >= (1.0 - PARALLEL_ROWS) * length))
     best = min(same, key=lambda j: (EFFORT[kind_of(reduction.standard[j])], j != i, j))
     return reduction.standard[int(best)]
 
@@ -223,7 +225,7 @@ def kind_of(name: str) -> str:
 
 #: singular values above this count; rounding leaves 1e-13, and the smallest of arms in general
 #: position is 1e-2. Axes 1e-5 rad from parallel, the rounding of descriptions, leave 1e-4
-VISIBLE = 1e-4
+LEAST_SINGULAR = 1e-4
 #: the least factor between it and any singular value that leaves no doubt
 CLEAR = 30.0
 SEED = 20250101
@@ -271,7 +273,8 @@ def reduce_numeric(
     The rank is that of the regressor of a robot whose length is one, moved at the pace of its
     pendulum, so it depends neither on the size of the robot nor on the random states. ``gap`` is
     the ratio of the singular values on both sides of it; where one of them is near the bound
-    between them (VISIBLE), or the gap below about 1e3, a warning names the doubtful parameters.
+    between them (LEAST_SINGULAR), or the gap below about 1e3, a warning names the doubtful
+    parameters.
     Pivots come from the row space, which does not depend on the states at all; only where the
     rank is in doubt, what the states show of a column counts (row_echelon).
     Raises RobotError when no column moves the robot at all, and as `check_size`.
@@ -296,13 +299,13 @@ def reduce_columns(
     names = tuple(n for block in blocks for n in block.names)
     tall, sizes = _similar_regressor(robot, blocks, columns)
     values, directions = row_space(tall)
-    rank = int(np.count_nonzero(values > VISIBLE))
+    rank = int(np.count_nonzero(values > LEAST_SINGULAR))
     if not rank:
         raise RobotError(f'{robot.name}: no parameter influences any joint effort')
     kept, matrix = row_echelon(tall, directions[:rank], sizes)
     beyond = values[rank] if rank < len(values) else 0.0
     gap = float(values[rank - 1] / max(beyond, np.finfo(float).eps))
-    doubtful = directions[(values > VISIBLE / CLEAR) & (values < VISIBLE * CLEAR)]
+    doubtful = directions[(values > LEAST_SINGULAR / CLEAR) & (values < LEAST_SINGULAR * CLEAR)]
     return Reduction(names, kept, matrix, gap, _doubts(robot.name, names, doubtful, gap))
 
 

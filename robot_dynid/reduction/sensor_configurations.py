@@ -34,7 +34,7 @@ Reduced = Callable[[RobotModel, Sequence[Effect], Samples], 'Reduction | None']
 #: the columns (m, 10 n, N) of the standard parameters of the links in what a sensor measures
 LinkColumns = Callable[[RobotModel, Samples], FloatArray]
 #: joints of a body that is free
-FREE = 6
+FREE_JOINTS = 6
 
 
 @dataclass(frozen=True)
@@ -162,12 +162,13 @@ def freed(robot: RobotModel, joint: int) -> tuple[RobotModel, list[int]]:
     Before the base for -1. The six are without mass, at the frame of the joint.
     """
     at, n = max(joint, 0), robot.n
-    own = [j if j < at else j + FREE for j in range(n)]
-    new = list(range(at, at + FREE))
-    parents = np.full(n + FREE, at - 1)
-    rotations, translations = np.tile(np.eye(3), (n + FREE, 1, 1)), np.zeros((n + FREE, 3))
+    own = [j if j < at else j + FREE_JOINTS for j in range(n)]
+    new = list(range(at, at + FREE_JOINTS))
+    parents = np.full(n + FREE_JOINTS, at - 1)
+    rotations = np.tile(np.eye(3), (n + FREE_JOINTS, 1, 1))
+    translations = np.zeros((n + FREE_JOINTS, 3))
     rotations[own], translations[own] = robot.rotations, robot.translations
-    axes = np.zeros((n + FREE, 3))
+    axes = np.zeros((n + FREE_JOINTS, 3))
     axes[own], axes[new] = robot.axes, np.tile(np.eye(3), (2, 1))
     parents[own] = [own[p] if p >= 0 else (new[-1] if joint < 0 else -1) for p in robot.parents]
     parents[new] = [-1, *new[:-1]]
@@ -176,14 +177,15 @@ def freed(robot: RobotModel, joint: int) -> tuple[RobotModel, list[int]]:
         rotations[new[0]], translations[new[0]] = robot.rotations[joint], robot.translations[joint]
         rotations[own[joint]], translations[own[joint]] = np.eye(3), np.zeros(3)
         parents[own[joint]] = new[-1]
-    types = np.full(n + FREE, PRISMATIC, dtype=np.int8)
+    types = np.full(n + FREE_JOINTS, PRISMATIC, dtype=np.int8)
     types[new[3:]], types[own] = REVOLUTE, robot.types
-    nominal = np.zeros((n + FREE, 10))
+    nominal = np.zeros((n + FREE_JOINTS, 10))
     nominal[own] = robot.nominal
-    names = tuple(robot.joints[own.index(k)] if k in own else f'free {k}' for k in range(n + FREE))
+    names = tuple(robot.joints[own.index(k)] if k in own else f'free {k}'
+                  for k in range(n + FREE_JOINTS))
     return RobotModel(
         robot.name, names, types, parents, rotations, translations, axes, names, nominal,
-        Limits.unknown(n + FREE), robot.gravity), own
+        Limits.unknown(n + FREE_JOINTS), robot.gravity), own
 
 
 def _wrench(robot: RobotModel, states: Samples, joint: int) -> FloatArray:

@@ -14,7 +14,7 @@ from robot_dynid.report.figures import Spec, axis, line, points
 from robot_dynid.report.texts import effort_unit, file_names, unit, with_file_names
 from robot_dynid.report.thinning import extremes
 
-POINTS = 4000  # per curve
+CONTACT_POINTS = 4000  # per curve
 TEXT = ('External torque by the momentum observer, threshold dotted, contacts shaded. At rest '
         'static friction hides what is smaller than it, and takes as much off the rest. While a '
         'joint is blind, shaded in grey, nothing is known of its contact.')
@@ -71,7 +71,7 @@ def _summary(model: IdentifiedModel, events: ContactEvents, names: dict[str, str
 def external_torque(model: IdentifiedModel, events: ContactEvents, j: int) -> Spec:
     """Return the external torque of a joint over time, its thresholds and contacts."""
     high, low = (events.claimed[:, j] + side * events.threshold[:, j] for side in (1.0, -1.0))
-    rows = extremes((events.torque[:, j],), POINTS)
+    rows = extremes((events.torque[:, j],), CONTACT_POINTS)
     time, dotted = events.time[rows], {'line': {'dash': 'dot'}}
     curves = [
         line(time, high[rows], 'threshold', figures.SOFT, 1.0, dotted),

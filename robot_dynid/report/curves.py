@@ -20,11 +20,11 @@ from robot_dynid.validation.validate import Trace, Validation
 #: name of the time axes that are zoomed together
 TIME = 'time'
 #: recordings whose names stand in the figures
-NAMED = 6
+NAMED_RECORDINGS = 6
 #: bins of a speed range, finer about zero; samples that a bin must hold; samples drawn as they are
-BINS, LEAST, CLOUD = 33, 12, 1500
+SPEED_BINS, LEAST_BIN_SAMPLES, CLOUD = 33, 12, 1500
 #: bins of one wave of ripple; share of the RMS speed from which a joint moves
-PHASES, MOVES = 36, 0.05
+PHASES, MOVING_RMS_SHARE = 36, 0.05
 
 
 def predictions(validation: Validation, model: IdentifiedModel) -> tuple[Section, ...]:
@@ -85,7 +85,7 @@ def _recordings(traces: Sequence[Trace]) -> tuple[list[Spec], list[Spec]]:
               'showarrow': False, 'xanchor': 'left', 'yanchor': 'bottom', 'font': {'size': 10},
               'name': 'wide'}  # for wide pages alone
              for trace, start in zip(traces, starts, strict=True)]
-    return lines, notes if len(traces) <= NAMED else []
+    return lines, notes if len(traces) <= NAMED_RECORDINGS else []
 
 
 def _short(name: str) -> str:
@@ -121,7 +121,7 @@ def friction(
     speed: FloatArray, measured: FloatArray, modelled: FloatArray, units: tuple[str, str]
 ) -> Spec:
     """Return friction over speed, all (N,), as a figure; ``units`` of speed and friction."""
-    share = np.linspace(-1.0, 1.0, BINS)
+    share = np.linspace(-1.0, 1.0, SPEED_BINS)
     edges = float(np.abs(speed).max()) * np.sign(share) * share**2
     middle, low, data, high = _quartiles(speed, measured, edges)
     _, _, law, _ = _quartiles(speed, modelled, edges)
@@ -151,7 +151,7 @@ def _quartiles(
     bounds = np.searchsorted(np.searchsorted(edges[1:-1], x)[order], np.arange(len(edges)))
     found = [(float(np.mean(x[own])), *np.percentile(y[own], (25, 50, 75)))
              for own in (order[a:b] for a, b in pairwise(bounds))
-             if len(own) >= LEAST]
+             if len(own) >= LEAST_BIN_SAMPLES]
     return tuple(np.array(found).reshape(-1, 4).T)  # type: ignore[return-value]
 
 
@@ -165,7 +165,7 @@ def ripple_data(validation: Validation, model: IdentifiedModel) -> tuple[Section
         phase, part = np.concatenate(
             [t.waves[:, :, j] for t in traces], axis=1)  # type: ignore[index]
         speed = np.abs(np.concatenate([t.velocity[:, j] for t in traces]))  # type: ignore[index]
-        moves = speed > MOVES * np.sqrt(np.mean(speed**2))
+        moves = speed > MOVING_RMS_SHARE * np.sqrt(np.mean(speed**2))
         measured = part + thinning.residuals(traces, j)
         drawn.append(Figure(_wave(phase[moves], (measured[moves], part[moves]), order, (
             length(robot, j), unit(robot, j))), f'{joint.joint}, {order:.4g} waves per turn'))

@@ -29,10 +29,10 @@ from robot_dynid.report.texts import effort_unit, length, unit
 from robot_dynid.validation.validate import Validation
 
 #: laws shown for each axis, those with the least error
-SHOWN = 6
-FEW = 12  # waves that are shown at once
-SURE = 1e-9  # chances below this are not told apart
-FAR = 100  # a law that misses by more deviations has nothing to say at that speed
+LAWS_SHOWN = 6
+WAVES_SHOWN = 12  # waves that are shown at once
+LEAST_CHANCE = 1e-9  # chances below this are not told apart
+FAR_DEVIATIONS = 100  # a law that misses by more deviations has nothing to say at that speed
 SWEEPS = (
     'One joint there and back at constant speed while the others rest: half the difference of the '
     'torques at equal positions is friction alone, without gravity and inertia. Bars: 95 % '
@@ -77,7 +77,7 @@ def friction_laws(model: IdentifiedModel) -> tuple[Section, ...]:
     rows = []
     for choice in model.record.friction:
         tried = {entry.law: entry.error_over_coulomb for entry in choice.tried}
-        best = sorted(tried, key=lambda law: tried[law])[:SHOWN]
+        best = sorted(tried, key=lambda law: tried[law])[:LAWS_SHOWN]
         rows.append((_axis(model, choice.axis), choice.law, tried.get(choice.law),
                      ', '.join(f'{law} {number(tried[law])}' for law in best), choice.note))
     width = 5 if any(row[-1] for row in rows) else 4
@@ -103,8 +103,9 @@ def friction_curves(model: IdentifiedModel) -> tuple[Section, ...]:
         c.joint, c.law or 'none',
         ', '.join(f'{p.name} {number(p.value)} ± {number(p.std, 2)}' for p in c.parameters),
         ', '.join(f'{name} {number(c.settings[name], 3)}' for name in c.shapes) or DASH,
-        ', '.join(f'{law} {number(error, 2) if error < FAR else f"> {FAR}"}' for law, error in
-                  sorted(c.errors_at_speeds_left_out.items(), key=itemgetter(1)))))
+        ', '.join(
+            f'{law} {number(error, 2) if error < FAR_DEVIATIONS else f"> {FAR_DEVIATIONS}"}'
+            for law, error in sorted(c.errors_at_speeds_left_out.items(), key=itemgetter(1)))))
         for c in curves)
     columns = ('joint', 'law', 'parameters', 'shapes', 'missed at speeds left out')
     units = [(f'{length(model.robot, j)}/s', unit(model.robot, j))
@@ -158,9 +159,9 @@ def torque_ripple(model: IdentifiedModel) -> tuple[Section, ...]:
     waves = Table(('joint', 'waves per turn', 'rms [N m]', 'delay [ms]', 'chance'), (
         (one.joint, wave.order, wave.amplitude,
          f'{1e3 * wave.delay:.2f} ± {1e3 * wave.delay_std:.2f}',
-         f'{wave.chance:.0e}' if wave.chance > SURE else f'< {SURE:g}')
+         f'{wave.chance:.0e}' if wave.chance > LEAST_CHANCE else f'< {LEAST_CHANCE:g}')
         for one in found for wave in one.waves),
-        f'All {count} waves' if count > FEW else 'Waves', folded=count > FEW)
+        f'All {count} waves' if count > WAVES_SHOWN else 'Waves', folded=count > WAVES_SHOWN)
     return (Section('Torque ripple', text=text, tables=(errors, waves) if count else ()),)
 
 

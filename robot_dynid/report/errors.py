@@ -16,13 +16,13 @@ from robot_dynid.types import FloatArray
 from robot_dynid.validation.validate import Trace, Validation
 
 #: bins of a range, of the time axis, and of the frequency axis per decade
-BINS, SPANS, PER_DECADE = 20, 60, 12
+RANGE_BINS, SPANS, PER_DECADE = 20, 60, 12
 #: share of the samples that a bin must hold; ratio to the error of all from which one stands out
-LEAST, STANDS_OUT = 0.01, 1.5
+LEAST_BIN_SHARE, STANDS_OUT = 0.01, 1.5
 #: samples of the stretches whose spectra are averaged
-STRETCH = 1024
+SPECTRUM_SAMPLES = 1024
 #: decimals of the edges of a bin at most
-DIGITS = 6
+EDGE_DECIMALS = 6
 SPEED, POSITION, LOAD, TIME = 'speed', 'position', 'load', 'time'
 
 
@@ -57,7 +57,7 @@ def profile(quantity: FloatArray, error: FloatArray, edges: FloatArray) -> Error
     count = np.bincount(bins, minlength=len(edges) - 1).astype(np.float64)
     total = np.bincount(bins, square, minlength=len(edges) - 1)
     share = count / max(len(error), 1)
-    enough = share >= LEAST * min(1.0, BINS / len(count))
+    enough = share >= LEAST_BIN_SHARE * min(1.0, RANGE_BINS / len(count))
     found = np.sqrt(np.divide(total, count, out=np.zeros_like(total), where=count > 0.0))
     return ErrorProfile(edges, np.where(enough & (count > 0.0), found, np.nan), share,
                         float(np.sqrt(np.mean(square))))
@@ -79,10 +79,10 @@ def profiles(traces: Sequence[Trace], row: int, joint: int) -> dict[str, ErrorPr
         speed = np.abs(np.concatenate([velocity[:, joint] for _, velocity, _, _ in known]))
         position = np.concatenate([own[:, joint] for own, _, _, _ in known])
         load = np.abs(np.concatenate([all_[:, row] - own[:, row] for _, _, own, all_ in known]))
-        finer = np.linspace(0.0, 1.0, BINS + 1)**2
+        finer = np.linspace(0.0, 1.0, RANGE_BINS + 1)**2
         found = {SPEED: profile(speed, error, float(speed.max()) * finer),
-                 POSITION: profile(position, error, _even(position, BINS)),
-                 LOAD: profile(load, error, _even(load, BINS))}
+                 POSITION: profile(position, error, _even(position, RANGE_BINS)),
+                 LOAD: profile(load, error, _even(load, RANGE_BINS))}
     return {**found, TIME: profile(time, error, _even(time, SPANS))}
 
 
@@ -97,7 +97,7 @@ def spectrum(traces: Sequence[Trace], row: int) -> tuple[FloatArray, FloatArray,
     Source: IEEE Trans. Audio Electroacoust. 1967, 15, 70.
     """
     trace = max(traces, key=lambda t: len(t.time))
-    size = min(STRETCH, len(trace.time))
+    size = min(SPECTRUM_SAMPLES, len(trace.time))
     starts = np.arange(0, len(trace.time) - size + 1, max(size // 2, 1))
     window = np.hanning(size + 1)[:-1]
     step, scale = thinning.mean_step(trace), max(float(np.sum(window**2)), 1e-12)
@@ -202,8 +202,8 @@ def _place(one: ErrorProfile) -> Cell:
 def rounded(edges: FloatArray) -> tuple[str, ...]:
     """Return the edges (2,) of a bin with the digits that its width asks for."""
     width = float(edges[1] - edges[0])
-    digits = max(1 - int(np.floor(np.log10(width))), 0) if width > 0.0 else DIGITS
-    digits = min(digits, DIGITS)
+    digits = max(1 - int(np.floor(np.log10(width))), 0) if width > 0.0 else EDGE_DECIMALS
+    digits = min(digits, EDGE_DECIMALS)
     return tuple(f'{round(edge, digits) + 0.0:.{digits}f}' for edge in edges.tolist())
 
 

@@ -23,14 +23,15 @@ TEMPLATES = Path(__file__).parent / 'templates'
 #: in the head of every report; no other file is replaced by one
 MARK = b'<meta name="generator" content="robot_dynid">'
 #: the fastest level of compression within one per cent of the best
-LEVEL = 5
+COMPRESSION_LEVEL = 5
 
 
 @cache
 def packed_plotly() -> str:
     """Return plotly.js as the page embeds it: gzip, base64; browsers since 2023 unpack it."""
     source: str = get_plotlyjs()
-    return base64.b64encode(gzip.compress(source.encode(), LEVEL, mtime=0)).decode('ascii')
+    packed = gzip.compress(source.encode(), COMPRESSION_LEVEL, mtime=0)
+    return base64.b64encode(packed).decode('ascii')
 
 
 def render(report: Report) -> str:

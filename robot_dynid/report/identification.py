@@ -20,7 +20,7 @@ TRUST, NEXT, SEE, WHERE, PARAMETERS, DATA = QUESTIONS = (
     'Can I trust it?', 'What next?', 'See it', 'Where is the error?', 'Parameters',
     'Data and provenance')
 #: next actions of a brief document
-ACTIONS = 3
+BRIEF_ACTIONS = 3
 
 
 def identification_report(
@@ -105,7 +105,7 @@ def _brief(
     model: IdentifiedModel, verdict: Verdict, own: Sequence[Section], warnings: Sequence[str]
 ) -> Report:
     return Report(f'{model.robot.name}: identified dynamics', model.method, (Chapter(TRUST, (
-        trust.suitability(verdict, own, brief=True), *trust.actions(verdict, ACTIONS), *own,
+        trust.suitability(verdict, own, brief=True), *trust.actions(verdict, BRIEF_ACTIONS), *own,
         *trust.warnings(warnings))),))
 
 

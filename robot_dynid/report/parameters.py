@@ -41,9 +41,9 @@ from robot_dynid.types import FloatArray
 
 WELL, FAIRLY = 0.1, 0.3  # relative standard deviations
 CLIP = 1.0  # half width of the forest plot, as a share of the value
-STRONG, PAIRS = 0.9, 8  # correlations that are named, at most so many
+STRONG_CORRELATION, PAIRS = 0.9, 8  # correlations that are named, at most so many
 #: points of a drawn outline
-AROUND = 61
+OUTLINE_POINTS = 61
 AXES = 'xyz'
 #: units of standard parameters that are no moments of inertia
 UNITS = {'m': 'kg', 'mx': 'kg m', 'my': 'kg m', 'mz': 'kg m'}
@@ -193,7 +193,7 @@ def outline(
     mass, centre, inertia = _about_centre(link)
     moments = rotation @ (0.5 * np.trace(inertia) * np.eye(3) - inertia) @ rotation.T
     values, vectors = np.linalg.eigh(5.0 * moments[np.ix_(seen, seen)] / mass)
-    angle = np.linspace(0.0, 2.0 * np.pi, AROUND)
+    angle = np.linspace(0.0, 2.0 * np.pi, OUTLINE_POINTS)
     circle = np.sqrt(np.maximum(values, 0.0))[:, None] * np.stack([np.cos(angle), np.sin(angle)])
     return np.asarray((origin + rotation @ centre)[list(seen), None] + vectors @ circle)
 
@@ -265,13 +265,13 @@ def correlations(model: IdentifiedModel) -> tuple[Section, ...]:
     known = np.flatnonzero(np.isfinite(model.std) & (np.diag(matrix) > 0.0))
     names, matrix = [model.names[int(i)] for i in known], matrix[np.ix_(known, known)]
     pairs = [(float(matrix[i, k]), names[i], names[k]) for i, k in zip(
-        *np.triu_indices(len(names), 1)) if abs(matrix[i, k]) > STRONG]
+        *np.triu_indices(len(names), 1)) if abs(matrix[i, k]) > STRONG_CORRELATION]
     pairs.sort(key=lambda pair: -abs(pair[0]))
     told = ', '.join(f'{a} and {b} ({r:+.2f})' for r, a, b in pairs[:PAIRS])
     text = ('Where a cell is dark the recordings tell two parameters apart badly: an error of one '
             'is made up for by the other. A motion that moves them differently helps. '
             + (f'Strongest: {told}{" and more" if len(pairs) > PAIRS else ""}.' if pairs else
-               f'No pair is correlated by more than {STRONG:g}.'))
+               f'No pair is correlated by more than {STRONG_CORRELATION:g}.'))
     small = {'tickfont': {'size': 9}, 'showgrid': False, 'dtick': 1}
     spec = {'data': [{
         'type': 'heatmap', 'z': [[round(v, 3) for v in row] for row in matrix.tolist()],

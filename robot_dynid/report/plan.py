@@ -32,11 +32,11 @@ from robot_dynid.trajectories.composite import elements
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray
 
-POINTS = 1200  # drawn per curve
+PLAN_POINTS = 1200  # drawn per curve
 CHAINS = 9  # instants at which the arm is drawn
 TIP_RATE, TIP_POINTS = 50.0, 4000  # points of the way of the tip: per second, at most
 NEAREST = 6  # pairs whose distance is drawn
-FULL = 0.999  # part of a limit from which it is marked
+FULL_SHARE = 0.999  # part of a limit from which it is marked
 #: above this a condition number is rounding: columns are dependent
 SINGULAR = 1e12
 
@@ -54,7 +54,7 @@ class Plan:
     @property
     def time(self) -> FloatArray:
         """Instants (T,) s of the curves."""
-        return np.linspace(0.0, self.found.trajectory.duration, POINTS)
+        return np.linspace(0.0, self.found.trajectory.duration, PLAN_POINTS)
 
     @property
     def motion(self) -> Motion:
@@ -115,7 +115,7 @@ def _limits(plan: Plan) -> Section:
         joint, *(percent(used[joint].get(key)) for key in names),
         f'{number(limits.lower[i])} to {number(limits.upper[i])}',
         *(float(getattr(limits, key)[i]) for key in ('velocity', 'acceleration', 'effort'))),
-        'fair' if max(used[joint].values(), default=0.0) >= FULL else '')
+        'fair' if max(used[joint].values(), default=0.0) >= FULL_SHARE else '')
         for i, joint in enumerate(limits.joints)]
     at = ' or '.join(dict.fromkeys(length(plan.robot, j) for j in range(plan.robot.n)))
     columns = ('joint', *(f'{name(key)} used [%]' for key in names), f'position [{at}]',

@@ -30,7 +30,7 @@ from robot_dynid.types import RawLog, StoredRecording
 from robot_dynid.version import VERSION
 
 #: share of a limit that a motion should use at least, for its parameters to show
-USED = 0.3
+USED_LIMIT_SHARE = 0.3
 #: packages whose versions are told
 PACKAGES = ('numpy', 'scipy', 'numba')
 
@@ -168,7 +168,7 @@ def _share(model: IdentifiedModel, j: int, quantity: str) -> str | Cell:
         if np.isfinite(whole) and whole > 0.0 else np.nan
     if np.isnan(used):
         return '–'
-    return Cell(percent(used), 'fair') if used < USED else percent(used)
+    return Cell(percent(used), 'fair') if used < USED_LIMIT_SHARE else percent(used)
 
 
 def provenance(

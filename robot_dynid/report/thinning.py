@@ -8,16 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.signals.alignment import GAP_STEPS
 from robot_dynid.types import FloatArray
 from robot_dynid.validation.validate import Trace
 
 #: points drawn per joint, over all recordings
-POINTS = 6000
+JOINT_POINTS = 6000
 LONGEST_LAG = 2.0
-#: steps equal within this share are one rate; steps longer than so many typical ones are gaps
-SAME_STEP, GAP_STEPS = 0.01, 10.0
+#: steps equal within this share are one rate
+SAME_STEP = 0.01
 #: errors this many interquartile ranges outside the quartiles are marked, so many at most
-FAR_OUTSIDE, MARKED = 3.0, 60
+FAR_OUTSIDE, MOST_OUTLIERS = 3.0, 60
 #: reversals marked per joint at most
 REVERSALS = 600
 #: a joint reverses where its speed changes sign and is above this share of its RMS on both sides
@@ -68,7 +69,7 @@ def offsets(traces: Sequence[Trace]) -> list[float]:
     return [float(start) for start in starts[:-1]]
 
 
-def curve(traces: Sequence[Trace], row: int, joint: int, points: int = POINTS) -> Curve:
+def curve(traces: Sequence[Trace], row: int, joint: int, points: int = JOINT_POINTS) -> Curve:
     """Return one equation of all traces, ``row``, thinned to about ``points``; its ``joint``."""
     total = max(sum(len(t.time) for t in traces), 1)
     columns: list[list[FloatArray]] = [[], [], [], []]
@@ -95,7 +96,8 @@ def curve(traces: Sequence[Trace], row: int, joint: int, points: int = POINTS) -
     known = all(t.control is not None for t in traces) and bool(np.isfinite(joined[3]).any())
     turned = np.concatenate(turns)
     return Curve(joined[0], joined[1], joined[2], joined[3] if known else None, tuple(gaps),
-                 turned[::max(1, -(-len(turned) // REVERSALS))], np.vstack(outliers)[:MARKED])
+                 turned[::max(1, -(-len(turned) // REVERSALS))],
+                 np.vstack(outliers)[:MOST_OUTLIERS])
 
 
 def _gaps(time: FloatArray) -> NDArray[np.int64]:
@@ -118,7 +120,7 @@ def _far_outside(error: FloatArray) -> NDArray[np.int64]:
     rows = np.flatnonzero((error < low - reach) | (error > high + reach))
     runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else []
     peaks = np.array([run[np.argmax(np.abs(error[run]))] for run in runs], dtype=np.int64)
-    return peaks[np.argsort(-np.abs(error[peaks]), kind='stable')][:MARKED]
+    return peaks[np.argsort(-np.abs(error[peaks]), kind='stable')][:MOST_OUTLIERS]
 
 
 def residuals(traces: Sequence[Trace], joint: int) -> FloatArray:

@@ -35,8 +35,8 @@ from robot_dynid.validation.forward_scores import (
 from robot_dynid.validation.validate import NEAR, JointScore, Scores, Validation
 
 POOR_ERROR = 0.5  # relative error from which a joint is pointed out
-EQUAL = 1.02  # ratio of two errors that counts as no difference
-SHOWN = 5  # warnings that are shown at once
+EQUAL_RATIO = 1.02  # ratio of two errors that counts as no difference
+WARNINGS_SHOWN = 5  # warnings that are shown at once
 PARTS = ('motion', 'rest', NEAR)
 PART_COLUMNS = ('in motion [%]', 'at rest [%]', 'near reversals [%]')
 FORWARD = (
@@ -112,7 +112,7 @@ def actions(verdict: Verdict, most: int | None = None) -> tuple[Section, ...]:
 
 def warnings(texts: Sequence[str]) -> tuple[Section, ...]:
     """Return the warnings, folded where they are many."""
-    many, texts = len(texts) > SHOWN, [text.replace(' +- ', ' ± ') for text in texts]
+    many, texts = len(texts) > WARNINGS_SHOWN, [text.replace(' +- ', ' ± ') for text in texts]
     title = f'{len(texts)} warnings' if many else 'Warnings'
     return (Section(title, warnings=tuple(texts), folded=many),) if texts else ()
 
@@ -139,7 +139,7 @@ def validated(model: IdentifiedModel, validation: Validation) -> Section:
     """Return the summary of a validation."""
     scores, control = validation.model['all'], validation.control.get('all', {})
     worse = [j for j in control
-             if scores[j].relative_error > EQUAL * control[j].relative_error]
+             if scores[j].relative_error > EQUAL_RATIO * control[j].relative_error]
     good = not worse and not model.not_identified
     comparison = f'worse in {", ".join(worse)}' if worse else 'no worse in any joint'
     beside = f'{comparison} than nominal inertials with fitted friction. ' if control else ''

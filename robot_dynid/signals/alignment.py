@@ -17,12 +17,12 @@ from robot_dynid.types import FloatArray, RawLog, Samples, channels, interpolate
 #: a motion repeats when the mean squared difference stays below this share of its variance
 SAME_MOTION = 1e-3
 #: the least overlap of two recordings, as a share of the shorter one
-LEAST_OVERLAP = 0.5
+RECORDING_OVERLAP = 0.5
 #: a joint that moves less than this (rad, m) is not used to find the lag
-LEAST_MOTION = 1e-3
+LEAST_LAG_MOTION = 1e-3
 #: part of the usual motion that the overlap must hold: rest looks like rest anywhere
-LEAST_SHARE = 0.2
-ROUNDS, SETTLED = 30, 1e-9
+OVERLAP_MOTION_SHARE = 0.2
+LAG_ROUNDS, LAG_SETTLED = 30, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +53,10 @@ def align(first: Samples, second: Samples) -> Pair:
     second = replace(second, position=second.position - TURN * np.rint(apart / TURN))
     clock = np.array([_coarse_lag(first, second, scale), 0.0])
     middle = 0.5 * float(first.time[0] + first.time[-1])
-    for _ in range(ROUNDS):
+    for _ in range(LAG_ROUNDS):
         step = _step(first, second, clock, middle, scale)
         clock = clock + step
-        if np.max(np.abs(step)) < SETTLED:
+        if np.max(np.abs(step)) < LAG_SETTLED:
             break
     rows, other = _resampled(first, second, clock, middle)
     error = rows.position - other.position
@@ -71,10 +71,10 @@ def align(first: Samples, second: Samples) -> Pair:
 def _scale(samples: Samples) -> FloatArray:
     """Return the deviation (n,) of every position, zero for joints at rest."""
     deviation = samples.position.std(axis=0)
-    if not np.any(deviation > LEAST_MOTION):
+    if not np.any(deviation > LEAST_LAG_MOTION):
         raise DataError('no joint moves, so recordings with and without the payload cannot be '
                         'aligned in time; record the same motion twice')
-    return np.where(deviation > LEAST_MOTION, deviation, 0.0)
+    return np.where(deviation > LEAST_LAG_MOTION, deviation, 0.0)
 
 
 def _coarse_lag(first: Samples, second: Samples, scale: FloatArray) -> float:
@@ -93,8 +93,8 @@ def _coarse_lag(first: Samples, second: Samples, scale: FloatArray) -> float:
     energy_a = power_a[stop] - power_a[start]
     energy_b = power_b[stop + delays] - power_b[start + delays]
     overlap = stop - start
-    enough = overlap >= LEAST_OVERLAP * min(len(a), len(b))
-    enough &= energy_a >= LEAST_SHARE * overlap * a.shape[1]
+    enough = overlap >= RECORDING_OVERLAP * min(len(a), len(b))
+    enough &= energy_a >= OVERLAP_MOTION_SHARE * overlap * a.shape[1]
     difference = np.full(len(delays), np.inf)
     difference[enough] = ((energy_a + energy_b - 2.0 * product) / overlap)[enough]
     best = int(np.argmin(difference))
@@ -124,7 +124,7 @@ def _resampled(
                 rows = np.arange(a.start, a.stop)[inside]
                 pieces.append((rows, _interpolated(second.part(b), times[rows])))
     count = sum(len(rows) for rows, _ in pieces)
-    if count < LEAST_OVERLAP * min(len(first), len(second)):
+    if count < RECORDING_OVERLAP * min(len(first), len(second)):
         raise DataError('less than half of the shorter recording overlaps with the other one, '
                         'where their motions fit best; record the whole motion both times')
     rows = np.concatenate([r for r, _ in pieces])
@@ -159,9 +159,9 @@ def _step(
 #: a pause longer than this many typical steps, and than this many seconds, splits a recording
 GAP_STEPS, GAP_SECONDS = 10.0, 0.1
 #: no recording lasts a year [s], or so many times as long as its rows at their typical step
-YEAR, LONGEST = 3.2e7, 1e3
+YEAR, LONGEST_RECORDING = 3.2e7, 1e3
 #: no stamp is so large in any unit: six times the nanoseconds since 1970
-LATEST = 1e19
+LATEST_STAMP = 1e19
 #: a repeated row counts as stale only if it repeats for at most this long [s]
 STALE_SECONDS = 0.1
 #: so many rows out of order came late; a clock that was set back leaves more
@@ -293,17 +293,19 @@ def _in_order(log: RawLog) -> tuple[RawLog, list[str]]:
 def _far(time: FloatArray) -> NDArray[np.bool_]:
     """Return a mask (N,) of the finite stamps that are no time of this recording.
 
-    They lie a year from its middle, and LONGEST times what it lasts at its typical step: stamps
-    in other units than seconds stay. Beyond LATEST none is one, whatever the others are.
+    They lie a year from its middle, and LONGEST_RECORDING times what it lasts at its typical step:
+    stamps in other units than seconds stay. Beyond LATEST_STAMP none is one, whatever the others
+    are.
     """
     finite = np.isfinite(time)
-    beyond = finite & (np.abs(time) > LATEST)
+    beyond = finite & (np.abs(time) > LATEST_STAMP)
     finite &= ~beyond
     with np.errstate(over='ignore', invalid='ignore'):
         distance = np.abs(time - np.median(time[finite])) if finite.any() else time
         steps = np.abs(np.diff(time[finite]))
     step = float(np.median(steps)) if len(steps) else 0.0
-    return np.asarray(beyond | finite & (distance > max(YEAR, LONGEST * len(time) * step)))
+    longest = max(YEAR, LONGEST_RECORDING * len(time) * step)
+    return np.asarray(beyond | finite & (distance > longest))
 
 
 def without_stale_rows(log: RawLog) -> tuple[RawLog, list[str]]:

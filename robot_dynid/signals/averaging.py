@@ -20,7 +20,7 @@ from robot_dynid.signals.prepare import Averaging, Repaired, check_usable, grid_
 from robot_dynid.types import FloatArray, RawLog, Samples, take
 
 #: shortest period [s], and least overlap as a share of the period
-SHORTEST_PERIOD, LEAST_OVERLAP = 2.0, 0.1
+SHORTEST_PERIOD, PERIOD_OVERLAP = 2.0, 0.1
 
 
 def period(samples: Samples) -> int:
@@ -36,7 +36,7 @@ def period(samples: Samples) -> int:
     q = q / np.maximum(q.std(axis=0), 1e-6)
     count = len(q)
     shortest = int(SHORTEST_PERIOD / step)
-    longest = int(count / (1.0 + LEAST_OVERLAP))
+    longest = int(count / (1.0 + PERIOD_OVERLAP))
     if longest <= shortest:
         return 0
     power = np.concatenate([[0.0], np.cumsum(np.sum(q**2, axis=1))])
@@ -75,17 +75,17 @@ def repeatability(samples: Samples) -> tuple[FloatArray, FloatArray] | None:
 
 
 #: a period is looked for on this many instants at most, of this many seconds at most
-COARSE, EXCERPT = 4000, 600.0
+PERIOD_INSTANTS, EXCERPT = 4000, 600.0
 #: instants on which a given period is checked, per period
-FINE = 400
+INSTANTS_PER_PERIOD = 400
 #: mean squared difference in shares of the variance that is let pass on the coarse grid
 ROUGH = 0.05
 #: share of the longest repetition from which a shorter period is preferred to its multiples
-ENOUGH = 0.6
+SHORTER_PERIOD_SHARE = 0.6
 #: a pause [s] across which positions are not interpolated
 HOLE = 0.5
 #: refinements of a period, each on a grid this much finer
-REFINED, FINER = 4, 5
+REFINED, PERIOD_GRID_RATIO = 4, 5
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Stretch:
     @property
     def periods(self) -> float:
         """Number of periods it holds; a recording may stop a sample short of the last one."""
-        return self.length / self.period + 1.5 / FINE
+        return self.length / self.period + 1.5 / INSTANTS_PER_PERIOD
 
 
 def extent_text(stretch: Stretch | None) -> str:
@@ -115,7 +115,7 @@ def longest_repetition(
     Two positions are the same when their squared difference, each joint by its own variance, is
     below ``share``. None when the motion repeats nowhere.
     """
-    step = max(period / FINE, float(np.median(np.diff(log.time))))
+    step = max(period / INSTANTS_PER_PERIOD, float(np.median(np.diff(log.time))))
     delay = max(1, round(period / step))
     step = period / delay
     time = np.arange(log.time[0], log.time[-1] + 1e-6 * step, step)
@@ -131,7 +131,7 @@ def shortest_period(log: RawLog) -> Stretch | None:
     """Return the shortest period after which most of the motion repeats, and where; or None."""
     middle = 0.5 * (log.time[0] + log.time[-1])
     half = 0.5 * min(log.time[-1] - log.time[0], EXCERPT)
-    step = max(2.0 * half / COARSE, float(np.median(np.diff(log.time))))
+    step = max(2.0 * half / PERIOD_INSTANTS, float(np.median(np.diff(log.time))))
     rows = _scaled(log, np.arange(middle - half, middle + half, step))
     delays = np.arange(max(1, int(SHORTEST_PERIOD / step)), len(rows) // 2 + 1)
     if not len(delays):
@@ -139,12 +139,12 @@ def shortest_period(log: RawLog) -> Stretch | None:
     moved, difference = np.array([_repetition(rows, int(delay)) for delay in delays]).T
     if not moved.max() > 0.0:
         return None
-    good = np.flatnonzero(moved >= ENOUGH * moved.max())
+    good = np.flatnonzero(moved >= SHORTER_PERIOD_SHARE * moved.max())
     last = good[0] + np.argmax(np.diff(np.append(good, len(delays) + 1)) > 1)
     period = float(step * delays[good[0] + np.argmin(difference[good[0]:last + 1])])
     for _ in range(REFINED):
-        step /= FINER
-        tried = period + step * np.arange(-2 * FINER, 2 * FINER + 1)
+        step /= PERIOD_GRID_RATIO
+        tried = period + step * np.arange(-2 * PERIOD_GRID_RATIO, 2 * PERIOD_GRID_RATIO + 1)
         period = min(tried.tolist(), key=lambda t: _misfit(log, t))
     stretch = longest_repetition(log, period)
     return stretch if stretch is not None and stretch.periods >= 2.0 else None
@@ -199,7 +199,7 @@ def _misfit(log: RawLog, period: float) -> float:
     stretch = longest_repetition(log, period, ROUGH)
     if stretch is None:
         return np.inf
-    time = stretch.start + np.arange(0.0, stretch.length - period, period / FINE)
+    time = stretch.start + np.arange(0.0, stretch.length - period, period / INSTANTS_PER_PERIOD)
     both = _scaled(log, np.concatenate([time, time + period]))
     return float(np.nanmean((both[:len(time)] - both[len(time):]) ** 2)) if len(time) else np.inf
 
@@ -209,9 +209,9 @@ WARM_UP = NumberRange(0, 10_000, 'periods', whole=True)
 #: least periods a spread is estimated from
 LEAST_PERIODS = 2
 #: least samples of a period, for derivatives along it
-LEAST_STEPS = 20
+PERIOD_SAMPLES = 20
 #: corrections of the period until the clocks agree; smallest one that counts, in steps of the grid
-ROUNDS, SETTLED = 5, 1e-4
+PERIOD_ROUNDS, PERIOD_SETTLED = 5, 1e-4
 #: a period that is off by more than this share is another one, not another clock
 SAME_PERIOD = 2e-3
 #: deviations of the correction of a period from which it is believed
@@ -247,9 +247,9 @@ def average(
     log, notes = plausible(robot, log)
     log, more = alignment.without_stale_rows(log)
     step = grid_step(log, rate)
-    if settings.period is not None and settings.period < LEAST_STEPS * step:
+    if settings.period is not None and settings.period < PERIOD_SAMPLES * step:
         raise DataError(f'{log.source}: a period of {settings.period:g} s is given, which is less '
-                        f'than {LEAST_STEPS} samples; give that of the motion, or auto')
+                        f'than {PERIOD_SAMPLES} samples; give that of the motion, or auto')
     stretch = _repeated(log, settings)
     period, corrected = _corrected_period(log, stretch, settings, step)
     start, periods = _whole_periods(log, replace(stretch, period=period), settings)
@@ -339,10 +339,10 @@ def _corrected_period(
     where the clocks of controller and recorder differ.
     """
     period, deviation = stretch.period, 0.0
-    for _ in range(ROUNDS):
+    for _ in range(PERIOD_ROUNDS):
         change, deviation = _clock_error(log, replace(stretch, period=period), step)
         period += change
-        if abs(change) < SETTLED * step:
+        if abs(change) < PERIOD_SETTLED * step:
             break
     given = settings.period
     if given is None:
@@ -351,7 +351,7 @@ def _corrected_period(
     if abs(period - given) > SAME_PERIOD * given:
         raise DataError(f'{log.source}: a period of {given:g} s is given, the motion repeats '
                         f'after {period:.6g} s; give that')
-    if abs(period - given) < max(BELIEVED * deviation, SETTLED * step):
+    if abs(period - given) < max(BELIEVED * deviation, PERIOD_SETTLED * step):
         return given, []
     return period, [f'{log.source}: the motion repeats after {period:.7g} +- {deviation:.1g} s '
                     f'on the clock of the recording, not {given:g} s; corrected']

@@ -20,7 +20,7 @@ from robot_dynid.types import FloatArray, RawLog
 #: numbers of counts to within a share
 CHANGES, COUNTS, WHOLE = 20, 20.0, 0.05
 #: what is below this share of the positions is rounding of numbers
-ROUNDING = 1e-11
+NUMBER_ROUNDING = 1e-11
 
 
 def resolution(position: FloatArray) -> float:
@@ -30,7 +30,7 @@ def resolution(position: FloatArray) -> float:
     whole numbers of it.
     """
     change = np.abs(np.diff(position[np.isfinite(position)]))
-    change = change[change > ROUNDING * max(float(np.abs(position).max(initial=0.0)), 1.0)]
+    change = change[change > NUMBER_ROUNDING * max(float(np.abs(position).max(initial=0.0)), 1.0)]
     step = float(change.min(initial=np.inf))
     few = change[change <= COUNTS * step]
     if len(few) < CHANGES:
@@ -52,19 +52,19 @@ def noise(position: FloatArray) -> float:
 
 
 #: rows of a recording looked at; least travel [rad, m] that shows a gear ratio
-ROWS, LEAST_TRAVEL = 20_000, 0.02
+ENCODER_ROWS, GEAR_RATIO_TRAVEL = 20_000, 0.02
 #: a slope may be this much off, a motor this share of the travel away from its joint
 SLOPE_ERROR, FOLLOWS = 0.02, 0.02
 #: deflections below this share of the travel are rounding: one encoder recorded twice
-CONSTANT = 1e-9
+ENCODER_ROUNDING = 1e-9
 #: correlation with the effort below which motor and link sides are mixed up
 OPPOSED = -0.3
 #: a slip is this many times the scatter of windows, which are so many at most and so long [s]
-SLIP, WINDOWS, LEAST_WINDOW = 8.0, 60, 0.5
+SLIP, SLIP_WINDOWS, LEAST_WINDOW = 8.0, 60, 0.5
 #: rad/s (m/s) above which a motor slides
-SLIDES = 0.01
+MOTOR_SLIDES = 0.01
 #: an offset is removed where it exceeds this many deviations; errors correlate over [s]
-OFFSET, CORRELATED = 5.0, 0.5
+OFFSET_DEVIATIONS, ERROR_CORRELATION_TIME = 5.0, 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ def _converted(part: RawLog, found: Sequence[Encoder], step: float) -> RawLog:
 
 def _tracks(robot: RobotModel, parts: Sequence[RawLog]) -> list[Track]:
     coupling = np.eye(robot.n) if robot.drive.coupling is None else robot.drive.coupling
-    stride = max(1, sum(len(p.time) for p in parts) // ROWS)
+    stride = max(1, sum(len(p.time) for p in parts) // ENCODER_ROWS)
 
     def joined(name: str) -> FloatArray:
         return np.concatenate([getattr(p, name) for p in parts])[::stride]
@@ -165,7 +165,7 @@ def encoder(robot: RobotModel, tracks: Sequence[Track], joint: int) -> Encoder:
     if not np.isfinite(track.motor).all():
         return Encoder(refused='there are none')
     travel = float(np.ptp(track.link))
-    if travel < LEAST_TRAVEL:
+    if travel < GEAR_RATIO_TRAVEL:
         return Encoder(refused=f'the joint travels over {travel:.2g} only, which does not show '
                                'whether they belong to it')
     given = robot.drive.gear_ratios
@@ -183,7 +183,7 @@ def encoder(robot: RobotModel, tracks: Sequence[Track], joint: int) -> Encoder:
         return Encoder(refused=refused)
     scaled = replace(track, motor=track.motor / factor)
     note = '' if factor == 1.0 else f'divided by the gear ratio {factor:g}'
-    if np.ptp(scaled.motor - scaled.link) <= CONSTANT * max(travel, 1.0):
+    if np.ptp(scaled.motor - scaled.link) <= ENCODER_ROUNDING * max(travel, 1.0):
         return Encoder(refused='the deflection is constant: the driver derives one encoder from '
                                'the other')
     if robot.drive.kind == 'gravity_compensated_torque':
@@ -220,7 +220,7 @@ def _stranger(robot: RobotModel, tracks: Sequence[Track], joint: int) -> str:
     motor = tracks[joint].motor
     for other, track in enumerate(tracks):
         travel = float(np.ptp(track.link))
-        if other == joint or travel < LEAST_TRAVEL:
+        if other == joint or travel < GEAR_RATIO_TRAVEL:
             continue
         slope = _slope(track.link, motor)
         if _scatter(motor - slope * track.link) <= FOLLOWS * max(abs(slope), 1e-3) * travel:
@@ -274,7 +274,8 @@ def _offset(track: Track, so_far: Encoder) -> Encoder:
         return replace(so_far, refused='the motor lags behind the joint it drives: motor and link '
                                        'side are swapped, or the effort has the wrong sign')
     line, deviation = _line(track, deflection, columns)
-    if abs(line[0]) <= max(OFFSET * deviation, CONSTANT):  # else rounding may be one
+    # ENCODER_ROUNDING: else rounding may be an offset
+    if abs(line[0]) <= max(OFFSET_DEVIATIONS * deviation, ENCODER_ROUNDING):
         return so_far
     offset = f'offset of {line[0]:+.3g} rad against the joint removed' \
         if abs(line[0]) > spread else ''
@@ -287,7 +288,7 @@ def _columns(track: Track) -> FloatArray:
 
     What friction takes before the gear does not bend it; left out, it would pass for an offset.
     """
-    speed = np.clip(track.velocity / SLIDES, -1.0, 1.0)
+    speed = np.clip(track.velocity / MOTOR_SLIDES, -1.0, 1.0)
     return np.stack([np.ones_like(track.effort), track.effort, speed, track.velocity], axis=1)
 
 
@@ -307,7 +308,7 @@ def _line(
         weights = 1.0 / np.maximum(error, floor)
         weights /= weights.max()
     span = max(float(np.median(np.diff(track.time))), 1e-9)
-    independent = max(len(error) * span / CORRELATED, 3.0)
+    independent = max(len(error) * span / ERROR_CORRELATION_TIME, 3.0)
     inverse = np.linalg.pinv(columns.T @ columns / len(error), hermitian=True)
     deviation = _scatter(deflection - columns @ line) * np.sqrt(inverse[0, 0] / independent)
     return np.asarray(line), float(deviation)
@@ -327,7 +328,7 @@ def _beside_friction(
 
 def _slip(time: FloatArray, rest: FloatArray) -> tuple[float, float] | None:
     """Return time [s] and size [rad] of a lasting change of the level of ``rest``, or None."""
-    count = min(WINDOWS, int((time[-1] - time[0]) / LEAST_WINDOW), len(rest) // 10)
+    count = min(SLIP_WINDOWS, int((time[-1] - time[0]) / LEAST_WINDOW), len(rest) // 10)
     if count < 8:
         return None
     windows = np.array_split(np.arange(len(rest)), count)

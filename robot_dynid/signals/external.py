@@ -13,7 +13,7 @@ from robot_dynid.types import FloatArray, RawLog, Samples, interpolated
 #: by how many times J^T w shows in the effort that passes for the wrench as it was given
 BELIEVED = (0.5, 2.0)
 #: deviations from one at which that is told, of residuals that are alike over so long [s]
-TOLD, CORRELATED = 5.0, 0.25
+TOLD, RESIDUAL_CORRELATION_TIME = 5.0, 0.25
 
 
 def net_torque(robot: RobotModel, log: RawLog) -> FloatArray:
@@ -60,7 +60,7 @@ def doubt(samples: Samples, residual: FloatArray) -> str:
     if energy == 0.0 or len(samples) < 2:
         return ''
     factor = 1.0 - float(np.sum(weight * external * left)) / energy
-    alike = max(1.0, CORRELATED / float(np.median(np.diff(samples.time))))
+    alike = max(1.0, RESIDUAL_CORRELATION_TIME / float(np.median(np.diff(samples.time))))
     if BELIEVED[0] < factor < BELIEVED[1] or (
             abs(factor - 1.0) < TOLD * float(np.sqrt(alike / energy))):
         return ''

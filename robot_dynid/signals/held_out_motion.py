@@ -20,22 +20,22 @@ from robot_dynid.signals.turns import SLACK, TURN
 from robot_dynid.types import FloatArray, Samples
 
 #: folds of which each is held out in turn
-FOLDS = 5
+MOTION_FOLDS = 5
 #: length [s] of the shortest cells, and of the batches within which nothing is compared: the
 #: states of a block are near to each other
-BLOCK, BATCH = 0.2, 1.0
+SHORTEST_CELL, BLOCK_BATCH = 0.2, 1.0
 #: motion [s] between two folds, at least, and periods of the cut-off in which a filter forgets;
 #: the fold of cells that are in none
 GUARD, FADES, BETWEEN = 0.2, 0.5, -1
 #: states are kept this often [1/s], and at most so many of them; one in so many is compared with
 #: those before
-RATE, MOST_STATES, COMPARED = 100.0, 40_000, 4
+STATE_RATE, MOST_STATES, STATE_THINNING = 100.0, 40_000, 4
 #: two states are the same where no position and no velocity differs by more than this share of its
 #: standard deviation
-SAME = 0.05
+SAME_STATE_SHARE = 0.05
 #: a joint that moves less than this [rad, m] stands; all joints below this share of the standard
 #: deviation of their speeds are at rest
-STANDS, REST = 1e-3, 0.05
+STANDING_TRAVEL, REST_SPEED_SHARE = 1e-3, 0.05
 
 
 @dataclass
@@ -58,15 +58,16 @@ class DistinctMotion:
         """Add a recording, or the next part of one, and return the cell (N,) of every sample."""
         self.guard = max(self.guard, FADES / samples.cutoff if samples.cutoff else 0.0)
         since = samples.time - samples.time[:1]
-        blocks, block = np.unique(np.floor(since / BLOCK), return_inverse=True)
+        blocks, block = np.unique(np.floor(since / SHORTEST_CELL), return_inverse=True)
         passed = np.hstack([samples.position, samples.velocity])
         at, states = [np.zeros(0)], [passed[:0]]
         for rows in samples.segments:
-            at.append(np.arange(since[rows][0], since[rows][-1] + 0.5 / RATE, 1.0 / RATE))
+            at.append(np.arange(
+                since[rows][0], since[rows][-1] + 0.5 / STATE_RATE, 1.0 / STATE_RATE))
             states.append(np.column_stack([
                 np.interp(at[-1], since[rows], values) for values in passed[rows].T]))
-        inside = np.searchsorted(blocks, np.floor(np.concatenate(at) / BLOCK), 'right') - 1
-        return self._put(len(blocks), np.vstack(states), inside, 1.0 / RATE)[block]
+        inside = np.searchsorted(blocks, np.floor(np.concatenate(at) / SHORTEST_CELL), 'right') - 1
+        return self._put(len(blocks), np.vstack(states), inside, 1.0 / STATE_RATE)[block]
 
     def merged(self, other: DistinctMotion) -> tuple[DistinctMotion, NDArray[np.int64]]:
         """Return the motion of both, and the cells (C,) that those of the ``other`` are in it."""
@@ -142,10 +143,10 @@ class DistinctMotion:
         mean, squares = mean / np.maximum(count, 1.0), squares / np.maximum(count, 1.0)
         spread = np.sqrt(np.maximum(squares - mean**2, 0.0))
         n = states.shape[1] // 2
-        moves = np.tile(spread[:n] > STANDS, 2)
+        moves = np.tile(spread[:n] > STANDING_TRAVEL, 2)
         spread, states = spread[moves], states[:, moves]
         half = len(spread) // 2
-        rest = np.all(np.abs(states[:, half:]) < REST * spread[half:], axis=1)
+        rest = np.all(np.abs(states[:, half:]) < REST_SPEED_SHARE * spread[half:], axis=1)
         scale = np.maximum(spread, 1e-12)
         return states / scale, rest, self.states[:, moves] / scale
 
@@ -160,7 +161,8 @@ def folds(seconds: FloatArray, guard: float) -> NDArray[np.int64]:
     """
     lengths = np.where(np.isfinite(seconds), seconds, 1.0)
     begins = np.cumsum(lengths) - lengths
-    part = (begins + 0.5 * lengths) * min(FOLDS, len(lengths)) / max(float(lengths.sum()), 1e-12)
+    count = min(MOTION_FOLDS, len(lengths))
+    part = (begins + 0.5 * lengths) * count / max(float(lengths.sum()), 1e-12)
     fold = np.unique(part.astype(np.int64), return_inverse=True)[1].astype(np.int64)
     first = begins[np.searchsorted(fold, fold)] if len(fold) else begins
     near = (begins - first < 0.75 * guard) & (seconds < 2.0 * guard) & (fold > 0)
@@ -186,20 +188,20 @@ def _sources(
     source = np.arange(count)
     moving = np.flatnonzero(~rest)
     moving = moving[:: max(1, -(-len(moving) // MOST_STATES))]
-    batch = number[moving] // round(BATCH / BLOCK)
+    batch = number[moving] // round(BLOCK_BATCH / SHORTEST_CELL)
     edges = np.append(np.flatnonzero(np.diff(batch, prepend=-1)), len(moving))
     trees, cells = before
     seen = np.full(len(states), -1)
     if trees and len(moving):
-        compared = np.concatenate([moving[a:b:COMPARED] for a, b in pairwise(edges)])
+        compared = np.concatenate([moving[a:b:STATE_THINNING] for a, b in pairwise(edges)])
         seen[compared] = _nearest(trees[0][1], states[compared], cells)
     # trees of 1, 2, 4, ... batches, as in a binary counter: each state is put into few of them
     trees = []
     for k, (start, stop) in enumerate(pairwise(edges)):
-        rows = moving[start:stop:COMPARED]
+        rows = moving[start:stop:STATE_THINNING]
         nearest, distance = np.full(len(rows), -1), np.full(len(rows), np.inf)
         for first, tree in trees:
-            away, at = tree.query(states[rows], p=np.inf, distance_upper_bound=SAME)
+            away, at = tree.query(states[rows], p=np.inf, distance_upper_bound=SAME_STATE_SHARE)
             better = away < distance
             distance[better], nearest[better] = away[better], moving[first + at[better]]
         passed = np.where(seen[rows] >= 0, -1 - seen[rows], source[number[nearest]])
@@ -240,7 +242,7 @@ def _take(
 
 def _nearest(tree: Any, states: FloatArray, cells: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the cell (N,) of the state nearest to each, -1 where none is the same."""
-    away, at = tree.query(states, p=np.inf, distance_upper_bound=SAME)
+    away, at = tree.query(states, p=np.inf, distance_upper_bound=SAME_STATE_SHARE)
     return np.where(np.isfinite(away), np.append(cells, -1)[at], -1)
 
 

@@ -20,13 +20,13 @@ from robot_dynid.types import FloatArray, Part, RawLog, StoredRecording, take
 
 #: rows of a part, and of the longest recording that stays in one piece: what is computed with a
 #: part of seven joints takes 60 MB
-PART_ROWS, LONGEST = 45_000, 80_000
+PART_ROWS, LONGEST_PART = 45_000, 80_000
 #: s around a part that are read with it: filters of 2 Hz and more see no border
-MARGIN = 4.0
+PART_MARGIN = 4.0
 #: rows by which a recording is looked through for rest
 GLANCE = 10_000
 #: stamps read to find out the typical step
-HEAD = 10_000
+STEP_STAMPS = 10_000
 #: a stretch rests where all joints travel less than this share of the longest travel within a
 #: stretch, or less than this [rad, m]
 REST_SHARE, REST_TRAVEL = 0.02, 1e-3
@@ -84,7 +84,7 @@ class Parts(Sequence[RawLog]):
 
     recordings: tuple[RawLog | StoredRecording, ...]
     part_rows: int = PART_ROWS
-    longest: int = LONGEST
+    longest: int = LONGEST_PART
     accepted: tuple[str, ...] = ()
 
     @classmethod
@@ -167,7 +167,7 @@ class Parts(Sequence[RawLog]):
         if not stretch.cut:
             return self.whole(stretch.recording)
         glance = next(g for g in self.glances[stretch.recording] if g.low == stretch.low)
-        margin = int(np.ceil(MARGIN / glance.step))
+        margin = int(np.ceil(PART_MARGIN / glance.step))
         first, last = (max(stretch.low, stretch.start - margin),
                        min(stretch.high, stretch.stop + margin))
         log = take(in_memory(recording), slice(first, last))
@@ -230,7 +230,7 @@ def in_memory(recording: RawLog | StoredRecording) -> RawLog:
 
 
 def looked_through(
-    recording: RawLog | StoredRecording, longest: int = LONGEST
+    recording: RawLog | StoredRecording, longest: int = LONGEST_PART
 ) -> tuple[Glance, ...]:
     """Return the stretches in motion of a recording, none of one that stays in one piece."""
     if _rows(recording) <= longest:
@@ -260,7 +260,7 @@ def _glances(log: RawLog) -> Iterator[Glance]:
     firsts = np.arange(0, total, GLANCE)
     with np.errstate(invalid='ignore', over='ignore'):
         travels = np.fmax.reduceat(log.position, firsts) - np.fmin.reduceat(log.position, firsts)
-        steps = np.diff(log.time[:HEAD][np.isfinite(log.time[:HEAD])])
+        steps = np.diff(log.time[:STEP_STAMPS][np.isfinite(log.time[:STEP_STAMPS])])
     travels[~np.isfinite(travels)] = 0.0
     step = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 1.0
     moves = (travels > np.maximum(REST_SHARE * travels.max(axis=0), REST_TRAVEL)).any(axis=1)

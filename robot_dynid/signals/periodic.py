@@ -13,7 +13,7 @@ from robot_dynid.types import FloatArray
 
 #: power of a harmonic over that of the noise from which it counts as motion. Noise alone gets
 #: there with a probability of exp(-20) = 2e-9 per harmonic.
-SIGNIFICANT = 20.0
+HARMONIC_POWER = 20.0
 
 
 def low_pass(values: FloatArray, cutoff: float, dt: float) -> FloatArray:
@@ -69,7 +69,7 @@ def last_harmonic(power: FloatArray, noise: FloatArray) -> list[int]:
 
     ``noise`` (n,) is the power of the noise in every harmonic.
     """
-    above = power > SIGNIFICANT * noise
+    above = power > HARMONIC_POWER * noise
     above[0] = True
     return [int(np.flatnonzero(column)[-1]) for column in above.T]
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import ordered
-from robot_dynid.signals.turns import SPEED, unrolled
+from robot_dynid.signals.turns import USUAL_FASTEST, unrolled
 from robot_dynid.types import FloatArray, RawLog, channels
 
 #: a value is damaged beyond so many times what the robot can do; wrong units (degrees) stay below
-BEYOND = 100.0
-#: what any joint can do, whatever its limits say, beside SPEED: rad (m), N m (N, A), deg C
-REACH, EFFORT, TEMPERATURE = 2.0 * np.pi, 100.0, 100.0
+DAMAGED_BEYOND = 100.0
+#: what any joint can do, whatever its limits say, beside USUAL_FASTEST: rad (m), N m (N, A), deg C
+LARGEST_POSITION, EFFORT, TEMPERATURE = 2.0 * np.pi, 100.0, 100.0
 #: how much further motors may turn than joints where no gear ratio is known
 GEAR_RATIO = 1e3
 #: the typical size of a channel is believed up to here, as that of unknown units
@@ -26,9 +26,9 @@ def plausible(robot: RobotModel, log: RawLog) -> tuple[RawLog, list[str]]:
     """Return rows in the order of time, NaN in place of values no robot can have, and what was so.
 
     Positions go on where their driver counts anew after a turn, see `turns`.
-    A value is dropped when it is more than BEYOND times as large as both what the robot can do
-    (`possible`) and the median size of its own column. So neither wrong units nor limits that are
-    placeholders cost a sample, and a hundred times the stated limits never was one.
+    A value is dropped when it is more than DAMAGED_BEYOND times as large as both what the robot
+    can do (`possible`) and the median size of its own column. So neither wrong units nor limits
+    that are placeholders cost a sample, and a hundred times the stated limits never was one.
     """
     log, notes = ordered(log)
     if not len(log.time):
@@ -51,7 +51,7 @@ def _sized(
     log: RawLog, name: str, time: FloatArray, values: FloatArray, limit: FloatArray
 ) -> tuple[FloatArray, list[str]]:
     """Return a channel (N, n), NaN in place of what is too large, and what was so."""
-    bound = BEYOND * np.fmax(limit, _typical(values, BEYOND * limit))
+    bound = DAMAGED_BEYOND * np.fmax(limit, _typical(values, DAMAGED_BEYOND * limit))
     bad = np.isfinite(values) & (np.abs(values) > bound)
     if not bad.any():
         return values, []
@@ -68,14 +68,14 @@ def _sized(
 def possible(robot: RobotModel, duration: float) -> dict[str, FloatArray]:
     """Return by channel the largest size (n,) that joints can have within ``duration`` [s].
 
-    From the robot's limits, at least REACH, SPEED, EFFORT, TEMPERATURE; joints without end turn
-    as far as their speed allows; motors by their gear ratio more.
+    From the robot's limits, at least LARGEST_POSITION, USUAL_FASTEST, EFFORT, TEMPERATURE; joints
+    without end turn as far as their speed allows; motors by their gear ratio more.
     """
     limits, drive = robot.limits, robot.drive
-    speed = np.fmax(limits.velocity, SPEED)
+    speed = np.fmax(limits.velocity, USUAL_FASTEST)
     ends = np.fmax(np.abs(limits.lower), np.abs(limits.upper))
     with np.errstate(over='ignore'):  # stamps may be damaged
-        reach = np.fmax(np.where(np.isfinite(ends), ends, speed * duration), REACH)
+        reach = np.fmax(np.where(np.isfinite(ends), ends, speed * duration), LARGEST_POSITION)
     gears = np.full(robot.n, GEAR_RATIO) if drive.gear_ratios is None else \
         np.fmax(np.abs(drive.gear_ratios), 1.0)
     torque = np.fmax(limits.effort, EFFORT)

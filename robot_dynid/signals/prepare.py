@@ -25,14 +25,14 @@ MOVING_SHARE, MOVING_SPEED = 0.02, 1e-3
 OVERSAMPLING = 8.0
 #: periods of the cut-off until the filter's step response is within 0.15 % of its end, left out
 #: where a stretch begins or ends in motion; and how long it must rest at an end to be known there
-SETTLED, RESTING = 2.0, 0.5
+FILTER_PERIODS, RESTING = 2.0, 0.5
 #: highest cut-off that a recording shows, as a share of its sampling rate: derivatives by central
 #: differences are right so far
-HIGHEST = 0.3
+CUTOFF_RATE_SHARE = 0.3
 #: cut-offs [Hz] that are tried where none is given
 CUTOFFS = (2.0, 3.0, 4.5, 6.5, 10.0, 15.0, 22.0, 33.0, 50.0, 75.0, 110.0)
 #: least samples of a stretch that is filtered
-SHORTEST = 5
+FILTERED_SAMPLES = 5
 #: a grid may be this much coarser than the recording
 SLOWEST_GRID = 1.5
 #: a grid may be so many times finer than the recording
@@ -65,7 +65,7 @@ class Preprocessing:
 
     def shown_by(self, recording: Repaired) -> Preprocessing:
         """Return them with the cut-off limited to what a ``recording`` of another rate shows."""
-        return replace(self, cutoff=min(self.cutoff, HIGHEST / recording.step))
+        return replace(self, cutoff=min(self.cutoff, CUTOFF_RATE_SHARE / recording.step))
 
 
 @dataclass(frozen=True)
@@ -264,7 +264,7 @@ def prepare(robot: RobotModel, repaired: Repaired, settings: Preprocessing) -> S
     pieces, kept = [], []
     efforts = repaired.measured or [_measured(robot, p, p.time) for p in repaired.parts]
     for part, own in zip(repaired.parts, efforts, strict=True):
-        if len(part.time) < SHORTEST or not len(own.time):
+        if len(part.time) < FILTERED_SAMPLES or not len(own.time):
             continue
         piece = _filtered(robot, (part, own), dt, settings)
         pieces.append(piece)
@@ -272,7 +272,7 @@ def prepare(robot: RobotModel, repaired: Repaired, settings: Preprocessing) -> S
             True if repaired.place is None else repaired.place.own(piece.time)))
     if not any(k.any() for k in kept):
         raise DataError(f'{repaired.source}: no stretch is longer than '
-                        f'{2.0 * SETTLED / settings.cutoff:.3g} s, twice the edge the '
+                        f'{2.0 * FILTER_PERIODS / settings.cutoff:.3g} s, twice the edge the '
                         f'{settings.cutoff:g} Hz filter needs; record longer')
     whole = replace(concatenate(pieces), began=repaired.began)
     return _inside(whole, np.concatenate(kept), settings, repaired.place)
@@ -283,7 +283,7 @@ def _settled(piece: Samples, dt: float, settings: Preprocessing) -> NDArray[np.b
     from scipy.ndimage import binary_dilation, binary_opening
 
     assert piece.stamps is not None
-    rest, edge = (share / settings.cutoff for share in (RESTING, SETTLED))
+    rest, edge = (share / settings.cutoff for share in (RESTING, FILTER_PERIODS))
     moves = moving(piece) > 0.5
     first, last = piece.time[0], piece.time[-1]
     begin = edge if moves[:1 + int(np.ceil(rest / dt))].any() else rest
@@ -306,7 +306,7 @@ def _inside(
     """
     chosen = _between_motions(whole, kept, place) if settings.trim_rest else kept
     rows = np.flatnonzero(chosen)
-    reach = 2.0 * SETTLED / settings.cutoff
+    reach = 2.0 * FILTER_PERIODS / settings.cutoff
     first = int(np.searchsorted(whole.time, whole.time[rows[0]] - reach))
     last = int(np.searchsorted(whole.time, whole.time[rows[-1]] + reach, 'right'))
     near, chosen = whole.part(slice(first, last)), chosen[first:last]

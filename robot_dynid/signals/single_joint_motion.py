@@ -19,16 +19,16 @@ from robot_dynid.types import FloatArray, RawLog
 RESTS = 0.5
 #: s around an instant in which a joint at rest does not leave two neighbouring steps
 REST_WINDOW = 0.25
-#: steps within which it stays: two readings, and no third; those of averages over SHORT [s], so
-#: that the noise of single readings is no motion, however many there are
-STEPS, SHORT = 1.5, 0.04
+#: steps within which it stays: two readings, and no third; those of averages over AVERAGE_SECONDS,
+#: so that the noise of single readings is no motion, however many there are
+READING_STEPS, AVERAGE_SECONDS = 1.5, 0.04
 #: s over which power is averaged and the octaves that are kept change, and in which the averages
 #: take over from the readings at the ends of a rest
 LOCAL, FADE = 1.0, 0.25
 #: an octave is kept above this share of the power one octave below. Changes from step to step
 #: halve it, or have up to 0.7 of it (regular ones, just slower than one in RESTS); one wave at the
 #: border of two octaves gives both the same
-STEEP = 0.85
+OCTAVE_SHARE = 0.85
 #: and above so many times the power of white flicker, which is estimated from few waves
 FLICKER = 3.0
 
@@ -44,9 +44,9 @@ def resting(position: FloatArray, readings: FloatArray, dt: float) -> Iterator[s
     step, rows = resolution(readings), _odd(REST_WINDOW, dt)
     if step <= 0.0:
         return
-    average = _averaged(position, SHORT, dt)
+    average = _averaged(position, AVERAGE_SECONDS, dt)
     spread = maximum_filter1d(average, rows) - minimum_filter1d(average, rows)
-    for first, stop in runs(spread <= STEPS * step).tolist():
+    for first, stop in runs(spread <= READING_STEPS * step).tolist():
         begin = first + round((RESTS - 0.5 * REST_WINDOW) / dt) if first > 0 else 0
         if stop - begin >= RESTS / dt:
             yield slice(begin, stop)
@@ -86,7 +86,7 @@ def _smooth(position: FloatArray, dt: float) -> FloatArray:
     while 2.0 * top < 0.4 / dt:
         high = _low_pass(position, 2.0 * top, dt)
         power, share = _power(high - low, dt), top / (0.5 / dt)
-        moves = power > np.maximum(STEEP * steps, FLICKER * share * white)
+        moves = power > np.maximum(OCTAVE_SHARE * steps, FLICKER * share * white)
         smooth += _averaged(moves.astype(np.float64), LOCAL, dt) * (high - low)
         steps, low, top = np.maximum(0.5 * steps, power), high, 2.0 * top
     return smooth
@@ -125,7 +125,7 @@ def _odd(seconds: float, dt: float) -> int:
 
 
 #: a joint moves while it travels at least this far [rad, m] within TRAVEL_WINDOW seconds
-TRAVEL_WINDOW, TRAVEL, TRAVEL_PRISMATIC = 0.5, 0.01, 0.002
+TRAVEL_WINDOW, MOVING_TRAVEL, TRAVEL_PRISMATIC = 0.5, 0.01, 0.002
 #: the others rest while they travel less than this share of it
 LOCKED_SHARE = 0.1
 #: s over which a speed is measured, from positions alone; rad/s (m/s) below which it has no sign
@@ -134,7 +134,7 @@ WINDOW, STANDING = 0.1, 2e-3
 STEADINESS = 0.03
 #: s and samples a steady stretch must last without its ends; share of the motion it must be, which
 #: separates it from the top of a sine (22 %)
-SHORTEST, FEWEST, LEAST_SHARE = 0.2, 16, 0.25
+STEADY_SECONDS, STEADY_SAMPLES, STEADY_SHARE = 0.2, 16, 0.25
 #: s of rest after which a joint did not just stick
 STICKING = 0.5
 #: a joint all but stands below this share of its speed; moved on so often, it moves in jerks
@@ -168,7 +168,7 @@ class SingleJointMotion:
 
 def least_travel(robot: RobotModel) -> FloatArray:
     """Return the least travel (n,) rad (m) within TRAVEL_WINDOW of a moving joint."""
-    return np.where(np.asarray(robot.types) == PRISMATIC, TRAVEL_PRISMATIC, TRAVEL)
+    return np.where(np.asarray(robot.types) == PRISMATIC, TRAVEL_PRISMATIC, MOVING_TRAVEL)
 
 
 def _moves(
@@ -278,8 +278,8 @@ class _Part:
         begin, end = longest(np.abs(speed - typical) <= STEADINESS * typical)
         rows = slice(first + begin + self.half, first + end - self.half)
         time, whole = self.time[rows], float(self.time[last - 1] - self.time[first])
-        steady = len(time) >= FEWEST and time[-1] - time[0] >= SHORTEST and (
-            self.time[first + end - 1] - self.time[first + begin] >= LEAST_SHARE * whole)
+        steady = len(time) >= STEADY_SAMPLES and time[-1] - time[0] >= STEADY_SECONDS and (
+            self.time[first + end - 1] - self.time[first + begin] >= STEADY_SHARE * whole)
         if steady:
             travel = self.position[rows.stop - 1, joint] - self.position[rows.start, joint]
             typical = float(travel / (time[-1] - time[0]))

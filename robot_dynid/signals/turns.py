@@ -16,8 +16,8 @@ from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray, RawLog
 
 TURN = 2.0 * np.pi  # rad
-#: rad/s: any joint may be as fast as its limit or SPEED, but none of an arm exceeds FASTEST
-SPEED, FASTEST = 10.0, 30.0
+#: rad/s: any joint may be as fast as its limit or the first, but none of an arm exceeds the second
+USUAL_FASTEST, FASTEST_JOINT = 10.0, 30.0
 #: rad by which a step may differ from a whole turn beside the motion: noise, stamps that jitter
 SLACK = 0.1
 #: what is reported by joint, as the joint goes
@@ -49,7 +49,7 @@ def within_half_turn(robot: RobotModel, angle: FloatArray) -> FloatArray:
 
 def fastest(robot: RobotModel) -> FloatArray:
     """Return the speeds (n,) [rad/s] that no joint exceeds; infinite for those that slide."""
-    speed = np.fmin(np.fmax(robot.limits.velocity, SPEED), FASTEST)
+    speed = np.fmin(np.fmax(robot.limits.velocity, USUAL_FASTEST), FASTEST_JOINT)
     return np.where(robot.types == PRISMATIC, np.inf, speed)
 
 
@@ -59,7 +59,7 @@ def turned_over(
 ) -> FloatArray:
     """Return by how much [rad] steps of a position are those of the count, a turn or zero.
 
-    ``step`` (N,) within ``seconds`` (N,), of a joint not faster than ``speed``, or than FASTEST
+    ``step`` (N,) within ``seconds`` (N,), of a joint not faster than ``speed``, or FASTEST_JOINT
     where all its positions are ``within`` a turn, as those of a driver that wraps. What the joint
     may have moved by itself is none, nor is anything while stamps go back, or after a pause in
     which it may have gone half a turn. A pause is ``filled`` (N,) where only numbers are missing:
@@ -68,7 +68,7 @@ def turned_over(
     turn = np.copysign(TURN, step)
     off = np.abs(step - turn) - SLACK
     own = speed * seconds
-    over = (off <= np.where(within, FASTEST * seconds, own)) & (own > 0.0)
+    over = (off <= np.where(within, FASTEST_JOINT * seconds, own)) & (own > 0.0)
     short = filled | (own < 0.5 * TURN)
     return np.where(over & short & (np.abs(step) > 0.5 * TURN), turn, 0.0)
 

@@ -30,7 +30,7 @@ FORM = ('a window is [start:stop] in seconds since the recording began, such as 
 #: a time may be meant twice where the clock goes back by more than this [s]
 STEP_BACK = 1.0
 #: s beside a window that are read with it: topics are brought to one time, and stamps may jump
-MARGIN = 5.0
+WINDOW_MARGIN = 5.0
 
 
 
@@ -59,9 +59,9 @@ class Window:
         return f'[{":".join(ends)}]'
 
     def near(self, since: FloatArray) -> NDArray[np.bool_]:
-        """Return a mask (N,) of the times (N,) [s] that are within MARGIN of the window."""
+        """Return a mask (N,) of the times (N,) [s] that are within WINDOW_MARGIN of the window."""
         start, stop = (self.start or 0.0), (np.inf if self.stop is None else self.stop)
-        return np.asarray(~((since < start - MARGIN) | (since >= stop + MARGIN)))
+        return np.asarray(~((since < start - WINDOW_MARGIN) | (since >= stop + WINDOW_MARGIN)))
 
     def missed(self, source: str, length: float) -> DataError:
         """Return the error to raise where no row of a recording of ``length`` [s] is in it."""

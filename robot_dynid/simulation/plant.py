@@ -26,9 +26,9 @@ from robot_dynid.types import FloatArray
 
 IntArray = NDArray[np.intp]
 #: passes of the search for the deflection under gravity
-SETTLING = 50
+DEFLECTION_PASSES = 50
 #: largest angle [rad] of the fastest vibration of a drive per step
-FASTEST = 1.0
+DRIVE_ANGLE_PER_STEP = 1.0
 
 
 class Bristles:
@@ -173,9 +173,10 @@ class Plant:
             softness = float(inverse[ends, ends].sum())
             damped = self._drives.damping[i] * softness * TIMESTEP
             angle = np.sqrt(self._drives.steepest[i] * softness) * TIMESTEP
-            if max(damped, angle) > FASTEST:
-                too_fast.append(f'{self.joints[k]} {(FASTEST / TIMESTEP)**2 / softness:.3g}, '
-                                f'{FASTEST / TIMESTEP / softness:.3g}')
+            if max(damped, angle) > DRIVE_ANGLE_PER_STEP:
+                fastest = DRIVE_ANGLE_PER_STEP / TIMESTEP
+                too_fast.append(f'{self.joints[k]} {fastest**2 / softness:.3g}, '
+                                f'{fastest / softness:.3g}')
         if too_fast:
             raise RobotError(
                 f'{self.robot.name}: drives are too stiff, or damped too much, for steps of '
@@ -185,7 +186,7 @@ class Plant:
     def _check_bristles(self, softness: FloatArray) -> None:
         assert self._bristles is not None
         dry = self.truth.dry(np.zeros(self.robot.n))
-        least = dry * softness * (TIMESTEP / FASTEST) ** 2
+        least = dry * softness * (TIMESTEP / DRIVE_ANGLE_PER_STEP) ** 2
         for k in np.flatnonzero(self._bristles.own & (self._bristles.length < least)):
             raise RobotError(f'{self.robot.name}: the presliding of {self.joints[k]} is too short '
                              f'for steps of {1e3 * TIMESTEP:g} ms; it must be {least[k]:.2g} or '
@@ -222,7 +223,7 @@ class Plant:
     def _settled(self, rotor: FloatArray) -> FloatArray:
         """Return the positions (n,) of links at rest whose motors hold ``rotor`` (n,)."""
         link, still, own = rotor.copy(), np.zeros_like(rotor), self.elastic
-        for _ in range(SETTLING if own.any() else 0):
+        for _ in range(DEFLECTION_PASSES if own.any() else 0):
             load = self.torque_for(link, still, still)[own]
             error = self._drives.error(rotor[own])[0]
             link[own] = rotor[own] + error - load / self._drives.stiffness

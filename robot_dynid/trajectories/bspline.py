@@ -29,12 +29,12 @@ DEGREE = 5
 #: the work of a spline grows with the square of it
 KNOTS = NumberRange(2, 200, whole=True, note='one pose is no motion')
 #: control points that are equal at an end, so that three derivatives vanish
-EQUAL = 4
+EQUAL_END_POINTS = 4
 #: Bezier pieces that every knot interval is cut into for the bounds; the control polygon's
 #: distance from the curve falls with the square of it
-PIECES = 16
+BEZIER_PIECES = 16
 #: share of a bound for rounding
-ROUNDING = 1e-10
+BOUND_ROUNDING = 1e-10
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ class BSplineTrajectory(Parametric):
         """
         (lower, upper), *derivatives = (
             _extremes(curve, self.points.shape[1]) for curve in self._orders)
-        room = ROUNDING * (upper - lower)
-        highest = (np.maximum(-low, high) / self.duration**k * (1.0 + ROUNDING)
+        room = BOUND_ROUNDING * (upper - lower)
+        highest = (np.maximum(-low, high) / self.duration**k * (1.0 + BOUND_ROUNDING)
                    for k, (low, high) in enumerate(derivatives, start=1))
         return Peaks(lower - room, upper + room, *highest)
 
@@ -100,7 +100,8 @@ class BSplineTrajectory(Parametric):
 
 def repeated_ends(count: int) -> FloatArray:
     """Return the matrix (P, P + 6) that repeats the first and the last of P control points."""
-    owner = np.clip(np.arange(count + 2 * (EQUAL - 1)) - (EQUAL - 1), 0, count - 1)
+    more = EQUAL_END_POINTS - 1
+    owner = np.clip(np.arange(count + 2 * more) - more, 0, count - 1)
     return np.eye(count)[:, owner]
 
 
@@ -122,7 +123,7 @@ def unit_splines(control: FloatArray, count: int) -> list[BSpline]:
 def _extremes(curve: BSpline, count: int) -> tuple[FloatArray, FloatArray]:
     """Return smallest and largest control point (k,) of the Bezier pieces of a spline."""
     degree = int(curve.k)
-    edges = np.linspace(0.0, 1.0, PIECES * (count + 1) + 1)
+    edges = np.linspace(0.0, 1.0, BEZIER_PIECES * (count + 1) + 1)
     places = edges[:-1, None] + np.diff(edges)[:, None] * (np.arange(degree + 1) / degree)
     values = curve(np.minimum(places, 1.0))
     control = np.einsum('ij,pjk->pik', _bezier_from_values(degree), values)

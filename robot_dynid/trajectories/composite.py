@@ -19,7 +19,7 @@ from robot_dynid.trajectories.trajectory import Motion, Peaks, QuinticMove, Traj
 from robot_dynid.types import FloatArray
 
 CONTINUITY = 1e-9
-MOST_SEGMENTS = 20_000
+MOST_COMPOSED = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +97,9 @@ class Composite:
         segments = parameters.get('segments')
         if not isinstance(segments, Sequence) or isinstance(segments, str):
             raise UsageError("trajectory parameter 'segments' must be a list")
-        if len(segments) > MOST_SEGMENTS:
+        if len(segments) > MOST_COMPOSED:
             raise UsageError(f"trajectory parameter 'segments' lists {len(segments)}, at most "
-                             f'{MOST_SEGMENTS} are read')
+                             f'{MOST_COMPOSED} are read')
         return cls(tuple(build(segment) for segment in segments))
 
 

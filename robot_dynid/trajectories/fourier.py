@@ -25,8 +25,8 @@ PERIODS = NumberRange(1, 10_000, whole=True)
 #: instants per period and harmonic at which peaks are looked for; between them a trigonometric
 #: polynomial of degree N exceeds its largest value on M instants at most by 1 / cos(pi N / M)
 #: (Ehlich and Zeller, Math. Z. 86, 1964): here 1.000075
-GRID = 256
-PEAK_FACTOR = 1.0 / float(np.cos(np.pi / GRID))
+INSTANTS_PER_HARMONIC = 256
+PEAK_FACTOR = 1.0 / float(np.cos(np.pi / INSTANTS_PER_HARMONIC))
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class FourierTrajectory(Parametric):
 
     def peaks(self) -> Peaks:
         """Return bounds valid at every instant of a period."""
-        count = GRID * len(self._harmonics)
+        count = INSTANTS_PER_HARMONIC * len(self._harmonics)
         index = np.outer(np.arange(count), self._harmonics.astype(int)) % count
         phase = 2.0 * np.pi * index / count
         motion = self._motion(np.sin(phase), np.cos(phase))

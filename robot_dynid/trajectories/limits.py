@@ -20,7 +20,7 @@ REQUIRED = ('lower', 'upper', 'velocity', 'acceleration')
 #: rounding; where limits decide a duration it is made longer by the same part
 HEADROOM = 1e-3
 #: s; a shorter move would hardly be followed
-SHORTEST = 0.5
+SHORTEST_MOVE = 0.5
 Overrides = Mapping[str, Mapping[str, Any]]
 
 
@@ -184,7 +184,7 @@ def quintic_move(
     joints: tuple[str, ...],
     ends: tuple[FloatArray, FloatArray],
     limits: MotionLimits,
-    shortest: float = SHORTEST,
+    shortest: float = SHORTEST_MOVE,
 ) -> QuinticMove:
     """Return the shortest straight move which keeps velocity, acceleration and jerk limits.
 

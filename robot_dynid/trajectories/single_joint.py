@@ -35,13 +35,13 @@ from robot_dynid.trajectories.trajectory import (
 from robot_dynid.types import FloatArray
 
 #: periods over which the envelope of a swing rises and falls
-RAMP = 1.0
+RAMP_PERIODS = 1.0
 AMPLITUDE = NumberRange(1e-9, 1e6, 'rad or m')
 PERIODS = NumberRange(1, 10_000, whole=True)
 #: largest magnitudes of the quintic blend's derivatives of order 0 to 4 over unit time
 BLEND_PEAKS = (1.0, *QUINTIC_PEAKS, 360.0)
 #: instants per period at which the peaks of a swing are looked for
-GRID = 2048
+PEAK_INSTANTS = 2048
 #: s; a controller that gets 50 points per second still sees the ramp of a sweep
 SHORTEST_RAMP = 0.2
 
@@ -112,7 +112,7 @@ class SineSwing(SingleJointMotion):
     @property
     def duration(self) -> float:
         """Length with rise and fall, s."""
-        return (self.periods + 2.0 * RAMP) / self.frequency
+        return (self.periods + 2.0 * RAMP_PERIODS) / self.frequency
 
     def _path(self, time: FloatArray) -> Sequence[FloatArray]:
         return [self.amplitude * self.frequency**order * unit
@@ -138,10 +138,10 @@ def fastest(limits: MotionLimits, joint: int, amplitude: float) -> float:
 
 def _unit_swing(turns: FloatArray, periods: float) -> list[FloatArray]:
     """Return e sin and its first three derivatives with respect to ``turns`` (T,)."""
-    total = periods + 2.0 * RAMP
+    total = periods + 2.0 * RAMP_PERIODS
     falling = turns > 0.5 * total
-    s = np.minimum(np.where(falling, total - turns, turns) / RAMP, 1.0)
-    side = np.where(falling, -1.0, 1.0) / RAMP
+    s = np.minimum(np.where(falling, total - turns, turns) / RAMP_PERIODS, 1.0)
+    side = np.where(falling, -1.0, 1.0) / RAMP_PERIODS
     envelope = [
         s**3 * (10.0 + s * (-15.0 + 6.0 * s)),
         side * 30.0 * s**2 * (1.0 - s) ** 2,
@@ -161,12 +161,12 @@ def unit_peaks() -> tuple[float, float, float]:
     Between two instants of the grid a function exceeds the larger of its values at most by half a
     step times a bound of its derivative.
     """
-    count = int(GRID * (RAMP + 1.0))
-    values = _unit_swing(np.linspace(0.0, RAMP + 1.0, count + 1), 2.0)
-    bounds = [sum(comb(k, i) * BLEND_PEAKS[i] / RAMP**i * (2.0 * np.pi) ** (k - i)
+    count = int(PEAK_INSTANTS * (RAMP_PERIODS + 1.0))
+    values = _unit_swing(np.linspace(0.0, RAMP_PERIODS + 1.0, count + 1), 2.0)
+    bounds = [sum(comb(k, i) * BLEND_PEAKS[i] / RAMP_PERIODS**i * (2.0 * np.pi) ** (k - i)
                   for i in range(k + 1)) for k in range(5)]
     velocity, acceleration, jerk = (
-        float(np.abs(values[k]).max() + 0.5 / GRID * bounds[k + 1]) for k in (1, 2, 3))
+        float(np.abs(values[k]).max() + 0.5 / PEAK_INSTANTS * bounds[k + 1]) for k in (1, 2, 3))
     return velocity, acceleration, jerk
 
 

@@ -12,28 +12,28 @@ from robot_dynid.dynamics.rigid_body import tip_positions
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.monitor import MonitorSettings, levels_of, observer_of
 from robot_dynid.monitoring.monitor_input import (
-    LONGEST_STEP,
-    MOVES,
+    INFORMED_STEP,
+    MOVING_SPEED_SHARE,
     MonitorInput,
     monitor_input,
 )
-from robot_dynid.monitoring.observer import CLAIMED, CONTACT, EXTERNAL, LEAST_STATES, THRESHOLD
+from robot_dynid.monitoring.observer import CLAIMED, CONTACT, CONTACT_STATES, EXTERNAL, THRESHOLD
 from robot_dynid.monitoring.sight import WATCHED, sight_along
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, RawLog
 
 #: length [s] of the blocks whose peaks count: six time constants of the observer
-BLOCK = 0.2
+PEAK_BLOCK = 0.2
 #: share of the blocks, and least number of them, that tell the tail of the peaks
 TAIL, LEAST_PEAKS = 0.05, 10
 #: share of the instants of motion, and of directions, in which a push is detected
 DETECTED = 0.95
 #: share of samples whose effort is not larger than the largest that counts
-LARGEST = 0.999
-#: a joint rests that stays below this share of its greatest speed for a BLOCK
+EFFORT_QUANTILE = 0.999
+#: a joint rests that stays below this share of its greatest speed for a PEAK_BLOCK
 STILL = 0.01
 #: poses of a recording for which the lever of the tip is computed, and step of a joint there
-POSES, STEP = 50, 1e-6
+LEVER_POSES, LEVER_STEP = 50, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class ContactScore:
     """Contact as the monitor of a model reports it on recordings without contact.
 
     ``seconds`` (n,) in which each joint was watched, and ``alarms`` (n,) of it; ``peaks`` (B, n)
-    the largest external torque of each BLOCK that lasts as long as a contact must, over its
+    the largest external torque of each PEAK_BLOCK that lasts as long as a contact must, over its
     threshold, NaN where it was not watched;
     ``needed`` (M, 2 n) [N m, N] the push that each instant of motion needs in either direction;
     ``effort`` (n,) [N m, N] the largest of the recordings; ``levers`` (P, n) [m, 1] by which the
@@ -149,23 +149,24 @@ def contact_score(
     excess = np.zeros(n) if excess is None else excess
     contact = (results[:, CONTACT] != 0.0) & watched
     begins = np.diff(contact, axis=0, prepend=False) & contact
-    steps = np.diff(time, prepend=time[:1]).clip(0.0, LONGEST_STEP)
+    steps = np.diff(time, prepend=time[:1]).clip(0.0, INFORMED_STEP)
     ratio = np.where(watched, np.abs(off) / np.maximum(threshold - excess, 1e-300), -np.inf)
     step = max(float(np.median(steps)), 1e-9)
-    lasting = max(LEAST_STATES, 1 + int(settings.contact.duration / step))
-    blocks = np.flatnonzero(np.diff(np.floor((time - time[0]) / BLOCK), prepend=-1.0))
+    lasting = max(CONTACT_STATES, 1 + int(settings.contact.duration / step))
+    blocks = np.flatnonzero(np.diff(np.floor((time - time[0]) / PEAK_BLOCK), prepend=-1.0))
     peaks = np.maximum.reduceat(minimum_filter1d(ratio, lasting, axis=0), blocks, axis=0)
     speed = np.abs(motion.velocity)
     still = np.maximum.reduceat(speed, blocks, axis=0) < STILL * speed.max(axis=0)
-    moves = (speed > MOVES * speed.max(axis=0)).any(axis=1) & watched.any(axis=1)
+    moves = (speed > MOVING_SPEED_SHARE * speed.max(axis=0)).any(axis=1) & watched.any(axis=1)
     chosen = np.flatnonzero(moves & np.isfinite(threshold).all(axis=1))
-    chosen = chosen[::max(1, round(0.5 * BLOCK / step))]
+    chosen = chosen[::max(1, round(0.5 * PEAK_BLOCK / step))]
     needed = np.hstack([threshold[chosen] - off[chosen], threshold[chosen] + off[chosen]])
-    poses = motion.position[::max(1, len(time) // POSES)]
+    poses = motion.position[::max(1, len(time) // LEVER_POSES)]
     return ContactScore(
         steps @ watched, np.sum(begins, axis=0).astype(np.float64),
         np.where(np.isfinite(peaks), peaks, np.nan), needed.reshape(-1, 2 * n),
-        np.quantile(np.abs(motion.effort), LARGEST, axis=0), _levers(model.robot, poses), excess,
+        np.quantile(np.abs(motion.effort), EFFORT_QUANTILE, axis=0),
+        _levers(model.robot, poses), excess,
         np.sum(still[1:] & ~still[:-1], axis=0).astype(np.float64))
 
 
@@ -173,6 +174,6 @@ def _levers(robot: RobotModel, q: FloatArray) -> FloatArray:
     """Return by how much the tip moves with each joint (P, n) [m/rad, 1] at ``q`` (P, n)."""
     before, found = tip_positions(robot, q), np.empty_like(q)
     for j in range(robot.n):
-        off = STEP * np.eye(robot.n)[j]
-        found[:, j] = np.linalg.norm(tip_positions(robot, q + off) - before, axis=1) / STEP
+        off = LEVER_STEP * np.eye(robot.n)[j]
+        found[:, j] = np.linalg.norm(tip_positions(robot, q + off) - before, axis=1) / LEVER_STEP
     return found

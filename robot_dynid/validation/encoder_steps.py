@@ -13,7 +13,7 @@ from robot_dynid.signals.encoders import resolution
 from robot_dynid.types import FloatArray, RawLog
 
 #: a step is worth a sentence from this share of the swing between sliding forth and back on
-SHARE = 0.25
+STEP_SHARE = 0.25
 
 
 def change_over(law: FrictionLaw, values: FloatArray, travel: float) -> float:
@@ -43,7 +43,7 @@ def step_warning(model: IdentifiedModel, log: RawLog) -> str | None:
         law, step = model.structure.laws[j], resolution(log.position[:, j])
         values = np.array([model.standard[f'{p}{label}'] for p in law.parameters])
         within, whole = change_over(law, values, step), change_over(law, values, np.inf)
-        if within > SHARE * whole > 0.0:
+        if within > STEP_SHARE * whole > 0.0:
             found.append(f'{joint} {within:.2g} of {whole:.2g} within {step:.1e}')
     if not found:
         return None

@@ -20,18 +20,18 @@ from robot_dynid.robot.locate import known_robots
 from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.types import FloatArray
 from robot_dynid.validation.forward_scores import ForwardValidation
-from robot_dynid.validation.residual_parts import SLIDES
+from robot_dynid.validation.residual_parts import JOINT_SLIDES
 from robot_dynid.validation.validate import Validation
 
 #: poses at which the static effort is compared with its interval
-POSES = 200
+STATIC_POSES = 200
 #: static effort by a parameter below this share of gravity is rounding, as about a vertical axis
-ROUNDING = 1e-9
+GRAVITY_ROUNDING = 1e-9
 #: a joint is hardly moved below this share of its range, a turn at most, or of its speed limit
-MOVED = 0.2
+MOVED_SHARE = 0.2
 #: judged recordings show a joint in this share of its trained ranges at least; a motion whose
 #: ranges differ from those of the fit by less than that share in no joint is that of the fit again
-COVERED, AGAIN = 0.5, 0.02
+COVERED_SHARE, AGAIN = 0.5, 0.02
 #: findings after which recordings hold something else than the robot says
 CONTRADICTIONS = frozenset({
     'position_unit', 'velocity', 'position_offset', 'joint_order', 'effort_scale', 'effort_sign',
@@ -109,7 +109,7 @@ class Evidence:
     @cached_property
     def sliding(self) -> FloatArray:
         """The share (n,) of the motion of any joint in which a joint slides itself."""
-        moving = [np.abs(t.velocity[t.moving > 0.5]) > SLIDES
+        moving = [np.abs(t.velocity[t.moving > 0.5]) > JOINT_SLIDES
                   for t in self.validation.traces if t.velocity is not None]
         rows = np.concatenate([*moving, np.ones((0, self.model.robot.n), dtype=bool)])
         return rows.mean(axis=0) if len(rows) else np.ones(self.model.robot.n)
@@ -122,8 +122,8 @@ class Evidence:
         that matters is open, NaN of models without covariance.
         """
         model, n = self.model, self.model.robot.n
-        columns = static_columns(model, POSES)
-        columns[np.abs(columns) <= ROUNDING * np.linalg.norm(model.robot.gravity)] = 0.0
+        columns = static_columns(model, STATIC_POSES)
+        columns[np.abs(columns) <= GRAVITY_ROUNDING * np.linalg.norm(model.robot.gravity)] = 0.0
         largest = np.abs(columns @ model.values).max(axis=0)
         if model.correlation_factor is None:
             return largest, np.full(n, np.nan)
@@ -161,7 +161,7 @@ class Evidence:
                 'the recordings cover less than half of the range of the fit')
             ranges = list(self._trained_and_judged()) if self.unseen else []
             return tuple(self.wider_motion if joint in self.still else part if any(
-                judged[j] < COVERED * trained[j] for trained, judged in ranges) else None
+                judged[j] < COVERED_SHARE * trained[j] for trained, judged in ranges) else None
                 for j, joint in enumerate(self.model.joints))
         return (self.names.judging_motion(cause),) * self.model.robot.n
 
@@ -173,8 +173,8 @@ class Evidence:
             return []
         travel = np.fmin(limits.upper - limits.lower, 2.0 * np.pi)
         speed = np.where(np.isfinite(limits.velocity), limits.velocity, 0.0)
-        little = (np.ptp(trained['position'], axis=1) < MOVED * travel) | (
-            np.abs(trained['velocity']).max(axis=1) < MOVED * speed)
+        little = (np.ptp(trained['position'], axis=1) < MOVED_SHARE * travel) | (
+            np.abs(trained['velocity']).max(axis=1) < MOVED_SHARE * speed)
         return [self.model.joints[j] for j in np.flatnonzero(little)]
 
     @property

@@ -31,11 +31,11 @@ DIFFERS = 0.1
 #: near reversals a joint errs by this factor more than in all motion where its law is too simple
 SIMPLE = 1.5
 #: effort that is late by more [s] than this, and is not corrected, was stamped elsewhere
-LATE = 2e-3
+LATE_EFFORT = 2e-3
 #: identified and nominal weight differ by this share of the nominal one where something is mounted
 HEAVIER = 0.15
 #: poses in which weights are compared
-POSES = 100
+WEIGHED_POSES = 100
 
 
 def next_actions(evidence: Evidence, joints: Sequence[JointVerdict]) -> tuple[NextAction, ...]:
@@ -170,7 +170,7 @@ def _about_friction(evidence: Evidence) -> Iterator[NextAction]:
         yield names.identify(f'let the data choose the friction law of {", ".join(simple)}: near '
                              f'reversals it errs {SIMPLE:g} times as much as in all motion', model)
     lag = model.record.effort_lag
-    if lag is not None and lag.significant and abs(lag.seconds) > LATE \
+    if lag is not None and lag.significant and abs(lag.seconds) > LATE_EFFORT \
             and model.preprocessing.effort_lag == 0.0:
         yield NextAction(f'stamp effort and position together: effort comes '
                          f'{number(1e3 * lag.seconds, 3)} ms late')
@@ -194,7 +194,7 @@ def _heavier(model: IdentifiedModel) -> dict[str, float]:
     if model.correlation_factor is None or \
             model.robot.drive.kind == 'gravity_compensated_torque':
         return {}
-    columns = static_columns(model, POSES)
+    columns = static_columns(model, WEIGHED_POSES)
     # over poses: offsets are no weight
     off, nominal = (np.std(columns @ values, axis=0)
                     for values in (model.values - model.control, model.control))

@@ -17,8 +17,8 @@ import numpy as np
 from robot_dynid.errors import DataError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.signals.prepare import (
+    CUTOFF_RATE_SHARE,
     CUTOFFS,
-    HIGHEST,
     Efforts,
     Preprocessing,
     Repaired,
@@ -29,7 +29,7 @@ from robot_dynid.types import FloatArray, RawLog
 Timed = TypeVar('Timed', RawLog, Efforts)
 
 #: rows of a recording by which its cut-off is chosen, the first ones
-ROWS = 20_000
+PASSBAND_ROWS = 20_000
 #: a band that changes the effort by up to this factor more than the least one is as empty
 EMPTY = 1.25
 
@@ -43,7 +43,7 @@ def settings_for(model: IdentifiedModel, recording: Repaired) -> Preprocessing:
     show it.
     """
     fit = model.preprocessing
-    highest = HIGHEST / recording.step
+    highest = CUTOFF_RATE_SHARE / recording.step
     candidates = sorted({*(c for c in CUTOFFS if c < highest), min(fit.cutoff, highest)})
     found: list[tuple[float, FloatArray, FloatArray]] = []
     for cutoff in candidates:
@@ -61,12 +61,12 @@ def settings_for(model: IdentifiedModel, recording: Repaired) -> Preprocessing:
 
 
 def first_rows(recording: Repaired) -> Repaired:
-    """Return the first ROWS rows of a recording, by which its cut-off is chosen."""
+    """Return the first PASSBAND_ROWS rows of a recording, by which its cut-off is chosen."""
     part, *_ = recording.parts
-    if len(part.time) <= ROWS:
+    if len(part.time) <= PASSBAND_ROWS:
         return recording
-    return replace(recording, parts=(_within(part, part.time[ROWS]),), measured=tuple(
-        _within(one, part.time[ROWS]) for one in recording.measured[:1]))
+    return replace(recording, parts=(_within(part, part.time[PASSBAND_ROWS]),), measured=tuple(
+        _within(one, part.time[PASSBAND_ROWS]) for one in recording.measured[:1]))
 
 
 def _within(rows: Timed, end: float) -> Timed:

@@ -21,9 +21,9 @@ from robot_dynid.identified.states import effort_by_parameters
 from robot_dynid.types import FloatArray, Samples
 
 #: about how many rows of a recording are enough
-ROWS = 3000
+PARTS_ROWS = 3000
 #: speed [rad/s, m/s] above which a joint slides, and ramp of its dry friction
-SLIDES = 0.02
+JOINT_SLIDES = 0.02
 #: directions of the columns below this share of the largest are not fitted: chance decides them
 RANK = 1e-2
 
@@ -63,13 +63,13 @@ def residual_parts(
     if model.elastic_joints or samples.effort is None or model.robot.rows != model.robot.n:
         return None
     left = samples.effort - predicted
-    chosen = np.arange(0, len(samples), max(1, len(samples) // ROWS))
+    chosen = np.arange(0, len(samples), max(1, len(samples) // PARTS_ROWS))
     q, qd, qdd = (x[chosen] for x in (samples.position, samples.velocity, samples.acceleration))
     weights = effort_by_parameters(model, q, np.zeros_like(q), np.zeros_like(q))
     n = model.robot.n
     static, caused = np.zeros(n), np.zeros((n, n))
     for j in range(n):
-        moves = np.abs(qd[:, j]) > SLIDES
+        moves = np.abs(qd[:, j]) > JOINT_SLIDES
         if np.count_nonzero(moves) < 10 * n:
             continue
         own, rest = _friction(qd[moves, j], qdd[moves, j]), left[chosen][moves, j]
@@ -82,7 +82,7 @@ def residual_parts(
                 inertial = np.column_stack([own, qdd[moves, k]])
                 alone = _left_over(inertial, rest)
                 other = [_friction(qd[moves, k], qdd[moves, k])[:, :2], *(
-                    np.tanh((qd[moves, j] + sign * qd[moves, k])[:, None] / SLIDES)
+                    np.tanh((qd[moves, j] + sign * qd[moves, k])[:, None] / JOINT_SLIDES)
                     for sign in (-1.0, 1.0))]
                 both = _left_over(np.hstack([inertial, *other]), rest)
                 caused[j, k] = 1.0 - both / alone if alone > 0.0 else 0.0
@@ -91,7 +91,7 @@ def residual_parts(
 
 def _friction(speed: FloatArray, acceleration: FloatArray) -> FloatArray:
     """Return columns (N, 3) of dry and viscous friction and of the rotor of a joint."""
-    return np.column_stack([np.tanh(speed / SLIDES), speed, acceleration])
+    return np.column_stack([np.tanh(speed / JOINT_SLIDES), speed, acceleration])
 
 
 def _fit(columns: FloatArray, target: FloatArray) -> FloatArray:

@@ -14,7 +14,7 @@ from robot_dynid.signals.stacked import drive_effort, per_joint
 from robot_dynid.types import FloatArray, Samples
 
 #: length of a rollout [s], and rollouts of a recording at most: evenly spaced, side by side
-SECONDS, MOST = 0.5, 32
+ROLLOUT_SECONDS, MOST_ROLLOUTS = 0.5, 32
 #: positions and velocities (K, m, n) of the joints
 Motions = tuple[FloatArray, FloatArray]
 
@@ -34,7 +34,9 @@ class RolloutScore:
     velocity: FloatArray
 
     @classmethod
-    def of(cls, errors: Sequence[FloatArray], seconds: float = SECONDS) -> RolloutScore | None:
+    def of(
+        cls, errors: Sequence[FloatArray], seconds: float = ROLLOUT_SECONDS
+    ) -> RolloutScore | None:
         """Return the score of mean squared errors (K, 2 n); None where there are none."""
         if not sum(map(len, errors)):
             return None
@@ -65,19 +67,19 @@ class Stretches:
 
     @classmethod
     def along(cls, robot: RobotModel, samples: Samples, seconds: float) -> Stretches | None:
-        """Return those of ``seconds``, MOST at most, evenly spaced; None where there are none.
+        """Return those of ``seconds``, MOST_ROLLOUTS at most, evenly spaced; None without any.
 
-        They begin SECONDS or more apart, so longer ones overlap.
+        They begin ROLLOUT_SECONDS or more apart, so longer ones overlap.
         """
         if len(samples) < 2:
             return None
         step = float(np.median(np.diff(samples.time)))
-        steps, apart = (max(1, round(s / step)) for s in (seconds, min(seconds, SECONDS)))
+        steps, apart = (max(1, round(s / step)) for s in (seconds, min(seconds, ROLLOUT_SECONDS)))
         starts = [first for own in samples.segments
                   for first in range(own.start, own.stop - steps, apart)]
         if not starts:
             return None
-        chosen = np.array(starts)[::-(-len(starts) // MOST)]
+        chosen = np.array(starts)[::-(-len(starts) // MOST_ROLLOUTS)]
         rows = chosen[:, None] + np.arange(steps + 1)
         effort = drive_effort(robot, samples.gridded)
         if samples.external is not None:
@@ -114,14 +116,15 @@ class Stretches:
 
 
 def rollouts_along(model: IdentifiedModel, samples: Samples) -> tuple[FloatArray, FloatArray]:
-    """Return the mean squared errors (K, 2 n) of rollouts of SECONDS, NaN where one stops.
+    """Return the mean squared errors (K, 2 n) of rollouts of ROLLOUT_SECONDS, NaN where one stops.
 
     They begin at measured states, under the measured effort, filtered as these; beside them those
     (K, 2 n) of joints that go on at constant velocity. None (0, 2 n) of elastic joints, whose
     gears may be such as cannot be: see `forward_scores`.
     """
-    stretches = None if model.elastic_joints else Stretches.along(model.robot, samples, SECONDS)
+    stretches = None if model.elastic_joints else Stretches.along(
+        model.robot, samples, ROLLOUT_SECONDS)
     if stretches is None:
         return np.empty((0, 2 * model.robot.n)), np.empty((0, 2 * model.robot.n))
-    return (stretches.errors(stretches.rollouts(model), SECONDS),
-            stretches.errors(stretches.at_constant_velocity(), SECONDS))
+    return (stretches.errors(stretches.rollouts(model), ROLLOUT_SECONDS),
+            stretches.errors(stretches.at_constant_velocity(), ROLLOUT_SECONDS))

@@ -18,12 +18,12 @@ from robot_dynid.estimation.uncertainty.held_out import HeldOut
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import INDEFINITE
 from robot_dynid.identified.suitability import (
-    ACTIONS,
     CONTACT,
     CRITERIA,
     FALSE_ALARMS,
     FEED_FORWARD,
     GRAVITY,
+    MOST_ACTIONS,
     SIMULATION,
     USES,
     WITHOUT_FRICTION,
@@ -39,30 +39,31 @@ from robot_dynid.types import FloatArray
 from robot_dynid.validation.evidence import Evidence, Names
 from robot_dynid.validation.forward_scores import CONTROL, ForwardValidation
 from robot_dynid.validation.next_actions import next_actions
-from robot_dynid.validation.rollout_scores import SECONDS
+from robot_dynid.validation.rollout_scores import ROLLOUT_SECONDS
 from robot_dynid.validation.validate import Validation
 
 #: why an error that is small on average may be large
 DIFFER = 'what the model leaves differs too much between motions'
 #: a model leaves no more than nominal inertials with fitted friction do, up to this factor
-AS_GOOD = 1.1
+AS_GOOD_RATIO = 1.1
 #: the static error that is exceeded in few poses, over the root mean square along a motion
 EXTREME = 1.5
 #: share of dry friction by which it commonly differs between the directions of a joint: while the
 #: joint slides that looks like an offset of the effort, at rest it is none
 UNEVEN = 0.1
 #: with more than this share of noise in the power of an effort, the effort is noise
-NOISY = 0.5
+NOISE_POWER_SHARE = 0.5
 #: a tip that is nearer to an axis [m] is touched at this distance; push [N] at the tip
 LEAST_LEVER, TIP_PUSH = 0.1, 140.0
 #: a joint that comes to rest less often does not show what friction holds when it stops
 LEAST_STOPS = 5
 #: level at which more false alarms than allowed are sure
-LEVEL = 0.95
+ALARM_LEVEL = 0.95
 #: dry friction below this share of the largest static effort holds nothing
 NO_FRICTION = 1e-3
-#: a joint that slides (SLIDES) in less of the motion than this is mostly held while others move
-SLIDING = 0.5
+#: a joint that slides (JOINT_SLIDES) in less of the motion than this is mostly held while others
+#: move
+SLIDING_SHARE = 0.5
 #: lack of a fit from a single recording
 THIN = ('Thin evidence: the fit is from one recording, and the intervals do not cover day-to-day '
         'changes of friction. ')
@@ -84,7 +85,7 @@ def judged(
     joints = tuple(_joint(evidence, j) for j in range(model.robot.n))
     thin = THIN if len(model.record.recordings) == 1 else ''
     summary = f'{thin}{_summary(joints)}. {already_good(model, validation)}{evidence.words}.'
-    return Verdict(summary, joints, next_actions(evidence, joints)[:ACTIONS])
+    return Verdict(summary, joints, next_actions(evidence, joints)[:MOST_ACTIONS])
 
 
 def already_good(model: IdentifiedModel, validation: Validation) -> str:
@@ -92,10 +93,10 @@ def already_good(model: IdentifiedModel, validation: Validation) -> str:
     ours, nominal = (scores.get('motion', {}) for scores in (validation.model, validation.control))
     found = [joint for joint in model.joints
              if joint in ours and joint in nominal and joint not in model.not_identified
-             and nominal[joint].relative_error <= AS_GOOD * ours[joint].relative_error]
+             and nominal[joint].relative_error <= AS_GOOD_RATIO * ours[joint].relative_error]
     where = '' if len(found) == len(model.joints) else f' in {", ".join(found)}'
     return f'Your URDF was already this good{where}: nominal inertials with fitted friction ' \
-        f'leave at most {100.0 * (AS_GOOD - 1.0):.0f} % more. ' if found else ''
+        f'leave at most {100.0 * (AS_GOOD_RATIO - 1.0):.0f} % more. ' if found else ''
 
 
 def refused_recordings(findings: Sequence[Finding]) -> Verdict:
@@ -103,7 +104,7 @@ def refused_recordings(findings: Sequence[Finding]) -> Verdict:
     told = '; '.join(dict.fromkeys(map(_contradiction, findings)))
     actions = dict.fromkeys(f'{f.recording}{_of(f)}: {f.remedy}' for f in findings)
     return Verdict(f'No model: the recordings contradict the robot. {told}.',
-                   actions=tuple(NextAction(words) for words in actions)[:ACTIONS])
+                   actions=tuple(NextAction(words) for words in actions)[:MOST_ACTIONS])
 
 
 def _contradiction(finding: Finding) -> str:
@@ -196,7 +197,7 @@ def _feed_forward(evidence: Evidence, j: int) -> UseVerdict:
     if motion is None or not np.isfinite(motion):
         return _use(FEED_FORWARD, None, None, 'the recordings show no motion of it',
                     names.judging_motion('the recordings show no motion'))
-    if sliding < SLIDING:
+    if sliding < SLIDING_SHARE:
         return _use(FEED_FORWARD, None, None, f'it is held in {percent(1.0 - sliding)} % of the '
                     'motion, where friction takes what load it likes',
                     names.judging_motion('joints are held in most of the motion'))
@@ -204,9 +205,9 @@ def _feed_forward(evidence: Evidence, j: int) -> UseVerdict:
     noise, compared = _compared(evidence, j)
     words += compared
     control = evidence.error('motion', joint, control=True)
-    if control is not None and evidence.held is None and motion > AS_GOOD * control:
+    if control is not None and evidence.held is None and motion > AS_GOOD_RATIO * control:
         return _use(FEED_FORWARD, False, value, f'{words}, use those')
-    if noise**2 > NOISY:
+    if noise**2 > NOISE_POWER_SHARE:
         return _use(FEED_FORWARD, False, value, f'{words}: its effort is noise')
     if value <= threshold:
         return _use(FEED_FORWARD, True, value, words)
@@ -290,7 +291,7 @@ def _fewest(count: int) -> float:
     """Return the least mean of a Poisson variable with which ``count`` is no surprise."""
     from scipy.special import gammaincinv
 
-    return float(gammaincinv(count, 1.0 - LEVEL))
+    return float(gammaincinv(count, 1.0 - ALARM_LEVEL))
 
 
 def _simulation(evidence: Evidence, j: int) -> UseVerdict:
@@ -320,8 +321,8 @@ def _simulation(evidence: Evidence, j: int) -> UseVerdict:
     growth = 1.0 if evidence.held is None or not rmse > 0.0 else max(
         float(np.sqrt(evidence.held.raw[j])) / rmse, 1.0)  # on motion left out of the fit
     value = mean * growth
-    worse = nominal is not None and found[j] > AS_GOOD * nominal[j]
-    words = (f'{number(1e3 * found[j], 3)} {unit} off over {SECONDS:g} s, '
+    worse = nominal is not None and found[j] > AS_GOOD_RATIO * nominal[j]
+    words = (f'{number(1e3 * found[j], 3)} {unit} off over {ROLLOUT_SECONDS:g} s, '
              f'{number(1e3 * steady[j], 3)} {unit} at constant velocity')
     if nominal is not None:
         words += f', {number(1e3 * nominal[j], 3)} {unit} with nominal inertials' + (
@@ -342,7 +343,7 @@ def _rollout_errors(
     And how many motions stopped; None where none was simulated.
     """
     horizon = None if evidence.forward is None else next(
-        (h for h in evidence.forward.horizons if h.seconds == SECONDS), None)
+        (h for h in evidence.forward.horizons if h.seconds == ROLLOUT_SECONDS), None)
     if horizon is not None:
         found, steady = horizon.scores['model'], horizon.scores['constant_velocity']
         control = horizon.scores.get(CONTROL)

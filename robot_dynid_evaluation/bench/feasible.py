@@ -13,7 +13,7 @@ from robot_dynid.cli.terminal import Progress
 from robot_dynid.errors import MissingDependency
 from robot_dynid.estimation.feasible.bounds import Bounds
 from robot_dynid.estimation.feasible.conic import matrix_of
-from robot_dynid.estimation.feasible.program import LEAST
+from robot_dynid.estimation.feasible.program import LEAST_EIGENVALUE
 from robot_dynid.estimation.feasible.sequential import SequentialFeasible
 from robot_dynid.estimation.feasible.simultaneous import Feasible, Task
 from robot_dynid.types import FloatArray
@@ -112,7 +112,7 @@ def problem(
     prior += 0.5 * cp.sum_squares(cp.multiply(np.sqrt(w.weights[w.bodies.stop:]), others))
     residual = cp.sum_squares((tall @ task.matrix) @ v - right) / count
     stated = cp.Problem(cp.Minimize(residual + task.share(WEIGHT) * prior),
-                        [body >> LEAST * np.eye(4) for body in bodies]
+                        [body >> LEAST_EIGENVALUE * np.eye(4) for body in bodies]
                         + [v[np.flatnonzero(w.nonnegative)] >= 0.0])
 
     def solved() -> Any:

@@ -80,7 +80,7 @@ def with_slow_effects(model: IdentifiedModel) -> IdentifiedModel:
     orders = 101.0 * np.arange(2.0, 2.0 + MOST_WAVES)
     ripple = ripple_effect.TorqueRipple(
         orders, np.full(MOST_WAVES, -4e-3), 1e-5, 0.05, 0.5,
-        np.full(ripple_effect.COLUMNS * MOST_WAVES, 0.05))
+        np.full(ripple_effect.WAVE_COLUMNS * MOST_WAVES, 0.05))
     falls = np.full((2, 2), 0.05)
     warming = Warming(np.array([12.0, 120.0]), 1.0, np.full(2, 0.05), falls, np.full(2, 0.01),
                       0.2 * falls, np.array([2.0, 20.0]))

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.cli.terminal import Progress
-from robot_dynid.estimation.uncertainty.between_recordings import STRETCHES
+from robot_dynid.estimation.uncertainty.between_recordings import SCATTER_STRETCHES
 from robot_dynid.files import atomic_write
 from robot_dynid.identification.by_recording import RecordedInformation
 from robot_dynid.io.information_file import load_information
@@ -143,7 +143,7 @@ def _reduced(folder: Path, robot: RobotModel, hours: float) -> _Reduced:
 
 
 def _condensed(kept: RecordedInformation) -> Any:
-    return kept.information.condensed(STRETCHES)
+    return kept.information.condensed(SCATTER_STRETCHES)
 
 
 def _session(fleet: Characteristics, file: Path) -> None:

@@ -12,7 +12,7 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.estimation.information import Information
-from robot_dynid.estimation.uncertainty.between_recordings import STRETCHES
+from robot_dynid.estimation.uncertainty.between_recordings import SCATTER_STRETCHES
 from robot_dynid.types import FloatArray
 from robot_dynid_extras.fleet.chance import by_chance, discovered, simes
 from robot_dynid_extras.fleet.changes import (
@@ -169,7 +169,8 @@ def _sessions(
     characteristics: Characteristics, arm: str, recordings: Sequence[ReducedRecording]
 ) -> Iterator[Session]:
     """Yield the sessions of an arm: one per day (UTC), in order."""
-    links = characteristics.reading(_merged([one.information for one in recordings], STRETCHES)
+    links = characteristics.reading(_merged(
+        [one.information for one in recordings], SCATTER_STRETCHES)
                                     ).values[:characteristics.own]
     days: dict[int, list[ReducedRecording]] = {}
     for one in sorted(recordings, key=lambda one: one.time):
@@ -178,7 +179,7 @@ def _sessions(
         information = own[0].information
         for one in own[1:]:
             information = information.merge(one.information)
-        information = information.condensed(STRETCHES)
+        information = information.condensed(SCATTER_STRETCHES)
         apart = characteristics.reading(information)
         yield Session(arm, own[0].time, tuple(one.source for one in own),
                       characteristics.beside(information, links, apart), apart)

@@ -11,7 +11,7 @@ import numpy as np
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.estimation.uncertainty.between_recordings import STRETCHES
+from robot_dynid.estimation.uncertainty.between_recordings import SCATTER_STRETCHES
 from robot_dynid.identification.by_recording import (
     Keeper,
     Recorded,
@@ -77,7 +77,7 @@ class ReducedFleet:
     def __iter__(self) -> Iterator[ReducedRecording]:
         for one in self.recordings:
             yield ReducedRecording(one.arm, one.time, self.part(one).information.condensed(
-                STRETCHES), one.source)
+                SCATTER_STRETCHES), one.source)
 
     def part(self, one: KeptRecording) -> RecordedInformation:
         """Return the information of a recording; raises DataError where it is no longer kept."""

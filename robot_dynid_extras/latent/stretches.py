@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from robot_dynid.errors import DataError
-from robot_dynid.estimation.uncertainty.between_recordings import STRETCHES
+from robot_dynid.estimation.uncertainty.between_recordings import SCATTER_STRETCHES
 from robot_dynid.signals.encoders import noise
 from robot_dynid.signals.unfiltered import AsRecorded, Unfiltered
 from robot_dynid.types import FloatArray
@@ -57,7 +57,7 @@ def stretches_of(recordings: AsRecorded) -> Cut:
     """
     parts = [(number, part) for number, own in _numbered(recordings) for part in own]
     total = sum(float(part.time[-1] - part.time[0]) for _, part in parts)
-    seconds = min(SECONDS, total / STRETCHES)
+    seconds = min(SECONDS, total / SCATTER_STRETCHES)
     spans = [(number, part, rows) for number, part in parts for rows in _rows(part, seconds)]
     spans = spans[::-(-len(spans) // MOST)] if spans else []
     if len(spans) < 2:

@@ -28,7 +28,7 @@ from robot_dynid.excitation.planned.sine_sequence import (
     wide_and_narrow,
 )
 from robot_dynid.trajectories.limits import MotionLimits, quintic_move
-from robot_dynid.trajectories.single_joint import RAMP, SineSwing
+from robot_dynid.trajectories.single_joint import RAMP_PERIODS, SineSwing
 from robot_dynid.types import FloatArray, Progress, Samples
 from robot_dynid_extras.session.outlook import Session, SwingRow
 from robot_dynid_extras.session.precision import (
@@ -60,7 +60,7 @@ class Candidate:
     @classmethod
     def of(cls, model: TorqueModel, swing: SineSwing, precision: Precision) -> Candidate:
         """Look at the efforts of a swing."""
-        full = RAMP / swing.frequency
+        full = RAMP_PERIODS / swing.frequency
         columns, step = _columns(model, swing, (0.0, swing.duration))
         again, _ = _columns(model, swing, (full, swing.duration - full))
         columns, again = columns * precision.sizes[:, None], again * precision.sizes[:, None]

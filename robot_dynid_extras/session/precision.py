@@ -28,7 +28,7 @@ from robot_dynid.estimation.staged.procedure import (
 )
 from robot_dynid.estimation.staged.stage_fit import coherent
 from robot_dynid.excitation.design import DesignCriteria
-from robot_dynid.excitation.score import RATE
+from robot_dynid.excitation.score import EFFORT_RATE
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import Recordings
 from robot_dynid.identification.selection import SingleJointExcerpt, choose
@@ -127,7 +127,7 @@ def precision_of(criteria: DesignCriteria) -> Precision:
     if model is None or sizes is None or noise is None:
         raise DynIdError("procedure 'adaptive' compares with nominal parameters: the robot has "
                          'none; give the links inertials')
-    before = Precision(model.reduction.names, sizes, noise / np.sqrt(RATE), noise,
+    before = Precision(model.reduction.names, sizes, noise / np.sqrt(EFFORT_RATE), noise,
                        np.zeros((len(sizes), len(sizes))), Resting.none(model.robot.n, len(sizes)))
     return before if not criteria.recordings else measured_precision(
         model.robot, criteria.recordings, model, before, criteria.progress)

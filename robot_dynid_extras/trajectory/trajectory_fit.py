@@ -19,7 +19,12 @@ from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.rollout import Integrator
 from robot_dynid.estimation.estimate import Details, Estimate, Estimator, student_quantile
 from robot_dynid.estimation.experiment import Experiment
-from robot_dynid.estimation.feasible.simultaneous import SMALLEST, Feasible, FeasibleEstimate, Task
+from robot_dynid.estimation.feasible.simultaneous import (
+    ZERO_WEIGHT,
+    Feasible,
+    FeasibleEstimate,
+    Task,
+)
 from robot_dynid.estimation.information import EXTRA, FILTERED, RAW, Batch, Information
 from robot_dynid.estimation.least_squares import (
     LeastSquares,
@@ -179,7 +184,7 @@ class Bodies(Definite):
     def like(cls, found: FeasibleEstimate, experiment: Experiment) -> Bodies:
         """Return the rules by which an estimate of the method feasible was found."""
         definite = Definite.of(experiment)
-        return cls(definite.arm, definite.poses, experiment, max(found.prior_weight, SMALLEST))
+        return cls(definite.arm, definite.poses, experiment, max(found.prior_weight, ZERO_WEIGHT))
 
     def target(self, information: Information, values: FloatArray) -> FloatArray:
         """Return the base parameters (b,) of the best bodies."""

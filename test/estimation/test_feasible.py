@@ -20,7 +20,7 @@ from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.feasible import conic
 from robot_dynid.estimation.feasible.bounds import Bounds
 from robot_dynid.estimation.feasible.certificate import active_constraints
-from robot_dynid.estimation.feasible.program import ASKED, LEAST, PRIORS, SHORT
+from robot_dynid.estimation.feasible.program import ASKED, BOUND_SLACK, LEAST_EIGENVALUE, PRIORS
 from robot_dynid.estimation.feasible.sequential import SequentialFeasible
 from robot_dynid.estimation.feasible.simultaneous import MOST_RISE, Feasible, Task
 from robot_dynid.identified.structure import Structure
@@ -299,8 +299,8 @@ def test_what_least_squares_would_turn_inside_out_ends_at_the_least_it_may_be(pr
     found = task.whole.minimise(np.eye(len(wanted)), wanted, 1e-6)
     assert found.usable and task.feasible.holds(found.values)
     least = whitening.least(found.values)
-    assert np.all(least >= LEAST) and LEAST > 0.0
+    assert np.all(least >= LEAST_EIGENVALUE) and LEAST_EIGENVALUE > 0.0
     if prior == 'euclidean':  # nothing but the cone keeps it up
-        assert least == pytest.approx(np.full(robot.n, ASKED), abs=SHORT)
+        assert least == pytest.approx(np.full(robot.n, ASKED), abs=BOUND_SLACK)
         assert active_constraints(task.feasible, found.values)[:3] == tuple(
             f'inertia of {body} at its least' for body in robot.bodies)

@@ -33,7 +33,7 @@ from robot_dynid.estimation.least_squares import (
 )
 from robot_dynid.estimation.uncertainty import between_recordings as jackknife
 from robot_dynid.estimation.uncertainty.held_out import folds, held_out
-from robot_dynid.signals.held_out_motion import FOLDS
+from robot_dynid.signals.held_out_motion import MOTION_FOLDS
 
 
 @pytest.mark.parametrize('count', [6, 50, 400])
@@ -334,7 +334,7 @@ def test_errors_of_folds_are_those_of_motion_that_the_fit_has_not_seen():
     left = information.residual_energy(values, RAW) / information.samples
     assert by_time.raw[0] < 1.1 * left[0] and found.raw[0] > 2.0 * left[0]
     assert found.seconds == pytest.approx(8.0, rel=0.1)
-    assert found.folds.shape == (FOLDS, 2)
+    assert found.folds.shape == (MOTION_FOLDS, 2)
     assert np.average(found.folds, axis=0, weights=found.samples) == pytest.approx(found.raw)
 
 

@@ -9,7 +9,7 @@ import pytest
 from single_joint_recordings import torque_model
 
 from robot_dynid.estimation.staged.procedure import (
-    STATES,
+    STAGE_STATES,
     LockedJointsMotion,
     Stage,
     advice,
@@ -24,7 +24,8 @@ def unseen(model, motions):
     reach = model.moderate_effort.max(axis=0)
     rows = [stage_regressor(model, Stage('', (motion,), (motion.moving,), ()))[motion.moving].T
             for motion in motions]
-    _, sizes, turned = np.linalg.svd(np.vstack(rows) / reach / np.sqrt(STATES * len(motions)))
+    _, sizes, turned = np.linalg.svd(
+        np.vstack(rows) / reach / np.sqrt(STAGE_STATES * len(motions)))
     return turned[np.count_nonzero(sizes > 1e-3):].T, reach
 
 

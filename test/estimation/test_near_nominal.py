@@ -13,7 +13,7 @@ from robot_dynid.effects.counterbalance import Spring
 from robot_dynid.estimation import Feasible, LeastSquares
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.feasible.near_nominal import (
-    NOISE,
+    FREE_FIT_EXCESS,
     PULLS,
     NearNominal,
     best_held_out,
@@ -56,7 +56,7 @@ def test_the_best_is_hardly_worse_than_either_of_them() -> None:
     nominal = held_out(information, fit=lambda own: control_parameters(
         data.model, information.subset(own)))
     for other in (nominal, held_out(information)):
-        assert ((1.0 - NOISE)**2 * errors <= 1.0001 * other.folds.mean(axis=0)).all()
+        assert ((1.0 - FREE_FIT_EXCESS)**2 * errors <= 1.0001 * other.folds.mean(axis=0)).all()
 
 
 def test_noise_that_least_squares_learn_is_told_by_joint() -> None:

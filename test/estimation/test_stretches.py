@@ -23,7 +23,7 @@ from robot_dynid.estimation.least_squares import (
     solve,
 )
 from robot_dynid.estimation.uncertainty.between_recordings import (
-    STRETCHES,
+    SCATTER_STRETCHES,
     recordings,
     scatter_covariance,
     stretches,
@@ -101,11 +101,11 @@ def test_the_scatter_is_that_of_the_stretches():
     solution = solve(information, np.ones(1))
     covariance, freedom = batch_covariance(information, np.ones(1), solution)
     groups = stretches(len(information.batches))
-    assert len(groups) == STRETCHES == freedom + 1
+    assert len(groups) == SCATTER_STRETCHES == freedom + 1
     changes, growth = batch_scores(information, np.ones(1), solution).changes(groups)
     centred = changes - changes.mean(axis=0)
     assert np.diag(covariance) == pytest.approx(
-        (1.0 - 1.0 / STRETCHES) * np.sum(centred**2, axis=0), rel=SAME_FORMULA)
+        (1.0 - 1.0 / SCATTER_STRETCHES) * np.sum(centred**2, axis=0), rel=SAME_FORMULA)
     assert np.all(growth > 1.0) and np.all(growth < 2.0)
 
 

@@ -12,7 +12,7 @@ from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.design import design
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import FAMILIES, parse_request
-from robot_dynid.execution.sampled import REST, faults, sampled
+from robot_dynid.execution.sampled import END_REST, faults, sampled
 from robot_dynid.io.trajectory_file import load_trajectory, save_trajectory
 from robot_dynid.robot.urdf import robot_from_urdf
 
@@ -77,7 +77,8 @@ def test_no_family_breaks_a_limit_of_a_random_robot(seed, tmp_path):
         trajectory = found.trajectory
         assert not faults(sampled(trajectory, RATE), found.limits, np.inf), kind
         ends = trajectory.sample([0.0, trajectory.duration])
-        assert np.abs(ends.velocity).max() < REST and np.abs(ends.acceleration).max() < REST
+        assert np.abs(ends.velocity).max() < END_REST
+        assert np.abs(ends.acceleration).max() < END_REST
         save_trajectory(trajectory, tmp_path / 'T.yaml')
         time = np.linspace(0.0, trajectory.duration, 300)
         again = load_trajectory(tmp_path / 'T.yaml').sample(time)

@@ -7,7 +7,7 @@ from limit_boxes import box
 
 from robot_dynid.errors import UsageError
 from robot_dynid.excitation.design import (
-    COVERED,
+    JUDGED_SHARE,
     DesignCriteria,
     design_pair,
     design_within,
@@ -77,7 +77,7 @@ def test_a_motion_that_covers_little_says_so():
     _, judge = design_pair(motion_limits(robot), parse_request('fourier', {**SHORT, 'periods': 3}),
                            design_criteria(robot))
     (words,) = [text for text in judge.warnings if 'the motion to judge by covers' in text]
-    assert 0.0 < float(words.partition('covers ')[2].partition('%')[0]) < 100.0 * COVERED
+    assert 0.0 < float(words.partition('covers ')[2].partition('%')[0]) < 100.0 * JUDGED_SHARE
 
 
 def test_the_motion_to_fit_is_that_without_another_one():

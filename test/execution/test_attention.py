@@ -7,7 +7,7 @@ import pytest
 from execution_bench import HARD, JOINTS, PERIOD, RULES, Bench
 from pytest import approx
 
-from robot_dynid.execution.clocks import EXCUSE, LOOK, Attention, StampClock
+from robot_dynid.execution.clocks import CLOCK_LOOK, EXCUSE, Attention, StampClock
 from robot_dynid.execution.guards import Code, JointStates
 from robot_dynid.execution.segment import Cancel, Hold, Send
 
@@ -15,10 +15,10 @@ WHOLE = replace(HARD, pacing=replace(HARD.pacing, lookahead=0.0))
 
 
 def looking(until, begin=0.0):
-    """Return an attention with a look every LOOK s."""
+    """Return an attention with a look every CLOCK_LOOK s."""
     attention = Attention()
-    for k in range(round((until - begin) / LOOK) + 1):
-        assert attention.look(begin + k * LOOK) == 0.0
+    for k in range(round((until - begin) / CLOCK_LOOK) + 1):
+        assert attention.look(begin + k * CLOCK_LOOK) == 0.0
     return attention
 
 
@@ -29,9 +29,9 @@ def test_ages_are_true_while_there_are_looks():
 def test_time_held_up_does_not_count_until_waiting_messages_must_have_come():
     attention = looking(1.0)
     assert attention.look(3.0) == approx(2.0)
-    assert attention.age(0.9, 3.0) == approx(0.1 + LOOK)
+    assert attention.age(0.9, 3.0) == approx(0.1 + CLOCK_LOOK)
     assert attention.age(2.5, 3.0) == approx(0.0)
-    assert attention.age(0.9, 3.0 + 0.9 * EXCUSE) == approx(0.1 + LOOK + 0.9 * EXCUSE)
+    assert attention.age(0.9, 3.0 + 0.9 * EXCUSE) == approx(0.1 + CLOCK_LOOK + 0.9 * EXCUSE)
     assert attention.age(0.9, 3.0 + 1.1 * EXCUSE) == approx(2.1 + 1.1 * EXCUSE)
     attention.begin(3.2)
     assert attention.age(0.9, 3.2) == approx(2.3)

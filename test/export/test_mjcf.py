@@ -16,7 +16,7 @@ from tolerances import MUJOCO_ACCELERATION
 from robot_dynid.effects import axes_of
 from robot_dynid.effects.ripple import TorqueRipple
 from robot_dynid.errors import ExportWarning, UsageError
-from robot_dynid.export.mujoco import SLIDES, accelerations
+from robot_dynid.export.mujoco import HELD_STEPS, accelerations
 from robot_dynid.export.written import Motion, axis_friction
 from robot_dynid.friction.laws import Stribeck
 from robot_dynid.identified.model import IdentifiedModel
@@ -42,7 +42,7 @@ def test_accelerations_are_those_of_the_model(name: str) -> None:
     model = model_named(name)
     assert name != 'elastic_2r' or (model.mechanism.gears.offset != 0.0).all()
     mjcf, peer = model.to_mjcf(), model.to_mujoco()
-    motion = Motion.of(mjcf.written, SLIDES * peer.opt.timestep)
+    motion = Motion.of(mjcf.written, HELD_STEPS * peer.opt.timestep)
     ours, theirs = identified(model, motion), accelerations(mjcf.written, peer, motion)
     assert len(ours) == 1000
     assert np.all(np.abs(theirs - ours).max(axis=0) <= MUJOCO_ACCELERATION * np.abs(ours).max(0))

@@ -12,7 +12,7 @@ from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.selection import (
     AMPLE_SAMPLES,
-    LEAST_SAMPLES,
+    SAMPLES_PER_PARAMETER,
     Excerpt,
     best_cutoff,
     choose,
@@ -55,7 +55,7 @@ def test_scores_of_other_folds_have_no_standard_error():
 
 
 def test_a_cutoff_that_leaves_too_few_samples_is_the_last_resort():
-    few = 0.5 * LEAST_SAMPLES
+    few = 0.5 * SAMPLES_PER_PARAMETER
     assert best_cutoff({3.0: (few, FOLDS), 4.5: (1.5 * few, FOLDS + 1.0),
                         6.5: (2.0 * few, FOLDS + 0.5), 10.0: (3.0 * few, FOLDS + 1.0)}) == 6.5
     assert best_cutoff({3.0: (0.5 * few, FOLDS), 4.5: (few, FOLDS + 1.0)}) == 4.5
@@ -68,7 +68,7 @@ def test_a_short_recording_keeps_samples_for_its_parameters():
         friction='coulomb', ramp_width=0.05, effort_lag=0.0), lambda *_: None, kind=Lower)
     (two, _), (three, _) = choice.cutoffs[:2]
     assert [two, three] == [2.0, 3.0]
-    needed = LEAST_SAMPLES * len(COULOMB.reduction.kept) / OVERSAMPLING
+    needed = SAMPLES_PER_PARAMETER * len(COULOMB.reduction.kept) / OVERSAMPLING
     assert two * (6.0 - 4.0 / two) < needed < three * (6.0 - 4.0 / three)
     assert choice.preprocessing == Preprocessing(three)
 

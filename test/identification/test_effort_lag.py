@@ -11,7 +11,7 @@ from tolerances import COVERAGE_OF_LAGS
 
 from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.estimation.friction_selection.law_selection import AxisChoice
-from robot_dynid.estimation.uncertainty.between_recordings import STRETCHES
+from robot_dynid.estimation.uncertainty.between_recordings import SCATTER_STRETCHES
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import Recordings
 from robot_dynid.identification.selection import choose, likely, settled
@@ -24,7 +24,7 @@ from robot_dynid.types import RawLog, take
 ROBOT = load_robot('planar_3r')
 LATE = 0.008
 RECIPE = Recipe(cutoff=10.0, ramp_width=0.02, friction='coulomb')
-FACTOR = interval_factor(STRETCHES - 1)
+FACTOR = interval_factor(SCATTER_STRETCHES - 1)
 
 
 def late(seed: int, noise: float) -> RawLog:

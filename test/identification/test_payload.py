@@ -35,7 +35,7 @@ from robot_dynid.estimation.feasible.body import fit_body
 from robot_dynid.estimation.information import Batch, triangle
 from robot_dynid.estimation.payload import PayloadStatus
 from robot_dynid.estimation.uncertainty.between_recordings import (
-    STRETCHES,
+    SCATTER_STRETCHES,
     deviations,
     leave_one_out,
 )
@@ -132,7 +132,7 @@ def test_the_mass_is_as_uncertain_as_the_drive_gains(kind, stated, share):
     assert found.mass_std_gains == pytest.approx(share * found.mass, rel=SECOND_ORDER)
     assert found.mass_std > found.mass_std_gains
     if not share:
-        assert found.degrees_of_freedom.tolist() == 4 * [STRETCHES - 1]
+        assert found.degrees_of_freedom.tolist() == 4 * [SCATTER_STRETCHES - 1]
 
 
 def test_gains_of_single_joints_move_the_centre_of_mass():
@@ -290,7 +290,7 @@ def holds(found):
     assert found.mass == pytest.approx(MASS, rel=PAYLOAD_MASS)
     half = found.margins[0] * found.mass_std
     scatter = np.sqrt(found.mass_std**2 - found.mass_std_gains**2)
-    assert stats.t.ppf(0.975, STRETCHES - 1) * scatter < 0.03 * MASS
+    assert stats.t.ppf(0.975, SCATTER_STRETCHES - 1) * scatter < 0.03 * MASS
     assert found.mass_std_gains == pytest.approx(GAINS_STD * found.mass, rel=SECOND_ORDER)
     assert abs(found.mass - MASS) < half < 0.05 * MASS
     assert np.linalg.eigvalsh(pseudo_inertia(found.parameters))[0] > -1e-9

@@ -182,11 +182,11 @@ def test_pieces_of_a_rollout_make_up_the_whole(monkeypatch, piece):
     q0, qd0 = rng.uniform(-1, 1, (2, count, 3))
     effort = 20.0 * rng.normal(size=(count, 40, 3))
     effort[3, 17] = effort[LANES, 0] = 1e300
-    monkeypatch.setattr(rollout, 'PIECE', 10**9)
+    monkeypatch.setattr(rollout, 'STEPS_AT_ONCE', 10**9)
     whole = model.rollout(q0, qd0, effort, dt)
     assert (whole.stop_step[[3, LANES]] == [17, 0]).all()
     assert len(set(whole.limit_step)) > 5
-    monkeypatch.setattr(rollout, 'PIECE', piece)
+    monkeypatch.setattr(rollout, 'STEPS_AT_ONCE', piece)
     told = []
     found = model.rollout(q0, qd0, effort, dt, progress=lambda stage, part: told.append(part))
     for name in ('position', 'velocity', 'limit_step', 'limit_joint', 'stop_step', 'stop_cause'):
@@ -198,7 +198,7 @@ def test_pieces_of_a_rollout_make_up_the_whole(monkeypatch, piece):
 
 def test_an_error_of_the_progress_ends_a_rollout(monkeypatch):
     model, zeros = nominal_model('planar_3r'), np.zeros(3)
-    monkeypatch.setattr(rollout, 'PIECE', 10 * LANES)
+    monkeypatch.setattr(rollout, 'STEPS_AT_ONCE', 10 * LANES)
     told = []
 
     def end(stage, part):

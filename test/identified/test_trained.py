@@ -15,7 +15,7 @@ from robot_dynid.cli.main import main
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.identification.identify import identify
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.trained import MARGIN, Extent, Trained
+from robot_dynid.identified.trained import RANGE_MARGIN, Extent, Trained
 from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.robot.robot_file import load_robot
@@ -118,7 +118,7 @@ def test_whole_turns_are_no_excess_of_joints_without_limits():
     np.testing.assert_array_equal(
         trained.outside(replace(ROBOT, limits=limits), {'position': q}),
         [[False, True, False], [True] * 3])
-    little = np.array([[0.5 + 0.9 * MARGIN * 1.5, 0.0, 0.0]])
+    little = np.array([[0.5 + 0.9 * RANGE_MARGIN * 1.5, 0.0, 0.0]])
     assert trained.outside(ROBOT, {'position': little})[0, 0]
     assert trained.warnings(ROBOT, {'position': little}) == ()
 

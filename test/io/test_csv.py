@@ -168,7 +168,7 @@ def test_text_called_gz_and_missing_file_are_refused(tmp_path):
 
 
 def test_pieces_join_without_a_seam(tmp_path, monkeypatch):
-    monkeypatch.setattr('robot_dynid.files.BLOCK', 97)
+    monkeypatch.setattr('robot_dynid.files.DIGEST_BYTES', 97)
     table = rows(300)
     np.testing.assert_array_equal(read_csv(log_file(tmp_path, table)).effort, table[:, 3:])
     lines = [HEADER.strip(), *(','.join(map(str, row)) for row in table)]

@@ -27,7 +27,7 @@ from robot_dynid.monitoring.monitor_input import MonitorInputStream, monitor_inp
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.recording.recorder import Recorder
 from robot_dynid.signals.averaging import Periodic, average
-from robot_dynid.signals.plausible import BEYOND, plausible, possible
+from robot_dynid.signals.plausible import DAMAGED_BEYOND, plausible, possible
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.types import CHANNELS
 
@@ -142,8 +142,8 @@ def test_a_joint_without_end_may_turn_on(robot):
 PLANAR, SHORT = load_robot('planar_3r'), whole(0.1)
 
 
-@given(share=st.floats(-BEYOND, BEYOND), joint=st.integers(0, 2), row=st.integers(0, 49),
-       name=st.sampled_from(MEASURED))
+@given(share=st.floats(-DAMAGED_BEYOND, DAMAGED_BEYOND), joint=st.integers(0, 2),
+       row=st.integers(0, 49), name=st.sampled_from(MEASURED))
 def test_nothing_the_robot_can_do_is_dropped(share, joint, row, name):
     values = np.array(getattr(SHORT, name))
     values[row, joint] = share * possible(PLANAR, SHORT.time[-1])[name][joint]

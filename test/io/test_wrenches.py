@@ -74,7 +74,7 @@ def test_long_tables_have_it_in_every_piece(
     log, wrench = run(arm)
     path = write_pushed(tmp_path / 'a.csv', log, arm.bodies[2], wrench)
     expected = load_log(path, arm).external_torque
-    monkeypatch.setattr('robot_dynid.files.BLOCK', 1000)
+    monkeypatch.setattr('robot_dynid.files.DIGEST_BYTES', 1000)
     np.testing.assert_allclose(load_log(path, arm).external_torque, expected)
     lost = write_pushed(tmp_path / 'b.csv', log, arm.bodies[2], np.full_like(wrench, np.nan))
     with pytest.raises(DataError, match=r'b.csv: the wrench has no number'):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tolerances import SAME_FORMULA
 
-from robot_dynid.effects.slow_changes import COUNT, SlowTables
+from robot_dynid.effects.slow_changes import ONLINE_COUNT, SlowTables
 from robot_dynid.kernels import adaptation
 from robot_dynid.types import FloatArray
 
@@ -152,9 +152,9 @@ def test_slow_changes_on_line_are_those_of_kalman_behind_the_low_pass() -> None:
     columns[100:110] *= -1.0  # no power comes from friction that pushes
     drift = np.array([0.3, -0.05])
     for j in range(JOINTS):
-        w, low, last, power = np.zeros(2), np.zeros(COUNT), np.zeros(COUNT), 0.0
+        w, low, last, power = np.zeros(2), np.zeros(ONLINE_COUNT), np.zeros(ONLINE_COUNT), 0.0
         warming = laws[j, :, 1]
-        mean, covariance = np.zeros(COUNT), np.diag(prior[j, 0]**2)
+        mean, covariance = np.zeros(ONLINE_COUNT), np.diag(prior[j, 0]**2)
         slow, low_slow = 0.0, 0.0
         for i, step in enumerate(steps):
             column = columns[i, j]
@@ -169,7 +169,7 @@ def test_slow_changes_on_line_are_those_of_kalman_behind_the_low_pass() -> None:
                 (warming + mean) @ column, abs=SAME_FORMULA, rel=SAME_FORMULA)
             np.testing.assert_allclose(scales[:, j], 1.0 + warming + mean, atol=SAME_FORMULA)
             share = 1.0 - np.exp(-GAIN * step)
-            low = (low + share * (0.5 * (last + column) - low)) if step else np.zeros(COUNT)
+            low = (low + share * (0.5 * (last + column) - low)) if step else np.zeros(ONLINE_COUNT)
             low_slow = low_slow + share * (
                 0.5 * (slow + mean @ column) - low_slow) if step else 0.0
             last, slow = column, float(mean @ column)

@@ -22,7 +22,7 @@ from robot_dynid.monitoring.noise_levels import (
     learn_noise_levels,
     recorded_motions,
 )
-from robot_dynid.monitoring.observer import LEAST_STATES, REST, ContactSettings
+from robot_dynid.monitoring.observer import CONTACT_STATES, REST_SPEED, ContactSettings
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import RawLog
 
@@ -79,7 +79,7 @@ def test_contact_has_hysteresis_and_lasts() -> None:
 def test_contact_lasts_some_states_however_rare() -> None:
     touch, fast = Touch(ContactSettings(1.5, duration=0.0)), (1.0, 1.0, 1.0)
     touch(0.0, fast, 5, 0.05)
-    assert not touch(9.0, fast, LEAST_STATES - 1, 0.05).contact.any()
+    assert not touch(9.0, fast, CONTACT_STATES - 1, 0.05).contact.any()
     assert touch(9.0, fast, 1, 0.05).contact.tolist() == [False, True, False]
 
 
@@ -96,7 +96,7 @@ def test_friction_may_hold_a_resting_joint_either_way(law: str) -> None:
     model = model_of(robot, law)
     monitor = Monitor(model, MonitorSettings(contact=ContactSettings(thresholds=(0.2,))))
     dry, offset = holding_torque(model), model.friction(np.zeros((1, 7)), np.zeros((1, 7)))[0]
-    speed = np.clip(0.9 * REST * (2.0 - 0.002 * np.arange(1500)), 0.0, 0.9 * REST)
+    speed = np.clip(0.9 * REST_SPEED * (2.0 - 0.002 * np.arange(1500)), 0.0, 0.9 * REST_SPEED)
     place = np.cumsum(0.002 * speed)
     for way in (1.0, -1.0):  # it creeps, then friction holds it along its way or against it
         for k in range(1500):
@@ -149,8 +149,8 @@ def test_levels_are_those_of_motion_also_after_a_long_rest(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A recorder that is started before a motion is designed records rest for a minute."""
-    monkeypatch.setattr(noise_levels, 'ROWS', 1500)
-    monkeypatch.setattr(noise_levels, 'SECONDS', 0.0)
+    monkeypatch.setattr(noise_levels, 'LEVEL_ROWS', 1500)
+    monkeypatch.setattr(noise_levels, 'LEVEL_SECONDS', 0.0)
     model = model_of(load_robot('seven_axis'))
     log = in_turn(motion(model.robot), 6000)
     whole = learn_noise_levels(model, [monitor_input(model, log)])

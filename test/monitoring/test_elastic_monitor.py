@@ -27,7 +27,7 @@ from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.monitoring.motor_states import OLDEST, MotorStates
 from robot_dynid.monitoring.noise_levels import learn_noise_levels, recorded_motions
 from robot_dynid.monitoring.observer import EXTERNAL, PREDICTED, RESIDUAL, THRESHOLD, Observer
-from robot_dynid.monitoring.sight import SETTLING
+from robot_dynid.monitoring.sight import OBSERVER_CONSTANTS
 from robot_dynid.robot.model import LINK
 from robot_dynid.signals.turns import TURN
 from robot_dynid.simulation.arm import Arm, TorqueStep, measured, record
@@ -107,7 +107,7 @@ def test_late_motor_states_are_done_without_as_if_there_were_none() -> None:
         if abs(age - OLDEST) < 1e-9:
             continue  # rounding of the stamps decides
         missing = stop < k <= again and age > OLDEST
-        settling = again < k and part.time[k] - part.time[again] < SETTLING / 30.0 - 1e-9
+        settling = again < k and part.time[k] - part.time[again] < OBSERVER_CONSTANTS / 30.0 - 1e-9
         if missing or settling:
             assert not reading.deflected.any(), k
             np.testing.assert_array_equal(reading.external, physics[k, EXTERNAL])

@@ -22,8 +22,8 @@ from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.monitoring.observer import ContactSettings
 from robot_dynid.monitoring.sight import (
     BEGUN,
+    OBSERVER_CONSTANTS,
     REASONS,
-    SETTLING,
     WATCHED,
     TrainedRange,
     sight_along,
@@ -34,7 +34,7 @@ from robot_dynid.types import FloatArray, RawLog
 STEP = 0.002
 SETTINGS = MonitorSettings(contact=ContactSettings(thresholds=(50.0,)))
 #: states within which the observer settles, and one for rounding
-SETTLED = round(SETTLING / SETTINGS.gain / STEP) + 1
+SETTLED = round(OBSERVER_CONSTANTS / SETTINGS.gain / STEP) + 1
 POSE = np.array([0.3, -0.5, 0.8])
 RANGES = Trained({'position': np.outer(np.ones(3), [-1.5, 1.5]),
                   'velocity': np.outer(np.ones(3), [-2.0, 2.0])})
@@ -250,13 +250,13 @@ def still(model: IdentifiedModel, count: int = 1000) -> RawLog:
 def test_a_whole_recording_is_watched(model: IdentifiedModel) -> None:
     found = events(model, still(model))
     assert found.watched
-    np.testing.assert_allclose(found.blind_seconds(model.joints), SETTLING / SETTINGS.gain,
-                               atol=STEP)
+    np.testing.assert_allclose(
+        found.blind_seconds(model.joints), OBSERVER_CONSTANTS / SETTINGS.gain, atol=STEP)
 
 
 def test_blind_time_is_told_with_its_reason(model: IdentifiedModel) -> None:
     """Stretches of 0.4 s, from each of which the observer has to settle."""
-    log, settling = still(model), SETTLING / SETTINGS.gain
+    log, settling = still(model), OBSERVER_CONSTANTS / SETTINGS.gain
     at = slice(400, 600)
     effort, position = log.effort.copy(), log.position.copy()
     effort[at, 0], position[at, 2] = np.nan, np.nan

@@ -23,7 +23,7 @@ def test_copies_are_left_out_whatever_is_compared_at_once(
 ) -> None:
     different, warnings = plausible_recordings(ROBOT, LOGS)
     assert len(different) == 3 and 'copy of the second' in warnings[0]
-    monkeypatch.setattr(content, 'AT_ONCE', content.SKETCH)
+    monkeypatch.setattr(content, 'DIGESTS_AT_ONCE', content.SKETCH)
     again, others = plausible_recordings(ROBOT, LOGS)
     assert others == warnings
     assert [one.source for one in again] == [one.source for one in different]
@@ -44,7 +44,7 @@ def test_a_short_recording_has_its_rows_beside_long_ones() -> None:
 
 def test_digests_are_compared_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of them counts once, whichever turn it is of."""
-    monkeypatch.setattr(content, 'AT_ONCE', content.SKETCH)
+    monkeypatch.setattr(content, 'DIGESTS_AT_ONCE', content.SKETCH)
     for first, count, pairs in ((1, 25, [(0, 1)]), (0, 25, [(0, 1)]), (1, 15, []), (0, 15, [])):
         shared = np.arange(first, first + 2 * count, 2, dtype=np.uint64)
         own = [np.append(shared, np.uint64(1000 + i)) for i in range(2)]

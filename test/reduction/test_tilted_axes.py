@@ -23,7 +23,7 @@ from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.structure import Structure
 from robot_dynid.reduction import reduce_analytic, reduce_numeric
 from robot_dynid.reduction.numeric import (
-    LARGEST,
+    LARGEST_COEFFICIENT,
     full_regressor,
     length_of,
     parameter_sizes,
@@ -141,17 +141,16 @@ def test_random_chains_may_be_tilted(seed, joints, size, axes):
         torque = np.einsum('ikn,k->in', columns, values)
         found = np.einsum('ikn,k->in', columns[:, reduction.kept], reduction.base(values))
         assert np.linalg.norm(found - torque) < REPRESENTED * np.linalg.norm(torque)
-        assert np.abs(coefficients(robot, reduction)).max() < LARGEST * (1.0 + 1e-6)
+        assert np.abs(coefficients(robot, reduction)).max() < LARGEST_COEFFICIENT * (1.0 + 1e-6)
 
 
 @pytest.mark.parametrize('share', [1e-6, 1e-3, 0.009, 0.011, 0.5])
 def test_leftmost_column_is_kept_unless_another_shows_much_more(share):
-    """Columns along one line: the first is the pivot when its share of the second is 1 / LARGEST.
-    """
+    """Columns along a line: the first is kept from 1 / LARGEST_COEFFICIENT of the second on."""
     tall = np.outer(np.arange(1.0, 4.0), [share, 0.0, 1.0])
     _, directions = row_space(tall)
     kept, matrix = row_echelon(tall, directions[:1], np.ones(3))
-    first = share * LARGEST > 1.0
+    first = share * LARGEST_COEFFICIENT > 1.0
     assert kept.tolist() == ([0] if first else [2])
     assert matrix == pytest.approx(np.array([[1.0, 0.0, 1.0 / share] if first
                                              else [share, 0.0, 1.0]]))

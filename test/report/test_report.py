@@ -26,7 +26,7 @@ from robot_dynid.document import (
     plain_document,
     with_deviation,
 )
-from robot_dynid.estimation.uncertainty.between_recordings import STRETCHES
+from robot_dynid.estimation.uncertainty.between_recordings import SCATTER_STRETCHES
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identified.suitability import USES, JointVerdict, NextAction, UseVerdict, Verdict
 from robot_dynid.identified.uncertainty import half_intervals
@@ -274,7 +274,7 @@ def long_trace(count: int) -> Trace:
 def test_long_recordings_keep_extremes_gaps_reversals_and_outliers() -> None:
     trace = long_trace(30_000)
     curve = thinning.curve([trace, trace], 3, 3)
-    assert len(curve.time) < 1.3 * thinning.POINTS
+    assert len(curve.time) < 1.3 * thinning.JOINT_POINTS
     assert np.nanmax(curve.measured) == 1e4
     inside = np.delete(trace.measured[:, 3], 10_000)
     assert np.nanmin(curve.measured) == inside.min()
@@ -401,5 +401,5 @@ def test_intervals_are_those_of_few_stretches(result: IdentificationResult) -> N
     low, high = result.estimate.interval()
     known = np.isfinite(half)
     np.testing.assert_allclose(half[known], 0.5 * (high - low)[known])
-    assert result.estimate.degrees_of_freedom == STRETCHES - 1
+    assert result.estimate.degrees_of_freedom == SCATTER_STRETCHES - 1
     np.testing.assert_allclose(half[known] / result.model.std[known], 2.365, atol=1e-3)

@@ -12,7 +12,7 @@ from robot_dynid.errors import DataError
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals import parts
-from robot_dynid.signals.parts import MARGIN, Parts
+from robot_dynid.signals.parts import PART_MARGIN, Parts
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.types import RawLog, Samples
 
@@ -112,7 +112,8 @@ def test_an_excerpt_is_spread_over_the_motion(robot: RobotModel) -> None:
     assert 9_000 <= own <= 10_000
     assert min(begins) < 280.0 and max(begins) > 420.0
     assert all(b > 150.0 for b in begins if np.isfinite(b))
-    assert all(len(one.time) <= 10_000 // len(found) + 2 * (MARGIN / STEP + 1) for one in found)
+    most = 10_000 // len(found) + 2 * (PART_MARGIN / STEP + 1)
+    assert all(len(one.time) <= most for one in found)
 
 
 def test_what_needs_one_piece_refuses_a_long_recording(

@@ -12,9 +12,9 @@ from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.signals.single_joint_motion import (
+    AVERAGE_SECONDS,
     REST_WINDOW,
     RESTS,
-    SHORT,
     resting,
     without_flicker,
 )
@@ -81,7 +81,7 @@ def test_coming_to_rest_is_motion_and_a_third_step_ends_the_rest() -> None:
     count = 400
     position = np.concatenate([np.linspace(0.0, 0.1, 200), np.full(count, 0.1)])
     position[200::3] += STEP
-    few = SHORT / DT
+    few = AVERAGE_SECONDS / DT
     (rows,) = resting(position, position, DT)
     assert rows.start == pytest.approx(199 + RESTS / DT, abs=few)
     assert rows.stop == len(position)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.signals.prepare import RESTING, SETTLED, Preprocessing, prepare, repair
+from robot_dynid.signals.prepare import FILTER_PERIODS, RESTING, Preprocessing, prepare, repair
 from robot_dynid.types import FloatArray, RawLog, Samples, concatenate
 
 
@@ -56,7 +56,7 @@ def test_more_is_left_out_at_the_end_that_is_cut_off_in_motion(rests_first: bool
     found = prepare(robot, repair(robot, log), Preprocessing(
         cutoff, decimate=False, trim_rest=False))
     lost = [found.time[0] - time[0], time[-1] - found.time[-1]]
-    expected = [RESTING / cutoff, SETTLED / cutoff]
+    expected = [RESTING / cutoff, FILTER_PERIODS / cutoff]
     np.testing.assert_allclose(lost, expected if rests_first else expected[::-1], atol=0.0101)
 
 

@@ -9,14 +9,14 @@ import pytest
 
 from robot_dynid.signals.single_joint_motion import (
     LOCKED_SHARE,
-    TRAVEL,
+    MOVING_TRAVEL,
     TRAVEL_WINDOW,
     single_joint_motions,
     single_joint_stretches,
 )
 from robot_dynid.types import FloatArray
 
-STEP, LEAST = 0.01, np.full(2, TRAVEL)
+STEP, LEAST = 0.01, np.full(2, MOVING_TRAVEL)
 
 
 def swing(amplitude: float, other: float = 0.0) -> tuple[FloatArray, FloatArray]:
@@ -51,6 +51,6 @@ def test_both_ask_the_same_thresholds() -> None:
         assert bool(list(single_joint_stretches(time, position, LEAST))) is found
         motions = single_joint_motions(time, position, np.zeros_like(position), LEAST)
         assert any(m.seconds > TRAVEL_WINDOW for m in motions) is found
-    time, position = swing(0.4 * TRAVEL)
+    time, position = swing(0.4 * MOVING_TRAVEL)
     assert not list(single_joint_stretches(time, position, LEAST))
     assert list(single_joint_stretches(time, position, 0.1 * LEAST))

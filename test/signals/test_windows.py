@@ -97,7 +97,7 @@ def test_bag_gives_the_rows_from_start_to_before_stop(tmp_path, storage):
 
 
 def test_what_is_far_from_a_window_is_not_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr('robot_dynid.signals.windows.MARGIN', 0.1)
+    monkeypatch.setattr('robot_dynid.signals.windows.WINDOW_MARGIN', 0.1)
     messages, values = states(count=1500)  # 2 ms apart
     efforts, _ = states(count=1500, offset=1_000_000)
     bag = write_topics(tmp_path / 'run', {'/joint_states': messages, '/effort': efforts})

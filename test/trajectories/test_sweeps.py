@@ -26,14 +26,14 @@ from robot_dynid.estimation.friction_sweeps import (
 )
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.single_joint_motion import (
-    TRAVEL,
+    MOVING_TRAVEL,
     dips,
     longest,
     single_joint_motions,
 )
 from robot_dynid.types import FloatArray
 
-LEAST = np.full(len(JOINTS), TRAVEL)
+LEAST = np.full(len(JOINTS), MOVING_TRAVEL)
 
 
 def sweeps(time: FloatArray, position: FloatArray, torque: FloatArray) -> Sweeps:

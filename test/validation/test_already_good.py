@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from robot_dynid.validation.verdict import AS_GOOD, already_good
+from robot_dynid.validation.verdict import AS_GOOD_RATIO, already_good
 
 JOINTS = ('a', 'b', 'c')
 
@@ -30,7 +30,7 @@ def test_joints_whose_urdf_leaves_as_little(nominal: list[float], where: str | N
 
 @pytest.mark.parametrize(('factor', 'good'), [(0.99, True), (1.01, False)])
 def test_as_good_is_within_a_tenth(factor: float, good: bool) -> None:
-    assert ('b' in said([0.1] * 3, [0.3, factor * AS_GOOD * 0.1, 0.3])) is good
+    assert ('b' in said([0.1] * 3, [0.3, factor * AS_GOOD_RATIO * 0.1, 0.3])) is good
 
 
 def test_refused_joints_and_those_without_motion_are_left_out() -> None:

@@ -24,12 +24,12 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import DeflectionRecord
 from robot_dynid.identified.states import effort_by_parameters
 from robot_dynid.identified.suitability import (
-    ACTIONS,
     CONTACT,
     CRITERIA,
     FALSE_ALARMS,
     FEED_FORWARD,
     GRAVITY,
+    MOST_ACTIONS,
     SIMULATION,
     USES,
     WITHOUT_FRICTION,
@@ -50,11 +50,11 @@ from robot_dynid.validation import verdict as verdicts
 from robot_dynid.validation.evidence import Names
 from robot_dynid.validation.forward_scores import CONTROL
 from robot_dynid.validation.next_actions import COUPLED, SLIGHT
-from robot_dynid.validation.residual_parts import SLIDES, ResidualParts, residual_parts
-from robot_dynid.validation.rollout_scores import SECONDS
+from robot_dynid.validation.residual_parts import JOINT_SLIDES, ResidualParts, residual_parts
+from robot_dynid.validation.rollout_scores import ROLLOUT_SECONDS
 from robot_dynid.validation.validate import NEAR, Validation, validate
 from robot_dynid.validation.verdict import (
-    AS_GOOD,
+    AS_GOOD_RATIO,
     EXTREME,
     LEAST_LEVER,
     LEAST_STOPS,
@@ -270,7 +270,7 @@ def test_what_is_left_in_motion_decides_on_feed_forward(arm, unseen, share, good
     assert any('without loops: three' in one.words for one in actions) is not good
 
 
-@pytest.mark.parametrize(('share', 'good'), around(AS_GOOD))
+@pytest.mark.parametrize(('share', 'good'), around(AS_GOOD_RATIO))
 def test_nominal_inertials_with_fitted_friction_are_not_to_be_better(
     arm, unseen, share, good
 ) -> None:
@@ -364,13 +364,14 @@ def test_simulated_motion_is_held_against_no_model(arm, unseen, share, good) -> 
     assert of(verdict, JOINT, SIMULATION).value == pytest.approx(share)
 
 
-@pytest.mark.parametrize(('share', 'good'), around(AS_GOOD))
+@pytest.mark.parametrize(('share', 'good'), around(AS_GOOD_RATIO))
 def test_nominal_inertials_are_not_to_simulate_better(arm, unseen, share, good) -> None:
     steady = np.array([0.1, 0.2, 0.3])
     found = 0.1 * steady * np.array([1.0, share, 1.0])
     scores = {name: SimpleNamespace(position=position, stopped=0) for name, position in (
         ('model', found), ('constant_velocity', steady), (CONTROL, 0.1 * steady))}
-    forward: Any = SimpleNamespace(horizons=[SimpleNamespace(seconds=SECONDS, scores=scores)])
+    forward: Any = SimpleNamespace(
+        horizons=[SimpleNamespace(seconds=ROLLOUT_SECONDS, scores=scores)])
     verdict = judged(arm[2].model, unseen, forward=forward)
     assert [of(verdict, j, SIMULATION).ok for j in range(3)] == [True, good, True]
     assert ('use those' in of(verdict, JOINT, SIMULATION).words) is not good
@@ -407,7 +408,7 @@ def test_weight_is_that_of_the_joint_itself(arm) -> None:
     samples = Samples(log.joints, log.time, log.position, log.velocity, 0.0 * log.velocity, weight)
     found = residual_parts(model, samples, 0.0 * weight)
     assert found is not None
-    moves = np.abs(log.velocity[:, 0]) > SLIDES
+    moves = np.abs(log.velocity[:, 0]) > JOINT_SLIDES
     truth = [np.sqrt(np.mean(weight[moves, 0]**2)), 0.0, 0.0]
     assert found.static == pytest.approx(truth, rel=RECOVERED, abs=RECOVERED)
 
@@ -449,7 +450,7 @@ def test_a_robot_that_commands_know_by_no_name_is_to_be_put_in(arm, unseen, name
 def test_feed_forward_is_not_judged_where_the_joint_is_mostly_held(arm, unseen) -> None:
     (trace,) = unseen.traces
     assert trace.velocity is not None
-    fast = np.abs(trace.velocity) > SLIDES
+    fast = np.abs(trace.velocity) > JOINT_SLIDES
     for share, ok in ((0.4, None), (0.6, True)):
         slides = np.cumsum(fast, axis=0) < share * fast.sum(axis=0)
         velocity = np.where(slides & fast, trace.velocity, 0.0)
@@ -557,7 +558,7 @@ def test_actions_are_few_and_their_commands_are_understood(arm, unseen) -> None:
     caused[0, 1] = 0.9
     verdict = judged(model, with_parts(unseen, 10.0 * holding_torque(model), caused=caused),
                      names=Names("my arm's.yaml", 'out.yaml'))
-    assert len(verdict.actions) == ACTIONS
+    assert len(verdict.actions) == MOST_ACTIONS
     assert 'coupling' in verdict.actions[0].words
     assert 'joint_3' in verdict.actions[1].words
     understood(verdict)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from nominal import nominal_model
 
-from robot_dynid.signals.prepare import CUTOFFS, HIGHEST, Preprocessing, prepare, repair
+from robot_dynid.signals.prepare import CUTOFF_RATE_SHARE, CUTOFFS, Preprocessing, prepare, repair
 from robot_dynid.types import RawLog
 from robot_dynid.validation import passband
 from robot_dynid.validation.passband import settings_for
@@ -83,7 +83,7 @@ def test_it_is_never_below_that_of_the_fit(model):
 def test_a_coarse_recording_is_scored_with_what_it_shows(model):
     fast = replace(model, preprocessing=Preprocessing(33.0))
     log = recording(model, 0.5, rate=30.0)
-    assert chosen(fast, log) <= HIGHEST * 30.0 + 1e-9
+    assert chosen(fast, log) <= CUTOFF_RATE_SHARE * 30.0 + 1e-9
     scores = validate(fast, [log]).model['all'].values()
     assert all(score.relative_error < 0.05 for score in scores)
 
@@ -91,7 +91,7 @@ def test_a_coarse_recording_is_scored_with_what_it_shows(model):
 def test_first_rows_of_a_long_recording_decide(model, monkeypatch):
     log = recording(model, 1.0, seconds=40.0)
     whole = chosen(model, log)
-    monkeypatch.setattr(passband, 'ROWS', 5000)
+    monkeypatch.setattr(passband, 'PASSBAND_ROWS', 5000)
     assert chosen(model, log) == whole
     repaired = repair(model.robot, log)
     part, = passband.first_rows(repaired).parts

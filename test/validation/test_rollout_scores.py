@@ -13,7 +13,7 @@ from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import recipe_from_dict
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.validation.rollout_scores import MOST, SECONDS
+from robot_dynid.validation.rollout_scores import MOST_ROLLOUTS, ROLLOUT_SECONDS
 from robot_dynid.validation.validate import validate
 
 ROBOT = load_robot('planar_3r')
@@ -29,8 +29,8 @@ def model() -> IdentifiedModel:
 def test_a_good_model_stays_by_the_recording(model: IdentifiedModel) -> None:
     unseen = [recording(ROBOT, 1, 10.0), recording(ROBOT, 2, 30.0)]
     found = validate(model, unseen).rollout
-    assert found is not None and found.seconds == SECONDS and found.stopped == 0
-    assert 15 + MOST // 2 < found.count <= 20 + MOST
+    assert found is not None and found.seconds == ROLLOUT_SECONDS and found.stopped == 0
+    assert 15 + MOST_ROLLOUTS // 2 < found.count <= 20 + MOST_ROLLOUTS
     assert found.position.max() < 0.01 and found.velocity.max() < 0.05
     spoiled = replace(model, values=model.values * np.where(
         [name.startswith('m') for name in model.names], 1.2, 1.0))

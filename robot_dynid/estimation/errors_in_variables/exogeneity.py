@@ -16,13 +16,13 @@ from robot_dynid.estimation.uncertainty.between_recordings import covariance
 from robot_dynid.types import FloatArray
 
 #: level of the test, and of all parameters' bounds together
-LEVEL = 0.05
+EXOGENEITY_LEVEL = 0.05
 #: directions tested at most, as a share of the batches: more are indistinguishable from chance
 TESTED = 0.25
 #: a difference below this share of the parameters is rounding
-ROUNDING = 1e-9
+PARAMETER_ROUNDING = 1e-9
 #: parameters named in a warning
-NAMED = 5
+NAMED_PARAMETERS = 5
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,14 @@ class Comparison:
     def significant(self) -> list[int]:
         """Return the parameters whose own difference is no chance, the clearest first."""
         degrees = max(sum(self.test.degrees_of_freedom) - 1, 1)
-        return beyond_chance(self.bias, self.std, degrees, LEVEL)
+        return beyond_chance(self.bias, self.std, degrees, EXOGENEITY_LEVEL)
 
     def warnings(self, names: Sequence[str]) -> Iterator[str]:
         """Yield a warning if least squares is biased."""
         if not self.test.least_squares_biased:
             return
         clear = [f'{names[i]} {self.bias[i]:+.3g} ({self.bias[i] / self.std[i]:+.1f} deviations)'
-                 for i in self.significant()[:NAMED]]
+                 for i in self.significant()[:NAMED_PARAMETERS]]
         largest = f', most clearly in {", ".join(clear)}' if clear else ''
         degrees = ', '.join(map(str, self.test.degrees_of_freedom))
         yield (f'least squares is biased{largest}: Durbin-Wu-Hausman F({degrees}) = '
@@ -107,11 +107,12 @@ def compare(
     if tested < 1:
         return Comparison(bias, std, HausmanTest(0.0, (0, 0), 1.0, False))
     along = np.linalg.pinv(directions)[-tested:]
-    size = ROUNDING * max(float(np.linalg.norm(along @ second[0])), 1e-100)
+    size = PARAMETER_ROUNDING * max(float(np.linalg.norm(along @ second[0])), 1e-100)
     difference = along @ bias
     hotelling = float(difference @ np.linalg.solve(
         along @ spread @ along.T + size**2 * np.eye(tested), difference))
     degrees = (tested, count - tested)
     statistic = hotelling * degrees[1] / (tested * (count - 1))
     probability = fisher_tail(statistic, degrees)
-    return Comparison(bias, std, HausmanTest(statistic, degrees, probability, probability < LEVEL))
+    return Comparison(bias, std, HausmanTest(
+        statistic, degrees, probability, probability < EXOGENEITY_LEVEL))

@@ -40,7 +40,7 @@ from robot_dynid.types import FloatArray, Samples
 
 #: instruments are weak below this first-stage F
 WEAK_F = 10.0
-TINY = 1e-30
+LEAST_POWER = 1e-30
 
 #: instruments smoothed less than to this share of the cut-off are as noisy as the regressor
 CLEAN = 0.7
@@ -250,7 +250,7 @@ class Fit:
         q, r = np.linalg.qr(tall[:, :b] @ root)
         u, correlations, vt = np.linalg.svd(q.T @ (tall[:, b:-1] @ root))
         basis = root @ vt.T
-        spread = np.full(len(correlations), TINY)
+        spread = np.full(len(correlations), LEAST_POWER)
         for batch in doubled.batches:
             part = weighted_factor(doubled, weights, batch)
             shown = solve_triangular(r, (part[:, :b] @ root).T, trans='T').T @ u

@@ -18,17 +18,17 @@ from robot_dynid.types import FloatArray, Samples
 
 #: the motion is where this share of the product of position and velocity is, times a margin: with
 #: velocities alone it would soon be that of noise, with positions that of the slowest part
-SHARE, MARGIN = 0.99, 2.0
+ENERGY_SHARE, ENERGY_MARGIN = 0.99, 2.0
 #: frequencies [Hz] between which the energy is counted, and the number of steps
-BAND, STEPS = (0.01, 1000.0), 400
+BAND, FREQUENCY_STEPS = (0.01, 1000.0), 400
 #: highest cut-off as a share of the Nyquist frequency
-HIGHEST = 0.9
+NYQUIST_SHARE = 0.9
 
 
 def motion_cutoff(recordings: Iterable[Samples]) -> float:
     """Return the frequency [Hz] below which the motion is, above which there is mostly noise."""
-    edges = np.geomspace(*BAND, STEPS + 1)
-    energy = np.zeros(STEPS)
+    edges = np.geomspace(*BAND, FREQUENCY_STEPS + 1)
+    energy = np.zeros(FREQUENCY_STEPS)
     for samples in recordings:
         for segment in samples.segments:
             velocity = samples.velocity[segment]
@@ -39,8 +39,8 @@ def motion_cutoff(recordings: Iterable[Samples]) -> float:
             power = np.sum(np.abs(np.fft.rfft(velocity * window, axis=0)) ** 2, axis=1)
             frequency = np.fft.rfftfreq(len(velocity), step)[1:]
             energy += np.histogram(frequency, edges, weights=power[1:] * step / frequency)[0]
-    reached = np.cumsum(energy) >= SHARE * energy.sum()
-    return MARGIN * float(edges[1 + int(np.argmax(reached))])
+    reached = np.cumsum(energy) >= ENERGY_SHARE * energy.sum()
+    return ENERGY_MARGIN * float(edges[1 + int(np.argmax(reached))])
 
 
 def instrument_samples(samples: Samples, cutoff: float) -> Samples:
@@ -70,7 +70,7 @@ def _step(samples: Samples, rows: slice) -> float:
 
 def _smoothed(samples: Samples, rows: slice, cutoff: float) -> tuple[FloatArray, ...]:
     step = _step(samples, rows)
-    used = min(cutoff, HIGHEST * 0.5 / step)
+    used = min(cutoff, NYQUIST_SHARE * 0.5 / step)
     position = zero_phase_low_pass(samples.position[rows], used, step)
     velocity = zero_phase_low_pass(samples.velocity[rows], used, step)
     return position, velocity, derivative(velocity, step)

@@ -27,15 +27,15 @@ from robot_dynid.types import FloatArray
 
 TEN = 10
 #: typical length [m] of a payload; it conditions the problem and decides nothing
-LENGTH = 0.1
+TYPICAL_LENGTH = 0.1
 #: columns of which the others leave less than this share are explained by them; columns below
 #: this share of the largest are rounding
-EXPLAINED = 1e-8
+UNEXPLAINED_SHARE = 1e-8
 #: a body counts as possible down to this share of its largest eigenvalue below zero
-ROUNDING = 1e-9
+EIGENVALUE_ROUNDING = 1e-9
 #: weight that keeps directions without information near least squares: a deviation of a thousand
 #: typical bodies, in equations whose noise is one
-WEAK = 1e-6
+PRIOR_STRENGTH = 1e-6
 #: largest curvature handed to the solver
 STEEPEST = 1e10
 
@@ -58,7 +58,7 @@ def without(factor: FloatArray, others: int) -> FloatArray:
     """
     rest = triangle(factor)[others:, others:]
     before = np.linalg.norm(factor[:, others:], axis=0)
-    explained = np.linalg.norm(rest, axis=0) <= EXPLAINED * before
+    explained = np.linalg.norm(rest, axis=0) <= UNEXPLAINED_SHARE * before
     return np.where(explained, 0.0, rest)
 
 
@@ -73,7 +73,7 @@ def fit_body(equations: FloatArray, fixed: FloatArray | None = None) -> Body:
     design, target = equations[:, :TEN], equations[:, TEN] - equations[:, :TEN] @ start
     mass = known[0] if len(known) else abs(_least(informative(design), target)[0])
     to_parameters = link_transform(
-        (float(mass) or 1.0) * np.diag([LENGTH**2, LENGTH**2, LENGTH**2, 1.0]))
+        (float(mass) or 1.0) * np.diag([*3 * [TYPICAL_LENGTH**2], 1.0]))
     base = np.linalg.solve(to_parameters, start)
     ways = np.linalg.inv(to_parameters)[:, len(known):]
     scale = np.linalg.norm(ways, axis=0)
@@ -81,7 +81,8 @@ def fit_body(equations: FloatArray, fixed: FloatArray | None = None) -> Body:
     slope = informative(design @ to_parameters @ ways)
     v = base + ways @ _least(slope, target)
     eigenvalues = np.linalg.eigvalsh(matrix_of(v))
-    active = bool(eigenvalues[0] < -ROUNDING * max(abs(eigenvalues[-1]), ROUNDING))
+    largest = max(abs(eigenvalues[-1]), EIGENVALUE_ROUNDING)
+    active = bool(eigenvalues[0] < -EIGENVALUE_ROUNDING * largest)
     if active:
         v = v + ways @ _step(slope, v, ways)
         eigenvalues = np.linalg.eigvalsh(matrix_of(v))
@@ -91,7 +92,7 @@ def fit_body(equations: FloatArray, fixed: FloatArray | None = None) -> Body:
 def informative(design: FloatArray) -> FloatArray:
     """Return the columns of ``design`` (m, k) with those that are only rounding set to zero."""
     norms = np.linalg.norm(design, axis=0)
-    return np.where(norms > EXPLAINED * norms.max(initial=0.0), design, 0.0)
+    return np.where(norms > UNEXPLAINED_SHARE * norms.max(initial=0.0), design, 0.0)
 
 
 def _least(design: FloatArray, target: FloatArray) -> FloatArray:
@@ -103,7 +104,7 @@ def _step(slope: FloatArray, v: FloatArray, ways: FloatArray) -> FloatArray:
     """Return the step from least squares ``v`` along ``ways`` to the best possible body."""
     curvature = slope.T @ slope
     curvature = curvature * min(1.0, STEEPEST / float(np.trace(curvature) or 1.0))
-    curvature[np.diag_indices_from(curvature)] += WEAK
+    curvature[np.diag_indices_from(curvature)] += PRIOR_STRENGTH
     problem = Problem(curvature, np.zeros(ways.shape[1]), sparse_matrix(-ways), v,
                       (Cone(Kind.SEMIDEFINITE, 4),))
     solution = solve(problem)

@@ -24,7 +24,7 @@ from robot_dynid.types import FloatArray
 #: weights of the prior, of one link as of `Feasible`: nominal links, ..., least squares
 PULLS = (np.inf, 1.0, 1e-1, 1e-2, 1e-3, 1e-4, 0.0)
 #: share by which a free fit may be worse on distinct motion than nominal links
-NOISE = 0.1
+FREE_FIT_EXCESS = 0.1
 #: share of the largest singular value below which columns are dependent
 DEPENDENT = 1e-9
 
@@ -117,26 +117,28 @@ def best_held_out(experiment: Experiment) -> FloatArray:
     """Return the mean squared raw errors (f, n) [(N m)^2] of folds.
 
     Those of least squares, but for joints of which these learn noise: some fit nearer to the
-    nominal links leaves less by NOISE there.
+    nominal links leaves less by FREE_FIT_EXCESS there.
     """
     errors = NearNominal.of(experiment).held_out(by_fold(experiment.information))
     best, free = best_of(errors), errors[-1]
-    noisy = best.mean(axis=0) < (1.0 - NOISE)**2 * free.mean(axis=0) if len(free) else False
+    noisy = (best.mean(axis=0) < (1.0 - FREE_FIT_EXCESS)**2 * free.mean(axis=0)
+             if len(free) else False)
     return np.asarray(np.where(noisy, best, free))
 
 
 def worse_than_nominal(experiment: Experiment) -> dict[str, tuple[float, float]]:
     """Return the joints where a free fit leaves more of distinct motion than nominal links do.
 
-    With the root mean square error [N m] of both, friction fitted; the larger is so by NOISE, in
-    most folds and by more than its standard error.
+    With the root mean square error [N m] of both, friction fitted; the larger is so by
+    FREE_FIT_EXCESS, in most folds and by more than its standard error.
     """
     errors = NearNominal.of(experiment).held_out(by_fold(experiment.information))
     nominal, free = errors[0], errors[-1]
     sizes = np.sqrt(np.mean([free, nominal], axis=1)) if nominal.size else np.zeros((2, 0))
     return {name: (float(sizes[0, j]), float(sizes[1, j]))
             for j, name in enumerate(experiment.model.robot.row_names[:sizes.shape[1]])
-            if sizes[1, j] < (1.0 - NOISE) * sizes[0, j] and falls(nominal[:, j], free[:, j])}
+            if sizes[1, j] < (1.0 - FREE_FIT_EXCESS) * sizes[0, j]
+            and falls(nominal[:, j], free[:, j])}
 
 
 def _inverse(beside: FloatArray) -> FloatArray:

@@ -44,7 +44,7 @@ REAL = 1e-9
 #: square of the radius of gyration of that share, per length squared
 STOCK_MASS, STOCK_RADIUS = 1e-2, 1e-2
 #: a nominal body outside its bounds keeps this share of its pseudo-inertia when it is moved
-KEPT = 1e-3
+MOVED_BODY_SHARE = 1e-3
 #: rad by which a gear bends under a nominal effort; least size of what must be above zero
 BEND, POSITIVE = 1e-3, 1e-6
 
@@ -242,7 +242,7 @@ def _nearest(body: FloatArray, stock: FloatArray, own: Limits) -> tuple[FloatArr
         (sparse_matrix(-rows[chosen]), -own.offset[chosen] / scale,
          (Cone(kind, int(chosen.sum())),))
         for kind, chosen in ((Kind.ZERO, own.equal), (Kind.NONNEGATIVE, ~own.equal))]
-    for floor in (KEPT,) if real else (1.0, KEPT):
+    for floor in (MOVED_BODY_SHARE,) if real else (1.0, MOVED_BODY_SHARE):
         least: Rows = (sparse_matrix(-np.eye(10)), -floor / scale * vector_of(np.eye(4)),
                        (Cone(Kind.SEMIDEFINITE, 4),))
         solution = solve(Problem(np.eye(10), np.asarray(-start / scale),

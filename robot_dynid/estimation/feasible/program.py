@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 PRIORS = ('entropic', 'euclidean')
 #: least eigenvalue of V: a link is at least this share of its nominal pseudo-inertia
-LEAST = 1e-6
+LEAST_EIGENVALUE = 1e-6
 #: the solver is asked for more, since it keeps constraints to about 1e-8
-ASKED = 2.0 * LEAST
+ASKED = 2.0 * LEAST_EIGENVALUE
 #: what the other parameters, in their own sizes, and the bounds may be short of
-SHORT = 1e-7
+BOUND_SLACK = 1e-7
 IDENTITY = vector_of(np.eye(4))
 
 
@@ -74,9 +74,9 @@ class FeasibleSet:
         """Whether v (p,) is feasible; a passive parameter may be short of zero by rounding."""
         w = self.whitening
         size = 1.0 + np.abs(self.rows) @ np.abs(v)
-        return bool(np.isfinite(v).all() and w.least(v).min() >= LEAST
-                    and v[w.nonnegative].min(initial=0.0) >= -SHORT
-                    and np.all(self.slack(v) >= -SHORT * size))
+        return bool(np.isfinite(v).all() and w.least(v).min() >= LEAST_EIGENVALUE
+                    and v[w.nonnegative].min(initial=0.0) >= -BOUND_SLACK
+                    and np.all(self.slack(v) >= -BOUND_SLACK * size))
 
     def clipped(self, v: FloatArray) -> FloatArray:
         """Return v (p,) with what is short of zero by rounding at zero, or at its least value."""

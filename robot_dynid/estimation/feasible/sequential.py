@@ -36,9 +36,9 @@ from robot_dynid.settings import setting
 from robot_dynid.types import FloatArray
 
 #: a polishing sweep that lowers the objective by less than this share of it is the last one
-SETTLED = 1e-7
+SWEEP_SETTLED = 1e-7
 #: weight of the prior from which the points that predict as least squares are near
-NEAR = 1e-3
+PRIOR_WEIGHT = 1e-3
 
 
 #: a small problem: the links of some joints, the first of them new, from their equations
@@ -136,7 +136,7 @@ class Chain:
                 gap = max(gap, share * abs(solution.primal - solution.dual))
             before, objective = objective, \
                 float(residual @ residual) + rest + share * task.prior_value(v)
-            if before - objective < SETTLED * objective:
+            if before - objective < SWEEP_SETTLED * objective:
                 break
         return checked(task.feasible, v, doubtful, answer.weight, gap / max(objective, 1e-300))
 
@@ -167,7 +167,7 @@ class SequentialFeasible(Feasible):
                 excited(*equations), known, reserve), 0.0)
         if not self.sweeps:
             return None if answer.trouble else answer
-        near = self.fitter(task, information)(NEAR) if answer.trouble else answer
+        near = self.fitter(task, information)(PRIOR_WEIGHT) if answer.trouble else answer
         matrix, right = least_squares(task, information)
         v = near.v + matrix.T @ (right - matrix @ near.v)
         if near.trouble or not task.feasible.holds(v):

@@ -55,11 +55,11 @@ from robot_dynid.types import FloatArray
 #: weights of the prior that cross-validation chooses from, the largest first
 WEIGHTS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 #: the largest weight is taken at which no joint's held-out error exceeds its least by this share
-TOLERATED = 0.01
+TOLERATED_EXCESS = 0.01
 #: weight without held-out data to choose it by
 UNCHOSEN = 1e-2
 #: weight that stands for zero where least squares is not feasible, and some prior has to be
-SMALLEST = 1e-6
+ZERO_WEIGHT = 1e-6
 #: weight in the prior of an offset of the effort that the motion does not tell from weight: it is
 #: zero, as offsets are small and links may be far from their description
 NO_OFFSET = 1e6
@@ -283,7 +283,7 @@ class Feasible(Estimator):
         answer = None if weight or sprung else self.unconstrained(task, information)
         if answer is None or np.any(task.rise(task.base(answer.v)) > MOST_RISE):
             fit = self.fitter(task, information)
-            answer = fit(max(weight, SMALLEST)) if weight is not None else unspoiled(
+            answer = fit(max(weight, ZERO_WEIGHT)) if weight is not None else unspoiled(
                 task, fit, cross_validated(task, self.fitter))
         return finished(task, answer, self.name)
 
@@ -370,7 +370,7 @@ def cross_validated(
     if not np.isfinite(error).all(axis=1).any():
         return UNCHOSEN
     worst = np.max(error / np.maximum(error.min(axis=0), 1e-300), axis=1)
-    good = np.flatnonzero(worst <= 1.0 + TOLERATED)
+    good = np.flatnonzero(worst <= 1.0 + TOLERATED_EXCESS)
     return WEIGHTS[good[0] if len(good) else int(np.argmin(worst))]
 
 

@@ -16,7 +16,12 @@ from numpy.typing import NDArray
 
 from robot_dynid.effects import JointFriction
 from robot_dynid.errors import DataError
-from robot_dynid.estimation.experiment import CHUNK, MODERATE_SPEED, Regression, TorqueModel
+from robot_dynid.estimation.experiment import (
+    CHUNK_SAMPLES,
+    MODERATE_SPEED,
+    Regression,
+    TorqueModel,
+)
 from robot_dynid.estimation.information import merged, triangle
 from robot_dynid.friction import FrictionLaw
 from robot_dynid.friction.terms import Parameter, Term
@@ -143,7 +148,7 @@ class Factors:
                 regression = Regression(model, moved)  # links and rotors have no history
                 history = friction.history(samples, axes)
                 cuts = {0, len(moved), *(1 + np.flatnonzero(np.diff(parts))).tolist(),
-                        *range(0, len(moved), CHUNK)}
+                        *range(0, len(moved), CHUNK_SAMPLES)}
                 for rows in (slice(*pair) for pair in pairwise(sorted(cuts))):
                     columns = regression.columns(rows)
                     for j in joints:

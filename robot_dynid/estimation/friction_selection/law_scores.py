@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from robot_dynid.estimation.friction_selection.candidate_columns import Dictionary, Factor, Factors
 from robot_dynid.estimation.information import triangle
-from robot_dynid.estimation.least_squares import OPEN_SHARE, RANK_TOLERANCE, solve_rows
+from robot_dynid.estimation.least_squares import OPEN_PARAMETER_SHARE, RANK_TOLERANCE, solve_rows
 from robot_dynid.friction import FrictionLaw
 from robot_dynid.kernels.triangle import solve_chosen
 from robot_dynid.types import FloatArray
@@ -104,7 +104,7 @@ class LawScores:
             norms = self.norms[index]
             scale = np.where(norms > 0.0, norms, 1.0)
             _, s, vt = np.linalg.svd(triangle(self.train[-1][:, index] / scale))
-            unclear = np.sum(vt[s <= RANK_TOLERANCE]**2, axis=0) > OPEN_SHARE
+            unclear = np.sum(vt[s <= RANK_TOLERANCE]**2, axis=0) > OPEN_PARAMETER_SHARE
             deviation = np.sqrt(len(values) - 2.0) * np.std(values[:-1], axis=0)
             is_open = unclear | (deviation * self.reach[index] > 1.0)
             found.append({p for p, known in zip(law.parameters, is_open, strict=True) if known})

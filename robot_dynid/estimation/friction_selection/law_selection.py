@@ -34,13 +34,13 @@ from robot_dynid.types import FloatArray
 
 #: a law with more parameters must lower the held-out error by this share, in most folds, and by
 #: more than its standard error
-GAIN = 0.02
+LAW_GAIN = 0.02
 #: steps of the search of shapes beyond the grid, as shares of its steps
 NEARER = (0.36, 0.12, 0.04)
 #: squares, in noises, that a shape beyond the grid must take off the residual: less is chance
 CHANCE = 4.0
 #: rounds through the axes, each with the laws of the others as they are by then
-ROUNDS = 2
+AXIS_ROUNDS = 2
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def extendable(found: Sequence[ScoredLaw], chosen: ScoredLaw) -> list[Named]:
     """
     starts = [found[0]] if chosen is found[0] else [found[0], chosen]
     alike = [f for f in found if f not in starts and f.excited
-             and f.score < (1.0 + GAIN) * chosen.score]
+             and f.score < (1.0 + LAW_GAIN) * chosen.score]
     if len(starts) > 1 and alike:
         starts.append(min(alike, key=lambda f: f.rank))
     return [(f.name, f.law) for f in starts]
@@ -237,7 +237,7 @@ class Search:
         def best(axis: int, scores: LawScores, before: Named) -> tuple[Named, list[ScoredLaw]]:
             found = scored(scores, [(name, scores.settled(law)) for name, law in first[axis]])
             auto = self.requests[axis].auto
-            chosen = simplest(found, GAIN) if auto else found[-1]
+            chosen = simplest(found, LAW_GAIN) if auto else found[-1]
             starts[axis] = extendable(found, chosen) if auto else [(chosen.name, chosen.law)]
             return (chosen.name, chosen.law), found
 
@@ -267,7 +267,7 @@ class Search:
                 return before, found
             grown = [_add(scores, start, added, self.requests[axis].auto, found)
                      for start, added in worth[axis].items()]
-            chosen = simplest(grown, GAIN)
+            chosen = simplest(grown, LAW_GAIN)
             return (chosen.name, chosen.law), found
 
         factors = self.data.factors(second, self.data.load(links))
@@ -277,7 +277,7 @@ class Search:
     def _rounds(self, factors: Factors, improve: Improve) -> None:
         """Improve the laws of the axes in turn; errors are relative to the first law evaluated."""
         noise = np.ones(len(factors.active))
-        for _ in range(ROUNDS):
+        for _ in range(AXIS_ROUNDS):
             for _ in range(2):  # the noise of one joint bears on the parameters of the others
                 noise = noise_of(factors, self.laws, noise)
             for axis, before in enumerate(self.current):
@@ -429,7 +429,7 @@ def _add(
         tried = [_with(scores, chosen, added, settings) for added, settings in left.items()]
         found += tried
         best = min(tried, key=lambda f: f.rank) if auto else tried[0]
-        if auto and not best.improves_on(chosen, GAIN):
+        if auto and not best.improves_on(chosen, LAW_GAIN):
             break
         chosen = best
         del left[best.name.split('+')[-1]]

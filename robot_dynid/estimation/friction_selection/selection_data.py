@@ -19,7 +19,7 @@ from robot_dynid.friction import FrictionLaw
 from robot_dynid.types import FloatArray, Samples
 
 #: travel [rad, m] below which an axis may never have left presliding
-LEAST_TRAVEL = 0.05
+PRESLIDING_TRAVEL = 0.05
 #: length of a recording [s] in which warming up may show
 LEAST_WARM_UP = 60.0
 #: share of the highest speed by which an axis must move both ways
@@ -55,7 +55,7 @@ class FrictionData:
             fast = BOTH_WAYS * np.abs(velocity).max(initial=0.0)
             reasons.append(
                 f'travels over {travel:.2g} only, perhaps within presliding'
-                if travel < LEAST_TRAVEL else
+                if travel < PRESLIDING_TRAVEL else
                 'moves in one direction only, so its friction is like an offset'
                 if velocity.max() <= fast or velocity.min() >= -fast else '')
         return reasons

@@ -37,11 +37,11 @@ from robot_dynid.settings import require_allowed, setting
 from robot_dynid.types import FloatArray
 
 #: share of a base parameter that must lie in open directions to call it not excited
-OPEN_SHARE = 1e-9
+OPEN_COMBINATION_SHARE = 1e-9
 #: a combination is refused when its deviation accounts for more than this share of the effort
 REFUSED = 0.1
 #: deviations from its nominal value by which a combination contradicts it
-SIGNIFICANT = 2.0
+CONTRADICTING_DEVIATIONS = 2.0
 STAGES = (
     'One joint moves at a time; what a stage finds enters the later ones as known. Deviations are '
     'those of the stage itself; the table of base parameters has them with what later stages add. '
@@ -210,7 +210,7 @@ def _hidden(model: TorqueModel, known: Knowledge) -> FloatArray:
     share = np.max(reach / np.maximum(sizes, 1e-300), axis=0)  # of the effort, by unit
     moved = known.free.directions / np.maximum(share[known.free.owners], 1e-300)
     too_much = (np.abs(moved) * share[:, None] > REFUSED) & (
-        np.abs(known.free.directions) > OPEN_SHARE)
+        np.abs(known.free.directions) > OPEN_COMBINATION_SHARE)
     return np.where(too_much, np.inf, moved)
 
 
@@ -282,6 +282,6 @@ def _too_uncertain(
     refused = np.any(deviation * reach > REFUSED * known.sizes[:, None], axis=0)
     if not centred_rows(model, stage):
         nominal = found.combination @ nominal_parameters(model)[known.free.owners]
-        refused &= np.abs(fit.values - nominal) < SIGNIFICANT * deviation
+        refused &= np.abs(fit.values - nominal) < CONTRADICTING_DEVIATIONS * deviation
     undetermined = np.isin(np.arange(len(found.fitted)), fit.solution.open_columns)
     return np.flatnonzero(refused | undetermined[len(found.nuisance):])

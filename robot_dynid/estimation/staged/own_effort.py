@@ -46,9 +46,9 @@ from robot_dynid.signals.single_joint_motion import least_travel, single_joint_s
 from robot_dynid.types import FloatArray, Samples
 
 #: motions whose locked joints are this close [rad, m] are in the same configuration
-SAME, SAME_PRISMATIC = 0.05, 0.01
+SAME_CONFIGURATION, SAME_PRISMATIC = 0.05, 0.01
 #: shorter stretches [s] are the beginning or end of something else
-SHORTEST = 0.5
+SHORTEST_STRETCH = 0.5
 
 
 @dataclass(eq=False)
@@ -73,12 +73,12 @@ class LockedPlace:
 
 
 def single_joint_rows(robot: RobotModel, samples: Samples) -> Iterator[tuple[int, slice]]:
-    """Yield (joint, rows) of every stretch in which only that joint moves, at least SHORTEST."""
+    """Yield (joint, rows) of every stretch of SHORTEST_STRETCH in which only that joint moves."""
     for segment in samples.segments:
         time = samples.time[segment]
         for joint, rows in single_joint_stretches(
                 time, samples.position[segment], least_travel(robot)):
-            if (rows.stop - rows.start) * float(time[1] - time[0]) >= SHORTEST:
+            if (rows.stop - rows.start) * float(time[1] - time[0]) >= SHORTEST_STRETCH:
                 yield joint, slice(segment.start + rows.start, segment.start + rows.stop)
 
 
@@ -147,7 +147,7 @@ def _place(
     robot: RobotModel, found: Iterable[LockedPlace], moving: int, position: FloatArray
 ) -> LockedPlace:
     """Return the place of a stretch with ``position`` (N, n): one that is known, or a new one."""
-    near = np.where(np.asarray(robot.types) == PRISMATIC, SAME_PRISMATIC, SAME)
+    near = np.where(np.asarray(robot.types) == PRISMATIC, SAME_PRISMATIC, SAME_CONFIGURATION)
     near[moving] = np.inf
     mean, own = position.mean(axis=0), position[:, moving]
     for place in found:

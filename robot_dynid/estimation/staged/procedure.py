@@ -31,9 +31,9 @@ from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray, Samples
 
 #: states per motion at which the structure of a stage is looked at
-STATES = 24
+STAGE_STATES = 24
 #: less than this share of a column being new is no excitation: joints are not locked more exactly
-WEAK, DROPPED = 1e-2, 1e-4
+NEW_COLUMN_SHARE, DROPPED = 1e-2, 1e-4
 SEED = 20250101
 
 
@@ -93,14 +93,14 @@ class Decomposition:
 def single_joint_states(
     robot: RobotModel, motions: Sequence[LockedJointsMotion], seed: int = SEED
 ) -> Samples:
-    """Return STATES unrelated states of every motion, the locked joints exactly at rest."""
+    """Return STAGE_STATES unrelated states of every motion, the locked joints exactly at rest."""
     rng = np.random.default_rng(seed)
-    count = STATES * len(motions)
-    q = np.repeat([m.position for m in motions], STATES, axis=0)
+    count = STAGE_STATES * len(motions)
+    q = np.repeat([m.position for m in motions], STAGE_STATES, axis=0)
     qd, qdd = np.zeros((2, count, robot.n))
     for i, motion in enumerate(motions):
-        rows = slice(i * STATES, (i + 1) * STATES)
-        angle, speed, rate = rng.uniform(-1.0, 1.0, (3, STATES))
+        rows = slice(i * STAGE_STATES, (i + 1) * STAGE_STATES)
+        angle, speed, rate = rng.uniform(-1.0, 1.0, (3, STAGE_STATES))
         q[rows, motion.moving] += motion.amplitude * angle
         qd[rows, motion.moving] = 3.0 * speed
         qdd[rows, motion.moving] = 10.0 * rate
@@ -130,7 +130,7 @@ def _columns(model: TorqueModel, states: Samples) -> FloatArray:
 def stage_regressor(model: TorqueModel, stage: Stage) -> FloatArray:
     """Return the base regressor (n, b, N) of the stage's states, zero in rows it does not use."""
     columns = _columns(model, single_joint_states(model.robot, stage.motions))
-    by_motion = columns.reshape(*columns.shape[:2], len(stage.motions), STATES)
+    by_motion = columns.reshape(*columns.shape[:2], len(stage.motions), STAGE_STATES)
     centred = centred_rows(model, stage)
     by_motion[centred] -= by_motion[centred].mean(axis=3, keepdims=True)
     unused = np.setdiff1d(np.arange(model.robot.n), stage.rows)
@@ -174,7 +174,7 @@ def decompose(model: TorqueModel, stage: Stage, free: Free) -> Decomposition:
     tall = _tall(columns) @ free.directions
     mine = np.isin(np.array(model.reduction.names)[free.owners], stage.parameters)
     order = np.concatenate([np.flatnonzero(~mine), np.flatnonzero(mine)])
-    kept, matrix = full_rank(tall[:, order], WEAK, DROPPED)
+    kept, matrix = full_rank(tall[:, order], NEW_COLUMN_SHARE, DROPPED)
     solved = np.flatnonzero(mine[order[kept]])
     combination = np.zeros((len(solved), len(mine)))
     combination[:, order] = matrix[solved]
@@ -269,11 +269,11 @@ def names_from(model: TorqueModel, joint: int) -> tuple[str, ...]:
 TURNS, SHIFTS = (-np.pi / 2, -np.pi / 4, np.pi / 4, np.pi / 2), (-0.2, 0.2)
 #: effort of a direction in a swing, over that in a motion of all joints at 1 rad/s, by which it
 #: shows
-SHOWN = 0.1
+SHOWN_EFFORT_SHARE = 0.1
 #: locked joints that are looked for elsewhere at once
 MOST_TURNED = 2
 #: share of a base parameter in open directions by which it is open
-OPEN_SHARE = 1e-6
+OPEN_STAGE_SHARE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,7 +302,7 @@ def motions_to_add(
         candidates, rows = _candidates(model, recorded, count, reach)
         while candidates and basis.shape[1]:
             _, sizes, turned = np.linalg.svd(rows @ basis)
-            shown = sizes > SHOWN
+            shown = sizes > SHOWN_EFFORT_SHARE
             clear = np.sum(np.log(np.where(shown, sizes, 1.0)), axis=1)
             best = int(np.lexsort((-clear, -shown.sum(axis=1)))[0])
             number = int(shown[best].sum())
@@ -322,7 +322,7 @@ def _open(model: TorqueModel, basis: FloatArray) -> tuple[str, ...]:
         return ()
     share = np.linalg.norm(basis, axis=1)
     return tuple(name for name, own in zip(model.reduction.names, share, strict=True)
-                 if own > OPEN_SHARE)
+                 if own > OPEN_STAGE_SHARE)
 
 
 Turned = tuple[tuple[int, float], ...]
@@ -333,16 +333,16 @@ def _candidates(
 ) -> tuple[list[tuple[LockedJointsMotion, Turned]], FloatArray]:
     """Return the recorded motions with ``count`` locked joints elsewhere, and which they are.
 
-    Beside them the effort (C, STATES, b) of their moving joints, columns over their ``reach``.
+    Beside them the effort (C, STAGE_STATES, b) of their moving joints, columns over ``reach``.
     """
     moved: list[tuple[LockedJointsMotion, Turned]] = []
-    rows = [np.zeros((0, STATES, len(reach)))]
+    rows = [np.zeros((0, STAGE_STATES, len(reach)))]
     for motion in recorded:
         ways = list(_elsewhere(model, motion, count))
         if ways:
             stage = Stage('', tuple(there for there, _ in ways), (motion.moving,), ())
             columns = stage_regressor(model, stage)[motion.moving].T / reach
-            rows.append(columns.reshape(len(ways), STATES, -1) / np.sqrt(STATES))
+            rows.append(columns.reshape(len(ways), STAGE_STATES, -1) / np.sqrt(STAGE_STATES))
             moved += ways
     return moved, np.concatenate(rows)
 

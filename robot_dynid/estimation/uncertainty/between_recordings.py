@@ -17,10 +17,10 @@ from robot_dynid.friction.law import DRY, OFFSET
 from robot_dynid.types import FloatArray
 
 #: stretches the data is cut into; their number less one is the degrees of freedom
-STRETCHES = 8
+SCATTER_STRETCHES = 8
 
 
-def stretches(count: int, groups: int = STRETCHES) -> list[list[int]]:
+def stretches(count: int, groups: int = SCATTER_STRETCHES) -> list[list[int]]:
     """Cut ``count`` batches into ``groups`` contiguous groups, or as many as there are."""
     return [list(map(int, part)) for part in np.array_split(np.arange(count), min(groups, count))]
 
@@ -128,9 +128,9 @@ def scatter_covariance(
 ) -> tuple[FloatArray, int]:
     """Return the covariance (b, b) of an estimate, and its degrees of freedom.
 
-    The variance of each parameter comes from STRETCHES stretches, from more and shorter ones
-    where one of those alone decides it; and from whole recordings, or from as many stretches of
-    distinct motion, where these scatter more: ``by_motion`` are the scores of its cells. With
+    The variance of each parameter comes from SCATTER_STRETCHES stretches, from more and shorter
+    ones where one of those alone decides it; and from whole recordings, or from as many stretches
+    of distinct motion, where these scatter more: ``by_motion`` are the scores of its cells. With
     ``scales``, what friction differs by from one recording to the next is a variance component
     of its own instead: that of few recordings is known from all axes together only.
     Correlations of the rest are those of single batches. Not a number where there is a single
@@ -147,7 +147,7 @@ def scatter_covariance(
     within = component.within if component else scores
     by_batch, freedom = covariance(within.changes(stretches(count, count))[0])
     variance, unsure = np.diag(by_batch).copy(), np.ones(size, dtype=bool)
-    for number in (STRETCHES, 2 * STRETCHES, 4 * STRETCHES):
+    for number in (SCATTER_STRETCHES, 2 * SCATTER_STRETCHES, 4 * SCATTER_STRETCHES):
         if number < count and unsure.any():
             longer, sure = _variance(within, stretches(count, number))
             variance = np.where(sure & unsure, longer, variance)
@@ -162,7 +162,7 @@ def scatter_covariance(
     if by_motion is not None:
         larger, sure = _variance(by_motion, stretches(len(by_motion.score)))
         variance = np.where(sure, np.maximum(variance, larger), variance)
-    return _rescaled(total, variance), min(freedom, STRETCHES - 1)
+    return _rescaled(total, variance), min(freedom, SCATTER_STRETCHES - 1)
 
 
 def _rescaled(matrix: FloatArray, variance: FloatArray) -> FloatArray:
@@ -179,9 +179,9 @@ def _variance(scores: BatchScores, groups: Groups) -> tuple[FloatArray, NDArray[
 
 
 #: a recording with less than this share of the information about a scale says nothing about it
-LEAST_SHARE = 1e-6
+INFORMATION_SHARE = 1e-6
 #: deviations of recordings as exact as this [-] do not differ in weight
-EXACT = 1e-6
+EXACT_DEVIATION = 1e-6
 TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -245,13 +245,13 @@ def between_recordings(
                             np.float64)
     value, variance, weight = (np.array(part) for part in zip(*(
         _scales_of(scores, list(batches), directions) for batches in recordings), strict=True))
-    weight[weight < LEAST_SHARE * weight.sum(axis=0)] = 0.0
+    weight[weight < INFORMATION_SHARE * weight.sum(axis=0)] = 0.0
     share = weight / np.maximum(weight.sum(axis=0), TINY)
     off = value - np.sum(share * value, axis=0)
     scatter = np.sum(share * off**2, axis=0)
     expected = np.sum(share * (1.0 - share) * variance, axis=0)
     freedom = np.sum(share * (1.0 - share), axis=0)
-    exact = 1.0 / (np.sum(share * variance, axis=0) + EXACT**2)
+    exact = 1.0 / (np.sum(share * variance, axis=0) + EXACT_DEVIATION**2)
     spread, squares = {}, np.zeros(len(scales.kinds))
     for kind in dict.fromkeys(scales.kinds):
         of_kind = np.array(scales.kinds) == kind

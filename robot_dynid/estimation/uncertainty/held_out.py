@@ -24,11 +24,11 @@ from robot_dynid.types import FloatArray
 #: base parameters (b,) from some batches of the information in cells of distinct motion
 Fit = Callable[[Sequence[int]], FloatArray]
 #: one-sided level at which the share of a joint is sure
-LEVEL = 0.95
+SHARE_LEVEL = 0.95
 #: length [s] from which on a fold is a motion of its own
-MOTION = 3.0
+MOTION_SECONDS = 3.0
 #: an effort that varies by less than this share of its size is constant
-ROUNDING = 1e-9
+EFFORT_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class HeldOut:
         """Number of distinct motions: the folds, or one that is cut by phase, or none to hold out.
         """
         count = len(self.folds)
-        return count if self.seconds >= MOTION * count else min(count, 1)
+        return count if self.seconds >= MOTION_SECONDS * count else min(count, 1)
 
     @property
     def excess(self) -> FloatArray:
@@ -129,7 +129,7 @@ def held_out(
     fitted = scored.residual_energy(every, RAW) / max(scored.samples, 1)
     errors, whole = np.array(filtered).reshape(-1, n), max(sum(samples), 1)
     share, margin = _share(errors, np.array(variations).reshape(-1, n))
-    constant = scored.spread(FILTERED) <= ROUNDING * scored.size(FILTERED)
+    constant = scored.spread(FILTERED) <= EFFORT_ROUNDING * scored.size(FILTERED)
     sizes, energy = np.array(samples, dtype=np.float64), np.array(raw).reshape(-1, n)
     return HeldOut(energy.sum(axis=0) / whole, errors.sum(axis=0) / whole, share, margin, constant,
                    energy / sizes[:, None], sizes, float(information.seconds.sum()), fitted)
@@ -200,13 +200,13 @@ def _share(errors: FloatArray, variations: FloatArray) -> tuple[FloatArray, Floa
         return 1.0 - ratio, np.zeros_like(ratio)
     rest = errors - ratio * variations
     deviation = np.sqrt(count / (count - 1) * np.sum(rest**2, axis=0)) / whole
-    return 1.0 - ratio, student_quantile(LEVEL, count - 1) * deviation
+    return 1.0 - ratio, student_quantile(SHARE_LEVEL, count - 1) * deviation
 
 
 #: an effort outside by more than this share of its size raises the rank; rounding leaves 1e-14
-RANK_TOLERANCE = 1e-8
+OUTSIDE_RANK_TOLERANCE = 1e-8
 #: share of a joint's effort outside the model from which a user should know
-NOTABLE = 0.3
+NOTABLE_OUTSIDE = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +225,7 @@ class Consistency:
                 'any parameters explain, so rank [H tau] exceeds rank H: noise, or an effect the '
                 'model lacks'
                 for joint, share in zip(joints, self.outside, strict=True)
-                if self.raised and share > NOTABLE]
+                if self.raised and share > NOTABLE_OUTSIDE]
 
 
 def consistency(information: Information) -> Consistency:
@@ -239,15 +239,15 @@ def consistency(information: Information) -> Consistency:
         norms, effort = np.linalg.norm(columns, axis=0), extra[:, FILTERED]
         unit = columns[:, norms > 0.0] / norms[norms > 0.0]
         left, sizes, _ = np.linalg.svd(unit, full_matrices=False)
-        left = left[:, sizes > RANK_TOLERANCE * sizes.max(initial=0.0)]
+        left = left[:, sizes > OUTSIDE_RANK_TOLERANCE * sizes.max(initial=0.0)]
         size = float(np.linalg.norm(effort))
         if size > 0.0:
             outside[row] = np.linalg.norm(effort - left @ (left.T @ effort)) / size
-    return Consistency(outside, bool(outside.max(initial=0.0) > RANK_TOLERANCE))
+    return Consistency(outside, bool(outside.max(initial=0.0) > OUTSIDE_RANK_TOLERANCE))
 
 
 #: a joint is refused unless, for certain, more than this share of its variance is predicted
-LEAST_SHARE = 0.02
+PREDICTED_SHARE = 0.02
 #: a joint is refused with more than this share of its effort outside what any parameters explain
 LARGEST_OUTSIDE = 0.5
 #: shares beyond this are only given as such
@@ -266,10 +266,10 @@ def refusals(
 ) -> dict[int, str]:
     """Return the refused equations (row numbers) with the reason.
 
-    The share of the variance that is predicted on folds left out must exceed LEAST_SHARE by the
-    scatter of the folds: what happens to fit on their mean is no prediction. ``served`` (n,) is
-    the `explained_share` of the parameters that the model will have. Folds are predicted by least
-    squares; methods with constraints or instruments have other parameters.
+    The share of the variance that is predicted on folds left out must exceed PREDICTED_SHARE by
+    the scatter of the folds: what happens to fit on their mean is no prediction. ``served`` (n,)
+    is the `explained_share` of the parameters that the model will have. Folds are predicted by
+    least squares; methods with constraints or instruments have other parameters.
     """
     refused = {}
     for row, (share, margin) in enumerate(zip(held.share, held.margin, strict=True)):
@@ -280,7 +280,7 @@ def refusals(
             refused[row] = ('its effort is predicted far worse than by its mean on stretches left '
                             'out of the fit: less data than so many parameters take, or an '
                             'effect the model lacks')
-        elif not share - margin > LEAST_SHARE:
+        elif not share - margin > PREDICTED_SHARE:
             low, wide = np.clip([share, margin], -LARGEST_SHOWN, LARGEST_SHOWN)
             refused[row] = ('its effort is predicted no better than by its mean: on stretches '
                             f'left out of the fit {low:.0%} +- {wide:.0%} of its variance')

@@ -18,7 +18,7 @@ from robot_dynid.types import FloatArray
 
 #: rounds of the variances at most; at rest none changes by more than this share of it and of
 #: that which is as large as the noise
-ROUNDS, SETTLED = 500, 1e-3
+VARIANCE_ROUNDS, VARIANCE_SETTLED = 500, 1e-3
 
 
 def with_random_effects(
@@ -56,13 +56,13 @@ def _variances(
     of_noise = count / np.maximum(members.T @ np.diag(gram), 1e-300)
     variance = of_noise * np.maximum(1.0, members.T @ (
         target**2 / np.maximum(np.diag(gram), 1e-300)) / count)
-    for _ in range(ROUNDS):
+    for _ in range(VARIANCE_ROUNDS):
         deviation = np.sqrt(variance)[groups]
         scaled = np.eye(len(groups)) + deviation[:, None] * gram * deviation
         spread = deviation[:, None] * np.linalg.inv(scaled) * deviation
         amplitudes = spread @ target
         before = variance
         variance = members.T @ (amplitudes**2 + np.diag(spread)) / count
-        if np.all(np.abs(variance - before) <= SETTLED * (variance + of_noise)):
+        if np.all(np.abs(variance - before) <= VARIANCE_SETTLED * (variance + of_noise)):
             break
     return np.asarray(variance)

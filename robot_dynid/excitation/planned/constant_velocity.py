@@ -26,7 +26,7 @@ PLATEAU = NumberRange(1e-3, 600.0, 's')
 #: slow plateaus last until they cover this share of the joint's range
 LEAST_PATH = 0.02
 #: configurations looked at
-CONFIGURATIONS = 24
+SWEEP_CONFIGURATIONS = 24
 #: halvings of the range of speeds in the search for the highest that the range allows
 SPEED_HALVINGS = 60
 
@@ -171,7 +171,7 @@ def _sweeps(
     """Return the sweeps of a joint at ``requested`` speeds and number of configurations."""
     speeds, count = requested
     candidates = [planner.limits.centre,
-                  *(planner.somewhere(generator) for _ in range(CONFIGURATIONS - 1))]
+                  *(planner.somewhere(generator) for _ in range(SWEEP_CONFIGURATIONS - 1))]
     reason: str | None = None
     for kept in range(len(speeds), 0, -1):
         allowed = []
@@ -194,9 +194,9 @@ def _sweeps(
                              f'configurations: elsewhere {reason}')
             return [sweep for sweeps in chosen for sweep in sweeps], notes
     raise DynIdError(
-        f"joint '{ladder.name}' cannot sweep in any of {CONFIGURATIONS} configurations, {reason}; "
-        "leave it out with option 'joints', or change the range with option 'limits: {joint: "
-        "{position: [lower, upper]}}'")
+        f"joint '{ladder.name}' cannot sweep in any of {SWEEP_CONFIGURATIONS} configurations, "
+        f"{reason}; leave it out with option 'joints', or change the range with option "
+        "'limits: {joint: {position: [lower, upper]}}'")
 
 
 def _inside(ladder: Ladder, candidate: FloatArray, speeds: Sequence[float]) -> FloatArray:

@@ -24,9 +24,9 @@ PLANNED_EFFORT = 0.97
 #: parts of the velocity limits tried for moves between the pieces
 MOVE_SPEEDS = (0.5, 0.25, 0.1)
 #: random poses drawn for the roadmap, and the most that are kept
-DRAWN, POSES = 2000, 150
+ROADMAP_DRAWS, ROADMAP_POSES = 2000, 150
 #: poses looked at together: bounds the memory
-BATCH = 4000
+POSES_AT_ONCE = 4000
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class Planner:
     def allowed(self, positions: FloatArray) -> NDArray[np.bool_]:
         """Return a mask of the poses (K, n) that may be held, by efforts and constraints."""
         parts = []
-        for part in np.array_split(positions, range(BATCH, len(positions), BATCH)):
+        for part in np.array_split(positions, range(POSES_AT_ONCE, len(positions), POSES_AT_ONCE)):
             still, good = np.zeros_like(part), np.ones(len(part), dtype=np.bool_)
             if self.criteria.inverse is not None:
                 effort = np.abs(self.criteria.inverse(part, still, still))
@@ -147,9 +147,9 @@ class Planner:
     def _roadmap(self) -> Roadmap:
         generator = np.random.default_rng(0)
         poses = np.array([self.limits.centre,
-                          *(self.somewhere(generator) for _ in range(DRAWN))])
+                          *(self.somewhere(generator) for _ in range(ROADMAP_DRAWS))])
         return Roadmap(self.limits.velocity, poses, self.allowed,
-                       lambda *ends: self.straight(*ends)[0], POSES)
+                       lambda *ends: self.straight(*ends)[0], ROADMAP_POSES)
 
 
 def _instants(piece: Trajectory) -> FloatArray:

@@ -45,17 +45,17 @@ PERIODS = 3
 #: accuracy, and s of swings, of an adaptive sequence where nothing else is asked for
 DEFAULT_ACCURACY, DEFAULT_LONGEST = 0.1, 3600.0
 #: random configurations looked at until the first is allowed
-PATIENCE = 64
+CONFIGURATION_PATIENCE = 64
 #: another configuration must lower the condition number of its stage by this factor
 IMPROVEMENT = 1.5
 #: instants of every swing at which its stage is looked at
 SWING_INSTANTS = 200
 #: a swing of a quarter turn to both sides shows all of gravity; more would be slower
-LARGEST = 0.5 * np.pi
+LARGEST_SWING = 0.5 * np.pi
 #: random configurations looked at for every one that is added
 CANDIDATES = 8
 #: shares of the largest amplitude tried, and of the highest frequency for a slow swing
-WIDTHS, SLOW = (1.0, 0.5, 0.25, 0.1), 0.05
+WIDTHS, SLOW_FREQUENCY = (1.0, 0.5, 0.25, 0.1), 0.05
 #: halvings of the range of frequencies in the search for the highest that is allowed
 FREQUENCY_HALVINGS = 12
 #: the narrow swing is left out where it would be wider than this share of the wide one
@@ -137,7 +137,8 @@ def _each_joint(
     planned: list[LockedJointsMotion] = []
     rows = tuple(range(model.robot.n))
     for j in reversed(range(model.robot.n)):
-        chosen = [swings.first(j, chain([swings.home], swings.somewhere(rng, PATIENCE)))]
+        places = chain([swings.home], swings.somewhere(rng, CONFIGURATION_PATIENCE))
+        chosen = [swings.first(j, places)]
 
         def stage(motions: list[LockedJointsMotion], joint: int = j) -> Stage:
             return Stage(model.robot.joints[joint], tuple(motions), rows,
@@ -174,7 +175,7 @@ def _first_joint(
         for mover in sorted(before, key=lambda i: i != rotational[0]):
             improvement = IMPROVEMENT if mover == rotational[0] else np.inf
             places = np.tile(bent, (CANDIDATES, 1))
-            reach = min(LARGEST, float(swings.limits.half_range[j]))
+            reach = min(LARGEST_SWING, float(swings.limits.half_range[j]))
             places[:, j] = swings.home[j] + reach * np.linspace(-0.95, 0.95, CANDIDATES)
             turned = list(swings.motions(mover, places))
             for _ in range(most - 1):
@@ -188,7 +189,7 @@ def _bent(
 ) -> tuple[FloatArray, list[LockedJointsMotion]]:
     """Return a random configuration in which every joint may swing, and these swings."""
     joints = range(len(swings.home))
-    for place in swings.somewhere(rng, PATIENCE):
+    for place in swings.somewhere(rng, CONFIGURATION_PATIENCE):
         planned = [motion for j in reversed(joints) for motion in swings.motions(j, [place])]
         if len(planned) == len(joints):
             return place, planned
@@ -320,7 +321,7 @@ class Swings:
         """
         half, reason = float(self.limits.half_range[joint]), None
         for share in WIDTHS:
-            width = share * min(LARGEST, half)
+            width = share * min(LARGEST_SWING, half)
             for middle in (self.home[joint], locked[joint]):
                 position = np.array(locked)
                 position[joint] = self.home[joint] + np.clip(
@@ -334,7 +335,7 @@ class Swings:
     def _objection(self, motion: LockedJointsMotion) -> str | None:
         fast = fastest(self.limits, motion.moving, motion.amplitude)
         quick = _swing(self.limits, motion, 1, fast)
-        reason = (self.planner.overloaded(_swing(self.limits, motion, 1, SLOW * fast))
+        reason = (self.planner.overloaded(_swing(self.limits, motion, 1, SLOW_FREQUENCY * fast))
                or self.planner.blocked(quick) or self.planner.unproven(quick))
         if reason is None and not self.planner.reachable(motion.position):
             return 'there is no way to it'
@@ -344,7 +345,7 @@ class Swings:
         self, rng: np.random.Generator, count: int = CANDIDATES
     ) -> Iterator[FloatArray]:
         """Yield random configurations (n,), at most a quarter turn from the middle."""
-        reach = np.minimum(LARGEST, self.limits.half_range)
+        reach = np.minimum(LARGEST_SWING, self.limits.half_range)
         for _ in range(count):
             yield self.home + reach * rng.uniform(-1.0, 1.0, len(reach))
 

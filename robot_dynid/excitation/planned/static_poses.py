@@ -30,13 +30,13 @@ POSES_DRAWN = 600
 POSES = NumberRange(1, 200, whole=True)
 DWELL = NumberRange(1e-3, 600.0, 's')
 #: rounds of exchange at most; a handful is enough
-ROUNDS = 50
+EXCHANGE_ROUNDS = 50
 #: a pose is reached from this share of half the range below and above it
 APPROACH = 0.04
 #: a parameter of which less than this share is new in all candidates together does not show
-VISIBLE = 1e-3
+NEW_SHARE = 1e-3
 #: smallest singular value at which chosen poses separate the parameters
-APART = 1e-5
+SEPARATING_VALUE = 1e-5
 #: information assumed before the first pose, share of the mean of all candidates'
 PRIOR = 1e-9
 
@@ -107,7 +107,7 @@ class GravityChoice:
         tall = columns.reshape(-1, columns.shape[2])
         norms = np.linalg.norm(tall, axis=0)
         unit = np.divide(tall, norms, out=np.zeros_like(tall), where=norms > 0.0)
-        kept = independent_columns(unit, VISIBLE)
+        kept = independent_columns(unit, NEW_SHARE)
         if not len(kept):
             raise DynIdError('no parameter shows at rest: the robot carries no weight; design '
                              'another type of excitation')
@@ -120,7 +120,7 @@ class GravityChoice:
         chosen: list[int] = []
         while len(chosen) < min(count, len(usable)):
             chosen.append(self._next(chosen, usable, prior))
-        for _ in range(ROUNDS):
+        for _ in range(EXCHANGE_ROUNDS):
             before = list(chosen)
             for place in range(len(chosen)):
                 others = chosen[:place] + chosen[place + 1:]
@@ -144,7 +144,7 @@ class GravityChoice:
 
     def rank(self, chosen: Sequence[int]) -> int:
         """Return the number of parameters the candidates ``chosen`` separate."""
-        return int(np.linalg.matrix_rank(self._tall(chosen), tol=APART))
+        return int(np.linalg.matrix_rank(self._tall(chosen), tol=SEPARATING_VALUE))
 
     def condition_number(self, chosen: Sequence[int]) -> float:
         """Return that of the columns of unit length."""

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 #: m that are kept in addition to the clearance, since between the instants of the search pairs
 #: come nearer
-MARGIN = 5e-3
+CLEARANCE_MARGIN = 5e-3
 #: a pair counts as far apart from here, m, or from this part of what it can be at all
-RANGE, SHARE = 0.04, 0.5
+RANGE, FAR_SHARE = 0.04, 0.5
 
 
 class Constraint(Protocol):
@@ -109,8 +109,8 @@ class KeepClear:
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self.kept = scene.required + np.minimum(
-            MARGIN, 0.5 * SHARE * (scene.largest - scene.required))
-        self.ranges = np.minimum(RANGE, SHARE * (scene.largest - self.kept))
+            CLEARANCE_MARGIN, 0.5 * FAR_SHARE * (scene.largest - scene.required))
+        self.ranges = np.minimum(RANGE, FAR_SHARE * (scene.largest - self.kept))
         self._nearest: tuple[FloatArray, Nearest] | None = None  # of the latest positions
 
     def values(self, motion: Motion) -> FloatArray:

@@ -27,10 +27,10 @@ from robot_dynid.types import FloatArray
 NAMES = ('condition', 'blocks', 'log-det', 'precision')
 #: p of the p-norms of eigenvalues and of variances: 8 is above the largest of 60 by half of it
 #: where all are alike, and by a percent where one stands out
-POWER = 8.0
+NORM_POWER = 8.0
 #: eigenvalues of the scaled information are at least about this: rounding leaves 1e-15, and where
 #: a motion leaves parameters dependent the gradient must still be finite
-SMALLEST = 1e-12
+LEAST_INFORMATION = 1e-12
 #: weight of the condition number beside the mean deviation. From 1 to 2 the condition numbers of
 #: our designs for ur10e, tx40, puma560 and seven_axis (20 s, 5 harmonics, best of 8 starts) fall
 #: by 7 to 16 % and the mean deviations grow by 10 to 18 %; from 2 to 3 condition numbers fall by
@@ -52,10 +52,10 @@ def log_condition(information: FloatArray) -> tuple[float, FloatArray]:
     """
     scaled, scale = _unit_columns(information)
     values, vectors = np.linalg.eigh(scaled)
-    logs = POWER * np.log(np.maximum(values, SMALLEST))
+    logs = NORM_POWER * np.log(np.maximum(values, LEAST_INFORMATION))
     (high, large), (low, small) = _log_sum(logs), _log_sum(-logs)
-    value = (high + low) / (2.0 * POWER)
-    slopes = (large - small) / (2.0 * np.exp(logs / POWER))
+    value = (high + low) / (2.0 * NORM_POWER)
+    slopes = (large - small) / (2.0 * np.exp(logs / NORM_POWER))
     inner = (vectors * slopes) @ vectors.T
     gradient = inner * scale[:, None] * scale
     gradient -= np.diag(np.sum(inner * scaled, axis=1) * scale**2)
@@ -75,10 +75,10 @@ def log_mean_deviation(information: FloatArray) -> tuple[float, FloatArray]:
 def log_largest_deviation(information: FloatArray, sizes: FloatArray) -> tuple[float, FloatArray]:
     """Return the logarithm of the largest standard deviation relative to ``sizes`` (b,)."""
     inverse, _ = _inverse(information)
-    logs = POWER * np.log(np.diag(inverse) / sizes**2)
+    logs = NORM_POWER * np.log(np.diag(inverse) / sizes**2)
     value, shares = _log_sum(logs)
     slopes = 0.5 * shares / np.diag(inverse)
-    return value / (2.0 * POWER), -(inverse * slopes) @ inverse
+    return value / (2.0 * NORM_POWER), -(inverse * slopes) @ inverse
 
 
 def both(information: FloatArray) -> tuple[float, FloatArray]:
@@ -95,15 +95,15 @@ def both(information: FloatArray) -> tuple[float, FloatArray]:
 def _unit_columns(information: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the information of unit columns, and what the columns were multiplied by."""
     squares = np.diag(information)
-    least = max(SMALLEST**2 * float(np.max(squares)), np.finfo(float).tiny)
+    least = max(LEAST_INFORMATION**2 * float(np.max(squares)), np.finfo(float).tiny)
     scale = 1.0 / np.sqrt(np.maximum(squares, least))
     return information * scale[:, None] * scale, scale
 
 
 def _inverse(information: FloatArray) -> tuple[FloatArray, float]:
-    """Return inverse and logarithm of the determinant, see SMALLEST."""
+    """Return inverse and logarithm of the determinant, see LEAST_INFORMATION."""
     scaled, scale = _unit_columns(information)
-    factor = cho_factor(scaled + SMALLEST * np.eye(len(scaled)), lower=True)
+    factor = cho_factor(scaled + LEAST_INFORMATION * np.eye(len(scaled)), lower=True)
     inverse = cho_solve(factor, np.eye(len(scaled))) * scale[:, None] * scale
     return inverse, float(2.0 * np.sum(np.log(np.diag(factor[0])) - np.log(scale)))
 

@@ -37,9 +37,9 @@ INSTANTS_EACH, INSTANTS_LEAST = 12, 200
 #: weights of the barriers; at the last one they hold the optimum off the limits by about 1 %
 WEIGHTS = (0.1, 0.01, 1e-3, 1e-4)
 #: expected gain (logarithmic) below which a search has converged
-GAIN = 1e-4
+CONVERGED_GAIN = 1e-4
 #: part of the way to the nearest limit that a step may go; Armijo's share; cuts of a step
-REACH, SUFFICIENT, CUTS = 0.95, 1e-4, 10
+LIMIT_REACH, SUFFICIENT, CUTS = 0.95, 1e-4, 10
 #: a step that is too long is shortened to a part between these, where constraints break by linear
 #: interpolation of their values
 CUT = (0.1, 0.4)
@@ -52,7 +52,7 @@ MOTIONS_PER_START = 10
 #: part of the limits that a start uses, and how often that is halved
 FILLED, HALVINGS = 0.8, 12
 #: random poses to move about where the middle of the ranges does not keep the constraints
-POSES = 300
+START_POSES = 300
 
 #: returns whether a start ends, from its number, the iteration and the best value so far
 Terminate = Callable[[int, int, float], bool]
@@ -250,7 +250,7 @@ def minimise(
             if terminate(iterations, descent.point.value):
                 return descent.end(False, iterations)
             gain = descent.step(weight)
-            settled = gain < max(GAIN, 0.1 * weight)
+            settled = gain < max(CONVERGED_GAIN, 0.1 * weight)
             iterations += 1
     return descent.end(settled, iterations)
 
@@ -294,13 +294,13 @@ class Descent:
     def _along(self, way: FloatArray, weight: float, gain: float) -> Point | None:
         """Return a point along ``way`` (n, P) that is better by enough, None if there is none."""
         point, merit = self.point, self.point.merit(weight)
-        length = min(1.0, REACH * self.problem.barrier.longest(point.coefficients, way))
+        length = min(1.0, LIMIT_REACH * self.problem.barrier.longest(point.coefficients, way))
         for _ in range(CUTS):
             found = Point.at(self.problem, point.coefficients + length * way)
             if found.merit(weight) <= merit - SUFFICIENT * length * gain:
                 return found
-            room = REACH * share_inside(point.kept, found.kept)
-            length *= float(np.clip(room, *CUT)) if room < REACH else CUT[1]
+            room = LIMIT_REACH * share_inside(point.kept, found.kept)
+            length *= float(np.clip(room, *CUT)) if room < LIMIT_REACH else CUT[1]
         return None
 
 
@@ -394,7 +394,7 @@ def clear_poses(problem: Problem, generator: np.random.Generator) -> FloatArray:
     from what is to be kept as the best of some random poses, all that are take its place.
     """
     limits = problem.limits
-    spread = generator.uniform(-0.9, 0.9, (POSES, len(limits.joints)))
+    spread = generator.uniform(-0.9, 0.9, (START_POSES, len(limits.joints)))
     poses = limits.centre + np.vstack([np.zeros(len(limits.joints)), spread]) * limits.half_range
     resting = _resting(poses)
     margins = np.min([np.full(len(poses), np.inf), *(
@@ -406,8 +406,8 @@ def clear_poses(problem: Problem, generator: np.random.Generator) -> FloatArray:
         words = ' and '.join(c.worst(middle) for c in problem.constraints
                              if np.any(c.values(middle) <= 0.0))
         raise DynIdError(
-            f'no pose of {POSES} random ones keeps the constraints: at the middle of the position '
-            f'range {words}; move the range with option '
+            f'no pose of {START_POSES} random ones keeps the constraints: at the middle of the '
+            f'position range {words}; move the range with option '
             "'limits: {joint: {position: [lower, upper]}}'")
     kept = poses[margins >= 0.5 * min(largest, 1.0)]
     return poses[:1] if margins[0] >= 0.5 * min(largest, 1.0) else kept

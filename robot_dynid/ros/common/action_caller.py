@@ -13,7 +13,7 @@ from robot_dynid.errors import DynIdError
 from robot_dynid.ros.common.process import helper_node
 from robot_dynid_interfaces.action import Check
 
-LOOK = 0.05  # s between looks
+CALL_LOOK = 0.05  # s between looks
 LEVELS = ('OK', 'WARN', 'ERROR')
 
 
@@ -66,7 +66,7 @@ class ActionCaller:
                 raise NotAnswered(
                     f'{what} within {self._timeout:g} s; does the excitation node run, in this '
                     'ROS_DOMAIN_ID, and is its name the one of --node?')
-            self._executor.spin_once(timeout_sec=LOOK)
+            self._executor.spin_once(timeout_sec=CALL_LOOK)
 
 
 @contextmanager

@@ -34,10 +34,10 @@ from robot_dynid.settings import setting
 
 #: a parameter robot whose last part this is names the topic with the URDF
 TOPIC = 'robot_description'
-PATIENCE = 10.0  # s to wait for the topic
+DESCRIPTION_PATIENCE = 10.0  # s to wait for the topic
 #: fields of a robot that subscriptions, recordings and guards are made for
 CONNECTIONS = ('joints', 'types', 'wrenches', 'drive.elastic', 'drive.torque_sensors')
-LOOK = 100_000_000  # ns between looks at whether the node shall end
+END_LOOK_NS = 100_000_000  # ns between looks at whether the node shall end
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def _urdf_file(node: Node, given: str, topic: str) -> Path:
     return path
 
 
-def urdf_on_topic(node: Node, topic: str, patience: float = PATIENCE) -> str:
+def urdf_on_topic(node: Node, topic: str, patience: float = DESCRIPTION_PATIENCE) -> str:
     """Return the latched text of a topic; raises RobotError when none comes in ``patience`` s."""
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     subscription = node.create_subscription(
@@ -121,7 +121,7 @@ def urdf_on_topic(node: Node, topic: str, patience: float = PATIENCE) -> str:
             wait = SubscriptionWait([subscription.handle], node.context)
             while time.monotonic() < deadline and node.context.ok():
                 process.refuse_if_asked()
-                wait(LOOK)
+                wait(END_LOOK_NS)
                 found = take(subscription, String)
                 if found is not None:
                     return str(deserialize_message(found[0], String).data)

@@ -25,8 +25,8 @@ from robot_dynid.kernels.compilation import storage_problem
 
 COMMAND = (sys.executable, '-m', 'robot_dynid.warm_up', warm_up.MISSING)
 KERNELS = 'kernels'  # name of the thread that loads them
-PERIOD = 0.5  # s between looks at what is compiled
-LOG_PERIOD = 5.0  # s between lines of the log, where there is news
+COMPILATION_LOOK = 0.5  # s between looks at what is compiled
+NEWS_PERIOD = 5.0  # s between lines of the log, where there is news
 LONGEST_SILENCE = 30.0  # s between lines of the log
 
 
@@ -73,7 +73,7 @@ class KernelCompilation:
         once = 'once after an installation; ' if problem is None else 'in memory; '
         log.info(f'compiling {self.total} numerical kernels, {once}this takes some minutes')
         self._timer: Any = self._node.create_timer(
-            PERIOD, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+            COMPILATION_LOOK, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
         threading.Thread(target=self._work, name=KERNELS, daemon=True).start()
 
     @property
@@ -128,6 +128,6 @@ class KernelCompilation:
                 f'compiled {self.total} numerical kernels ({now - self._begun:.0f} s)')
             self._then()
         elif now - self._logged >= (
-                LOG_PERIOD if self.done != self._logged_count else LONGEST_SILENCE):
+                NEWS_PERIOD if self.done != self._logged_count else LONGEST_SILENCE):
             self._logged, self._logged_count = now, self.done
             self._node.get_logger().info(self._progress())

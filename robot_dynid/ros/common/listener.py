@@ -31,10 +31,10 @@ from robot_dynid.ros.common.rclpy_compat import (
     take,
 )
 
-PATIENCE = 0.1  # s of silence after which the thread checks whether to end
-WARNINGS = 1.0  # s between warnings of messages that cannot be read
+LISTENER_TICK = 0.1  # s of silence after which the thread checks whether to end
+WARNING_PERIOD = 1.0  # s between warnings of messages that cannot be read
 CHECK_PERIOD = 1.0  # s between checks of the publishers of topics without messages
-ROUNDS = 1000  # of messages taken before whatever else is due
+ROUNDS_IN_TURN = 1000  # of taking messages before whatever else is due
 
 #: takes a serialized message and what the middleware says of it
 Callback = Callable[[bytes, Mapping[str, Any]], None]
@@ -60,7 +60,7 @@ class Listener:
     ``period`` s, or where that is 0 at every message and at least every ``tick`` s.
     """
 
-    def __init__(self, node: Node, period: float = 0.0, tick: float = PATIENCE,
+    def __init__(self, node: Node, period: float = 0.0, tick: float = LISTENER_TICK,
                  looked: Callable[[], None] | None = None) -> None:
         self.lock = threading.Lock()
         self._node, self._period, self._looked = node, period, looked
@@ -126,7 +126,7 @@ class Listener:
         try:
             callback(*given)
         except UnreadableMessage as error:
-            self._node.get_logger().warning(str(error), throttle_duration_sec=WARNINGS)
+            self._node.get_logger().warning(str(error), throttle_duration_sec=WARNING_PERIOD)
         except Exception as error:  # the next messages must be received
             self._node.get_logger().error(f'unexpected {type(error).__name__}: {error}')
 
@@ -175,7 +175,7 @@ class Listener:
         """Hold the lock, with all messages taken that came in before."""
         with self.lock:
             begun, rounds = time.monotonic(), 0
-            while self.take() and rounds < ROUNDS:
+            while self.take() and rounds < ROUNDS_IN_TURN:
                 rounds += 1
             if self._looked is not None:
                 self._guarded(self._looked)
@@ -188,7 +188,7 @@ class Listener:
         while some and not self._over():
             rounds += 1
             with self.lock:
-                some = self.take() and rounds < ROUNDS
+                some = self.take() and rounds < ROUNDS_IN_TURN
                 if not some and self._looked is not None:
                     self._guarded(self._looked)
         self._last_look = begun

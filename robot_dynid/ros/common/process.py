@@ -33,7 +33,9 @@ from robot_dynid.errors import Cancelled, DynIdError, UsageError
 from robot_dynid.setting_up.middleware import unfinished_ports
 
 #: how long the executor waits [s] before it looks whether it shall end
-LOOK = 0.1
+EXECUTOR_LOOK = 0.1
+#: s a thread may keep the interpreter from the others: half a cycle of a controller
+SWITCH_INTERVAL = 5e-4
 PACKAGE = 'robot_dynid'
 ADVICE = ('Correct what follows --ros-args: a level is debug, info, warn, error or fatal; a '
           'parameter file has a node or /**, below it ros__parameters, below that parameters')
@@ -118,7 +120,7 @@ def spin(node: Node, stop: threading.Event) -> None:
     executor.add_node(node)
     while rclpy.ok() and not stop.is_set():
         try:
-            executor.spin_once(timeout_sec=LOOK)
+            executor.spin_once(timeout_sec=EXECUTOR_LOOK)
         except ExternalShutdownException:
             return
         except Exception as error:

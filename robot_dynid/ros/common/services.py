@@ -26,7 +26,7 @@ from rclpy.parameter import Parameter
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.ros.common.messages import sendable
 
-PATIENCE = 1.0  # s for requests under way when it is closed
+CLOSING_PATIENCE = 1.0  # s for requests under way when it is closed
 
 #: takes request and response, and may return the message of the response
 Handler = Callable[[Any, Any], str | None]
@@ -151,9 +151,9 @@ class ServiceThread:
     def close(self) -> None:
         """Answer no more."""
         self._closed.set()
-        self._executor.shutdown(timeout_sec=PATIENCE)
+        self._executor.shutdown(timeout_sec=CLOSING_PATIENCE)
         if self._thread.is_alive():
-            self._thread.join(timeout=PATIENCE)
+            self._thread.join(timeout=CLOSING_PATIENCE)
         self._node.destroy_node()
         if self._apart is not None:
             self._apart.try_shutdown()

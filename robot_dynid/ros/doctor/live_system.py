@@ -44,7 +44,7 @@ from robot_dynid.types import RawLog
 
 #: s after which nobody is waited for any longer: where nobody is seen to publish, and where
 #: somebody is
-PATIENCE, LONG = 4.0, 10.0
+DISCOVERY_PATIENCE, LONG = 4.0, 10.0
 #: what the middleware calls a node of which it knows a publisher before it knows its name
 UNKNOWN = '_NODE_NAME_UNKNOWN_'
 #: s that nodes have to answer a question about a parameter
@@ -89,11 +89,13 @@ class Watch:
         """Take messages for the duration, counted from the first one; return begin and end [s]."""
         begun = time.monotonic()
         self.until(lambda: bool(self.states) or (
-            time.monotonic() > begun + PATIENCE and not self.publishers(self.watched.topic)), LONG)
+            time.monotonic() > begun + DISCOVERY_PATIENCE
+            and not self.publishers(self.watched.topic)), LONG)
         if not self.states:
             return time.time() - (time.monotonic() - begun), time.time()
         self.until(lambda: self.controller_ready and not any(
-            UNKNOWN in name for name, _ in self.publishers(self.watched.topic)), PATIENCE / 4.0)
+            UNKNOWN in name for name, _ in self.publishers(self.watched.topic)),
+            DISCOVERY_PATIENCE / 4.0)
         self.states.clear()
         self.controller_states.clear()
         since = time.time()

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from robot_dynid.setting_up.middleware import Talk
 
 #: s within which a message must arrive, and within which both processes must have ended
-PATIENCE, END = 5.0, 20.0
+TALK_PATIENCE, END = 5.0, 20.0
 TOPIC = 'robot_dynid_doctor'
 HEAR, SPEAK = 'hear', 'speak'
 
@@ -62,7 +62,7 @@ def main(words: Sequence[str]) -> Talk | None:
         return None
     heard: list[String] = []
     node.create_subscription(String, TOPIC, heard.append, 1)
-    while not heard and time.monotonic() < begun + PATIENCE:
+    while not heard and time.monotonic() < begun + TALK_PATIENCE:
         rclpy.spin_once(node, timeout_sec=0.1)
     return Talk(bool(heard), time.monotonic() - begun,
                 middleware=str(get_rmw_implementation_identifier()))

@@ -21,8 +21,8 @@ from robot_dynid.ros.recording.session import TOPICS, BagSession, described
 from robot_dynid.types import FIT
 
 SENT = '~/sent'
-DEPTH = 10000
-PERIOD = 0.05  # s between looks for what is to be recorded
+BAG_DEPTH = 10000
+BAG_LOOK = 0.05  # s between looks for what is to be recorded
 # Room asked for on the disk: 7 joints at 1 kHz, joint states and controller state, and as much
 # again. With less the recording would still go on, in memory.
 BYTES_PER_SECOND = 4_000_000
@@ -51,7 +51,7 @@ class ExcitationBag(BagSession):
                  wrenches: Iterable[str] = ()) -> None:
         topics = dict.fromkeys(TOPICS, JointState) | dict.fromkeys(wrenches, WrenchStamped)
         state = {f'{controller}/controller_state': JointTrajectoryControllerState}
-        super().__init__(node, *where, {**topics, **state}, DEPTH, PERIOD)
+        super().__init__(node, *where, {**topics, **state}, BAG_DEPTH, BAG_LOOK)
         self._node = node
         self._sent_topic = node.resolve_topic_name(SENT)
         self._publisher = node.create_publisher(JointTrajectory, SENT, QoSProfile(

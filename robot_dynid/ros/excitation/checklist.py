@@ -42,7 +42,7 @@ from robot_dynid.types import FloatArray, frozen
 
 #: efforts as torques of joints, with gravity in them
 COMPARABLE = ('torque', 'current')
-ENOUGH = 2  # messages of a topic that tell what is in them
+ENOUGH_MESSAGES = 2  # messages of a topic that tell what is in them
 
 
 class Tap:
@@ -64,7 +64,7 @@ class Tap:
 
     def enough(self, controller_publishes: bool) -> bool:
         """Return whether a few messages have come in of every topic that has a publisher."""
-        states, controller_states = (len(taken) >= ENOUGH for taken in self.taken)
+        states, controller_states = (len(taken) >= ENOUGH_MESSAGES for taken in self.taken)
         return states and (controller_states or not controller_publishes)
 
     def end(self) -> None:

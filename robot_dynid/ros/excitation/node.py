@@ -61,7 +61,7 @@ BUSY = 'another goal is being executed, or checked; wait for it or cancel it'
 LEAVING = 'the node is shut down'
 CLOSING = 2.0  # s to close the recording
 ANSWERING = 0.3  # s for the last answers to leave before the node goes
-PUBLISHERS = 0.1  # s between looks for publishers of the emergency stop with a goal
+PUBLISHER_LOOK = 0.1  # s between looks for publishers of the emergency stop with a goal
 #: best effort receives from every publisher
 STATES_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 #: receives from every publisher, and none is told that its quality is not enough
@@ -323,7 +323,7 @@ class ExcitationNode(Node):
     def _tick(self) -> None:
         now = time.monotonic()
         if now >= self._next_publishers:
-            self._next_publishers = now + PUBLISHERS
+            self._next_publishers = now + PUBLISHER_LOOK
             self._alarms.check_publishers()
         runner = self.runner
         runner.waits.check(release=runner.stop.is_set() and runner.execution is None)

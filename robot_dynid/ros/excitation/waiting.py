@@ -14,7 +14,7 @@ from rclpy.task import Future
 from robot_dynid.errors import UsageError
 
 OBSERVED = 1.0  # s
-TOLERANCE = 0.1  # of the rate: what a busy machine adds or takes in that time
+RATE_TOLERANCE = 0.1  # of the rate: what a busy machine adds or takes in that time
 
 
 class Waits:
@@ -63,7 +63,7 @@ async def require_real_time(
 
 def not_real_time(rate: float) -> str:
     """Return in words that /clock passes ``rate`` times as fast as real time, '' where as fast."""
-    if 1.0 - TOLERANCE <= rate <= 1.0 + TOLERANCE:
+    if 1.0 - RATE_TOLERANCE <= rate <= 1.0 + RATE_TOLERANCE:
         return ''
     return (f'use_sim_time is true and /clock passes {rate:.2f} times as fast as real time, but '
             'lead-in, timeouts and guards of this node count real seconds: run the simulation at '

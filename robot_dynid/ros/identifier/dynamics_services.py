@@ -42,7 +42,7 @@ from robot_dynid_interfaces.srv import (
 MAX_NUMBERS = 1_000_000
 ROLLOUT_TIME = 10.0  # s a rollout may take
 HOPELESS = 3.0  # a rollout is given up at once when it would take so many times as long
-WAITING = 3  # rollouts that may wait for the one being computed
+ROLLOUTS_WAITING = 3  # rollouts that may wait for the one being computed
 
 
 class DynamicsServices:
@@ -55,10 +55,10 @@ class DynamicsServices:
     def __init__(self, node: Node, served: Callable[[], IdentifiedModel],
                  require: Callable[[], None] = lambda: None) -> None:
         self._served = served
-        self._turns, self._closing = Turns('rollouts', WAITING), threading.Event()
+        self._turns, self._closing = Turns('rollouts', ROLLOUTS_WAITING), threading.Event()
         # one thread more than rollouts that wait or work: it refuses those beyond
         self._threads = ServiceThread(node, 'dynamics', require=require), ServiceThread(
-            node, 'rollouts', WAITING + 2, require, apart=True)
+            node, 'rollouts', ROLLOUTS_WAITING + 2, require, apart=True)
         dynamics, rollouts = self._threads
         dynamics.offer(ComputeForwardDynamics, 'forward_dynamics', self.forward)
         dynamics.offer(ComputeInverseDynamics, 'inverse_dynamics', self.inverse)

@@ -26,10 +26,10 @@ from robot_dynid.ros.recording.session import Recording
 from robot_dynid.types import RawLog
 from robot_dynid_interfaces.action import Identify
 
-PERIOD = 0.02  # s between looks at the worker while a goal runs
+WORKER_LOOK = 0.02  # s between looks at the worker while a goal runs
 DISK_PATIENCE = 2.0  # s for the disk to take what the memory holds
 COMPILING = 'compile kernels'  # stage of goals that come before the node is ready
-RESULT_TIMEOUT = 60  # s a result can be asked for
+RESULT_LIFETIME = 60  # s a result can be asked for
 
 
 class IdentifyAction:
@@ -55,12 +55,12 @@ class IdentifyAction:
         self._give_up = 0.0
         self.stage, self._last_feedback = '', ('', 0.0)
         self._timer = node.create_timer(
-            PERIOD, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+            WORKER_LOOK, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._timer.cancel()
         self._server = DeferredActionServer(
             node, Identify, '~/identify', execute_callback=lambda handle: None,
             handle_accepted_callback=self._accept, cancel_callback=self._cancel,
-            result_timeout=RESULT_TIMEOUT)
+            result_timeout=RESULT_LIFETIME)
 
     def close(self) -> None:
         """End the worker process."""

@@ -23,9 +23,9 @@ from robot_dynid.types import FloatArray
 from robot_dynid_interfaces.msg import DynamicModel, Payload
 
 SILENT_TOPIC = 1.0  # s without joint states before the status is a warning
-LENGTH = 1.0  # m of an arrow for a torque as large as the effort limit of the joint
+ARROW_LENGTH = 1.0  # m of an arrow for a torque as large as the effort limit of the joint
 WITHOUT_LIMIT = 100.0  # N m (N) in place of a limit
-SHAFT, HEAD = 0.02, 0.04  # m
+SHAFT, ARROW_HEAD = 0.02, 0.04  # m
 FREE, TOUCHED = (0.2, 0.8, 0.3), (0.9, 0.1, 0.1)
 EVERY = 'all joints'
 
@@ -90,10 +90,10 @@ def contact_markers(
         if np.isnan(external[j]):
             marker.action = Marker.DELETE
         else:
-            x, y, z = (LENGTH * external[j] / limits[j] * robot.axes[j]).tolist()
+            x, y, z = (ARROW_LENGTH * external[j] / limits[j] * robot.axes[j]).tolist()
             marker.pose.orientation.w = 1.0
             marker.points = [Point(), Point(x=x, y=y, z=z)]
-            marker.scale.x, marker.scale.y = SHAFT, HEAD
+            marker.scale.x, marker.scale.y = SHAFT, ARROW_HEAD
             marker.color.r, marker.color.g, marker.color.b = TOUCHED if joint in contact else FREE
             marker.color.a = 1.0
         found.markers.append(marker)

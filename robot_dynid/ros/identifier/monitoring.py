@@ -46,19 +46,19 @@ from robot_dynid.ros.recording.session import MOTORS, Recording
 from robot_dynid.settings import setting
 from robot_dynid.types import FloatArray
 
-LATE = 250_000_000  # ns; joint states that have waited longer are left out
+LATE_STATES = 250_000_000  # ns; joint states that have waited longer are left out
 SILENCE = 0.25  # s without joint states of use after which no joint is watched
 WATCH_PERIOD = 0.05  # s between looks of the watchdog
 LOG_PERIOD = 1.0  # s between messages of one kind about it
 NO_MODEL = 'no model is loaded: load one (~/load_model) or identify one (~/identify)'
 NO_STATES = f'no joint states for {SILENCE:g} s: check that the driver runs, and the topic'
-LEFT_OUT = (f'joint states have waited in the node for more than {1e-9 * LATE:g} s and are left '
-            'out: relieve the processor')
-LISTED = 200  # characters of the names in a foreign message
-DEPTH = 100  # messages that a slow listener may be behind
-WARNINGS = 20  # different problems that are logged; diagnostics tell the latest one
+LEFT_OUT = (f'joint states have waited in the node for more than {1e-9 * LATE_STATES:g} s and are '
+            'left out: relieve the processor')
+LISTED_CHARACTERS = 200  # characters of the names in a foreign message
+LISTENER_DEPTH = 100  # messages that a slow listener may be behind
+PROBLEMS_LOGGED = 20  # different problems that are logged; diagnostics tell the latest one
 RECOUNT = 20_000_000  # ns after which listeners are counted again
-MARKED = 50_000_000  # ns between markers for RViz
+MARKER_PERIOD_NS = 50_000_000  # ns between markers for RViz
 TOPICS = ('predicted_effort', 'effort_residual', 'external_torque')
 #: of models that use motor states: deviation of what residual models expect, torque of the gears
 #: of elastic joints and its deviation
@@ -97,9 +97,10 @@ class Monitoring:
                  settings: MonitorSettings) -> None:
         self._node, self._models, self._settings = node, models, settings
         self._publishers = {
-            topic: node.create_publisher(JointState, f'~/{topic}', DEPTH)
+            topic: node.create_publisher(JointState, f'~/{topic}', LISTENER_DEPTH)
             for topic in (*TOPICS, *MOTOR_TOPICS)}
-        self._publishers[MARKERS] = node.create_publisher(MarkerArray, f'~/{MARKERS}', DEPTH)
+        self._publishers[MARKERS] = node.create_publisher(
+            MarkerArray, f'~/{MARKERS}', LISTENER_DEPTH)
         self._subscribed, self._marked = set[str](), 0
         self._without: tuple[str, ...] = ()
         self._recount = 0
@@ -192,7 +193,7 @@ class Monitoring:
         model = self._models.model
         if model is None:
             return
-        if waited > LATE:
+        if waited > LATE_STATES:
             self.status.dropped += 1
             self.disturbed += 1
             self._reason = LEFT_OUT
@@ -210,7 +211,7 @@ class Monitoring:
             problem = str(error)
         except Exception as error:  # the recording must go on
             problem = f'unexpected {type(error).__name__}: {error}'
-        if problem and problem not in self._warned and len(self._warned) < WARNINGS:
+        if problem and problem not in self._warned and len(self._warned) < PROBLEMS_LOGGED:
             self._warned.add(problem)
             self._node.get_logger().warning(f'monitor: {problem}')
         return problem
@@ -285,7 +286,7 @@ class Monitoring:
         """Return the effort (n,) of the topic ``effort``, or of the joint states."""
         if self._latest_effort is not None:
             age = received - self._effort_received
-            if age > LATE:
+            if age > LATE_STATES:
                 raise DataError(f'no messages on topic effort for {1e-9 * age:.3g} s: check its '
                                 'publisher, or take effort out of optional_topics')
             _, other = self._efforts(self._latest_effort)
@@ -308,7 +309,7 @@ class Monitoring:
         for topic, values in sent.items():
             if topic in self._subscribed and values is not None:
                 self._publishers[topic].publish(self._writer(stamp, values))
-        if MARKERS in self._subscribed and abs(stamp - self._marked) >= MARKED:
+        if MARKERS in self._subscribed and abs(stamp - self._marked) >= MARKER_PERIOD_NS:
             self._marked = stamp
             self._publishers[MARKERS].publish(contact_markers(
                 monitor.model.robot, external, monitor.contact, stamp))
@@ -354,7 +355,7 @@ class _Topic:
             self._absent = np.array([joint not in names for joint in self._joints])
             self._places = np.array([names.index(joint) if joint in names else 0
                                      for joint in self._joints], dtype=np.int64)
-            self.others = f'of {", ".join(names)[:LISTED]} only, the model of ' \
+            self.others = f'of {", ".join(names)[:LISTED_CHARACTERS]} only, the model of ' \
                 f'{", ".join(self._joints)}' if self._absent.all() else ''
         if self.others:
             return stamp, values

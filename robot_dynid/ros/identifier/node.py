@@ -37,7 +37,6 @@ from robot_dynid.settings import require_allowed, setting
 from robot_dynid.threads import limit_threads
 
 QUEUE_DEPTH = NumberRange(1000, 1_000_000, whole=True)
-SWITCH_INTERVAL = 5e-4  # s a thread may keep the interpreter from the others
 
 
 class _Closable(Protocol):
@@ -181,7 +180,7 @@ def _recipe_text(path: str) -> str:
 
 def main(args: list[str] | None = None) -> NoReturn:
     """Run the node; see `process.run`."""
-    sys.setswitchinterval(SWITCH_INTERVAL)
+    sys.setswitchinterval(process.SWITCH_INTERVAL)
     limit_threads(1)  # other cores are for the robot, and for what else the node does meanwhile
     process.run('identifier', Identifier, process.spin, args)
 

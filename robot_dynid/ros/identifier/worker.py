@@ -16,10 +16,9 @@ from typing import Any
 
 from robot_dynid.errors import Cancelled
 from robot_dynid.ros.identifier.identification import Code, Job, Outcome, run
-from robot_dynid.warm_up import compile_kernels
+from robot_dynid.warm_up import NICENESS, compile_kernels
 
-NICENESS = 5  # recording and control of the robot come first
-PATIENCE = 2.0  # s for a cancelled job to stop by itself
+CANCEL_PATIENCE = 2.0  # s for a cancelled job to stop by itself
 COMMAND = f'from {__name__} import main; main()'
 
 
@@ -57,8 +56,8 @@ class WorkerProcess:
             self._connection.send(job)
 
     def cancel(self) -> None:
-        """Ask the job under way to stop; its outcome follows within ``PATIENCE``."""
-        self._deadline = min(self._deadline, time.monotonic() + PATIENCE)
+        """Ask the job under way to stop; its outcome follows within ``CANCEL_PATIENCE``."""
+        self._deadline = min(self._deadline, time.monotonic() + CANCEL_PATIENCE)
         try:
             self._connection.send(None)
         except OSError:
@@ -99,7 +98,7 @@ class WorkerProcess:
         if self._busy:
             self._process.kill()
         try:
-            return self._process.wait(PATIENCE)
+            return self._process.wait(CANCEL_PATIENCE)
         except subprocess.TimeoutExpired:  # still importing, or deep in a computation
             self._process.kill()
             return self._process.wait()

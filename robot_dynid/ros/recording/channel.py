@@ -16,7 +16,7 @@ from robot_dynid.ros.recording.recorder import TopicStore
 
 #: takes a serialized message, the time of the system, and how long the message waited here [ns]
 Listener = Callable[[bytes, int, int], None]
-PUBLISHERS = 1000  # whose last numbers are kept; robots have a few
+MOST_PUBLISHERS = 1000  # whose last numbers are kept; robots have a few
 #: ns: a publisher heard for so long, and of late, is expected to go on
 STEADY, LATELY = 2_000_000_000, 1_000_000_000
 #: ns by which a message that was sent again may have come in after those behind it: DDS delivers
@@ -54,7 +54,7 @@ class SequenceGaps:
         key, received = publisher['data'], info['received_timestamp']
         before = self.last.get(key)
         if before is None:
-            if len(self.last) == PUBLISHERS:
+            if len(self.last) == MOST_PUBLISHERS:
                 del self.last[next(iter(self.last))]
             self.last[key] = Publisher(number, received, received)
             return 0

@@ -28,9 +28,10 @@ from robot_dynid.types import RawLog
 
 #: types of messages of which a snapshot is made
 READ = (JOINT_STATE, WRENCH)
-PERIOD = 0.25  # s between commits: a crash loses at most this much plus the time of one write
+#: s between commits: a crash loses at most this much plus the time of one write
+COMMIT_PERIOD = 0.25
 RETRY = 1.0  # s between attempts to bring the rest of an ended recording to the disk
-PIECE = 16_000_000  # bytes handed to the writer at a time
+WRITTEN_BYTES = 16_000_000  # bytes handed to the writer at a time
 #: that messages may fill while the disk does not take them: half an hour of 14 joints at 1 kHz
 MEMORY = 1_000_000_000  # bytes
 OBJECTS = 100  # bytes that Python takes for a message beside its data
@@ -122,7 +123,7 @@ class Recorder:
     created.
     """
 
-    def __init__(self, path: str | Path, period: float = PERIOD,
+    def __init__(self, path: str | Path, period: float = COMMIT_PERIOD,
                  memory: Memory | None = None) -> None:
         self.path = Path(path)
         self._memory, self._period = memory or Memory(), period
@@ -301,11 +302,11 @@ class Recorder:
         return True
 
     def _save_piece(self) -> bool:
-        """Bring a PIECE to the disk; return whether there is more. Raises OSError."""
+        """Bring WRITTEN_BYTES to the disk; return whether there is more. Raises OSError."""
         with self._lock:
             more = bool(self._handed)  # the last hand-over must reach the disk first
             if not more:
-                left = PIECE
+                left = WRITTEN_BYTES
                 for store in self._stores.values():
                     left = self._hand_over(store, left)
                 more = left <= 0

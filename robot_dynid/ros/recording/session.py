@@ -37,7 +37,7 @@ TOPICS = ('joint_states', 'motor_states', 'effort', 'joint_torques')
 MOTORS = TOPICS[1]
 #: s without messages from before a stop after which it waits no more for silent publishers: under
 #: load they take some tenths; and after which for none: DDS sends lost ones again within 3 s
-QUIET, LONGEST_STOP = 0.25, 3.5
+QUIET_SECONDS, LONGEST_STOP = 0.25, 3.5
 STOP_LOOK = 0.002  # s between looks for messages meanwhile
 
 
@@ -162,7 +162,7 @@ class BagSession:
         while not over and time.monotonic() - begun < longest:
             with self.lock:
                 more = self._listener.take()
-                over = all(ending.over(QUIET, more) for ending in endings)
+                over = all(ending.over(QUIET_SECONDS, more) for ending in endings)
             if not more:
                 time.sleep(STOP_LOOK)
 
@@ -226,7 +226,7 @@ class BagSession:
 
         What the recording's disk does not take goes to the temporary folder, if that takes it.
         """
-        self._drain(QUIET)
+        self._drain(QUIET_SECONDS)
         self._end()
         for recorder in self._ended:
             recorder.stop()

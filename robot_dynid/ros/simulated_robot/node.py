@@ -37,7 +37,6 @@ from robot_dynid.simulation.truth import Noise, Truth, load_truth
 CONTROLLER_STATE_RATE = 100.0  # Hz: the original publishes in every cycle, of 10 ms by default
 CLOCK_PERIOD = 0.01  # s between messages on /clock
 LARGEST_DELAY = 2.0  # s behind the clock before simulated time is allowed to slip
-SWITCH_INTERVAL = 5e-4  # s a thread may keep the interpreter: half a controller cycle
 STATES_QOS = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 FROM_ROBOT = -1.0
 RATE = NumberRange(1.0, 1000.0, 'Hz')
@@ -244,7 +243,7 @@ def spin(node: SimulatedRobot, stop: threading.Event) -> None:
 
 def main() -> NoReturn:
     """Run the node; see `process.run`."""
-    sys.setswitchinterval(SWITCH_INTERVAL)
+    sys.setswitchinterval(process.SWITCH_INTERVAL)
     process.run('simulated_robot', SimulatedRobot, spin)
 
 

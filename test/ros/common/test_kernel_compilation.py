@@ -48,8 +48,8 @@ class Heard:
 def log(node: Any, monkeypatch: pytest.MonkeyPatch) -> Heard:
     heard = Heard()
     monkeypatch.setattr(node, 'get_logger', lambda: heard)
-    monkeypatch.setattr(kernel_compilation, 'PERIOD', 0.02)
-    monkeypatch.setattr(kernel_compilation, 'LOG_PERIOD', 0.1)
+    monkeypatch.setattr(kernel_compilation, 'COMPILATION_LOOK', 0.02)
+    monkeypatch.setattr(kernel_compilation, 'NEWS_PERIOD', 0.1)
     return heard
 
 

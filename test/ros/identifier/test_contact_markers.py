@@ -10,7 +10,7 @@ pytest.importorskip('visualization_msgs')
 from visualization_msgs.msg import Marker
 
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.ros.identifier.messages import LENGTH, TOUCHED, contact_markers
+from robot_dynid.ros.identifier.messages import ARROW_LENGTH, TOUCHED, contact_markers
 
 
 def test_arrows_lie_on_the_axes_of_joints_in_the_frames_of_their_links() -> None:
@@ -28,6 +28,6 @@ def test_arrows_lie_on_the_axes_of_joints_in_the_frames_of_their_links() -> None
             assert (begin.x, begin.y, begin.z) == (0.0, 0.0, 0.0)
             np.testing.assert_allclose(
                 [end.x, end.y, end.z],
-                LENGTH * torque[j] / robot.limits.effort[j] * robot.axes[j], rtol=1e-12)
+                ARROW_LENGTH * torque[j] / robot.limits.effort[j] * robot.axes[j], rtol=1e-12)
             red = (one.color.r, one.color.g, one.color.b) == pytest.approx(TOUCHED)
             assert red == (robot.joints[j] == 'joint_2')

@@ -114,7 +114,7 @@ def test_worker_that_does_not_stop_is_replaced(
     worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker.submit(Job(load_robot(ROBOT), ('nowhere.csv',)))  # it still imports, and cannot hear
-    monkeypatch.setattr(worker_module, 'PATIENCE', 0.0)
+    monkeypatch.setattr(worker_module, 'CANCEL_PATIENCE', 0.0)
     worker.cancel()
     assert outcome(worker).code is Code.CANCELLED
     monkeypatch.undo()

@@ -273,7 +273,7 @@ def test_memory_is_given_back_once_it_is_saved(tmp_path):
 
 
 def test_pieces_of_what_waits_make_up_the_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(recorder_module, 'PIECE', 500_000)
+    monkeypatch.setattr(recorder_module, 'WRITTEN_BYTES', 500_000)
     stamps, payloads, values = messages(3 * MESSAGES)
     _, others, motor = messages(3 * MESSAGES, seed=9)
     recorder = Recorder(tmp_path / 'run', period=60)

@@ -34,7 +34,7 @@ from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.common import listener
 from robot_dynid.ros.identifier.messages import diagnosis
 from robot_dynid.ros.recording import recorder, session
-from robot_dynid.ros.recording.channel import PUBLISHERS, Channel, SequenceGaps
+from robot_dynid.ros.recording.channel import MOST_PUBLISHERS, Channel, SequenceGaps
 from robot_dynid.ros.recording.recorder import TopicStore
 from robot_dynid.ros.recording.session import Recording, folder_name
 from robot_dynid.signals.prepare import repair
@@ -319,7 +319,7 @@ def test_messages_that_come_too_late_are_counted(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.needs_numbers()
-    monkeypatch.setattr(session, 'QUIET', 0.05)
+    monkeypatch.setattr(session, 'QUIET_SECONDS', 0.05)
     stage.record(100)
     hold_back(monkeypatch, 0.2)
     stage.publish(30)
@@ -340,7 +340,7 @@ def test_a_stop_does_not_wait_while_publishers_go_on(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.needs_numbers()
-    for name in ('QUIET', 'LONGEST_STOP'):
+    for name in ('QUIET_SECONDS', 'LONGEST_STOP'):
         monkeypatch.setattr(session, name, 1e3)
     path, ended = stage.record(10), threading.Event()
 
@@ -435,10 +435,10 @@ def test_gaps_are_those_of_each_publisher() -> None:
              (3, b'b', 0), (6, b'b', 0), (11, b'a', 0)]
     assert [gaps.missing(numbered(number, key)) for number, key, _ in steps] == [
         missing for *_, missing in steps]
-    for k in range(2 * PUBLISHERS):
+    for k in range(2 * MOST_PUBLISHERS):
         assert not gaps.missing(numbered(k, str(k).encode()))
     assert gaps.known
-    assert len(gaps.last) == PUBLISHERS
+    assert len(gaps.last) == MOST_PUBLISHERS
     for info in ({}, numbered(None), {'publication_sequence_number': 3}):
         gaps.known = True
         assert not gaps.missing(info)
