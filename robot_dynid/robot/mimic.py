@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from robot_dynid.robot.description import Description, JointDescription
 
 #: names of joints that move a tool, not the arm
-TOOL = re.compile('gripper|finger|knuckle|hand_', re.IGNORECASE)
+TOOL = re.compile('gripper|finger|thumb|knuckle|hand_', re.IGNORECASE)
 
 
 def lock_mimicking(
@@ -70,14 +70,17 @@ def _leader(
 
 
 def _is_tool(description: Description, group: Sequence[JointDescription]) -> bool:
-    """Return whether joints that move together have names of tools, or are the ends of the arm.
+    """Return whether joints that move together, the leader first, are those of a tool.
 
-    Ends are several, none of which carries another joint that moves.
+    They carry no joint that moves by itself, and the followers have names of tools, or the leader
+    carries none of them, nor is carried.
     """
-    if all(TOOL.search(joint.name) for joint in group):
-        return True
-    return not any(other.kind != 'fixed' for joint in group
-                   for other in description.below(joint.child))
+    names = {joint.name for joint in group}
+    carried = [{other.name for other in description.below(joint.child) if other.kind != 'fixed'}
+               for joint in group]
+    every = set().union(*carried)
+    return every <= names and (all(TOOL.search(joint.name) for joint in group[1:]) or not (
+        carried[0] or group[0].name in every))
 
 
 def _moved_mass(
