@@ -62,7 +62,7 @@ def layout(robot: RobotModel, around: Surroundings) -> Layout:
     collision shape is kept off floor and boxes by thin rods along its axes and a ball of its
     inertia. Raises UsageError naming an unknown body.
     """
-    own = robot_shapes(robot)
+    own, left_out = robot_shapes(robot, around.ignore_links)
     bare = {robot.bodies[i]: i for i in range(robot.n) if all(s.body != i for s in own)}
     stand_ins = tuple(s for i in bare.values() for s in _stand_ins(robot, i))
     boxes = tuple(plain_box(f'{BOX}[{i}]', box.placement, box.size)
@@ -73,7 +73,7 @@ def layout(robot: RobotModel, around: Surroundings) -> Layout:
     ignored = _ignored(robot, around, shapes)
     pairs = [pair for pair in _candidates(robot, shapes, set(bare))
              if frozenset(pair.names) not in ignored]
-    blind = _blind(robot, around, tuple(bare))
+    blind = (*_blind(robot, around, tuple(bare)), *left_out)
     unchecked = blind if around.floor is not None else (*blind, NO_FLOOR)
     return Layout(shapes, tuple(pairs), blind, unchecked, tuple(bare))
 

@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from robot_dynid.errors import RobotError
+from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.numbers import SIZE, NumberRange
 from robot_dynid.robot.inertia import homogeneous
 from robot_dynid.robot.locate import located
@@ -108,21 +108,46 @@ def plain_box(owner: str, placement: FloatArray, size: Any) -> Shape:
     return Shape(owner, BASE, 'box', frozen(placement), 0.5 * np.array(size, dtype=np.float64))
 
 
-def robot_shapes(robot: RobotModel) -> tuple[Shape, ...]:
-    """Return the collision shapes of all links, those at rest named after the base link too.
+def robot_shapes(
+    robot: RobotModel, ignored: Sequence[str] = ()
+) -> tuple[tuple[Shape, ...], tuple[str, ...]]:
+    """Return the collision shapes of all links but ``ignored`` ones, and what is left out.
 
-    Links fixed to a body belong to it; joints that are not part of the robot stand at zero. A
-    robot of screws has those of its description. Raises RobotError naming the link whose
-    shape cannot be read, or whose mesh is missing.
+    Those at rest are named after the base link. Links fixed to a body belong to it; joints that
+    are not part of the robot stand at zero. A robot of screws has those of its description. What
+    cannot be read, such as a mesh that is missing, is left out where the link carries no joint of
+    the robot. Raises RobotError that names the link where it does, UsageError for a link to be
+    ignored that is not there.
     """
     if has_urdf(robot) and not Path(robot.source).is_file():
-        return ()
+        return (), ()
     root = parse_urdf(source_text(robot), robot.source)
+    reader = Reader(robot.source)
     places = {link.name: (robot.bodies[link.body], link.body, link.placement)
               for link in robot.links}
     for name, placement in links_at_rest(root, robot).items():
         places[name] = (robot.base_link, BASE, placement)
-    return _shapes(root, Reader(robot.source), places)
+    for name in ignored:
+        if places.pop(name, None) is None:
+            raise UsageError(f'ignore_links: there is no link {name!r} of the robot')
+    above = {_end(joint, 'child'): _end(joint, 'parent') for joint in root.findall('joint')}
+    leading = {robot.base_link}
+    for link in robot.bodies:
+        while link not in leading and link in above:
+            leading.add(link)
+            link = above[link]
+    shapes: list[Shape] = []
+    left_out = [f'{name}: NOT checked, its shapes are ignored' for name in ignored]
+    for name, place in places.items():
+        try:
+            shapes += _shapes(root, reader, {name: place})
+        except RobotError as error:
+            if name in leading:
+                raise RobotError(f'{error}. To plan without a check of this link: scene: '
+                                 f'{{ignore_links: [{name}]}} in a robot YAML') from None
+            left_out.append(f'{str(error).removeprefix(f"{robot.source}: ")}. NOT checked: it is '
+                            'left out')
+    return tuple(shapes), tuple(left_out)
 
 
 def environment_shapes(path: str) -> tuple[Shape, ...]:

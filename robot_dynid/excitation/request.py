@@ -50,8 +50,8 @@ class DesignOptions:
     depends on the machine;
     ``accuracy`` is the largest standard deviation wanted, relative to nominal parameters;
     ``limits`` (joint -> limit) narrows or completes those of the robot.
-    ``floor``, ``keep_out``, ``environment``, ``clearance`` and ``ignore_pairs`` (Surroundings)
-    replace what the robot's file says, None: they do not.
+    ``floor``, ``keep_out``, ``environment``, ``clearance``, ``ignore_pairs`` and ``ignore_links``
+    (Surroundings) replace what the robot's file says, None: they do not.
     ``purpose`` of the motion is one of PURPOSES; with ``validation`` a motion to fit comes with
     another, distinct one to judge by, where the kind has one.
     """
@@ -69,6 +69,7 @@ class DesignOptions:
     environment: Any = None
     clearance: Any = None
     ignore_pairs: Any = None
+    ignore_links: Any = None
     purpose: str = setting(FIT, PURPOSES)
     validation: bool = setting(True)
 

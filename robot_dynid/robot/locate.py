@@ -59,7 +59,7 @@ def robot_file(robot: str | Path) -> Path:
     Raises UsageError when there is no robot of that name.
     """
     path = Path(robot)
-    if path.suffix in ('.urdf', XACRO_SUFFIX, *YAML_SUFFIXES):
+    if path.suffix.lower() in ('.urdf', '.xml', XACRO_SUFFIX, *YAML_SUFFIXES):
         return path
     found = find(f'config/robots/{robot}.yaml')
     if found is None:

@@ -56,6 +56,10 @@ def _pairs(value: Any, where: str) -> tuple[tuple[str, str], ...]:
     return tuple((str(one), str(other)) for one, other in pairs)
 
 
+def _names(value: Any, where: str) -> tuple[str, ...]:
+    return tuple(map(str, _list(value, where)))
+
+
 def _boxes(value: Any, where: str) -> tuple[KeepOut, ...]:
     return tuple(_box(box, f'{where}[{i}]') for i, box in enumerate(_list(value, where)))
 
@@ -82,7 +86,7 @@ class Surroundings:
     ``floor`` height z m of a horizontal floor, None: there is none; ``keep_out`` boxes;
     ``environment`` path of a URDF of obstacles at rest, its root link on the base link, empty:
     none; ``clearance`` m to be kept from everything; ``ignore_pairs`` names of bodies that may
-    touch each other.
+    touch each other; ``ignore_links`` those of links whose shapes are left out.
     """
 
     floor: float | None = setting(None, LENGTH)
@@ -90,6 +94,7 @@ class Surroundings:
     environment: str = setting('', _path)
     clearance: float = setting(CLEARANCE, DISTANCE)
     ignore_pairs: tuple[tuple[str, str], ...] = setting((), _pairs)
+    ignore_links: tuple[str, ...] = setting((), _names)
 
     def __post_init__(self) -> None:
         require_allowed(self, '{}')

@@ -282,11 +282,11 @@ def mesh_diagnoses(arm: Arm) -> list[Diagnosis]:
     count = 'one file is' if len(missing) == 1 else f'{len(missing)} files are'
     return [Diagnosis(
         'collision meshes', WARN, str(arm.path),
-        f'{count} missing, the first {shown(name)} of {link}: the robot cannot be kept from '
-        'colliding with itself, so `design` and the node `excitation` refuse it',
+        f'{count} missing, the first {shown(name)} of {link}: where such a link is of the arm '
+        'itself, `design` and the node `excitation` refuse it; others are not kept clear of',
         'put the files there; packages are looked for in AMENT_PREFIX_PATH (source the workspace '
-        'that has them), ROS_PACKAGE_PATH and the folders above the URDF. Where a link has no '
-        '<collision>, motions are planned without a check of it',
+        'that has them), ROS_PACKAGE_PATH and the folders above the URDF. To plan without a check '
+        f'of a link: scene: {{ignore_links: [{link}]}} in the robot YAML',
         tuple(missing.items()))]
 
 

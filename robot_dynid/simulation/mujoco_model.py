@@ -11,7 +11,7 @@ from robot_dynid.errors import RobotError
 from robot_dynid.export.mujoco import mujoco
 from robot_dynid.export.written import FRICTION_IMPEDANCE, rotor_name
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.robot.urdf import has_urdf, source_text
+from robot_dynid.robot.urdf import source_text
 from robot_dynid.simulation.truth import Truth
 from robot_dynid.types import FloatArray
 
@@ -37,8 +37,7 @@ def build_model(robot: RobotModel, truth: Truth) -> mujoco.MjModel:
         raise RobotError(f'{robot.name}: the simulated robot has no rotors that spin on moving '
                          f'links: leave rotor_axes of {", ".join(carried)} out of the robot YAML')
     try:
-        spec = mujoco.MjSpec.from_file(robot.source) if has_urdf(robot) else \
-            mujoco.MjSpec.from_string(source_text(robot))
+        spec = mujoco.MjSpec.from_string(source_text(robot))
     except ValueError as error:
         raise RobotError(f'{robot.source}: MuJoCo cannot read it: {error}') from None
     base = spec.body(robot.base_link)

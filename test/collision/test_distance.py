@@ -38,7 +38,7 @@ def drawn(tmp_path_factory):
         path.write_text(f'<robot name="two"><link name="base">{parts}</link><link name="arm"/>'
                         '<joint name="turn" type="continuous"><parent link="base"/>'
                         '<child link="arm"/></joint></robot>')
-        return robot_shapes(load_robot(path))
+        return robot_shapes(load_robot(path))[0]
     return draw
 
 

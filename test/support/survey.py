@@ -86,6 +86,6 @@ if __name__ == '__main__':
                 if verb == 'torque' and not cause.startswith('Pin') and cause:
                     key = 'equal' if float(cause) < 1e-6 else cause
                 tally[verb, key].append(f'{path} | {cause}')
-    print(f'{len(paths)} files')
+    sys.stdout.write(f'{len(paths)} files\n')
     for (verb, cause), cases in sorted(tally.items(), key=lambda one: (one[0][0], -len(one[1]))):
-        print(f'{verb:7} {len(cases):5}  {cause or "read"}   e.g. {cases[0]}')
+        sys.stdout.write(f'{verb:7} {len(cases):5}  {cause or "read"}   e.g. {cases[0]}\n')

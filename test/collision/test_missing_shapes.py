@@ -1,0 +1,55 @@
+"""Shapes that cannot be read: left out and told behind the arm, an error within it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from described_arm import INERTIAL, joint, link, robot
+
+from robot_dynid.collision.scene import scene_of
+from robot_dynid.errors import RobotError, UsageError
+from robot_dynid.robot.robot_file import load_robot
+
+BOX = '<collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision>'
+MESH = '<collision><geometry><mesh filename="package://hand/{}.stl"/></geometry></collision>'
+FINGER = (joint('finger_joint', 'camera', 'finger', 'prismatic'),
+          link('finger', INERTIAL + MESH.format('finger')))
+
+
+def described(folder: Path, text: str, more: str = '') -> Path:
+    """Return a robot YAML of a URDF in which all links of the arm are boxes."""
+    for name in ('column', 'upper', 'fore'):
+        text = text.replace(link(name), link(name, INERTIAL + BOX))
+    (folder / 'arm.urdf').write_text(text)
+    path = folder / 'arm.yaml'
+    path.write_text(f'urdf: arm.urdf\ntip_link: fore\neffort_kind: torque\n{more}')
+    return path
+
+
+@pytest.mark.parametrize('broken', [
+    MESH.format('camera'), '<collision><geometry><box size="0 0 0"/></geometry></collision>',
+    '<collision><geometry><xacro:box/></geometry></collision>'])
+def test_what_is_behind_the_arm_is_left_out_and_told(tmp_path: Path, broken: str) -> None:
+    text = robot(*FINGER).replace(link('camera'), link('camera', INERTIAL + broken)).replace(
+        link('plate'), link('plate', broken))
+    scene = scene_of(load_robot(described(tmp_path, text)))
+    assert ('column', 'fore') in scene.pairs + scene.always_separated
+    for name in ('finger', 'camera', 'plate'):
+        assert [text for text in scene.unchecked
+                if text.startswith(f"link '{name}' collision") and 'NOT checked' in text]
+    assert scene.blind == scene.unchecked[:3]
+
+
+def test_a_missing_mesh_of_the_arm_is_an_error_unless_its_link_is_ignored(tmp_path: Path) -> None:
+    text = robot().replace(link('upper'), link('upper', INERTIAL + MESH.format('upper')))
+    with pytest.raises(RobotError, match=re.escape(
+            'mesh file package://hand/upper.stl is missing') + '.*' + re.escape(
+            'scene: {ignore_links: [upper]} in a robot YAML')):
+        scene_of(load_robot(described(tmp_path, text)))
+    scene = scene_of(load_robot(described(tmp_path, text, 'scene: {ignore_links: [upper]}')))
+    assert scene.unchecked[0].startswith('upper without collision shape')
+    assert 'upper: NOT checked, its shapes are ignored' in scene.unchecked
+    with pytest.raises(UsageError, match="ignore_links: there is no link 'uper' of the robot"):
+        scene_of(load_robot(described(tmp_path, text, 'scene: {ignore_links: [uper]}')))
