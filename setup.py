@@ -29,6 +29,8 @@ REQUIRED = [
 ]
 EXTRAS = {
     'report': ['Jinja2>=3.0,<4', 'plotly>=5.4,<8'],
+    # recordings in Parquet files
+    'tables': ['pyarrow>=8,<27'],
     'simulation': ['mujoco>=3.16,<5'],
     # wheels of ROS 2 Jazzy and Kilted; a sourced ROS 2 has them
     'ros': ['ros-rclpy[fastrtps]>=7.1,<10', 'ros-sensor-msgs>=5.3,<6',
@@ -63,7 +65,8 @@ setup(
     name=PACKAGE,
     version='0.1.0',
     packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*', ADDED, f'{ADDED}.*']),
-    package_data={PACKAGE: ['*.pyi', 'py.typed', 'report/templates/*', 'setting_up/*.yaml']},
+    package_data={PACKAGE: ['*.pyi', 'py.typed', 'report/templates/*', 'setting_up/*.yaml',
+                            'robot/*.yaml']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (SHARE, ['package.xml']),

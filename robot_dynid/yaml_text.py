@@ -81,6 +81,18 @@ def yaml_text(value: Any, width: int = 99) -> str:
     return text
 
 
+def one_line(value: Any) -> str:
+    """Return a plain value as YAML in one line, to be pasted into a file or a command."""
+    if isinstance(value, dict):
+        pairs = (f'{one_line(key)}: {one_line(one)}' for key, one in value.items())
+        return f'{{{", ".join(pairs)}}}'
+    if isinstance(value, (list, tuple)):
+        return f'[{", ".join(map(one_line, value))}]'
+    if isinstance(value, str) and re.fullmatch(r'[^\W\d][\w./-]*(?: [\w./-]+)*', value) is None:
+        return "'" + value.replace("'", "''") + "'"
+    return yaml_text(value, width=1_000_000).removesuffix('...\n').strip()
+
+
 class _Dumper(getattr(yaml, 'CSafeDumper', yaml.SafeDumper)):  # type: ignore[misc]
     """Quotes every text that would be read as a word or number."""
 

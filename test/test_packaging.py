@@ -110,14 +110,18 @@ def test_versions_agree(installed: dict[str, Any]) -> None:
         assert f'<version>{installed["version"]}</version>' in (ROOT / name).read_text()
 
 
+#: extras that `make setup` leaves out: pyarrow takes 170 MB
+LARGE = {'tables'}
+
+
 @pytest.mark.parametrize('wheels', ['ros_jazzy', 'ros_kilted'])
 def test_declared_ranges_admit_the_pinned_versions(
     installed: dict[str, Any], wheels: str
 ) -> None:
-    """`make setup` installs all extras, each at the version pinned."""
+    """`make setup` installs the extras but LARGE, each at the version pinned."""
     core, ros, tests = (read(f'requirements/{name}.txt') for name in ('core', wheels, 'test'))
     assert set(core) - {'zstandard'} == set(declared(installed, *PLAIN)), 'mcap brings zstandard'
-    ranges = declared(installed, *installed['extras_require'])
+    ranges = declared(installed, *(set(installed['extras_require']) - LARGE))
     for name in ranges:
         (version,) = (spec.version for spec in (core | ros | tests)[name].specifier)
         assert version in ranges[name].specifier, name

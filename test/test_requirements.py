@@ -23,7 +23,8 @@ BROUGHT = {'llvmlite': 'numba', 'lz4': 'rosbags', 'packaging': 'pytest', 'setupt
            'tomli': 'pytest', 'wheel': 'pip', 'builtin_interfaces': 'rclpy'}
 #: what a feature, or a benchmark as its peer, asks for when it is used, never before
 ON_DEMAND = {'casadi', 'coal', 'cvxpy', 'cyipopt', 'distributed', 'figaroh', 'fsspec', 'idyntree',
-             'jax', 'jinja2', 'mujoco', 'pin', 'plotly', 'pydrake', 'xacro'}
+             'jax', 'jinja2', 'mujoco', 'pin', 'plotly', 'pyarrow', 'pydrake',
+             'xacro'}
 #: requirements that are run or read by others, not imported
 TOOLS = {'mypy': 'make test', 'ruff': 'make test', 'pytest-xdist': 'make test',
          'scipy-stubs': 'mypy', 'types-pyyaml': 'mypy', 'zstandard': 'mcap'}

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import gzip
-import os
-import re
-import warnings
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from robot_dynid.errors import DataError, UsageError, clipped
-from robot_dynid.files import (
-    Damaged,
-    TooLarge,
-    atomic_writer,
-    budget,
-    open_regular,
-    unpacked,
-)
+from robot_dynid.files import atomic_writer
 from robot_dynid.io.findings import (
     MEMORY_NUMBERS,
     TooLong,
@@ -32,7 +19,11 @@ from robot_dynid.io.findings import (
     joined,
     require_memory,
 )
+from robot_dynid.io.tables.opened import open_table, recording_table
+from robot_dynid.io.tables.table import Table
+from robot_dynid.io.tables.text import IGNORED
 from robot_dynid.io.wrenches import CHANNEL, link_torque, unknown_wrench
+from robot_dynid.robot.columns import ColumnMapping
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.windows import Window
 from robot_dynid.types import CHANNELS, WRENCH_COMPONENTS, FloatArray, RawLog, epoch_of
@@ -44,35 +35,32 @@ COMPRESSED_MARK = COMPRESSED.encode()
 HEADER_BYTES = 1000
 #: begins the columns of wrenches: ``wrench.<link>.fx``, in axes of another ``<link>@<axes>``
 PREFIX = 'wrench.'
-#: longest line [bytes], most columns
-LINE_BYTES, COLUMNS = 1 << 20, 5000
-#: what little compressed text may unpack to [bytes]
-TEXT_FLOOR = 1 << 24
-#: an empty cell
-_EMPTY = re.compile(rb'(?<![^,\n])(?=[,\n]|\Z)')
 
 
 def read_csv(
     path: str | Path, joints: tuple[str, ...] | None = None, robot: RobotModel | None = None,
-    window: Window | None = None,
+    window: Window | None = None, mapping: ColumnMapping | None = None,
 ) -> RawLog:
-    """Read a recording; columns may come in any order.
+    """Read a recording from a table of numbers; columns may come in any order.
 
     ``joints`` chooses and orders the joints (None: order of first appearance). A channel that
     only some joints have is NaN for the others. External wrenches become torque on the joints of
-    ``robot``, whose joints those are then. Whatever is conspicuous is in ``findings``. With a
-    ``window`` rows that are far from it are left out.
+    ``robot``, whose joints those are then. ``mapping`` says what the columns are (None: that of
+    the ``robot``, or else the preset that fits). What was taken for what, and whatever is
+    conspicuous, is in ``findings``. With a ``window`` rows that are far from it are left out.
 
     Raises DataError when the file is damaged, too long, or lacks time or the position of a joint,
-    or a wrench cannot be used.
+    the effort is of another kind than the robot's, or a wrench cannot be used.
     """
     source, notes = str(path), list[str]()
     parts: dict[str, list[FloatArray]] = {}
     began: float | None = None
     numbers, last = 0, 0.0
-    with table_pieces(path) as (columns, pieces):
-        chosen = _require_columns(source, columns,
-                                  robot.joints if robot and joints is None else joints)
+    asked = robot.joints if robot and joints is None else joints
+    mapping = robot.columns if robot and mapping is None else mapping
+    with recording_table(path, mapping, asked, robot) as (plan, pieces):
+        columns = plan.columns
+        chosen = _require_columns(source, columns, asked)
         for piece in pieces:
             table = Table(source, columns, piece)
             if window is not None:
@@ -101,7 +89,8 @@ def read_csv(
     torque = channels[CHANNEL]
     if torque is not None and len(torque) and not np.isfinite(torque).any():
         raise DataError(f'{source}: {unknown_wrench()}')
-    notes += [*findings_of(time, chosen, channels), *_ignored(columns, chosen, robot)]
+    notes = [*([plan.said] if plan.said else []), *notes, *findings_of(time, chosen, channels),
+             *_ignored((*columns, *plan.unused), chosen, robot)]
     if channels['position'] is None:
         raise DataError(f'{source}: no joints asked for')
     return RawLog(source, chosen, time, **channels, findings=tuple(notes), began=began,
@@ -125,10 +114,7 @@ def _require_columns(
 ) -> tuple[str, ...]:
     """Return the joints of a table; raises DataError without time or the position of a joint."""
     if 'time' not in columns:
-        raise DataError(
-            f'{source}: no column time; columns are {_listed(columns)}. The header '
-            f'must be time, position.<joint>, and optionally velocity.<joint>, effort.<joint>, ...'
-        )
+        raise DataError(f'{source}: no column is time; give it, or rate: rows per second')
     present = joints_of(columns, 'position')
     chosen = present if joints is None else joints
     _require(source, 'position', chosen, present)
@@ -229,7 +215,7 @@ def _ignored(
     columns: tuple[str, ...], joints: tuple[str, ...], robot: RobotModel | None
 ) -> tuple[str, ...]:
     used = {'time', *(f'{name}.{joint}' for name in CHANNELS for joint in joints)}
-    unused = [c for c in columns if c not in used and (robot is None or not is_wrench(c))]
+    unused = [c for c in columns if c and c not in used and (robot is None or not is_wrench(c))]
     return (f'columns not used: {clipped(_listed(unused), 400)}',) if unused else ()
 
 
@@ -292,19 +278,6 @@ def _require_components(table: Table, heads: Iterable[str]) -> None:
                             f'a wrench has {names} [N, N m]; write zero for what is none')
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Named columns: ``values`` is (rows, columns), empty cells are NaN."""
-
-    source: str
-    columns: tuple[str, ...]
-    values: FloatArray
-
-    def column(self, name: str) -> FloatArray:
-        """Return one column (rows,)."""
-        return self.values[:, self.columns.index(name)]
-
-
 def read_table(path: str | Path) -> Table:
     """Read a table of numbers.
 
@@ -312,142 +285,10 @@ def read_table(path: str | Path) -> Table:
     with more than MEMORY_NUMBERS numbers.
     """
     source, parts, numbers = str(path), list[FloatArray](), 0
-    with table_pieces(path) as (columns, pieces):
-        for piece in pieces:
+    with open_table(path) as (layout, rows):
+        for piece in rows({k: IGNORED for k, text in enumerate(layout.text) if text is not None}):
             parts.append(piece)
             numbers += piece.size
             if numbers > MEMORY_NUMBERS:
                 raise TooLong(f'{source}: has more than {MEMORY_NUMBERS} numbers; split it')
-    return Table(source, columns, joined(parts))
-
-
-@contextmanager
-def table_pieces(path: str | Path) -> Iterator[tuple[tuple[str, ...], Iterator[FloatArray]]]:
-    """Open a table of numbers: names of its columns, and its rows (T, n) piece by piece.
-
-    There is one piece at least. Raises DataError, naming file and line, for everything that is
-    not such a table.
-    """
-    source = str(path)
-    if not os.path.lexists(path):
-        raise DataError(f'{source}: no such file')
-    try:
-        with open_regular(path, DataError) as file:
-            size = os.fstat(file.fileno()).st_size
-            pieces = unpacked(file, 'gz' if source.endswith('.gz') else '',
-                              budget(size, TEXT_FLOOR))
-            lines = _lines(source, pieces)
-            columns = _header(source, next(lines, (1, b''))[1])
-            yield columns, _parsed(source, lines, len(columns))
-    except TooLarge as error:
-        raise DataError(f'{source}: {error}; unpack it by hand if it is a recording') from None
-    except Damaged as damage:
-        raise DataError(f'{source}: the file is broken or cut off: {damage}; copy or record it '
-                        'again') from None
-
-
-def _lines(source: str, pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Yield the header line, then pieces of whole lines; with the number of their first line."""
-    line, rest = 1, b''
-    for piece in chain(pieces, (None,)):
-        text = rest + (piece or b'')
-        stop = len(text) if piece is None else text.rfind(b'\n') + 1
-        if len(text) - stop > LINE_BYTES:
-            line += text.count(b'\n', 0, stop)
-            raise DataError(f'{source}: line {line} has more than {LINE_BYTES} bytes; is this a '
-                            'CSV file?')
-        if line == 1 and stop:
-            end = text.find(b'\n') + 1 or stop
-            yield 1, text[:end]
-            text, stop, line = text[end:], stop - end, 2
-        if stop:
-            yield line, text[:stop]
-            line += text.count(b'\n', 0, stop)
-        rest = text[stop:]
-
-
-def _header(source: str, line: bytes) -> tuple[str, ...]:
-    if not line.strip():
-        raise DataError(f'{source}: the file is empty, expected a header line with column names')
-    try:
-        text = line.decode('utf-8-sig')
-    except UnicodeDecodeError:
-        raise DataError(f'{source}: line 1 is not text; is this a CSV file?') from None
-    columns = tuple(cell.strip().strip('"') for cell in text.strip().split(',', COLUMNS))
-    if len(columns) > COLUMNS:
-        raise DataError(f'{source}: line 1: has more than {COLUMNS} columns')
-    if len(columns) == 1 and (';' in text or '\t' in text):
-        raise DataError(f'{source}: line 1: columns must be separated by commas')
-    twice = [name for name, count in Counter(columns).items() if count > 1]
-    if twice:
-        raise DataError(f'{source}: line 1: column {clipped(", ".join(twice))} appears more than '
-                        'once')
-    return columns
-
-
-def _parsed(
-    source: str, lines: Iterator[tuple[int, bytes]], columns: int
-) -> Iterator[FloatArray]:
-    """Yield the rows piece by piece, (rows, columns) each; raises DataError without any."""
-    there = False
-    for line, text in lines:
-        body = text.replace(b'\r', b'').rstrip(b'\n ')
-        if body:
-            rows = _fast(body, columns)
-            if rows is None and columns > 1:
-                rows = _fast(_EMPTY.sub(b'nan', body), columns)
-            yield _slow(source, text, line, columns) if rows is None else rows
-            there = True
-    if not there:
-        raise DataError(f'{source}: has a header but no rows')
-
-
-def _fast(body: bytes, columns: int) -> FloatArray | None:
-    """Parse regular rows in C, or return None when anything is irregular."""
-    raw = np.frombuffer(body, np.uint8)
-    ends = np.flatnonzero(raw == ord('\n'))
-    commas = np.flatnonzero(raw == ord(','))
-    rows = len(ends) + 1
-    if len(commas) != rows * (columns - 1):
-        return None
-    before_end = np.searchsorted(commas, ends)
-    if not np.array_equal(before_end, np.arange(1, rows) * (columns - 1)):
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter('error', DeprecationWarning)
-            values = np.fromstring(body.replace(b'\n', b',').decode('ascii'), sep=',')
-    except (ValueError, DeprecationWarning):
-        return None
-    return values.reshape(rows, columns) if values.size == rows * columns else None
-
-
-def _slow(source: str, text: bytes, line: int, columns: int) -> FloatArray:
-    """Parse row by row: empty cells become NaN, anything else irregular is named."""
-    rows = []
-    lines = text.split(b'\n')
-    for number, raw in enumerate(lines, start=line):
-        if not raw.strip():
-            continue
-        cells = raw.decode('utf-8', 'replace').strip('\r\n').split(',')
-        if len(cells) != columns:
-            hint = ''
-            if number == line + len(lines) - 1:
-                hint = '; the file looks cut off, remove its last line'
-            raise DataError(
-                f'{source}: line {number} has {len(cells)} cells, expected {columns}{hint}'
-            )
-        rows.append([_number(source, number, k, cell) for k, cell in enumerate(cells, start=1)])
-    return np.array(rows, dtype=np.float64).reshape(len(rows), columns)
-
-
-def _number(source: str, line: int, column: int, cell: str) -> float:
-    stripped = cell.strip()
-    if not stripped:
-        return float('nan')
-    try:
-        if '_' not in stripped:  # Python's own, which no CSV has
-            return float(stripped)
-    except ValueError:
-        pass
-    raise DataError(f'{source}: line {line}, column {column}: {stripped[:40]!r} is not a number')
+    return Table(source, layout.columns, joined(parts))

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import Protocol
+from typing import Any, Protocol
 
 from robot_dynid.errors import DataError, UsageError, reported
 from robot_dynid.files import file_digest
 from robot_dynid.io.bag import Topics, read_bag
 from robot_dynid.io.csv import read_csv
 from robot_dynid.io.findings import MEMORY_NUMBERS
-from robot_dynid.io.recording_names import STORAGES, TABLES, is_remote, store_of
+from robot_dynid.io.recording_names import STORAGES, is_remote, store_of
+from robot_dynid.io.tables.arrays import READERS
+from robot_dynid.io.tables.opened import TABLE_FILES, TEXTS
 from robot_dynid.io.wrenches import WrenchTopics
+from robot_dynid.robot.columns import column_mapping
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.parts import Glance, Parts, looked_through
 from robot_dynid.signals.windows import Window, named, windowed
@@ -25,6 +28,18 @@ from robot_dynid.types import Progress, RawLog, StoredRecording, channels
 
 #: numbers of recordings that a process which reads them again and again holds in memory: 200 MB
 CACHE_NUMBERS = 25_000_000
+
+
+#: what to do with files of other kinds, by their ending
+REMEDIES = {
+    **dict.fromkeys(('.xlsx', '.xls', '.ods'), ' (a spreadsheet: save it as CSV)'),
+    **dict.fromkeys(('.h5', '.hdf5'), ' (HDF5: save its arrays with numpy.savez as .npz)'),
+    **dict.fromkeys(('.pkl', '.pickle'), ' (a pickle runs code of whoever made it: save the '
+                    'arrays with numpy.savez as .npz)'),
+    '.ulg': ' (a PX4 log: ulog2csv NAME.ulg)', '.tdms': ' (LabVIEW: export it as text)',
+    '.lvm': ' (LabVIEW: name it .txt, without what is above its header)',
+    '.feather': ' (write it as .parquet)', '.zip': ' (unpack it)',
+}
 
 
 class HasJoints(Protocol):
@@ -36,13 +51,19 @@ class HasJoints(Protocol):
 
 
 @reported
-def load_log(path: str | Path, robot: HasJoints, topics: Topics | None = None) -> RawLog:
+def load_log(
+    path: str | Path, robot: HasJoints, topics: Topics | None = None,
+    columns: Mapping[str, Any] | str | None = None,
+) -> RawLog:
     """Read a recording with its columns in the order of the robot's joints.
 
-    ``path`` is a CSV file (plain or .gz), a rosbag2 folder, or a .mcap or .db3 file, with a window
-    of it in brackets or without: ``run.csv[12.0:40.5]``, in seconds since the recording began;
-    ``topics`` names the topics of a bag where they are not the usual ones. External wrenches
-    become torque on the joints of a RobotModel: columns of a table, topics that its YAML names.
+    ``path`` is a table of numbers (CSV and other text, plain or .gz, .npz, .mat, .json,
+    .parquet), a rosbag2 folder, or a .mcap or .db3 file, with a window of it in brackets or
+    without: ``run.csv[12.0:40.5]``, in seconds since the recording began. ``topics`` names the
+    topics of a bag where they are not the usual ones; ``columns`` says what the columns of a table
+    are, a mapping or the name of a preset (None: that of a RobotModel, or what fits). External
+    wrenches become torque on the joints of a RobotModel: columns of a table, topics that its YAML
+    names.
 
     Raises UsageError for another kind of file or a window that cannot be, DataError when the data
     cannot be used, none is in the window, or it is too much for the memory.
@@ -51,13 +72,14 @@ def load_log(path: str | Path, robot: HasJoints, topics: Topics | None = None) -
     file, model = Path(name), robot if isinstance(robot, RobotModel) else None
     if os.path.isdir(file) or file.suffix in STORAGES:
         log = read_bag(file, robot.joints, with_wrenches(topics, model), window)
-    elif file.name.endswith(TABLES):
-        log = read_csv(file, robot.joints, model, window)
+    elif file.name.endswith(TABLE_FILES):
+        log = read_csv(file, robot.joints, model, window,
+                       None if columns is None else column_mapping(columns))
     else:
         raise UsageError(
-            f'{file}: unknown kind of recording; give a .csv or .csv.gz file, a rosbag2 folder, '
-            'or a .mcap or .db3 file; behind it may stand a window, [start:stop] in seconds since '
-            'the recording began')
+            f'{file}: unknown kind of recording{REMEDIES.get(file.suffix.lower(), "")}; give a '
+            f'table ({", ".join((*TEXTS, *READERS))}), a rosbag2 folder, or a .mcap or .db3 file; '
+            'behind it may stand a window, [start:stop] in seconds since the recording began')
     return log if window is None else windowed(log, window)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynid.errors import RobotError, UsageError
+from robot_dynid.robot.columns import ColumnMapping
 from robot_dynid.robot.inertia import skew
 from robot_dynid.robot.surroundings import Surroundings
 from robot_dynid.types import FloatArray, Portable, frozen
@@ -176,7 +177,8 @@ class RobotModel(Portable):
     lumped in; ``gravity`` (3,) m/s^2 in the base frame. ``wrenches`` are the topics of external
     wrenches that are measured, and the links they act on; ``shapes`` those of links that are
     described by screws, where a URDF has its own; ``xacro_arguments`` the names and values with
-    which a xacro file at ``source`` is expanded.
+    which a xacro file at ``source`` is expanded; ``columns`` says what the columns of tables are,
+    None: what fits them.
     """
 
     name: str
@@ -199,6 +201,7 @@ class RobotModel(Portable):
     shapes: tuple[LinkShape, ...] = ()
     surroundings: Surroundings = field(default_factory=Surroundings)
     xacro_arguments: tuple[tuple[str, str], ...] = ()
+    columns: ColumnMapping | None = None
 
     @property
     def n(self) -> int:

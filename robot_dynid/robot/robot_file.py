@@ -21,6 +21,7 @@ from robot_dynid.numbers import (
     shown,
 )
 from robot_dynid.robot import locate
+from robot_dynid.robot.columns import ColumnMapping, column_mapping
 from robot_dynid.robot.locate import SCHEME, package_file
 from robot_dynid.robot.model import MOTOR, Drive, Limits, RobotModel
 from robot_dynid.robot.screws import robot_from_screws, screws_from_yaml
@@ -81,6 +82,7 @@ def robot_from_yaml(path: Path, text: str, on_topic: UrdfOnTopic | None = None) 
         robot, name=path.stem, limits=_limits(robot, content.get('limits') or {}, where),
         drive=_drive(robot, content, where), surroundings=_surroundings(path, content),
         wrenches=_wrenches(robot, content.get('wrenches') or {}, where),
+        columns=_column_mapping(content.get('columns'), where),
     )
     gravity = content.get('gravity')
     if gravity is None:
@@ -255,7 +257,7 @@ DRIVE: dict[str, tuple[str, Callable[[RobotModel, Any, str], Any]]] = {
     'rotor_axes': ('rotor_axes', _rotor_axes),
 }
 KEYS = {'urdf', 'screws', 'joints', 'base_link', 'tip_link', 'gravity', 'effort_kind', 'sensor',
-        'limits', 'scene', 'simulation', 'wrenches', *DRIVE}
+        'limits', 'scene', 'simulation', 'wrenches', 'columns', *DRIVE}
 
 
 def _drive(robot: RobotModel, content: Mapping[str, Any], where: str) -> Drive:
@@ -279,6 +281,13 @@ def _wrenches(robot: RobotModel, given: Any, where: str) -> tuple[tuple[str, str
             raise RobotError(f'{where}: wrenches: {topic}: {shown(link)} is no link that moves; '
                              f'there are {", ".join(known)}')
     return tuple(entries.items())
+
+
+def _column_mapping(given: Any, where: str) -> ColumnMapping | None:
+    try:
+        return None if given is None else column_mapping(given, f'{where}: columns')
+    except UsageError as error:
+        raise RobotError(str(error)) from None
 
 
 def _limits(robot: RobotModel, given: Any, where: str) -> Limits:

@@ -11,6 +11,7 @@ import numpy as np
 from robot_dynid.errors import RobotError
 from robot_dynid.numbers import GRAVITY, SIZE, NumberRange, shown
 from robot_dynid.plain import from_plain, to_plain
+from robot_dynid.robot.columns import column_mapping
 from robot_dynid.robot.model import MOTOR, SHAPES, Drive, Limits, Link, LinkShape, RobotModel
 from robot_dynid.types import FloatArray, frozen
 
@@ -44,7 +45,8 @@ def robot_to_plain(robot: RobotModel) -> dict[str, Any]:
         'links': [{**to_plain(link), 'placement': link.placement.ravel().tolist()}
                   for link in robot.links],
         **{key: to_plain(value) for key, value in (
-            ('wrenches', robot.wrenches), ('shapes', robot.shapes)) if value},
+            ('wrenches', robot.wrenches), ('shapes', robot.shapes),
+            ('columns', robot.columns and robot.columns.plain)) if value},
     }
 
 
@@ -90,6 +92,7 @@ class _Robot:
     links: tuple[Link, ...]
     wrenches: tuple[tuple[str, str], ...] = ()
     shapes: tuple[LinkShape, ...] = ()
+    columns: Any = None
 
     def rows(self, key: str, count: int) -> FloatArray:
         """Return finite numbers (n, count) of all joints."""
@@ -160,6 +163,7 @@ def robot_from_plain(content: Any, source: str) -> RobotModel:
         drive=_drive(given.drive, n), base_link=given.base_link, source=source,
         links=tuple(_link(link, n) for link in given.links), wrenches=given.wrenches,
         shapes=given.shapes,
+        columns=None if given.columns is None else column_mapping(given.columns),
     )
     if robot.hash() != given.hash:
         raise RobotError('the robot in it was changed after the identification; its parameters '

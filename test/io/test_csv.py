@@ -130,7 +130,6 @@ BAD = {
     'empty': ('', 'the file is empty'),
     'header only': (HEADER, 'no rows'),
     'twice': ('time,position.a,position.a\n0,1,2\n', 'column position.a appears more than once'),
-    'semicolons': ('time;position.a\n0;1\n', 'separated by commas'),
 }
 
 

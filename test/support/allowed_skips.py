@@ -17,6 +17,7 @@ ALLOWED = {
     'cyipopt is not installed': 'a peer of the benchmarks, built from source',
     'figaroh is not installed': 'a peer of the benchmarks, built from source',
     'example-robot-data is not installed': 'public descriptions of robots, 130 MB',
+    'pyarrow is not installed': 'Parquet files need it, 50 MB',
     'JAX is not installed': 'what models are exported to, 400 MB',
     'no chromium: ': 'reports are opened where a browser is: 270 MB, and 460 packages it needs',
     'messages have no numbers: a ROS before Kilted': 'losses are told as unknown there',

@@ -1,0 +1,172 @@
+"""Tables of numbers in files of arrays: NumPy, MATLAB, JSON, Parquet."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robot_dynid.errors import DataError, DynIdError, MissingDependency, clipped
+from robot_dynid.files import TEXT_BYTES, open_regular
+from robot_dynid.io.findings import require_memory
+from robot_dynid.io.tables.table import COLUMNS, Layout, RowsOf
+from robot_dynid.types import FloatArray
+
+#: largest text of JSON [bytes], beside which its numbers take some ten times as much memory
+JSON_BYTES = 8 * TEXT_BYTES
+#: levels of structures in each other
+DEPTH = 8
+
+
+def read_array_table(path: str) -> tuple[Layout, RowsOf]:
+    """Return the layout of a table of arrays, and a function that gives its rows in one piece.
+
+    Arrays of the length of the table are columns, those with a second dimension one per entry of
+    it: ``q[0]``, ``q[1]``, ... Raises DataError for what is no such table, MissingDependency
+    without the library of its kind.
+    """
+    ending = Path(path).suffix
+    try:
+        content = READERS[ending](path)
+    except DynIdError:
+        raise
+    except Exception as error:  # the libraries have errors of their own kinds
+        raise DataError(f'{path}: cannot be read as {ending}: {clipped(str(error), 200)}; copy or '
+                        'record it again') from None
+    names, columns = _columns(path, dict(_arrays(content)))
+    values = np.column_stack(columns)
+    layout = Layout(path, names, ('',) * len(names), (None,) * len(names),
+                    numbered=ending == '.npy')
+
+    def rows(texts: Mapping[int, str]) -> Iterator[FloatArray]:
+        yield values
+
+    return layout, rows
+
+
+def _numpy(path: str) -> Any:
+    with open_regular(path, DataError) as file:
+        try:
+            loaded = np.load(file, allow_pickle=False)
+            return loaded if isinstance(loaded, np.ndarray) else dict(loaded)
+        except (ValueError, zipfile.BadZipFile) as error:
+            raise DataError(f'{path}: is broken, cut off, or holds objects ({error}); save arrays '
+                            'of numbers') from None
+
+
+def _matlab(path: str) -> Any:
+    from scipy.io import loadmat
+
+    with open_regular(path, DataError) as file:
+        try:
+            found = loadmat(file, simplify_cells=True)  # type: ignore[arg-type]
+        except NotImplementedError:
+            raise DataError(f'{path}: is a MATLAB file of version 7.3 (HDF5), which is not read; '
+                            "in MATLAB: save('run.mat', 't', 'q', 'tau', '-v7')") from None
+    return {key: value for key, value in found.items() if not key.startswith('__')}
+
+
+def _json(path: str) -> Any:
+    with open_regular(path, DataError) as file:
+        text = file.read(JSON_BYTES + 1)
+    if len(text) > JSON_BYTES:
+        raise DataError(f'{path}: has more than {JSON_BYTES} bytes; write a .csv or .npz file')
+    return _from_records(json.loads(text))
+
+
+def _from_records(content: Any) -> Any:
+    """Return columns of records, [{t: 0, q: [..]}, ..], of names and rows, or of columns."""
+    if isinstance(content, Mapping) and {'columns', 'data'} <= set(content):
+        return dict(zip(map(str, content['columns']), zip(*content['data'])))
+    if isinstance(content, list) and content and all(isinstance(x, Mapping) for x in content):
+        flat = [dict(_leaves(one)) for one in content]
+        return {name: [one.get(name, np.nan) for one in flat] for name in flat[0]}
+    if isinstance(content, Mapping):
+        columns = {key: _from_records(value) for key, value in content.items()}
+        return columns if len(columns) > 1 else next(
+            (value for value in columns.values() if isinstance(value, Mapping)), columns)
+    return content
+
+
+def _leaves(content: Mapping[str, Any], start: str = '') -> Iterator[tuple[str, Any]]:
+    for key, value in content.items():
+        if isinstance(value, Mapping) and start.count('.') < DEPTH:
+            yield from _leaves(value, f'{start}{key}.')
+        else:
+            yield f'{start}{key}', value
+
+
+def _parquet(path: str) -> Any:
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise MissingDependency.of(f'{path}: .parquet needs pyarrow', 'tables') from None
+    with open_regular(path, DataError) as file:
+        table = parquet.read_table(file)
+    require_memory(table.num_rows * table.num_columns)
+    return {name: table.column(name).to_pylist() if str(table.schema.field(name).type).startswith(
+        ('list', 'large_list', 'fixed_size_list')) else table.column(name).to_numpy()
+        for name in table.column_names}
+
+
+READERS: dict[str, Callable[[str], Any]] = {
+    '.npz': _numpy, '.npy': _numpy, '.mat': _matlab, '.json': _json, '.parquet': _parquet}
+
+
+def _arrays(content: Any, name: str = '', depth: int = 0) -> Iterator[tuple[str, FloatArray]]:
+    """Yield the arrays of numbers, (N,) or (N, k), and the names of those in structures."""
+    if isinstance(content, np.ndarray) and content.dtype.names:
+        content = {key: content[key] for key in content.dtype.names}
+    if isinstance(content, Mapping):
+        for key, value in content.items():
+            if depth < DEPTH:
+                yield from _arrays(value, f'{name}.{key}' if name else str(key), depth + 1)
+        return
+    try:
+        array = np.asarray(content)
+        if array.dtype.kind == 'M':
+            array = (array - np.datetime64(0, 's')) / np.timedelta64(1, 's')
+        array = array.astype(np.float64)
+    except (ValueError, TypeError):
+        return  # texts, objects
+    if array.ndim > 2 or (array.ndim == 2 and 1 in array.shape):
+        array = np.atleast_1d(np.squeeze(array))
+    if array.ndim in (1, 2) and array.size:
+        yield name, array
+
+
+def _columns(
+    path: str, arrays: dict[str, FloatArray]
+) -> tuple[tuple[str, ...], list[FloatArray]]:
+    """Return the columns of arrays as long as the table; raises DataError for none."""
+    shapes = ', '.join(f'{name or "array"} {value.shape}' for name, value in arrays.items())
+    if not arrays:
+        raise DataError(f'{path}: has no arrays of numbers')
+    vectors = [len(value) for value in arrays.values() if value.ndim == 1]
+    longest = [max(value.shape) for value in arrays.values()]
+    rows = max(vectors, key=vectors.count) if vectors else max(longest, key=longest.count)
+    rows = max(rows, max(longest, key=longest.count))
+    names, columns = list[str](), list[FloatArray]()
+    for name, value in arrays.items():
+        if value.ndim == 2 and value.shape[0] == value.shape[1] == rows:
+            raise DataError(f'{path}: {name} is {value.shape}: rows and columns cannot be told '
+                            'apart; cut the recording, or make it longer')
+        if value.ndim == 2 and value.shape[1] == rows:
+            value = value.T
+        if len(value) != rows:
+            continue
+        several = value.ndim == 2
+        names += [f'{name}[{k}]' if name else str(k + 1) for k in range(value.shape[1])] \
+            if several else [name or '1']
+        columns += list(value.T) if several else [value]
+    if len(names) > COLUMNS or rows < 2:
+        raise DataError(f'{path}: is no table of numbers by time; it has {clipped(shapes, 400)}')
+    require_memory(rows * len(names))
+    outer = {name.partition('.')[0] for name in names}
+    if len(outer) == 1 and all('.' in name for name in names):  # all are in one structure
+        names = [name.partition('.')[2] for name in names]
+    return tuple(names), columns

@@ -1,0 +1,102 @@
+"""A column mapping proposed for a table that no preset fits, to be corrected and pasted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from robot_dynid.io.tables.table import Layout
+from robot_dynid.robot.columns import TIME
+from robot_dynid.yaml_text import one_line
+
+#: words in names of columns and files by channel, in the order in which they are looked for
+WORDS = {
+    'velocity': r'vel|speed|qd(?![a-z])|dq|dot|omega',
+    'effort': r'tau|torq|trq|eff|curr|moment|load|force',
+    'position': r'pos|ang|theta|joint|axis|enc|q',
+}
+CLOCK = re.compile(r'time|stamp|clock|^t$|^sec|elapsed|duration', re.IGNORECASE)
+#: a rate [Hz] to be replaced by that of the recording
+EXAMPLE_RATE = 100
+_NUMBERED = re.compile(r'(?P<before>.*?)(?P<i>\d+)(?P<after>\D*)')
+
+
+def proposed(layout: Layout, joints: Sequence[str]) -> str:
+    """Return a mapping in one line of YAML for a table of a robot with ``joints``."""
+    return one_line(proposal(layout, joints))
+
+
+def proposal(layout: Layout, joints: Sequence[str]) -> dict[str, Any]:
+    """Return a mapping for a table; what its names and numbers do not tell is an example."""
+    n = max(len(joints), 1)
+    if layout.numbered:
+        return _by_number(len(layout.columns), n, Path(layout.source))
+    clocks = [name for name in layout.columns if CLOCK.search(name)]
+    found: dict[str, Any] = {TIME: clocks[0]} if clocks else {'rate': EXAMPLE_RATE}
+    families = _families(layout.columns)
+    channels: dict[str, Any] = {}
+    for pattern, count in families.items():
+        channel = _channel(pattern, channels)
+        if channel and count == n:
+            channels[channel] = pattern
+    for channel in ('position', 'effort'):
+        if channel not in channels:
+            channels[channel] = [f'{channel.upper()} OF {joint}' for joint in joints]
+    return {**found, **{key: channels[key] for key in ('position', 'velocity', 'effort')
+                        if key in channels}}
+
+
+def _channel(pattern: str, taken: dict[str, Any]) -> str:
+    return next((channel for channel, words in WORDS.items() if channel not in taken
+                 and re.search(words, pattern.replace('{i}', ''), re.IGNORECASE)), '')
+
+
+def _families(columns: Sequence[str]) -> dict[str, int]:
+    """Return patterns of columns that differ by one number, and how many each has."""
+    found: dict[str, set[int]] = {}
+    for name in columns:
+        match = _NUMBERED.fullmatch(name)
+        if match is not None:
+            found.setdefault(f'{match["before"]}{{i}}{match["after"]}', set()).add(
+                int(match['i']))
+    return {pattern: len(numbers) for pattern, numbers in found.items()
+            if sorted(numbers) in (list(range(len(numbers))),
+                                   list(range(1, len(numbers) + 1)))}
+
+
+def _by_number(width: int, n: int, path: Path) -> dict[str, Any]:
+    """Return a mapping of columns without names, by how many there are and the files beside it."""
+    start = {'header': False}
+    if width in (1, n):
+        own = next((channel for channel, words in WORDS.items()
+                    if re.search(words, path.stem, re.IGNORECASE)), 'position')
+        form = {'reshape': n} if width < n else {}
+        files = {TIME: _beside(path, CLOCK.pattern), **{
+            channel: _beside(path, words) for channel, words in WORDS.items() if channel != own}}
+        others = {name: {**start, **(form if channel != TIME else {}),
+                         channel: 1 if channel == TIME else _span(1, n)}
+                  for channel, name in files.items() if name}
+        if not files.get('effort') and own != 'effort':
+            others['torques.txt'] = {**start, **form, 'effort': _span(1, n)}
+        return {**start, **form, **({} if files[TIME] else {'rate': EXAMPLE_RATE}),
+                own: _span(1, n), 'files': others}
+    clock = width % n == 1 or (n == 1 and width > 2)
+    first = 2 if clock else 1
+    channels = ('position', 'velocity', 'effort') if width >= 3 * n + clock else (
+        'position', 'effort')
+    return {**start, **({TIME: 1} if clock else {'rate': EXAMPLE_RATE}),
+            **{channel: _span(first + k * n, first + (k + 1) * n - 1)
+               for k, channel in enumerate(channels)}}
+
+
+def _beside(path: Path, words: str) -> str:
+    """Return the one file of the same kind beside a file whose name has one of the words."""
+    found = [one.name for one in path.parent.glob(f'*{path.suffix}')
+             if one.name != path.name and re.search(words, one.stem, re.IGNORECASE)]
+    return found[0] if len(found) == 1 else ''
+
+
+def _span(first: int, last: int) -> int | str:
+    return first if first == last else f'{first}-{last}'

@@ -1,0 +1,329 @@
+"""Tables as loggers and people write them: the log is the one that was written, or is refused."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from robot_dynid import load_log, load_robot
+from robot_dynid.errors import DataError
+from robot_dynid.robot.columns import column_mapping
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.types import FloatArray, RawLog
+
+ARM = load_robot(Path(__file__).parents[2] / 'examples' / 'arm.yaml')
+CURRENT = replace(ARM, drive=replace(ARM.drive, kind='current', gains=np.ones(3)))
+JOINTS = ARM.joints
+ROWS = 40
+_generator = np.random.default_rng(4)
+#: rounded as people's loggers do
+LOG = RawLog('true', JOINTS, np.arange(ROWS) * 0.004, *(
+    np.round(_generator.normal(size=(ROWS, 3)), 7) for _ in range(3)))
+CHANNELS = {'position': LOG.position, 'velocity': LOG.velocity, 'effort': LOG.effort}
+EPOCH = 1_700_000_000
+
+
+def columns_of(names: Mapping[str, str], start: int = 0) -> tuple[list[str], FloatArray]:
+    """Return names and values of the channels; {i} counts from ``start``, {joint} is the name."""
+    found = [(pattern.replace('{i}', str(k + start)).replace('{joint}', joint),
+              CHANNELS[channel][:, k])
+             for channel, pattern in names.items() for k, joint in enumerate(JOINTS)]
+    return [name for name, _ in found], np.stack([values for _, values in found], axis=1)
+
+
+def as_text(
+    names: list[str], values: FloatArray, separator: str = ',', decimal: str = '.',
+    mark: str = '', units: list[str] | None = None,
+) -> str:
+    """Return a table as text."""
+    rows = [[f'{value:.12g}'.replace('.', decimal) for value in row] for row in values]
+    lines = [mark + separator.join(names), *([separator.join(units)] if units else []),
+             *(separator.join(row) for row in rows)]
+    return '\n'.join(lines) + '\n'
+
+
+def table(
+    clock: str, names: Mapping[str, str], scale: float = 1.0, start: int = 0, **form: Any
+) -> str:
+    """Return a table with a column of time, in units of ``scale`` [s]."""
+    columns, values = columns_of(names, start)
+    return as_text([clock, *columns], np.column_stack([LOG.time / scale, values]), **form)
+
+
+def ros2_echo(velocity: bool = True) -> str:
+    """Return what `ros2 topic echo --csv` prints of joints in another order than the robot's."""
+    order = (2, 0, 1)
+    names = ','.join(JOINTS[k] for k in order)
+    lines = []
+    for row in range(ROWS):
+        numbers = [','.join(f'{values[row, k]:.12g}' for k in order)
+                   if velocity or name != 'velocity' else ''
+                   for name, values in CHANNELS.items()]
+        lines.append(f'{EPOCH},{row * 4_000_000},base,{names},{",".join(numbers)}')
+    return '\n'.join(lines)
+
+
+def rostopic_echo() -> str:
+    """Return what `rostopic echo -p` prints."""
+    order = (1, 2, 0)
+    head = ['%time', 'field.header.seq', 'field.header.stamp', 'field.header.frame_id',
+            *(f'field.{name}{k}' for name in ('name', *CHANNELS) for k in range(3))]
+    lines = [','.join(head)]
+    for row in range(ROWS):
+        stamp = EPOCH * 10**9 + row * 4_000_000
+        lines.append(','.join([
+            str(stamp + 12_345), str(row), str(stamp), '', *(JOINTS[k] for k in order),
+            *(f'{values[row, k]:.12g}' for values in CHANNELS.values() for k in order)]))
+    return '\n'.join(lines)
+
+
+def bagpy() -> str:
+    """Return what bagpy writes: names as one list in quotes."""
+    head = ['Time', 'header.seq', 'header.stamp.secs', 'header.stamp.nsecs', 'header.frame_id',
+            'name', *(f'{name}_{k}' for name in CHANNELS for k in range(3))]
+    names = '"' + repr([JOINTS[k] for k in (2, 1, 0)]) + '"'
+    lines = [','.join(head)]
+    for row in range(ROWS):
+        lines.append(','.join([
+            f'{EPOCH}.9', str(row), str(EPOCH), str(row * 4_000_000), 'world', names,
+            *(f'{values[row, k]:.12g}' for values in CHANNELS.values() for k in (2, 1, 0))]))
+    return '\n'.join(lines)
+
+
+RTDE = {'position': 'actual_q_{i}', 'velocity': 'actual_qd_{i}', 'effort': 'actual_current_{i}'}
+OURS = {name: f'{name}.{{joint}}' for name in CHANNELS}
+SHORT = {'position': 'q{i}', 'velocity': 'dq{i}', 'effort': 'tau{i}'}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A file, the robot, and a word of the sentence that says what was taken for what."""
+
+    text: str | bytes
+    told: str
+    robot: RobotModel = ARM
+    name: str = 'log.csv'
+    epoch: bool = False
+    without: str = ''
+
+
+READ = {
+    'rtde spaces': Variant(table('timestamp', RTDE, separator=' '),
+                           'preset ur_rtde (separated by spaces)', CURRENT),
+    'rtde commas': Variant(table('timestamp', RTDE), 'actual_current_2 [A]', CURRENT),
+    'rtde torque': Variant(table('timestamp', {
+        **RTDE, 'effort': 'actual_current_as_torque_{i}'}), 'as_torque_2 [N m]'),
+    'libfranka': Variant(table('duration', {
+        'position': ' state.q[{i}]', 'velocity': 'state.dq[{i}]', 'effort': 'state.tau_J[{i}]'},
+        1e-3), 'time is duration [ms]'),
+    'libfranka newer': Variant(table('time', {
+        'position': 'state.q[{i}]', 'velocity': 'state.dq[{i}]', 'effort': 'state.tau_J[{i}]',
+        }, 1e-3), 'preset libfranka: time is time [ms]'),
+    'libfranka first': Variant(table('duration', {
+        'position': 'q[{i}]', 'velocity': ' dq[{i}]', 'effort': 'tau_J[{i}]'}, 1e-3),
+        'preset libfranka_first'),
+    'plotjuggler': Variant(table('__time', {
+        name: f'/joint_states/{{joint}}/{name}' for name in CHANNELS}), 'preset plotjuggler'),
+    'ros2 topic echo': Variant(ros2_echo(), 'preset ros2_topic_echo', epoch=True),
+    'ros2 topic echo without velocity': Variant(
+        ros2_echo(False), 'preset ros2_topic_echo', epoch=True, without='velocity'),
+    'rostopic echo': Variant(rostopic_echo(), 'preset rostopic_echo', epoch=True),
+    'bagpy': Variant(bagpy(), 'preset bagpy', epoch=True),
+    'savetxt': Variant(table('time', OURS, mark='# '), ''),
+    'row of units': Variant(table('Time', SHORT, 1e-3, units=[
+        'ms', *['rad'] * 3, *['rad/s'] * 3, *['Nm'] * 3]), 'time is Time [ms]'),
+    'units in the header': Variant(table('t[s]', {
+        'position': 'position.{joint} [rad]', 'velocity': 'velocity.{joint} [rad/s]',
+        'effort': 'effort.{joint} [Nm]'}), 't[s] as time'),
+    'q0': Variant(table('time', SHORT), 'q0 .. q2'),
+    'q_1': Variant(table('t', {'position': 'q_{i}', 'velocity': 'qd_{i}', 'effort': 'tau_{i}'},
+                         start=1), 'q_1 .. q_3'),
+    'q[0]': Variant(table('t', {
+        'position': 'q[{i}]', 'velocity': 'dq[{i}]', 'effort': 'tau[{i}]'}), 'preset indexed'),
+    'time in ns': Variant(table('timestamp_ns', SHORT, 1e-9), 'timestamp_ns [ns]'),
+    'by joint': Variant(table('t', {'position': '{joint}_pos', 'velocity': '{joint}_vel',
+                                    'effort': '{joint}_torque'}), 'preset named'),
+    'semicolons': Variant(table('time', OURS, separator=';', decimal=','),
+                          'separated by semicolons, decimal commas'),
+    'tabs': Variant(table('time', OURS, separator='\t'), 'separated by tabs', name='log.tsv'),
+    'spaces and decimal commas': Variant(table('time', SHORT, separator=' ', decimal=','),
+                                         'separated by spaces, decimal commas'),
+    'several spaces': Variant(table('  time', SHORT, separator='   '), 'by spaces', name='l.txt'),
+    'quotes': Variant(table('"time"', {name: f'"{name}.{{joint}}"' for name in CHANNELS}), ''),
+    'quoted decimal commas': Variant(
+        '\n'.join(','.join(f'"{cell}"' for cell in line.split(';')) for line in table(
+            'time', OURS, separator=';', decimal=',').splitlines()), 'decimal commas'),
+    'mark': Variant(b'\xef\xbb\xbf' + table('time', OURS).encode(), ''),
+    'utf-16': Variant(table('time', OURS).replace('\n', '\r\n').encode('utf-16'), ''),
+    'old mac': Variant(table('time', OURS).replace('\n', '\r'), ''),
+    'separators at the ends': Variant(table('time', OURS).replace('\n', ',\n'), ''),
+    'separators at the ends of rows': Variant(
+        table('time', OURS).replace('\n', ',\n').replace(',\n', '\n', 1), ''),
+    'title and comments': Variant(f'Recorded by Someone\n\n# arm 3\n{table("time", OURS)}', ''),
+    'comments between rows': Variant(
+        table('time', OURS).replace('\n', '\n\n# pause\n', 5).replace('# pause\n', '', 1), ''),
+    'words beside': Variant('mode,' + table('time', OURS).replace('\n', '\nauto,').removesuffix(
+        'auto,'), 'mode'),
+    'gz': Variant(gzip.compress(table('time', SHORT, separator=';').encode()), 'by semicolons',
+                  name='log.txt.gz'),
+}
+
+
+def written(folder: Path, variant: Variant) -> Path:
+    """Write the file of a variant."""
+    path = folder / variant.name
+    content = variant.text
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def require_true(log: RawLog, epoch: bool = False, without: str = '') -> None:
+    """Fail unless a log is the true one."""
+    assert log.joints == JOINTS
+    time = log.time - EPOCH if epoch else log.time
+    np.testing.assert_allclose(time, LOG.time, atol=3e-7 if epoch else 1e-12)
+    for name, values in CHANNELS.items():
+        if name == without:
+            assert getattr(log, name) is None
+        else:
+            np.testing.assert_allclose(getattr(log, name), values, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize('case', READ)
+def test_tables_as_people_have_them(tmp_path: Path, case: str) -> None:
+    variant = READ[case]
+    log = load_log(written(tmp_path, variant), variant.robot)
+    require_true(log, variant.epoch, variant.without)
+    assert variant.told in ' '.join(log.findings)
+    assert variant.told or not log.findings
+
+
+NAMES = {'position': 'ang_{joint}', 'velocity': 'w {joint}', 'effort': 'load/{joint}'}
+STATED = {
+    'patterns': ({'time': 'clock', 'position': 'ang_{joint}', 'velocity': 'w {joint}',
+                  'effort': {'column': 'load/{joint}', 'unit': 'N m'}}, table('clock', NAMES)),
+    'one column each': ({'time': 'clock', 'position': [f'ang_{j}' for j in JOINTS],
+                         'effort': '8-10', 'velocity': [5, 6, 7]}, table('clock', NAMES)),
+    'numbers': ({'header': False, 'time': 1, 'position': '2-4', 'velocity': '5-7',
+                 'effort': '8-10'}, table('', NAMES).split('\n', 1)[1]),
+    'rate': ({'header': False, 'rate': 250, 'position': '2-4', 'velocity': '5-7',
+              'effort': '8-10'}, table('', NAMES).split('\n', 1)[1]),
+    'any text': ({'time': 'c', 'position': '{*}.ang_{joint}', 'velocity': '{*}.w {joint}',
+                  'effort': '{*}.load/{joint}'},
+                 table('c', {name: f'left.{pattern}' for name, pattern in NAMES.items()})),
+    'bars': ({'time': 'c', 'position': 'ang_{joint}', 'velocity': 'w {joint}',
+              'effort': 'load/{joint}', 'separator': 'bar'}, table('c', NAMES, separator='|')),
+    'unknown row of units': ({'time': 'c', 'position': 'ang_{joint}', 'velocity': 'w {joint}',
+                              'effort': 'load/{joint}', 'skip': 1},
+                             table('c', NAMES, units=['double'] * 10)),
+}
+
+
+@pytest.mark.parametrize('case', STATED)
+def test_mappings_that_are_stated(tmp_path: Path, case: str) -> None:
+    mapping, text = STATED[case]
+    (tmp_path / 'log.csv').write_text(text)
+    require_true(load_log(tmp_path / 'log.csv', ARM, columns=mapping))
+    require_true(load_log(tmp_path / 'log.csv', replace(ARM, columns=column_mapping(mapping))))
+
+
+def test_units_factors_and_offsets(tmp_path: Path) -> None:
+    """Value = unit (factor x number + offset), for all joints or each."""
+    columns, values = columns_of(SHORT)
+    values[:, :3] = np.rad2deg(values[:, :3]) * [1, -1, 1] - [0, 0, 90]
+    values[:, 3:6] = np.rad2deg(values[:, 3:6]) / 6.0
+    values[:, 6:] *= -1000.0
+    (tmp_path / 'log.csv').write_text(as_text(['t', *columns], np.column_stack(
+        [LOG.time * 1e6, values])))
+    log = load_log(tmp_path / 'log.csv', CURRENT, columns={
+        'time': {'column': 't', 'unit': 'us'},
+        'position': {'column': 'q{i}', 'unit': 'deg', 'factor': {'shoulder': -1.0},
+                     'offset': [0.0, 0.0, 90.0]},
+        'velocity': {'column': 'dq{i}', 'unit': 'rpm'},
+        'effort': {'column': 'tau{i}', 'unit': 'mA', 'factor': -1.0}})
+    np.testing.assert_allclose(log.time, LOG.time, atol=1e-9)
+    for name, true in CHANNELS.items():
+        np.testing.assert_allclose(getattr(log, name), true, rtol=1e-9, atol=1e-9)
+    assert 'effort is tau0 .. tau2 [mA] with their sign changed' in log.findings[0]
+
+
+def test_dates_are_times(tmp_path: Path) -> None:
+    columns, values = columns_of(SHORT)
+    stamps = (np.datetime64('2026-03-01T12:00:00.000') + (LOG.time * 1000).round().astype(
+        'timedelta64[ms]'))
+    for zone, shift in (('', 0), ('Z', 0), ('+01:00', -3600)):
+        rows = as_text([], values).splitlines()[1:]
+        (tmp_path / 'log.csv').write_text('\n'.join([
+            ','.join(['time', *columns]),
+            *(f'{stamp}{zone},{row}' for stamp, row in zip(stamps, rows, strict=True))]))
+        log = load_log(tmp_path / 'log.csv', ARM)
+        np.testing.assert_allclose(log.time - 1772366400 - shift, LOG.time, atol=3e-7)
+
+
+def test_several_files_by_row_and_by_time(tmp_path: Path) -> None:
+    def save(name: str, values: FloatArray) -> None:
+        np.savetxt(tmp_path / name, values, fmt='%.12g')
+
+    save('positions.txt', LOG.position.reshape(-1, 1))
+    save('velocities.txt', LOG.velocity)
+    save('torques.txt', np.column_stack([LOG.time, LOG.effort])[5:])
+    save('time.txt', LOG.time)
+    log = load_log(tmp_path / 'positions.txt', ARM, columns={
+        'header': False, 'reshape': 3, 'position': '1-3', 'files': {
+            'velocities.txt': {'header': False, 'velocity': '1-3'},
+            'time.txt': {'header': False, 'time': 1},
+            'torques.txt': {'header': False, 'time': 1, 'effort': '2-4'}}})
+    assert np.isnan(log.effort[:5]).all()
+    require_true(replace(log, effort=np.vstack([LOG.effort[:5], log.effort[5:]])))
+    assert 'row by row with velocities.txt' in log.findings[0]
+    assert 'by time with torques.txt' in log.findings[0]
+    save('velocities.txt', LOG.velocity[1:])
+    with pytest.raises(DataError, match='has 39 rows and the recording 40'):
+        load_log(tmp_path / 'positions.txt', ARM, columns={
+            'header': False, 'reshape': 3, 'rate': 250, 'position': '1-3',
+            'files': {'velocities.txt': {'header': False, 'velocity': '1-3'}}})
+
+
+def arrays() -> dict[str, FloatArray]:
+    """Return the log as people keep arrays: one of them the other way round."""
+    return {'t': LOG.time, 'q': LOG.position, 'dq': LOG.velocity.T.copy(), 'tau': LOG.effort}
+
+
+def write_json(path: Path) -> None:
+    path.write_text(json.dumps({'meta': {'robot': 'arm'}, 'entries': [
+        {'t': t, 'q': q, 'dq': dq, 'tau': tau} for t, q, dq, tau in zip(
+            *(x.tolist() for x in (LOG.time, *CHANNELS.values())), strict=True)]}))
+
+
+ARRAYS: dict[str, Callable[[Path], None]] = {
+    'run.npz': lambda path: np.savez(path, **arrays()),  # type: ignore[arg-type]
+    'run.mat': lambda path: savemat(path, {'log': arrays(), 'note': 'x'}),
+    'flat.mat': lambda path: savemat(path, arrays()),
+    'run.json': write_json,
+    'columns.json': lambda path: path.write_text(json.dumps(
+        {key: value.tolist() for key, value in arrays().items()})) and None,
+}
+
+
+@pytest.mark.parametrize('name', ARRAYS)
+def test_files_of_arrays(tmp_path: Path, name: str) -> None:
+    ARRAYS[name](tmp_path / name)
+    require_true(load_log(tmp_path / name, ARM))
+
+
+def test_parquet(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip('pyarrow', reason='pyarrow is not installed')
+    parquet = pytest.importorskip('pyarrow.parquet')
+    parquet.write_table(pyarrow.table({
+        't': LOG.time, **{key: value.tolist() for key, value in (
+            ('q', LOG.position), ('dq', LOG.velocity), ('tau', LOG.effort))}}),
+        tmp_path / 'run.parquet')
+    require_true(load_log(tmp_path / 'run.parquet', ARM))
