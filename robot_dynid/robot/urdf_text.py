@@ -43,13 +43,14 @@ class XmlError(Exception):
 
 
 class _Builder(TreeBuilder):
-    """Makes elements of the parser's events, without what is between them."""
+    """Makes elements and their text of the parser's events."""
 
     def __init__(self, parser: Any) -> None:
         super().__init__()
         self._depth, self._count = 0, 0
         parser.StartElementHandler = self.begin
         parser.EndElementHandler = self.finish
+        parser.CharacterDataHandler = self.data
         parser.StartDoctypeDeclHandler = self.refuse
 
     def begin(self, tag: str, attributes: dict[str, str]) -> None:
