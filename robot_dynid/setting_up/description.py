@@ -20,7 +20,7 @@ from robot_dynid.robot.robot_file import GAIN, RATIO
 from robot_dynid.robot.tree import Selection, build_robot
 from robot_dynid.robot.urdf import described, parse_urdf, urdf_text
 from robot_dynid.setting_up.diagnosis import WARN, Diagnosis
-from robot_dynid.setting_up.drivers import OTHER, Driver, driver_named, names, suggested
+from robot_dynid.setting_up.drivers import Driver, driver_named, drivers, suggested
 from robot_dynid.types import FloatArray
 from robot_dynid.yaml_text import yaml_text
 
@@ -141,25 +141,28 @@ RATIOS_OF_TWO_ENCODERS = ('motor states that are not divided by them yet are div
 def questions(arm: Arm, answers: Mapping[str, Any]) -> list[Question]:
     """Return all questions about an arm; what is suggested follows from the ``answers`` so far."""
     own, because = suggested(arm.urdf)
-    driver = driver_named(str(answers['driver'])) if 'driver' in answers else own
-    kind, sensor = answers.get('effort_kind'), MOTOR
-    meanings, found = '', ''
-    if driver is not None:
-        meanings = '; '.join(f'{one.kind or "none"}: {one.meaning}, {one.when}'
-                             for one in driver.efforts)
-        found = f'{driver.name} says: {meanings} ({driver.efforts[0].source})'
-        sensors = [one.sensor for one in driver.efforts if kind in (None, one.kind)]
-        sensor = sensors[0] if sensors and (kind or len(set(sensors)) == 1) else MOTOR
+    driver, kind = driver_named(str(answers.get('driver', own.name))), answers.get('effort_kind')
+    stated = driver.facts['efforts']
+    by_urdf = next((one.kind for one in stated if one.parameter.items() & {
+        (param.get('name'), (param.text or '').strip().lower())
+        for param in arm.urdf.iterfind('ros2_control/hardware/param')}), None)
+    meanings = '; '.join(
+        f'{one.kind or "none"}: {one.fact}, {one.conditions} ({driver.link(one)})'
+        for one in stated) or 'see its manual'
+    sensors = {one.sensor for one in stated if one.sensor and kind in (None, one.kind)}
+    sensor = min(sensors) if len(sensors) == 1 else MOTOR
     asked = [
-        Question('driver', 'Which driver publishes the joint states?', names(),
-                 own.name if own else OTHER, ', '.join(because) or 'nothing in the URDF tells',
-                 required=True),
+        Question('driver', 'Which driver publishes the joint states?',
+                 tuple(one.name for one in drivers()), own.name,
+                 ', '.join(because) or 'nothing in the URDF tells', required=True),
         Question('effort_kind', 'What is the effort of the joint states? '
-                 'torque [N m] with gravity in it, current [A], or torque without gravity',
-                 EFFORT_KINDS, None, found or 'see the manual of the driver', required=True),
+                 'torque [N m] with gravity in it, current [A], or torque without gravity'
+                 f'{". " * bool(driver.ask)}{driver.ask}', EFFORT_KINDS, by_urdf,
+                 f'{"by <ros2_control> of the URDF; " * bool(by_urdf)}{driver.name}: {meanings}',
+                 required=True),
         Question('sensor', 'Where is it measured: at the motor, or by torque sensors behind the '
-                 'gears (link)?', (MOTOR, LINK), sensor,
-                 'most arms have none behind the gears' if driver is None else driver.name),
+                 'gears (link)?', (MOTOR, LINK), sensor, driver.name if len(sensors) == 1 else
+                 'most arms have none behind the gears'),
     ]
     if kind == 'current':
         asked.append(Question(
@@ -170,7 +173,7 @@ def questions(arm: Arm, answers: Mapping[str, Any]) -> list[Question]:
     return [*asked, *([ELASTIC] if bending else []), *_questions_of_the_arm(arm, driver, elastic)]
 
 
-def _questions_of_the_arm(arm: Arm, driver: Driver | None, elastic: bool) -> list[Question]:
+def _questions_of_the_arm(arm: Arm, driver: Driver, elastic: bool) -> list[Question]:
     """Return the questions that no effort is in."""
     return [
         Question('base_link', 'Link that stands still', (), arm.base, 'the root of the URDF'),
@@ -188,10 +191,10 @@ def _questions_of_the_arm(arm: Arm, driver: Driver | None, elastic: bool) -> lis
                  'unknown: rotors count by their inertia along the joint alone'),
         Question('payload', 'Mass at the flange that is not in the URDF [kg]', (), 0.0,
                  'a tool that stays becomes part of the last link'),
-        Question('topic', 'Topic of the joint states', (),
-                 driver.topic if driver else 'joint_states', 'of the driver'),
-        Question('controller', 'Controller that moves the arm', (),
-                 driver.controller if driver else 'joint_trajectory_controller', 'of the driver'),
+        *(Question(key, text, (), facts[0].fact, '; '.join(
+            f'{one.fact}: {one.conditions}' for one in facts)) for key, text, facts in (
+              ('topic', 'Topic of the joint states', driver.facts['topics']),
+              ('controller', 'Controller that moves the arm', driver.controllers))),
     ]
 
 
@@ -322,16 +325,14 @@ def robot_yaml(arm: Arm, answers: Mapping[str, Any], urdf: str,
 
 
 def _effort_lines(
-    answers: Mapping[str, Any], driver: Driver | None, joints: Sequence[str],
+    answers: Mapping[str, Any], driver: Driver, joints: Sequence[str],
     gains: Mapping[str, float] | None,
 ) -> list[str]:
-    kind, lines = str(answers['effort_kind']), []
-    own = [one for one in driver.efforts if one.kind == kind] if driver else []
-    if driver is not None:
-        lines.append(f'# driver: {driver.name}; {driver.notes}')
-    for one in own:
-        lines.append(f'# effort: {one.meaning}, {one.when}\n#   {one.source}')
-    lines += [f'effort_kind: {kind}', f'sensor: {answers["sensor"]}']
+    kind = str(answers['effort_kind'])
+    lines = [f'# driver: {driver.name}', *(
+        f'# effort: {one.fact}, {one.conditions}\n#   {driver.link(one)}'
+        for one in driver.facts['efforts'] if one.kind == kind),
+        f'effort_kind: {kind}', f'sensor: {answers["sensor"]}']
     if kind != 'current':
         return lines
     given = answers['drive_gains']

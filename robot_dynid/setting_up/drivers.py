@@ -1,12 +1,12 @@
-"""Drivers of robots: what the effort of their joint states means, and by what they are recognised.
+"""Facts about drivers of robots: topics, controllers, meaning of effort, evidence in a URDF.
 
-The facts are in drivers.yaml beside this module, each with its source.
+They are in drivers.yaml beside this module, each with its source.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -19,100 +19,122 @@ from robot_dynid.robot.description import MOVABLE
 from robot_dynid.yaml_text import load_yaml
 
 FACTS = Path(__file__).with_name('drivers.yaml')
-#: a driver that is in no list
+#: any driver that has no entry of its own
 OTHER = 'other'
+#: aspects of a driver, each with facts, and their titles
+ASPECTS = {'launch': 'start', 'topics': 'joint states', 'rates': 'controller manager',
+           'qos': 'quality of service', 'controllers': 'trajectory controller',
+           'efforts': 'effort', 'scaling': 'speed scaling', 'stops': 'stops', 'joints': 'joints'}
+#: what a topic of joint states shows
+MEASURED = 'measured'
+#: weight of evidence, by its first word
+WORTH = {'plugin': 8, 'meshes': 4, 'robot': 2, 'joints': 1}
 
 
 @dataclass(frozen=True)
-class Effort:
-    """Meaning of effort: ``kind`` of a robot YAML, empty for none, ``sensor``, and its source."""
+class Fact:
+    """A fact about a driver: ``when`` it holds, and its ``source``.
 
-    kind: str
-    sensor: str
-    when: str
-    meaning: str
+    Of topics ``rate`` [Hz], None where it is not stated, and what they show; of controllers
+    whether the launch file has ``started`` them; of efforts ``kind`` and ``sensor`` of a robot
+    YAML, empty for none, and the value of a ``parameter`` of <ros2_control> that says so.
+    """
+
+    fact: str
     source: str
+    when: str = ''
+    rate: float | None = None
+    shows: str = MEASURED
+    started: str = ''
+    kind: str = ''
+    sensor: str = ''
+    parameter: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def conditions(self) -> str:
+        """Rate, what is shown, whether it is started, and when, in words."""
+        started = 'not started' if self.started == 'no' else self.started
+        return ', '.join(filter(None, (
+            f'{self.rate:g} Hz' if self.rate else '',
+            self.shows if self.shows != MEASURED else '', started, self.when)))
 
 
 @dataclass(frozen=True)
 class Driver:
-    """A driver, what it starts, and what effort means, the first by default."""
+    """A driver, the ``repositories`` its facts are from, and facts by aspect."""
 
     name: str
     arms: str
-    efforts: tuple[Effort, ...]
-    controller: str = 'joint_trajectory_controller'
-    topic: str = 'joint_states'
-    notes: str = ''
-    recognised: Mapping[str, Any] = field(default_factory=dict)
+    repositories: Mapping[str, str]
+    recognised: Mapping[str, Any]
+    facts: Mapping[str, tuple[Fact, ...]]
+    ask: str = ''
+
+    @property
+    def controllers(self) -> tuple[Fact, ...]:
+        """The trajectory controllers by name, that to use first; those of OTHER for none."""
+        named = tuple(one for one in self.facts['controllers'] if ' ' not in one.fact)
+        return named or driver_named(OTHER).controllers
+
+    def link(self, fact: Fact) -> str:
+        """Return the address of the source of a fact."""
+        version, _, place = fact.source.partition(':')
+        repository, _, commit = self.repositories[version].partition('@')
+        return f'https://github.com/{repository}/blob/{commit}/{place}'
 
     def evidence(self, urdf: Element) -> list[str]:
         """Return the evidence in a URDF for this driver, in words."""
-        found = []
-        name, joints = urdf.get('name', ''), _movable(urdf)
-        text = ' '.join(value for one in urdf.iter() for value in (
-            one.get('filename', ''), one.get('name', '') if one.tag == 'plugin' else '',
-            one.text or '' if one.tag == 'plugin' else ''))
-        for plugin in self.recognised.get('plugins', ()):
-            if plugin in text:
-                found.append(f'plugin {plugin}')
-        for package in self.recognised.get('packages', ()):
-            if f'package://{package}/' in text or f'/{package}/' in text:
-                found.append(f'meshes of {package}')
-        pattern = self.recognised.get('robot')
-        if pattern and re.search(pattern, name, re.IGNORECASE):
-            found.append(f'robot named {name}')
-        pattern = self.recognised.get('joints')
-        own = [joint for joint in joints if pattern and re.search(pattern, joint, re.IGNORECASE)]
-        if len(own) >= 6:
-            found.append(f'joints such as {own[0]}')
-        return found
-
-
-def _movable(urdf: Element) -> list[str]:
-    return [joint.get('name', '') for joint in urdf.findall('joint')
-            if joint.get('type') in MOVABLE]
+        name = urdf.get('name', '')
+        joints = [joint.get('name', '') for joint in urdf.findall('joint')
+                  if joint.get('type') in MOVABLE]
+        text = ' '.join((*(one.get('filename', '') for one in urdf.iter()),
+                         *(f'{one.get("name")} {one.text}' for one in urdf.iter('plugin'))))
+        patterns = {key: re.compile(self.recognised.get(key, '(?!)'), re.IGNORECASE)
+                    for key in ('robot', 'joints')}
+        matching = [joint for joint in joints if patterns['joints'].search(joint)]
+        return [*(f'plugin {plugin}' for plugin in self.recognised.get('plugins', ())
+                  if re.search(rf'\b{plugin}', text)),
+                *(f'meshes of {package}' for package in self.recognised.get('packages', ())
+                  if f'/{package}/' in text),
+                *([f'robot named {name}'] if patterns['robot'].search(name) else ()),
+                *([f'joints such as {matching[0]}'] if len(matching) >= 6 else ())]
 
 
 @cache
 def drivers() -> tuple[Driver, ...]:
-    """Return the drivers that are known."""
-    content = load_yaml(read_text(FACTS), str(FACTS), RobotError)
-    return tuple(Driver(**{**one, 'efforts': tuple(Effort(**effort) for effort in one['efforts'])})
-                 for one in content)
+    """Return the drivers of drivers.yaml."""
+    return tuple(Driver(facts={aspect: tuple(Fact(**one) for one in stated)
+                               if isinstance(stated := content.pop(aspect), list) else ()
+                               for aspect in ASPECTS}, **content)
+                 for content in load_yaml(read_text(FACTS), str(FACTS), RobotError))
 
 
-def driver_named(name: str) -> Driver | None:
-    """Return a driver by its name, None for OTHER. Raises UsageError for an unknown one."""
-    if name == OTHER:
-        return None
-    found = next((one for one in drivers() if one.name == name), None)
-    if found is None:
-        raise UsageError(f'driver {name!r} is not known; choose one of '
-                         f'{", ".join(names())}')
-    return found
+def driver_named(name: str) -> Driver:
+    """Return a driver by its name. Raises UsageError for an unknown one."""
+    by_name = {one.name: one for one in drivers()}
+    if name not in by_name:
+        raise UsageError(f'driver {name!r} is not known; choose one of {", ".join(by_name)}')
+    return by_name[name]
 
 
-def names() -> tuple[str, ...]:
-    """Return the names of the drivers, and OTHER."""
-    return (*(one.name for one in drivers()), OTHER)
+def shown_by(topic: str) -> str:
+    """Return what a topic of joint states shows by the facts, empty where they differ or lack."""
+    stated = [one for driver in drivers() for one in driver.facts['topics']
+              if topic.endswith(f'/{one.fact.strip("/")}')]
+    longest = max((len(one.fact) for one in stated), default=0)
+    shown = {one.shows for one in stated if len(one.fact) == longest}
+    return shown.pop() if len(shown) == 1 else ''
 
 
-def suggested(urdf: Element) -> tuple[Driver | None, tuple[str, ...]]:
-    """Return the driver for which most speaks in a URDF, and what does; None where nothing does.
+def suggested(urdf: Element) -> tuple[Driver, tuple[str, ...]]:
+    """Return the driver with the strongest evidence in a URDF, and the evidence.
 
-    It is a suggestion: names may be anybody's. Joint names alone, which many arms share, suggest
-    nothing where another driver's fit as well.
+    OTHER where there is none, or where two drivers have as much: many arms share joint names.
     """
-    found = sorted(((one, one.evidence(urdf)) for one in drivers()),
-                   key=lambda pair: -_weight(pair[1]))
-    best, second = found[0], found[1]
-    if not best[1] or _weight(best[1]) == _weight(second[1]):
-        return None, ()
-    return best[0], tuple(best[1])
+    def weight(driver: Driver) -> int:
+        return sum(WORTH[text.split()[0]] for text in driver.evidence(urdf))
 
-
-def _weight(evidence: Sequence[str]) -> int:
-    """Return the weight of evidence: plugins most, then meshes, the name, joints."""
-    worth = {'plugin': 8, 'meshes': 4, 'robot': 2, 'joints': 1}
-    return sum(worth[text.split()[0]] for text in evidence)
+    first, second = sorted(drivers(), key=weight, reverse=True)[:2]
+    if weight(first) == weight(second):
+        return driver_named(OTHER), ()
+    return first, tuple(first.evidence(urdf))

@@ -10,7 +10,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -21,7 +20,6 @@ from robot_dynid.dynamics.rigid_body import gravity_effort
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.identification.recipe import read_recipe
 from robot_dynid.io.csv import write_csv
-from robot_dynid.robot.model import EFFORT_KINDS
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.setting_up.description import (
     completed,
@@ -31,7 +29,7 @@ from robot_dynid.setting_up.description import (
     recipe_yaml,
     robot_yaml,
 )
-from robot_dynid.setting_up.drivers import OTHER, driver_named, drivers, names, suggested
+from robot_dynid.setting_up.drivers import OTHER
 from robot_dynid.simulation.arm import Arm, measured, record
 from robot_dynid.simulation.truth import load_truth
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
@@ -43,24 +41,6 @@ TORQUE = {'driver': OTHER, 'effort_kind': 'torque'}
 PUBLIC = {'panda_description/urdf/panda': 7, 'ur_description/urdf/ur5_robot': 6,
           'xarm_description/urdf/xarm7': 7, 'z1_description/urdf/z1': 6,
           'kinova_description/robots/kinova': 6}
-SEEN_BY = {
-    'franka_ros2': ('fr3', 'fr3_joint{}', ''),
-    'ur_robot_driver': ('ur20', 'a{}', 'ur_description'),
-    'lbr_fri_ros2_stack': ('iiwa7', 'lbr_A{}', ''), 'ros2_kortex': ('gen3', 'joint_{}', ''),
-    'xarm_ros2': ('arm', 'joint{}', 'xarm_description'), 'motoros2': ('motoman_gp7', 'j{}', ''),
-    'staubli_val3_driver': ('staubli_tx2_60', 'joint_{}', ''),
-    'mujoco_ros2_control': ('panda', 'panda_joint{}', 'mujoco_ros2_control/MujocoSystemInterface'),
-    'gz_ros2_control': ('ur5', 'j{}', 'gz_ros2_control/GazeboSimSystem')}
-
-
-def urdf_of(name: str, joint: str, more: str) -> ET.Element:
-    """Return a URDF of six joints with a mesh, or a plugin."""
-    joints = ''.join(f'<joint name="{joint.format(i + 1)}" type="revolute"/>' for i in range(6))
-    seen = f'<ros2_control><plugin>{more}</plugin></ros2_control>' if '/' in more else \
-        f'<mesh filename="package://{more}/a.stl"/>'
-    return ET.fromstring(f'<robot name="{name}">{joints}{seen}</robot>')
-
-
 def public(name: str) -> Path:
     """Return a URDF of example-robot-data; skip where that is not installed."""
     for folder in map(Path, sys.path):
@@ -141,30 +121,6 @@ def test_the_arm_in_a_public_urdf_is_read(name: str, tmp_path: Path) -> None:
     assert load_robot(path).joints == arm.joints
 
 
-@pytest.mark.parametrize('name', SEEN_BY)
-def test_a_driver_is_suggested_by_what_the_urdf_shows(name: str) -> None:
-    found, because = suggested(urdf_of(*SEEN_BY[name]))
-    assert found is not None and found.name == name and because
-
-
-def test_nothing_is_suggested_where_nothing_tells() -> None:
-    assert suggested(urdf_of('arm', 'joint_{}', '')) == (None, ())
-
-
-def test_every_fact_of_a_driver_has_its_source() -> None:
-    assert {'ur_robot_driver', 'franka_ros2', 'lbr_fri_ros2_stack', 'ros2_kortex', 'xarm_ros2',
-            'staubli_val3_driver', 'motoros2', 'mujoco_ros2_control', 'gz_ros2_control'} == {
-                one.name for one in drivers()} == set(names()) - {OTHER}
-    for driver in drivers():
-        assert driver.efforts and set(driver.recognised) <= {
-            'robot', 'joints', 'packages', 'plugins'}
-        for one in driver.efforts:
-            assert one.source.startswith('https://github.com/') and one.meaning and one.when
-            assert one.kind in (*EFFORT_KINDS, '') and one.sensor in ('motor', 'link')
-    with pytest.raises(UsageError, match="driver 'nobody' is not known; choose one of ur_"):
-        driver_named('nobody')
-
-
 @pytest.mark.parametrize(('change', 'words'), [
     ({'effort_kind': None}, 'no answer to effort_kind: .*choose torque, current'),
     ({'driver': None}, 'no answer to driver'),
@@ -205,6 +161,7 @@ def test_answers_are_written(root: Path, tmp_path: Path) -> None:
     assert robot.drive.rotor_axes is not None
     text = path.read_text()
     assert 'RTDE' in text and 'https://github.com/UniversalRobots' in text and '2.5 kg' in text
+    assert '# driver: ur_robot_driver' in text
     assert gravity('ceiling') == (0.0, 0.0, 9.81)
     assert 'neither rotors nor friction' in recipe_yaml({**answers, 'sensor': 'link'})
 

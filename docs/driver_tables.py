@@ -1,0 +1,61 @@
+"""Tables of docs/drivers.md, made of the facts about drivers in the data file."""
+
+from __future__ import annotations
+
+from robot_dynid.setting_up.drivers import ASPECTS, MEASURED, Driver, Fact, drivers
+
+
+def _cell(text: str) -> str:
+    """Return text that does not break a table."""
+    return text.replace('|', '\\|').replace('<', '&lt;').replace('_', '\\_')
+
+
+def _short(driver: Driver, aspect: str) -> str:
+    """Return the facts of an aspect in a cell of the overview."""
+    texts = []
+    for one in driver.facts[aspect]:
+        if aspect == 'efforts':
+            texts.append(f'`{one.kind}`' if one.kind else 'none')
+        elif aspect == 'controllers':
+            name = one.fact.partition(';')[0]
+            texts.append(name if name == 'none' else f'`{name}`, {one.started or "not started"}'
+                         .replace(', no', ', not started'))
+        elif one.shows in (MEASURED, 'copy', 'position'):
+            texts.append(f'`{one.fact}`{f" {one.rate:g} Hz" if one.rate else ""}'
+                         f'{f", {one.shows}" if one.shows != MEASURED else ""}')
+    return '<br>'.join(dict.fromkeys(texts)) or 'not stated'
+
+
+def overview() -> str:
+    """Return the table of all drivers."""
+    return '\n'.join((
+        '| driver | arms | joint states | trajectory controller | effort |',
+        '|---|---|---|---|---|',
+        *(f'| [{one.name}](#{one.name.lower()}) | {_cell(one.arms)} | {_short(one, "topics")} | '
+          f'{_short(one, "controllers")} | {_short(one, "efforts")} |' for one in drivers())))
+
+
+def _row(driver: Driver, aspect: str, one: Fact) -> str:
+    """Return the row of a fact."""
+    fact = f'`{one.fact}`' if aspect == 'launch' or '/' in one.fact.split()[0] else _cell(one.fact)
+    stated = ''.join(f'`{key}: {value}`, ' for key, value in (
+        ('effort_kind', one.kind), ('sensor', one.sensor)) if value)
+    return (f'| {ASPECTS[aspect]} | {fact} | {stated}{_cell(one.conditions)} | '
+            f'[{one.source.partition(":")[0]}]({driver.link(one)}) |')
+
+
+def details() -> str:
+    """Return a section with all facts, and their sources, for each driver."""
+    lines: list[str] = []
+    for driver in drivers():
+        versions = ', '.join(f'{name} `{place.partition("@")[0]}` at `{place[-40:][:10]}`'
+                             for name, place in driver.repositories.items())
+        lines += ['', f'### {driver.name}', '', f'{_cell(driver.arms)}. Read: {versions}.', '',
+                  '| | | holds where | source |', '|---|---|---|---|']
+        for aspect, title in ASPECTS.items():
+            facts = driver.facts[aspect]
+            if not facts:
+                lines.append(f'| {title} | '
+                             f'{"as joint states" if aspect == "rates" else "not stated"} | | |')
+            lines += [_row(driver, aspect, one) for one in facts]
+    return '\n'.join(lines)

@@ -1,0 +1,181 @@
+"""Facts about drivers: complete, each with its source, and stated nowhere else."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+import yaml
+
+from robot_dynid.errors import UsageError
+from robot_dynid.robot.model import EFFORT_KINDS, LINK, MOTOR
+from robot_dynid.setting_up.description import questions, read_arm
+from robot_dynid.setting_up.drivers import (
+    ASPECTS,
+    FACTS,
+    OTHER,
+    Driver,
+    driver_named,
+    drivers,
+    shown_by,
+    suggested,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLES: Any = SimpleNamespace(**runpy.run_path(str(ROOT / 'docs' / 'driver_tables.py')))
+EVERY = pytest.mark.parametrize('driver', drivers(), ids=lambda one: one.name)
+SEEN_BY = {
+    'franka_ros2': ('fr3', 'fr3_joint{}', ''),
+    'ur_robot_driver': ('ur20', 'a{}', 'ur_description'),
+    'lbr_fri_ros2_stack': ('iiwa7', 'lbr_A{}', ''), 'ros2_kortex': ('gen3', 'joint_{}', ''),
+    'kuka_rsi_driver': ('kr16', 'joint_{}', 'kuka_rsi_driver/KukaRSIHardwareInterface'),
+    'kuka_sunrise_fri_driver': ('lbr_iiwa14', 'joint_{}', 'kuka_lbr_iiwa_support'),
+    'xarm_ros2': ('arm', 'joint{}', 'xarm_description'), 'motoros2': ('motoman_gp7', 'j{}', ''),
+    'fanuc_driver': ('crx10ia', 'J{}', ''), 'doosan-robot2': ('m1013', 'joint_{}', ''),
+    'abb_ros2': ('irb1200', 'joint_{}', 'abb_hardware_interface/ABBSystemHardware'),
+    'staubli_val3_driver': ('staubli_tx2_60', 'joint_{}', ''),
+    'staubli_driver_ros2': ('tx2_60l', 'joint_{}', 'staubli_robot_driver/HardwareInterface'),
+    'dynamixel_hardware': ('arm', 'j{}', 'dynamixel_hardware/DynamixelHardware'),
+    'dynamixel_hardware_interface': ('omy', 'j{}', 'dynamixel_hardware_interface/Dynamixel'),
+    'joint_state_topic_hardware_interface': ('a', 'j{}', 'topic_based_ros2_control/TopicBased'),
+    'mujoco_ros2_control': ('panda', 'panda_joint{}', 'mujoco_ros2_control/MujocoSystemInterface'),
+    'gz_ros2_control': ('ur5', 'j{}', 'gz_ros2_control/GazeboSimSystem')}
+#: what only the data file and the page that is made from it may say
+ELSEWHERE = re.compile(r'use_currents_as_efforts|actual_current\b|actual_current_as_torque|'
+                       r'pull/1551|pull/1918|PolyScope|tau_J\b|getMeasuredTorque|update_rate|'
+                       r'11\.976|without gravity; currents|fr3_arm_controller|publisher_qos', re.I)
+
+
+def urdf_of(name: str, joint: str, more: str) -> ET.Element:
+    """Return a URDF of six joints with a mesh, or a plugin."""
+    joints = ''.join(f'<joint name="{joint.format(i + 1)}" type="revolute"/>' for i in range(6))
+    seen = f'<ros2_control><plugin>{more}</plugin></ros2_control>' if '/' in more else \
+        f'<mesh filename="package://{more}/a.stl"/>'
+    return ET.fromstring(f'<robot name="{name}">{joints}{seen}</robot>')
+
+
+@pytest.mark.parametrize('name', SEEN_BY)
+def test_a_driver_is_suggested_by_what_the_urdf_shows(name: str) -> None:
+    found, because = suggested(urdf_of(*SEEN_BY[name]))
+    assert found.name == name and because
+
+
+def test_nothing_is_suggested_where_nothing_tells() -> None:
+    found, because = suggested(urdf_of('arm', 'joint_{}', ''))
+    assert found.name == OTHER and not because
+
+
+def test_every_driver_has_every_aspect_or_says_that_it_is_not_stated() -> None:
+    for content in yaml.safe_load(FACTS.read_text()):
+        assert content.keys() - {'ask'} == {
+            'name', 'arms', 'repositories', 'recognised', *ASPECTS}, content['name']
+        for aspect in ASPECTS:
+            stated = content[aspect]
+            assert stated == 'not stated' or (aspect == 'rates' and stated == 'as topics') or (
+                isinstance(stated, list) and stated), (content['name'], aspect)
+    with pytest.raises(UsageError, match="driver 'nobody' is not known; choose one of ur_"):
+        driver_named('nobody')
+
+
+@EVERY
+def test_every_fact_has_its_source_with_a_commit(driver: Driver) -> None:
+    assert driver.facts['topics'] and (driver.facts['efforts'] or driver.name == OTHER)
+    used = set()
+    for aspect, facts in driver.facts.items():
+        for one in facts:
+            version, _, _ = one.source.partition(':')
+            used.add(version)
+            assert re.fullmatch(r'https://github\.com/[\w.-]+/[\w.-]+/blob/[0-9a-f]{40}/'
+                                r'[\w./-]+(#L\d+)?', driver.link(one)), one
+            assert one.fact and (one.when or len(facts) == 1 or aspect not in (
+                'efforts', 'controllers')), 'one of several holds under a condition'
+            assert bool(one.started) == (aspect == 'controllers')
+            assert one.started in ('', 'active', 'inactive', 'no')
+            assert one.shows in ('measured', 'copy', 'desired', 'external', 'position')
+            if aspect == 'efforts':
+                assert one.kind in (*EFFORT_KINDS, '') and one.sensor in (MOTOR, LINK, '')
+            else:
+                assert not one.kind and not one.sensor and not one.parameter
+    assert used <= set(driver.repositories)
+    assert set(driver.recognised) <= {'robot', 'joints', 'packages', 'plugins'}
+
+
+def test_what_starts_a_driver_is_a_command() -> None:
+    for driver in drivers():
+        for one in driver.facts['launch']:
+            assert re.match(r'(ros2|roslaunch|docker) \w', one.fact), one.fact
+
+
+def test_different_meanings_of_effort_ask_what_decides() -> None:
+    for driver in drivers():
+        kinds = {(one.kind, one.sensor) for one in driver.facts['efforts'] if one.kind}
+        assert len(kinds) < 2 or driver.ask or driver.name == 'doosan-robot2', driver.name
+
+
+@pytest.mark.parametrize(('topic', 'shows'), [
+    ('/franka/joint_states', 'measured'), ('/ns/franka/joint_states', 'measured'),
+    ('/joint_states', ''), ('/left/joint_states', ''), ('/anything', ''),
+    ('/franka_robot_state_broadcaster/desired_joint_states', 'desired'),
+    ('/iiwa/external_torque_broadcaster/joint_states', 'external')])
+def test_what_a_topic_shows_is_told_by_its_longest_name(topic: str, shows: str) -> None:
+    assert shown_by(topic) == shows
+
+
+def asked(folder: Path, parameter: str, **answers: Any) -> dict[str, Any]:
+    """Return the questions about a UR with a parameter of its hardware, by key."""
+    text = (ROOT / 'urdf' / 'ur10e.urdf').read_text()
+    path = folder / 'arm.urdf'
+    path.write_text(text.replace('</robot>', '<ros2_control name="ur10e" type="system"><hardware>'
+                                 f'<plugin>ur_robot_driver/URPositionHardwareInterface</plugin>'
+                                 f'{parameter}</hardware></ros2_control></robot>'))
+    return {one.key: one for one in questions(read_arm(path), answers)}
+
+
+def test_init_asks_for_the_release_and_takes_what_the_urdf_says(tmp_path: Path) -> None:
+    bare = asked(tmp_path, '')
+    assert bare['driver'].suggestion == 'ur_robot_driver'
+    kind = bare['effort_kind']
+    assert 'is use_currents_as_efforts true?' in kind.text and kind.suggestion is None
+    assert kind.required and kind.why.count('https://github.com/') == 3
+    for word, suggestion in (('true', 'current'), ('True', 'current'), ('false', None)):
+        stated = asked(tmp_path, f'<param name="use_currents_as_efforts">{word}</param>')
+        assert stated['effort_kind'].suggestion == suggestion and stated['effort_kind'].required
+    assert ('by <ros2_control> of the URDF' in stated['effort_kind'].why) is False
+
+
+def test_init_proposes_topic_and_controller_of_the_driver(tmp_path: Path) -> None:
+    franka = asked(tmp_path, '', driver='franka_ros2')
+    assert franka['topic'].suggestion == 'franka/joint_states'
+    assert 'joint_states: 30 Hz, copy' in franka['topic'].why
+    assert franka['controller'].suggestion == 'fr3_arm_controller'
+    ur = asked(tmp_path, '')['controller']
+    assert ur.suggestion == 'scaled_joint_trajectory_controller' and 'lyrical' in ur.why
+    for driver in drivers():
+        found = asked(tmp_path, '', driver=driver.name)
+        assert re.fullmatch(r'[\w/]+', found['topic'].suggestion), driver.name
+        assert re.fullmatch(r'\w+', found['controller'].suggestion), driver.name
+    assert asked(tmp_path, '', driver='kuka_iiqka_eac_driver')['sensor'].suggestion == MOTOR
+    kortex = asked(tmp_path, '', driver='ros2_kortex', effort_kind='torque')['sensor']
+    assert kortex.why.startswith('most arms'), 'two kinds of arms: no guess'
+
+
+def test_the_page_has_every_fact_and_source() -> None:
+    page = TABLES.overview() + TABLES.details()
+    for driver in drivers():
+        assert f'### {driver.name}\n' in page
+        assert all(driver.link(one) in page for facts in driver.facts.values() for one in facts)
+    assert page.count('not stated') > 10 and 'None' not in page
+
+
+def test_no_other_file_states_what_the_data_file_does() -> None:
+    files = [ROOT / 'README.md', *(ROOT / 'docs').glob('*.md'),
+             *(ROOT / 'config' / 'robots').glob('*.yaml')]
+    found = [f'{path.name}: {match[0]}' for path in files
+             for match in ELSEWHERE.finditer(path.read_text('utf-8'))
+             if (path.name, match[0]) != ('ur10e.yaml', '11.976')]
+    assert not found, found
