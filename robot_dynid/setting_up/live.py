@@ -7,7 +7,6 @@ where the robot stood still.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -30,6 +29,7 @@ from robot_dynid.setting_up.diagnosis import (
     of_finding,
     of_item,
 )
+from robot_dynid.setting_up.drivers import MEASURED, shown_by
 from robot_dynid.setting_up.middleware import domain
 from robot_dynid.signals.alignment import without_holes
 from robot_dynid.signals.encoders import encoders_of
@@ -41,6 +41,19 @@ from robot_dynid.types import RawLog
 OF_A_MOTION = ('rest', 'emergency stop', 'temperature', 'recording')
 #: travel [rad, m] from which a joint has moved
 TRAVEL = 0.02
+#: rate of another topic over that of the topic, above which it is faster: not by chance or jitter
+FASTER = 1.5
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Another topic with joint states: its rate [Hz] and names, and whether it has efforts."""
+
+    topic: str
+    rate: float = 0.0
+    names: tuple[str, ...] = ()
+    efforts: bool = False
+    reliable: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +73,7 @@ class Live:
     wanted: Requirements
     publishers: tuple[str, ...] = ()
     best_effort: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
+    others: tuple[Stream, ...] = ()
     controllers: tuple[str, ...] = ()
     sleeping: tuple[str, ...] = ()
     log: RawLog | None = None
@@ -85,7 +98,10 @@ def live_diagnoses(robot: RobotModel, live: Live) -> list[Diagnosis]:
     standing = rest is None or rest.level is OK
     if not standing:
         items = list(_items(replace(live, facts=replace(live.facts, gravity=None))))
-    return [*found, names, *_controller(live, items), *_states(live, items, gate), *gate,
+    better = _elsewhere(robot, live)
+    states = [one for one in _states(live, items, gate) if not better or one.name not in (
+        'joint state rate', 'effort') or one.level is OK]
+    return [*found, names, *better, *_controller(live, items), *states, *gate,
             *_description(robot), _unknown(live, moved)]
 
 
@@ -114,8 +130,9 @@ def _silence(live: Live) -> list[Diagnosis]:
         return [Diagnosis('joint states', ERROR, live.topic, what, 'activate the '
                           'joint_state_broadcaster (ros2 control list_controllers), start the '
                           'driver, and check that the simulation is not paused')]
-    elsewhere = f'; joint states are on {", ".join(live.others)}' if live.others else ''
-    remedy = f'give --topic {live.others[0]}, or remap it' if live.others else (
+    topics = [one.topic for one in sorted(live.others, key=_preference)]
+    elsewhere = f'; joint states are on {", ".join(topics)}' if topics else ''
+    remedy = f'give --topic {topics[0]}, or remap it' if topics else (
         'start the driver; is it in the same ROS_DOMAIN_ID, and on another computer in reach '
         '(ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET on both)?')
     return [Diagnosis('joint states', ERROR, live.topic, f'nobody publishes {live.topic} in '
@@ -125,19 +142,47 @@ def _silence(live: Live) -> list[Diagnosis]:
 def _publishers(live: Live) -> list[Diagnosis]:
     """Return whether one reliable publisher publishes the joint states."""
     found = []
-    twice = [name for name, count in Counter(live.publishers).items() if count > 1]
     if len(live.publishers) > 1:
+        twice = len(set(live.publishers)) < len(live.publishers)
         found.append(Diagnosis(
             'publishers', WARN, live.topic, f'{", ".join(live.publishers)} publish it'
-            + (', one of them more than once' if twice else ''),
+            f'{", one of them more than once" * twice}',
             'stop all but one, or give one a topic of its own (joint_state_publisher is for '
             'robots without a driver)'))
     if live.best_effort:
         found.append(Diagnosis(
             'quality of service', ERROR, live.topic, f'{", ".join(live.best_effort)} publishes it '
             'as best effort: nodes that record, which want every message, receive none',
-            'set the publisher to reliable (MotoROS2: publisher_qos/joint_states: default)'))
+            'set the publisher to reliable; how, by driver: docs/drivers.md'))
     return found
+
+
+def _preference(stream: Stream) -> tuple[bool, bool, float]:
+    """Return a key that sorts topics: reliable ones first, measured by the facts, then fast."""
+    return not stream.reliable, shown_by(stream.topic) != MEASURED, -stream.rate
+
+
+def _elsewhere(robot: RobotModel, live: Live) -> list[Diagnosis]:
+    """Return a warning where another topic has the same joints more often, or alone has effort."""
+    rate = len(live.facts.states) / live.facts.seconds
+    efforts = any(np.any(np.nan_to_num(message.effort)) for message in live.facts.states)
+    better = sorted((one for one in live.others if one.reliable
+                     and set(robot.joints) <= set(one.names)
+                     and shown_by(one.topic) in (MEASURED, '')
+                     and (one.efforts or not efforts)
+                     and (one.rate > FASTER * rate or one.efforts > efforts)), key=_preference)
+    if not better:
+        return []
+    first, copies = better[0], any(name.endswith('joint_state_publisher')
+                                   for name in live.publishers)
+    also = f' (or {", ".join(one.topic for one in better[1:])})' if better[1:] else ''
+    return [Diagnosis(
+        'other joint states', WARN, live.topic, f'{rate:.0f} messages per second '
+        f'{"with" if efforts else "without"} efforts'
+        f'{", copies by joint_state_publisher with stamps of their own" * copies}; '
+        f'{first.topic} has the same joints, {first.rate:.0f} per second '
+        f'{"with" if first.efforts else "without"} efforts',
+        f'give --topic {first.topic}{also}, and joint_states:={first.topic} to the launch files')]
 
 
 def _sleepers(live: Live) -> list[Diagnosis]:
@@ -161,10 +206,9 @@ def names_diagnosis(
         told = '' if order == joints else ', in another order (columns go by name)'
         more = f'; beside them {", ".join(extra)}, which are left out' if extra else ''
         return Diagnosis(name, OK, where, f'all {len(joints)} joints{told}{more}')
-    renamed = same_joints(joints, seen)
-    if renamed:
-        affix = renaming(renamed)
-        pairs = ', '.join(f'{own}: {theirs}' for own, theirs in list(renamed.items())[:2])
+    affix, theirs = renaming(joints, seen)
+    if affix:
+        pairs = ', '.join(f'{joint}: {one}' for joint, one in zip(joints[:2], theirs))
         return Diagnosis(name, ERROR, where, f'joints are named with {affix} ({pairs})',
                          f'give the URDF the same names (prefix or tf_prefix of its xacro), or '
                          f'start the driver without {affix}')
@@ -175,30 +219,25 @@ def names_diagnosis(
                      'tip_link')
 
 
-def same_joints(joints: Sequence[str], seen: Sequence[str]) -> dict[str, str]:
-    """Return the name that each joint has where all differ by the same prefix or suffix only."""
-    own = joints[0]
-    for first in seen:
-        pairs: tuple[str, ...] = ()
-        if first.endswith(own):
-            pairs = tuple(f'{first[:-len(own)]}{joint}' for joint in joints)
-        elif own.endswith(first):
-            pairs = tuple(joint.removeprefix(own[:-len(first)]) for joint in joints)
-        elif first.startswith(own):
-            pairs = tuple(f'{joint}{first[len(own):]}' for joint in joints)
-        if pairs and set(pairs) <= set(seen):
-            return dict(zip(joints, pairs))
-    return {}
-
-
-def renaming(pairs: Mapping[str, str]) -> str:
-    """Return in words by what the names of `same_joints` differ."""
-    own, theirs = next(iter(pairs.items()))
-    if theirs.endswith(own):
-        return f'the prefix {theirs[:-len(own)]!r}'
-    if own.endswith(theirs):
-        return f'the prefix {own[:-len(theirs)]!r} left out'
-    return f'the suffix {theirs[len(own):]!r}'
+def renaming(joints: Sequence[str], seen: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the one prefix or suffix by which all names differ, in words, and those seen."""
+    first = joints[0]
+    for one in seen:
+        if one.endswith(first):
+            affix = one[:-len(first)]
+            words, theirs = f'the prefix {affix!r}', [f'{affix}{joint}' for joint in joints]
+        elif first.endswith(one):
+            affix = first[:-len(one)]
+            words = f'the prefix {affix!r} left out'
+            theirs = [joint.removeprefix(affix) for joint in joints]
+        elif one.startswith(first):
+            affix = one[len(first):]
+            words, theirs = f'the suffix {affix!r}', [f'{joint}{affix}' for joint in joints]
+        else:
+            continue
+        if set(theirs) <= set(seen):
+            return words, theirs
+    return '', []
 
 
 def _controller(live: Live, items: Sequence[Item]) -> list[Diagnosis]:
@@ -208,9 +247,11 @@ def _controller(live: Live, items: Sequence[Item]) -> list[Diagnosis]:
         if not item.name.startswith(('controller', 'command')):
             continue
         one = of_item(item, live.controller)
-        if item.name == 'controller' and not live.facts.controller_ready and live.controllers:
+        if item.name == 'controller' and not live.facts.controller_ready:
             one = replace(one, remedy=f'there is {", ".join(live.controllers)}: give --controller '
-                          f'{live.controllers[0]}, and the node the parameter controller')
+                          f'{live.controllers[0]}, and the node the parameter controller'
+                          if live.controllers else 'start one: ros2 run controller_manager '
+                          f'spawner {live.controller}; its name by driver: docs/drivers.md')
         found.append(one)
     return found
 
@@ -244,10 +285,15 @@ def _gate(robot: RobotModel, live: Live) -> tuple[list[Diagnosis], bool | None]:
     try:
         return [of_finding(one, live.topic) for one in gate_findings(robot, log)], moved
     except DataError as error:
-        if log.effort is None:
+        if log.effort is None or not np.any(np.nan_to_num(log.effort)):
             return [], moved  # the checklist says so
-        what, _, remedy = str(error).removeprefix(f'{log.source}: ').partition('; ')
-        return [Diagnosis('recording', ERROR, live.topic, what, remedy)], moved
+        return [_unusable(error, log.source, live.topic)], moved
+
+
+def _unusable(error: DataError, source: str, where: str) -> Diagnosis:
+    what, _, remedy = str(error).removeprefix(f'{source}: ').partition('; ')
+    return Diagnosis('recording', ERROR, where, what, remedy or 'name the joints of the recording '
+                     'as those of the URDF')
 
 
 def gate_findings(robot: RobotModel, log: RawLog) -> tuple[Finding, ...]:
@@ -272,12 +318,10 @@ def recording_diagnoses(robot: RobotModel, paths: Sequence[str]) -> list[Diagnos
             log = load_log(path, robot)
             findings = gate_findings(robot, log)
         except DataError as error:
-            what, _, remedy = str(error).removeprefix(f'{path}: ').partition('; ')
-            found.append(Diagnosis('recording', ERROR, path, what, remedy or 'name the joints of '
-                                   'the recording as those of the URDF'))
+            found.append(_unusable(error, path, path))
             continue
-        found += [of_finding(one, path) for one in findings]
-        found += [kind_diagnosis(robot, log), *encoder_diagnoses(robot, log)]
+        found += [*(of_finding(one, path) for one in findings), kind_diagnosis(robot, log),
+                  *encoder_diagnoses(robot, log)]
     return found
 
 

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from live_systems import Spoil, arrays, system
 
+from robot_dynid.dynamics import rigid_body
 from robot_dynid.errors import DataError
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.setting_up.diagnosis import ERROR, OK, WARN, Diagnosis, verdict
-from robot_dynid.setting_up.live import Live, live_diagnoses
+from robot_dynid.setting_up.live import Live, Stream, live_diagnoses
 
 UR = load_robot('ur10e')
 TORQUE = replace(UR, drive=replace(UR.drive, kind='torque', gains=None, gear_ratios=None))
@@ -43,6 +44,10 @@ def of_another(robot: RobotModel, moving: bool) -> Spoil:
     return lambda data: data.update(effort=arrays(robot, moving)['effort'])
 
 
+def without_gravity(data: dict[str, Any]) -> None:
+    data['effort'] = data['effort'] - rigid_body.gravity_effort(TORQUE.rigid, data['position'])
+
+
 def late(data: dict[str, Any]) -> None:
     data['stamp'] = data['stamp'] - 2.0
 
@@ -63,6 +68,11 @@ def thinned(every: int) -> Spoil:
 def changed(live: Live, **facts: Any) -> Live:
     """Return a system with other facts."""
     return replace(live, facts=replace(live.facts, **facts))
+
+
+def beside(live: Live, *streams: Stream) -> Live:
+    """Return a system with the joints of the robot on other topics, too."""
+    return replace(live, others=tuple(replace(one, names=UR.joints) for one in streams))
 
 
 def silent(live: Live, **seen: Any) -> Live:
@@ -123,8 +133,35 @@ BROKEN: dict[str, tuple[Callable[[], Live], RobotModel, str, Any, str]] = {
         lambda: silent(system(UR), environment={'ROS_DOMAIN_ID': '7'}), UR, 'joint states', ERROR,
         'nobody publishes /joint_states in ROS_DOMAIN_ID 7'),
     'another topic': (
-        lambda: silent(system(UR), others=('/left/joint_states',)), UR, 'joint states', ERROR,
-        'give --topic /left/joint_states'),
+        lambda: silent(system(UR), others=(Stream('/left/joint_states'),)), UR, 'joint states',
+        ERROR, 'give --topic /left/joint_states'),
+    'a copy at a low rate': (
+        lambda: replace(beside(system(UR, thinned(5)), Stream(
+            '/franka_robot_state_broadcaster/desired_joint_states', 1000.0, efforts=True),
+            Stream('/franka_robot_state_broadcaster/measured_joint_states', 1000.0, efforts=True,
+                   reliable=False), Stream('/left', 900.0, efforts=True),
+            Stream('/franka/joint_states', 500.0, efforts=True)),
+            publishers=('/joint_state_publisher',)), UR, 'other joint states', WARN,
+        '25 messages per second with efforts, copies by joint_state_publisher with stamps of '
+        'their own; /franka/joint_states has the same joints, 500 per second with efforts; give '
+        '--topic /franka/joint_states (or /left), and joint_states:=/franka/joint_states'),
+    'efforts elsewhere': (
+        lambda: beside(system(UR, without('effort')), Stream('/arm/joint_states', 50.0),
+                       Stream('/xarm/joint_states', 20.0, efforts=True)), UR,
+        'other joint states', WARN, 'without efforts; /xarm/joint_states has the same joints, 20'),
+    'efforts of 0': (
+        lambda: system(UR, times('effort', 0.0)), UR, 'effort', ERROR,
+        'all efforts are exactly 0'),
+    'no controller at all': (
+        lambda: changed(system(UR), controller_ready=False, controller_states=(),
+                        controller_publishers=0), UR, 'controller', ERROR,
+        'ros2 run controller_manager spawner joint_trajectory_controller; its name by driver'),
+    'torque without gravity': (
+        lambda: system(TORQUE, without_gravity, moving=True), TORQUE, 'gravity', ERROR,
+        'state effort_kind: gravity_compensated_torque'),
+    'currents taken for torque': (
+        lambda: system(TORQUE, times('effort', 1.0 / np.asarray(UR.drive.gains)), moving=True),
+        TORQUE, 'effort_scale', ERROR, 'they look like currents [A]'),
     'best effort': (
         lambda: replace(system(UR), best_effort=('/driver',)), UR, 'quality of service', ERROR,
         'as best effort'),
@@ -166,6 +203,16 @@ def test_the_fault_is_named_and_nothing_else(setup: str) -> None:
     one = found[name]
     assert one.level is level and words in f'{one.what}; {one.remedy}', one
     assert one.where and one.remedy, 'what, where, what to do'
+
+
+def test_topics_that_are_no_better_are_not_named() -> None:
+    rate = len(system(UR).facts.states) / system(UR).facts.seconds
+    for one in (Stream('/left', 1.4 * rate, efforts=True), Stream('/left', 1000.0),
+                Stream('/left', 1000.0, efforts=True, reliable=False),
+                Stream('/a/external_torque_broadcaster/joint_states', 1000.0, efforts=True)):
+        assert 'other joint states' not in off(live_diagnoses(UR, beside(system(UR), one))), one
+    some = replace(system(UR), others=(Stream('/left', 1e3, UR.joints[1:], efforts=True),))
+    assert 'other joint states' not in off(live_diagnoses(UR, some)), 'a joint is missing'
 
 
 def test_a_joint_that_rests_where_its_driver_wraps_stands_still() -> None:

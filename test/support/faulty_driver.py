@@ -30,6 +30,7 @@ class Driver:
         self.node = rclpy.create_node('driver')
         self.fault, self.ended = '', threading.Event()
         self.publisher = self.node.create_publisher(JointState, 'joint_states', 100)
+        self.source = self.publisher
         self.noise = np.random.default_rng(0)
 
     def take(self, fault: str) -> None:
@@ -38,8 +39,12 @@ class Driver:
         reliability = ReliabilityPolicy.BEST_EFFORT if fault == 'best_effort' else \
             ReliabilityPolicy.RELIABLE
         self.node.destroy_publisher(self.publisher)
+        if self.source is not self.publisher:
+            self.node.destroy_publisher(self.source)
         self.publisher = self.node.create_publisher(
             JointState, 'joint_states', QoSProfile(depth=100, reliability=reliability))
+        self.source = self.node.create_publisher(
+            JointState, 'franka/joint_states', 100) if fault == 'copy' else self.publisher
         self.node.set_parameters([Parameter('use_sim_time', value=fault == 'sim_time')])
 
     def message(self) -> JointState:
@@ -49,7 +54,7 @@ class Driver:
         own = robot.with_gravity(np.array([9.81, 0.0, 0.0])) if fault == 'wall' else robot
         effort = gravity_effort(own, q[None, :])[0] / robot.torque_factors
         effort = effort + self.noise.normal(0.0, 0.01, robot.n)
-        effort *= 1000.0 if fault == 'milliampere' else 1.0
+        effort *= {'milliampere': 1000.0, 'zeros': 0.0}.get(fault, 1.0)
         q = np.degrees(q) if fault == 'degrees' else q
         prefix = 'left_' if fault == 'prefix' else ''
         found = JointState(name=[f'{prefix}{joint}' for joint in robot.joints])
@@ -62,9 +67,13 @@ class Driver:
         return found
 
     def run(self) -> None:
-        """Publish."""
+        """Publish; a copy has every fifth message."""
+        count = 0
         while not self.ended.wait(1.0 / RATE):
-            self.publisher.publish(self.message())
+            message, count = self.message(), count + 1
+            self.source.publish(message)
+            if self.source is not self.publisher and count % 5 == 0:
+                self.publisher.publish(message)
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTrajectoryControllerState
 from rcl_interfaces.srv import GetParameters
@@ -39,7 +40,7 @@ from robot_dynid.ros.excitation.checklist import (
     read_messages,
 )
 from robot_dynid.ros.recording.recorder import Message, batch_of
-from robot_dynid.setting_up.live import Live
+from robot_dynid.setting_up.live import Live, Stream
 from robot_dynid.types import RawLog
 
 #: s after which nobody is waited for any longer: where nobody is seen to publish, and where
@@ -71,6 +72,7 @@ class Watch:
         self.states: list[Message] = []
         self.controller_states: list[Message] = []
         self.clock: list[Message] = []
+        self.elsewhere: dict[str, list[Message]] = {}
         self._listener = Listener(self.node)
         for kind, topic, taken in (
                 (JointState, watched.topic, self.states),
@@ -91,13 +93,17 @@ class Watch:
         self.until(lambda: bool(self.states) or (
             time.monotonic() > begun + DISCOVERY_PATIENCE
             and not self.publishers(self.watched.topic)), LONG)
+        for topic in self.others():
+            self._listener.subscribe(JointState, topic, partial(
+                self._take, self.elsewhere.setdefault(topic, [])), ANYONE)
         if not self.states:
+            self.until(lambda: all(self.elsewhere.values()), ANSWER)
             return time.time() - (time.monotonic() - begun), time.time()
         self.until(lambda: self.controller_ready and not any(
             UNKNOWN in name for name, _ in self.publishers(self.watched.topic)),
             DISCOVERY_PATIENCE / 4.0)
-        self.states.clear()
-        self.controller_states.clear()
+        for taken in (self.states, self.controller_states, *self.elsewhere.values()):
+            taken.clear()
         since = time.time()
         self.until(lambda: False, self.watched.duration)
         return since, time.time()
@@ -142,6 +148,18 @@ class Watch:
             name for name, kinds in self.node.get_topic_names_and_types()
             if JOINT_STATE in kinds and name != own and self.node.count_publishers(name)))
 
+    def streams(self, span: float) -> tuple[Stream, ...]:
+        """Return what came in on the other topics within ``span`` s."""
+        found = []
+        for topic, taken in self.elsewhere.items():
+            states = read_messages(joint_state, taken)
+            found.append(Stream(
+                topic, len(states) / span,
+                tuple(dict.fromkeys(name for one in states for name in one.names)),
+                any(np.any(np.nan_to_num(one.effort)) for one in states),
+                all(reliable for _, reliable in self.publishers(topic))))
+        return tuple(found)
+
     def following_clock(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Return those of the nodes whose parameter use_sim_time is true."""
         asked = []
@@ -184,9 +202,9 @@ def _live(robot: RobotModel, watch: Watch) -> Live:
                           scene.unchecked, in_pieces=False)
     live = Live(
         topic, watch.watched.controller, _facts(robot, watch, (begun, ended)), wanted,
-        names, tuple(name for name, reliable in publishers if not reliable), watch.others(),
-        watch.controllers(), () if clocks else watch.following_clock(names),
-        environment=os.environ)
+        names, tuple(name for name, reliable in publishers if not reliable),
+        watch.streams(ended - begun), watch.controllers(),
+        () if clocks else watch.following_clock(names), environment=os.environ)
     if not watch.states:
         return live
     try:

@@ -15,6 +15,9 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
+from control_msgs.action import FollowJointTrajectory
+from control_msgs.msg import JointTrajectoryControllerState
+from rclpy.action import ActionServer
 from rclpy.context import Context
 from rclpy.node import Node
 from ros_process import NodeProcess
@@ -22,7 +25,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynid.cli.main import main
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.ros.doctor.live_system import Watched, observed
+from robot_dynid.ros.doctor.live_system import ACTION, Watched, observed
 from robot_dynid.setting_up import middleware
 from robot_dynid.setting_up.diagnosis import ERROR, OK, WARN, Diagnosis
 from robot_dynid.setting_up.live import live_diagnoses
@@ -31,18 +34,20 @@ from robot_dynid_evaluation.ros_domain import own_domain
 pytestmark = pytest.mark.ros
 
 DRIVER = Path(__file__).parents[2] / 'support' / 'faulty_driver.py'
-ROBOT = 'ur10e'
+ROBOT, CONTROLLER = 'ur10e', 'joint_trajectory_controller'
 PATIENCE = 60.0  # s: a loaded machine is slow, a broken one never gets there
 #: what the driver does, the diagnosis that names it, its level, and words of it
 FAULTS = {
     'degrees': ('position_unit', ERROR, 'look like degrees'),
-    'milliampere': ('effort_scale', ERROR, 'times those of the nominal links'),
+    'milliampere': ('effort_scale', ERROR, 'efforts look like mA'),
     'prefix': ('joint names', ERROR, "the prefix 'left_'"),
     'no_effort': ('effort', ERROR, 'carry no effort'),
     'late': ('stamps', WARN, 'behind the clock of this computer'),
     'sim_time': ('clock', ERROR, 'nobody publishes /clock'),
     'best_effort': ('quality of service', ERROR, 'as best effort'),
     'wall': ('gravity', WARN, 'mounted on a wall'),
+    'copy': ('other joint states', WARN, '/franka/joint_states has the same joints'),
+    'zeros': ('effort', ERROR, 'all efforts are exactly 0'),
 }
 
 
@@ -86,7 +91,7 @@ def driver(module_domain: int) -> Iterator[subprocess.Popen[str]]:
 
 
 #: faults that are seen by the middleware; the core tells the others as well without it
-OF_ROS = ('prefix', 'sim_time', 'best_effort', 'wall')
+OF_ROS = ('prefix', 'sim_time', 'best_effort', 'wall', 'copy')
 
 
 @pytest.mark.parametrize('fault', [
@@ -124,6 +129,24 @@ def test_a_robot_in_order_is_and_its_faults_are_not(
         context.try_shutdown()
         for node in nodes:
             node.stop()
+
+
+def test_a_controller_that_is_loaded_but_not_active_is_named(
+    driver: subprocess.Popen[str], ros_domain: int
+) -> None:
+    """Its action has a server from its configuration on, and its state a publisher."""
+    context = Context()
+    context.init(domain_id=ros_domain)
+    try:
+        loaded = Node('controller_manager', context=context)
+        server = ActionServer(loaded, FollowJointTrajectory, f'{CONTROLLER}/{ACTION}', print)
+        loaded.create_publisher(
+            JointTrajectoryControllerState, f'{CONTROLLER}/controller_state', 1)
+        off = until(seen, lambda off: 'it is not active' in off['controller'].what)
+        assert 'ros2 control switch_controllers --activate' in off['controller'].remedy
+        server.destroy()
+    finally:
+        context.try_shutdown()
 
 
 def test_joint_states_elsewhere_are_named_and_those_of_another_domain_are_not(
