@@ -118,7 +118,7 @@ def driver_named(name: str) -> Driver:
 
 
 def shown_by(topic: str) -> str:
-    """Return what a topic of joint states shows by the facts, empty where they differ or lack."""
+    """Return `Fact.shows` of a topic of joint states, empty where drivers differ, or for none."""
     stated = [one for driver in drivers() for one in driver.facts['topics']
               if topic.endswith(f'/{one.fact.strip("/")}')]
     longest = max((len(one.fact) for one in stated), default=0)

@@ -149,7 +149,7 @@ class Watch:
             if JOINT_STATE in kinds and name != own and self.node.count_publishers(name)))
 
     def streams(self, span: float) -> tuple[Stream, ...]:
-        """Return what came in on the other topics within ``span`` s."""
+        """Return the other topics, by their messages of ``span`` s."""
         found = []
         for topic, taken in self.elsewhere.items():
             states = read_messages(joint_state, taken)
