@@ -103,10 +103,10 @@ def names_of(verb: str, argument: str) -> tuple[str, ...]:
 
 def file_endings(metavar: str) -> tuple[str, ...]:
     """Return the endings of the files that the help calls ``metavar``."""
-    from robot_dynid.io.recording_names import STORAGES, TABLES
+    from robot_dynid.io.recording_names import BAGS, TABLES
 
-    recordings = dict.fromkeys(('DATA', 'LOADED', 'U', 'RUN', 'STATES.csv'), (*TABLES, *STORAGES))
-    by_word = {**recordings, 'YAML': YAML, 'FILE': YAML, 'BAG': STORAGES,
+    recordings = dict.fromkeys(('DATA', 'LOADED', 'U', 'RUN', 'STATES.csv'), (*TABLES, *BAGS))
+    by_word = {**recordings, 'YAML': YAML, 'FILE': YAML, 'BAG': BAGS,
                'URDF': ('.urdf', '.xacro')}
     found: dict[str, None] = {}
     for word in metavar.strip('[]').split():

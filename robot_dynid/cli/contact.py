@@ -9,10 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import (
+    READING,
     add_common,
     check_outputs,
     load_logs,
     load_model,
+    of_recordings,
     reported,
 )
 
@@ -37,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='of the momentum observer (default: 30)')
     parser.add_argument('--margin', type=float, default=2.0,
                         help='threshold over the noise level without contact (default: 2)')
-    add_common(parser, '--report', '--accept', '--accept-partial')
+    add_common(parser, '--report', *READING, '--accept-partial')
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
@@ -54,8 +56,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     settings = MonitorSettings(arguments.gain, ContactSettings(margin=arguments.margin))
     model = load_model(arguments.model, arguments.robot)
     with terminal.progress('contact') as progress:
-        logs = load_logs(arguments.data, model.robot, progress, arguments.accept).in_one_piece(
-            'contact detection')
+        logs = load_logs(arguments.data, of_recordings(model.robot, arguments), progress,
+                         arguments.accept).in_one_piece('contact detection')
         progress('observing', 0.8)
         found = contact_events(model, logs, settings)
         progress('report', 0.9)

@@ -11,6 +11,7 @@ from robot_dynid.cli.files import (
     add_common,
     check_outputs,
     load_logs,
+    of_recordings,
     reported,
     with_text,
     written_before,
@@ -80,6 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                              'far, until --accuracy is met (procedure adaptive)')
     parser.add_argument('--data', nargs='+', metavar='DATA', default=[],
                         help='recordings of what was measured so far, for an adaptive sequence')
+    add_common(parser, '--topic')
     parser.add_argument('--model', metavar='M.yaml',
                         help='predict efforts with an identified model, not the nominal one')
     parser.add_argument('--rate', type=float, default=DEFAULT_RATE,
@@ -133,7 +135,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
                             links=links)
         if arguments.data:
             criteria = replace(
-                criteria, recordings=load_logs(arguments.data, robot, progress))
+                criteria, recordings=load_logs(
+                    arguments.data, of_recordings(robot, arguments), progress))
         scene = scene_of(robot, request.common.surroundings(robot.surroundings))
         try:
             found, judge = design_pair(motion_limits(robot, request.common.limits), request,

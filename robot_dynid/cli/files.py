@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from robot_dynid.cli.terminal import Progress
     from robot_dynid.document import Report
+    from robot_dynid.identification.recipe import Recipe
     from robot_dynid.identified.model import IdentifiedModel
     from robot_dynid.robot.model import RobotModel
     from robot_dynid.signals.parts import Parts
@@ -98,6 +99,8 @@ def written_before(*paths: str | None) -> Iterator[None]:
 
 #: how to use a model although joints are refused
 OR_PARTIAL = 'identify it again, or say --accept-partial'
+#: options of verbs that read recordings
+READING = ('--topic', '--accept')
 #: arguments that several verbs have, with what `argparse` is told of them
 COMMON: dict[str, dict[str, Any]] = {
     'model': {'metavar': 'M.yaml', 'help': 'identified model'},
@@ -106,6 +109,11 @@ COMMON: dict[str, dict[str, Any]] = {
     '--recipe': {'metavar': 'R.yaml',
                  'help': 'settings that are not to be chosen from the data'},
     '--report': {'metavar': 'R.html', 'help': 'report to write'},
+    '--topic': {'action': 'append', 'default': [], 'metavar': '[ROLE=]TOPIC', 'help':
+                'topic of a bag that is not the usual one (may be given several times): of the '
+                'joint states, or ROLE= joint_states, motor_states, effort, joint_torques, '
+                "wrench; '{topic: /arm/state, position: measured.q}' names fields, see the verb "
+                'topics'},
     '--accept': {'action': 'append', 'default': [], 'metavar': 'KIND'},
     '--accept-partial': {
         'action': 'store_true', 'help': 'exit with 0 although joints are refused, and use the '
@@ -124,6 +132,16 @@ def add_common(parser: argparse.ArgumentParser, *names: str) -> None:
                     'use recordings in spite of a finding that is meant to be so (may be given '
                     f'several times): {", ".join(KINDS)}'}
         parser.add_argument(name, **COMMON[name], **more)
+
+
+def of_recordings(
+    robot: RobotModel, arguments: argparse.Namespace, recipe: Recipe | None = None
+) -> RobotModel:
+    """Return the robot with what options, and else a recipe, say about its recordings."""
+    from robot_dynid.robot.topics import topics_from_options, with_topics
+
+    named = {} if recipe is None else recipe.topics
+    return with_topics(with_topics(robot, named), topics_from_options(arguments.topic))
 
 
 def load_logs(

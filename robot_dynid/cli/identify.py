@@ -9,9 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import (
+    READING,
     add_common,
     check_outputs,
     load_logs,
+    of_recordings,
     recording_digests,
     reported,
     written_before,
@@ -52,8 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = '\n'.join(['methods:', *(
         f'  {name:20} {one.summary}' for name, one in ESTIMATORS.items())])
     parser.add_argument('data', metavar='DATA', nargs='+',
-                        help='recordings: .csv, .csv.gz, rosbag2 folder, .mcap, .db3, all of one '
-                             'or a window in seconds since it began: run.csv.gz[12.0:40.5]; '
+                        help='recordings: .csv, .csv.gz, rosbag2 folder, .mcap, .db3, .bag, all '
+                             'of one or a window in seconds since it began: '
+                             'run.csv.gz[12.0:40.5]; '
                              "folders of these, patterns ('run_*.mcap'), lists of them "
                              '(@list.txt). Those with the purpose validation, or a name that '
                              'ends in _validation, are left out of the fit and judge it. And '
@@ -68,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                             help=f'{setting.help} (method {", ".join(owners)})')
     add_workers(parser)
     parser.add_argument('--out', required=True, metavar='M.yaml', help='model file to write')
-    add_common(parser, '--report', '--accept-partial', '--accept')
+    add_common(parser, '--report', '--accept-partial', *READING)
     parser.add_argument('--urdf', metavar='OUT.urdf',
                         help="the robot's URDF with the identified inertials; needs --method "
                              f'{" or ".join(feasible)}')
@@ -98,6 +101,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     recipe = recipe.with_estimator_settings(_settings(arguments))
     estimator = recipe.estimator_for(arguments.method)
     robot, information = _inputs(arguments)
+    robot = of_recordings(robot, arguments, recipe)
     check_writable(inputs=(robot.source,))
     urdf = _urdf(robot, estimator) if arguments.urdf else ''
     with terminal.progress('identify') as progress, \
@@ -181,7 +185,8 @@ def _identified(
     if known is not None:
         if paths:
             known = known.merged(reduced(
-                arguments, paths, (known.robot, known, workers), recipe, progress))
+                arguments, paths, (of_recordings(known.robot, arguments, recipe), known, workers),
+                recipe, progress))
         result = identify_information([known], arguments.method, recipe, progress)
         return result, Parts(known.excerpt)
     if by_recording(arguments, paths):

@@ -6,7 +6,7 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import add_common, load_logs, load_model
+from robot_dynid.cli.files import READING, add_common, load_logs, load_model, of_recordings
 from robot_dynid.document import number, percent
 from robot_dynid.errors import UsageError
 
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='its centre of mass [m] in the frame of the link')
     parser.add_argument('--equal-gains', action='append', default=[], metavar='JOINT,JOINT',
                         help='joints with drives of one size (may be given several times)')
-    add_common(parser, '--accept')
+    add_common(parser, *READING)
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
@@ -60,7 +60,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     robot = model.robot if model else load_robot(arguments.robot)
     with terminal.progress('payload') as progress:
         loaded, unloaded = (
-            load_logs(paths, robot, progress, arguments.accept).in_one_piece(
+            load_logs(paths, of_recordings(robot, arguments), progress,
+                      arguments.accept).in_one_piece(
                 'payload identification') for paths in (arguments.loaded, arguments.unloaded))
         if arguments.known_mass is None:
             found = _payload_fields(identify_payload(

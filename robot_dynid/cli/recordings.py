@@ -14,7 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import add_common, check_outputs, load_logs, recording_digests
+from robot_dynid.cli.files import (
+    READING,
+    add_common,
+    check_outputs,
+    load_logs,
+    of_recordings,
+    recording_digests,
+)
 from robot_dynid.cli.verbs import Command
 from robot_dynid.document import number
 from robot_dynid.errors import DynIdError, UsageError
@@ -152,7 +159,7 @@ def _add_information_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--out', required=True, metavar='Y.info',
                         help='information file to write')
     add_workers(parser)
-    add_common(parser, '--accept')
+    add_common(parser, *READING)
 
 
 def run_information(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
@@ -177,7 +184,7 @@ def run_information(arguments: argparse.Namespace, terminal: Terminal) -> dict[s
     check_outputs((arguments.out, MARK), inputs=(
         *arguments.data, arguments.robot, arguments.recipe, arguments.like))
     recipe = read_recipe(arguments.recipe) if arguments.recipe else Recipe()
-    robot = load_robot(arguments.robot)
+    robot = of_recordings(load_robot(arguments.robot), arguments, recipe)
     like = load_information(arguments.like) if arguments.like else None
     with terminal.progress('information') as progress, \
             recorded(arguments, terminal) as workers:

@@ -8,10 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import (
+    READING,
     add_common,
     check_outputs,
     load_logs,
     load_model,
+    of_recordings,
     reported,
 )
 from robot_dynid.cli.verbs import Command
@@ -52,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--max-nrmse', action='append', default=[], metavar='[JOINT=]SHARE',
                         help='exit with 1 where RMSE / std of a joint is above this (may be given '
                              'several times, with a joint for that alone)')
-    add_common(parser, '--accept', '--accept-partial')
+    add_common(parser, *READING, '--accept-partial')
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
@@ -79,7 +81,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
                             'leave --forward out, or say --accept-partial')
     forward, failed = None, ''
     with terminal.progress('validate') as progress:
-        logs = load_logs(arguments.data, model.robot, progress, arguments.accept)
+        logs = load_logs(arguments.data, of_recordings(model.robot, arguments), progress,
+                         arguments.accept)
         progress('scoring', 0.8)
         validation = validate(model, logs)
         if arguments.forward:
@@ -150,7 +153,7 @@ def _add_compare_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('files', metavar='M.yaml M.yaml ... [DATA ...]', nargs='+',
                         help='two models or more, the first of which the others are compared '
                              'with, and recordings on which all are scored')
-    add_common(parser, '--report', '--accept')
+    add_common(parser, '--report', *READING)
 
 
 def run_compare(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
@@ -169,7 +172,7 @@ def run_compare(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, 
         for path, model in zip(paths[1:], models[1:], strict=True):
             progress(f'comparing {path}', 0.1)
             changes[path] = differences(models[0], model)
-        scores = _scores_of(models, data, arguments.accept, progress)
+        scores = _scores_of(models, data, arguments, progress)
         progress('report', 0.9)
         report = partial(comparison_report, dict(zip(paths, models, strict=True)), changes,
                          dict(zip(paths, scores)))
@@ -185,14 +188,15 @@ def run_compare(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, 
 
 
 def _scores_of(
-    models: list[IdentifiedModel], data: list[str], accept: list[str], progress: Any
+    models: list[IdentifiedModel], data: list[str], arguments: argparse.Namespace,
+    progress: Any
 ) -> list[Validation]:
     """Return the scores of every model, none without recordings."""
     from robot_dynid.validation.validate import validate
 
     if not data:
         return []
-    logs = load_logs(data, models[0].robot, progress, accept)
+    logs = load_logs(data, of_recordings(models[0].robot, arguments), progress, arguments.accept)
     found = []
     for i, model in enumerate(models):
         progress('scoring', 0.2 + 0.6 * i / len(models))

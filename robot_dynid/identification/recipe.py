@@ -22,7 +22,8 @@ from robot_dynid.estimation.friction_selection.law_request import NONE as NO_FRI
 from robot_dynid.files import read_text
 from robot_dynid.numbers import NumberRange, shown
 from robot_dynid.plausibility.finding import checked_kinds
-from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.model import RobotModel, TopicFields
+from robot_dynid.robot.topics import topics_from_plain
 from robot_dynid.settings import read_settings, require_allowed, setting, settings_of
 from robot_dynid.signals.averaging import PERIOD as AVERAGED_PERIOD
 from robot_dynid.signals.averaging import WARM_UP, Periodic
@@ -113,7 +114,8 @@ class Recipe:
     ``loops`` 'joint' fits friction and links at once, 'three' in turn, friction first,
     from sweeps. ``elastic_joints`` are those whose gears deflect, () none; None: those of the
     robot. ``windows`` are stretches of recordings by the name of their file, in seconds since they
-    began: of a recording that is named, nothing else is used. ``accept`` are kinds of findings
+    began: of a recording that is named, nothing else is used. ``topics`` of bags, by
+    what they hold, replace those of the robot. ``accept`` are kinds of findings
     (plausibility.finding.KINDS) that do not refuse the recordings. ``estimator`` holds the
     ``name`` of a method and its settings, in plain types; without a name they are those of the
     method that is asked for.
@@ -146,6 +148,7 @@ class Recipe:
     elastic_joints: tuple[str, ...] | None = setting(None, _read_joints, 'joints that deflect')
     windows: Mapping[str, tuple[Window, ...]] = setting(
         dict, _read_windows, 'windows of recordings')
+    topics: Mapping[str, TopicFields] = setting(dict, topics_from_plain, 'topics of bags')
     accept: tuple[str, ...] = setting((), _read_kinds, 'findings that are meant to be so')
     estimator: Mapping[str, Any] = setting(dict, _read_estimator, 'method and settings')
 

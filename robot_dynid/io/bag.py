@@ -1,46 +1,53 @@
-"""Recordings from rosbag2: a bag folder, or one .mcap or .db3 file; no ROS installation needed."""
+"""Recordings from bags of ROS: a folder of rosbag2, or one .mcap, .db3 or .bag file.
+
+No ROS installation is needed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from robot_dynid.errors import DataError
-from robot_dynid.io.cdr import CONTROLLER_STATE, JOINT_STATE, Batch, IntArray
-from robot_dynid.io.findings import TooLong, findings_of
-from robot_dynid.io.joint_states import Series, Topic, alignment_note, decode_topics, sampled
+from robot_dynid.errors import DataError, clipped
+from robot_dynid.io.cdr import Batch, JointStateDecoder
+from robot_dynid.io.findings import NO_EFFORT, TooLong, findings_of
+from robot_dynid.io.joint_states import Series, Topic, alignment_note, sampled
 from robot_dynid.io.mcap import Contents
+from robot_dynid.io.messages.definitions import CONTROLLER_STATE, JOINT_STATE
+from robot_dynid.io.messages.fields import IntArray
+from robot_dynid.io.messages.naming import Naming
+from robot_dynid.io.messages.survey import effort_advice, states_advice, survey
+from robot_dynid.io.messages.topics import Topics, fields_of, names_of
 from robot_dynid.io.storage import bag_batches
-from robot_dynid.io.wrenches import CHANNEL, WrenchTopics, unknown_wrench
+from robot_dynid.io.wrenches import CHANNEL, unknown_wrench
 from robot_dynid.signals.windows import Window
 from robot_dynid.types import FloatArray, RawLog, epoch_of
 
-
-@dataclass(frozen=True)
-class Topics:
-    """Names of the topics of a recording; None takes the usual one if it is there.
-
-    ``wrenches`` are those of external wrenches, None: there are none.
-    """
-
-    joint_states: str | None = None
-    motor_states: str | None = None
-    effort: str | None = None
-    joint_torques: str | None = None
-    wrenches: WrenchTopics | None = None
-
-
+__all__ = ['Topics']
 USUAL = Topics('/joint_states', '/motor_states', '/effort', '/joint_torques')
-#: what further topics bring: field of the message by channel of the recording
-BROUGHT = {
-    'motor_states': {'motor_position': 'position', 'motor_velocity': 'velocity'},
-    'effort': {'effort': 'effort'}, 'joint_torques': {'joint_torque': 'effort'},
+#: what further topics bring: channels of the recording, and fields of which the first is taken
+BROUGHT: dict[str, dict[str, tuple[str, ...]]] = {
+    'motor_states': {'motor_position': ('motor_position', 'position'),
+                     'motor_velocity': ('motor_velocity', 'velocity')},
+    'effort': {'effort': ('effort',)},
+    'joint_torques': {'joint_torque': ('joint_torque', 'effort')},
 }
+#: channels of motor encoders, which the message of joint states may bring with it
+MOTORS = ('motor_position', 'motor_velocity')
+#: names of topics with what joints shall do, which are never taken for what they do
+COMMANDED = re.compile('command|cmd|desired|target|goal|reference|setpoint', re.IGNORECASE)
+#: another topic with the same joints is named where it has so many times the messages
+RICHER = 2.0
+
+
+class NoStates(DataError):
+    """No topic of a bag is known to hold joint states."""
 
 
 def read_bag(
@@ -56,11 +63,21 @@ def read_bag(
     theirs. The reference of a joint_trajectory_controller comes from its state, wherever one
     controller moves all the joints. Bags of a crashed recorder give what they hold.
 
-    With a ``window`` what is far from it is not kept.
+    Of several topics with joint states the one that has the joints and their effort is taken. With
+    a ``window`` what is far from it is not kept.
 
     Raises DataError when nothing usable is there; the message lists the topics.
     """
-    return read_batches(str(path), partial(bag_batches, Path(path)), joints, topics, window)
+    file = Path(path)
+    try:
+        log = read_batches(str(path), partial(bag_batches, file), joints, topics, window)
+    except NoStates as error:
+        raise DataError(f'{error}{states_advice(survey(file, True), joints)}') from None
+    if log.effort is not None:
+        return log
+    advice = effort_advice(survey(file, True), joints or log.joints)
+    return replace(log, findings=tuple(
+        f'{one}{advice}' if one.startswith(NO_EFFORT) else one for one in log.findings))
 
 
 def read_batches(
@@ -69,16 +86,52 @@ def read_batches(
     window: Window | None = None,
 ) -> RawLog:
     """Read the messages that ``batches`` yields as `read_bag` does."""
-    contents = Contents()
+    topics = topics or Topics()
+    contents = Contents(wanted=frozenset(one.topic for _, one in topics.named()))
     try:
-        decoded = decode_topics(batches(contents), contents.topics, window)
+        decoded = decode_topics(batches(contents), contents, topics, joints, window)
     except TooLong as error:
         raise TooLong(f'{source}: {error}') from None
+    except DataError as error:  # names the file, or is about a topic
+        raise DataError(str(error) if source in str(error) else f'{source}: {error}') from None
     try:
         return log_from_topics(source, decoded, joints, topics, contents)
     except DataError as error:
         details = f' ({"; ".join(contents.findings)})' if contents.findings else ''
-        raise DataError(f'{source}: {error}{details}') from None
+        raise type(error)(f'{source}: {error}{details}') from None
+
+
+def decode_topics(
+    batches: Iterable[tuple[str, Batch]], contents: Contents, topics: Topics | None = None,
+    joints: Sequence[str] | None = None, window: Window | None = None,
+) -> dict[str, Topic]:
+    """Decode all batches, topic by topic; with a ``window`` only what is in it and around it.
+
+    ``contents`` holds the type of every topic as soon as its first batch comes. Raises DataError
+    where memory does not hold them, or a topic that is named has no such fields.
+    """
+    decoded: dict[str, Topic] = {}
+    undefined: set[str] = set()
+    for name, batch in batches:
+        if name in undefined or not len(batch.starts):
+            continue
+        if name not in decoded:
+            kind, stated = contents.topics[name], (topics or Topics()).of_topic(name)
+            start = int(batch.starts[0])
+            first = batch.buffer[start:start + int(batch.sizes[0])].tobytes()
+            count = None if joints is None else len(joints)
+            try:
+                fields = fields_of(name, kind, stated, first, contents.definitions, count)
+            except DataError as error:
+                if stated:
+                    raise
+                contents.findings.append(f'topic {name} was not read: {error}')
+                undefined.add(name)
+                continue
+            decoded[name] = Topic(name, JointStateDecoder(kind, fields, contents.definitions),
+                                  window, pattern=names_of(stated))
+        decoded[name].add(batch)
+    return decoded
 
 
 def log_from_topics(
@@ -90,7 +143,7 @@ def log_from_topics(
 ) -> RawLog:
     """Assemble the recording from decoded topics."""
     notes = list(contents.findings)
-    names = chosen_topics(topics, decoded.values(), contents)
+    names = chosen_topics(topics, decoded.values(), joints, contents)
     base, channels, efforts = _assembled(decoded, joints, names, notes)
     channels = {name: values if name == 'reference_position' else _recorded(name, values, notes)
                 for name, values in channels.items()}
@@ -121,17 +174,21 @@ def _assembled(
     A topic of ``names`` that is not there leaves its channels empty.
     """
     controllers = [t for t in decoded.values() if t.kind == CONTROLLER_STATE]
-    if names.joint_states is None:
-        raise DataError('no topic with joint states')
+    assert isinstance(names.joint_states, str)
     main = decoded[names.joint_states]
+    notes += _choice_notes(names.joint_states, decoded.values(), joints)
+    if joints is None and main.unnamed:
+        raise DataError(f'topic {main.name}: its messages name no joints; read it with a robot')
+    if joints is not None:
+        main.adopt_names(joints, notes)
     chosen = main.joints if joints is None else joints
-    if names.joint_states != USUAL.joint_states:
-        notes.append(f'joint states are taken from topic {names.joint_states}')
     series = main.series(chosen, notes)
-    channels: dict[str, FloatArray | None] = {**series.values}
+    channels: dict[str, FloatArray | None] = {
+        name: series.values.get(name) for name in ('position', 'velocity', 'effort')}
+    channels |= {name: values for name, values in series.values.items() if name in MOTORS}
     efforts: Series | None = None
     by_topic = {names.joint_states: series}
-    for name, fields in ((getattr(names, key), BROUGHT[key]) for key in BROUGHT):
+    for name, fields in ((names.name(key), BROUGHT[key]) for key in BROUGHT):
         if name is not None and name not in decoded:
             channels |= dict.fromkeys(fields)
         elif name is not None:
@@ -140,9 +197,19 @@ def _assembled(
             efforts = other if 'effort' in fields else efforts
             what = ' and '.join(fields).replace('_', ' ').replace('and motor', 'and')
             notes.append(f'{what} taken from topic {name}, {alignment_note(series, other)}')
-    reference = _reference(controllers, series, notes)
+    controllers = [topic for topic in controllers if _covers(topic, series.joints)]
+    effective = [topic for topic in controllers if topic.has('effort')]
+    read = partial(_of_controller, base=series, by_topic=by_topic, notes=notes)
+    reference = read(controllers, 'reference', 'reference_position')
     if reference is not None:
         channels['reference_position'] = reference
+    if efforts is None and (channels['effort'] is None or not np.nan_to_num(
+            channels['effort']).any()):
+        output = read(effective, 'effort', 'effort')
+        if output is not None:
+            channels['effort'] = output
+            notes.append('effort: the joint states have none; that of the controller is what it '
+                         'commands, not what is measured')
     if names.wrenches is not None:
         channels[CHANNEL] = names.wrenches.torque(
             decoded, series.time, channels['position'], notes)
@@ -151,7 +218,7 @@ def _assembled(
 
 def _messages(base: Series, efforts: Series) -> tuple[IntArray, FloatArray] | None:
     """Return stamps (E,) [ns] and effort (E, n) as they came; None where joints are missing."""
-    values = efforts.values['effort']
+    values = efforts.values.get('effort')
     if values is None or set(efforts.joints) != set(base.joints):
         return None
     time, rows = np.unique(efforts.time, return_index=True)
@@ -173,7 +240,7 @@ def _recorded(name: str, values: FloatArray | None, notes: list[str]) -> FloatAr
 
 
 def _aligned(
-    base: Series, other: Series, fields: dict[str, str]
+    base: Series, other: Series, fields: Mapping[str, tuple[str, ...]]
 ) -> dict[str, FloatArray | None]:
     """Return the channels of a further topic at the stamps of the joint states.
 
@@ -181,18 +248,21 @@ def _aligned(
     """
     columns = [base.joints.index(joint) for joint in other.joints]
     channels: dict[str, FloatArray | None] = dict.fromkeys(fields)
-    for channel, field in fields.items():
-        values = other.values[field]
-        if values is not None:
+    for channel, options in fields.items():
+        field = next((one for one in options if one in other.values), None)
+        if field is not None:
+            values = other.values[field]
             table = np.full((len(base.time), len(base.joints)), np.nan)
             table[:, columns] = sampled(
-                base.time, other.time, values, field == 'position')
+                base.time, other.time, values,
+                field in ('position', 'motor_position', 'reference'))
             channels[channel] = table
     return channels
 
 
 def _of(topic: Topic, joints: tuple[str, ...], notes: list[str]) -> Series:
     """Return the part of another topic on the ``joints``; notes those it lacks."""
+    topic.adopt_names(joints, notes)
     own = tuple(joint for joint in joints if joint in topic.joints)
     if own and len(own) < len(joints):
         missing = ', '.join(joint for joint in joints if joint not in own)
@@ -200,55 +270,104 @@ def _of(topic: Topic, joints: tuple[str, ...], notes: list[str]) -> Series:
     return topic.series(own or joints, notes)
 
 
-def _reference(
-    controllers: list[Topic], base: Series, notes: list[str]
+def _of_controller(
+    controllers: list[Topic], field: str, channel: str, base: Series,
+    by_topic: dict[str, Series], notes: list[str],
 ) -> FloatArray | None:
-    """Return the controller's reference of the joints at the stamps of the joint states.
+    """Return a field of the controller of the joints at the stamps of the joint states.
 
-    None where no controller, or more than one, moves all of them.
+    None where there is no controller, or more than one. ``by_topic`` are series that were read.
     """
-    whole = [topic for topic in controllers if set(base.joints) <= set(topic.joints)]
-    if len(whole) > 1:
-        notes.append(f'reference_position: {len(whole)} controllers '
-                     f'({", ".join(sorted(topic.name for topic in whole))}) have all joints; '
-                     'none was read')
-    if len(whole) != 1:
+    if len(controllers) > 1:
+        notes.append(f'{channel}: {len(controllers)} controllers '
+                     f'({", ".join(sorted(topic.name for topic in controllers))}) have all '
+                     'joints; none was read')
+    if len(controllers) != 1:
         return None
-    name, other = whole[0].name, whole[0].series(base.joints, notes)
-    values = _aligned(base, other, {'reference': 'position'})['reference']
+    (topic,) = controllers
+    if topic.name not in by_topic:
+        by_topic[topic.name] = _of(topic, base.joints, notes)
+    other = by_topic[topic.name]
+    values = _aligned(base, other, {channel: (field,)})[channel]
     if values is None or np.isnan(values).all(axis=0).any():
-        notes.append(f'reference_position: topic {name} has none during the joint states')
+        notes.append(f'{channel}: topic {topic.name} has none during the joint states')
         return None
-    notes.append(f'reference_position taken from topic {name}, {alignment_note(base, other)}')
+    notes.append(f'{channel} taken from topic {topic.name}, {alignment_note(base, other)}')
     return values
 
 
 def chosen_topics(
-    requested: Topics | None, present: Iterable[Topic], contents: Contents
+    requested: Topics | None, present: Iterable[Topic], joints: Sequence[str] | None,
+    contents: Contents,
 ) -> Topics:
     """Return the names of the topics to use. Raises DataError when that is not clear."""
     topics, present = requested or Topics(), tuple(present)
-    decoded = {topic.name for topic in present if topic.kind == JOINT_STATE}
-    for name in (getattr(topics, key) for key in ('joint_states', *BROUGHT)):
+    decoded = {topic.name: topic for topic in present}
+    chosen: dict[str, str | None] = {}
+    for role in ('joint_states', *BROUGHT):
+        name = chosen[role] = topics.name(role)
         if name is not None and name not in decoded:
             raise DataError(f'no JointState messages on topic {name}; {_listed(contents)}')
     if topics.wrenches is not None:
         topics.wrenches.require(present)
-    usual: dict[str, str | None] = {}
-    for key in ('joint_states', *BROUGHT):
-        default = getattr(USUAL, key)
-        usual[key] = getattr(topics, key) or (default if default in decoded else None)
-    if usual['joint_states'] is None:
-        others = [name for name in decoded if name not in usual.values()]
-        if not others:
-            raise DataError(f'no JointState messages; {_listed(contents)}')
-        if len(others) > 1:
-            raise DataError(
-                f'several JointState topics ({", ".join(sorted(others))}) and none is '
-                f'{USUAL.joint_states}: say which one holds the joint states'
-            )
-        usual['joint_states'] = others[0]
-    return Topics(**usual, wrenches=topics.wrenches)
+    for role in BROUGHT:
+        usual = USUAL.name(role)
+        if chosen[role] is None and usual in decoded and decoded[usual].kind == JOINT_STATE:
+            chosen[role] = usual
+    if chosen['joint_states'] is None:
+        rest = [topic for topic in present if topic.fields.has_positions
+                and topic.name not in chosen.values()]
+        if not rest:
+            raise NoStates(f'no JointState messages; {_listed(contents)}')
+        chosen['joint_states'] = _states(rest, joints, chosen['effort'] is not None)
+    return Topics(**chosen, wrenches=topics.wrenches)
+
+
+def _states(topics: Sequence[Topic], joints: Sequence[str] | None, any_effort: bool) -> str:
+    """Return the topic with the states of the ``joints``, and their effort unless it is elsewhere.
+
+    Raises DataError where several fit equally.
+    """
+    fitting = topics if joints is None else [
+        one for one in topics if _covers(one, joints)] or [
+        one for one in topics if one.kind == JOINT_STATE] or topics
+    ranks = {one.name: (joints is None or any_effort or one.has('effort'),
+                        not COMMANDED.search(one.name), one.name == USUAL.joint_states,
+                        one.kind == JOINT_STATE) for one in fitting}
+    best = [one for one in fitting if ranks[one.name] == max(ranks.values())]
+    usual = [one for one in best if one.name == USUAL.joint_states] or best
+    if len(usual) > 1:
+        listed = '; '.join(f'{one.name} with {clipped(", ".join(one.joints), 200)}'
+                           for one in sorted(best, key=lambda one: one.name))
+        raise DataError(f'several JointState topics and none is {USUAL.joint_states}: {listed}; '
+                        f'say which one holds the joint states: --topic {best[0].name}')
+    return usual[0].name
+
+
+def _covers(topic: Topic, joints: Sequence[str]) -> bool:
+    """Return whether a topic has all the joints, maybe with a prefix; False where unclear."""
+    try:
+        naming: Naming | None = topic.naming(joints)
+    except DataError:
+        return False
+    return naming is not None and set(joints) <= set(naming.joints.values())
+
+
+def _choice_notes(
+    name: str, present: Iterable[Topic], joints: Sequence[str] | None
+) -> list[str]:
+    """Return notes on the choice of the topic ``name``, and on one with more messages."""
+    topics = {topic.name: topic for topic in present}
+    usual = str(USUAL.joint_states)
+    notes = [] if name == usual else [f'joint states are taken from topic {name}' + (
+        f', because {usual} has no effort' if usual in topics else '')]
+    count = topics[name].decoder.count
+    notes += [f'topic {one.name} has the same joints {one.decoder.count / count:.3g} times as '
+              f'often: --topic {one.name} takes it'
+              for one in topics.values() if joints is not None and one.name != name
+              and one.fields.has_positions and not COMMANDED.search(one.name)
+              and one.decoder.count > RICHER * count and _covers(one, joints)]
+    return notes
 
 
 def _listed(contents: Contents) -> str:

@@ -1,10 +1,6 @@
 """Joint states and trajectories in CDR, the wire format of DDS and of bags.
 
-Messages of one publisher differ only in stamp and numbers. So the places of names and numbers are
-worked out once per layout, and all messages that share it are decoded by NumPy slices. The state
-of a trajectory controller begins like a joint state: stamp, frame, names, positions of reference.
-Source: OMG CDR (XCDR version 1) as ROS 2 uses it: 4 bytes of encapsulation, then fields aligned to
-their size, counted from after the encapsulation.
+All messages that share a layout are decoded at once, see `io.messages.kinds`.
 """
 
 from __future__ import annotations
@@ -18,33 +14,29 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
-from robot_dynid.types import WRENCH_COMPONENTS, FloatArray
+from robot_dynid.io.messages.definitions import (
+    CONTROLLER_STATE,
+    JOINT_STATE,
+    WRENCH,
+    Definitions,
+)
+from robot_dynid.io.messages.fields import HEADER, ByteArray, IntArray, aligned
+from robot_dynid.io.messages.kinds import MESSAGE_BYTES, Kind, Layout, layout_of
+from robot_dynid.types import FloatArray
 
-JOINT_STATE = 'sensor_msgs/msg/JointState'
-CONTROLLER_STATE = 'control_msgs/msg/JointTrajectoryControllerState'
-WRENCH = 'geometry_msgs/msg/WrenchStamped'
-KINDS = (JOINT_STATE, CONTROLLER_STATE, WRENCH)
-#: parts the name of a component of a wrench from that of the frame
-IN_FRAME = '@'
+__all__ = ['CONTROLLER_STATE', 'JOINT_STATE', 'WRENCH']
 FIELDS = ('position', 'velocity', 'effort')
-#: how many of the fields follow the names, by message type
-LEADING = {JOINT_STATE: 3, CONTROLLER_STATE: 1}
-IntArray = NDArray[np.int64]
-ByteArray = NDArray[np.uint8]
 ROWS = 8192  # messages decoded at a time: bounds the scratch memory
-HEADER = 4  # bytes of encapsulation, from behind which places are counted
-#: a message has at most so many bytes, a joint state so many joints, a name so many bytes
-MESSAGE_BYTES, JOINTS, NAME_BYTES = 1 << 20, 1000, 1000
 #: layouts of one topic, and messages without one, after which no other is looked for
 LAYOUTS, FAILURES = 100, 1000
 #: bytes decoded at a time
 PART_BYTES = 1 << 24
 SECOND = 10**9  # ns
+#: seconds below which times are: more do not fit into 64 bits of nanoseconds
+LAST = 9.2e9
 #: a step of header stamps against receive times that is counted [ns]
 STEP = SECOND
-#: bytes that may follow a message: rclpy reserves the alignment of lists that are empty, too
-PADDING = 24
-#: bytes of the shortest message of all: stamp and four empty lists or names
+#: bytes of the shortest joint state: stamp and four empty lists or names
 SHORTEST = HEADER + 16
 
 
@@ -66,142 +58,35 @@ class Decoded:
     """Messages with the same joint names in the same order.
 
     ``order`` (k,) position in the topic, ``received`` and ``stamp`` (k,) ns (stamp 0: not set);
-    ``values`` holds position, velocity, effort, (k, n) each or None where the array is empty, or
-    was given back.
+    ``values`` (k, n) by channel, without those whose array is empty. ``named``: the messages name
+    their joints.
     """
 
     names: tuple[str, ...]
     order: IntArray
     received: IntArray
     stamp: IntArray
-    values: list[FloatArray | None]
+    values: dict[str, FloatArray]
+    named: bool = True
 
     def rows(self, rows: IntArray) -> Decoded:
         """Return the chosen messages."""
         return Decoded(self.names, self.order[rows], self.received[rows], self.stamp[rows],
-                       [None if v is None else v[rows] for v in self.values])
-
-
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """Offsets of names and numbers in messages whose ``fixed`` bytes equal ``pattern``."""
-
-    size: int
-    order: str
-    names: tuple[str, ...]
-    offsets: tuple[int, int, int]
-    counts: tuple[int, int, int]
-    fixed: IntArray
-    pattern: ByteArray
-
-    @property
-    def broken(self) -> bool:
-        """Whether an array is neither empty nor as long as the names."""
-        return any(count not in (0, len(self.names)) for count in self.counts)
-
-
-def aligned(place: int, size: int) -> int:
-    """Return the next multiple of ``size`` from ``place`` on, counted from the encapsulation."""
-    return -(-place // size) * size
-
-
-class _Walker:
-    """Walks one message and notes which bytes define its layout."""
-
-    def __init__(self, data: bytes) -> None:
-        if len(data) < 4 or data[0] != 0 or data[1] not in (0, 1):
-            raise DataError('not a CDR message')
-        self.data = data
-        self.order = '<' if data[1] else '>'
-        self.at = HEADER
-        self.fixed = [0, 1]
-
-    def align(self, size: int) -> None:
-        self.at = HEADER + aligned(self.at - HEADER, size)
-
-    def count(self) -> int:
-        self.align(4)
-        value = int(struct.unpack_from(self.order + 'I', self.data, self.at)[0])
-        self.fixed += range(self.at, self.at + 4)
-        self.at += 4
-        return value
-
-    def skip(self, size: int) -> int:
-        start = self.at
-        self.at += size
-        if self.at > len(self.data):
-            raise DataError('the message is cut off')
-        return start
-
-    def name(self) -> str:
-        start, text = self.text()
-        self.fixed += range(start, self.at)
-        return text.decode('utf-8')
-
-    def text(self) -> tuple[int, bytes]:
-        """Return place and bytes of a string; some write an empty one without its NUL."""
-        size = self.count()
-        if size > NAME_BYTES:
-            raise DataError(f'a name has more than {NAME_BYTES} bytes')
-        start = self.skip(size)
-        text = self.data[start:self.at]
-        if size and text.find(b'\0') != size - 1:
-            raise DataError('a name does not end with its NUL')
-        return start, text[:-1]
-
-    def doubles(self) -> tuple[int, int]:
-        return self.numbers(self.count())
-
-    def numbers(self, count: int) -> tuple[int, int]:
-        if count:
-            self.align(8)
-        return self.skip(8 * count), count
-
-
-def layout_of(data: bytes, kind: str = JOINT_STATE) -> Layout:
-    """Return the layout of one message. Raises DataError when it is not of that kind."""
-    if len(data) > MESSAGE_BYTES:
-        raise DataError(f'the message has more than {MESSAGE_BYTES} bytes')
-    try:
-        walker = _Walker(data)
-        walker.skip(8)
-        names, arrays = _wrench(walker) if kind == WRENCH else _joint_arrays(walker, kind)
-    except (struct.error, UnicodeDecodeError) as error:
-        raise DataError(f'not a {kind} message: {error}') from None
-    (p, np_), (v, nv), (e, ne) = (*arrays, (0, 0), (0, 0))[:len(FIELDS)]
-    if kind != CONTROLLER_STATE and len(data) - walker.at > PADDING:
-        raise DataError(f'the message goes on for {len(data) - walker.at} bytes behind its end')
-    if len(set(names)) < len(names):
-        raise DataError('the message has a joint twice')
-    fixed = np.array(walker.fixed, dtype=np.int64)
-    pattern = np.frombuffer(data, np.uint8)[fixed]
-    return Layout(
-        len(data), walker.order, names, (p, v, e), (np_, nv, ne), fixed, pattern
-    )
-
-
-def _joint_arrays(walker: _Walker, kind: str) -> tuple[tuple[str, ...], list[tuple[int, int]]]:
-    """Return the joints of a message, and place and length of the arrays behind them."""
-    walker.text()
-    count = walker.count()
-    if count > JOINTS:
-        raise DataError(f'the message has more than {JOINTS} joints')
-    names = tuple(walker.name() for _ in range(count))
-    return names, [walker.doubles() for _ in range(LEADING[kind])]
-
-
-def _wrench(walker: _Walker) -> tuple[tuple[str, ...], list[tuple[int, int]]]:
-    """Return the components of a wrench, with its frame in their names, as efforts."""
-    frame = walker.name()
-    names = tuple(f'{one}{IN_FRAME}{frame}' for one in WRENCH_COMPONENTS)
-    return names, [(0, 0), (0, 0), walker.numbers(len(names))]
+                       {name: v[rows] for name, v in self.values.items()}, self.named)
 
 
 class JointStateDecoder:
-    """Decodes batches of one topic of type ``kind``; remembers the layouts it has met."""
+    """Decodes batches of one topic of type ``kind``; remembers the layouts it has met.
 
-    def __init__(self, kind: str = JOINT_STATE) -> None:
-        self.kind = kind
+    ``fields`` of the messages, None: those of their kind; see `layout_of`.
+    """
+
+    def __init__(
+        self, kind: str = JOINT_STATE, fields: Kind | None = None,
+        definitions: Definitions | None = None,
+    ) -> None:
+        self.kind, self.fields = kind, fields
+        self.definitions = definitions or Definitions()
         self.layouts: list[Layout] = []
         self.count = 0
         self.undecodable = 0
@@ -246,7 +131,8 @@ class JointStateDecoder:
         start = int(batch.starts[row])
         try:
             layout = layout_of(
-                batch.buffer[start:start + int(batch.sizes[row])].tobytes(), self.kind)
+                batch.buffer[start:start + int(batch.sizes[row])].tobytes(), self.kind,
+                self.fields, self.definitions)
         except DataError:
             self.undecodable += 1
             return False
@@ -267,21 +153,17 @@ class JointStateDecoder:
         data = _gathered(batch.buffer, batch.starts[rows], layout.size)
         same = (data[:, layout.fixed] == layout.pattern).all(axis=1)
         left = np.setdiff1d(todo, rows[same], assume_unique=True)
-        nanoseconds = _bytes(data, 8, 4).view(layout.order + 'u4')[:, 0]
-        possible = nanoseconds < SECOND
+        stamp, possible = _stamps(layout, data)
         self.undecodable += int((same & ~possible).sum())
         same &= possible
         if not same.all():
-            data, rows, nanoseconds = data[same], rows[same], nanoseconds[same]
+            data, rows, stamp = data[same], rows[same], stamp[same]
         if len(rows):
-            seconds = _bytes(data, 4, 4).view(layout.order + 'i4').astype(np.int64)[:, 0]
-            stamp = seconds * SECOND + nanoseconds.astype(np.int64)
-            values: list[FloatArray | None] = [
-                _bytes(data, at, 8 * n).view(layout.order + 'f8').astype(np.float64) if n else None
-                for at, n in zip(layout.offsets, layout.counts, strict=True)]
+            values = {name: one.read(data) for name, one in layout.channels.items()}
             received = batch.received[rows]
             self._follow(number, received, stamp)
-            decoded.append(Decoded(layout.names, order[rows], received, stamp, values))
+            decoded.append(Decoded(
+                layout.names, order[rows], received, stamp, values, layout.named))
         return left
 
     def _follow(self, number: int, received: IntArray, stamp: IntArray) -> None:
@@ -303,8 +185,20 @@ def _gathered(buffer: ByteArray, starts: IntArray, size: int) -> ByteArray:
     return rows
 
 
-def _bytes(data: ByteArray, at: int, size: int) -> ByteArray:
-    return np.ascontiguousarray(data[:, at:at + size])
+def _stamps(layout: Layout, data: ByteArray) -> tuple[IntArray, NDArray[np.bool_]]:
+    """Return the stamps (k,) [ns] of messages (k, bytes), and True for each that is a time.
+
+    0 where none is set.
+    """
+    if not layout.stamp:
+        return np.zeros(len(data), np.int64), np.ones(len(data), np.bool_)
+    seconds, *rest = (one.read(data)[:, 0] for one in layout.stamp)
+    nanoseconds = rest[0] if rest else np.zeros(len(data))
+    possible = (np.abs(seconds) < LAST) & (nanoseconds >= 0.0) & (nanoseconds < SECOND)
+    seconds, nanoseconds = np.where(possible, (seconds, nanoseconds), 0.0)
+    whole = np.floor(seconds)
+    part = np.round((seconds - whole) * SECOND) + nanoseconds
+    return whole.astype(np.int64) * SECOND + part.astype(np.int64), possible
 
 
 def encode_joint_states(
@@ -362,16 +256,14 @@ class JointStateReader:
                 np.frombuffer(data, np.uint8)[layout.fixed].tobytes() != self._pattern):
             self._layout = None
             layout = layout_of(bytes(data))
-            if layout.broken:
+            if layout.broken or (layout.channels and not layout.named):
                 raise DataError('the arrays of the joint states do not match their names')
             self._layout, self._pattern = layout, layout.pattern.tobytes()
         seconds, nanoseconds = struct.unpack_from(layout.order + 'iI', data, 4)
         if nanoseconds >= SECOND:
             raise DataError(f'the stamp has {nanoseconds} nanoseconds')
-        values = {
-            name: np.frombuffer(data, layout.order + 'f8', count, at)
-            for name, at, count in zip(FIELDS, layout.offsets, layout.counts, strict=True)
-            if count}
+        values = {name: np.frombuffer(data, one.code, len(one.places), int(one.places[0]))
+                  for name, one in layout.channels.items()}
         return layout.names, seconds * SECOND + nanoseconds, values
 
 

@@ -14,6 +14,8 @@ GAP = 2.5  # a gap: an interval longer than this many median intervals
 RATE_RATIO = 1.5  # the rate is mixed when the medians of two stretches differ by this factor
 STRETCHES = 20  # parts of the recording whose rates are compared
 MEDIAN_STEPS = 1_000_000  # evenly spaced steps of which medians are taken, where there are more
+#: begins the finding about a recording without efforts
+NO_EFFORT = 'effort: not recorded'
 #: numbers of a recording that are held in memory, 1.2 GB: an hour at 1 kHz of seven joints with
 #: positions, velocities, efforts and those of their motors has 1.3e8
 MEMORY_NUMBERS = 150_000_000
@@ -59,7 +61,7 @@ def findings_of(
             found += _bad_values(name, time, values, joints)
     effort, position = channels.get('effort'), channels.get('position')
     if effort is None and len(time):
-        found.append('effort: not recorded, the dynamics cannot be identified from this file')
+        found.append(f'{NO_EFFORT}, the dynamics cannot be identified from this file')
     elif effort is not None:
         found += _zero_effort((effort == 0.0).all(axis=0), joints)
     if position is not None and len(time) > 1:

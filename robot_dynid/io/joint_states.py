@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.errors import DataError
-from robot_dynid.io.cdr import (
-    FIELDS,
-    JOINT_STATE,
-    Batch,
-    Decoded,
-    IntArray,
-    JointStateDecoder,
-)
+from robot_dynid.errors import DataError, clipped
+from robot_dynid.io.cdr import Batch, Decoded, JointStateDecoder
 from robot_dynid.io.findings import GAP, require_memory
+from robot_dynid.io.messages.definitions import WRENCH
+from robot_dynid.io.messages.fields import IntArray
+from robot_dynid.io.messages.kinds import MESSAGE_KINDS, Kind
+from robot_dynid.io.messages.naming import Naming, naming_of
 from robot_dynid.signals.windows import Window
 from robot_dynid.types import DAMAGE, FloatArray
 
@@ -28,11 +25,11 @@ SEAM = 1.0
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Joint states of one source: ``time`` (T,) ns, ``values`` by field name (T, n) or None."""
+    """Joint states of one source: ``time`` (T,) ns, ``values`` (T, n) by channel."""
 
     joints: tuple[str, ...]
     time: IntArray
-    values: dict[str, FloatArray | None]
+    values: dict[str, FloatArray]
 
 
 @dataclass
@@ -41,7 +38,8 @@ class Topic:
 
     ``parts`` are those within the ``window`` and shortly around it; ``counts`` of all messages by
     their joint names; ``unset`` how many have no header stamp, ``began`` the first stamp, receive
-    time [ns]; ``numbers`` in memory; ``length`` [s] of all with a window.
+    time [ns]; ``numbers`` in memory; ``length`` [s] of all with a window; ``pattern`` of the names
+    of the joints, see `naming_of`; ``unnamed`` how many do not name the joints of their numbers.
     """
 
     name: str
@@ -53,12 +51,15 @@ class Topic:
     began: tuple[int, int] | None = None
     numbers: int = 0
     length: float = 0.0
+    pattern: str = ''
+    unnamed: int = 0
 
     def add(self, batch: Batch) -> None:
         """Decode and keep a batch. Raises DataError where memory does not hold it."""
         for part in self.decoder.decode(batch):
             self.counts[part.names] += len(part.order)
             self.unset += int((part.stamp == 0).sum())
+            self.unnamed += 0 if part.named else len(part.order) * bool(part.names)
             self.began = self.began or (int(part.stamp[0]), int(part.received[0]))
             if self.window is not None:
                 since = np.where(part.stamp == 0, part.received - self.began[1],
@@ -67,7 +68,7 @@ class Topic:
                 part = part.rows(np.flatnonzero(self.window.near(since)))
             if len(part.order):
                 self.parts.append(part)
-                self.numbers += sum(v.size for v in part.values if v is not None)
+                self.numbers += sum(values.size for values in part.values.values())
                 require_memory(self.numbers)
 
     @property
@@ -79,6 +80,50 @@ class Topic:
     def joints(self) -> tuple[str, ...]:
         """All joints met, in order of first appearance."""
         return tuple(dict.fromkeys(name for names in self.counts for name in names))
+
+    @property
+    def fields(self) -> Kind:
+        """The fields that are read of the messages."""
+        return self.decoder.fields or MESSAGE_KINDS[self.kind]
+
+    def has(self, channel: str) -> bool:
+        """Return whether a channel has a number other than zero."""
+        return any(np.nan_to_num(part.values[channel]).any()
+                   for part in self.parts if channel in part.values)
+
+    def naming(self, joints: Sequence[str]) -> Naming | None:
+        """Return the joints of the robot by the names in the messages, None where none match.
+
+        Raises DataError where names are missing, or match in several ways.
+        """
+        if self.fields.names and self.unnamed and not any(
+                part.named and part.names for part in self.parts):
+            raise DataError(
+                f'topic {self.name}: its messages do not name their {len(self.joints)} joints; '
+                f'where they are {", ".join(joints)} in this order, say so: --topic '
+                f"'{{topic: {self.name}, names: robot}}'")
+        in_order = not self.fields.names and self.kind != WRENCH
+        naming = naming_of(self.joints, joints, self.pattern, in_order)
+        if in_order and naming is None and self.joints:
+            raise DataError(f'topic {self.name}: its messages have {len(self.joints)} numbers, '
+                            f'and the robot {len(joints)} joints, {", ".join(joints)}')
+        return naming
+
+    def adopt_names(self, joints: Sequence[str], notes: list[str]) -> None:
+        """Give the joints their names in the robot, where those in the messages match."""
+        naming = self.naming(joints)
+        if naming is None or not naming.note:
+            return
+        notes.append(f'topic {self.name}: {naming.note}')
+
+        def named(names: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(naming.joints.get(name, name) for name in names)
+
+        self.parts = [replace(part, names=named(part.names)) for part in self.parts]
+        counts = Counter[tuple[str, ...]]()
+        for names, count in self.counts.items():
+            counts[named(names)] += count
+        self.counts = counts
 
     def series(self, joints: tuple[str, ...], notes: list[str]) -> Series:
         """Return the table of ``joints``; joints published apart are brought together.
@@ -96,6 +141,11 @@ class Topic:
                 f'topic {self.name}: no joint {", ".join(missing)}; '
                 f'it has {", ".join(self.joints)}'
             )
+        others = [names for names in self.counts if names and not set(names) & set(joints)]
+        if others:
+            notes.append(f'{self.name}: {sum(self.counts[names] for names in others)} messages '
+                         f'have none of the joints, but {clipped(", ".join(others[0]), 200)}, and '
+                         'were left out')
         groups = _grouped(self._stamped(notes), joints, self.counts)
         self.parts = []  # each array was given back once it was joined
         return _together(self.name, groups, joints, notes)
@@ -138,7 +188,7 @@ class _Group:
 
     columns: tuple[int, ...]
     time: IntArray
-    values: dict[str, FloatArray | None]
+    values: dict[str, FloatArray]
     count: int
 
 
@@ -172,14 +222,9 @@ def _group(
     time = np.concatenate([time for time, _ in parts])
     wanted = [joints[k] for k in columns]
     picks = [[part.names.index(joint) for joint in wanted] for _, part in parts]
-    values: dict[str, FloatArray | None] = {}
-    for k, name in enumerate(FIELDS):
-        arrays = [part.values[k] for _, part in parts]
-        for _, part in parts:
-            part.values[k] = None
-        if all(array is None for array in arrays):
-            values[name] = None
-            continue
+    values: dict[str, FloatArray] = {}
+    for name in dict.fromkeys(name for _, part in parts for name in part.values):
+        arrays = [part.values.pop(name, None) for _, part in parts]
         table = np.empty((len(time), len(columns)))
         at = 0
         arrays.reverse()
@@ -215,22 +260,16 @@ def _merged(
 ) -> Series:
     """Bring groups with different joints to the stamps of the largest one."""
     base = groups[0]
-    values: dict[str, FloatArray | None] = {}
-    for name in FIELDS:
-        if any(group.values[name] is not None for group in groups):
-            values[name] = np.full((len(base.time), len(joints)), np.nan)
-        else:
-            values[name] = None
+    values = {name: np.full((len(base.time), len(joints)), np.nan)
+              for name in dict.fromkeys(name for group in groups for name in group.values)}
     for group in groups:
         named = ', '.join(joints[k] for k in group.columns)
         if group is not base:
             notes.append(f'{topic}: {named} come in messages of their own; '
                          f'{alignment_note(base, group)}')
-        for name, table in values.items():
-            part = group.values[name]
-            if table is not None and part is not None:
-                table[:, group.columns] = sampled(
-                    base.time, group.time, part, name == 'position')
+        for name, part in group.values.items():
+            values[name][:, group.columns] = sampled(
+                base.time, group.time, part, name == 'position')
     return Series(joints, base.time, values)
 
 
@@ -280,19 +319,3 @@ def _unknown(
     return np.asarray((time < known[0]) | (time > known[-1]) | (gap & ~exact))
 
 
-def decode_topics(
-    batches: Iterable[tuple[str, Batch]], kinds: Mapping[str, str] | None = None,
-    window: Window | None = None,
-) -> dict[str, Topic]:
-    """Decode all batches, topic by topic; with a ``window`` only what is in it and around it.
-
-    ``kinds`` holds message types by topic, as soon as its first batch comes; None: JointState.
-    Raises DataError where memory does not hold them.
-    """
-    topics: dict[str, Topic] = {}
-    for name, batch in batches:
-        if name not in topics:
-            kind = JOINT_STATE if kinds is None else kinds[name]
-            topics[name] = Topic(name, JointStateDecoder(kind), window)
-        topics[name].add(batch)
-    return topics

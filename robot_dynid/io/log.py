@@ -16,7 +16,7 @@ from robot_dynid.files import file_digest
 from robot_dynid.io.bag import Topics, read_bag
 from robot_dynid.io.csv import read_csv
 from robot_dynid.io.findings import MEMORY_NUMBERS
-from robot_dynid.io.recording_names import STORAGES, is_remote, store_of
+from robot_dynid.io.recording_names import BAGS, is_remote, store_of
 from robot_dynid.io.tables.arrays import READERS
 from robot_dynid.io.tables.opened import TABLE_FILES, TEXTS
 from robot_dynid.io.wrenches import WrenchTopics
@@ -58,19 +58,20 @@ def load_log(
     """Read a recording with its columns in the order of the robot's joints.
 
     ``path`` is a table of numbers (CSV and other text, plain or .gz, .npz, .mat, .json,
-    .parquet), a rosbag2 folder, or a .mcap or .db3 file, with a window of it in brackets or
-    without: ``run.csv[12.0:40.5]``, in seconds since the recording began. ``topics`` names the
-    topics of a bag where they are not the usual ones; ``columns`` says what the columns of a table
-    are, a mapping or the name of a preset (None: that of a RobotModel, or what fits). External
-    wrenches become torque on the joints of a RobotModel: columns of a table, topics that its YAML
-    names.
+    .parquet), a rosbag2 folder, or a .mcap, .db3 or ROS 1 .bag file, with a window of it in
+    brackets or without: ``run.csv[12.0:40.5]``, in seconds since the recording began. ``topics``
+    names the topics of a bag where they are not those of the robot; ``columns`` says what the
+    columns of a table are, a mapping or the name of a preset (None: that of a RobotModel, or what
+    fits). External wrenches become torque on the joints of a RobotModel: columns of a table,
+    topics that its YAML names.
 
     Raises UsageError for another kind of file or a window that cannot be, DataError when the data
     cannot be used, none is in the window, or it is too much for the memory.
     """
     name, window = named(str(path))
     file, model = Path(name), robot if isinstance(robot, RobotModel) else None
-    if os.path.isdir(file) or file.suffix in STORAGES:
+    if os.path.isdir(file) or file.suffix in BAGS:
+        topics = topics or (None if model is None else Topics.of(model))
         log = read_bag(file, robot.joints, with_wrenches(topics, model), window)
     elif file.name.endswith(TABLE_FILES):
         log = read_csv(file, robot.joints, model, window,
@@ -78,8 +79,9 @@ def load_log(
     else:
         raise UsageError(
             f'{file}: unknown kind of recording{REMEDIES.get(file.suffix.lower(), "")}; give a '
-            f'table ({", ".join((*TEXTS, *READERS))}), a rosbag2 folder, or a .mcap or .db3 file; '
-            'behind it may stand a window, [start:stop] in seconds since the recording began')
+            f'table ({", ".join((*TEXTS, *READERS))}), a rosbag2 folder, or a .mcap, .db3 or .bag '
+            'file; behind it may stand a window, [start:stop] in seconds since the recording '
+            'began')
     return log if window is None else windowed(log, window)
 
 

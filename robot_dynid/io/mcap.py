@@ -24,7 +24,9 @@ from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError, clipped
 from robot_dynid.files import RATIO, Damaged, budget, open_regular, unpacked
-from robot_dynid.io.cdr import Batch, ByteArray
+from robot_dynid.io.cdr import Batch
+from robot_dynid.io.messages.definitions import Definitions
+from robot_dynid.io.messages.fields import ByteArray
 from robot_dynid.types import DAMAGE
 
 if TYPE_CHECKING:
@@ -60,7 +62,8 @@ class Contents:
     ``counts`` messages by topic that was read, ``messages`` those of all topics, ``first`` and
     ``last`` receive time [ns] of any of them, None before there was one; ``whole``: every file was
     closed and read to its end; ``damages`` counts damage, ``lost`` the bytes that it cost, with
-    sentences about them in ``losses``; ``compression`` of the first chunk of an mcap file.
+    sentences about them in ``losses``; ``compression`` of the first chunk of an mcap file;
+    ``definitions`` of its types. ``wanted`` are topics to read whatever their type.
     """
 
     topics: dict[str, str] = field(default_factory=dict)
@@ -74,6 +77,12 @@ class Contents:
     lost: int = 0
     losses: list[str] = field(default_factory=list)
     compression: str = ''
+    definitions: Definitions = field(default_factory=Definitions)
+    wanted: frozenset[str] = frozenset()
+
+    def wants(self, topic: str, kind: str, kinds: Collection[str] | None) -> bool:
+        """Return whether a topic is read where messages of ``kinds`` are, None: of all."""
+        return kinds is None or kind in kinds or topic in self.wanted
 
     def damaged(self, what: str) -> None:
         """Note damage; beyond so many SENTENCES only that there is more."""
@@ -418,6 +427,7 @@ class _Reading:
                 self._require_name('type', schema.name)
                 if schema.id not in self.types:
                     self.take(schema)
+                    self.contents.definitions.add(schema.name, schema.encoding, schema.data)
                 if self.types.setdefault(schema.id, schema.name) != schema.name:
                     raise Damaged(f'type {schema.id} is {self.types[schema.id]} and {schema.name}')
             elif op == CHANNEL:
@@ -454,15 +464,13 @@ class _Reading:
             raise Damaged(f'topic {clipped(self.channels[channel.id][0])} becomes '
                           f'{clipped(topic)}')
         self.contents.topics[topic] = kind
-        if self.kinds is None:
-            self.names[channel.id] = topic
-            return
-        if kind in self.kinds and encoding != 'cdr':
+        wanted = self.contents.wants(topic, kind, self.kinds)
+        if wanted and self.kinds is not None and encoding != 'cdr':
             raise Damaged(f'topic {clipped(topic)} is encoded as {clipped(encoding)}, not as cdr, '
                           'and was not read')
-        if kind in self.kinds:
+        if wanted:
             self.names[channel.id] = topic
-        if len(self.names) > TOPICS:
+        if self.kinds is not None and len(self.names) > TOPICS:
             raise DataError(f'{self.path}: has more than {TOPICS} topics with joint states; '
                             'record those of one robot')
 

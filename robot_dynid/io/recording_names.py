@@ -22,6 +22,8 @@ from robot_dynid.yaml_text import load_yaml
 
 #: endings of recordings that are tables, and of the storage files of bags; in the folder of a bag
 TABLES, STORAGES, METADATA = ('.csv', '.csv.gz'), ('.mcap', '.db3'), 'metadata.yaml'
+#: endings of bags that are one file: storage files of rosbag2, and bags of ROS 1
+BAGS = (*STORAGES, '.bag')
 #: largest metadata.yaml [bytes]
 METADATA_BYTES = 4_000_000
 #: begins the name of a file with a recording on every line
@@ -78,7 +80,7 @@ def _listed(word: str) -> list[str]:
     inside = _in_store(word) if is_remote(word) else recordings_in(word)
     if not inside:
         raise UsageError(f'{word}: there is no recording in this folder; recordings are '
-                         f'{", ".join((*TABLES, *STORAGES))} files and rosbag2 folders')
+                         f'{", ".join((*TABLES, *BAGS))} files and rosbag2 folders')
     return inside
 
 
@@ -87,7 +89,7 @@ def _in_store(word: str) -> list[str]:
 
     Objects whose names say that they are recordings are not asked for.
     """
-    if file_of(word).endswith((*TABLES, *STORAGES)):
+    if file_of(word).endswith((*TABLES, *BAGS)):
         return [word]
     with store_of(word) as (store, place):
         if not store.isdir(place):
@@ -95,7 +97,7 @@ def _in_store(word: str) -> list[str]:
         objects = sorted(map(store.unstrip_protocol, store.find(place)))
     bags = {one.rpartition('/')[0] for one in objects if one.endswith(f'/{METADATA}')}
     found = [next((bag for bag in bags if one.startswith(f'{bag}/')), one) for one in objects
-             if one.endswith((*TABLES, *STORAGES))]
+             if one.endswith((*TABLES, *BAGS))]
     return list(dict.fromkeys(found))
 
 
@@ -169,7 +171,7 @@ def recordings_in(folder: str | Path) -> list[str]:
     for entry in sorted(Path(folder).iterdir()):
         if entry.is_dir():
             found += [str(entry)] if is_bag(entry) else recordings_in(entry)
-        elif entry.name.endswith((*TABLES, *STORAGES)) and not entry.name.startswith('.'):
+        elif entry.name.endswith((*TABLES, *BAGS)) and not entry.name.startswith('.'):
             found.append(str(entry))
     return found
 
@@ -198,6 +200,6 @@ def _purpose(path: str) -> str:
         stated = custom_data(folder).get(PURPOSE)
         if stated in PURPOSES:
             return str(stated)
-    stem = next((file.name.removesuffix(end) for end in (*TABLES, *STORAGES)
+    stem = next((file.name.removesuffix(end) for end in (*TABLES, *BAGS)
                  if file.name.endswith(end)), file.name)
     return VALIDATION if stem.endswith(ENDING) else FIT

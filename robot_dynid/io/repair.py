@@ -107,6 +107,8 @@ def _files(place: Path) -> list[Path]:
     if packed:
         raise DataError(f'{place}: {packed[0]} is compressed as a whole; unpack such files first '
                         '(zstd -d --rm)')
+    if place.suffix == '.bag':
+        raise DataError(f'{place}: is a bag of ROS 1, which rosbag reindex repairs')
     files = [file for file in there if file.suffix in STORAGES]
     if not files:
         raise DataError(f'{place}: not a bag; expected a folder with .mcap or .db3 files, or one '

@@ -21,8 +21,10 @@ import numpy as np
 
 from robot_dynid.errors import DataError, clipped
 from robot_dynid.files import open_regular
-from robot_dynid.io.cdr import MESSAGE_BYTES, Batch
+from robot_dynid.io.cdr import Batch
 from robot_dynid.io.mcap import NAME, TOPICS, Contents
+from robot_dynid.io.messages.definitions import DEFINITION_BYTES
+from robot_dynid.io.messages.kinds import MESSAGE_BYTES
 
 ROWS = 8192  # messages fetched at a time
 PART_BYTES = 1 << 24  # bytes fetched at a time
@@ -37,9 +39,11 @@ Row = tuple[int, int, bytes]
 
 
 def sqlite_batches(
-    path: Path, kinds: Collection[str], contents: Contents
+    path: Path, kinds: Collection[str] | None, contents: Contents
 ) -> Iterator[tuple[str, Batch]]:
     """Yield (topic, messages) of all topics whose type is in ``kinds``, in the order of writing.
+
+    None: of all topics.
 
     Raises DataError when the file is no rosbag2 database.
     """
@@ -120,7 +124,7 @@ class _Base:
         self.steps = STEPS + STEPS_PER_BYTE * self.size
         self.bytes = 0
 
-    def batches(self, kinds: Collection[str]) -> Iterator[tuple[str, Batch]]:
+    def batches(self, kinds: Collection[str] | None) -> Iterator[tuple[str, Batch]]:
         """Yield the messages. Raises DataError."""
         try:
             with closing(connected(self.file, self.options)) as base:
@@ -130,6 +134,7 @@ class _Base:
                 base.text_factory = lambda raw: raw[:NAME].decode('utf-8', 'replace')
                 if self.cut:  # lets SQLite read a file that is cut off
                     base.execute('PRAGMA writable_schema=ON')
+                self._define(base)
                 wanted = self._wanted(base, kinds)
                 self._check(base)
                 yield from self._messages(base, wanted)
@@ -148,7 +153,24 @@ class _Base:
     def _note(self, what: str) -> None:
         self.contents.damaged(f'{self.path.name}: {what}')
 
-    def _wanted(self, base: sqlite3.Connection, kinds: Collection[str]) -> dict[int, str]:
+    def _define(self, base: sqlite3.Connection) -> None:
+        """Take the definitions of types, which ROS 2 Iron and later store."""
+        names = base.execute("SELECT type FROM sqlite_master WHERE name = 'message_definitions'")
+        if names.fetchone() != ('table',):
+            return
+        rows = base.execute(
+            'SELECT CAST(topic_type AS BLOB), CAST(encoding AS BLOB), '
+            'CAST(encoded_message_definition AS BLOB) FROM message_definitions '
+            f'WHERE length(encoded_message_definition) <= {DEFINITION_BYTES}').fetchmany(LISTED)
+        for row in rows:
+            if all(type(one) is bytes for one in row):
+                kind, encoding, text = row
+                self.contents.definitions.add(
+                    kind.decode('utf-8', 'replace'), encoding.decode('utf-8', 'replace'), text)
+
+    def _wanted(
+        self, base: sqlite3.Connection, kinds: Collection[str] | None
+    ) -> dict[int, str]:
         """Return the topics of the wanted types by number."""
         tables = base.execute("SELECT lower(name), type, sql FROM sqlite_master "
                               "WHERE lower(name) IN ('messages', 'topics')").fetchmany(10)
@@ -165,12 +187,14 @@ class _Base:
                 self._note('a row of its table of topics is damaged')
                 continue
             self.contents.topics[name] = kind
-            if kind in kinds and encoding == 'cdr':
+            if not self.contents.wants(name, kind, kinds):
+                continue
+            if kinds is None or encoding == 'cdr':
                 wanted[key] = name
-            elif kind in kinds:
+            else:
                 self._note(f'topic {clipped(name)} is encoded as {clipped(str(encoding))}, not '
                            'as cdr, and was not read')
-        if len(wanted) > TOPICS:
+        if kinds is not None and len(wanted) > TOPICS:
             raise DataError(f'{self.path}: has more than {TOPICS} topics with joint states; '
                             'record those of one robot')
         return wanted

@@ -1,10 +1,10 @@
-"""Raw messages of a bag, whatever its storage: a folder, or one .mcap or .db3 file."""
+"""Raw messages of a bag, whatever its storage: a folder, or one .mcap, .db3 or .bag file."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path, PurePosixPath
@@ -14,12 +14,16 @@ from typing import Any
 from robot_dynid.errors import DataError, clipped
 from robot_dynid.files import Damaged, TooLarge, budget, open_regular, unpacked
 from robot_dynid.io.bag_writer import LOSSES
-from robot_dynid.io.cdr import KINDS, MESSAGE_BYTES, Batch
+from robot_dynid.io.cdr import Batch
 from robot_dynid.io.mcap import Contents, mcap_batches
+from robot_dynid.io.messages.kinds import MESSAGE_BYTES, MESSAGE_KINDS
+from robot_dynid.io.messages.rosbag1 import rosbag1_batches
 from robot_dynid.io.recording_names import METADATA, read_metadata
 from robot_dynid.io.sqlite import joined_batch, sqlite_batches
 
-READERS = {'.mcap': mcap_batches, '.db3': sqlite_batches}
+#: readers of storage files of rosbag2, and of all bags that are one file
+STORED = {'.mcap': mcap_batches, '.db3': sqlite_batches}
+READERS = {**STORED, '.bag': rosbag1_batches}
 #: compression of whole files and of messages that rosbag2 knows, and the suffix it adds
 ZSTD, SUFFIX = 'zstd', '.zstd'
 #: most files of a bag
@@ -28,22 +32,26 @@ FILES = 10_000
 RESERVE = 1 << 30
 
 
-def bag_batches(path: Path, contents: Contents) -> Iterator[tuple[str, Batch]]:
-    """Yield (topic, messages) with joint states or wrenches of a bag folder or storage file.
+def bag_batches(
+    path: Path, contents: Contents, kinds: Collection[str] | None = tuple(MESSAGE_KINDS)
+) -> Iterator[tuple[str, Batch]]:
+    """Yield (topic, messages) of a bag folder or file, of all topics of ``kinds``, or wanted.
 
-    Raises DataError when it is no bag.
+    None: of all topics. Raises DataError when it is no bag.
     """
     if not os.path.exists(path):
         raise DataError(f'{path}: no such file or folder')
     if os.path.isdir(path):
-        yield from _folder(path, contents)
+        yield from _folder(path, kinds, contents)
     elif path.suffix in READERS:
-        yield from READERS[path.suffix](path, KINDS, contents)
+        yield from READERS[path.suffix](path, kinds, contents)
     else:
-        raise DataError(f'{path}: not a bag; expected a folder, a .mcap or a .db3 file')
+        raise DataError(f'{path}: not a bag; expected a folder, or a .mcap, .db3 or .bag file')
 
 
-def _folder(folder: Path, contents: Contents) -> Iterator[tuple[str, Batch]]:
+def _folder(
+    folder: Path, kinds: Collection[str] | None, contents: Contents
+) -> Iterator[tuple[str, Batch]]:
     """Yield the messages of all storage files; hold metadata.yaml against them."""
     info = _metadata(folder, contents)
     custom = info.get('custom_data')
@@ -53,7 +61,7 @@ def _folder(folder: Path, contents: Contents) -> Iterator[tuple[str, Batch]]:
     before = contents.damages
     for file in _storage_files(folder, info, contents):
         with _plain(file, contents) as plain:
-            for topic, batch in READERS[plain.suffix](plain, KINDS, contents):
+            for topic, batch in STORED[plain.suffix](plain, kinds, contents):
                 yield topic, _inflated(topic, batch, contents) if by_message else batch
     if not contents.whole or contents.damages > before:
         return  # what is missing was said
@@ -82,7 +90,7 @@ def _storage_files(folder: Path, info: Mapping[str, Any], contents: Contents) ->
 
 
 def _storage(name: str) -> bool:
-    return Path(name.removesuffix(SUFFIX)).suffix in READERS
+    return Path(name.removesuffix(SUFFIX)).suffix in STORED
 
 
 def _named(info: Mapping[str, Any], contents: Contents) -> list[str]:

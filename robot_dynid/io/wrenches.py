@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynid.errors import DataError, clipped
-from robot_dynid.io.cdr import IN_FRAME, WRENCH, IntArray
 from robot_dynid.io.joint_states import Topic, sampled
+from robot_dynid.io.messages.definitions import WRENCH
+from robot_dynid.io.messages.fields import IntArray
+from robot_dynid.io.messages.kinds import IN_FRAME
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 
@@ -39,9 +41,8 @@ class WrenchTopics:
             if topic is None or not topic.parts:
                 return np.full_like(total, np.nan)
             series = topic.series(self._components(topic, link, notes), notes)
-            values = series.values['effort']
-            assert values is not None  # every message has it
-            total += link_torque(self.robot, link, position, sampled(time, series.time, values))
+            total += link_torque(self.robot, link, position, sampled(
+                time, series.time, series.values['effort']))
             notes.append(f'wrench on {link} taken from topic {name}')
         return total
 

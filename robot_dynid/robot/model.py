@@ -166,6 +166,14 @@ class LinkShape:
     rpy: tuple[float, float, float]
 
 
+@dataclass(frozen=True)
+class TopicFields:
+    """A topic of a recording, with the paths of fields by what they are, see robot.topics."""
+
+    topic: str
+    fields: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class RobotModel(Portable):
     """A fixed-base tree of n joints, parents before children.
@@ -175,7 +183,8 @@ class RobotModel(Portable):
     parent's link frame; ``axes`` (n, 3) unit vectors in the joint frame; ``bodies`` the link moved
     by each joint; ``nominal`` (n, 10) standard parameters in that link's frame, fixed children
     lumped in; ``gravity`` (3,) m/s^2 in the base frame. ``wrenches`` are the topics of external
-    wrenches that are measured, and the links they act on; ``shapes`` those of links that are
+    wrenches that are measured, and the links they act on; ``topics`` those of its recordings that
+    are not the usual ones, by role; ``shapes`` those of links that are
     described by screws, where a URDF has its own; ``xacro_arguments`` the names and values with
     which a xacro file at ``source`` is expanded; ``columns`` says what the columns of tables are,
     None: what fits them.
@@ -198,6 +207,7 @@ class RobotModel(Portable):
     source: str = ''
     warnings: tuple[str, ...] = ()
     wrenches: tuple[tuple[str, str], ...] = ()
+    topics: tuple[tuple[str, TopicFields], ...] = ()
     shapes: tuple[LinkShape, ...] = ()
     surroundings: Surroundings = field(default_factory=Surroundings)
     xacro_arguments: tuple[tuple[str, str], ...] = ()

@@ -26,6 +26,7 @@ from robot_dynid.robot.locate import SCHEME, package_file
 from robot_dynid.robot.model import MOTOR, Drive, Limits, RobotModel
 from robot_dynid.robot.screws import robot_from_screws, screws_from_yaml
 from robot_dynid.robot.surroundings import Surroundings, surroundings_from_plain
+from robot_dynid.robot.topics import topics_from_plain, with_topics
 from robot_dynid.robot.tree import Selection
 from robot_dynid.robot.urdf import read_urdf
 from robot_dynid.types import FloatArray, frozen
@@ -84,6 +85,8 @@ def robot_from_yaml(path: Path, text: str, on_topic: UrdfOnTopic | None = None) 
         wrenches=_wrenches(robot, content.get('wrenches') or {}, where),
         columns=_column_mapping(content.get('columns'), where),
     )
+    robot = with_topics(robot, topics_from_plain(
+        content.get('topics') or {}, f'{where}: topics', RobotError))
     gravity = content.get('gravity')
     if gravity is None:
         return robot
@@ -257,7 +260,7 @@ DRIVE: dict[str, tuple[str, Callable[[RobotModel, Any, str], Any]]] = {
     'rotor_axes': ('rotor_axes', _rotor_axes),
 }
 KEYS = {'urdf', 'screws', 'joints', 'base_link', 'tip_link', 'gravity', 'effort_kind', 'sensor',
-        'limits', 'scene', 'simulation', 'wrenches', 'columns', *DRIVE}
+        'limits', 'scene', 'simulation', 'wrenches', 'columns', 'topics', *DRIVE}
 
 
 def _drive(robot: RobotModel, content: Mapping[str, Any], where: str) -> Drive:

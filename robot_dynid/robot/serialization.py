@@ -12,7 +12,16 @@ from robot_dynid.errors import RobotError
 from robot_dynid.numbers import GRAVITY, SIZE, NumberRange, shown
 from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.robot.columns import column_mapping
-from robot_dynid.robot.model import MOTOR, SHAPES, Drive, Limits, Link, LinkShape, RobotModel
+from robot_dynid.robot.model import (
+    MOTOR,
+    SHAPES,
+    Drive,
+    Limits,
+    Link,
+    LinkShape,
+    RobotModel,
+    TopicFields,
+)
 from robot_dynid.types import FloatArray, frozen
 
 ENTRY = NumberRange(-1e12, 1e12)
@@ -45,7 +54,7 @@ def robot_to_plain(robot: RobotModel) -> dict[str, Any]:
         'links': [{**to_plain(link), 'placement': link.placement.ravel().tolist()}
                   for link in robot.links],
         **{key: to_plain(value) for key, value in (
-            ('wrenches', robot.wrenches), ('shapes', robot.shapes),
+            ('wrenches', robot.wrenches), ('topics', robot.topics), ('shapes', robot.shapes),
             ('columns', robot.columns and robot.columns.plain)) if value},
     }
 
@@ -91,6 +100,7 @@ class _Robot:
     drive: _Drive
     links: tuple[Link, ...]
     wrenches: tuple[tuple[str, str], ...] = ()
+    topics: tuple[tuple[str, TopicFields], ...] = ()
     shapes: tuple[LinkShape, ...] = ()
     columns: Any = None
 
@@ -162,7 +172,7 @@ def robot_from_plain(content: Any, source: str) -> RobotModel:
         gravity=GRAVITY.array(given.gravity, (3,), 'gravity', RobotError),
         drive=_drive(given.drive, n), base_link=given.base_link, source=source,
         links=tuple(_link(link, n) for link in given.links), wrenches=given.wrenches,
-        shapes=given.shapes,
+        topics=given.topics, shapes=given.shapes,
         columns=None if given.columns is None else column_mapping(given.columns),
     )
     if robot.hash() != given.hash:

@@ -237,8 +237,9 @@ def _synchronous(parts: list[RawLog], step: float) -> tuple[list[RawLog], list[s
 
 def _require_effort(log: RawLog) -> None:
     if log.effort is None:
+        told = next((one for one in log.findings if one.startswith('effort: ')), '')
         raise DataError(f'{log.source}: holds no effort; record JointState.effort, or name a '
-                        'topic that carries it')
+                        f'topic that carries it{told.partition(";")[1]}{told.partition(";")[2]}')
     dead = [j for j, column in zip(log.joints, log.effort.T, strict=True) if not np.any(column)]
     if dead:
         raise DataError(f'{log.source}: effort is zero throughout for {", ".join(dead)}; the '

@@ -7,7 +7,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import check_outputs, report_mark, reported
+from robot_dynid.cli.files import (
+    add_common,
+    check_outputs,
+    of_recordings,
+    report_mark,
+    reported,
+)
 from robot_dynid.cli.recordings import add_workers, kept, recorded
 from robot_dynid.errors import UsageError
 
@@ -32,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--robot', required=True, help='name, URDF file or robot YAML of the type')
     parser.add_argument('--recipe', metavar='R.yaml',
                         help='settings that are not to be chosen from the data')
+    add_common(parser, '--topic')
     parser.add_argument('--rate', metavar='SHARE', type=float,
                         help='share of false ones among the arms that are named; 0.05')
     add_workers(parser)
@@ -69,7 +76,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     if recipe.windows:
         raise UsageError(f'{arguments.recipe}: windows are those of few recordings; name those of '
                          'a fleet with the recordings, run.csv[12.0:40.5], in a list (@list.txt)')
-    robot = load_robot(arguments.robot)
+    robot = of_recordings(load_robot(arguments.robot), arguments, recipe)
     listed = fleet_recordings(arguments.data)
     check_outputs((arguments.report, report_mark(arguments.report)),
                   inputs=[one.source for one in listed])

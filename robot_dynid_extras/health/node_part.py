@@ -25,9 +25,8 @@ from robot_dynid.document import number
 from robot_dynid.errors import DataError, DynIdError, UsageError
 from robot_dynid.identified.caution import after_caution
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.io.bag import Topics, log_from_topics
+from robot_dynid.io.bag import Topics, decode_topics, log_from_topics
 from robot_dynid.io.cdr import JOINT_STATE, WRENCH, Batch
-from robot_dynid.io.joint_states import decode_topics
 from robot_dynid.io.log import with_wrenches
 from robot_dynid.io.mcap import Contents
 from robot_dynid.numbers import NumberRange
@@ -228,7 +227,7 @@ class HealthMonitoring:
         """Return a stretch as a recording; raises DataError."""
         batches = stretch.batches()
         contents = Contents(topics={name: self._kinds[name] for name in batches})
-        decoded = decode_topics(batches.items(), contents.topics)
+        decoded = decode_topics(batches.items(), contents)
         names: dict[str, Any] = {topic: name for topic, name in self._names.items()
                                  if name in batches}
         topics = replace(Topics(), **names)

@@ -6,7 +6,7 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import load_logs
+from robot_dynid.cli.files import add_common, load_logs, of_recordings
 from robot_dynid.document import number
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('data', metavar='DATA', help='recording in which the joint is shaken '
                         '(many sines or a chirp) while it turns, and the others hold still')
     parser.add_argument('--robot', required=True, help='name, URDF file or robot YAML')
+    add_common(parser, '--topic')
     parser.add_argument('--joint', required=True, metavar='NAME', help='the joint that moves')
     parser.add_argument('--band', nargs=2, type=float, metavar=('LOW', 'HIGH'),
                         help='frequencies [Hz] that are excited; default: where the motion stands '
@@ -39,7 +40,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     started = time.perf_counter()
     robot = load_robot(arguments.robot)
     with terminal.progress('resonance') as progress:
-        (log,) = load_logs([arguments.data], robot, progress).in_one_piece(
+        (log,) = load_logs(
+            [arguments.data], of_recordings(robot, arguments), progress).in_one_piece(
             'the frequency response')
     found, warnings = motor_resonance(robot, log, arguments.joint, arguments.band)
     return {

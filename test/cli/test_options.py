@@ -104,6 +104,10 @@ OPTIONS = [
      'test_recorded_information.py::test_from_the_command_line'),
     ('fleet', '--robot --recipe --rate --workers --scheduler --information --report --out '
               '--diagnostics --json', 'test_fleet.py::test_the_command_finds_a_changed_arm'),
+    *((verb, '--topic', 'test_topics.py::test_every_verb_that_reads_recordings_takes_the_option')
+      for verb in ('identify', 'validate', 'compare', 'payload', 'contact', 'information',
+                   'design', 'resonance', 'fleet')),
+    ('topics', '--robot --json', 'test_topics.py::test_topics_are_listed_with_what_can_be_read'),
     ('repair', '--json', 'test_repair.py::test_command_prints_what_was_done'),
     ('check', '--node --timeout --json', 'test_check.py::test_a_robot_in_order_is_ready'),
     ('session', '--yes --accuracy --swings --longest --options --data --node --timeout --json',

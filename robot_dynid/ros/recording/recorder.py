@@ -19,10 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from robot_dynid.errors import DynIdError, UsageError
-from robot_dynid.io.bag import Topics, log_from_topics
+from robot_dynid.io.bag import Topics, decode_topics, log_from_topics
 from robot_dynid.io.bag_writer import LOSSES, BagWriter
 from robot_dynid.io.cdr import JOINT_STATE, WRENCH, Batch
-from robot_dynid.io.joint_states import decode_topics
 from robot_dynid.io.mcap import Contents, mcap_batches
 from robot_dynid.types import RawLog
 
@@ -220,7 +219,7 @@ class Recorder:
             stores = [s for s in self._stores.values() if s.kind in READ]
             on_disk = {store.name: store.released for store in stores}
             memory = {store.name: store.in_memory() for store in stores}
-        decoded = decode_topics(self._all(on_disk, memory), contents.topics)
+        decoded = decode_topics(self._all(on_disk, memory), contents)
         return log_from_topics(str(self.path), decoded, joints, topics, contents)
 
     def _all(self, on_disk: dict[str, int], memory: dict[str, list[Message]]

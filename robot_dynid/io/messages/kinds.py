@@ -1,0 +1,215 @@
+"""Kinds of messages with states of joints: which fields are names, stamp and channels.
+
+Messages of one publisher differ only in stamp and numbers. So the places of names and numbers are
+worked out once per layout, by the definition of the type, and all messages that share it are
+decoded by NumPy slices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from robot_dynid.errors import DataError
+from robot_dynid.io.messages.definitions import (
+    CONTROLLER_STATE,
+    DYNAMIC_JOINT_STATE,
+    FRANKA_ROBOT_STATE,
+    FRANKA_STATE,
+    JOINT_STATE,
+    WRENCH,
+    Definitions,
+)
+from robot_dynid.io.messages.fields import ByteArray, Columns, IntArray, MessageFields, Text
+from robot_dynid.types import WRENCH_COMPONENTS
+
+#: a message has at most so many bytes, a joint state so many joints, a name so many bytes
+MESSAGE_BYTES, JOINTS, NAME_BYTES = 1 << 20, 1000, 1000
+#: parts the name of a component of a wrench from that of the frame
+IN_FRAME = '@'
+FRAME, STAMP = 'header.frame_id', 'header.stamp|stamp'
+#: parts alternatives of a path, of which the first that a message has is taken
+OR = '|'
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Fields of a type of message, by path; several paths of a channel follow one another.
+
+    Without ``names`` the numbers are in the order of the robot's joints. ``labels`` are the paths
+    of texts that name the channel of each number, and of the numbers, both by joint. ``stamp`` is
+    a time, a number of seconds, or two fields with seconds and nanoseconds.
+    """
+
+    names: str = ''
+    channels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    stamp: tuple[str, ...] = (STAMP,)
+    labels: tuple[str, str] | None = None
+
+    @property
+    def has_positions(self) -> bool:
+        """Whether it can tell where joints are."""
+        return self.labels is not None or 'position' in self.channels
+
+
+def _same(*fields: str) -> dict[str, tuple[str, ...]]:
+    return {field: (field,) for field in fields}
+
+
+#: effort that a trajectory controller commands
+OUTPUT = ('output.effort',)
+#: channels whose numbers are labelled by them
+LABELLED = ('position', 'velocity', 'effort')
+MESSAGE_KINDS: dict[str, Kind] = {
+    JOINT_STATE: Kind('name', _same('position', 'velocity', 'effort')),
+    CONTROLLER_STATE: Kind('joint_names', {
+        'reference': ('reference.positions|desired.positions',), 'effort': OUTPUT}),
+    WRENCH: Kind('', {'effort': tuple(
+        f'wrench.{part}.{axis}' for part in ('force', 'torque') for axis in 'xyz')}),
+    DYNAMIC_JOINT_STATE: Kind(
+        'joint_names', labels=('interface_values.interface_names', 'interface_values.values')),
+    # torque sensors behind the gears; theta is that of the motors in turns of the joints
+    FRANKA_ROBOT_STATE: Kind('measured_joint_state.name', {
+        'position': ('measured_joint_state.position|q',),
+        'velocity': ('measured_joint_state.velocity|dq',),
+        'effort': ('measured_joint_state.effort|tau_j|tau_J',),
+        'motor_position': ('measured_joint_motor_state.position|theta',),
+        'motor_velocity': ('measured_joint_motor_state.velocity|dtheta',)}),
+    FRANKA_STATE: Kind('', {
+        'position': ('q',), 'velocity': ('dq',), 'effort': ('tau_J|tau_j',),
+        'motor_position': ('theta',), 'motor_velocity': ('dtheta',)}),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Places of names and numbers in messages whose ``fixed`` bytes equal ``pattern``.
+
+    ``named``: the messages name their joints, else ``names`` are their numbers in brackets.
+    ``stamp`` holds seconds and nanoseconds, or seconds, or nothing. Empty arrays are no channels.
+    """
+
+    size: int
+    order: str
+    names: tuple[str, ...]
+    named: bool
+    stamp: tuple[Columns, ...]
+    channels: dict[str, Columns]
+    fixed: IntArray
+    pattern: ByteArray
+
+    @property
+    def broken(self) -> bool:
+        """Whether an array is neither empty nor as long as the names."""
+        return any(len(one.places) != len(self.names) for one in self.channels.values())
+
+
+def layout_of(
+    data: bytes, kind: str = JOINT_STATE, fields: Kind | None = None,
+    definitions: Definitions | None = None,
+) -> Layout:
+    """Return the layout of one message, with the ``fields`` of its ``kind`` or others.
+
+    Raises DataError when it is not of that kind, or lacks one of them.
+    """
+    if len(data) > MESSAGE_BYTES:
+        raise DataError(f'the message has more than {MESSAGE_BYTES} bytes')
+    fields = fields or MESSAGE_KINDS[kind]
+    message = MessageFields.of(data, kind, definitions or Definitions(),
+                               partial=kind == CONTROLLER_STATE)
+    channels = _channels(message, fields)
+    if kind == WRENCH:
+        named = message.texts[FRAME]
+        names = tuple(f'{one}{IN_FRAME}{_name(named[0])}' for one in WRENCH_COMPONENTS)
+    else:
+        named = message.texts.get(_first(message, fields.names), []) if fields.names else []
+        names = tuple(map(_name, named))
+    labels = message.texts.get(fields.labels[0], []) if fields.labels else []
+    if fields.labels:
+        names, channels = _labelled(names, message, fields.labels)
+    if len(names) > JOINTS:
+        raise DataError(f'the message has more than {JOINTS} joints')
+    if len(set(names)) < len(names):
+        raise DataError('the message has a joint twice')
+    if not named:
+        names = numbered(max((len(one.places) for one in channels.values()), default=0))
+    places = [*message.fixed, *(k for text in (*named, *labels)
+                                for k in range(text.start, text.stop))]
+    fixed = np.array(places, dtype=np.int64)
+    return Layout(len(data), message.order, names, bool(named), _stamp(message, fields.stamp),
+                  channels, fixed, np.frombuffer(data, np.uint8)[fixed])
+
+
+def numbered(count: int) -> tuple[str, ...]:
+    """Return names of joints that only have a place: [0], [1], ..."""
+    return tuple(f'[{k}]' for k in range(count))
+
+
+def _name(text: Text) -> str:
+    if len(text.value) >= NAME_BYTES:
+        raise DataError(f'a name has more than {NAME_BYTES} bytes')
+    try:
+        return text.value.decode('utf-8')
+    except UnicodeDecodeError:
+        raise DataError('a name is no UTF-8') from None
+
+
+def _first(message: MessageFields, path: str) -> str:
+    """Return the first of the alternatives of a path that a message has, else the last one."""
+    options = path.replace('[]', '').split(OR)
+    return next((one for one in options if one in message.numbers or one in message.texts),
+                options[-1])
+
+
+def _channels(message: MessageFields, fields: Kind) -> dict[str, Columns]:
+    """Return the channels that are not empty."""
+    channels = {}
+    for channel, paths in fields.channels.items():
+        if not message.whole and channel != 'reference':
+            continue  # where a definition is another one, only its first fields are the same
+        if paths == OUTPUT and OUTPUT[0] not in message.numbers:
+            continue  # controllers before ROS 2 Humble do not publish their output
+        parts = [message.columns(_first(message, path)) for path in paths]
+        there = [part for part in parts if part is not None]
+        if len({one.code for one in there}) > 1:
+            raise DataError(f'{channel}: numbers of several types')
+        if there:
+            channels[channel] = Columns(
+                np.concatenate([one.places for one in there]), there[0].code)
+    return channels
+
+
+def _labelled(
+    names: tuple[str, ...], message: MessageFields, labels: tuple[str, str]
+) -> tuple[tuple[str, ...], dict[str, Columns]]:
+    """Return the joints and channels of numbers that are labelled by channel, joint by joint."""
+    texts, runs = message.texts.get(labels[0], []), message.numbers.get(labels[1], [])
+    places: dict[tuple[int, str], int] = {}
+    for run in runs:
+        named = [text.value.decode('utf-8', 'replace') for text in texts
+                 if text.owner == run.owner]
+        if len(named) != run.count or run.owner >= len(names):
+            raise DataError('other numbers of values than of their names')
+        places |= {(run.owner, label): run.place + int(run.code[-1]) * k
+                   for k, label in enumerate(named)}
+    joints = [k for k in range(len(names)) if any((k, label) in places for label in LABELLED)]
+    return tuple(names[k] for k in joints), {
+        label: Columns(np.array([places.get((k, label), -1) for k in joints]),
+                       message.order + 'f8')
+        for label in LABELLED if any((k, label) in places for k in joints)}
+
+
+def _stamp(message: MessageFields, paths: tuple[str, ...]) -> tuple[Columns, ...]:
+    """Return the places of seconds and nanoseconds, or of seconds; none without a stamp."""
+    if len(paths) == 1:
+        for path in paths[0].split(OR):
+            if f'{path}.sec' in message.numbers:
+                paths = f'{path}.sec', f'{path}.nanosec'
+                break
+        else:
+            if paths == (STAMP,):
+                return ()
+    columns = [message.columns(path) for path in paths]
+    return tuple(one for one in columns if one is not None)

@@ -1,0 +1,83 @@
+"""Names of joints in messages and in the robot: the same, with a prefix, in order, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from robot_dynid.errors import DataError, clipped
+from robot_dynid.robot.topics import JOINT
+
+
+@dataclass(frozen=True)
+class Naming:
+    """Joint of the robot by name in the messages; ``note`` says so, empty where they are equal."""
+
+    joints: dict[str, str]
+    note: str = ''
+
+
+def naming_of(
+    names: Sequence[str], joints: Sequence[str], pattern: str = '', in_order: bool = False
+) -> Naming | None:
+    """Return the joints of the robot by the ``names`` in messages; None where they do not match.
+
+    With ``in_order`` the messages have no names, but numbers in the order of the robot's joints.
+    ``pattern`` is one of names that is asked for, such as left_{joint}. Some joints are enough
+    where names are equal. Raises DataError where several prefixes match.
+    """
+    if in_order:
+        return _in_order(names, joints)
+    if JOINT in pattern:
+        matches = {pattern.replace(JOINT, joint): joint for joint in joints}
+        matches = {name: joint for name, joint in matches.items() if name in names}
+        return Naming(matches, f'joints are named {pattern}') if matches else None
+    if set(names) & set(joints):
+        return Naming({name: name for name in names})
+    options = _options(names, joints)
+    if len(options) > 1:
+        listed = ', '.join(sorted(options))
+        raise DataError(f'names of joints match in {len(options)} ways, {clipped(listed)}: say '
+                        f"which ones with names: '{sorted(options)[0]}' of the topic, see "
+                        'robot-dynid topics')
+    for shown, matched in options.items():
+        return Naming(matched, f'joints are named {shown} there')
+    return None
+
+
+def _in_order(names: Sequence[str], joints: Sequence[str]) -> Naming | None:
+    if len(names) != len(joints):
+        return None
+    return Naming(dict(zip(names, joints, strict=True)),
+                  f'its numbers are taken in the order of the joints {", ".join(joints)}')
+
+
+def _options(names: Sequence[str], joints: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return the joints by name, for each prefix or suffix, of messages or robot, that matches.
+
+    A single joint matches only where a character that is neither letter nor digit divides both.
+    """
+    matches: dict[str, dict[str, str]] = {}
+    there, first = set(names), joints[0]
+    for name in names:
+        matched: dict[str, str] = {}
+        if name.endswith(first) or name.startswith(first):
+            before, after = name[:len(name) - len(first)], name[len(first):]
+            shown = f'{before}{JOINT}' if name.endswith(first) else f'{JOINT}{after}'
+            edge = before[-1:] if name.endswith(first) else after[:1]
+            matched = {shown.replace(JOINT, joint): joint for joint in joints}
+        elif first.endswith(name) or first.startswith(name):
+            before, after = first[:len(first) - len(name)], first[len(name):]
+            at_end = first.endswith(name)
+            edge = before[-1:] if at_end else after[:1]
+            shown = f'without {before if at_end else after}'
+            shorter = [(joint.removeprefix(before) if at_end else joint.removesuffix(after), joint)
+                       for joint in joints]
+            matched = {short: joint for short, joint in shorter if short != joint}
+        else:
+            continue
+        if len(matched) == len(joints) and there >= matched.keys() and (
+                len(joints) > 1 or not edge.isalnum()):
+            matches[shown] = matched
+    return matches
+

@@ -1,0 +1,223 @@
+"""The topics of a bag, and the uses of each: states of joints, efforts, motor states."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from robot_dynid.errors import DataError, clipped
+from robot_dynid.io.mcap import Contents
+from robot_dynid.io.messages.fields import MessageFields
+from robot_dynid.io.messages.kinds import MESSAGE_KINDS, Layout, layout_of
+from robot_dynid.io.messages.naming import naming_of
+from robot_dynid.io.messages.topics import fitting_fields
+from robot_dynid.io.storage import bag_batches
+
+#: texts of a message are shown where there are at most so many in a field
+SHOWN_TEXTS = 30
+#: what joint states are made of; words of the names of fields that can be it, the first that fits
+WORDS = {'position': ('position', 'posj', 'angle', 'pos', 'q'),
+         'velocity': ('velocity', 'velj', 'speed', 'vel', 'dq', 'qd'),
+         'effort': ('effort', 'torque', 'tau', 'trq', 'current')}
+#: words of fields that are not what was measured
+NOT_MEASURED = ('command', 'cmd', 'desired', 'target', 'external', 'ext_', 'goal', 'error',
+                'reference', 'ipo')
+
+
+@dataclass
+class TopicSummary:
+    """A topic: its messages, received from ``first`` to ``last`` [ns], and the first of them.
+
+    ``fields`` are the lengths of its numbers by path, ``texts`` the names in it; ``layout`` what
+    is read of a kind of message with joint states; ``stamp`` fields that can be its time, where it
+    has no header; ``problem`` says why its fields are unknown.
+    """
+
+    name: str
+    kind: str
+    messages: int = 0
+    first: int = 0
+    last: int = 0
+    fields: dict[str, int] = field(default_factory=dict)
+    fractional: tuple[str, ...] = ()
+    texts: dict[str, list[str]] = field(default_factory=dict)
+    layout: Layout | None = None
+    stamp: tuple[str, ...] = ()
+    problem: str = ''
+
+    @property
+    def rate(self) -> float:
+        """Messages per second, NaN of fewer than two."""
+        span = (self.last - self.first) * 1e-9
+        return (self.messages - 1) / span if span > 0.0 else float('nan')
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The joints it names, where it is of a kind with joint states."""
+        return self.layout.names if self.layout is not None and self.layout.named else ()
+
+    def fitting(self, count: int | None) -> list[str]:
+        """Return the fields with as many fractional numbers as joints."""
+        return [path for path in self.fractional if count is None or self.fields[path] == count]
+
+
+def survey(path: Path, first_only: bool = False) -> list[TopicSummary]:
+    """Return all topics of a bag, in order of their names.
+
+    With ``first_only`` it ends when there is a message of every topic. Raises DataError when it is
+    no bag.
+    """
+    contents = Contents()
+    topics: dict[str, TopicSummary] = {}
+    for name, batch in bag_batches(path, contents, None):
+        if not len(batch.starts):
+            continue
+        topic = topics.get(name)
+        if topic is None:
+            start = int(batch.starts[0])
+            data = batch.buffer[start:start + int(batch.sizes[0])].tobytes()
+            topic = topics[name] = TopicSummary(name, contents.topics[name],
+                                               first=int(batch.received.min()))
+            _look_into(topic, data, contents)
+        topic.messages += len(batch.starts)
+        topic.first = min(topic.first, int(batch.received.min()))
+        topic.last = max(topic.last, int(batch.received.max()))
+        if first_only and len(topics) == len(contents.topics):
+            break
+    for name, kind in contents.topics.items():
+        topics.setdefault(name, TopicSummary(name, kind, problem='no messages'))
+    return [topics[name] for name in sorted(topics)]
+
+
+def _look_into(topic: TopicSummary, data: bytes, contents: Contents) -> None:
+    """Note the fields of the first message of a topic."""
+    try:
+        message = MessageFields.of(data, topic.kind, contents.definitions)
+        topic.fields = {message.shown(path): length for path, length, _ in message.lengths()
+                        if not path.endswith(('.sec', '.nanosec', '.seq'))}
+        topic.stamp = () if 'header.stamp.sec' in message.numbers else _stamp(message)
+        topic.fractional = tuple(fitting_fields(message, None))
+        topic.texts = {message.shown(path): [text.value.decode('utf-8', 'replace')
+                                             for text in texts[:SHOWN_TEXTS]]
+                       for path, texts in message.texts.items()
+                       if path in message.arrays}
+        if topic.kind in MESSAGE_KINDS:
+            topic.layout = layout_of(data, topic.kind, None, contents.definitions)
+    except DataError as error:
+        topic.problem = str(error)
+
+
+def _stamp(message: MessageFields) -> tuple[str, ...]:
+    """Return the fields with seconds and nanoseconds, empty without such."""
+    for path in message.numbers:
+        seconds = re.sub('nano_?|n(?=sec)', '', path)
+        if seconds != path and seconds in message.numbers and path not in message.arrays:
+            return seconds, path
+    return ()
+
+
+def uses(topic: TopicSummary, joints: Sequence[str] | None) -> Iterator[str]:
+    """Yield the uses of a topic, with the option that selects it."""
+    count = None if joints is None else len(joints)
+    if topic.layout is not None and topic.layout.channels:
+        yield from _known(topic, topic.layout, joints)
+        return
+    if topic.kind in MESSAGE_KINDS:
+        return
+    proposed = proposed_fields(topic, count)
+    if 'position' in proposed:
+        channels = [channel for channel in proposed if channel in WORDS]
+        yield f'{", ".join(channels)} by --topic {option("joint_states", topic.name, proposed)}'
+    elif count is not None and len(topic.fitting(count)) == 1:
+        yield f'effort by --topic effort={topic.name}'
+
+
+def _known(
+    topic: TopicSummary, layout: Layout, joints: Sequence[str] | None
+) -> Iterator[str]:
+    """Yield the uses of a kind of message that is read by itself."""
+    channels = ', '.join(layout.channels).replace('_', ' ')
+    words = f'{channels} of {len(layout.names)} joints'
+    if not layout.channels or layout.names[0].find('@') >= 0:
+        yield 'wrench, where the robot YAML names topic and link (wrenches)'
+        return
+    try:
+        naming = None if joints is None else naming_of(
+            layout.names, joints, '', not layout.named)
+        there = set() if naming is None else set(naming.joints.values())
+        note = f' ({naming.note})' if naming is not None and naming.note else ''
+    except DataError as error:
+        there, note = set(), f' ({error})'
+    if joints is not None and not there:
+        note = note or " (none of the robot's)"
+    elif joints is not None and there < set(joints):
+        note = f' (without {", ".join(joint for joint in joints if joint not in there)})'
+    roles = [f'--topic {topic.name}'] if 'position' in layout.channels else []
+    if not layout.named:
+        roles = [f"--topic '{{topic: {topic.name}, names: robot}}'"]
+    yield f'{words}{note}{": " if roles else ""}{", ".join(roles)}'
+    if 'effort' in layout.channels and 'position' not in layout.channels:
+        yield f'effort by --topic effort={topic.name}'
+
+
+def proposed_fields(topic: TopicSummary, count: int | None) -> dict[str, str]:
+    """Return the fields by what their names say they are; the measured one where there are more.
+    """
+    if count is None:
+        return {}
+    fitting = topic.fitting(count)
+    proposed: dict[str, str] = {}
+    for channel, words in WORDS.items():
+        named = [path for word in words for path in fitting if word in path.lower().split('.')[-1]]
+        measured = [path for path in named
+                    if not any(word in path.lower() for word in NOT_MEASURED)]
+        if measured:
+            proposed[channel] = measured[0]
+    if topic.stamp and 'position' in proposed:
+        proposed['stamp'] = f'[{", ".join(topic.stamp)}]'
+    return proposed
+
+
+def option(role: str, topic: str, fields: dict[str, str]) -> str:
+    """Return the value of --topic for fields of a topic, to paste into a shell."""
+    named = ', '.join(f'{channel}: {path}' for channel, path in fields.items())
+    mapping = f'{{topic: {topic}, {named}}}'
+    return f"'{mapping}'" if role == 'joint_states' else f"'{role}={mapping}'"
+
+
+def states_advice(topics: Sequence[TopicSummary], joints: Sequence[str] | None) -> str:
+    """Return the remedy for a bag without joint states, by the content of its topics."""
+    count = None if joints is None else len(joints)
+    hints = []
+    for topic in topics:
+        proposed = proposed_fields(topic, count)
+        if 'position' in proposed:
+            hints.append(f'{topic.name} has fields that can be joint states; check them and give '
+                         f'--topic {option("joint_states", topic.name, proposed)}')
+        elif topic.fitting(count) and count is not None:
+            hints.append(f'{topic.name} has {count} numbers in {", ".join(topic.fitting(count))}')
+        elif topic.problem and topic.messages:
+            hints.append(f'{topic.name}: {clipped(topic.problem, 300)}')
+    listed = '; '.join(hints) or 'record the JointState topic of the driver'
+    return f'; {listed}; robot-dynid topics lists all fields'
+
+
+def effort_advice(topics: Sequence[TopicSummary], joints: Sequence[str]) -> str:
+    """Return the topics that could hold the effort a recording lacks, with their options."""
+    hints = []
+    for topic in topics:
+        layout = topic.layout
+        if layout is not None and 'effort' in layout.channels and '@' not in layout.names[0] \
+                and len(layout.names) >= len(joints):
+            hints.append(f'{topic.name}: --topic effort={topic.name}')
+        elif topic.kind not in MESSAGE_KINDS and topic.fitting(len(joints)):
+            fitting = topic.fitting(len(joints))
+            hints += [f'{topic.name} ({path}): --topic ' + (
+                f'effort={topic.name}' if len(fitting) == 1 else
+                option('effort', topic.name, {'effort': path})) for path in fitting]
+    if not hints:
+        return '; no other topic of the bag has as many numbers as joints: record the effort, too'
+    return (f'; topics that could hold it: {"; ".join(hints)}; give the one that does, '
+            'robot-dynid topics lists all fields')

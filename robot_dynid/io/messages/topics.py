@@ -1,0 +1,131 @@
+"""Topics of a bag by what they hold, and the fields that are read of their messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from robot_dynid.errors import DataError, clipped
+from robot_dynid.io.messages.definitions import Definitions
+from robot_dynid.io.messages.fields import MessageFields
+from robot_dynid.io.messages.kinds import MESSAGE_KINDS, Kind
+from robot_dynid.io.wrenches import WrenchTopics
+from robot_dynid.robot.model import RobotModel, TopicFields
+from robot_dynid.robot.topics import IN_ROBOT_ORDER, JOINT, NAMES, ROLES, STAMP
+
+
+@dataclass(frozen=True)
+class Topics:
+    """Names of the topics of a recording, or names with fields; None takes the usual one.
+
+    ``wrenches`` are those of external wrenches, None: there are none.
+    """
+
+    joint_states: str | TopicFields | None = None
+    motor_states: str | TopicFields | None = None
+    effort: str | TopicFields | None = None
+    joint_torques: str | TopicFields | None = None
+    wrenches: WrenchTopics | None = None
+
+    @classmethod
+    def of(cls, robot: RobotModel) -> Topics:
+        """Return the topics that a robot YAML, a recipe or an option names."""
+        roles: dict[str, Any] = dict(robot.topics)
+        return cls(**roles)
+
+    def named(self) -> Iterator[tuple[str, TopicFields]]:
+        """Yield those that are named, by role."""
+        for role in ROLES:
+            one = getattr(self, role)
+            if one is not None:
+                yield role, TopicFields(one) if isinstance(one, str) else one
+
+    def name(self, role: str) -> str | None:
+        """Return the name of the topic of a role, None where the usual one is taken."""
+        return dict(self.named())[role].topic if getattr(self, role) is not None else None
+
+    def of_topic(self, name: str) -> list[tuple[str, TopicFields]]:
+        """Return the roles and fields of one topic."""
+        return [(role, one) for role, one in self.named() if one.topic == name]
+
+
+def names_of(stated: Sequence[tuple[str, TopicFields]]) -> str:
+    """Return the field or pattern of names that is stated of a topic, empty without one."""
+    return next((paths[0] for _, one in stated for key, paths in one.fields if key == NAMES), '')
+
+
+def fields_of(
+    topic: str, kind: str, stated: Sequence[tuple[str, TopicFields]], data: bytes,
+    definitions: Definitions, count: int | None,
+) -> Kind:
+    """Return the fields to read of a topic by what is ``stated`` of it, and by its first message.
+
+    ``count`` is the number of the robot's joints. Raises DataError where the type is not defined,
+    or has no such fields, or too many that could be meant.
+    """
+    usual = MESSAGE_KINDS.get(kind)
+    channels = {ROLES[role][key]: paths for role, one in stated for key, paths in one.fields
+                if key in ROLES[role]}
+    stamp = next((paths for _, one in stated for key, paths in one.fields if key == STAMP), None)
+    names = names_of(stated)
+    if usual is not None and not channels and stamp is None and not names:
+        definitions.fields(kind)
+        return usual
+    message = MessageFields.of(data, kind, definitions)
+    fields = usual or Kind()
+    if usual is None and not channels:
+        channels = {ROLES[role]['effort']: _only_field(topic, kind, role, message, count)
+                    for role, _ in stated}
+    if channels:
+        fields = replace(fields, channels={**fields.channels, **channels}, labels=None)
+    if names and JOINT not in names:
+        fields = replace(fields, names='' if names == IN_ROBOT_ORDER else names.replace('[]', ''))
+    if stamp is not None:
+        fields = replace(fields, stamp=stamp)
+    _require_fields(topic, kind, message, [path for paths in channels.values() for path in paths])
+    if fields.names and fields.names not in message.texts:
+        raise DataError(f'topic {topic} ({clipped(kind)}) has no field {fields.names} with names; '
+                        f'it has {_listed(message.texts)}')
+    return fields
+
+
+def _only_field(
+    topic: str, kind: str, role: str, message: MessageFields, count: int | None
+) -> tuple[str, ...]:
+    """Return the one field that can be the effort of all joints."""
+    fitting = fitting_fields(message, count)
+    if 'effort' in ROLES[role] and 'position' not in ROLES[role] and len(fitting) == 1:
+        return (fitting[0],)
+    example = {'joint_states': 'position: PATH, velocity: PATH, effort: PATH',
+               'motor_states': 'position: PATH, velocity: PATH'}.get(role, 'effort: PATH')
+    raise DataError(
+        f'topic {topic} is of type {clipped(kind)}: say which fields to read, --topic '
+        f"'{role}={{topic: {topic}, {example}}}'; it has {_described(message)}")
+
+
+def fitting_fields(message: MessageFields, count: int | None) -> list[str]:
+    """Return the paths of the fields with as many fractional numbers as joints."""
+    return [message.shown(path) for path, length, code in message.lengths()
+            if code.startswith('f') and length > 0 and (count is None or length == count)
+            and (path in message.arrays or '[]' in message.shown(path))]
+
+
+def _require_fields(
+    topic: str, kind: str, message: MessageFields, paths: Sequence[str]
+) -> None:
+    for path in paths:
+        try:
+            message.columns(path)
+        except DataError as error:
+            raise DataError(f'topic {topic} ({clipped(kind)}): {error}; it has '
+                            f'{_described(message)}') from None
+
+
+def _described(message: MessageFields) -> str:
+    """Return the fields with numbers, and how many each has."""
+    return _listed(f'{message.shown(path)} ({length})' for path, length, _ in message.lengths())
+
+
+def _listed(names: Iterable[str]) -> str:
+    return clipped(', '.join(names), 1000) or 'none'

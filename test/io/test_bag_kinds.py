@@ -1,0 +1,429 @@
+"""Every kind of message that tells states of joints is read as the recording it was made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from message_bags import (
+    ARRAY,
+    CONTROLLER,
+    CONTROLLERS,
+    DEFINITIONS,
+    DYNAMIC,
+    FRANKA,
+    FRANKA_ROBOT,
+    LBR,
+    MOTORS,
+    Messages,
+    header,
+    joint_states,
+    made,
+    stamps,
+    store_of,
+    write,
+)
+
+from robot_dynid.errors import DataError
+from robot_dynid.io.bag import Topics, read_bag
+from robot_dynid.robot.model import TopicFields
+from robot_dynid.robot.topics import topics_from_options
+from robot_dynid.types import RawLog
+
+NAMES = tuple(f'joint{k}' for k in range(1, 8))
+COUNT = 40
+TIME = stamps(COUNT)
+STORAGES = ('mcap', 'sqlite3')
+
+
+def table(seed: int, joints: int = 7) -> Any:
+    return np.random.default_rng(seed).normal(size=(COUNT, joints))
+
+
+POSITION, VELOCITY, EFFORT, THETA, DTHETA = map(table, range(5))
+STORE = store_of(DEFINITIONS)
+
+
+def named(*words: str) -> Topics:
+    roles: dict[str, Any] = dict(topics_from_options(words))
+    return Topics(**roles)
+
+
+def require_same(log: RawLog, **channels: Any) -> None:
+    np.testing.assert_allclose(log.time, 2e-3 * np.arange(COUNT), atol=1e-12)
+    for name, values in channels.items():
+        found = getattr(log, name)
+        if values is None:
+            assert found is None, name
+        else:
+            np.testing.assert_array_equal(found, values, err_msg=name)
+
+
+def dynamic(names: tuple[str, ...], fields: Any) -> Messages:
+    """Return dynamic joint states; ``fields`` gives the labelled values of a joint and row."""
+    return DYNAMIC, [(t, made(
+        STORE, DYNAMIC, header=header(t), joint_names=list(names), interface_values=[
+            {'interface_names': list(fields(k, i)), 'values': list(fields(k, i).values())}
+            for i in range(len(names))])) for k, t in enumerate(TIME)]
+
+
+@pytest.mark.parametrize('storage', [*STORAGES, 'sqlite3 without definitions'])
+def test_dynamic_joint_states(tmp_path: Path, storage: str) -> None:
+    names = ('force_sensor', *NAMES[::-1], 'finger')
+
+    def fields(k: int, i: int) -> dict[str, float]:
+        if i == 0:
+            return {'force.x': 1.0, 'force.y': 2.0}
+        if i == 8:
+            return {'position': 0.1}
+        j = 7 - i
+        pairs = [('effort', EFFORT[k, j]), ('position', POSITION[k, j]),
+                 ('velocity', VELOCITY[k, j])]
+        return dict(pairs if i % 2 else pairs[::-1])  # in another order for each joint
+
+    path = write(tmp_path / 'b', {'/dynamic_joint_states': dynamic(names, fields)}, STORE,
+                 storage.partition(' ')[0], 'without' not in storage)
+    log = read_bag(path, NAMES)
+    require_same(log, position=POSITION, velocity=VELOCITY, effort=EFFORT, motor_position=None)
+    assert log.findings == ('joint states are taken from topic /dynamic_joint_states',)
+
+
+def franka_state(store: Any) -> Messages:
+    return FRANKA, [(t, made(
+        store, FRANKA, header=header(t), q=POSITION[k], dq=VELOCITY[k], tau_J=EFFORT[k],
+        theta=THETA[k], dtheta=DTHETA[k], q_d=np.ones(7), robot_mode=2,
+        errors={'joint_reflex': k % 2})) for k, t in enumerate(TIME)]
+
+
+@pytest.mark.parametrize('storage', [*STORAGES, 'ros1', 'ros1 bz2', 'ros1 lz4'])
+def test_state_of_franka(tmp_path: Path, storage: str) -> None:
+    store = store_of(DEFINITIONS, ros1=storage.startswith('ros1'))
+    path = write(tmp_path / 'b', {'/franka_state_controller/franka_states': franka_state(store)},
+                 store, storage)
+    log = read_bag(path, NAMES)
+    require_same(log, position=POSITION, velocity=VELOCITY, effort=EFFORT,
+                 motor_position=THETA, motor_velocity=DTHETA)
+    assert any('in the order of the joints joint1, joint2' in one for one in log.findings)
+    with pytest.raises(DataError, match='have 7 numbers, and the robot 6 joints'):
+        read_bag(path, NAMES[:6])
+
+
+@pytest.mark.parametrize('storage', STORAGES)
+def test_robot_state_of_franka(tmp_path: Path, storage: str) -> None:
+    names, order = list(NAMES[::-1]), slice(None, None, -1)
+    messages = [(t, made(
+        STORE, FRANKA_ROBOT, header=header(t), measured_joint_state={
+            'header': header(t), 'name': names, 'position': POSITION[k, order],
+            'velocity': VELOCITY[k, order], 'effort': EFFORT[k, order]},
+        desired_joint_state={'name': names, 'position': np.ones(7)},
+        measured_joint_motor_state={
+            'name': names, 'position': THETA[k, order], 'velocity': DTHETA[k, order]},
+        tau_ext_hat_filtered={'name': names, 'effort': np.ones(7)}))
+        for k, t in enumerate(TIME)]
+    path = write(tmp_path / 'b', {'/franka_robot_state_broadcaster/robot_state': (
+        FRANKA_ROBOT, messages)}, STORE, storage)
+    require_same(read_bag(path, NAMES), position=POSITION, velocity=VELOCITY, effort=EFFORT,
+                 motor_position=THETA, motor_velocity=DTHETA)
+    both = write(tmp_path / 'c', {
+        '/joint_states': joint_states(STORE, TIME, NAMES, POSITION, None, EFFORT),
+        '/robot_state': (FRANKA_ROBOT, messages)}, STORE, storage)
+    log = read_bag(both, NAMES, named('motor_states=/robot_state'))
+    require_same(log, position=POSITION, effort=EFFORT, motor_position=THETA,
+                 motor_velocity=DTHETA)
+    log = read_bag(both, NAMES, named(
+        "effort={topic: /robot_state, effort: 'desired_joint_state.position'}"))
+    require_same(log, position=POSITION, effort=np.ones((COUNT, 7)), motor_position=None)
+
+
+def controller(
+    store: Any, kind: str, release: str, effort: Any, names: tuple[str, ...] = NAMES
+) -> Messages:
+    there = CONTROLLERS[release]
+    reference = 'reference' if 'reference' in there else 'desired'
+    return kind, [(t, made(
+        store, kind, header=header(t), joint_names=list(names),
+        **{reference: {'positions': POSITION[k] + 1.0, 'velocities': VELOCITY[k]}},
+        **({'output': {'effort': effort[k]}} if 'output' in there else {})))
+        for k, t in enumerate(TIME)]
+
+
+@pytest.mark.parametrize(('storage', 'definitions', 'release'), [
+    *((*storage, release) for release in CONTROLLERS if release != 'ros1'
+      for storage in (('mcap', True), ('sqlite3', True), ('sqlite3', False))),
+    ('ros1', True, 'ros1')])
+def test_reference_and_effort_of_a_controller(
+    tmp_path: Path, storage: str, definitions: bool, release: str
+) -> None:
+    store = store_of({CONTROLLER: CONTROLLERS[release]}, ros1=storage == 'ros1')
+    path = write(tmp_path / 'b', {
+        '/joint_states': joint_states(store, TIME, NAMES, POSITION, VELOCITY),
+        '/arm/controller_state': controller(store, CONTROLLER, release, EFFORT)},
+        store, storage, definitions)
+    log = read_bag(path, NAMES)
+    # without definitions, messages of Humble can be read whole, of others only what comes first
+    whole = definitions or release == 'humble'
+    effort = EFFORT if 'output' in CONTROLLERS[release] and whole else None
+    require_same(log, position=POSITION, velocity=VELOCITY, reference_position=POSITION + 1.0,
+                 effort=effort)
+    assert any('what it commands, not what is measured' in one for one in log.findings) == (
+        effort is not None)
+
+
+def test_effort_of_joint_states_comes_before_that_of_a_controller(tmp_path: Path) -> None:
+    store = store_of({CONTROLLER: CONTROLLERS['jazzy']})
+    states = joint_states(store, TIME, NAMES, POSITION, VELOCITY, EFFORT)
+    output = controller(store, CONTROLLER, 'jazzy', EFFORT + 1.0)
+    log = read_bag(write(tmp_path / 'b', {'/joint_states': states, '/a/state': output}, store),
+                   NAMES)
+    require_same(log, effort=EFFORT)
+    zero = joint_states(store, TIME, NAMES, POSITION, VELOCITY, 0.0 * EFFORT)
+    log = read_bag(write(tmp_path / 'c', {'/joint_states': zero, '/a/state': output}, store),
+                   NAMES)
+    require_same(log, effort=EFFORT + 1.0)
+    log = read_bag(write(tmp_path / 'd', {
+        '/joint_states': zero, '/a/state': output, '/b/state': output}, store), NAMES)
+    require_same(log, effort=0.0 * EFFORT)
+    assert any(one.startswith('effort: 2 controllers (/a/state, /b/state)')
+               for one in log.findings)
+
+
+def lbr(store: Any) -> Messages:
+    return LBR, [(t + 5_000_000, made(
+        store, LBR, measured_joint_position=POSITION[k], measured_torque=EFFORT[k],
+        external_torque=EFFORT[k] + 9.0, time_stamp_sec=int(t) // 10**9,
+        time_stamp_nano_sec=int(t) % 10**9)) for k, t in enumerate(TIME)]
+
+
+@pytest.mark.parametrize('storage', STORAGES)
+def test_any_message_by_the_paths_of_its_fields(tmp_path: Path, storage: str) -> None:
+    path = write(tmp_path / 'b', {'/lbr/state': lbr(STORE)}, STORE, storage)
+    given = '{topic: /lbr/state, position: measured_joint_position, effort: measured_torque'
+    log = read_bag(path, NAMES, named(f'{given}}}'))
+    require_same(log, position=POSITION, effort=EFFORT, velocity=None)
+    assert any('have no header stamp' in one for one in log.findings)
+    log = read_bag(path, NAMES, named(
+        f'{given}, stamp: [time_stamp_sec, time_stamp_nano_sec]}}'))
+    require_same(log, position=POSITION, effort=EFFORT)
+    assert not any('have no header stamp' in one for one in log.findings)
+    with pytest.raises(DataError, match=r"give --topic '\{topic: /lbr/state, position: "
+                       'measured_joint_position, effort: measured_torque, stamp: '
+                       r'\[time_stamp_sec, time_stamp_nano_sec\]'):
+        read_bag(path, NAMES)
+    with pytest.raises(DataError, match=r'no field torque with numbers; it has .*torque \(7\)'):
+        read_bag(path, NAMES, named('{topic: /lbr/state, position: torque}'))
+    with pytest.raises(DataError, match='is of type lbr_fri_idl/msg/LBRState: say which fields'):
+        read_bag(path, NAMES, named('/lbr/state'))
+    with pytest.raises(DataError, match='the robot 5 joints'):
+        read_bag(path, NAMES[:5], named(f'{given}}}'))
+
+
+def test_a_type_that_nobody_defines_is_named_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / 'b', {'/lbr/state': lbr(STORE)}, STORE, 'sqlite3', False)
+    topics = named('{topic: /lbr/state, position: measured_joint_position}')
+    with pytest.raises(DataError, match=r'does not hold the definition of lbr_fri_idl/msg/LBRState'
+                       '.*ros2 bag convert'):
+        read_bag(path, NAMES, topics)
+    with pytest.raises(DataError, match=r'/lbr/state: .*does not hold the definition'):
+        read_bag(path, NAMES)
+    package = tmp_path / 'share' / 'lbr_fri_idl' / 'msg'
+    package.mkdir(parents=True)
+    (package / 'LBRState.msg').write_text(DEFINITIONS[LBR].replace('{n}', '7'))
+    monkeypatch.setenv('AMENT_PREFIX_PATH', f'/nowhere:{tmp_path}')
+    require_same(read_bag(path, NAMES, topics), position=POSITION)
+
+
+def test_messages_in_messages_and_parts_of_arrays(tmp_path: Path) -> None:
+    angle = POSITION.astype(np.float32)
+    motors = MOTORS, [(t + 7, made(
+        STORE, MOTORS, stamp=1e-9 * (t - TIME[0]), mode='x' * (k % 3), states=[
+            {'name': f'm{i}', 'angle': angle[k, i], 'torques': [EFFORT[k, i], 5.0]}
+            for i in range(7)])) for k, t in enumerate(TIME)]
+    stacked = ARRAY, [(t, made(STORE, ARRAY, data=np.r_[POSITION[k], EFFORT[k], 8.0]))
+                      for k, t in enumerate(TIME)]
+    path = write(tmp_path / 'b', {'/motors': motors, '/stacked': stacked}, STORE)
+    log = read_bag(path, NAMES, named(
+        "{topic: /motors, position: 'states[].angle', stamp: stamp, names: robot}"))
+    require_same(log, position=angle)
+    log = read_bag(path, NAMES, named(
+        "{topic: /stacked, position: 'data[0:7]', effort: 'data[7:14]'}"))
+    require_same(log, position=POSITION, effort=EFFORT)
+    log = read_bag(path, NAMES[:2], named(
+        "{topic: /stacked, position: ['data[1]', 'data[-2]']}"))
+    require_same(log, position=np.column_stack([POSITION[:, 1], EFFORT[:, 6]]))
+    log = read_bag(path, ('m6', 'm0'), named(
+        '{topic: /motors, position: states.angle, names: states.name}'))
+    require_same(log, position=angle[:, [6, 0]])
+    with pytest.raises(DataError, match=r'has no field states.label with names; it has'):
+        read_bag(path, NAMES, named('{topic: /motors, position: states.angle, '
+                                    'names: states.label}'))
+
+
+def test_effort_of_another_topic(tmp_path: Path) -> None:
+    states = joint_states(STORE, TIME, NAMES, POSITION, VELOCITY)
+    torques = ARRAY, [(t, made(STORE, ARRAY, data=EFFORT[k])) for k, t in enumerate(TIME)]
+    path = write(tmp_path / 'b', {'/joint_states': states, '/torques': torques}, STORE)
+    (told,) = [one for one in read_bag(path, NAMES).findings if 'not recorded' in one]
+    assert told.endswith('topics that could hold it: /torques (data): --topic effort=/torques; '
+                         'give the one that does, robot-dynid topics lists all fields')
+    require_same(read_bag(path, NAMES, named('effort=/torques')), effort=EFFORT)
+    alone = write(tmp_path / 'c', {'/joint_states': states}, STORE)
+    (told,) = [one for one in read_bag(alone, NAMES).findings if 'not recorded' in one]
+    assert 'no other topic of the bag has as many numbers as joints' in told
+
+
+@pytest.mark.parametrize('storage', ['ros1', 'ros1 bz2', 'ros1 lz4'])
+def test_joint_states_of_ros_1(tmp_path: Path, storage: str) -> None:
+    store = store_of(ros1=True)
+    path = write(tmp_path / 'b', {'/joint_states': joint_states(
+        store, TIME, NAMES[::-1], POSITION[:, ::-1], VELOCITY[:, ::-1], EFFORT[:, ::-1])},
+        store, storage)
+    log = read_bag(path, NAMES)
+    require_same(log, position=POSITION, velocity=VELOCITY, effort=EFFORT)
+    assert log.findings == ()
+
+
+@pytest.mark.parametrize(('damage', 'told'), [
+    (lambda data: data[:len(data) // 2], 'rosbag reindex b.bag'),
+    (lambda data: data[:-9], 'rosbag reindex b.bag'),
+    (lambda data: data.replace(b'index_pos=', b'index_pos=' + bytes(8), 1)[:len(data)],
+     'rosbag reindex'),
+    (lambda data: b'#ROSBAG V1.2\n' + data, 'no ROS 1 bag of version 2.0'),
+    (lambda data: b'', 'is empty'),
+])
+def test_damaged_bags_of_ros_1_say_what_to_do(tmp_path: Path, damage: Any, told: str) -> None:
+    store = store_of(ros1=True)
+    path = write(tmp_path / 'b', {'/joint_states': joint_states(
+        store, TIME, NAMES, POSITION, VELOCITY, EFFORT)}, store, 'ros1')
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(DataError, match=told):
+        read_bag(path, NAMES)
+
+
+def test_a_damaged_chunk_of_ros_1_is_told(tmp_path: Path) -> None:
+    store = store_of(ros1=True)
+    path = write(tmp_path / 'b', {'/joint_states': joint_states(
+        store, TIME, NAMES, POSITION, VELOCITY, EFFORT)}, store, 'ros1 bz2')
+    data = bytearray(path.read_bytes())
+    data[data.index(b'BZh') + 40] ^= 0xFF
+    path.write_bytes(data)
+    with pytest.raises(DataError, match='a chunk is damaged'):
+        read_bag(path, NAMES)
+
+
+@pytest.mark.parametrize(('there', 'note'), [
+    ([f'left_{name}' for name in NAMES], r'left_{joint}'),
+    ([f'ur10e/{name}' for name in NAMES], r'ur10e/{joint}'),
+    ([f'{name}_l' for name in NAMES], r'{joint}_l'),
+    ([name.removeprefix('joint') for name in NAMES], 'without joint'),
+])
+def test_one_prefix_or_suffix_of_all_names(tmp_path: Path, there: list[str], note: str) -> None:
+    path = write(tmp_path / 'b', {'/joint_states': joint_states(
+        STORE, TIME, [*there, 'finger'], np.c_[POSITION, POSITION[:, 0]], None,
+        np.c_[EFFORT, EFFORT[:, 0]])}, STORE)
+    log = read_bag(path, NAMES)
+    require_same(log, position=POSITION, effort=EFFORT)
+    assert log.findings == (f'topic /joint_states: joints are named {note} there',)
+
+
+def test_two_prefixes_are_asked_about(tmp_path: Path) -> None:
+    names = [f'{side}_{name}' for side in ('left', 'right') for name in NAMES]
+    path = write(tmp_path / 'b', {'/joint_states': joint_states(
+        STORE, TIME, names, np.c_[POSITION, VELOCITY], None, np.c_[EFFORT, EFFORT])}, STORE)
+    with pytest.raises(DataError, match=r"match in 2 ways, left_\{joint\}, right_\{joint\}: say "
+                       r"which.*names: 'left_\{joint\}'"):
+        read_bag(path, NAMES)
+    log = read_bag(path, NAMES, named("{topic: /joint_states, names: 'right_{joint}'}"))
+    require_same(log, position=VELOCITY)
+
+
+def test_some_names_of_other_joints_are_no_prefix(tmp_path: Path) -> None:
+    path = write(tmp_path / 'b', {'/joint_states': joint_states(
+        STORE, TIME, [f'left_{name}' for name in NAMES[:6]], POSITION[:, :6])}, STORE)
+    with pytest.raises(DataError, match=r'no joint joint1, .*; it has left_joint1'):
+        read_bag(path, NAMES)
+
+
+def test_joint_states_without_names_are_taken_in_order_only_when_told(tmp_path: Path) -> None:
+    path = write(tmp_path / 'b', {'/joint_states': joint_states(
+        STORE, TIME, [], POSITION, VELOCITY, EFFORT)}, STORE)
+    with pytest.raises(DataError, match=r"say so: --topic '\{topic: /joint_states, names: "):
+        read_bag(path, NAMES)
+    topics = named('{topic: /joint_states, names: robot}')
+    log = read_bag(path, NAMES, topics)
+    require_same(log, position=POSITION, velocity=VELOCITY, effort=EFFORT)
+    assert any('in the order of the joints joint1' in one for one in log.findings)
+    with pytest.raises(DataError, match='have 7 numbers, and the robot 6 joints'):
+        read_bag(path, NAMES[:6], topics)
+    with pytest.raises(DataError, match='read it with a robot'):
+        read_bag(path)
+
+
+def test_the_topic_with_joints_and_effort_is_taken_and_named(tmp_path: Path) -> None:
+    bare = joint_states(STORE, TIME, NAMES, POSITION + 1.0)
+    whole = joint_states(STORE, TIME, NAMES, POSITION, VELOCITY, EFFORT)
+    other = joint_states(STORE, TIME, ('a', 'b'), POSITION[:, :2], None, EFFORT[:, :2])
+    path = write(tmp_path / 'b', {
+        '/joint_states': bare, '/franka/joint_states': whole, '/gripper/joint_states': other,
+        '/joint_commands': whole}, STORE)
+    log = read_bag(path, NAMES)
+    require_same(log, position=POSITION, velocity=VELOCITY, effort=EFFORT)
+    assert log.findings == ('joint states are taken from topic /franka/joint_states, because '
+                            '/joint_states has no effort',)
+    with pytest.raises(DataError, match=r'several JointState topics.*: /l with joint1.*; /r with '
+                       r'joint1.*--topic /l'):
+        read_bag(write(tmp_path / 'c', {'/l': whole, '/r': whole, '/x': bare}, STORE), NAMES)
+    log = read_bag(tmp_path / 'c', NAMES, Topics('/r'))
+    require_same(log, position=POSITION)
+
+
+def test_another_topic_with_the_same_joints_more_often_is_named(tmp_path: Path) -> None:
+    slow = joint_states(STORE, TIME[::4], NAMES, POSITION[::4], None, EFFORT[::4])
+    fast = joint_states(STORE, TIME, NAMES, POSITION, VELOCITY, EFFORT)
+    path = write(tmp_path / 'b', {'/joint_states': slow, '/franka/joint_states': fast}, STORE)
+    log = read_bag(path, NAMES)
+    assert len(log.time) == COUNT // 4
+    assert log.findings == ('topic /franka/joint_states has the same joints 4 times as often: '
+                            '--topic /franka/joint_states takes it',)
+
+
+def test_rows_of_a_gripper_on_the_same_topic_are_told(tmp_path: Path) -> None:
+    kind, arm = joint_states(STORE, TIME, NAMES, POSITION, VELOCITY, EFFORT)
+    _, gripper = joint_states(STORE, TIME + 500_000, ('finger',), POSITION[:, :1])
+    mixed = sorted((*arm, *gripper), key=lambda one: one[0])
+    log = read_bag(write(tmp_path / 'b', {'/joint_states': (kind, mixed)}, STORE), NAMES)
+    require_same(log, position=POSITION, effort=EFFORT)
+    assert log.findings == (f'/joint_states: {COUNT} messages have none of the joints, but '
+                            'finger, and were left out',)
+
+
+def test_one_topic_may_hold_several_things(tmp_path: Path) -> None:
+    path = write(tmp_path / 'b', {'/lbr/state': lbr(STORE)}, STORE)
+    log = read_bag(path, NAMES, named(
+        '{topic: /lbr/state, position: measured_joint_position}',
+        'effort={topic: /lbr/state, effort: measured_torque}',
+        'joint_torques={topic: /lbr/state, effort: external_torque}'))
+    require_same(log, position=POSITION, effort=EFFORT, joint_torque=EFFORT + 9.0)
+
+
+def test_paths_of_python(tmp_path: Path) -> None:
+    path = write(tmp_path / 'b', {'/lbr/state': lbr(STORE)}, STORE)
+    log = read_bag(path, NAMES, Topics(TopicFields('/lbr/state', (
+        ('position', ('measured_joint_position',)),))))
+    require_same(log, position=POSITION)
+    assert SimpleNamespace(joints=NAMES).joints == log.joints
+
+
+def test_a_new_kind_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from robot_dynid.io.messages import kinds
+
+    monkeypatch.setitem(kinds.MESSAGE_KINDS, LBR, kinds.Kind(channels={
+        'position': ('measured_joint_position',), 'effort': ('measured_torque',)}))
+    path = write(tmp_path / 'b', {'/lbr/state': lbr(STORE)}, STORE)
+    monkeypatch.setattr('robot_dynid.io.storage.bag_batches.__defaults__', (tuple(
+        kinds.MESSAGE_KINDS),))
+    require_same(read_bag(path, NAMES), position=POSITION, effort=EFFORT)
