@@ -16,6 +16,7 @@ from robot_dynid.effects.ripple import (
     amplitudes,
     wave_columns,
 )
+from robot_dynid.signals.prepare import MOVING_SHARE
 from robot_dynid.types import FloatArray, frozen
 
 #: orders [1/rad] of the scan: below, waves are what links and friction look like
@@ -34,8 +35,6 @@ NEIGHBOUR_ORDERS, QUIET_SHARE = 400, 0.25
 RESOLVED = 1.5
 #: peaks that a scan returns for their surprise, and for their size
 MOST_PEAKS = 5
-#: a joint moves above this share of its top speed
-MOVING_TOP_SHARE = 0.02
 #: an order that is so many times as likely as another is told from it
 UNLIKELIER = 100.0
 #: share of the rows that must be slow enough to show an order
@@ -91,7 +90,7 @@ class JointResidual:
         While it rests all rows are the same one: what friction holds then looks like many waves.
         """
         speed = np.abs(self.velocity)
-        return np.flatnonzero(speed > MOVING_TOP_SHARE * speed.max())
+        return np.flatnonzero(speed > MOVING_SHARE * speed.max())
 
     @cached_property
     def highest_order(self) -> float:

@@ -13,6 +13,7 @@ from robot_dynid.estimation.estimate import student_quantile
 from robot_dynid.estimation.feasible.body import TEN, Body, fit_body, informative, without
 from robot_dynid.estimation.information import FILTERED, Batch, Information
 from robot_dynid.estimation.least_squares import (
+    RANK_TOLERANCE,
     batch_covariance,
     joint_weights,
     residual_noise,
@@ -33,7 +34,6 @@ SIX = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))
 NEEDED = ((1, 2), (0, 1), (0, 2), (0, 2), (1, 2), (0, 1))
 #: coefficients below this are left out when a direction is written down
 WRITTEN_COEFFICIENT = 0.05
-RANK_TOLERANCE = 1e-7
 CONFIDENCE = 0.95
 
 

@@ -18,6 +18,7 @@ from robot_dynid.estimation.drive_gains import DriveGains, KnownLoad, fit_drive_
 from robot_dynid.estimation.experiment import MODERATE_SPEED, TorqueModel, batch_samples
 from robot_dynid.estimation.information import Accumulator, Information
 from robot_dynid.estimation.payload import PayloadEstimate, fit_payload
+from robot_dynid.identification.selection import DEFAULT_WIDTH
 from robot_dynid.identified.caution import caution
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
@@ -28,9 +29,6 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import Pair, align
 from robot_dynid.signals.prepare import CUTOFF_RATE_SHARE, Preprocessing, prepare, repair
 from robot_dynid.types import FloatArray, Progress, RawLog, Samples
-
-#: ramp of the Coulomb friction [rad/s] where no model says which
-WIDTH = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +86,7 @@ def identify_drive_gains(
 def _torque_model(robot: RobotModel, model: IdentifiedModel | None) -> TorqueModel:
     if model is not None:
         return model.torque_model
-    return Structure.uniform(robot, True, 'coulomb', {'width': WIDTH}).torque_model(robot)
+    return Structure.uniform(robot, True, 'coulomb', {'width': DEFAULT_WIDTH}).torque_model(robot)
 
 
 def _groups(robot: RobotModel, equal: Sequence[Sequence[str]]) -> NDArray[np.int64]:

@@ -115,6 +115,7 @@ def settled(estimate: Callable[[float], Lag]) -> Lag:
 
 
 WIDTHS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
+#: ramp [rad/s, m/s] of the Coulomb friction where neither a recipe nor a model says which
 DEFAULT_WIDTH = 0.01
 #: samples per parameter, OVERSAMPLING of them for each period of the cut-off, of which a quarter
 #: is independent at each joint: neither a cut-off nor thinning leaves fewer than the first number;

@@ -75,8 +75,9 @@ HELD, HELD_LIGHT = 0.15, 0.06
 #: what tells poses apart, how far a joint moves, and by how much from row to row [rad, m], in this
 #: share of the rows at least
 POSE, MOVED_TRAVEL, ROW_STEP, MOVING_ROWS = 0.2, 0.02, 1e-4, 0.06
-#: least of a well-conditioned system, and of columns that are not collinear
-CONDITION_RIDGE, COLLINEAR, LEAST_DIVISOR = 1e-10, 1e-6, 1e-12
+#: rounding of a system over its largest number, singular value over the largest down to which
+#: columns are not collinear, and least divisor
+SYSTEM_ROUNDING, COLLINEAR, LEAST_DIVISOR = 1e-10, 1e-6, 1e-12
 #: weights and fit in turn, from either start: nominal links, and none; sines and cosines of so
 #: many multiples of its angle are the torque of a spring
 WEIGHT_FIT_ROUNDS, WAVES = 4, 2
@@ -383,13 +384,13 @@ class Fits:
                 for i, g in enumerate(which):
                     system = (weights[i] @ gram[g].reshape(n, -1)).reshape(k, k)
                     system *= prior[i][:, None] * prior[i]
-                    system.flat[::k + 1] += 1.0 + CONDITION_RIDGE * system.max()
+                    system.flat[::k + 1] += 1.0 + SYSTEM_ROUNDING * system.max()
                     factor, state[i], _ = dposv(system, pull[i], lower=1)
                     volume[i] = np.log(factor.diagonal()).sum()
                 values = self.stated + prior * state
                 whole = np.stack([(gram[g] @ v) @ v for g, v in zip(which, values, strict=True)])
                 left = np.maximum(squares - 2.0 * (products @ values[:, :, None])[:, :, 0]
-                                  + whole, CONDITION_RIDGE * whole)
+                                  + whole, SYSTEM_ROUNDING * whole)
             share = np.sqrt(np.maximum(left, LEAST_EFFORT**2 * power) / power)
             efforts = counts * (np.where(moves, np.log(share * size), 0.5 * (
                 np.log(held / rows) + left / held)) - np.log(np.abs(factors)))

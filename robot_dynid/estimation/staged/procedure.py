@@ -26,7 +26,7 @@ from robot_dynid.effects import JointFriction
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.reduction.base import combination_label
-from robot_dynid.reduction.numeric import full_rank
+from robot_dynid.reduction.numeric import SEED, full_rank
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray, Samples
 
@@ -34,7 +34,6 @@ from robot_dynid.types import FloatArray, Samples
 STAGE_STATES = 24
 #: less than this share of a column being new is no excitation: joints are not locked more exactly
 NEW_COLUMN_SHARE, DROPPED = 1e-2, 1e-4
-SEED = 20250101
 
 
 @dataclass(frozen=True, eq=False)
