@@ -173,7 +173,8 @@ def test_every_verb_that_reads_recordings_takes_the_option(
     """With another topic the reader says that it is not there."""
     model = model_of(load_robot(arm))
     ranges = {name: np.tile([-1.0, 1.0], (3, 1)) for name in ('position', 'velocity')}
-    replace(model, trained=Trained(ranges)).save(tmp_path / 'm.yaml')
+    replace(model, trained=Trained(ranges), correlation_factor=np.eye(len(model.values))).save(
+        tmp_path / 'm.yaml')
     arms = tmp_path / 'arms' / 'SN1'
     arms.mkdir(parents=True)
     bag.rename(arms / 'run_2026-01-31_12-00-00')
