@@ -371,7 +371,7 @@ class _Checks:
                     f'({parameter}); make the computer or the network less busy', values, code))
             elif rate < few:
                 findings.append((WARN, f'{rate:.1f} per second are few; publish at least '
-                                 f'{few:g}', values))
+                                 f'{few:g} (`robot-dynid doctor` names faster topics)', values))
             elif jitter > STAMP_JITTER:
                 findings.append((WARN, f'steps between stamps scatter by {jitter:.0%} of their '
                                  'median; stamp at measuring, in the real-time loop', values))

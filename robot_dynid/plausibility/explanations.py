@@ -343,7 +343,7 @@ def _currents(stated: Explained) -> Iterator[Explanation]:
         yield Explanation('effort_scale', (), '', '', Change(effort=np.full(n, 1.0 / typical)),
                           free=1)
         return
-    state = 'state effort_kind: current and drive_gains in the robot YAML'
+    state = 'state effort_kind: current and drive_gains of this arm (docs/drivers.md) in its YAML'
     what, remedy = (
         'currents [A], or torque on the motor side of the gear',
         f'{state}, or multiply efforts by the gear ratios') if typical < 1.0 else (

@@ -7,7 +7,7 @@ where the robot stood still.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -83,7 +83,7 @@ class Live:
 
 def live_diagnoses(robot: RobotModel, live: Live) -> list[Diagnosis]:
     """Return every diagnosis of a running system; where a cause is named, its effects are not."""
-    found = [*_silence(live), *_publishers(live), *_sleepers(live)]
+    found = [*_silence(live), *_publishers(live)]
     if not live.facts.states:
         return [*found, *_controller(live, _items(live))]
     names = names_diagnosis(robot.joints, live.facts.states, live.topic)
@@ -99,20 +99,16 @@ def live_diagnoses(robot: RobotModel, live: Live) -> list[Diagnosis]:
     if not standing:
         items = list(_items(replace(live, facts=replace(live.facts, gravity=None))))
     better = _elsewhere(robot, live)
-    states = [one for one in _states(live, items, gate) if not better or one.name not in (
-        'joint state rate', 'effort') or one.level is OK]
-    return [*found, names, *better, *_controller(live, items), *states, *gate,
-            *_description(robot), _unknown(live, moved)]
+    return [*found, names, *better, *_controller(live, items),
+            *_states(live, items, [*better, *gate]), *gate, *_description(robot),
+            _unknown(live, moved)]
 
 
-def _description(robot: RobotModel) -> list[Diagnosis]:
-    """Return a warning of each link that no body has."""
-    found = []
+def _description(robot: RobotModel) -> Iterator[Diagnosis]:
+    """Yield a warning of each link that no body has."""
     for one in implausible_inertials(robot):
         what, _, remedy = one.text.partition('; ')
-        found.append(Diagnosis('inertials', WARN, f'link {one.link} of {robot.source}', what,
-                               remedy))
-    return found
+        yield Diagnosis('inertials', WARN, f'link {one.link} of {robot.source}', what, remedy)
 
 
 def _items(live: Live) -> tuple[Item, ...]:
@@ -123,7 +119,6 @@ def _silence(live: Live) -> list[Diagnosis]:
     """Return the reason for a lack of joint states."""
     if live.facts.states:
         return []
-    where = live.environment
     if live.publishers:
         what = f'{", ".join(live.publishers)} publishes {live.topic}, but nothing came in for ' \
             f'{live.facts.seconds:.1f} s'
@@ -136,25 +131,27 @@ def _silence(live: Live) -> list[Diagnosis]:
         'start the driver; is it in the same ROS_DOMAIN_ID, and on another computer in reach '
         '(ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET on both)?')
     return [Diagnosis('joint states', ERROR, live.topic, f'nobody publishes {live.topic} in '
-                      f'{domain(where)}{elsewhere}', remedy)]
+                      f'{domain(live.environment)}{elsewhere}', remedy)]
 
 
-def _publishers(live: Live) -> list[Diagnosis]:
-    """Return whether one reliable publisher publishes the joint states."""
-    found = []
+def _publishers(live: Live) -> Iterator[Diagnosis]:
+    """Yield faults of who publishes the joint states, and of publishers of /clock."""
     if len(live.publishers) > 1:
         twice = len(set(live.publishers)) < len(live.publishers)
-        found.append(Diagnosis(
+        yield Diagnosis(
             'publishers', WARN, live.topic, f'{", ".join(live.publishers)} publish it'
             f'{", one of them more than once" * twice}',
             'stop all but one, or give one a topic of its own (joint_state_publisher is for '
-            'robots without a driver)'))
+            'robots without a driver)')
     if live.best_effort:
-        found.append(Diagnosis(
+        yield Diagnosis(
             'quality of service', ERROR, live.topic, f'{", ".join(live.best_effort)} publishes it '
             'as best effort: nodes that record, which want every message, receive none',
-            'set the publisher to reliable; how, by driver: docs/drivers.md'))
-    return found
+            'set the publisher to reliable; how, by driver: docs/drivers.md')
+    if live.sleeping:
+        yield Diagnosis('clock', ERROR, ', '.join(live.sleeping), 'use_sim_time is true, but '
+                        'nobody publishes /clock: its time stands still at 0',
+                        'start the simulation, or set use_sim_time to false there')
 
 
 def _preference(stream: Stream) -> tuple[bool, bool, float]:
@@ -183,14 +180,6 @@ def _elsewhere(robot: RobotModel, live: Live) -> list[Diagnosis]:
         f'{first.topic} has the same joints, {first.rate:.0f} per second '
         f'{"with" if first.efforts else "without"} efforts',
         f'give --topic {first.topic}{also}, and joint_states:={first.topic} to the launch files')]
-
-
-def _sleepers(live: Live) -> list[Diagnosis]:
-    if not live.sleeping:
-        return []
-    return [Diagnosis('clock', ERROR, ', '.join(live.sleeping), 'use_sim_time is true, but nobody '
-                      'publishes /clock: its time stands still at 0',
-                      'start the simulation, or set use_sim_time to false there')]
 
 
 def names_diagnosis(
@@ -240,9 +229,8 @@ def renaming(joints: Sequence[str], seen: Sequence[str]) -> tuple[str, list[str]
     return '', []
 
 
-def _controller(live: Live, items: Sequence[Item]) -> list[Diagnosis]:
-    """Return the items about the controller; with the names of other controllers."""
-    found = []
+def _controller(live: Live, items: Sequence[Item]) -> Iterator[Diagnosis]:
+    """Yield the items about the controller; with the names of other controllers."""
     for item in items:
         if not item.name.startswith(('controller', 'command')):
             continue
@@ -252,26 +240,22 @@ def _controller(live: Live, items: Sequence[Item]) -> list[Diagnosis]:
                           f'{live.controllers[0]}, and the node the parameter controller'
                           if live.controllers else 'start one: ros2 run controller_manager '
                           f'spawner {live.controller}; its name by driver: docs/drivers.md')
-        found.append(one)
-    return found
+        yield one
 
 
-def _states(live: Live, items: Sequence[Item], gate: Sequence[Diagnosis]) -> list[Diagnosis]:
-    """Return the other items; the gate knows better what is wrong about units and efforts."""
-    named = {one.name for one in gate}
-    found = []
-    for item in items:
-        if item.name in OF_A_MOTION or item.name.startswith(('controller', 'command')):
-            continue
-        if item.name == 'clock' and live.sleeping:
-            continue
-        if item.name == 'limits' and 'position_unit' in named and item.level is not OK:
-            continue
-        if item.name == 'effort' and item.level is not OK and named & {
-                'effort_scale', 'effort_sign', 'gravity', 'position_unit'}:
-            continue
-        found.append(of_item(item, live.topic))
-    return found
+#: items of the checklist that follow from what another diagnosis names
+EFFECTS = {'limits': {'position_unit'}, 'joint state rate': {'other joint states'},
+           'effort': {'effort_scale', 'effort_sign', 'gravity', 'position_unit',
+                      'other joint states'}}
+
+
+def _states(live: Live, items: Sequence[Item], causes: Sequence[Diagnosis]) -> list[Diagnosis]:
+    """Return the other items, but for the effects of causes that are named."""
+    named = {one.name for one in causes}
+    return [of_item(item, live.topic) for item in items
+            if item.name not in OF_A_MOTION and not item.name.startswith(('controller', 'command'))
+            and not (item.name == 'clock' and live.sleeping)
+            and (item.level is OK or not named & EFFECTS.get(item.name, set()))]
 
 
 def _gate(robot: RobotModel, live: Live) -> tuple[list[Diagnosis], bool | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,7 +109,7 @@ def dds_diagnoses(
     if talk.heard:
         return [Diagnosis('dds', OK, where, f'two processes hear each other after '
                           f'{talk.seconds:.1f} s ({domain(environment)})'), *reasons]
-    reasons += [*_settings(environment, talk), *_restrictions(environment)]
+    reasons += _settings(environment, talk)
     for name, reason, remedy in (
             ('shared memory', found.shared_memory, 'remove old files fastrtps_* there, make room '
              '(docker run --shm-size), or switch shared memory off in a profile'),
@@ -130,40 +130,32 @@ def domain(environment: Mapping[str, str]) -> str:
     return f'ROS_DOMAIN_ID {environment.get("ROS_DOMAIN_ID") or 0}, discovery range {reach}'
 
 
-def _settings(environment: Mapping[str, str], talk: Talk) -> list[Diagnosis]:
-    """Return settings of the environment that cannot be met."""
-    reasons = []
+def _settings(environment: Mapping[str, str], talk: Talk) -> Iterator[Diagnosis]:
+    """Yield settings that cannot be met, or may keep nodes from finding each other."""
     domain = environment.get('ROS_DOMAIN_ID', '')
     if domain and not (domain.isdecimal() and int(domain) in DOMAINS):
-        reasons.append(Diagnosis(
+        yield Diagnosis(
             'domain', ERROR, 'ROS_DOMAIN_ID', f'is {domain!r}, no number from {DOMAINS[0]} to '
-            f'{DOMAINS[-1]}', 'export ROS_DOMAIN_ID=0, or that of the robot'))
+            f'{DOMAINS[-1]}', 'export ROS_DOMAIN_ID=0, or that of the robot')
     asked = environment.get('RMW_IMPLEMENTATION', '')
     if asked and asked in talk.error:
-        reasons.append(Diagnosis(
+        yield Diagnosis(
             'middleware', ERROR, 'RMW_IMPLEMENTATION', f'{asked} is not installed',
             f'apt install ros-{environment.get("ROS_DISTRO", "DISTRO")}-{asked.replace("_", "-")}'
-            ', or unset RMW_IMPLEMENTATION'))
-    return reasons
-
-
-def _restrictions(environment: Mapping[str, str]) -> list[Diagnosis]:
-    """Return settings that may keep nodes from finding each other."""
-    found = []
+            ', or unset RMW_IMPLEMENTATION')
     if environment.get('ROS_AUTOMATIC_DISCOVERY_RANGE', '').upper() == 'OFF':
-        found.append(Diagnosis(
+        yield Diagnosis(
             'discovery', ERROR, 'ROS_AUTOMATIC_DISCOVERY_RANGE', 'is OFF: no node finds another',
-            'export ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET, or LOCALHOST'))
+            'export ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET, or LOCALHOST')
     server = environment.get('ROS_DISCOVERY_SERVER')
     if server:
-        found.append(Diagnosis(
+        yield Diagnosis(
             'discovery', ERROR, 'ROS_DISCOVERY_SERVER', f'nodes ask the server {server}, which '
-            'does not answer', 'start it (fastdds discovery), or unset ROS_DISCOVERY_SERVER'))
+            'does not answer', 'start it (fastdds discovery), or unset ROS_DISCOVERY_SERVER')
     for variable in PROFILES:
         path = environment.get(variable)
         if path:
-            found.append(Diagnosis(
+            yield Diagnosis(
                 'profile', ERROR, variable, f'settings of DDS come from {path}',
                 f'unset {variable} and try again; its transports, interfaces or peers shut '
-                'others out'))
-    return found
+                'others out')
