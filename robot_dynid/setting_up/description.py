@@ -149,8 +149,8 @@ def questions(arm: Arm, answers: Mapping[str, Any]) -> list[Question]:
     meanings = '; '.join(
         f'{one.kind or "none"}: {one.fact}, {one.conditions} ({driver.link(one)})'
         for one in stated) or 'see its manual'
-    sensors = {one.sensor for one in stated if one.sensor and kind in (None, one.kind)}
-    sensor = min(sensors) if len(sensors) == 1 else MOTOR
+    sensors = {one.sensor for one in stated if one.sensor and kind in (None, one.kind)} or {MOTOR}
+    sensor = min(sensors) if len(sensors) == 1 else None
     asked = [
         Question('driver', 'Which driver publishes the joint states?',
                  tuple(one.name for one in drivers()), own.name,
@@ -161,8 +161,7 @@ def questions(arm: Arm, answers: Mapping[str, Any]) -> list[Question]:
                  f'{"by <ros2_control> of the URDF; " * bool(by_urdf)}{driver.name}: {meanings}',
                  required=True),
         Question('sensor', 'Where is it measured: at the motor, or by torque sensors behind the '
-                 'gears (link)?', (MOTOR, LINK), sensor, driver.name if len(sensors) == 1 else
-                 'most arms have none behind the gears'),
+                 'gears (link)?', (MOTOR, LINK), sensor, driver.ask or driver.name, not sensor),
     ]
     if kind == 'current':
         asked.append(Question(

@@ -21,14 +21,7 @@ from robot_dynid.plausibility.gate import examine, verdict
 from robot_dynid.plausibility.score import Explained
 from robot_dynid.robot.implausible import implausible_inertials
 from robot_dynid.robot.model import EFFORT_KINDS, RobotModel
-from robot_dynid.setting_up.diagnosis import (
-    ERROR,
-    OK,
-    WARN,
-    Diagnosis,
-    of_finding,
-    of_item,
-)
+from robot_dynid.setting_up.diagnosis import ERROR, OK, WARN, Diagnosis, of_finding, of_item
 from robot_dynid.setting_up.drivers import MEASURED, shown_by
 from robot_dynid.setting_up.middleware import domain
 from robot_dynid.signals.alignment import without_holes
@@ -85,19 +78,17 @@ def live_diagnoses(robot: RobotModel, live: Live) -> list[Diagnosis]:
     """Return every diagnosis of a running system; where a cause is named, its effects are not."""
     found = [*_silence(live), *_publishers(live)]
     if not live.facts.states:
-        return [*found, *_controller(live, _items(live))]
+        return [*found, *_controller(live, all_items(live.facts, live.wanted))]
     names = names_diagnosis(robot.joints, live.facts.states, live.topic)
+    items = all_items(live.facts, live.wanted)
     if names.level is ERROR:
-        items = [one for one in _items(live) if one.name != 'controller joints']
-        return [*found, names, *_controller(live, items), *(
+        return [*found, names, *_controller(
+            live, [one for one in items if one.name != 'controller joints']), *(
             of_item(one, live.topic) for one in items
             if one.name in ('joint state rate', 'stamps', 'clock'))]
     gate, moved = _gate(robot, live)
-    items = list(_items(live))
-    rest = next((item for item in items if item.name == 'rest'), None)
-    standing = rest is None or rest.level is OK
-    if not standing:
-        items = list(_items(replace(live, facts=replace(live.facts, gravity=None))))
+    if any(item.name == 'rest' and item.level is not OK for item in items):
+        items = all_items(replace(live.facts, gravity=None), live.wanted)
     better = _elsewhere(robot, live)
     return [*found, names, *better, *_controller(live, items),
             *_states(live, items, [*better, *gate]), *gate, *_description(robot),
@@ -109,10 +100,6 @@ def _description(robot: RobotModel) -> Iterator[Diagnosis]:
     for one in implausible_inertials(robot):
         what, _, remedy = one.text.partition('; ')
         yield Diagnosis('inertials', WARN, f'link {one.link} of {robot.source}', what, remedy)
-
-
-def _items(live: Live) -> tuple[Item, ...]:
-    return all_items(live.facts, live.wanted)
 
 
 def _silence(live: Live) -> list[Diagnosis]:
@@ -294,19 +281,18 @@ def _unknown(live: Live, moved: bool | None) -> Diagnosis:
                      'efforts were looked at, too')
 
 
-def recording_diagnoses(robot: RobotModel, paths: Sequence[str]) -> list[Diagnosis]:
-    """Return diagnoses of the description of a robot from recordings."""
-    found = []
+def recording_diagnoses(robot: RobotModel, paths: Sequence[str]) -> Iterator[Diagnosis]:
+    """Yield diagnoses of the description of a robot from recordings."""
     for path in paths:
         try:
             log = load_log(path, robot)
             findings = gate_findings(robot, log)
         except DataError as error:
-            found.append(_unusable(error, path, path))
+            yield _unusable(error, path, path)
             continue
-        found += [*(of_finding(one, path) for one in findings), kind_diagnosis(robot, log),
-                  *encoder_diagnoses(robot, log)]
-    return found
+        yield from (of_finding(one, path) for one in findings)
+        yield kind_diagnosis(robot, log)
+        yield from encoder_diagnoses(robot, log)
 
 
 def encoder_diagnoses(robot: RobotModel, log: RawLog) -> list[Diagnosis]:
@@ -340,9 +326,7 @@ def encoder_diagnoses(robot: RobotModel, log: RawLog) -> list[Diagnosis]:
 
 def kind_diagnosis(robot: RobotModel, log: RawLog) -> Diagnosis:
     """Return whether the effort is of the kind that is stated, or which other one fits."""
-    own = robot.drive.kind
-    refused = _refused(robot, log)
-    where = log.source
+    own, refused, where = robot.drive.kind, _refused(robot, log), log.source
     if not refused:
         return Diagnosis('effort kind', OK, where, f'{own}: nothing in the efforts contradicts it')
     fitting = [kind for kind in EFFORT_KINDS if kind != own and (
