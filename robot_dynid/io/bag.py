@@ -17,10 +17,10 @@ import numpy as np
 from robot_dynid.errors import DataError, clipped
 from robot_dynid.io.cdr import Batch, JointStateDecoder
 from robot_dynid.io.findings import NO_EFFORT, TooLong, findings_of
-from robot_dynid.io.joint_states import Series, Topic, alignment_note, sampled
+from robot_dynid.io.joint_states import Topic
 from robot_dynid.io.mcap import Contents
+from robot_dynid.io.messages.assembly import BROUGHT, Assembly
 from robot_dynid.io.messages.definitions import CONTROLLER_STATE, JOINT_STATE
-from robot_dynid.io.messages.fields import IntArray
 from robot_dynid.io.messages.naming import Naming
 from robot_dynid.io.messages.survey import effort_advice, states_advice, survey
 from robot_dynid.io.messages.topics import Topics, fields_of, names_of
@@ -31,15 +31,6 @@ from robot_dynid.types import FloatArray, RawLog, epoch_of
 
 __all__ = ['Topics']
 USUAL = Topics('/joint_states', '/motor_states', '/effort', '/joint_torques')
-#: what further topics bring: channels of the recording, and fields of which the first is taken
-BROUGHT: dict[str, dict[str, tuple[str, ...]]] = {
-    'motor_states': {'motor_position': ('motor_position', 'position'),
-                     'motor_velocity': ('motor_velocity', 'velocity')},
-    'effort': {'effort': ('effort',)},
-    'joint_torques': {'joint_torque': ('joint_torque', 'effort')},
-}
-#: channels of motor encoders, which the message of joint states may bring with it
-MOTORS = ('motor_position', 'motor_velocity')
 #: names of topics with what joints shall do, which are never taken for what they do
 COMMANDED = re.compile('command|cmd|desired|target|goal|reference|setpoint', re.IGNORECASE)
 #: another topic with the same joints is named where it has so many times the messages
@@ -144,10 +135,10 @@ def log_from_topics(
     """Assemble the recording from decoded topics."""
     notes = list(contents.findings)
     names = chosen_topics(topics, decoded.values(), joints, contents)
-    base, channels, efforts = _assembled(decoded, joints, names, notes)
+    made = _assembled(decoded, joints, names, notes)
+    base, main = made.base, made.main
     channels = {name: values if name == 'reference_position' else _recorded(name, values, notes)
-                for name, values in channels.items()}
-    main = decoded[str(names.joint_states)]
+                for name, values in made.channels.items()}
     begin = int(base.time[0])
     if main.window is not None and main.began is not None:
         begin = main.began[bool(main.unset)]
@@ -159,7 +150,7 @@ def log_from_topics(
     zero = begin * 1e-9
     log = RawLog(source, base.joints, time, **known, findings=tuple(notes),
                  epoch=epoch_of(zero, zero), began=None if main.window is None else 0.0)
-    messages = None if efforts is None else _messages(base, efforts)
+    messages = made.effort_messages()
     if messages is None:
         return log
     stamps, values = messages
@@ -168,62 +159,19 @@ def log_from_topics(
 
 def _assembled(
     decoded: Mapping[str, Topic], joints: tuple[str, ...] | None, names: Topics, notes: list[str]
-) -> tuple[Series, dict[str, FloatArray | None], Series | None]:
-    """Return the joint states, all channels (T, n) at their stamps, and efforts of another topic.
-
-    A topic of ``names`` that is not there leaves its channels empty.
-    """
-    controllers = [t for t in decoded.values() if t.kind == CONTROLLER_STATE]
+) -> Assembly:
+    """Return the joint states with what other topics bring to their stamps."""
     assert isinstance(names.joint_states, str)
-    main = decoded[names.joint_states]
     notes += _choice_notes(names.joint_states, decoded.values(), joints)
-    if joints is None and main.unnamed:
-        raise DataError(f'topic {main.name}: its messages name no joints; read it with a robot')
-    if joints is not None:
-        main.adopt_names(joints, notes)
-    chosen = main.joints if joints is None else joints
-    series = main.series(chosen, notes)
-    channels: dict[str, FloatArray | None] = {
-        name: series.values.get(name) for name in ('position', 'velocity', 'effort')}
-    channels |= {name: values for name, values in series.values.items() if name in MOTORS}
-    efforts: Series | None = None
-    by_topic = {names.joint_states: series}
-    for name, fields in ((names.name(key), BROUGHT[key]) for key in BROUGHT):
-        if name is not None and name not in decoded:
-            channels |= dict.fromkeys(fields)
-        elif name is not None:
-            other = by_topic[name] = by_topic.get(name) or _of(decoded[name], chosen, notes)
-            channels |= _aligned(series, other, fields)
-            efforts = other if 'effort' in fields else efforts
-            what = ' and '.join(fields).replace('_', ' ').replace('and motor', 'and')
-            notes.append(f'{what} taken from topic {name}, {alignment_note(series, other)}')
-    controllers = [topic for topic in controllers if _covers(topic, series.joints)]
-    effective = [topic for topic in controllers if topic.has('effort')]
-    read = partial(_of_controller, base=series, by_topic=by_topic, notes=notes)
-    reference = read(controllers, 'reference', 'reference_position')
-    if reference is not None:
-        channels['reference_position'] = reference
-    if efforts is None and (channels['effort'] is None or not np.nan_to_num(
-            channels['effort']).any()):
-        output = read(effective, 'effort', 'effort')
-        if output is not None:
-            channels['effort'] = output
-            notes.append('effort: the joint states have none; that of the controller is what it '
-                         'commands, not what is measured')
+    made = Assembly(decoded, decoded[names.joint_states], joints, notes)
+    for role in BROUGHT:
+        made.bring(role, names.name(role))
+    made.follow_controller([topic for topic in decoded.values() if topic.kind == CONTROLLER_STATE
+                            and _covers(topic, made.base.joints)])
     if names.wrenches is not None:
-        channels[CHANNEL] = names.wrenches.torque(
-            decoded, series.time, channels['position'], notes)
-    return series, channels, efforts
-
-
-def _messages(base: Series, efforts: Series) -> tuple[IntArray, FloatArray] | None:
-    """Return stamps (E,) [ns] and effort (E, n) as they came; None where joints are missing."""
-    values = efforts.values.get('effort')
-    if values is None or set(efforts.joints) != set(base.joints):
-        return None
-    time, rows = np.unique(efforts.time, return_index=True)
-    columns = [efforts.joints.index(joint) for joint in base.joints]
-    return time, values[rows][:, columns]
+        made.channels[CHANNEL] = names.wrenches.torque(
+            decoded, made.base.time, made.channels['position'], notes)
+    return made
 
 
 def _recorded(name: str, values: FloatArray | None, notes: list[str]) -> FloatArray | None:
@@ -237,63 +185,6 @@ def _recorded(name: str, values: FloatArray | None, notes: list[str]) -> FloatAr
         raise unknown_wrench()
     notes.append(f'{name}: NaN in every message: the robot does not export this interface')
     return None
-
-
-def _aligned(
-    base: Series, other: Series, fields: Mapping[str, tuple[str, ...]]
-) -> dict[str, FloatArray | None]:
-    """Return the channels of a further topic at the stamps of the joint states.
-
-    NaN for joints that are not on that topic.
-    """
-    columns = [base.joints.index(joint) for joint in other.joints]
-    channels: dict[str, FloatArray | None] = dict.fromkeys(fields)
-    for channel, options in fields.items():
-        field = next((one for one in options if one in other.values), None)
-        if field is not None:
-            values = other.values[field]
-            table = np.full((len(base.time), len(base.joints)), np.nan)
-            table[:, columns] = sampled(
-                base.time, other.time, values,
-                field in ('position', 'motor_position', 'reference'))
-            channels[channel] = table
-    return channels
-
-
-def _of(topic: Topic, joints: tuple[str, ...], notes: list[str]) -> Series:
-    """Return the part of another topic on the ``joints``; notes those it lacks."""
-    topic.adopt_names(joints, notes)
-    own = tuple(joint for joint in joints if joint in topic.joints)
-    if own and len(own) < len(joints):
-        missing = ', '.join(joint for joint in joints if joint not in own)
-        notes.append(f'topic {topic.name} does not have {missing}')
-    return topic.series(own or joints, notes)
-
-
-def _of_controller(
-    controllers: list[Topic], field: str, channel: str, base: Series,
-    by_topic: dict[str, Series], notes: list[str],
-) -> FloatArray | None:
-    """Return a field of the controller of the joints at the stamps of the joint states.
-
-    None where there is no controller, or more than one. ``by_topic`` are series that were read.
-    """
-    if len(controllers) > 1:
-        notes.append(f'{channel}: {len(controllers)} controllers '
-                     f'({", ".join(sorted(topic.name for topic in controllers))}) have all '
-                     'joints; none was read')
-    if len(controllers) != 1:
-        return None
-    (topic,) = controllers
-    if topic.name not in by_topic:
-        by_topic[topic.name] = _of(topic, base.joints, notes)
-    other = by_topic[topic.name]
-    values = _aligned(base, other, {channel: (field,)})[channel]
-    if values is None or np.isnan(values).all(axis=0).any():
-        notes.append(f'{channel}: topic {topic.name} has none during the joint states')
-        return None
-    notes.append(f'{channel} taken from topic {topic.name}, {alignment_note(base, other)}')
-    return values
 
 
 def chosen_topics(

@@ -39,7 +39,8 @@ class Topic:
     ``parts`` are those within the ``window`` and shortly around it; ``counts`` of all messages by
     their joint names; ``unset`` how many have no header stamp, ``began`` the first stamp, receive
     time [ns]; ``numbers`` in memory; ``length`` [s] of all with a window; ``pattern`` of the names
-    of the joints, see `naming_of`; ``unnamed`` how many do not name the joints of their numbers.
+    of the joints, see `naming_of`; ``unnamed`` how many do not name the joints of their numbers;
+    ``delay`` [ns] from stamps to receive times, once its series was returned.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Topic:
     length: float = 0.0
     pattern: str = ''
     unnamed: int = 0
+    delay: int = 0
 
     def add(self, batch: Batch) -> None:
         """Decode and keep a batch. Raises DataError where memory does not hold it."""
@@ -172,6 +174,8 @@ class Topic:
 
     def _stamped(self, notes: list[str]) -> list[tuple[IntArray, Decoded]]:
         """Pair every part with its time: the header stamp, or the receive time if not set."""
+        delays = np.concatenate([part.received - part.stamp for part in self.parts])
+        self.delay = int(np.sort(delays)[len(delays) // 2])  # no mean: floats round nanoseconds
         if not self.unset:
             return [(part.stamp, part) for part in self.parts]
         notes.append(

@@ -167,11 +167,19 @@ class LinkShape:
 
 
 @dataclass(frozen=True)
+class FieldPaths:
+    """Fields of a message by path, one behind another, and factors to SI of all or of each."""
+
+    paths: tuple[str, ...]
+    factors: tuple[float, ...] = (1.0,)
+
+
+@dataclass(frozen=True)
 class TopicFields:
-    """A topic of a recording, with the paths of fields by what they are, see robot.topics."""
+    """A topic of a recording, with the fields of its messages by channel, see robot.topics."""
 
     topic: str
-    fields: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    fields: tuple[tuple[str, FieldPaths], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,8 @@ from typing import Any
 
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.numbers import shown
-from robot_dynid.robot.model import RobotModel, TopicFields
+from robot_dynid.robot.columns import FACTOR, QUANTITIES, UNITS, unit_of
+from robot_dynid.robot.model import FieldPaths, RobotModel, TopicFields
 from robot_dynid.yaml_text import load_yaml
 
 #: what topics hold, and the channels of which fields may be named: what a field becomes, by field
@@ -67,12 +68,30 @@ def _fields(value: Any, where: str, role: str, error: type[DynIdError]) -> Topic
             continue
         if key not in allowed or role == WRENCH_ROLE:
             raise error(f'{where}: unknown key {shown(key)}; use topic, {", ".join(allowed)}')
-        several = paths if isinstance(paths, list) else [paths]
-        if not several or not all(isinstance(path, str) and path for path in several):
-            raise error(f'{where}: {key} must be the path of a field such as measured.{key}, or a '
-                        f'list of such, is {shown(paths)}')
-        fields[key] = tuple(several)
+        try:
+            fields[key] = _paths(paths, ROLES[role].get(key, ''), f'{where}: {key}')
+        except UsageError as wrong:
+            raise error(str(wrong)) from None
     return TopicFields(value['topic'], tuple(fields.items()))
+
+
+def _paths(value: Any, channel: str, where: str) -> FieldPaths:
+    """Return the fields of a ``channel``, '' for names and stamp. Raises UsageError."""
+    parts = value if channel and isinstance(value, Mapping) else {'field': value}
+    paths = parts.get('field')
+    several: list[Any] = paths if isinstance(paths, list) else [paths]
+    if not several or set(parts) - {'field', 'unit', 'factor'} or not all(
+            isinstance(path, str) and path for path in several):
+        raise UsageError(f'{where} must be the path of a field such as measured.q, a list of such '
+                         f'or {{field: PATH, unit: deg, factor: -1}}, is {shown(value)}')
+    unit, quantities = parts.get('unit'), QUANTITIES.get(channel, ())
+    quantity, scale, _ = UNITS.get(unit_of(str(unit)), ('', 1.0, 0.0))
+    if unit is not None and quantity not in quantities:
+        raise UsageError(f'{where}: unit {shown(unit)} is none of {", ".join(quantities)}')
+    factors = parts.get('factor', 1.0)
+    numbers = [FACTOR.read(one, f'{where}: factor', UsageError)
+               for one in (factors if isinstance(factors, list) else [factors])]
+    return FieldPaths(tuple(several), tuple(scale * one for one in numbers))
 
 
 def topics_from_options(words: Sequence[str]) -> Named:

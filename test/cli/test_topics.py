@@ -104,7 +104,7 @@ def test_options_key_of_robot_and_key_of_recipe_say_the_same(
     bag: Path, arm: Path, tmp_path: Path, option: str, position: Any, effort: Any
 ) -> None:
     topics = topics_from_options([option])
-    plain = {role: {'topic': one.topic, **{key: list(paths) for key, paths in one.fields}}
+    plain = {role: {'topic': one.topic, **{key: list(field.paths) for key, field in one.fields}}
              for role, one in topics.items()}
     file = tmp_path / 'named.yaml'
     file.write_text(yaml.safe_dump({**ARM, 'topics': plain}))

@@ -27,9 +27,9 @@ from message_bags import (
     write,
 )
 
-from robot_dynid.errors import DataError
+from robot_dynid.errors import DataError, UsageError
 from robot_dynid.io.bag import Topics, read_bag
-from robot_dynid.robot.model import TopicFields
+from robot_dynid.robot.model import FieldPaths, TopicFields
 from robot_dynid.robot.topics import topics_from_options
 from robot_dynid.types import RawLog
 
@@ -401,6 +401,40 @@ def test_rows_of_a_gripper_on_the_same_topic_are_told(tmp_path: Path) -> None:
                             'finger, and were left out',)
 
 
+def test_units_and_factors_of_fields(tmp_path: Path) -> None:
+    path = write(tmp_path / 'b', {'/lbr/state': lbr(STORE)}, STORE)
+    log = read_bag(path, NAMES, named(
+        '{topic: /lbr/state, position: {field: measured_joint_position, unit: deg}, effort: '
+        '{field: measured_torque, unit: mN m, factor: [1, -1, 1, 1, 1, 1, 2]}}'))
+    np.testing.assert_allclose(log.position, np.deg2rad(POSITION), rtol=1e-12)
+    np.testing.assert_allclose(log.effort, 1e-3 * EFFORT * [1, -1, 1, 1, 1, 1, 2], rtol=1e-12)
+    for field, told in (('unit: Nm', "unit 'Nm' is none of angle, length"),
+                        ('unit: mile', 'is none of'), ('factor: no', 'factor'),
+                        ('sign: 1', 'must be the path of a field')):
+        with pytest.raises(UsageError, match=told):
+            named(f'{{topic: /a, position: {{field: q, {field}}}}}')
+    with pytest.raises(DataError, match='3 factors'):
+        read_bag(path, NAMES, named('{topic: /lbr/state, position: {field: '
+                                    'measured_joint_position, factor: [1, 2, 3]}}'))
+
+
+@pytest.mark.parametrize('stamped', ['states', 'efforts'])
+def test_topics_with_and_without_stamps_are_brought_to_one_clock(
+    tmp_path: Path, stamped: str
+) -> None:
+    """As in a simulation, whose stamps begin at zero, messages without a header are received."""
+    simulated = TIME - TIME[0] + 10**9
+    late = 3_000_000
+    states = joint_states(STORE, simulated if stamped == 'states' else 0 * TIME, NAMES, POSITION)
+    efforts = joint_states(STORE, simulated, NAMES, None, None, EFFORT) \
+        if stamped == 'efforts' else (ARRAY, [(t, made(STORE, ARRAY, data=EFFORT[k]))
+                                              for k, t in enumerate(TIME)])
+    path = write(tmp_path / 'b', {
+        name: (kind, [(t + late, message) for t, (_, message) in zip(TIME, messages, strict=True)])
+        for name, (kind, messages) in (('/joint_states', states), ('/tau', efforts))}, STORE)
+    require_same(read_bag(path, NAMES, named('effort=/tau')), position=POSITION, effort=EFFORT)
+
+
 def test_one_topic_may_hold_several_things(tmp_path: Path) -> None:
     path = write(tmp_path / 'b', {'/lbr/state': lbr(STORE)}, STORE)
     log = read_bag(path, NAMES, named(
@@ -413,7 +447,7 @@ def test_one_topic_may_hold_several_things(tmp_path: Path) -> None:
 def test_paths_of_python(tmp_path: Path) -> None:
     path = write(tmp_path / 'b', {'/lbr/state': lbr(STORE)}, STORE)
     log = read_bag(path, NAMES, Topics(TopicFields('/lbr/state', (
-        ('position', ('measured_joint_position',)),))))
+        ('position', FieldPaths(('measured_joint_position',))),))))
     require_same(log, position=POSITION)
     assert SimpleNamespace(joints=NAMES).joints == log.joints
 

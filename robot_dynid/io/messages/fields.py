@@ -63,11 +63,12 @@ class Text:
 class Columns:
     """Numbers in every message: ``places`` (n,) in its bytes, -1 where one has none.
 
-    ``code`` of NumPy is that of all, with the byte order.
+    ``code`` of NumPy is that of all, with the byte order; ``factors`` turn them into SI.
     """
 
     places: IntArray
     code: str
+    factors: tuple[float, ...] = (1.0,)
 
     @property
     def start(self) -> int | None:
@@ -83,7 +84,7 @@ class Columns:
         numbers = np.ascontiguousarray(rows).view(self.code).astype(np.float64)
         if start is None:
             numbers[:, self.places < 0] = np.nan
-        return numbers
+        return numbers if self.factors == (1.0,) else numbers * self.factors
 
 
 def aligned(place: int, size: int) -> int:

@@ -40,13 +40,15 @@ class Kind:
 
     Without ``names`` the numbers are in the order of the robot's joints. ``labels`` are the paths
     of texts that name the channel of each number, and of the numbers, both by joint. ``stamp`` is
-    a time, a number of seconds, or two fields with seconds and nanoseconds.
+    a time, a number of seconds, or two fields with seconds and nanoseconds. ``factors`` by channel
+    turn numbers into SI, one factor for all or one for each.
     """
 
     names: str = ''
     channels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     stamp: tuple[str, ...] = (STAMP,)
     labels: tuple[str, str] | None = None
+    factors: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def has_positions(self) -> bool:
@@ -103,7 +105,8 @@ class Layout:
     @property
     def broken(self) -> bool:
         """Whether an array is neither empty nor as long as the names."""
-        return any(len(one.places) != len(self.names) for one in self.channels.values())
+        return any(len(one.places) != len(self.names) or len(one.factors) not in (
+            1, len(self.names)) for one in self.channels.values())
 
 
 def layout_of(
@@ -177,7 +180,8 @@ def _channels(message: MessageFields, fields: Kind) -> dict[str, Columns]:
             raise DataError(f'{channel}: numbers of several types')
         if there:
             channels[channel] = Columns(
-                np.concatenate([one.places for one in there]), there[0].code)
+                np.concatenate([one.places for one in there]), there[0].code,
+                fields.factors.get(channel, (1.0,)))
     return channels
 
 

@@ -11,7 +11,7 @@ from robot_dynid.io.messages.definitions import Definitions
 from robot_dynid.io.messages.fields import MessageFields
 from robot_dynid.io.messages.kinds import MESSAGE_KINDS, Kind
 from robot_dynid.io.wrenches import WrenchTopics
-from robot_dynid.robot.model import RobotModel, TopicFields
+from robot_dynid.robot.model import FieldPaths, RobotModel, TopicFields
 from robot_dynid.robot.topics import IN_ROBOT_ORDER, JOINT, NAMES, ROLES, STAMP
 
 
@@ -52,7 +52,8 @@ class Topics:
 
 def names_of(stated: Sequence[tuple[str, TopicFields]]) -> str:
     """Return the field or pattern of names that is stated of a topic, empty without one."""
-    return next((paths[0] for _, one in stated for key, paths in one.fields if key == NAMES), '')
+    return next((field.paths[0] for _, one in stated for key, field in one.fields
+                 if key == NAMES), '')
 
 
 def fields_of(
@@ -65,9 +66,10 @@ def fields_of(
     or has no such fields, or too many that could be meant.
     """
     usual = MESSAGE_KINDS.get(kind)
-    channels = {ROLES[role][key]: paths for role, one in stated for key, paths in one.fields
+    channels = {ROLES[role][key]: field for role, one in stated for key, field in one.fields
                 if key in ROLES[role]}
-    stamp = next((paths for _, one in stated for key, paths in one.fields if key == STAMP), None)
+    stamp = next((field.paths for _, one in stated for key, field in one.fields
+                  if key == STAMP), None)
     names = names_of(stated)
     if usual is not None and not channels and stamp is None and not names:
         definitions.fields(kind)
@@ -75,15 +77,19 @@ def fields_of(
     message = MessageFields.of(data, kind, definitions)
     fields = usual or Kind()
     if usual is None and not channels:
-        channels = {ROLES[role]['effort']: _only_field(topic, kind, role, message, count)
+        channels = {ROLES[role].get('effort', ''): _only_field(topic, kind, role, message, count)
                     for role, _ in stated}
     if channels:
-        fields = replace(fields, channels={**fields.channels, **channels}, labels=None)
+        fields = replace(
+            fields, labels=None,
+            channels={**fields.channels, **{key: one.paths for key, one in channels.items()}},
+            factors={key: one.factors for key, one in channels.items()})
     if names and JOINT not in names:
         fields = replace(fields, names='' if names == IN_ROBOT_ORDER else names.replace('[]', ''))
     if stamp is not None:
         fields = replace(fields, stamp=stamp)
-    _require_fields(topic, kind, message, [path for paths in channels.values() for path in paths])
+    for one in channels.values():
+        _require_field(topic, kind, message, one)
     if fields.names and fields.names not in message.texts:
         raise DataError(f'topic {topic} ({clipped(kind)}) has no field {fields.names} with names; '
                         f'it has {_listed(message.texts)}')
@@ -92,11 +98,11 @@ def fields_of(
 
 def _only_field(
     topic: str, kind: str, role: str, message: MessageFields, count: int | None
-) -> tuple[str, ...]:
+) -> FieldPaths:
     """Return the one field that can be the effort of all joints."""
     fitting = fitting_fields(message, count)
     if 'effort' in ROLES[role] and 'position' not in ROLES[role] and len(fitting) == 1:
-        return (fitting[0],)
+        return FieldPaths((fitting[0],))
     example = {'joint_states': 'position: PATH, velocity: PATH, effort: PATH',
                'motor_states': 'position: PATH, velocity: PATH'}.get(role, 'effort: PATH')
     raise DataError(
@@ -111,15 +117,17 @@ def fitting_fields(message: MessageFields, count: int | None) -> list[str]:
             and (path in message.arrays or '[]' in message.shown(path))]
 
 
-def _require_fields(
-    topic: str, kind: str, message: MessageFields, paths: Sequence[str]
-) -> None:
-    for path in paths:
-        try:
-            message.columns(path)
-        except DataError as error:
-            raise DataError(f'topic {topic} ({clipped(kind)}): {error}; it has '
-                            f'{_described(message)}') from None
+def _require_field(topic: str, kind: str, message: MessageFields, field: FieldPaths) -> None:
+    """Raise DataError where a message has no such fields, or not one number for each factor."""
+    try:
+        columns = [message.columns(path) for path in field.paths]
+    except DataError as error:
+        raise DataError(f'topic {topic} ({clipped(kind)}): {error}; it has '
+                        f'{_described(message)}') from None
+    count = sum(len(one.places) for one in columns if one is not None)
+    if len(field.factors) not in (1, count):
+        raise DataError(f'topic {topic}: {len(field.factors)} factors for {count} numbers in '
+                        f'{", ".join(field.paths)}; give one, or one for each')
 
 
 def _described(message: MessageFields) -> str:
