@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import (
+    SOURCES,
     add_common,
     check_outputs,
     load_logs,
@@ -81,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                              'far, until --accuracy is met (procedure adaptive)')
     parser.add_argument('--data', nargs='+', metavar='DATA', default=[],
                         help='recordings of what was measured so far, for an adaptive sequence')
-    add_common(parser, '--topic')
+    add_common(parser, *SOURCES)
     parser.add_argument('--model', metavar='M.yaml',
                         help='predict efforts with an identified model, not the nominal one')
     parser.add_argument('--rate', type=float, default=DEFAULT_RATE,

@@ -99,8 +99,9 @@ def written_before(*paths: str | None) -> Iterator[None]:
 
 #: how to use a model although joints are refused
 OR_PARTIAL = 'identify it again, or say --accept-partial'
-#: options of verbs that read recordings
-READING = ('--topic', '--accept')
+#: options that say where in a recording is what, and all of verbs that read recordings
+SOURCES = ('--columns', '--topic')
+READING = (*SOURCES, '--accept')
 #: arguments that several verbs have, with what `argparse` is told of them
 COMMON: dict[str, dict[str, Any]] = {
     'model': {'metavar': 'M.yaml', 'help': 'identified model'},
@@ -114,6 +115,10 @@ COMMON: dict[str, dict[str, Any]] = {
                 'joint states, or ROLE= joint_states, motor_states, effort, joint_torques, '
                 "wrench; '{topic: /arm/state, position: measured.q}' names fields, see the verb "
                 'topics'},
+    '--columns': {'metavar': 'FILE', 'help':
+                  'columns of recordings in tables: a YAML file, a preset (such as ur_rtde), or '
+                  "YAML in one line: '{time: t, position: q{i}, effort: tau{i}}'; default: the "
+                  'key columns of recipe or robot YAML, or the preset that fits'},
     '--accept': {'action': 'append', 'default': [], 'metavar': 'KIND'},
     '--accept-partial': {
         'action': 'store_true', 'help': 'exit with 0 although joints are refused, and use the '
@@ -138,10 +143,13 @@ def of_recordings(
     robot: RobotModel, arguments: argparse.Namespace, recipe: Recipe | None = None
 ) -> RobotModel:
     """Return the robot with what options, and else a recipe, say about its recordings."""
+    from robot_dynid.robot.columns import read_mapping
     from robot_dynid.robot.topics import topics_from_options, with_topics
 
-    named = {} if recipe is None else recipe.topics
-    return with_topics(with_topics(robot, named), topics_from_options(arguments.topic))
+    robot = robot if recipe is None else recipe.of_recordings(robot)
+    if arguments.columns is not None:
+        robot = replace(robot, columns=read_mapping(arguments.columns))
+    return with_topics(robot, topics_from_options(arguments.topic))
 
 
 def load_logs(

@@ -22,8 +22,9 @@ from robot_dynid.estimation.friction_selection.law_request import NONE as NO_FRI
 from robot_dynid.files import read_text
 from robot_dynid.numbers import NumberRange, shown
 from robot_dynid.plausibility.finding import checked_kinds
+from robot_dynid.robot.columns import ColumnMapping, column_mapping
 from robot_dynid.robot.model import RobotModel, TopicFields
-from robot_dynid.robot.topics import topics_from_plain
+from robot_dynid.robot.topics import topics_from_plain, with_topics
 from robot_dynid.settings import read_settings, require_allowed, setting, settings_of
 from robot_dynid.signals.averaging import PERIOD as AVERAGED_PERIOD
 from robot_dynid.signals.averaging import WARM_UP, Periodic
@@ -75,6 +76,10 @@ def _read_windows(value: Any, key: str) -> dict[str, tuple[Window, ...]]:
     return found
 
 
+def _read_columns(value: Any, key: str) -> ColumnMapping | None:
+    return None if value is None else column_mapping(value, key)
+
+
 def _read_kinds(value: Any, key: str) -> tuple[str, ...]:
     if not isinstance(value, str | list | tuple) or not all(isinstance(x, str) for x in value):
         raise UsageError(f'{key} must be a list of kinds of findings, is {value!r}')
@@ -114,9 +119,9 @@ class Recipe:
     ``loops`` 'joint' fits friction and links at once, 'three' in turn, friction first,
     from sweeps. ``elastic_joints`` are those whose gears deflect, () none; None: those of the
     robot. ``windows`` are stretches of recordings by the name of their file, in seconds since they
-    began: of a recording that is named, nothing else is used. ``topics`` of bags, by
-    what they hold, replace those of the robot. ``accept`` are kinds of findings
-    (plausibility.finding.KINDS) that do not refuse the recordings. ``estimator`` holds the
+    began: of a recording that is named, nothing else is used. ``columns`` of tables and
+    ``topics`` of bags, by what they hold, replace those of the robot. ``accept`` are kinds of
+    findings (plausibility.finding.KINDS) that do not refuse the recordings. ``estimator`` holds the
     ``name`` of a method and its settings, in plain types; without a name they are those of the
     method that is asked for.
 
@@ -148,6 +153,8 @@ class Recipe:
     elastic_joints: tuple[str, ...] | None = setting(None, _read_joints, 'joints that deflect')
     windows: Mapping[str, tuple[Window, ...]] = setting(
         dict, _read_windows, 'windows of recordings')
+    columns: ColumnMapping | None = setting(
+        None, _read_columns, 'columns of recordings in tables')
     topics: Mapping[str, TopicFields] = setting(dict, topics_from_plain, 'topics of bags')
     accept: tuple[str, ...] = setting((), _read_kinds, 'findings that are meant to be so')
     estimator: Mapping[str, Any] = setting(dict, _read_estimator, 'method and settings')
@@ -202,6 +209,11 @@ class Recipe:
                              'measured behind the gears (sensor: link), where rotors do not show; '
                              'leave one of both out')
         return robot.drive.shows_motors if self.rotor_inertia is None else self.rotor_inertia
+
+    def of_recordings(self, robot: RobotModel) -> RobotModel:
+        """Return the robot with the columns and topics of its recordings as stated here."""
+        columns = robot.columns if self.columns is None else self.columns
+        return with_topics(replace(robot, columns=columns), self.topics)
 
     def check_robot(self, robot: RobotModel) -> None:
         """Raise UsageError where it contradicts a robot: other joints, rotors unseen."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import (
+    SOURCES,
     add_common,
     check_outputs,
     of_recordings,
@@ -38,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--robot', required=True, help='name, URDF file or robot YAML of the type')
     parser.add_argument('--recipe', metavar='R.yaml',
                         help='settings that are not to be chosen from the data')
-    add_common(parser, '--topic')
+    add_common(parser, *SOURCES)
     parser.add_argument('--rate', metavar='SHARE', type=float,
                         help='share of false ones among the arms that are named; 0.05')
     add_workers(parser)

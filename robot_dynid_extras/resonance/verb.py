@@ -6,7 +6,7 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import add_common, load_logs, of_recordings
+from robot_dynid.cli.files import SOURCES, add_common, load_logs, of_recordings
 from robot_dynid.document import number
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('data', metavar='DATA', help='recording in which the joint is shaken '
                         '(many sines or a chirp) while it turns, and the others hold still')
     parser.add_argument('--robot', required=True, help='name, URDF file or robot YAML')
-    add_common(parser, '--topic')
+    add_common(parser, *SOURCES)
     parser.add_argument('--joint', required=True, metavar='NAME', help='the joint that moves')
     parser.add_argument('--band', nargs=2, type=float, metavar=('LOW', 'HIGH'),
                         help='frequencies [Hz] that are excited; default: where the motion stands '

@@ -34,7 +34,6 @@ from robot_dynid.io.cdr import JOINT_STATE, WRENCH, Batch
 from robot_dynid.io.log import RecordingFile, load_log, open_recordings, with_wrenches
 from robot_dynid.io.mcap import Contents, mcap_batches
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.robot.topics import with_topics
 from robot_dynid.ros.common.files_directory import RequestedFiles
 from robot_dynid.signals.parts import Parts
 from robot_dynid.signals.windows import file_of
@@ -142,7 +141,7 @@ def run(job: Job, progress: Progress) -> Outcome:
 
     try:
         recipe = recipe_from_text(job.recipe)
-        job = replace(job, robot=with_topics(job.robot, recipe.topics))
+        job = replace(job, robot=recipe.of_recordings(job.robot))
         check_outputs(job)
         logs = read_recordings(job, progress)
         if job.payload:

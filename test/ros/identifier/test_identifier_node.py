@@ -50,7 +50,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
 
 @pytest.fixture(scope='module')
 def client(module_domain: int, data: Data) -> Iterator[Client]:
-    (data.folder / 'motion.txt').touch()
+    (data.folder / 'motion.xyz').touch()
     parameters = {'robot': ROBOT, 'recording_directory': data.folder / 'recordings',
                   'files_directory': data.folder}
     with running('identifier', parameters) as node:
@@ -242,7 +242,7 @@ def test_identify_from_files(client: Client, data: Data) -> None:
     ({'recipe': '['}, Code.INVALID, 'recipe: not valid YAML'),
     ({'files': ['nowhere.csv']}, Code.NO_DATA, "'nowhere.csv': no file that requests may read"),
     ({'files': ['/etc/passwd']}, Code.NO_DATA, "'/etc/passwd': no file that requests may read"),
-    ({'files': ['motion.txt']}, Code.NO_DATA, 'motion.txt: unknown kind of recording'),
+    ({'files': ['motion.xyz']}, Code.NO_DATA, 'motion.xyz: unknown kind of recording'),
 ])
 def test_bad_goals_are_answered(
     client: Client, data: Data, goal: dict[str, Any], code: Code, words: str
