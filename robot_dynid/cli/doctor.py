@@ -18,6 +18,7 @@ from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
+    from robot_dynid.robot.model import RobotModel
     from robot_dynid.setting_up.description import Arm, Question
     from robot_dynid.setting_up.diagnosis import Diagnosis
 
@@ -123,9 +124,10 @@ def _add_init_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--answers', metavar='FILE', help='YAML file with answers by key')
     parser.add_argument('--questions', action='store_true',
                         help='print the questions as a file of answers, and write nothing')
-    parser.add_argument('--data', metavar='RUN', action='append', default=[],
+    parser.add_argument('--data', '--recording', metavar='RUN', action='append', default=[],
                         help='first recording that the answers are checked against (may be given '
-                             'several times)')
+                             'several times); for a table whose columns fit no preset the robot '
+                             'YAML gets the key columns, to be corrected')
 
 
 def run_init(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
@@ -213,11 +215,13 @@ def _written(arm: Arm, answers: dict[str, Any], arguments: argparse.Namespace) -
         check_target(path, MARK.encode())
     urdf = os.path.relpath(arm.path.absolute(), out.absolute().parent)
     text = robot_yaml(arm, whole, urdf)
+    columns = _columns(robot_from_yaml(out, text), arguments.data)
+    text += columns
     robot = robot_from_yaml(out, text)
     if arguments.data and whole.get('drive_gains') == 'unknown':
         gains = gains_of_size(robot, arguments.data)
         if gains is not None:
-            text = robot_yaml(arm, whole, urdf, gains)
+            text = robot_yaml(arm, whole, urdf, gains) + columns
             robot = robot_from_yaml(out, text)
     found = [*mesh_diagnoses(arm), *recording_diagnoses(robot, arguments.data)]
     atomic_write(out, text.encode(), MARK.encode())
@@ -226,6 +230,24 @@ def _written(arm: Arm, answers: dict[str, Any], arguments: argparse.Namespace) -
             'recipe': str(recipe), 'joints': list(robot.joints), 'answers': whole,
             'warnings': list(robot.warnings), 'diagnoses': [one.plain() for one in found],
             'next': _next(out, recipe, whole)}
+
+
+def _columns(robot: RobotModel, paths: Iterable[str]) -> str:
+    """Return the key columns of a robot YAML, proposed for tables that no preset fits."""
+    from robot_dynid.errors import DynIdError
+    from robot_dynid.io.log import load_log
+    from robot_dynid.io.tables.columns import NoPreset
+    from robot_dynid.yaml_text import one_line
+
+    for path in paths:
+        try:
+            load_log(path, robot)
+        except NoPreset as error:
+            return (f'# columns of tables, proposed from {Path(path).name}: correct what is not '
+                    f'so; docs/recordings.md\ncolumns: {one_line(error.proposal)}\n')
+        except DynIdError:  # the check says so
+            continue
+    return ''
 
 
 def _next(out: Path, recipe: Path, answers: dict[str, Any]) -> list[str]:

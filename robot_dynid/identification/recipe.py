@@ -121,7 +121,7 @@ class Recipe:
     robot. ``windows`` are stretches of recordings by the name of their file, in seconds since they
     began: of a recording that is named, nothing else is used. ``columns`` of tables and
     ``topics`` of bags, by what they hold, replace those of the robot. ``accept`` are kinds of
-    findings (plausibility.finding.KINDS) that do not refuse the recordings. ``estimator`` holds the
+    findings (plausibility.finding.KINDS) that do not refuse the recordings. ``estimator`` has the
     ``name`` of a method and its settings, in plain types; without a name they are those of the
     method that is asked for.
 

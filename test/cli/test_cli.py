@@ -233,7 +233,7 @@ def test_benches_are_listed(run: Run) -> None:
     ('design planar_3r --harmonics many --out t.yaml', 2, 'many'),
     ('identify absent.csv --robot planar_3r --out m.yaml', 1, 'absent.csv'),
     ('identify bad.csv --robot planar_3r --out m.yaml', 1, 'bad.csv'),
-    ('identify bad.txt --robot planar_3r --out m.yaml', 2, 'bad.txt'),
+    ('identify bad.xyz --robot planar_3r --out m.yaml', 2, 'bad.xyz'),
     ('identify bad.csv --robot planar_3r --out .', 2, 'folder'),
     ('identify bad.csv --robot planar_3r --out m.yaml --recipe absent.yaml', 2, 'absent.yaml'),
     ('validate bad.csv bad.csv', 1, 'bad.csv'), ('validate absent.yaml x.csv', 2, 'absent.yaml'),
@@ -246,7 +246,7 @@ def test_what_goes_wrong_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'bad.csv').write_text('time,position.joint_1\n0,0\n')
-    (tmp_path / 'bad.txt').write_text('')
+    (tmp_path / 'bad.xyz').write_text('')
     if words.startswith('demo'):
         pytest.importorskip('rclpy')
     assert main(words.split()) == code

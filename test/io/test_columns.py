@@ -1,106 +1,42 @@
-"""Tables as loggers and people write them: the log is the one that was written, or is refused."""
+"""Tables as loggers and people write them: the log is the one that was written."""
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.io import savemat
+from written_tables import (
+    ARM,
+    CHANNELS,
+    CURRENT,
+    EPOCH,
+    JOINTS,
+    LOG,
+    OURS,
+    RTDE,
+    SHORT,
+    as_text,
+    bagpy,
+    columns_of,
+    ros2_echo,
+    rostopic_echo,
+    table,
+)
 
-from robot_dynid import load_log, load_robot
+from robot_dynid import load_log
 from robot_dynid.errors import DataError
-from robot_dynid.robot.columns import column_mapping
+from robot_dynid.robot.columns import column_mapping, presets
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, RawLog
-
-ARM = load_robot(Path(__file__).parents[2] / 'examples' / 'arm.yaml')
-CURRENT = replace(ARM, drive=replace(ARM.drive, kind='current', gains=np.ones(3)))
-JOINTS = ARM.joints
-ROWS = 40
-_generator = np.random.default_rng(4)
-#: rounded as people's loggers do
-LOG = RawLog('true', JOINTS, np.arange(ROWS) * 0.004, *(
-    np.round(_generator.normal(size=(ROWS, 3)), 7) for _ in range(3)))
-CHANNELS = {'position': LOG.position, 'velocity': LOG.velocity, 'effort': LOG.effort}
-EPOCH = 1_700_000_000
-
-
-def columns_of(names: Mapping[str, str], start: int = 0) -> tuple[list[str], FloatArray]:
-    """Return names and values of the channels; {i} counts from ``start``, {joint} is the name."""
-    found = [(pattern.replace('{i}', str(k + start)).replace('{joint}', joint),
-              CHANNELS[channel][:, k])
-             for channel, pattern in names.items() for k, joint in enumerate(JOINTS)]
-    return [name for name, _ in found], np.stack([values for _, values in found], axis=1)
-
-
-def as_text(
-    names: list[str], values: FloatArray, separator: str = ',', decimal: str = '.',
-    mark: str = '', units: list[str] | None = None,
-) -> str:
-    """Return a table as text."""
-    rows = [[f'{value:.12g}'.replace('.', decimal) for value in row] for row in values]
-    lines = [mark + separator.join(names), *([separator.join(units)] if units else []),
-             *(separator.join(row) for row in rows)]
-    return '\n'.join(lines) + '\n'
-
-
-def table(
-    clock: str, names: Mapping[str, str], scale: float = 1.0, start: int = 0, **form: Any
-) -> str:
-    """Return a table with a column of time, in units of ``scale`` [s]."""
-    columns, values = columns_of(names, start)
-    return as_text([clock, *columns], np.column_stack([LOG.time / scale, values]), **form)
-
-
-def ros2_echo(velocity: bool = True) -> str:
-    """Return what `ros2 topic echo --csv` prints of joints in another order than the robot's."""
-    order = (2, 0, 1)
-    names = ','.join(JOINTS[k] for k in order)
-    lines = []
-    for row in range(ROWS):
-        numbers = [','.join(f'{values[row, k]:.12g}' for k in order)
-                   if velocity or name != 'velocity' else ''
-                   for name, values in CHANNELS.items()]
-        lines.append(f'{EPOCH},{row * 4_000_000},base,{names},{",".join(numbers)}')
-    return '\n'.join(lines)
-
-
-def rostopic_echo() -> str:
-    """Return what `rostopic echo -p` prints."""
-    order = (1, 2, 0)
-    head = ['%time', 'field.header.seq', 'field.header.stamp', 'field.header.frame_id',
-            *(f'field.{name}{k}' for name in ('name', *CHANNELS) for k in range(3))]
-    lines = [','.join(head)]
-    for row in range(ROWS):
-        stamp = EPOCH * 10**9 + row * 4_000_000
-        lines.append(','.join([
-            str(stamp + 12_345), str(row), str(stamp), '', *(JOINTS[k] for k in order),
-            *(f'{values[row, k]:.12g}' for values in CHANNELS.values() for k in order)]))
-    return '\n'.join(lines)
-
-
-def bagpy() -> str:
-    """Return what bagpy writes: names as one list in quotes."""
-    head = ['Time', 'header.seq', 'header.stamp.secs', 'header.stamp.nsecs', 'header.frame_id',
-            'name', *(f'{name}_{k}' for name in CHANNELS for k in range(3))]
-    names = '"' + repr([JOINTS[k] for k in (2, 1, 0)]) + '"'
-    lines = [','.join(head)]
-    for row in range(ROWS):
-        lines.append(','.join([
-            f'{EPOCH}.9', str(row), str(EPOCH), str(row * 4_000_000), 'world', names,
-            *(f'{values[row, k]:.12g}' for values in CHANNELS.values() for k in (2, 1, 0))]))
-    return '\n'.join(lines)
-
-
-RTDE = {'position': 'actual_q_{i}', 'velocity': 'actual_qd_{i}', 'effort': 'actual_current_{i}'}
-OURS = {name: f'{name}.{{joint}}' for name in CHANNELS}
-SHORT = {'position': 'q{i}', 'velocity': 'dq{i}', 'effort': 'tau{i}'}
 
 
 @dataclass(frozen=True)
@@ -327,3 +263,54 @@ def test_parquet(tmp_path: Path) -> None:
             ('q', LOG.position), ('dq', LOG.velocity), ('tau', LOG.effort))}}),
         tmp_path / 'run.parquet')
     require_true(load_log(tmp_path / 'run.parquet', ARM))
+
+
+def test_every_preset_says_where_it_is_from() -> None:
+    assert all(one.about and one.plain['source'] for one in presets().values())
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_any_way_of_writing_gives_the_same_log(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """Columns in any order, any separator, decimals, units and marks give the true log."""
+    separator = data.draw(st.sampled_from([',', ';', '\t', ' ']))
+    decimal = '.' if separator == ',' else data.draw(st.sampled_from('.,'))
+    angle, clock = (data.draw(st.sampled_from(pair)) for pair in (
+        (('rad', 1.0), ('deg', 180.0 / np.pi)), (('s', 1.0), ('ms', 1e3), ('ns', 1e9))))
+    names, values = columns_of(SHORT, data.draw(st.sampled_from([0, 1])))
+    values = values * np.where(np.arange(9) < 3, angle[1], 1.0)
+    order = data.draw(st.permutations(range(10)))
+    whole = np.column_stack([LOG.time * clock[1], values])[:, order]
+    text = as_text([['t', *names][k] for k in order], whole, separator, decimal,
+                   data.draw(st.sampled_from(['', '# ', '%'])))
+    encoding = data.draw(st.sampled_from(['utf-8', 'utf-8-sig', 'utf-16']))
+    path = tmp_path_factory.mktemp('table') / 'log.csv'
+    path.write_bytes(text.replace('\n', data.draw(st.sampled_from(['\n', '\r\n']))).encode(
+        encoding))
+    log = load_log(path, ARM, columns={
+        'time': {'column': 't', 'unit': clock[0]},
+        'position': {'column': 'q{i}', 'unit': angle[0]}, 'velocity': 'dq{i}',
+        'effort': {'column': 'tau{i}', 'unit': 'N m'}})
+    np.testing.assert_allclose(log.time, LOG.time, rtol=1e-10)
+    for name, true in CHANNELS.items():
+        np.testing.assert_allclose(getattr(log, name), true, rtol=1e-9, atol=1e-12)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.permutations(range(3)), st.permutations(range(19)))
+def test_names_in_the_file_order_the_joints(
+    tmp_path_factory: pytest.TempPathFactory, joints: list[int], columns: list[int]
+) -> None:
+    """The names that `rostopic echo -p` writes say which column is whose, in any order."""
+    head, *rows = rostopic_echo().splitlines()
+    width = len(head.split(','))
+    order = [*(k for k in columns if k < width), *(k for k in range(width) if k not in columns)]
+    path = tmp_path_factory.mktemp('table') / 'log.csv'
+    path.write_text('\n'.join(','.join(line.split(',')[k] for k in order)
+                              for line in (head, *rows)))
+    robot = SimpleNamespace(joints=tuple(JOINTS[k] for k in joints))
+    log = load_log(path, robot)
+    np.testing.assert_allclose(log.position, LOG.position[:, joints], rtol=1e-11)
+    np.testing.assert_allclose(log.effort, LOG.effort[:, joints], rtol=1e-11)

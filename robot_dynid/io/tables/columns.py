@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -45,7 +45,19 @@ class Unfit(Exception):
 
 
 class WrongNumber(Unfit):
-    """All is there, for another number of joints."""
+    """All is there, for another number of joints; ``example`` is a mapping to be corrected."""
+
+    def __init__(self, words: str, example: Mapping[str, Any] | None = None) -> None:
+        super().__init__(words)
+        self.example = example or {}
+
+
+class NoPreset(DataError):
+    """No preset fits a table; ``proposal`` is a mapping to be corrected."""
+
+    def __init__(self, words: str, proposal: Mapping[str, Any]) -> None:
+        super().__init__(words)
+        self.proposal = dict(proposal)
 
 
 class _Motion(Protocol):
@@ -194,13 +206,15 @@ def _by_preset(
                         f'--columns {plans[0].mapping.name}')
     if wrong:
         preset, reason = wrong[0]
-        raise DataError(f'{layout.source}: preset {preset.name} fits but for the joints: {reason}')
-    from robot_dynid.io.tables.proposal import proposed
+        raise NoPreset(f'{layout.source}: preset {preset.name} fits but for the joints: {reason}',
+                       reason.example)
+    from robot_dynid.io.tables.proposal import proposal
 
-    raise DataError(
+    example = proposal(layout, joints or ())
+    raise NoPreset(
         f'{layout.source}: the columns fit no preset: the file has {described(layout)}. Say what '
         f'they are with --columns, or the key columns of the robot YAML, such as '
-        f'"{proposed(layout, joints or ())}"')
+        f'"{one_line(example)}"', example)
 
 
 def described(layout: Layout) -> str:
@@ -523,15 +537,16 @@ class _Finder:
                         f'{", ".join(self._listed(one) for one in whole)}')
         if others:
             columns = [self._layout.columns[k] for k in max(others, key=len)]
+            example = self._example(columns, len(joints))
             raise WrongNumber(
                 f'{channel}: {columns[0]} .. {columns[-1]} are {len(columns)} columns, the robot '
                 f'has the {len(joints)} joints {", ".join(joints)}: list the columns of these, in '
-                f'order, such as --columns "{self._example(columns, len(joints))}"')
+                f'order, such as --columns "{one_line(example)}"', example)
         raise Unfit(f'{channel}: there is no column {pattern}')
 
-    def _example(self, columns: Sequence[str], count: int) -> str:
+    def _example(self, columns: Sequence[str], count: int) -> dict[str, Any]:
         """Return the mapping with a list of columns for so many joints."""
-        found: dict[str, object] = {}
+        found: dict[str, Any] = {}
         for channel, alternatives in self._mapping.channels.items():
             for one in alternatives:
                 groups = self._groups(one.pattern) if one.pattern else {}
@@ -541,7 +556,7 @@ class _Finder:
                         _, name, _ = self._one(one)
                     except Unfit:
                         continue
-                    entry: object = name
+                    entry: Any = name
                 elif len(group) >= min(count, len(columns)):
                     names = [self._layout.columns[k] for _, k in sorted(
                         group.items(), key=lambda pair: int(pair[0]))]
@@ -551,7 +566,7 @@ class _Finder:
                 unit = one.unit[0]
                 found[channel] = {'column': entry, 'unit': unit} if unit else entry
                 break
-        return one_line(found)
+        return found
 
     _by_name = False
     _name_columns: tuple[int, ...] = ()

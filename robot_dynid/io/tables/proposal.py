@@ -9,7 +9,6 @@ from typing import Any
 
 from robot_dynid.io.tables.table import Layout
 from robot_dynid.robot.columns import TIME
-from robot_dynid.yaml_text import one_line
 
 #: words in names of columns and files by channel, in the order in which they are looked for
 WORDS = {
@@ -23,11 +22,6 @@ EXAMPLE_RATE = 100
 _NUMBERED = re.compile(r'(?P<before>.*?)(?P<i>\d+)(?P<after>\D*)')
 
 
-def proposed(layout: Layout, joints: Sequence[str]) -> str:
-    """Return a mapping in one line of YAML for a table of a robot with ``joints``."""
-    return one_line(proposal(layout, joints))
-
-
 def proposal(layout: Layout, joints: Sequence[str]) -> dict[str, Any]:
     """Return a mapping for a table; what its names and numbers do not tell is an example."""
     n = max(len(joints), 1)
@@ -37,10 +31,14 @@ def proposal(layout: Layout, joints: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {TIME: clocks[0]} if clocks else {'rate': EXAMPLE_RATE}
     families = _families(layout.columns)
     channels: dict[str, Any] = {}
-    for pattern, count in families.items():
+    fitting = [pattern for pattern, count in families.items() if count == n]
+    for pattern in fitting:
         channel = _channel(pattern, channels)
-        if channel and count == n:
+        if channel:
             channels[channel] = pattern
+    left = [pattern for pattern in fitting if pattern not in channels.values()]
+    if len(left) == 1 and 'position' not in channels:
+        channels['position'] = left[0]
     for channel in ('position', 'effort'):
         if channel not in channels:
             channels[channel] = [f'{channel.upper()} OF {joint}' for joint in joints]

@@ -1,0 +1,102 @@
+"""Tables and mappings that cannot be read: each is refused with its cause and the remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from written_tables import (
+    ARM,
+    CHANNELS,
+    CURRENT,
+    JOINTS,
+    LOG,
+    ROWS,
+    RTDE,
+    SHORT,
+    as_text,
+    ros2_echo,
+    table,
+)
+
+from robot_dynid import load_log
+from robot_dynid.errors import DataError, UsageError
+from robot_dynid.robot.columns import column_mapping
+
+
+def wide(count: int) -> str:
+    """Return a table of an arm with more or fewer joints than the robot."""
+    names = [f'{name}{k}' for name in ('q', 'dq', 'tau') for k in range(count)]
+    return as_text(['t', *names], np.column_stack(
+        [LOG.time, np.zeros((ROWS, 3 * count))]))
+
+
+COMMAS = table('time', SHORT, separator=';').replace('.', ',').replace(';', ',')
+REFUSED = {
+    'a current for a torque': (table('timestamp', RTDE), ARM, [
+        'actual_current_0 [A], a current, and the robot has effort_kind: torque',
+        'effort_kind: current and drive_gains: {turn: GAIN, shoulder: GAIN, elbow: GAIN}',
+        '--columns "{time: timestamp,']),
+    'a torque for a current': (table('t', SHORT), CURRENT, [
+        'tau0 [N m], a torque, and the robot has effort_kind: current', 'effort_kind: torque']),
+    'a current in the header': (table('t[s]', {
+        'position': 'position.{joint}', 'effort': 'effort.{joint} [A]'}), ARM, ['a current']),
+    'more joints': (wide(4), ARM, ['preset indexed fits but for the joints',
+                                   '4 columns, the robot has the 3 joints turn, shoulder, elbow',
+                                   'position: [q0, q1, q2]']),
+    'fewer joints': (wide(2), ARM, ['q0 .. q1 are 2 columns']),
+    'other names': (ros2_echo().replace('elbow', 'wrist'), ARM, [
+        'the file has the joints wrist, turn, shoulder, not elbow']),
+    'decimal commas between commas': (COMMAS, ARM, ['decimal commas between commas']),
+    'points and commas': (table('time', SHORT, separator=';').replace('0.', '0,'), ARM, [
+        'some numbers have a decimal point, others a decimal comma']),
+    'marks of thousands': ('t;q0;q1;q2;tau0;tau1;tau2\n0;1.000,5;2;3;4;5;6\n', ARM, [
+        "'1.000,5' has a mark between thousands"]),
+    'no header': (as_text([], LOG.position, separator=' ').lstrip(), ARM, [
+        'no header with names, 3 columns, separated by spaces', "position: '1-3'", 'rate: ']),
+    'unknown names': (table('clock', {'position': 'foo_{i}', 'effort': 'bar_{i}'}), ARM, [
+        'fit no preset', 'foo_0, foo_1', '--columns', 'columns of the robot YAML', 'time: clock']),
+    'units of time': (table('time', SHORT, 1e-3), ARM, ['time advances by 4 a row', 'unit: ms']),
+    'another order by and by': (ros2_echo().replace(
+        'elbow,turn,shoulder', 'turn,elbow,shoulder').replace(
+        'turn,elbow,shoulder', 'elbow,turn,shoulder', 1), ARM, [
+        'the names of the joints must be the same in all rows']),
+    'words': ('hello\n', ARM, ['no rows of numbers']),
+    'two arms': (table('__time', {name: f'/left/{{joint}}/{name}' for name in CHANNELS}).replace(
+        '\n', ',' + ','.join(f'/right/{j}/position' for j in JOINTS) + '\n', 1).replace(
+        '\n', ',0,0,0\n').replace('position,0,0,0\n', 'position\n'), ARM, [
+        'fit no preset', '/right/turn/position']),
+}
+
+
+@pytest.mark.parametrize('case', REFUSED)
+def test_what_cannot_be_read_is_refused_with_the_remedy(tmp_path: Path, case: str) -> None:
+    text, robot, words = REFUSED[case]
+    (tmp_path / 'log.csv').write_text(text)
+    with pytest.raises(DataError) as error:
+        load_log(tmp_path / 'log.csv', robot)
+    assert all(word in str(error.value) for word in words), str(error.value)
+    assert str(error.value).startswith(str(tmp_path / 'log.csv'))
+
+
+WRONG = {
+    'no position': ({'time': 't'}, 'position is missing'),
+    'no time': ({'position': 'q{i}'}, 'give time: the column of time, or rate'),
+    'unknown key': ({'time': 't', 'position': 'q{i}', 'efforts': 'x'}, 'unknown key efforts'),
+    'unit of another kind': ({'time': 't', 'position': {'column': 'q{i}', 'unit': 'Nm'}},
+                             'no unit of position'),
+    'preset': ('plotjugler', 'is no preset; choose of robot_dynid, ur_rtde'),
+    'number': ({'time': 0, 'position': '1-3'}, 'time: column'),
+    'list': ([1], 'must be the name of a preset'),
+    'decimal': ({'time': 't', 'position': 'q{i}', 'decimal': ';'}, 'decimal'),
+    'files': ({'time': 't', 'position': 'q{i}', 'files': ['x']}, 'files must be a mapping'),
+}
+
+
+@pytest.mark.parametrize('case', WRONG)
+def test_wrong_mappings_are_named(case: str) -> None:
+    value, words = WRONG[case]
+    with pytest.raises(UsageError, match='columns') as error:
+        column_mapping(value)
+    assert words in str(error.value)
