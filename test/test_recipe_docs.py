@@ -30,7 +30,7 @@ TYPES = {
     'str': 'word', 'str | Mapping[str, str]': 'word or mapping',
     'Mapping[str, Any]': 'word or mapping', 'tuple[str, ...]': 'list',
     'tuple[str, ...] | None': 'list', 'Mapping[str, tuple[Window, ...]]': 'mapping',
-    'Mapping[str, TopicFields]': 'mapping',
+    'Mapping[str, TopicFields]': 'mapping', 'ColumnMapping | None': 'word or mapping',
     'Bounds': 'mapping',
 }
 OPTIONS = {verb: {option for action in actions for option in action.option_strings}

@@ -16,6 +16,7 @@ from typing import Any
 
 from robot_dynid.errors import DataError, MissingDependency, UsageError
 from robot_dynid.files import read_text
+from robot_dynid.io.tables.opened import TABLE_FILES
 from robot_dynid.signals.windows import file_of
 from robot_dynid.types import FIT, PURPOSES, VALIDATION
 from robot_dynid.yaml_text import load_yaml
@@ -80,7 +81,8 @@ def _listed(word: str) -> list[str]:
     inside = _in_store(word) if is_remote(word) else recordings_in(word)
     if not inside:
         raise UsageError(f'{word}: there is no recording in this folder; recordings are '
-                         f'{", ".join((*TABLES, *BAGS))} files and rosbag2 folders')
+                         f'{", ".join((*TABLES, *BAGS))} files and rosbag2 folders; name '
+                         f'tables of other kinds by a pattern such as {word}/*.txt')
     return inside
 
 
@@ -200,6 +202,6 @@ def _purpose(path: str) -> str:
         stated = custom_data(folder).get(PURPOSE)
         if stated in PURPOSES:
             return str(stated)
-    stem = next((file.name.removesuffix(end) for end in (*TABLES, *BAGS)
+    stem = next((file.name.removesuffix(end) for end in (*TABLE_FILES, *BAGS)
                  if file.name.endswith(end)), file.name)
     return VALIDATION if stem.endswith(ENDING) else FIT
