@@ -96,7 +96,8 @@ def _sensor_configurations(found: Mapping[str, Category]) -> list[dict[str, Any]
 
     return [{'measurement': key, 'words': SENSOR_CONFIGURATIONS[key].words,
              'tells_apart': lifted[INDEPENDENT], 'shows_combined': lifted[DEPENDENT]}
-            for key, lifted in lifted_by(found).items()]
+            for key, lifted in lifted_by(found).items() if all(
+                one.tried for one in found.values())]
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
@@ -119,7 +120,8 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     terminal.table('', ('parameter', 'category', 'in', 'sensor configuration'), (
         (name, one['category'], ', '.join(one.get('in', ())), one.get('advice', ''))
         for name, one in result['categories'].items()))
-    terminal.table('', ('sensor configuration', 'identifiable alone', 'in combinations'), (
-        (more['words'], ', '.join(more['tells_apart']) or 'none',
-         ', '.join(more['shows_combined']) or 'none') for more in result['further']))
+    if result['further']:
+        terminal.table('', ('sensor configuration', 'identifiable alone', 'in combinations'), (
+            (more['words'], ', '.join(more['tells_apart']) or 'none',
+             ', '.join(more['shows_combined']) or 'none') for more in result['further']))
     terminal.warnings(result['warnings'])

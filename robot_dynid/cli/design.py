@@ -130,7 +130,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     if arguments.model is not None:
         model = IdentifiedModel.load(arguments.model)
         model.require(robot)
-        links = np.reshape(list(model.standard.values())[:10 * robot.n], (robot.n, 10))
+        links = np.reshape(list(model.standard.values())[:10 * robot.tree.n], (robot.tree.n, 10))
     with terminal.progress('design') as progress:
         criteria = design_criteria(robot, progress, elapsed=lambda: time.perf_counter() - started,
                             links=links)

@@ -77,8 +77,8 @@ class Scene:
         parts = np.array([part for p in pairs for part in p.parts], dtype=np.int64).reshape(-1, 2)
         counts = [len(p.parts) for p in pairs]
         bodies = np.array([p.bodies for p in pairs], dtype=np.int64).reshape(-1, 2)
-        carried = np.pad(self.robot.carried, ((0, 0), (0, 1)))[:, bodies]  # BASE is the last
-        #: (n, m, 2): whether a joint moves the first, the second body of a pair alone
+        carried = np.pad(self.robot.tree.carried, ((0, 0), (0, 1)))[:, bodies]  # BASE is the last
+        #: (joints of the tree, m, 2): whether one moves the first, the second body of a pair alone
         self._moved = carried & ~carried.all(axis=2, keepdims=True)
         self._owner = np.repeat(np.arange(len(pairs)), counts)
         self._starts = np.cumsum([0, *counts])[:-1]
@@ -216,16 +216,17 @@ class Scene:
         """
         rows, columns = chosen
         poses, normal = link_poses(self.robot, q), near.normal[rows, columns]
-        axes = np.einsum('ejab,jb->eja', poses.rotations[rows], self.robot.axes)
+        tree = self.robot.tree
+        axes = np.einsum('ejab,jb->eja', poses.rotations[rows], tree.axes)
         slide = np.einsum('eja,ea->ej', axes, normal)
-        out = np.zeros((len(rows), self.robot.n))
+        out = np.zeros((len(rows), tree.n))
         moved = self._moved[:, columns]  # (n, E, 2)
         for side, points, sign in ((0, near.first, -1.0), (1, near.second, 1.0)):
             arms = points[rows, columns][:, None] - poses.origins[rows]
             turn = np.einsum('eja,eja->ej', axes, np.cross(arms, normal[:, None]))
-            rate = np.where(np.asarray(self.robot.types) == PRISMATIC, slide, turn)
+            rate = np.where(np.asarray(tree.types) == PRISMATIC, slide, turn)
             out += sign * moved[:, :, side].T * rate
-        return out
+        return self.robot.projected(out)
 
     def levers(self, travel: FloatArray) -> FloatArray:
         """Return bounds (n, m) of how far a joint moves any point of a pair, m per rad (m).
@@ -233,13 +234,16 @@ class Scene:
         ``travel`` (n,) largest position of each joint. The bound is that of the chain stretched
         out, so it holds in every configuration.
         """
-        out = np.zeros((self.robot.n, len(self._pairs)))
+        tree, linkage = self.robot.tree, self.robot.linkage
+        if linkage is not None:
+            travel = np.abs(linkage.matrix) @ travel + np.abs(linkage.offset)
+        out = np.zeros((tree.n, len(self._pairs)))
         for column, pair in enumerate(self._pairs):
             for side, body in enumerate(pair.bodies):
-                longest = np.max([_levers(self.robot, body, self._shapes[shape], travel)
+                longest = np.max([_levers(tree, body, self._shapes[shape], travel)
                                   for shape in {part[side] for part in pair.parts}], axis=0)
                 out[:, column] += np.where(self._moved[:, column, side], longest, 0.0)
-        return out
+        return out if linkage is None else np.asarray(np.abs(linkage.matrix).T @ out)
 
 
 def _levers(robot: RobotModel, body: int, shape: Shape, travel: FloatArray) -> FloatArray:
@@ -275,4 +279,4 @@ def scene_of(robot: RobotModel, around: Surroundings | None = None) -> Scene:
     Raises RobotError or UsageError when shapes cannot be read or a name is unknown.
     """
     given = robot.surroundings if around is None else around
-    return Scene(robot, layout(robot, given), given)
+    return Scene(robot, layout(robot.tree, given), given)

@@ -33,8 +33,8 @@ class Mechanism:
     @classmethod
     def without_effects(cls, robot: RobotModel) -> Mechanism:
         """Return one without mass, rotors or friction, to which effects are added."""
-        return cls(robot, np.zeros((robot.n, SPRING)), Rotors.of(np.zeros((robot.n, robot.n))),
-                   AxisFriction.none(robot.n))
+        rotors = Rotors.of(np.zeros((robot.n, robot.n)))
+        return cls(robot, np.zeros((robot.tree.n, SPRING)), rotors, AxisFriction.none(robot.n))
 
     @property
     def bodies(self) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,7 @@ from robot_dynid.types import FloatArray
 #: kinds of signals: coordinates of the motion, one, rows of the history
 POSITION, VELOCITY, ACCELERATION = kernel.POSITION, kernel.VELOCITY, kernel.ACCELERATION
 ONE, HISTORY = kernel.ONE, kernel.HISTORY
+MOTION = POSITION, VELOCITY, ACCELERATION
 #: most samples that are filled at once, and bytes of their regressor: beyond the share of the
 #: last cache that one core may count on, filling it waits for memory
 SAMPLES_AT_ONCE, CACHE = 1024, 2**22
@@ -82,9 +83,9 @@ class RegressorColumns:
     @classmethod
     def of_links(cls, robot: RobotModel, chosen: NDArray[np.int64]) -> RegressorColumns:
         """Return one column for each of the ``chosen`` (k,) of the 10 n standard parameters."""
-        table = np.full(10 * robot.n, -1, dtype=np.int64)
+        table = np.full(10 * robot.tree.n, -1, dtype=np.int64)
         table[chosen] = np.arange(len(chosen))
-        return cls(len(chosen), robot, table.reshape(robot.n, 10))
+        return cls(len(chosen), robot, table.reshape(robot.tree.n, 10))
 
     def beside(self, other: RegressorColumns) -> RegressorColumns | None:
         """Return these columns, then those of ``other``; None where both have links or rotors.
@@ -128,6 +129,15 @@ class RegressorColumns:
         return (links, (spinning.columns, carriers, axes, motions, _ordered(spinning.shares)),
                 places, _ordered(np.array([entry[4] for entry in entries])))
 
+    @cached_property
+    def _of_tree(self) -> RegressorColumns:
+        """The columns of the tree of a robot with a linkage: entries are of the joints moved."""
+        assert self.robot is not None and self.robot.linkage is not None
+        own = self.robot.linkage.own.tolist()
+        return replace(self, robot=self.robot.tree, entries=tuple(
+            (own[row], column, kind, own[index] if kind in MOTION else index, share)
+            for row, column, kind, index, share in self.entries))
+
     def fill(self, signals: Signals, rows: slice, place: NDArray[np.int64], out: FloatArray
              ) -> None:
         """Fill memory ``out`` (M,) with the columns of ``rows`` of the signals.
@@ -145,6 +155,15 @@ class RegressorColumns:
         is filled by chunks: the kernel writes to all columns in turn, which memory takes slowly,
         and copies of longer runs fast. Several chunks are shared out over threads.
         """
+        robot = self.robot
+        if robot is not None and robot.linkage is not None:
+            tall = np.zeros((robot.tree.n, *out.shape[1:]))
+            q, qd, qdd = robot.motion(*(one[rows] for one in signals.motion))
+            moved = Signals((q, qd, qdd), _ordered(signals.history[:, rows]))
+            self._of_tree.fill_array(moved, slice(0, out.shape[2]), tall)
+            np.einsum('tr,tks->rks', robot.linkage.matrix, tall, out=out)
+            return
+
         def fill_part(part: slice) -> None:
             self._fill_part(signals, slice(rows.start + part.start, rows.start + part.stop),
                             out[:, :, part])

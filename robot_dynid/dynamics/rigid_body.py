@@ -92,8 +92,8 @@ def _tree(robot: RobotModel) -> tuple[FloatArray, NDArray[np.int64], FloatArray]
 
 
 def _parameters(robot: RobotModel, parameters: ArrayLike | None) -> FloatArray:
-    chosen = robot.nominal if parameters is None else parameters
-    return _constant(np.reshape(chosen, (robot.n, -1)))
+    chosen = robot.tree.nominal if parameters is None else parameters
+    return _constant(np.reshape(chosen, (robot.tree.n, -1)))
 
 
 def inverse_dynamics(
@@ -106,10 +106,10 @@ def inverse_dynamics(
     behind them, (n, 14), see `counterbalance`. Raises UsageError on wrong shapes.
     Source: Luh, Walker, Paul 1980; Featherstone 2008, section 5.3.
     """
-    inputs = _states(robot, q, qd, qdd)
+    inputs = robot.motion(*_states(robot, q, qd, qdd))
     out = np.empty_like(inputs[0])
-    newton_euler.inverse_dynamics(*_tree(robot), _parameters(robot, parameters), inputs, out)
-    return out
+    newton_euler.inverse_dynamics(*_tree(robot.tree), _parameters(robot, parameters), inputs, out)
+    return robot.projected(out)
 
 
 def gravity_effort(
@@ -128,10 +128,13 @@ def mass_matrix(
 
     Source: Featherstone 2008, section 6.2.
     """
-    (positions,) = _states(robot, q)
-    out = np.zeros((len(positions), robot.n, robot.n))
-    forward_kernels.mass_matrix(*_tree(robot), _parameters(robot, parameters), positions, out)
-    return out if rotors is None else out + rotor_inertia(robot, rotors, positions)
+    (given,) = _states(robot, q)
+    (positions,), n = robot.motion(given), robot.tree.n
+    out = np.zeros((len(positions), n, n))
+    forward_kernels.mass_matrix(*_tree(robot.tree), _parameters(robot, parameters), positions, out)
+    if robot.linkage is not None:
+        out = robot.projected(robot.projected(out).transpose(0, 2, 1))
+    return out if rotors is None else out + rotor_inertia(robot, rotors, given)
 
 
 def rotor_effort(
@@ -183,8 +186,9 @@ class ForwardDynamics:
                  friction: AxisFriction | None = None) -> None:
         own = Rotors.of(np.zeros((robot.n, robot.n)) if rotors is None else rotors)
         rough = AxisFriction.none(len(own.inertia)) if friction is None else friction
+        self._linked = None if robot.linkage is None else _Linked(robot, parameters, own, rough)
         self._constants = (
-            _tree(robot), (_parameters(robot, parameters), own.tables), rough.tables)
+            _tree(robot.tree), (_parameters(robot, parameters), own.tables), rough.tables)
 
     def __call__(
         self, q: FloatArray, qd: FloatArray, effort: FloatArray
@@ -195,6 +199,8 @@ class ForwardDynamics:
         definite, or, at `UNSETTLED`, friction under load leaves no acceleration: what is returned
         means nothing there.
         """
+        if self._linked is not None:
+            return self._linked.forward(q, qd, effort)
         out, verdicts = np.empty(q.shape), np.empty(len(q))
         kernel = forward_kernels if len(q) > single_state.FEW else single_state
 
@@ -215,11 +221,14 @@ class InverseDynamics:
                  friction: AxisFriction | None = None) -> None:
         own = Rotors.of(np.zeros((robot.n, robot.n)) if rotors is None else rotors)
         rough = AxisFriction.none(robot.n) if friction is None else friction
+        self._linked = None if robot.linkage is None else _Linked(robot, parameters, own, rough)
         self._constants = (
-            _tree(robot), (_parameters(robot, parameters), own.tables), rough.tables)
+            _tree(robot.tree), (_parameters(robot, parameters), own.tables), rough.tables)
 
     def __call__(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the efforts (K, n) of float states (K, n), unchecked."""
+        if self._linked is not None:
+            return self._linked.inverse(q, qd, qdd)
         out = np.empty(q.shape)
         kernel = inverse_kernels if len(q) > single_state.FEW else single_state
 
@@ -230,6 +239,57 @@ class InverseDynamics:
 
         shared_out(compute, len(q), LANES, THREAD_STATES)
         return out
+
+
+#: passes at most that look for accelerations under friction that grows with their load, and the
+#: share of them that the last pass may change
+PASSES, SETTLED = 100, 1e-12
+
+
+class _Linked:
+    """Inverse and forward dynamics of a robot with a linkage; arguments as of `ForwardDynamics`.
+
+    Those of its tree, projected: the kernels solve for all joints of a tree.
+    """
+
+    def __init__(self, robot: RobotModel, parameters: ArrayLike | None, rotors: Rotors,
+                 friction: AxisFriction) -> None:
+        self._robot, self._friction, self._rotors = robot, friction, rotors
+        self._links = _parameters(robot, parameters)
+
+    def inverse(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Return the efforts (K, n) of float states (K, n)."""
+        smooth = inverse_dynamics(self._robot, q, qd, qdd, self._links)
+        return smooth + qdd @ self._rotors.inertia + self._dry(q, qd, qdd)
+
+    def _dry(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Return the friction (K, n), under the load of the motion where it needs that."""
+        load = None
+        if self._friction.needs_load:
+            load = inverse_dynamics(self._robot, q, qd, qdd, self._friction.links
+                                    ) @ self._friction.transmission.T
+        return self._friction.torque(qd, load)
+
+    def forward(
+        self, q: FloatArray, qd: FloatArray, effort: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return accelerations and verdicts as `ForwardDynamics`."""
+        matrix = mass_matrix(self._robot, q, self._links, self._rotors)
+        verdicts = np.asarray(np.linalg.eigvalsh(matrix)[:, 0], dtype=np.float64)
+        safe = np.where((verdicts > 0.0)[:, None, None], matrix, np.eye(self._robot.n))
+        still = np.zeros_like(q)
+        smooth = effort - inverse_dynamics(self._robot, q, qd, still, self._links)
+        found = still
+        for _ in range(PASSES if self._friction.needs_load else 1):
+            before = found
+            rest = smooth - self._dry(q, qd, before)
+            found = np.asarray(np.linalg.solve(safe, rest[:, :, None])[:, :, 0])
+            settled = np.abs(found - before) <= SETTLED * np.abs(found).max(initial=1.0)
+            if settled.all():
+                break
+        if self._friction.needs_load:
+            verdicts = np.where(settled.all(axis=1), verdicts, np.minimum(verdicts, UNSETTLED))
+        return found, verdicts
 
 
 def regressor(
@@ -262,14 +322,18 @@ def regressor_pullback(
     """
     inputs = _states(robot, *motion)
     table = RegressorColumns.of_links(robot, _chosen(robot, columns)).links
-    gradients = (np.zeros(inputs[0].shape), np.zeros(inputs[0].shape), np.zeros(inputs[0].shape))
-    rigid_pullback(*_tree(robot), table, inputs, (_constant(weights), *gradients))
-    return gradients
+    if robot.linkage is not None:
+        weights = np.einsum('tr,rks->tks', robot.linkage.matrix, weights)
+    moved = robot.motion(*inputs)
+    gradients = tuple(np.zeros(moved[0].shape) for _ in range(3))
+    rigid_pullback(*_tree(robot.tree), table, moved, (_constant(weights), *gradients))
+    first, second, third = (robot.projected(one) for one in gradients)
+    return first, second, third
 
 
 def _chosen(robot: RobotModel, columns: NDArray[np.int64] | None) -> NDArray[np.int64]:
     """Return the indices of standard parameters, by default of all."""
-    return np.arange(10 * robot.n) if columns is None else np.asarray(columns)
+    return np.arange(10 * robot.tree.n) if columns is None else np.asarray(columns)
 
 
 def stacked(columns: FloatArray) -> FloatArray:
@@ -319,11 +383,11 @@ def link_poses(robot: RobotModel, q: ArrayLike) -> LinkPoses:
 
     Raises UsageError when ``q`` has another shape.
     """
-    (positions,) = _states(robot, q)
+    (positions,) = robot.motion(*_states(robot, q))
     count, n = positions.shape
     poses = LinkPoses(np.empty((count, n, 3, 3)), np.empty((count, n, 3)))
-    parents = np.array(robot.parents, dtype=np.int64)
-    kinematics.link_poses(parents, robot.geometry, positions, *poses)
+    parents = np.array(robot.tree.parents, dtype=np.int64)
+    kinematics.link_poses(parents, robot.tree.geometry, positions, *poses)
     return poses
 
 
@@ -332,9 +396,9 @@ def chain_points(robot: RobotModel, q: ArrayLike) -> FloatArray:
 
     In the base frame. Raises UsageError when ``q`` has another shape.
     """
-    poses, chain = link_poses(robot, q), list(robot.longest_chain)
+    poses, chain = link_poses(robot, q), list(robot.tree.longest_chain)
     base = np.zeros((len(poses.origins), 1, 3))
-    tip = poses.origins[:, chain[-1]] + poses.rotations[:, chain[-1]] @ robot.tip
+    tip = poses.origins[:, chain[-1]] + poses.rotations[:, chain[-1]] @ robot.tree.tip
     return np.concatenate([base, poses.origins[:, chain], tip[:, None]], axis=1)
 
 
@@ -373,15 +437,15 @@ class ExternalWrench:
             poses.rotations[:, self._frame[0]] @ self._frame[1][:3, :3])
         force, torque = ((turn @ part[:, :, None])[:, :, 0]
                          for part in (wrench[:, :3], wrench[:, 3:]))
-        own = poses.rotations[:, self._body]
+        own, tree = poses.rotations[:, self._body], robot.tree
         point = poses.origins[:, self._body] + own @ self._place[:3, 3]
-        found = np.zeros((len(q), robot.n))
-        for j in np.flatnonzero(robot.carried[:, self._body]):
-            axis = poses.rotations[:, j] @ robot.axes[j]
-            moment = force if robot.types[j] == PRISMATIC else (
+        found = np.zeros((len(q), tree.n))
+        for j in np.flatnonzero(tree.carried[:, self._body]):
+            axis = poses.rotations[:, j] @ tree.axes[j]
+            moment = force if tree.types[j] == PRISMATIC else (
                 torque + np.cross(point - poses.origins[:, j], force))
             found[:, j] = np.einsum('ka,ka->k', axis, moment)
-        return found
+        return robot.projected(found)
 
 
 @one_blas_thread()
@@ -407,9 +471,9 @@ def external_torque(
 
 def _place(robot: RobotModel, link: str) -> tuple[int, FloatArray]:
     """Return the index of the joint that moves ``link``, and its frame (4, 4) behind it."""
-    for one in robot.links:
+    for one in robot.tree.links:
         if one.name == link:
             return one.body, one.placement
-    moved = ', '.join(one.name for one in robot.links)
+    moved = ', '.join(one.name for one in robot.tree.links)
     why = 'does not move' if link == robot.base_link else 'is no link that moves'
     raise UsageError(f'{link!r} {why}; {robot.name} has {moved}')

@@ -28,13 +28,15 @@ class RigidLinks(Effect):
     @property
     def names(self) -> tuple[str, ...]:
         """``m1, mx1, ..., Izz1, m2, ...``: links counted from one, in the order of the joints."""
-        return tuple(f'{p}{i + 1}' for i in range(self.robot.n) for p in PARAMETERS)
+        return tuple(f'{p}{i + 1}' for i in range(self.robot.tree.n)
+                     for p in PARAMETERS)
 
     @property
     def words(self) -> Iterator[ParameterWords]:
         """The ten parameters of every link."""
         for i, name in enumerate(self.names):
-            link, symbol = self.robot.bodies[i // len(PARAMETERS)], PARAMETERS[i % len(PARAMETERS)]
+            link = self.robot.tree.bodies[i // len(PARAMETERS)]
+            symbol = PARAMETERS[i % len(PARAMETERS)]
             if symbol == 'm':
                 words, unit = 'mass', 'kg'
             elif symbol.startswith('m'):

@@ -76,7 +76,8 @@ def design_criteria(
         misleading = [f'link {one.link!r}: {one.text}' for one in implausible_inertials(robot)
                       if one.misleading]
         warnings += tuple(misleading)
-        known = robot.nominal if np.any(robot.nominal[:, 0] > 0.0) and not misleading else None
+        nominal = robot.tree.nominal
+        known = nominal if np.any(nominal[:, 0] > 0.0) and not misleading else None
     parts = part_observations(robot, spread)
     planned = TorqueModel.of(robot, _with_rotors(robot)) if blocks is None else model
     return DesignCriteria(

@@ -192,7 +192,8 @@ def fitted(
         *_unexplained(experiment, estimator),
         *sensor_warnings(experiment, held, part, choice), *fit.notes, *impossible(model))
     motions = recorded_motions(model, gathered.logs)
-    model = replace(model, noise_levels=learn_noise_levels(model, motions))
+    if robot.linkage is None:  # the monitor follows single joints
+        model = replace(model, noise_levels=learn_noise_levels(model, motions))
 
     progress('scoring', 0.95)
     training = score(model, part, in_full=True)
@@ -360,8 +361,8 @@ def control_parameters(model: TorqueModel, information: Information) -> FloatArr
     the rest: what a careful user gets without identifying any link.
     """
     reduction, robot = model.reduction, model.robot
-    links = 10 * robot.n
-    nominal = reduction.matrix[:, :links] @ robot.nominal.ravel()
+    links = 10 * robot.tree.n
+    nominal = reduction.matrix[:, :links] @ robot.tree.nominal.ravel()
     others = reduction.matrix[:, links:]
     tall = weighted_factor(information, joint_weights(information))
     design = tall[:, :-1] @ others

@@ -552,4 +552,4 @@ class SingleJointExcerpt(Excerpt):
         model = structure.torque_model(self.robot)
         values = StagedLeastSquares().fit(Experiment.of(model, list(samples))).values
         standard = model.reduction.standard_values(values)
-        return standard[:10 * self.robot.n].reshape(-1, 10)
+        return standard[:10 * self.robot.tree.n].reshape(-1, 10)

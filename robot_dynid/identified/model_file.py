@@ -313,7 +313,7 @@ def _fields(content: dict[str, Any], source: str) -> dict[str, Any]:
         raise ValueError('parameters: a std is negative')
     structure = _read_structure(given.blocks, robot.n)
     if structure.load is not None:
-        ENTRY.array(structure.load, (robot.n, 10), 'blocks.friction.load')
+        ENTRY.array(structure.load, (robot.tree.n, 10), 'blocks.friction.load')
     reduction = _reduction(given.reduction, [p.name for p in given.parameters])
     names = tuple(n for block in structure.blocks(robot) for n in block.names)
     if names != reduction.standard:

@@ -69,10 +69,9 @@ def _combinations(model: IdentifiedModel, origin: Origin) -> tuple[str, ...]:
 def _part(model: IdentifiedModel, name: str) -> str:
     """Return the link, or the joint, that a standard parameter belongs to."""
     index = name[len(name.rstrip('0123456789')):]
-    inside = index.isdigit() and 1 <= int(index) <= model.robot.n
-    if not inside:
-        return ''
-    return (model.robot.bodies if kind_of(name) else model.robot.joints)[int(index) - 1]
+    parts = model.robot.tree.bodies if kind_of(name) else model.robot.joints
+    inside = index.isdigit() and 1 <= int(index) <= len(parts)
+    return parts[int(index) - 1] if inside else ''
 
 
 def measurement(model: IdentifiedModel, origin: Origin) -> str:

@@ -84,7 +84,7 @@ def link_table(model: IdentifiedModel) -> tuple[LinkRow, ...]:
     prior, combined = by_link(card, PRIOR), by_link(card, COMBINED)
     rows = []
     for name, own, nominal in zip(
-            model.robot.bodies, links, model.robot.nominal, strict=True):
+            model.robot.tree.bodies, links, model.robot.tree.nominal, strict=True):
         x, y, z = own[1:4] / own[0]
         rows.append(LinkRow(
             name, float(own[0]), float(nominal[0]), (float(x), float(y), float(z)),

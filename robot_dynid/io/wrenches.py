@@ -62,7 +62,7 @@ class WrenchTopics:
             raise DataError(f'topic {topic.name} has wrenches in several frames, '
                             f'{clipped(", ".join(frames))}; publish those of one')
         frame = frames[0]
-        known = (self.robot.base_link, *(one.name for one in self.robot.links))
+        known = (self.robot.base_link, *(one.name for one in self.robot.tree.links))
         if frame in known and frame != link:
             raise DataError(f'topic {topic.name} has wrenches in the frame {frame}, and the robot '
                             f'YAML says {link}: force and torque must be in the axes and about '

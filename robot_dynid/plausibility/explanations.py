@@ -14,7 +14,7 @@ from robot_dynid.plausibility.excerpt import Excerpt
 from robot_dynid.plausibility.finding import Severity
 from robot_dynid.plausibility.score import Explained
 from robot_dynid.robot.model import PRISMATIC, REVOLUTE, STANDARD_GRAVITY, RobotModel
-from robot_dynid.types import FloatArray
+from robot_dynid.types import FloatArray, frozen
 
 #: what is reported joint by joint
 CHANNELS = ('position', 'velocity', 'effort')
@@ -95,8 +95,10 @@ class Change:
             robot = replace(robot, drive=replace(robot.drive, kind=self.kind))
         if (self.length, self.mass) != (1.0, 1.0):
             powers = self.length ** np.repeat([0.0, 1.0, 2.0], [1, 3, 6])
-            robot = replace(robot.with_nominal(robot.nominal * powers * self.mass),
-                            translations=robot.translations * self.length)
+            tree = robot.tree
+            robot = robot.with_tree(replace(
+                tree, nominal=frozen(tree.nominal * powers * self.mass),
+                translations=tree.translations * self.length))
         return robot
 
     def integrated(self, rows: Excerpt) -> FloatArray:

@@ -151,7 +151,7 @@ class Explained:
     @property
     def described(self) -> bool:
         """Whether the description has inertials."""
-        return bool(self.stated.nominal.any()) and not _misleading(self.stated)
+        return bool(self.stated.tree.nominal.any()) and not _misleading(self.stated)
 
     def friction(self) -> Friction:
         """Return the basis of friction and rotors."""
@@ -201,7 +201,7 @@ class Explained:
         """The size (n,) of efforts over those of nominal links, each alone; NaN if not shown."""
         fits, each = Fits([self]), np.arange(self.stated.n)
         products, power = fits.products[0, each, fits.k + each], fits.nominal_power[0]
-        dot, torque = products[:, :self.stated.n].sum(axis=1), products[each, fits.k + each]
+        dot, torque = products[:, :fits.links].sum(axis=1), products[each, fits.k + each]
         with np.errstate(divide='ignore', invalid='ignore'):
             shown = self.described & (dot > 0.0) & (
                 torque - dot**2 / power < UNEXPLAINED_POWER * torque)
@@ -242,7 +242,7 @@ class Explained:
 class Fits:
     """Normal equations of several excerpts (g) with as many rows, for all changes of efforts.
 
-    The unknowns (k) are, in order: a factor of each link (n), deviations of its parameters (10 n),
+    The unknowns (k) are, in order: a factor of each link (m), deviations of its parameters (10 m),
     offsets (n), and the waves of a spring.
     """
 
@@ -250,7 +250,8 @@ class Fits:
         self.excerpts = excerpts
         self.n = n = excerpts[0].stated.n
         self.rows = len(excerpts[0].rows)
-        self.k = k = 12 * n + 2 * WAVES
+        self.links = m = excerpts[0].stated.tree.n
+        self.k = k = 11 * m + n + 2 * WAVES
         by_velocity = {key: one.friction() for key, one in {
             id(one.rows.velocity): one for one in excerpts}.items()}
         self.friction = [by_velocity[id(one.rows.velocity)] for one in excerpts]
@@ -258,8 +259,8 @@ class Fits:
             one.stated if one.stated.drive.kind != 'gravity_compensated_torque'
             else one.stated.with_gravity(np.zeros(3)),
             (one.rows.position, one.rows.velocity, one.rows.acceleration)) for one in excerpts])
-        nominal = np.stack([one.stated.nominal * one.described for one in excerpts])
-        bodies = np.einsum('gjbpr,gbp->gjbr', links.reshape(*links.shape[:2], n, 10, -1), nominal)
+        nominal = np.stack([one.stated.tree.nominal * one.described for one in excerpts])
+        bodies = np.einsum('gjbpr,gbp->gjbr', links.reshape(*links.shape[:2], m, 10, -1), nominal)
         self.torque = np.stack([one.rows.torque for one in excerpts])
         angle = np.stack([one.rows.position.T for one in excerpts])
         self.sprung = np.array([[j in one.sprung for j in range(n)] for one in excerpts])
@@ -267,16 +268,16 @@ class Fits:
         self.products = np.zeros((len(excerpts), n, k + n, k + n))
         #: the power that friction takes of them
         self.power = np.zeros((len(excerpts), n, k + n))
-        for j, carried in enumerate(excerpts[0].stated.carried):
+        for j, carried in enumerate(excerpts[0].stated.moved):
             bodies_here = np.flatnonzero(carried)
             place = np.concatenate([
-                bodies_here, n + (10 * bodies_here[:, None] + np.arange(10)).ravel(),
-                [11 * n + j], np.arange(12 * n, k + n)])
+                bodies_here, m + (10 * bodies_here[:, None] + np.arange(10)).ravel(),
+                [11 * m + j], np.arange(11 * m + n, k + n)])
             waves = angle[:, j, None] * np.arange(1.0, WAVES + 1.0)[:, None]
             sprung = self.sprung[:, j, None, None]
             columns = np.concatenate([
                 bodies[:, j, bodies_here], links[:, j, place[len(bodies_here):-1 - n - 2 * WAVES]
-                                                 - n], np.ones_like(waves[:, :1]),
+                                                 - m], np.ones_like(waves[:, :1]),
                 np.sin(waves) * sprung, np.cos(waves) * sprung,
                 self.torque.transpose(0, 2, 1)], axis=1)
             taken = columns @ np.stack([one.basis[j] for one in self.friction])
@@ -284,10 +285,10 @@ class Fits:
                 0, 2, 1) - taken @ taken.transpose(0, 2, 1)
             self.power[:, j, place] = (
                 columns @ np.stack([one.drive[j] for one in self.friction])[:, :, None])[:, :, 0]
-        self.stated = np.append(np.ones(n), np.zeros(k - n))
+        self.stated = np.append(np.ones(m), np.zeros(k - m))
         #: products of nominal efforts and columns (g, n, k), and their squares (g, n)
-        self.nominal = self.products[:, :, :k, :n].sum(axis=3)
-        self.nominal_power = self.nominal[:, :, :n].sum(axis=2)
+        self.nominal = self.products[:, :, :k, :m].sum(axis=3)
+        self.nominal_power = self.nominal[:, :, :m].sum(axis=2)
 
     def scores(
         self, of: Sequence[int], orders: NDArray[np.int64], factors: FloatArray,
@@ -325,8 +326,8 @@ class Fits:
         # size of fitted over nominal efforts of links
         shown = moves & (self.nominal_power[which] > 0.0)
         square = np.where(shown, self.nominal_power[which], 1.0)
-        fitted = np.where(shown, (self.nominal[which, :, :11 * n] @ values[
-            :, :11 * n, None])[:, :, 0] / square, 1.0)
+        fitted = np.where(shown, (self.nominal[which, :, :11 * self.links] @ values[
+            :, :11 * self.links, None])[:, :, 0] / square, 1.0)
         weight = np.where(shown, np.sqrt(square / power), 0.0)
         least = rows * (LOADED_SHARE * np.stack(
             [_capacity(one.stated) for one in self.excerpts])[which])**2
@@ -369,7 +370,8 @@ class Fits:
         size, least = np.sqrt(power / rows), np.where(moves, LEAST_EFFORT**2 * power, 0.0)
         offsets = np.where(moves, OFFSET_DEVIATION, 0.0) * size
         springs = np.repeat(np.sum(self.sprung[which] * size, axis=1)[:, None], 2 * WAVES, axis=1)
-        as_nominal = squares - 2.0 * products[:, :, :n].sum(axis=2) + self.nominal_power[which]
+        nominal = products[:, :, :self.links].sum(axis=2)
+        as_nominal = squares - 2.0 * nominal + self.nominal_power[which]
         shift = products - self.nominal[which]
         hypotheses = HYPOTHESES[-1:] if not one.described else (
             HYPOTHESES[::2] if rounds == 1 else HYPOTHESES)
@@ -420,6 +422,7 @@ def _capacity(robot: RobotModel) -> FloatArray:
 @lru_cache(maxsize=64)
 def _deviations(robot: RobotModel, described: bool, hypothesis: Hypothesis) -> FloatArray:
     """Return standard deviations (11 n) of the factors and of the parameters of links."""
+    robot = robot.tree
     n = robot.n
     nominal = robot.nominal if described else np.zeros((n, 10))
     mass = nominal[:, 0].sum() if described else UNKNOWN_MASS * n

@@ -9,7 +9,7 @@ Source: Lopez, Zollo, Guglielmelli, Math. Probl. Eng. 2014, 843186, section 5.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ class Category:
     category: str
     combinations: tuple[str, ...] = ()
     sensor_configurations: tuple[tuple[str, str], ...] = ()
+    tried: bool = True
 
     def plain(self) -> dict[str, Any]:
         """Return the category in plain types."""
@@ -53,7 +54,7 @@ class Category:
     @property
     def advice(self) -> str:
         """Sensor configurations that lift the category, as a sentence; empty for the highest."""
-        if self.category == INDEPENDENT:
+        if self.category == INDEPENDENT or not self.tried:
             return ''
         for lifted, effect in ((INDEPENDENT, 'identifiable alone with'),
                                (DEPENDENT, 'identifiable in combinations with')):
@@ -89,6 +90,8 @@ def with_advice(
     is reduced anew.
     """
     found = categories(reduction)
+    if robot.linkage is not None:  # what other sensors would show is known of single joints
+        return {name: replace(one, tried=False) for name, one in found.items()}
     if all(one.category == INDEPENDENT for one in found.values()):
         return found
     states = random_states(robot, 20 + 3 * len(reduction.standard) // robot.rows,

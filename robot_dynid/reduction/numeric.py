@@ -40,7 +40,7 @@ def length_of(robot: RobotModel) -> float:
 
     Where the base frame stands does not matter.
     """
-    inner = robot.translations[np.asarray(robot.parents) >= 0]
+    inner = robot.tree.translations[np.asarray(robot.tree.parents) >= 0]
     return float(np.linalg.norm(inner, axis=1).max(initial=0.0)) or 1.0
 
 
@@ -363,6 +363,6 @@ def _similar_regressor(
     for block in blocks:
         own = slice(first, first + len(block.names))
         if isinstance(block, RigidLinks):
-            sizes[own] = pace_of(robot)**2 * parameter_sizes(robot.n, length_of(robot))
+            sizes[own] = pace_of(robot)**2 * parameter_sizes(robot.tree.n, length_of(robot))
         first = own.stop
     return np.ascontiguousarray(tall / sizes), sizes

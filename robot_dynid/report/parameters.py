@@ -107,7 +107,7 @@ def _card(card: Sequence[ParameterRow], complete: bool) -> Table:
 def _sheet(model: IdentifiedModel, j: int, card: Sequence[ParameterRow]) -> Sheet:
     """Return mass, centre and inertia of one link with their origins, as far as known."""
     own = {kind_of(row.name): row for row in card
-           if kind_of(row.name) and row.part == model.robot.bodies[j]
+           if kind_of(row.name) and row.part == model.robot.tree.bodies[j]
            and row.name.endswith(str(j + 1))}
     counts = {origin: sum(row.origin == origin for row in own.values())
               for origin in (MEASURED, NEAR_ZERO, COMBINED, PRIOR)}
@@ -118,14 +118,14 @@ def _sheet(model: IdentifiedModel, j: int, card: Sequence[ParameterRow]) -> Shee
         facts = tuple(Fact(row.name, told, UNITS.get(kind, 'kg m²'), row.origin)
                       for kind, row in own.items() if row.deviation is not None
                       for told in (with_deviation(row.value, row.deviation),))
-        return Sheet(model.robot.bodies[j], facts, told)
+        return Sheet(model.robot.tree.bodies[j], facts, told)
     mass, first, inertia = _about_centre(bodies[j])
-    nominal = float(model.robot.nominal[j, 0])
+    nominal = float(model.robot.tree.nominal[j, 0])
     origins = [_origin(own, kinds) for kinds in (
         ('m',), ('m', 'mx', 'my', 'mz'),
         ('Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz'))]
     moments = np.sort(np.linalg.eigvalsh(inertia))
-    return Sheet(model.robot.bodies[j], (
+    return Sheet(model.robot.tree.bodies[j], (
         Fact('mass', number(mass, 3), 'kg', origins[0],
              f'nominal {number(nominal, 3)} kg' if nominal else 'no mass in the description'),
         Fact('centre of mass', ', '.join(f'{1e3 * c:.0f}' for c in first), 'mm', origins[1],
@@ -161,8 +161,8 @@ def on_robot(model: IdentifiedModel, bodies: FloatArray, side: int) -> Spec:
     chain, poses = chain_points(robot, q)[0], link_poses(robot, q)
     seen = [side, 2]
     curves: list[Spec] = []
-    for nominal, links in ((True, robot.nominal), (False, bodies)):
-        for j in range(robot.n):
+    for nominal, links in ((True, robot.tree.nominal), (False, bodies)):
+        for j in range(robot.tree.n):
             if not links[j, 0] > 0.0:
                 continue
             around = outline(links[j], (poses.rotations[0, j], poses.origins[0, j]), seen)
@@ -170,7 +170,7 @@ def on_robot(model: IdentifiedModel, bodies: FloatArray, side: int) -> Spec:
             more: Spec = {'legendgroup': 'nominal', 'visible': 'legendonly',
                           'line': {'dash': 'dot'}, 'showlegend': not curves} if nominal else {
                 'fill': 'toself', 'fillcolor': f'{colour}/30'}
-            name = 'nominal' if nominal else robot.bodies[j]
+            name = 'nominal' if nominal else robot.tree.bodies[j]
             curves.append(line(around[0], around[1], name, colour,
                                more={'hoverinfo': 'name', **more}))
     curves.append(line(chain[:, side], chain[:, 2], 'joints', figures.INK, 2.5, {

@@ -29,7 +29,7 @@ FINDINGS: dict[str, tuple[dict[str, str], str]] = {
 
 
 class Finding(NamedTuple):
-    """What is wrong with a link or joint: its ``kind``, one of FINDINGS, and a sentence."""
+    """A fault of a link or joint: its ``kind``, one of FINDINGS, and a sentence about it."""
 
     kind: str
     text: str

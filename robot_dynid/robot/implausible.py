@@ -100,6 +100,7 @@ def implausible_inertials(robot: RobotModel) -> tuple[ImplausibleInertial, ...]:
 
     What is fixed to a link is judged together with it: a camera may have no inertia.
     """
+    robot = robot.tree
     length = reach(robot)
     least = max(length, LENGTH)
     far = {link: distance for link in _stated(robot) if (
@@ -132,16 +133,17 @@ def described(robot: RobotModel) -> NDArray[np.bool_]:
     These have some mass, and nothing misleading, see `ImplausibleInertial`.
     """
     misleading = [one.body for one in implausible_inertials(robot) if one.misleading]
-    return np.asarray((robot.carried @ robot.nominal[:, 0] > 0.0)
-                      & ~robot.carried[:, misleading].any(axis=1))
+    return np.asarray((robot.moved @ robot.tree.nominal[:, 0] > 0.0)
+                      & ~robot.moved[:, misleading].any(axis=1))
 
 
 def without_inertials(robot: RobotModel) -> tuple[str, ...]:
     """Return a sentence about the moving links that have no mass in the description, if any."""
-    massless = [name for name, mass in zip(robot.bodies, robot.nominal[:, 0]) if not mass > 0.0]
+    tree = robot.tree
+    massless = [name for name, mass in zip(tree.bodies, tree.nominal[:, 0]) if not mass > 0.0]
     if not massless:
         return ()
-    if len(massless) == robot.n:
+    if len(massless) == tree.n:
         return ('the description of the robot has no inertials: nothing is compared with nominal '
                 'links',)
     return (f'no inertial in the description: {", ".join(massless)}; nominal links lack their '
@@ -150,6 +152,7 @@ def without_inertials(robot: RobotModel) -> tuple[str, ...]:
 
 def reach(robot: RobotModel) -> float:
     """Return the length [m] of the longest chain of links, travel of sliding joints included."""
+    robot = robot.tree
     travel = np.where(robot.types == PRISMATIC, robot.limits.upper - robot.limits.lower, 0.0)
     along = np.linalg.norm(robot.translations, axis=1) + np.nan_to_num(travel, posinf=0.0)
     for j, parent in enumerate(robot.parents):

@@ -6,67 +6,82 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from robot_dynid.robot.description import Description, JointDescription
+from robot_dynid.robot.linkage import Follower
 
 #: names of joints that move a tool, not the arm
 TOOL = re.compile('gripper|finger|thumb|knuckle|hand_', re.IGNORECASE)
 
 
-def lock_mimicking(
+def followers_of(
     description: Description, below: Sequence[JointDescription],
     moving: dict[str, JointDescription], listed: Collection[str],
-) -> tuple[dict[str, float], list[str]]:
+) -> tuple[dict[str, Follower], dict[str, float], list[str]]:
     """Take joints that mimic others, and all of a tool of such, out of ``moving``.
 
     ``below`` are the joints below the base, ``listed`` those that the user lists. Returns the
-    positions at which joints stand, that of a leader being zero, and sentences about them. Raises
-    RobotError for one that moves an arm, or mimics no joint there is.
+    joints that move parts of the robot with others, the positions at which joints stand, that of
+    a leader being zero, and sentences about both. Raises RobotError where one mimics no joint
+    there is.
     """
     joints = {joint.name: joint for joint in below}
-    standing: dict[str, float] = {}
-    groups: dict[str, list[str]] = {}
+    leaders = {joint.name for joint in description.joints if joint.mimic is None}
+    groups: dict[str, dict[str, Follower]] = {}
     for joint in below:
         if joint.mimic is not None:
-            leader, standing[joint.name] = _leader(joints, joint)
-            groups.setdefault(leader, []).append(joint.name)
+            follower = _follower(joints, joint)
+            groups.setdefault(follower.leader, {})[joint.name] = follower
+    moved: dict[str, Follower] = {}
     notes = []
-    for leader, followers in groups.items():
-        names = ', '.join(followers)
-        if set(followers) & set(listed):
-            raise description.error(f'{names} mimic {leader!r}, so no motor of its own moves '
-                                    'them; take them out of "joints"')
-        if (leader not in joints or joints[leader].mimic is not None) and any(
-                name in moving for name in followers):
-            raise description.error(f'joint {followers[0]!r} mimics {leader!r}, which is no joint '
-                                    'with a position of its own below the base; correct <mimic>')
-        note = f'{names}: mimics {leader!r}, stands where that is at zero'
-        if leader in moving and not listed:
-            group = [joints[name] for name in (leader, *followers)]
-            if _is_tool(description, group):
-                del moving[leader]
-                note = f'{leader}, {names}: move a tool, which is locked where {leader} is at zero'
-            else:
-                for joint in group[1:]:
-                    note += _moved_mass(description, moving, group[0], joint)
-        for name in followers:
+    for leader, group in groups.items():
+        if set(group) & set(listed):
+            raise description.error(f'{", ".join(group)} mimic {leader!r}, so no motor of its own '
+                                    'moves them; take them out of "joints"')
+        if leader not in leaders and not listed and not all(map(TOOL.search, group)):
+            raise description.error(f'joint {next(iter(group))!r} mimics {leader!r}, which is no '
+                                    'joint with a position of its own; correct <mimic>')
+        for name in group:
             moving.pop(name, None)
-        notes.append(note)
-    return standing, notes
+    for leader, group in groups.items():
+        if leader in moving and not listed and _is_tool(
+                description, [joints[name] for name in (leader, *group)]):
+            del moving[leader]
+            notes.append(f'{leader}, {", ".join(group)}: move a tool, which is locked where '
+                         f'{leader} is at zero')
+            continue
+        own = {name: one for name, one in group.items()
+               if leader in moving and _carries(description, moving, joints[name])}
+        notes += [f'{name} moves with {leader}: {one.factor:g} times its position'
+                  + f' plus {one.offset:g}' * (one.offset != 0.0) for name, one in own.items()]
+        locked = [name for name in group if name not in own]
+        if locked:
+            notes.append(f'{", ".join(locked)}: mimics {leader!r}, stands where that is at zero')
+        moved |= own
+    return moved, {name: one.offset for group in groups.values()
+                   for name, one in group.items()}, notes
 
 
-def _leader(
-    joints: Mapping[str, JointDescription], joint: JointDescription
-) -> tuple[str, float]:
-    """Return the joint that one mimics in the end, and its position where that is at zero."""
-    position, factor, seen = 0.0, 1.0, set()
+def _follower(joints: Mapping[str, JointDescription], joint: JointDescription) -> Follower:
+    """Return the joint that leads a joint, through others that mimic, and how."""
+    factor, offset, seen = 1.0, 0.0, set()
     while joint.mimic is not None:
         seen.add(joint.name)
-        position += factor * joint.mimic.offset
+        offset += factor * joint.mimic.offset
         factor *= joint.mimic.multiplier
         name = joint.mimic.joint
         if name not in joints or name in seen:
-            return name, position
+            return Follower(name, factor, offset)
         joint = joints[name]
-    return joint.name, position
+    return Follower(joint.name, factor, offset)
+
+
+def _carries(
+    description: Description, moving: Mapping[str, JointDescription], joint: JointDescription
+) -> bool:
+    """Return whether there is mass, or a joint that moves, behind a joint."""
+    behind = description.below(joint.child)
+    return any(description.links[link].parameters.any()
+               for link in (joint.child, *(one.child for one in behind))) or any(
+                   one.name in moving for one in behind)
 
 
 def _is_tool(description: Description, group: Sequence[JointDescription]) -> bool:
@@ -81,25 +96,3 @@ def _is_tool(description: Description, group: Sequence[JointDescription]) -> boo
     every = set().union(*carried)
     return every <= names and (all(TOOL.search(joint.name) for joint in group[1:]) or not (
         carried[0] or group[0].name in every))
-
-
-def _moved_mass(
-    description: Description, moving: Mapping[str, JointDescription], leader: JointDescription,
-    joint: JointDescription,
-) -> str:
-    """Return what to say about the mass behind a joint that follows one of the arm.
-
-    Raises RobotError where other joints are behind it, or the leader moves nothing else.
-    """
-    behind = description.below(joint.child)
-    mass = sum(float(description.links[link].parameters[0])
-               for link in (joint.child, *(one.child for one in behind)))
-    others = [one.name for one in description.below(leader.child)
-              if one.name in moving and one.mimic is None]
-    if any(one.name in moving for one in behind) or (mass > 0.0 and not others):
-        raise description.error(
-            f'joint {joint.name!r} mimics {leader.name!r} and moves a part of the arm with it: '
-            'axes coupled like this are not supported, so this arm cannot be described. Where the '
-            f'motion of {joint.name!r} may be neglected, write a robot YAML that lists the other '
-            'joints under "joints", which locks it')
-    return f'; its {mass:.3g} kg do not move with {leader.name}' if mass > 0.0 else ''

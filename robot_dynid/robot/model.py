@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +15,9 @@ from robot_dynid.robot.columns import ColumnMapping
 from robot_dynid.robot.inertia import skew
 from robot_dynid.robot.surroundings import Surroundings
 from robot_dynid.types import FloatArray, Portable, frozen
+
+if TYPE_CHECKING:
+    from robot_dynid.robot.linkage import Linkage
 
 REVOLUTE, PRISMATIC = 0, 1
 EFFORT_KINDS = ('torque', 'current', 'gravity_compensated_torque')
@@ -195,7 +199,8 @@ class RobotModel(Portable):
     are not the usual ones, by role; ``shapes`` those of links that are
     described by screws, where a URDF has its own; ``xacro_arguments`` the names and values with
     which a xacro file at ``source`` is expanded; ``columns`` says what the columns of tables are,
-    None: what fits them.
+    None: what fits them. With a ``linkage`` joints move others: what is said of links is of its
+    tree then, see ``tree``.
     """
 
     name: str
@@ -220,6 +225,29 @@ class RobotModel(Portable):
     surroundings: Surroundings = field(default_factory=Surroundings)
     xacro_arguments: tuple[tuple[str, str], ...] = ()
     columns: ColumnMapping | None = None
+    linkage: Linkage | None = None
+
+    @cached_property
+    def tree(self) -> RobotModel:
+        """The robot of all joints that move its links, in the same gravity."""
+        return self if self.linkage is None else replace(
+            self.linkage.tree, gravity=self.gravity, name=self.name)
+
+    def motion(self, q: FloatArray, *rates: FloatArray) -> tuple[FloatArray, ...]:
+        """Return position and ``rates`` (N, m) of the joints of the tree from those (N, n)."""
+        return (q, *rates) if self.linkage is None else self.linkage.motion(q, *rates)
+
+    @property
+    def moved(self) -> NDArray[np.bool_]:
+        """Matrix (n, m): entry (i, j) is true when joint i moves the link of joint j of the tree.
+        """
+        if self.linkage is None:
+            return self.carried
+        return np.asarray(np.abs(self.linkage.matrix).T @ self.tree.carried > 0.0)
+
+    def projected(self, efforts: FloatArray) -> FloatArray:
+        """Return efforts (..., n) of the joints from those (..., m) of the joints of the tree."""
+        return efforts if self.linkage is None else np.asarray(efforts @ self.linkage.matrix)
 
     @property
     def n(self) -> int:
@@ -287,10 +315,20 @@ class RobotModel(Portable):
 
     def with_nominal(self, parameters: ArrayLike) -> RobotModel:
         """Return the robot with other standard parameters (n, 10)."""
-        return replace(self, nominal=frozen(np.reshape(parameters, (self.n, 10))))
+        return self.with_tree(replace(
+            self.tree, nominal=frozen(np.reshape(parameters, (self.tree.n, 10)))))
+
+    def with_tree(self, tree: RobotModel) -> RobotModel:
+        """Return the robot with another tree of the same joints."""
+        return tree if self.linkage is None else replace(
+            self, linkage=replace(self.linkage, tree=tree))
 
     def hash(self) -> str:
         """Return a digest of everything the base parameters depend on: geometry and gravity."""
+        if self.linkage is not None:
+            table = np.column_stack([self.linkage.matrix, self.linkage.offset])
+            return hashlib.sha256(self.tree.hash().encode() + (
+                np.round(table, 9) + 0.0).tobytes()).hexdigest()[:16]
         digest = hashlib.sha256('|'.join(self.joints).encode())
         for array in (self.types, self.parents, self.rotations, self.translations, self.axes,
                       self.gravity):

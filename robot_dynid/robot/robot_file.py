@@ -264,6 +264,9 @@ KEYS = {'urdf', 'screws', 'joints', 'base_link', 'tip_link', 'gravity', 'effort_
 
 
 def _drive(robot: RobotModel, content: Mapping[str, Any], where: str) -> Drive:
+    if robot.linkage is not None and {'elastic_joints', 'rotor_axes'} & set(content):
+        raise RobotError(f'{where}: elastic_joints and rotor_axes are for robots without joints '
+                         'that move together (<mimic>); leave them out')
     fields = {field: read(robot, content[key], f'{where}: {key}')
               for key, (field, read) in DRIVE.items() if content.get(key) is not None}
     try:
@@ -276,7 +279,7 @@ def _drive(robot: RobotModel, content: Mapping[str, Any], where: str) -> Drive:
 def _wrenches(robot: RobotModel, given: Any, where: str) -> tuple[tuple[str, str], ...]:
     """Return the topics with external wrenches and the links they act on."""
     entries = _mapping(given, f'{where}: wrenches')
-    known = [link.name for link in robot.links]
+    known = [link.name for link in robot.tree.links]
     for topic, link in entries.items():
         if not isinstance(topic, str) or not topic.startswith('/'):
             raise RobotError(f'{where}: wrenches: {shown(topic)} is no topic such as /ft/wrench')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from robot_dynid.errors import RobotError
 from robot_dynid.numbers import GRAVITY, SIZE, NumberRange, shown
 from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.robot.columns import column_mapping
+from robot_dynid.robot.linkage import Linkage
 from robot_dynid.robot.model import (
     MOTOR,
     SHAPES,
@@ -33,6 +34,17 @@ ABSENT: dict[str, Any] = {'elastic': [], 'torque_sensors': [], 'rotor_axes': Non
 
 def robot_to_plain(robot: RobotModel) -> dict[str, Any]:
     """Return the robot as nested lists and mappings of numbers and strings."""
+    if robot.linkage is not None:
+        own, limits = robot.linkage.own, {}
+        for f in fields(Limits):
+            limits[f.name] = np.array(getattr(robot.tree.limits, f.name))
+            limits[f.name][own] = getattr(robot.limits, f.name)
+        tree = replace(robot.tree, name=robot.name, limits=Limits(**limits),
+                       wrenches=robot.wrenches, topics=robot.topics, shapes=robot.shapes,
+                       columns=robot.columns)
+        return {**robot_to_plain(tree), 'hash': robot.hash(), 'drive': _drive_to_plain(robot),
+                'linkage': to_plain({'own': own, 'matrix': robot.linkage.matrix,
+                                     'offset': robot.linkage.offset})}
     joints = [
         {
             'name': robot.joints[i], 'type': int(robot.types[i]),
@@ -44,19 +56,30 @@ def robot_to_plain(robot: RobotModel) -> dict[str, Any]:
         }
         for i in range(robot.n)
     ]
-    absent = {key: value for key, value in ABSENT.items()
-              if key != 'torque_sensors' or not robot.drive.elastic}
     return {
         'name': robot.name, 'hash': robot.hash(), 'base_link': robot.base_link,
         'gravity': to_plain(robot.gravity), 'joints': joints,
-        'drive': {key: value for key, value in to_plain(robot.drive).items()
-                  if key not in absent or value != absent[key]},
+        'drive': _drive_to_plain(robot),
         'links': [{**to_plain(link), 'placement': link.placement.ravel().tolist()}
                   for link in robot.links],
         **{key: to_plain(value) for key, value in (
             ('wrenches', robot.wrenches), ('topics', robot.topics), ('shapes', robot.shapes),
             ('columns', robot.columns and robot.columns.plain)) if value},
     }
+
+
+def _drive_to_plain(robot: RobotModel) -> dict[str, Any]:
+    absent = {key: value for key, value in ABSENT.items()
+              if key != 'torque_sensors' or not robot.drive.elastic}
+    return {key: value for key, value in to_plain(robot.drive).items()
+            if key not in absent or value != absent[key]}
+
+
+@dataclass(frozen=True, eq=False)
+class _Linkage:
+    own: tuple[int, ...]
+    matrix: FloatArray
+    offset: FloatArray
 
 
 @dataclass(frozen=True)
@@ -103,6 +126,7 @@ class _Robot:
     topics: tuple[tuple[str, TopicFields], ...] = ()
     shapes: tuple[LinkShape, ...] = ()
     columns: Any = None
+    linkage: _Linkage | None = None
 
     def rows(self, key: str, count: int) -> FloatArray:
         """Return finite numbers (n, count) of all joints."""
@@ -170,11 +194,18 @@ def robot_from_plain(content: Any, source: str) -> RobotModel:
         bodies=tuple(joint.body for joint in joints), nominal=given.rows('nominal', 10),
         limits=Limits(*map(frozen, zip(*(vars(joint.limits).values() for joint in joints)))),
         gravity=GRAVITY.array(given.gravity, (3,), 'gravity', RobotError),
-        drive=_drive(given.drive, n), base_link=given.base_link, source=source,
+        base_link=given.base_link, source=source,
         links=tuple(_link(link, n) for link in given.links), wrenches=given.wrenches,
         topics=given.topics, shapes=given.shapes,
         columns=None if given.columns is None else column_mapping(given.columns),
     )
+    if given.linkage is not None:
+        own = _indices(given.linkage.own, n - 1, 'own of the linkage')
+        robot = Linkage(
+            robot, np.array(own, dtype=np.int64),
+            ENTRY.array(given.linkage.matrix, (n, len(own)), 'matrix of the linkage', RobotError),
+            ENTRY.array(given.linkage.offset, (n,), 'offset of the linkage', RobotError)).robot()
+    robot = replace(robot, drive=_drive(given.drive, robot.n))
     if robot.hash() != given.hash:
         raise RobotError('the robot in it was changed after the identification; its parameters '
                          'no longer fit')

@@ -21,7 +21,8 @@ from robot_dynid.robot.description import (
 )
 from robot_dynid.robot.implausible import implausible_inertials
 from robot_dynid.robot.inertia import move_parameters
-from robot_dynid.robot.mimic import lock_mimicking
+from robot_dynid.robot.linkage import linkage_of
+from robot_dynid.robot.mimic import followers_of
 from robot_dynid.robot.model import PRISMATIC, REVOLUTE, Limits, Link, RobotModel
 from robot_dynid.types import FloatArray, frozen
 
@@ -57,26 +58,30 @@ def build_robot(description: Description, selection: Selection) -> RobotModel:
     if len(moving) > MOST_JOINTS:
         raise description.error(f'{len(moving)} movable joints below {base!r}, at most '
                                 f'{MOST_JOINTS} are read; list those of the robot under "joints"')
-    standing, notes = lock_mimicking(
+    moved, standing, notes = followers_of(
         description, description.below(base), moving, selection.joints)
+    moving |= {joint.name: joint for joint in description.below(base) if joint.name in moved}
     for joint in moving.values():
         if joint.kind not in MOVABLE:
+            small = joint.kind.lower() in (*MOVABLE, 'fixed')
             raise description.error(
                 f'joint {joint.name!r} has type {joint.kind!r}; supported are '
-                f'{", ".join(MOVABLE)} and fixed; list the other joints under "joints" to lock it')
+                f'{", ".join(MOVABLE)} and fixed' + ('' if small else '; list the other joints '
+                                                     'under "joints" to lock it'))
     if not moving:
         raise description.error(f'no movable joint below link {base!r}; there is nothing to '
                                 'identify (is base_link right?)')
     notes += _findings(description, base, moving)
     robot = _index(description, base, moving, standing)
-    return replace(robot, warnings=(*description.notes, *notes, *(
+    robot = replace(robot, warnings=(*description.notes, *notes, *(
         f'link {one.link!r}: {one.text}' for one in implausible_inertials(robot))))
+    return linkage_of(robot, moved).robot() if moved else robot
 
 
 def _findings(
     description: Description, base: str, moving: Mapping[str, JointDescription]
 ) -> list[str]:
-    """Return what is a warning where it is. Raises RobotError for what is an error there."""
+    """Return the warnings about elements by their place; raises RobotError for errors there."""
     outward, warnings = description.below(base), []
     leading: set[str] = set()
     for joint in reversed(outward):

@@ -87,7 +87,8 @@ class Reader:
         except ValueError:
             values = []
         if len(values) != count or not all(map(isfinite, values)):
-            raise self.fail(where, f'expected {count} finite number(s), found {shown(text)}')
+            hint = '; separate numbers by blanks' if ',' in text else ''
+            raise self.fail(where, f'expected {count} finite number(s), found {shown(text)}{hint}')
         for value in values:
             if not allowed.low <= value <= allowed.high:
                 allowed.read(value, f'{self.source}: {where}', RobotError)
@@ -111,7 +112,7 @@ class Reader:
         return self.expanded(name, f'name of a <{element.tag}>')
 
     def finding(self, kind: str, error: Exception) -> Finding:
-        """Return what an error says as a finding."""
+        """Return the finding of a ``kind`` with the text of an error."""
         return Finding(kind, str(error).removeprefix(f'{self.source}: '))
 
     def refuse_macros(self, element: Element, where: str) -> None:
@@ -198,7 +199,7 @@ class Reader:
         return np.asarray(axis / length)
 
     def mimic(self, element: Element, where: str) -> Mimic | None:
-        """Return what a joint mimics, None where it moves by itself."""
+        """Return the joint that a joint mimics, and how; None where it moves by itself."""
         given = element.find('mimic')
         if given is None:
             return None

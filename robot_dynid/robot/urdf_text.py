@@ -103,7 +103,7 @@ def decoded(content: bytes, source: str) -> str:
         text = content.decode('gb18030' if encoding.lower() in ('gb2312', 'gbk') else encoding)
     except (LookupError, UnicodeError) as error:
         if '\0' in content.decode('latin-1') or not content.lstrip().startswith(b'<'):
-            raise RobotError(f'{source}: is no text of XML') from None
+            raise RobotError(f'{source}: is no text; give a URDF file') from None
         where = f' (byte {error.start})' if isinstance(error, UnicodeDecodeError) else ''
         what = f'the {clipped(declared)} that its first line declares' if declared else encoding
         raise RobotError(f'{source}: is no text in {what}{where}; convert it from the encoding in '

@@ -31,6 +31,8 @@ def build_model(robot: RobotModel, truth: Truth) -> mujoco.MjModel:
     URDF (it wants a mass and a possible inertia on every moving link), and for rotors that spin on
     moving links, which it does not simulate.
     """
+    if robot.linkage is not None:
+        raise RobotError(f'{robot.name}: joints that move together (<mimic>) are not simulated')
     carried = [j for j, own in zip(robot.joints, truth.rotor_inertia, strict=True)
                if own > 0.0 and SpinningRotors(robot).mounted(robot.index(j))]
     if carried:

@@ -216,7 +216,12 @@ _Rollouts = dict[tuple[str, float], FloatArray]
 def _rollouts(
     model: IdentifiedModel, control: IdentifiedModel | None, samples: Samples
 ) -> _Rollouts:
-    """Return the errors of rollouts along samples, up to the longest horizon that fits."""
+    """Return the errors of rollouts along samples, up to the longest horizon that fits.
+
+    None of a robot whose joints move others, of which there are no rollouts.
+    """
+    if model.robot.linkage is not None:
+        return {}
     for longest in sorted(HORIZONS, reverse=True):
         stretches = Stretches.along(model.robot, samples, longest)
         if stretches is None:

@@ -120,9 +120,10 @@ def rollouts_along(model: IdentifiedModel, samples: Samples) -> tuple[FloatArray
 
     They begin at measured states, under the measured effort, filtered as these; beside them those
     (K, 2 n) of joints that go on at constant velocity. None (0, 2 n) of elastic joints, whose
-    gears may be such as cannot be: see `forward_scores`.
+    gears may be such as cannot be: see `forward_scores`; nor of joints that move others.
     """
-    stretches = None if model.elastic_joints else Stretches.along(
+    single = not model.elastic_joints and model.robot.linkage is None
+    stretches = None if not single else Stretches.along(
         model.robot, samples, ROLLOUT_SECONDS)
     if stretches is None:
         return np.empty((0, 2 * model.robot.n)), np.empty((0, 2 * model.robot.n))

@@ -188,8 +188,8 @@ SAME = {
     'cycle': ('</robot>', joint('back', 'camera', 'base', 'fixed', '') + '</robot>',
               'form a loop'),
     'mass': (link('upper'), link('upper', BROKEN), "link 'upper' inertia"),
-    'mimic': (f'"fore"/>{AXIS}', f'"fore"/>{AXIS}<mimic joint="shoulder" multiplier="-1"/>',
-              "joint 'elbow' mimics 'shoulder' and moves a part of the arm with it"),
+    'mimic': (f'"fore"/>{AXIS}', f'"fore"/>{AXIS}<mimic joint="nobody"/>',
+              "joint 'elbow' mimics 'nobody', which is no joint"),
     'nothing moves': ('"revolute"', '"fixed"', "no movable joint below link 'base'"),
 }
 

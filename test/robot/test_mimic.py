@@ -1,8 +1,6 @@
-"""Joints that mimic others: locked in tools and where they carry nothing, refused in the arm."""
+"""Joints that mimic others: locked in tools and where they carry nothing, coupled in the arm."""
 
 from __future__ import annotations
-
-import re
 
 import numpy as np
 import pytest
@@ -61,24 +59,25 @@ def test_a_side_branch_without_mass_moves_nothing() -> None:
     parts = joint('rod_joint', 'column', 'rod', inside=follows('shoulder', -0.25)), link('rod', '')
     found = robot_from_urdf(robot(*parts))
     assert found.warnings == ("rod_joint: mimics 'shoulder', stands where that is at zero",)
+    assert found.linkage is None
     np.testing.assert_array_equal(found.nominal, PLAIN.nominal)
-    heavy = robot_from_urdf(robot(parts[0], link('rod')))
-    assert heavy.joints == PLAIN.joints and heavy.warnings == (
-        "rod_joint: mimics 'shoulder', stands where that is at zero; its 2 kg do not move with "
-        'shoulder',)
+    heavy = robot_from_urdf(robot(parts[0], link('rod')), Selection(tip_link='camera'))
+    assert heavy.joints == PLAIN.joints and heavy.linkage is not None
+    assert heavy.warnings == ('rod_joint moves with shoulder: -0.25 times its position',)
 
 
 @pytest.mark.parametrize(('leader', 'joints'), [
     ('turn', ('turn', 'elbow')), ('elbow', ('turn', 'elbow'))])
-def test_a_joint_of_the_arm_is_refused_unless_it_is_locked_on_purpose(
-    leader: str, joints: tuple[str, ...]
-) -> None:
-    text = robot().replace(f'"upper"/>{AXIS}{LIMIT}', f'"upper"/>{follows(leader)}')
-    with pytest.raises(RobotError, match=re.escape(
-            f"joint 'shoulder' mimics '{leader}' and moves a part of the arm with it: axes "
-            'coupled like this are not supported, so this arm cannot be described')):
-        robot_from_urdf(text)
-    assert robot_from_urdf(text, Selection(joints=joints)).joints == joints
+def test_a_joint_of_the_arm_moves_with_its_leader(leader: str, joints: tuple[str, ...]) -> None:
+    """As the wrist of ABB's IRB 5400."""
+    text = robot().replace(f'"upper"/>{AXIS}{LIMIT}', f'"upper"/>{follows(leader, 2.0, 0.5)}')
+    found = robot_from_urdf(text)
+    assert found.joints == joints and found.tree.joints == PLAIN.joints
+    assert found.warnings == (f'shoulder moves with {leader}: 2 times its position plus 0.5',)
+    own = joints.index(leader)
+    assert found.limits.lower[own] == -1.25 and found.limits.upper[own] == 0.75
+    assert found.limits.velocity[own] == 1.5
+    assert robot_from_urdf(text, Selection(joints=joints)).linkage is not None
     with pytest.raises(RobotError, match='take them out of "joints"'):
         robot_from_urdf(text, Selection(joints=('turn', 'shoulder')))
 

@@ -18,7 +18,7 @@ import pinocchio
 from robot_dynid.cli.main import main
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.errors import DynIdError
-from robot_dynid.robot.mimic import lock_mimicking
+from robot_dynid.robot.mimic import followers_of
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.urdf import described, source_text
@@ -30,21 +30,22 @@ NAMED = re.compile(r"'[^']*'|\([^)]*\)|[-+\d.e]+\d")
 
 def deviation(robot: RobotModel) -> float:
     """Return the largest error of torque relative to Pinocchio's largest, in random states."""
-    description = described(source_text(robot), robot.source)
-    standing, _ = lock_mimicking(description, description.below(robot.base_link), {}, ())
+    description, tree = described(source_text(robot), robot.source), robot.tree
+    _, standing, _ = followers_of(description, description.below(robot.base_link), {}, ())
     model = pinocchio.buildModelFromXML(source_text(robot))
     model.gravity.linear = np.array(robot.gravity)
     data, generator, errors = model.createData(), np.random.default_rng(0), []
     for _ in range(5):
         state = generator.uniform(-1.0, 1.0, (3, robot.n))
         q, v, a = pinocchio.neutral(model), np.zeros(model.nv), np.zeros(model.nv)
-        for name, position in (*standing.items(), *zip(robot.joints, state[0])):
+        moved = robot.motion(*state[:, None])
+        for name, position in (*standing.items(), *zip(tree.joints, moved[0][0])):
             joint = model.joints[model.getJointId(name)]
             q[joint.idx_q:joint.idx_q + joint.nq] = position if joint.nq == 1 else (
                 np.cos(position), np.sin(position))
-        rows = [model.joints[model.getJointId(name)].idx_v for name in robot.joints]
-        v[rows], a[rows] = state[1:]
-        expected = np.array(pinocchio.rnea(model, data, q, v, a))[rows]
+        rows = [model.joints[model.getJointId(name)].idx_v for name in tree.joints]
+        v[rows], a[rows] = moved[1][0], moved[2][0]
+        expected = robot.projected(np.array(pinocchio.rnea(model, data, q, v, a))[rows])
         own = inverse_dynamics(robot, *state[:, None])[0]
         errors.append(np.abs(own - expected).max() / max(np.abs(expected).max(), 1e-9))
     return float(max(errors))

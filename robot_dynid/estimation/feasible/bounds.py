@@ -25,7 +25,7 @@ def with_collision(bounds: Bounds, robot: RobotModel) -> Bounds:
     """
 
     def resolved(name: str, link: LinkBounds) -> LinkBounds:
-        if link.ellipsoid != COLLISION or name not in robot.bodies:
+        if link.ellipsoid != COLLISION or name not in robot.tree.bodies:
             return link
         try:
             placement, radii = collision_ellipsoid(robot, name)
@@ -169,34 +169,34 @@ def limits_of(bounds: Bounds, robot: RobotModel, parameters: int) -> Limits:
     Raises UsageError naming a link that does not exist or whose ellipsoid is still COLLISION, and
     when no masses give the total mass.
     """
-    unknown = [name for name, _ in bounds.links if name not in robot.bodies]
+    unknown = [name for name, _ in bounds.links if name not in robot.tree.bodies]
     if unknown:
         raise UsageError(f'bounds: {robot.name} moves no link {", ".join(unknown)}; it moves '
-                         f'{", ".join(robot.bodies)}')
+                         f'{", ".join(robot.tree.bodies)}')
     open_ones = [name for name, link in bounds.links if isinstance(link.ellipsoid, str)]
     if open_ones:
         raise UsageError(f'bounds: no numbers yet for the ellipsoid of {", ".join(open_ones)}; '
                          'with_collision(bounds, robot) takes them from the URDF')
-    ranges = np.array([bounds.of(name).mass or (0.0, np.inf) for name in robot.bodies])
+    ranges = np.array([bounds.of(name).mass or (0.0, np.inf) for name in robot.tree.bodies])
     rows = []
-    for i, name in enumerate(robot.bodies):
+    for i, name in enumerate(robot.tree.bodies):
         for label, row, offset, equal in _link_rows(bounds.of(name)):
             wide = np.zeros(parameters)
             wide[10 * i:10 * i + 10] = row
-            rows.append((f'{label} of {name}', wide, offset, equal, np.zeros(robot.n)))
+            rows.append((f'{label} of {name}', wide, offset, equal, np.zeros(robot.tree.n)))
     if bounds.total_mass is not None:
         low, high = bounds.total_mass
         if ranges[:, 0].sum() > high or ranges[:, 1].sum() < low:
             raise UsageError(f'bounds: no masses within the bounds of the links add up to {low} '
                              f'to {high} kg')
         masses = np.zeros(parameters)
-        masses[:10 * robot.n:10] = 1.0
+        masses[:10 * robot.tree.n:10] = 1.0
         rows.append(('least total mass', masses, low, False, ranges[:, 1]))
         rows.append(('most total mass', -masses, -high, False, -ranges[:, 0]))
     return Limits(
         tuple(r[0] for r in rows), np.array([r[1] for r in rows]).reshape(-1, parameters),
         np.array([r[2] for r in rows]), np.array([r[3] for r in rows], dtype=np.bool_),
-        np.array([r[4] for r in rows]).reshape(-1, robot.n))
+        np.array([r[4] for r in rows]).reshape(-1, robot.tree.n))
 
 
 def _link_rows(link: LinkBounds) -> list[tuple[str, FloatArray, float, bool]]:

@@ -70,8 +70,8 @@ class NearNominal:
         """
         tall = np.linalg.qr(weighted_factor(information, self.weights), mode='r')
         tall = tall / np.sqrt(information.samples * len(information.structure))
-        count, links = len(self.matrix), 10 * self.robot.n
-        nominal = self.matrix[:, :links] @ self.robot.nominal.ravel()
+        count, links = len(self.matrix), 10 * self.robot.tree.n
+        nominal = self.matrix[:, :links] @ self.robot.tree.nominal.ravel()
         design, others = tall[:, :count], self.matrix[:, links:]
         sides = np.roll(tall[:, count:], 1, axis=1)
         sides[:, 0] -= design @ nominal

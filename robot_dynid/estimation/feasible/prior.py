@@ -100,16 +100,16 @@ def whitening(model: TorqueModel, limits: Limits, reach: FloatArray) -> Whitenin
     """
     robot, names = model.robot, model.reduction.standard
     bodies, warnings = nominal_bodies(robot, limits)
-    links, count = 10 * robot.n, len(names)
+    links, count = 10 * robot.tree.n, len(names)
     transform = np.diag(np.concatenate([
         np.ones(links), _sizes(model, bodies, reach[:, links:])]))
     for i, body in enumerate(bodies):
         transform[10 * i:10 * i + 10, 10 * i:10 * i + 10] = link_transform(body)
     centre = np.zeros(count)
-    centre[:links] = np.tile(vector_of(np.eye(4)), robot.n)
+    centre[:links] = np.tile(vector_of(np.eye(4)), robot.tree.n)
     nonnegative = {name for block in model.blocks for name in block.nonnegative}
     return Whitening(
-        names, robot.bodies, transform, centre,
+        names, robot.tree.bodies, transform, centre,
         np.where(np.arange(count) < links, 1.0, OTHERS),
         np.array([name in nonnegative for name in names]), _owners(model), _floor(model),
         tuple(warnings))
@@ -125,7 +125,7 @@ def link_transform(body: FloatArray) -> FloatArray:
 def link_transforms(robot: RobotModel) -> list[FloatArray]:
     """Return T (10, 10) of every nominal link, of a stock body where that is none."""
     stock = _stock_body(robot)
-    bodies = (pseudo_inertia(p) for p in robot.nominal)
+    bodies = (pseudo_inertia(p) for p in robot.tree.nominal)
     return [link_transform(body if _whitened_least(body, stock) > REAL else stock)
             for body in bodies]
 
@@ -136,8 +136,8 @@ def _owners(model: TorqueModel) -> NDArray[np.int64]:
     joints = np.array(model.robot.row_joints)[:, None]
     last = np.max(np.where(seen, joints, -1), axis=0)
     last[last < 0] = model.robot.n - 1
-    links = 10 * model.robot.n
-    last[:links] = np.repeat(np.arange(model.robot.n), 10)
+    links = 10 * model.robot.tree.n
+    last[:links] = np.repeat(np.arange(model.robot.tree.n), 10)
     return np.asarray(last, dtype=np.int64)
 
 
@@ -162,7 +162,7 @@ def _bent(states: Samples, model: TorqueModel) -> Samples:
 def _sizes(model: TorqueModel, bodies: FloatArray, reach: FloatArray) -> FloatArray:
     """Return the values (p - 10 n,) at which the other parameters make the effort of a joint."""
     columns = model.columns(_bent(states_at(model.robot, MODERATE_SPEED), model))
-    links, matrix = 10 * model.robot.n, model.reduction.matrix
+    links, matrix = 10 * model.robot.tree.n, model.reduction.matrix
     nominal = np.concatenate([parameters_from_pseudo_inertia(body) for body in bodies])
     effort = np.sqrt(np.mean(np.tensordot(
         columns, matrix[:, :links] @ nominal, (1, 0)) ** 2, axis=-1))
@@ -179,9 +179,10 @@ def nominal_bodies(robot: RobotModel, limits: Limits) -> tuple[FloatArray, list[
 
     Raises UsageError naming a link whose bounds contradict each other.
     """
-    nominal, stock = np.array([pseudo_inertia(p) for p in robot.nominal]), _stock_body(robot)
+    nominal = np.array([pseudo_inertia(p) for p in robot.tree.nominal])
+    stock = _stock_body(robot)
     bodies, warnings, unknown = np.empty_like(nominal), [], []
-    for i, (name, body) in enumerate(zip(robot.bodies, nominal, strict=True)):
+    for i, (name, body) in enumerate(zip(robot.tree.bodies, nominal, strict=True)):
         bodies[i], reason = _nearest(body, stock, _rows_of(limits, i))
         if reason == 'contradiction':
             raise UsageError(f'bounds of {name} contradict each other: no body satisfies '
@@ -202,7 +203,8 @@ def nominal_bodies(robot: RobotModel, limits: Limits) -> tuple[FloatArray, list[
 
 def _stock_body(robot: RobotModel) -> FloatArray:
     """Return the pseudo-inertia (4, 4) of a small body for links without a nominal one."""
-    masses = robot.nominal[robot.nominal[:, 0] > 0.0, 0]
+    masses = robot.tree.nominal[:, 0]
+    masses = masses[masses > 0.0]
     mass = float(np.median(masses)) if len(masses) else 1.0
     radius = STOCK_RADIUS * length_of(robot) ** 2
     return STOCK_MASS * mass * np.diag([radius, radius, radius, 1.0])

@@ -268,7 +268,7 @@ class Feasible(Estimator):
         Raises UsageError for bounds of links that do not exist, or that contradict each other.
         """
         bounds = with_collision(self.bounds, robot)
-        limits_of(bounds, robot, 10 * robot.n)
+        limits_of(bounds, robot, 10 * robot.tree.n)
         return replace(self, bounds=bounds)
 
     def fit(self, experiment: Experiment) -> FeasibleEstimate:

@@ -82,7 +82,7 @@ class FrictionData:
             noise = noise_of(factors, laws, noise)
         _, values = solution(factors, laws, noise)
         standard = self.model.reduction.standard_values(values[:factors.links])
-        return np.asarray(standard[:10 * self.model.robot.n].reshape(-1, 10))
+        return np.asarray(standard[:10 * self.model.robot.tree.n].reshape(-1, 10))
 
     def left_open(self, laws: Sequence[Named], links: FloatArray | None) -> set[str]:
         """Return the parameters of friction that a fit with ``laws`` reports as not excited.

@@ -220,7 +220,7 @@ def _nominal(model: TorqueModel, known: Knowledge) -> FloatArray:
     The distance is in effort at a moderate motion. Nothing is nominally known of rotors and
     friction, so base parameters they are part of count little.
     """
-    matrix = model.reduction.matrix[:, 10 * model.robot.n:]
+    matrix = model.reduction.matrix[:, 10 * model.robot.tree.n:]
     reach = model.moderate_effort.max(axis=0)
     weight = reach * np.where(np.any(matrix != 0.0, axis=1), FAINT, 1.0)
     missing = nominal_parameters(model) - known.values
