@@ -28,7 +28,7 @@ DIGEST_BYTES = 1 << 20
 #: compressed content may be so many times as large as the file that holds it, beyond FLOOR [bytes]
 RATIO, FLOOR = 100, 1 << 26
 #: modules that open compressed data, by mcap's names
-OPENERS = {'gz': 'gzip', 'lz4': 'lz4.frame', 'zstd': 'zstandard'}
+OPENERS = {'gz': 'gzip', 'bz2': 'bz2', 'lz4': 'lz4.frame', 'zstd': 'zstandard'}
 #: how files are opened: for reading without waiting, a folder, a new one
 READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -96,7 +96,7 @@ def budget(size: int, floor: int = FLOOR) -> int:
 def unpacked(packed: BinaryIO, compression: str, limit: int) -> Iterator[bytes]:
     """Yield the content of ``packed`` in pieces of at most DIGEST_BYTES.
 
-    ``compression`` is that of mcap: zstd, lz4, gz, or empty for none. Raises Damaged when it does
+    ``compression`` is zstd, lz4, gz, bz2, or empty for none. Raises Damaged when it does
     not unpack, TooLarge where it has more than ``limit`` bytes.
     """
     done = 0

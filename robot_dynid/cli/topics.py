@@ -32,9 +32,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.io.messages.survey import survey, uses
     from robot_dynid.robot.robot_file import load_robot
 
-    joints = load_robot(arguments.robot).joints if arguments.robot else None
+    joints = load_robot(arguments.robot).joints if arguments.robot else ()
     topics = survey(Path(arguments.bag))
-    return {'path': arguments.bag, 'robot': arguments.robot, 'joints': joints, 'topics': [{
+    return {'path': arguments.bag, 'robot': arguments.robot, 'joints': list(joints), 'topics': [{
         'name': one.name, 'type': one.kind, 'messages': one.messages,
         'rate': one.rate if math.isfinite(one.rate) else None, 'joints': one.joints,
         'fields': one.fields, 'texts': one.texts, 'uses': list(uses(one, joints)),
@@ -43,13 +43,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print a row per topic, then its fields and uses."""
-    terminal.table(result['path'], ('topic', 'type', 'messages', 'Hz', 'use'), [(
+    terminal.table(result['path'], ('topic', 'type', 'messages', 'Hz', 'fields'), [(
         one['name'], one['type'], one['messages'],
-        '' if one['rate'] is None else number(one['rate'], 3), 'yes' if one['uses'] else 'no')
+        '' if one['rate'] is None else number(one['rate'], 3),
+        ', '.join([*(f'{path} ({length})' for path, length in one['fields'].items()),
+                   *(f'{path}: {" ".join(texts)}' for path, texts in one['texts'].items()
+                     if texts), *([one['problem']] if one['problem'] else [])]))
         for one in result['topics']])
-    for one in result['topics']:
-        fields = ', '.join(f'{path} ({length})' for path, length in one['fields'].items())
-        names = '; '.join(f'{path}: {", ".join(texts)}' for path, texts in one['texts'].items()
-                          if texts)
-        terminal.facts([(one['name'], text) for text in (
-            *one['uses'], one['problem'], fields and f'fields: {fields}', names) if text])
+    terminal.facts([(one['name'], use) for one in result['topics'] for use in one['uses']])

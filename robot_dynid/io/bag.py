@@ -63,10 +63,11 @@ def read_bag(
     try:
         log = read_batches(str(path), partial(bag_batches, file), joints, topics, window)
     except NoStates as error:
-        raise DataError(f'{error}{states_advice(survey(file, True), joints)}') from None
+        advice = states_advice(survey(file, True), joints or ())
+        raise DataError(f'{error}{advice}; robot-dynid topics {path} lists all fields') from None
     if log.effort is not None:
         return log
-    advice = effort_advice(survey(file, True), joints or log.joints)
+    advice = effort_advice(survey(file, True), log.joints)
     return replace(log, findings=tuple(
         f'{one}{advice}' if one.startswith(NO_EFFORT) else one for one in log.findings))
 
@@ -206,8 +207,9 @@ def chosen_topics(
         if chosen[role] is None and usual in decoded and decoded[usual].kind == JOINT_STATE:
             chosen[role] = usual
     if chosen['joint_states'] is None:
-        rest = [topic for topic in present if topic.fields.has_positions
-                and topic.name not in chosen.values()]
+        able = [topic for topic in present if topic.fields.has_positions]
+        rest = [topic for topic in able if topic.name not in chosen.values()] or [
+            topic for topic in able if topic.has('position')]
         if not rest:
             raise NoStates(f'no JointState messages; {_listed(contents)}')
         chosen['joint_states'] = _states(rest, joints, chosen['effort'] is not None)
@@ -222,10 +224,15 @@ def _states(topics: Sequence[Topic], joints: Sequence[str] | None, any_effort: b
     fitting = topics if joints is None else [
         one for one in topics if _covers(one, joints)] or [
         one for one in topics if one.kind == JOINT_STATE] or topics
-    ranks = {one.name: (joints is None or any_effort or one.has('effort'),
-                        not COMMANDED.search(one.name), one.name == USUAL.joint_states,
-                        one.kind == JOINT_STATE) for one in fitting}
+    ranks = {one.name: (not COMMANDED.search(one.name),
+                        joints is None or any_effort or one.has('effort'),
+                        one.name == USUAL.joint_states, one.kind == JOINT_STATE)
+             for one in fitting}
     best = [one for one in fitting if ranks[one.name] == max(ranks.values())]
+    if COMMANDED.search(best[0].name):
+        raise DataError(f'the only topic with joint states is {best[0].name}, whose name says '
+                        f'that they are commands; where they are measured, say so: --topic '
+                        f'{best[0].name}')
     usual = [one for one in best if one.name == USUAL.joint_states] or best
     if len(usual) > 1:
         listed = '; '.join(f'{one.name} with {clipped(", ".join(one.joints), 200)}'

@@ -15,7 +15,7 @@ from robot_dynid.io.findings import GAP, require_memory
 from robot_dynid.io.messages.definitions import WRENCH
 from robot_dynid.io.messages.fields import IntArray
 from robot_dynid.io.messages.kinds import MESSAGE_KINDS, Kind
-from robot_dynid.io.messages.naming import Naming, naming_of
+from robot_dynid.io.messages.naming import Naming, SeveralNamings, naming_of
 from robot_dynid.signals.windows import Window
 from robot_dynid.types import DAMAGE, FloatArray
 
@@ -105,7 +105,12 @@ class Topic:
                 f'where they are {", ".join(joints)} in this order, say so: --topic '
                 f"'{{topic: {self.name}, names: robot}}'")
         in_order = not self.fields.names and self.kind != WRENCH
-        naming = naming_of(self.joints, joints, self.pattern, in_order)
+        try:
+            naming = naming_of(self.joints, joints, self.pattern, in_order)
+        except SeveralNamings as error:
+            raise DataError(
+                f'topic {self.name}: {error}; say which ones are those of the robot: --topic '
+                f'"{{topic: {self.name}, names: \'{error.ways[0]}\'}}"') from None
         if in_order and naming is None and self.joints:
             raise DataError(f'topic {self.name}: its messages have {len(self.joints)} numbers, '
                             f'and the robot {len(joints)} joints, {", ".join(joints)}')

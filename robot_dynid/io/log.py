@@ -38,6 +38,7 @@ REMEDIES = {
                     'arrays with numpy.savez as .npz)'),
     '.ulg': ' (a PX4 log: ulog2csv NAME.ulg)', '.tdms': ' (LabVIEW: export it as text)',
     '.lvm': ' (LabVIEW: name it .txt, without what is above its header)',
+    '.active': ' (a ROS 1 bag whose recorder was killed: rosbag reindex NAME, and name it .bag)',
     '.feather': ' (write it as .parquet)', '.zip': ' (unpack it)',
 }
 

@@ -51,6 +51,7 @@ NAME, TOPICS = 1000, 256
 SENTENCES = 40
 #: messages that are handed on together
 BATCH = 16384
+ROS1 = 'ros1'  # encoding of messages of ROS 1
 LAST_STAMP = (1 << 63) - 1  # ns: what does not fit into a signed number of 64 bits is damage
 
 
@@ -458,6 +459,9 @@ class _Reading:
         if channel.schema_id and channel.schema_id not in self.types:
             raise Damaged(f'topic {clipped(topic)} has a type that is not described')
         kind = self.types.get(channel.schema_id, 'unknown')
+        if encoding == ROS1:  # a ROS 1 bag that was converted to mcap
+            kind = kind.replace('/', '/msg/') if kind.count('/') == 1 else kind
+            self.contents.definitions.ros1 = True
         if channel.id not in self.channels:
             self.take(channel)
         if self.channels.setdefault(channel.id, (topic, kind)) != (topic, kind):
@@ -465,7 +469,7 @@ class _Reading:
                           f'{clipped(topic)}')
         self.contents.topics[topic] = kind
         wanted = self.contents.wants(topic, kind, self.kinds)
-        if wanted and self.kinds is not None and encoding != 'cdr':
+        if wanted and self.kinds is not None and encoding not in ('cdr', ROS1):
             raise Damaged(f'topic {clipped(topic)} is encoded as {clipped(encoding)}, not as cdr, '
                           'and was not read')
         if wanted:

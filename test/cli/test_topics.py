@@ -69,9 +69,10 @@ def test_topics_are_listed_with_what_can_be_read(
     assert states['rate'] == pytest.approx(500.0)
     assert states['joints'] == list(NAMES)
     assert states['fields'] == {'position': 3, 'velocity': 0, 'effort': 0}
-    assert states['uses'] == ['position of 3 joints: --topic /joint_states']
+    assert states['uses'] == ['position of 3 joints, no velocity and no effort: '
+                              '--topic /joint_states']
     assert found['/left/joint_states']['uses'] == [
-        'position, effort of 3 joints (joints are named l/{joint} there): '
+        'position, effort of 3 joints, no velocity (joints are named l/{joint} there): '
         '--topic /left/joint_states']
     assert found['/left/joint_states']['rate'] == pytest.approx(250.0)
     assert found['/lbr/state']['uses'] == [

@@ -9,7 +9,7 @@ from fuzzing import Reader, assert_no_faults, fuzz
 from recording_inputs import readers
 
 KINDS = ('mcap', 'mcap lz4', 'mcap zstd', 'mcap file', 'db3', 'db3 file', 'db3 message', 'csv',
-         'csv.gz', 'metadata.yaml', 'CDR')
+         'csv.gz', 'metadata.yaml', 'CDR', 'bag', 'definitions')
 
 
 @pytest.fixture(scope='module')

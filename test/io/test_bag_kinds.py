@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mcap.writer import Writer as McapWriter
 from message_bags import (
     ARRAY,
     CONTROLLER,
@@ -89,6 +90,22 @@ def test_dynamic_joint_states(tmp_path: Path, storage: str) -> None:
     log = read_bag(path, NAMES)
     require_same(log, position=POSITION, velocity=VELOCITY, effort=EFFORT, motor_position=None)
     assert log.findings == ('joint states are taken from topic /dynamic_joint_states',)
+
+
+def test_values_of_other_names_in_dynamic_joint_states(tmp_path: Path) -> None:
+    messages = dynamic(NAMES, lambda k, i: {
+        'position': POSITION[k, i], 'motor_current': EFFORT[k, i], 'brake': 1.0})
+    path = write(tmp_path / 'b', {'/dynamic_joint_states': messages}, STORE)
+    (told,) = [one for one in read_bag(path, NAMES).findings if 'not recorded' in one]
+    option = "'effort={topic: /dynamic_joint_states, effort: motor_current}'"
+    assert f'/dynamic_joint_states (motor_current): --topic {option}' in told
+    log = read_bag(path, NAMES, named(option.strip("'")))
+    require_same(log, position=POSITION, effort=EFFORT)
+    log = read_bag(path, NAMES, named('{topic: /dynamic_joint_states, effort: {field: '
+                                      'motor_current, unit: mA}}'))
+    np.testing.assert_allclose(log.effort, 1e-3 * EFFORT, rtol=1e-12)
+    with pytest.raises(DataError, match='no value torque; it has position, motor_current, brake'):
+        read_bag(path, NAMES, named('effort={topic: /dynamic_joint_states, effort: torque}'))
 
 
 def franka_state(store: Any) -> Messages:
@@ -269,7 +286,7 @@ def test_effort_of_another_topic(tmp_path: Path) -> None:
     path = write(tmp_path / 'b', {'/joint_states': states, '/torques': torques}, STORE)
     (told,) = [one for one in read_bag(path, NAMES).findings if 'not recorded' in one]
     assert told.endswith('topics that could hold it: /torques (data): --topic effort=/torques; '
-                         'give the one that does, robot-dynid topics lists all fields')
+                         'give the one that does')
     require_same(read_bag(path, NAMES, named('effort=/torques')), effort=EFFORT)
     alone = write(tmp_path / 'c', {'/joint_states': states}, STORE)
     (told,) = [one for one in read_bag(alone, NAMES).findings if 'not recorded' in one]
@@ -285,6 +302,37 @@ def test_joint_states_of_ros_1(tmp_path: Path, storage: str) -> None:
     log = read_bag(path, NAMES)
     require_same(log, position=POSITION, velocity=VELOCITY, effort=EFFORT)
     assert log.findings == ()
+
+
+def test_messages_of_ros_1_in_mcap(tmp_path: Path) -> None:
+    """As mcap convert makes them of a bag of ROS 1."""
+    store = store_of(DEFINITIONS, ros1=True)
+    with (tmp_path / 'b.mcap').open('wb') as file:
+        writer = McapWriter(file)
+        writer.start('ros1', 'mcap')
+        for topic, (kind, messages) in {
+                '/joint_states': joint_states(store, TIME, NAMES, POSITION, VELOCITY),
+                '/franka_states': franka_state(store)}.items():
+            text, _ = store.generate_msgdef(kind, ros_version=1)
+            schema = writer.register_schema(kind.replace('/msg/', '/'), 'ros1msg', text.encode())
+            channel = writer.register_channel(topic, 'ros1', schema)
+            for received, message in messages:
+                writer.add_message(channel, int(received), bytes(store.serialize_ros1(
+                    message, kind)), int(received))
+        writer.finish()
+    log = read_bag(tmp_path / 'b.mcap', NAMES, named('effort=/franka_states'))
+    require_same(log, position=POSITION, velocity=VELOCITY, effort=EFFORT)
+
+
+def test_a_chunk_of_ros_1_that_unpacks_to_far_more_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = store_of(ros1=True)
+    path = write(tmp_path / 'b', {'/joint_states': joint_states(
+        store, TIME, NAMES, POSITION, VELOCITY, EFFORT)}, store, 'ros1 bz2')
+    monkeypatch.setattr('robot_dynid.io.messages.rosbag1.CHUNK_BYTES', 1000)
+    with pytest.raises(DataError, match='it unpacks to more than 1000 bytes'):
+        read_bag(path, NAMES)
 
 
 @pytest.mark.parametrize(('damage', 'told'), [
@@ -334,8 +382,8 @@ def test_two_prefixes_are_asked_about(tmp_path: Path) -> None:
     names = [f'{side}_{name}' for side in ('left', 'right') for name in NAMES]
     path = write(tmp_path / 'b', {'/joint_states': joint_states(
         STORE, TIME, names, np.c_[POSITION, VELOCITY], None, np.c_[EFFORT, EFFORT])}, STORE)
-    with pytest.raises(DataError, match=r"match in 2 ways, left_\{joint\}, right_\{joint\}: say "
-                       r"which.*names: 'left_\{joint\}'"):
+    with pytest.raises(DataError, match=r"match in 2 ways, left_\{joint\}, right_\{joint\}; say "
+                       r"which.*: --topic \"\{topic: /joint_states, names: 'left_\{joint\}'\}\""):
         read_bag(path, NAMES)
     log = read_bag(path, NAMES, named("{topic: /joint_states, names: 'right_{joint}'}"))
     require_same(log, position=VELOCITY)
@@ -461,3 +509,31 @@ def test_a_new_kind_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr('robot_dynid.io.storage.bag_batches.__defaults__', (tuple(
         kinds.MESSAGE_KINDS),))
     require_same(read_bag(path, NAMES), position=POSITION, effort=EFFORT)
+
+
+def test_commands_are_taken_only_when_they_are_named(tmp_path: Path) -> None:
+    path = write(tmp_path / 'b', {'/joint_commands': joint_states(
+        STORE, TIME, NAMES, POSITION, VELOCITY, EFFORT)}, STORE)
+    with pytest.raises(DataError, match=r'name says that they are commands; .*: --topic /joint_comm'):
+        read_bag(path, NAMES)
+    require_same(read_bag(path, NAMES, named('/joint_commands')), position=POSITION)
+
+
+@pytest.mark.parametrize(('topics', 'told'), [
+    ({'/joint_states': joint_states(STORE, (), NAMES, None)},
+     '/joint_states has no messages: record while the driver runs'),
+    ({'/x': (ARRAY, [(TIME[0], made(STORE, ARRAY, data=np.ones(7)))])},
+     '/x has 7 numbers in data'),
+    ({'/x': ('std_msgs/msg/String', [(TIME[0], made(STORE, 'std_msgs/msg/String'))])},
+     'record the JointState topic of the driver'),
+    ({'/motors': (MOTORS, [(TIME[0], made(STORE, MOTORS, states=[
+        {'name': name, 'angle': 1.0} for name in NAMES]))])},
+     r"--topic '\{topic: /motors, position: states\[\].angle, names: states\[\].name\}'"),
+])
+def test_bags_without_joint_states_say_what_is_there(
+    tmp_path: Path, topics: Any, told: str
+) -> None:
+    path = write(tmp_path / 'b', topics, STORE)
+    with pytest.raises(DataError, match=f'no JointState messages; topics are.*{told}.*'
+                       f'robot-dynid topics .*b lists all fields'):
+        read_bag(path, NAMES)

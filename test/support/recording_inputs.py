@@ -17,6 +17,7 @@ import numpy as np
 from bags import START, raw, states, storage_file, write_topics
 from fuzzing import Mutator, Reader, mutated
 from mcap_files import MAGIC, Style, chunk_of, mcap_file, record
+from message_bags import DEFINITIONS, DYNAMIC, header, joint_states, made, store_of, write
 from rosbags.rosbag2 import CompressionMode
 from rosbags.rosbag2.storage_mcap import zstd
 
@@ -30,6 +31,7 @@ from robot_dynid.io.cdr import (
     encode_joint_states,
 )
 from robot_dynid.io.csv import read_csv, write_csv
+from robot_dynid.io.messages.survey import survey, uses
 from robot_dynid.io.sqlite import joined_batch
 from robot_dynid.types import RawLog
 
@@ -71,12 +73,39 @@ def _readers(place: Path, messages: list[tuple[int, bytes]], log: RawLog) -> lis
         *(Reader(name, '.mcap', seeds, read_bag, mcap_mutated) for name, seeds in mcaps.items()),
         Reader('db3', '.db3', [db3.read_bytes()], read_bag, db3_mutated),
         *(_in_folder(name, folder) for name, folder in folders.items()),
+        Reader('definitions', '.mcap', [_with_definitions(place)], _survey, mcap_mutated),
+        Reader('bag', '.bag', _rosbag1(place, messages), read_bag),
         Reader('csv', '.csv', [text], read_csv),
         Reader('csv.gz', '.csv.gz', [gzip.compress(text, mtime=0)], read_csv,
                _inside(gzip.decompress, lambda data: gzip.compress(data, 1, mtime=0), mutated)),
         Reader('metadata.yaml', '.yaml', [metadata], _ReadMetadata(mcaps['mcap'][0])),
         Reader('CDR', '.cdr', _cdr_messages(), read_cdr, cdr_mutated),
     ]
+
+
+def _with_definitions(place: Path) -> bytes:
+    """Return an mcap file with messages whose definitions are in it."""
+    store = store_of(DEFINITIONS)
+    values = [{'interface_names': ['position', 'effort'], 'values': [0.1, 2.0]}] * 2
+    topics = {'/states': (DYNAMIC, [(START + k, made(
+        store, DYNAMIC, header=header(START + k), joint_names=['a', 'b'], interface_values=values))
+        for k in range(20)])}
+    return storage_file(write(place / 'defined', topics, store)).read_bytes()
+
+
+def _survey(path: Path) -> object:
+    """Read a bag, and look through its topics."""
+    for topic in survey(path):
+        list(uses(topic, ('a', 'b')))
+    return read_bag(path)
+
+
+def _rosbag1(place: Path, messages: list[tuple[int, bytes]]) -> list[bytes]:
+    """Return bags of ROS 1, plain and compressed."""
+    store = store_of(ros1=True)
+    states = joint_states(store, [t for t, _ in messages], ('a', 'b'), np.ones((60, 2)))
+    return [write(place / f'rosbag{k}', {'/joint_states': states}, store, storage).read_bytes()
+            for k, storage in enumerate(('ros1', 'ros1 bz2', 'ros1 lz4'))]
 
 
 def _in_folder(name: str, folder: Path) -> Reader:

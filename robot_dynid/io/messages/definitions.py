@@ -65,7 +65,8 @@ class Definitions:
         self._fields: dict[str, FieldList] = {}
 
     def add(self, kind: str, encoding: str, text: bytes) -> None:
-        """Take the definition of a type and of those in it; the first one of a name counts."""
+        """Take the definition of a type and of those in it; the first of a name counts."""
+        kind = kind.replace('/', '/msg/') if kind.count('/') == 1 else kind
         if 0 < len(text) <= DEFINITION_BYTES:
             self._texts.setdefault(kind, (encoding, text))
 

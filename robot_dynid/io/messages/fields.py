@@ -234,6 +234,10 @@ class MessageFields:
         return '.'.join(f'{part}[]' if place in self.arrays and place != path else part
                         for part, place in zip(parts, whole, strict=True))
 
+    def is_array(self, path: str) -> bool:
+        """Return whether a field is an array, or one of messages in an array."""
+        return path in self.arrays or '[]' in self.shown(path)
+
     def lengths(self) -> Iterator[tuple[str, int, str]]:
         """Yield path, number and code of all numbers."""
         for path, runs in self.numbers.items():

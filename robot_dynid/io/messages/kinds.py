@@ -38,8 +38,9 @@ OR = '|'
 class Kind:
     """Fields of a type of message, by path; several paths of a channel follow one another.
 
-    Without ``names`` the numbers are in the order of the robot's joints. ``labels`` are the paths
-    of texts that name the channel of each number, and of the numbers, both by joint. ``stamp`` is
+    Without ``names`` the numbers are in the order of the robot's joints. With ``labels``, the
+    paths of texts that name each number and of the numbers, both by joint, ``channels`` are such
+    texts. ``stamp`` is
     a time, a number of seconds, or two fields with seconds and nanoseconds. ``factors`` by channel
     turn numbers into SI, one factor for all or one for each.
     """
@@ -53,7 +54,7 @@ class Kind:
     @property
     def has_positions(self) -> bool:
         """Whether it can tell where joints are."""
-        return self.labels is not None or 'position' in self.channels
+        return 'position' in self.channels
 
 
 def _same(*fields: str) -> dict[str, tuple[str, ...]]:
@@ -62,8 +63,6 @@ def _same(*fields: str) -> dict[str, tuple[str, ...]]:
 
 #: effort that a trajectory controller commands
 OUTPUT = ('output.effort',)
-#: channels whose numbers are labelled by them
-LABELLED = ('position', 'velocity', 'effort')
 MESSAGE_KINDS: dict[str, Kind] = {
     JOINT_STATE: Kind('name', _same('position', 'velocity', 'effort')),
     CONTROLLER_STATE: Kind('joint_names', {
@@ -71,7 +70,8 @@ MESSAGE_KINDS: dict[str, Kind] = {
     WRENCH: Kind('', {'effort': tuple(
         f'wrench.{part}.{axis}' for part in ('force', 'torque') for axis in 'xyz')}),
     DYNAMIC_JOINT_STATE: Kind(
-        'joint_names', labels=('interface_values.interface_names', 'interface_values.values')),
+        'joint_names', _same('position', 'velocity', 'effort'),
+        labels=('interface_values.interface_names', 'interface_values.values')),
     # torque sensors behind the gears; theta is that of the motors in turns of the joints
     FRANKA_ROBOT_STATE: Kind('measured_joint_state.name', {
         'position': ('measured_joint_state.position|q',),
@@ -122,7 +122,7 @@ def layout_of(
     fields = fields or MESSAGE_KINDS[kind]
     message = MessageFields.of(data, kind, definitions or Definitions(),
                                partial=kind == CONTROLLER_STATE)
-    channels = _channels(message, fields)
+    channels = {} if fields.labels else _channels(message, fields)
     if kind == WRENCH:
         named = message.texts[FRAME]
         names = tuple(f'{one}{IN_FRAME}{_name(named[0])}' for one in WRENCH_COMPONENTS)
@@ -131,7 +131,7 @@ def layout_of(
         names = tuple(map(_name, named))
     labels = message.texts.get(fields.labels[0], []) if fields.labels else []
     if fields.labels:
-        names, channels = _labelled(names, message, fields.labels)
+        names, channels = _labelled(names, message, fields)
     if len(names) > JOINTS:
         raise DataError(f'the message has more than {JOINTS} joints')
     if len(set(names)) < len(names):
@@ -186,10 +186,12 @@ def _channels(message: MessageFields, fields: Kind) -> dict[str, Columns]:
 
 
 def _labelled(
-    names: tuple[str, ...], message: MessageFields, labels: tuple[str, str]
+    names: tuple[str, ...], message: MessageFields, fields: Kind
 ) -> tuple[tuple[str, ...], dict[str, Columns]]:
-    """Return the joints and channels of numbers that are labelled by channel, joint by joint."""
-    texts, runs = message.texts.get(labels[0], []), message.numbers.get(labels[1], [])
+    """Return the joints and channels of numbers that are labelled, joint by joint."""
+    assert fields.labels is not None
+    texts, runs = (message.texts.get(fields.labels[0], []),
+                   message.numbers.get(fields.labels[1], []))
     places: dict[tuple[int, str], int] = {}
     for run in runs:
         named = [text.value.decode('utf-8', 'replace') for text in texts
@@ -198,11 +200,12 @@ def _labelled(
             raise DataError('other numbers of values than of their names')
         places |= {(run.owner, label): run.place + int(run.code[-1]) * k
                    for k, label in enumerate(named)}
-    joints = [k for k in range(len(names)) if any((k, label) in places for label in LABELLED)]
+    labels = {channel: label for channel, (label,) in fields.channels.items()}
+    joints = [k for k in range(len(names)) if any((k, one) in places for one in labels.values())]
     return tuple(names[k] for k in joints), {
-        label: Columns(np.array([places.get((k, label), -1) for k in joints]),
-                       message.order + 'f8')
-        for label in LABELLED if any((k, label) in places for k in joints)}
+        channel: Columns(np.array([places.get((k, label), -1) for k in joints]),
+                         message.order + 'f8', fields.factors.get(channel, (1.0,)))
+        for channel, label in labels.items() if any((k, label) in places for k in joints)}
 
 
 def _stamp(message: MessageFields, paths: tuple[str, ...]) -> tuple[Columns, ...]:

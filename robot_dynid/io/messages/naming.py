@@ -9,6 +9,15 @@ from robot_dynid.errors import DataError, clipped
 from robot_dynid.robot.topics import JOINT
 
 
+class SeveralNamings(DataError):
+    """Names of joints that match those of the robot in several ``ways``."""
+
+    def __init__(self, ways: Sequence[str]) -> None:
+        super().__init__(f'names of joints match in {len(ways)} ways, '
+                         f'{clipped(", ".join(ways), 300)}')
+        self.ways = ways
+
+
 @dataclass(frozen=True)
 class Naming:
     """Joint of the robot by name in the messages; ``note`` says so, empty where they are equal."""
@@ -24,7 +33,7 @@ def naming_of(
 
     With ``in_order`` the messages have no names, but numbers in the order of the robot's joints.
     ``pattern`` is one of names that is asked for, such as left_{joint}. Some joints are enough
-    where names are equal. Raises DataError where several prefixes match.
+    where names are equal. Raises SeveralNamings where several prefixes match.
     """
     if in_order:
         return _in_order(names, joints)
@@ -36,10 +45,7 @@ def naming_of(
         return Naming({name: name for name in names})
     options = _options(names, joints)
     if len(options) > 1:
-        listed = ', '.join(sorted(options))
-        raise DataError(f'names of joints match in {len(options)} ways, {clipped(listed)}: say '
-                        f"which ones with names: '{sorted(options)[0]}' of the topic, see "
-                        'robot-dynid topics')
+        raise SeveralNamings(sorted(options))
     for shown, matched in options.items():
         return Naming(matched, f'joints are named {shown} there')
     return None

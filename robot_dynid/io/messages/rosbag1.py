@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from robot_dynid.errors import DataError, clipped
-from robot_dynid.files import open_regular
+from robot_dynid.files import open_regular, unpacked
 from robot_dynid.io.cdr import Batch
-from robot_dynid.io.mcap import Contents
+from robot_dynid.io.mcap import CHUNK_BYTES, Contents
 from robot_dynid.io.messages.definitions import Definitions
 from robot_dynid.io.sqlite import PART_BYTES, ROWS, joined_batch
 
@@ -48,7 +49,21 @@ def rosbag1_batches(
                 wanted.append(one)
         if reader.chunk_infos:
             contents.span(int(reader.start_time), int(reader.end_time) - 1)
+        _bound_chunks(reader)
         yield from _messages(path, reader, wanted, contents)
+
+
+def _bound_chunks(reader: Any) -> None:
+    """Let chunks unpack to so many bytes as those of mcap at most."""
+    def bounded(unpack: Any) -> Any:
+        compression = next((name for name, one in decompressors.items() if one is unpack), '')
+        return lambda data: b''.join(unpacked(
+            BytesIO(data), compression.removeprefix('none'), CHUNK_BYTES))
+
+    from rosbags.rosbag1.reader import decompressors
+
+    reader.chunks = {place: chunk._replace(decompressor=bounded(chunk.decompressor))
+                     for place, chunk in reader.chunks.items()}
 
 
 def _messages(

@@ -30,9 +30,10 @@ NOT_MEASURED = ('command', 'cmd', 'desired', 'target', 'external', 'ext_', 'goal
 class TopicSummary:
     """A topic: its messages, received from ``first`` to ``last`` [ns], and the first of them.
 
-    ``fields`` are the lengths of its numbers by path, ``texts`` the names in it; ``layout`` what
-    is read of a kind of message with joint states; ``stamp`` fields that can be its time, where it
-    has no header; ``problem`` says why its fields are unknown.
+    ``fields`` are the lengths of its numbers by path, ``candidates`` those that can be of joints,
+    ``texts`` the names in it; ``layout`` what is read of a kind of message with joint states;
+    ``stamp`` fields that can be its time, where it has no header; ``labels`` names of values that
+    are not read by themselves; ``problem`` says why its fields are unknown.
     """
 
     name: str
@@ -41,10 +42,11 @@ class TopicSummary:
     first: int = 0
     last: int = 0
     fields: dict[str, int] = field(default_factory=dict)
-    fractional: tuple[str, ...] = ()
+    candidates: tuple[str, ...] = ()
     texts: dict[str, list[str]] = field(default_factory=dict)
     layout: Layout | None = None
     stamp: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
     problem: str = ''
 
     @property
@@ -58,9 +60,9 @@ class TopicSummary:
         """The joints it names, where it is of a kind with joint states."""
         return self.layout.names if self.layout is not None and self.layout.named else ()
 
-    def fitting(self, count: int | None) -> list[str]:
-        """Return the fields with as many fractional numbers as joints."""
-        return [path for path in self.fractional if count is None or self.fields[path] == count]
+    def fitting(self, count: int) -> list[str]:
+        """Return the fields with as many numbers as joints, none without joints."""
+        return [path for path in self.candidates if self.fields[path] == count]
 
 
 def survey(path: Path, first_only: bool = False) -> list[TopicSummary]:
@@ -98,12 +100,17 @@ def _look_into(topic: TopicSummary, data: bytes, contents: Contents) -> None:
         topic.fields = {message.shown(path): length for path, length, _ in message.lengths()
                         if not path.endswith(('.sec', '.nanosec', '.seq'))}
         topic.stamp = () if 'header.stamp.sec' in message.numbers else _stamp(message)
-        topic.fractional = tuple(fitting_fields(message, None))
+        topic.candidates = tuple(fitting_fields(message, None))
         topic.texts = {message.shown(path): [text.value.decode('utf-8', 'replace')
                                              for text in texts[:SHOWN_TEXTS]]
                        for path, texts in message.texts.items()
-                       if path in message.arrays}
-        if topic.kind in MESSAGE_KINDS:
+                       if message.is_array(path)}
+        usual = MESSAGE_KINDS.get(topic.kind)
+        if usual is not None and usual.labels is not None:
+            names = dict.fromkeys(text.value.decode('utf-8', 'replace')
+                                  for text in message.texts.get(usual.labels[0], []))
+            topic.labels = tuple(name for name in names if name not in usual.channels)
+        if usual is not None:
             topic.layout = layout_of(data, topic.kind, None, contents.definitions)
     except DataError as error:
         topic.problem = str(error)
@@ -118,34 +125,38 @@ def _stamp(message: MessageFields) -> tuple[str, ...]:
     return ()
 
 
-def uses(topic: TopicSummary, joints: Sequence[str] | None) -> Iterator[str]:
-    """Yield the uses of a topic, with the option that selects it."""
-    count = None if joints is None else len(joints)
+def uses(topic: TopicSummary, joints: Sequence[str]) -> Iterator[str]:
+    """Yield the uses of a topic for ``joints``, with the option that selects it.
+
+    Without joints only those of messages that name them.
+    """
     if topic.layout is not None and topic.layout.channels:
         yield from _known(topic, topic.layout, joints)
         return
     if topic.kind in MESSAGE_KINDS:
         return
-    proposed = proposed_fields(topic, count)
+    proposed = proposed_fields(topic, joints)
     if 'position' in proposed:
         channels = [channel for channel in proposed if channel in WORDS]
         yield f'{", ".join(channels)} by --topic {option("joint_states", topic.name, proposed)}'
-    elif count is not None and len(topic.fitting(count)) == 1:
+    elif len(topic.fitting(len(joints))) == 1:
         yield f'effort by --topic effort={topic.name}'
 
 
 def _known(
-    topic: TopicSummary, layout: Layout, joints: Sequence[str] | None
+    topic: TopicSummary, layout: Layout, joints: Sequence[str]
 ) -> Iterator[str]:
     """Yield the uses of a kind of message that is read by itself."""
     channels = ', '.join(layout.channels).replace('_', ' ')
-    words = f'{channels} of {len(layout.names)} joints'
+    missing = [name for name in WORDS if name not in layout.channels
+               and 'position' in layout.channels]
+    words = f'{channels} of {len(layout.names)} joints' + (
+        f', no {" and no ".join(missing)}' if missing else '')
     if not layout.channels or layout.names[0].find('@') >= 0:
         yield 'wrench, where the robot YAML names topic and link (wrenches)'
         return
     try:
-        naming = None if joints is None else naming_of(
-            layout.names, joints, '', not layout.named)
+        naming = naming_of(layout.names, joints, '', not layout.named) if joints else None
         there = set() if naming is None else set(naming.joints.values())
         note = f' ({naming.note})' if naming is not None and naming.note else ''
     except DataError as error:
@@ -162,12 +173,10 @@ def _known(
         yield f'effort by --topic effort={topic.name}'
 
 
-def proposed_fields(topic: TopicSummary, count: int | None) -> dict[str, str]:
+def proposed_fields(topic: TopicSummary, joints: Sequence[str]) -> dict[str, str]:
     """Return the fields by what their names say they are; the measured one where there are more.
     """
-    if count is None:
-        return {}
-    fitting = topic.fitting(count)
+    fitting = topic.fitting(len(joints))
     proposed: dict[str, str] = {}
     for channel, words in WORDS.items():
         named = [path for word in words for path in fitting if word in path.lower().split('.')[-1]]
@@ -175,7 +184,10 @@ def proposed_fields(topic: TopicSummary, count: int | None) -> dict[str, str]:
                     if not any(word in path.lower() for word in NOT_MEASURED)]
         if measured:
             proposed[channel] = measured[0]
-    if topic.stamp and 'position' in proposed:
+    names = [path for path, texts in topic.texts.items() if set(joints) <= set(texts)]
+    if names and topic.kind not in MESSAGE_KINDS:
+        proposed['names'] = names[0]
+    if topic.stamp:
         proposed['stamp'] = f'[{", ".join(topic.stamp)}]'
     return proposed
 
@@ -187,21 +199,21 @@ def option(role: str, topic: str, fields: dict[str, str]) -> str:
     return f"'{mapping}'" if role == 'joint_states' else f"'{role}={mapping}'"
 
 
-def states_advice(topics: Sequence[TopicSummary], joints: Sequence[str] | None) -> str:
+def states_advice(topics: Sequence[TopicSummary], joints: Sequence[str]) -> str:
     """Return the remedy for a bag without joint states, by the content of its topics."""
-    count = None if joints is None else len(joints)
     hints = []
     for topic in topics:
-        proposed = proposed_fields(topic, count)
+        proposed, fitting = proposed_fields(topic, joints), topic.fitting(len(joints))
         if 'position' in proposed:
             hints.append(f'{topic.name} has fields that can be joint states; check them and give '
                          f'--topic {option("joint_states", topic.name, proposed)}')
-        elif topic.fitting(count) and count is not None:
-            hints.append(f'{topic.name} has {count} numbers in {", ".join(topic.fitting(count))}')
+        elif fitting:
+            hints.append(f'{topic.name} has {len(joints)} numbers in {", ".join(fitting)}')
+        elif topic.kind in MESSAGE_KINDS and not topic.messages:
+            hints.append(f'{topic.name} has no messages: record while the driver runs')
         elif topic.problem and topic.messages:
             hints.append(f'{topic.name}: {clipped(topic.problem, 300)}')
-    listed = '; '.join(hints) or 'record the JointState topic of the driver'
-    return f'; {listed}; robot-dynid topics lists all fields'
+    return f'; {"; ".join(hints) or "record the JointState topic of the driver"}'
 
 
 def effort_advice(topics: Sequence[TopicSummary], joints: Sequence[str]) -> str:
@@ -212,6 +224,9 @@ def effort_advice(topics: Sequence[TopicSummary], joints: Sequence[str]) -> str:
         if layout is not None and 'effort' in layout.channels and '@' not in layout.names[0] \
                 and len(layout.names) >= len(joints):
             hints.append(f'{topic.name}: --topic effort={topic.name}')
+        elif topic.labels:
+            hints += [f'{topic.name} ({label}): --topic '
+                      + option('effort', topic.name, {'effort': label}) for label in topic.labels]
         elif topic.kind not in MESSAGE_KINDS and topic.fitting(len(joints)):
             fitting = topic.fitting(len(joints))
             hints += [f'{topic.name} ({path}): --topic ' + (
@@ -219,5 +234,4 @@ def effort_advice(topics: Sequence[TopicSummary], joints: Sequence[str]) -> str:
                 option('effort', topic.name, {'effort': path})) for path in fitting]
     if not hints:
         return '; no other topic of the bag has as many numbers as joints: record the effort, too'
-    return (f'; topics that could hold it: {"; ".join(hints)}; give the one that does, '
-            'robot-dynid topics lists all fields')
+    return f'; topics that could hold it: {"; ".join(hints)}; give the one that does'

@@ -81,7 +81,7 @@ def fields_of(
                     for role, _ in stated}
     if channels:
         fields = replace(
-            fields, labels=None,
+            fields,
             channels={**fields.channels, **{key: one.paths for key, one in channels.items()}},
             factors={key: one.factors for key, one in channels.items()})
     if names and JOINT not in names:
@@ -89,11 +89,22 @@ def fields_of(
     if stamp is not None:
         fields = replace(fields, stamp=stamp)
     for one in channels.values():
-        _require_field(topic, kind, message, one)
+        if fields.labels is None:
+            _require_field(topic, kind, message, one)
+        elif len(one.paths) > 1 or one.paths[0] not in _labels(message, fields):
+            raise DataError(f'topic {topic} ({clipped(kind)}): no value {", ".join(one.paths)}; '
+                            f'it has {_listed(_labels(message, fields))}')
     if fields.names and fields.names not in message.texts:
         raise DataError(f'topic {topic} ({clipped(kind)}) has no field {fields.names} with names; '
                         f'it has {_listed(message.texts)}')
     return fields
+
+
+def _labels(message: MessageFields, fields: Kind) -> list[str]:
+    """Return the names of values of a kind of message that labels them."""
+    assert fields.labels is not None
+    return list(dict.fromkeys(text.value.decode('utf-8', 'replace')
+                              for text in message.texts.get(fields.labels[0], [])))
 
 
 def _only_field(
@@ -111,10 +122,10 @@ def _only_field(
 
 
 def fitting_fields(message: MessageFields, count: int | None) -> list[str]:
-    """Return the paths of the fields with as many fractional numbers as joints."""
+    """Return the paths of the fields with as many numbers as joints, bytes left out."""
     return [message.shown(path) for path, length, code in message.lengths()
-            if code.startswith('f') and length > 0 and (count is None or length == count)
-            and (path in message.arrays or '[]' in message.shown(path))]
+            if code[0] in 'fi' and code != 'i1' and length > 0 and count in (None, length)
+            and message.is_array(path)]
 
 
 def _require_field(topic: str, kind: str, message: MessageFields, field: FieldPaths) -> None:
