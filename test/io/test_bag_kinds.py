@@ -514,7 +514,7 @@ def test_a_new_kind_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_commands_are_taken_only_when_they_are_named(tmp_path: Path) -> None:
     path = write(tmp_path / 'b', {'/joint_commands': joint_states(
         STORE, TIME, NAMES, POSITION, VELOCITY, EFFORT)}, STORE)
-    with pytest.raises(DataError, match=r'name says that they are commands; .*: --topic /joint_comm'):
+    with pytest.raises(DataError, match=r'they are commands; .*: --topic /joint_comm'):
         read_bag(path, NAMES)
     require_same(read_bag(path, NAMES, named('/joint_commands')), position=POSITION)
 
