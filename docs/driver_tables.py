@@ -18,8 +18,8 @@ def _short(driver: Driver, aspect: str) -> str:
             texts.append(f'`{one.kind}`' if one.kind else 'none')
         elif aspect == 'controllers':
             name = one.fact.partition(';')[0]
-            texts.append(name if name == 'none' else f'`{name}`, {one.started or "not started"}'
-                         .replace(', no', ', not started'))
+            started = {'no': 'not started'}.get(one.started, one.started)
+            texts.append(name if name == 'none' else f'`{name}` ({started})')
         elif one.shows in (MEASURED, 'copy', 'position'):
             texts.append(f'`{one.fact}`{f" {one.rate:g} Hz" if one.rate else ""}'
                          f'{f", {one.shows}" if one.shows != MEASURED else ""}')

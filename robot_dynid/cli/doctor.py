@@ -204,6 +204,7 @@ def _written(arm: Arm, answers: dict[str, Any], arguments: argparse.Namespace) -
         robot_yaml,
     )
     from robot_dynid.setting_up.diagnosis import ERROR
+    from robot_dynid.setting_up.drivers import driver_named, effort_diagnoses
     from robot_dynid.setting_up.live import gains_of_size, recording_diagnoses
 
     whole = completed(arm, answers)
@@ -223,7 +224,9 @@ def _written(arm: Arm, answers: dict[str, Any], arguments: argparse.Namespace) -
         if gains is not None:
             text = robot_yaml(arm, whole, urdf, gains) + columns
             robot = robot_from_yaml(out, text)
-    found = [*mesh_diagnoses(arm), *recording_diagnoses(robot, arguments.data)]
+    found = [*mesh_diagnoses(arm),
+             *effort_diagnoses(driver_named(whole['driver']), whole['effort_kind']),
+             *recording_diagnoses(robot, arguments.data)]
     atomic_write(out, text.encode(), MARK.encode())
     atomic_write(recipe, recipe_yaml(whole).encode(), MARK.encode())
     return {'ok': not any(one.level is ERROR for one in found), 'robot': str(out),

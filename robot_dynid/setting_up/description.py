@@ -161,7 +161,8 @@ def questions(arm: Arm, answers: Mapping[str, Any]) -> list[Question]:
                  f'{"by <ros2_control> of the URDF; " * bool(by_urdf)}{driver.name}: {meanings}',
                  required=True),
         Question('sensor', 'Where is it measured: at the motor, or by torque sensors behind the '
-                 'gears (link)?', (MOTOR, LINK), sensor, driver.ask or driver.name, not sensor),
+                 'gears (link)?', (MOTOR, LINK), sensor,
+                 driver.name if sensor else driver.ask, not sensor),
     ]
     if kind == 'current':
         asked.append(Question(
@@ -190,10 +191,11 @@ def _questions_of_the_arm(arm: Arm, driver: Driver, elastic: bool) -> list[Quest
                  'unknown: rotors count by their inertia along the joint alone'),
         Question('payload', 'Mass at the flange that is not in the URDF [kg]', (), 0.0,
                  'a tool that stays becomes part of the last link'),
-        *(Question(key, text, (), facts[0].fact, '; '.join(
-            f'{one.fact}: {one.conditions}' for one in facts)) for key, text, facts in (
-              ('topic', 'Topic of the joint states', driver.facts['topics']),
-              ('controller', 'Controller that moves the arm', driver.controllers))),
+        *(Question(key, text, (), suggestion, '; '.join(
+            f'{one.fact}: {one.conditions}' for one in driver.facts[f'{key}s']) or 'not stated')
+          for key, text, suggestion in (
+              ('topic', 'Topic of the joint states', driver.facts['topics'][0].fact),
+              ('controller', 'Controller that moves the arm', driver.controller))),
     ]
 
 
@@ -323,10 +325,8 @@ def robot_yaml(arm: Arm, answers: Mapping[str, Any], urdf: str,
     return '\n'.join([*lines, *_limit_lines(arm, answers, joints), ''])
 
 
-def _effort_lines(
-    answers: Mapping[str, Any], driver: Driver, joints: Sequence[str],
-    gains: Mapping[str, float] | None,
-) -> list[str]:
+def _effort_lines(answers: Mapping[str, Any], driver: Driver, joints: Sequence[str],
+                  gains: Mapping[str, float] | None) -> list[str]:
     kind = str(answers['effort_kind'])
     lines = [f'# driver: {driver.name}', *(
         f'# effort: {one.fact}, {one.conditions}\n#   {driver.link(one)}'
@@ -341,11 +341,8 @@ def _effort_lines(
         return [*lines, '# [N m/A], provisional: the first recording then has the size of the '
                 'nominal links. A weighed payload finds them: robot-dynid payload --known-mass',
                 f'drive_gains: {_yaml(gains)}', 'drive_gains_std: 0.2']
-    return [*lines, '# [N m/A], NOT KNOWN: parameters come out in units of A. Find them from a '
-            'weighed payload (robot-dynid payload',
-            '# --known-mass), or give init a first recording (--data), by which they get the size '
-            'of the nominal links',
-            f'drive_gains: {_yaml(dict.fromkeys(joints, GAIN_UNKNOWN))}',
+    return [*lines, '# [N m/A], NOT KNOWN: parameters come out in units of A. Where gains come '
+            'from: docs/drivers.md', f'drive_gains: {_yaml(dict.fromkeys(joints, GAIN_UNKNOWN))}',
             f'drive_gains_std: {GAIN_UNKNOWN_STD}']
 
 

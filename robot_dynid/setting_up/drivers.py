@@ -16,6 +16,7 @@ from xml.etree.ElementTree import Element
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.files import read_text
 from robot_dynid.robot.description import MOVABLE
+from robot_dynid.setting_up.diagnosis import WARN, Diagnosis
 from robot_dynid.yaml_text import load_yaml
 
 FACTS = Path(__file__).with_name('drivers.yaml')
@@ -53,10 +54,9 @@ class Fact:
     @property
     def conditions(self) -> str:
         """Rate, what is shown, whether it is started, and when, in words."""
-        started = 'not started' if self.started == 'no' else self.started
         return ', '.join(filter(None, (
-            f'{self.rate:g} Hz' if self.rate else '',
-            self.shows if self.shows != MEASURED else '', started, self.when)))
+            f'{self.rate:g} Hz' if self.rate else '', self.shows.replace(MEASURED, ''),
+            'not started' if self.started == 'no' else self.started, self.when)))
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,10 @@ class Driver:
     ask: str = ''
 
     @property
-    def controllers(self) -> tuple[Fact, ...]:
-        """The trajectory controllers by name, that to use first; those of OTHER for none."""
-        named = tuple(one for one in self.facts['controllers'] if ' ' not in one.fact)
-        return named or driver_named(OTHER).controllers
+    def controller(self) -> str:
+        """Name of the trajectory controller to use, that of OTHER where there is none."""
+        return next((one.fact for one in self.facts['controllers'] if ' ' not in one.fact),
+                    None) or driver_named(OTHER).controller
 
     def link(self, fact: Fact) -> str:
         """Return the address of the source of a fact."""
@@ -124,6 +124,17 @@ def shown_by(topic: str) -> str:
     longest = max((len(one.fact) for one in stated), default=0)
     shown = {one.shows for one in stated if len(one.fact) == longest}
     return shown.pop() if len(shown) == 1 else ''
+
+
+def effort_diagnoses(driver: Driver, kind: str) -> list[Diagnosis]:
+    """Return a warning where no fact about a driver has the kind of effort that is stated."""
+    stated = driver.facts['efforts']
+    if not stated or any(one.kind == kind for one in stated):
+        return []
+    return [Diagnosis(
+        'effort', WARN, driver.name, f'it publishes no {kind}, but '
+        f'{"; ".join(f"{one.fact} ({one.conditions})" for one in stated)}',
+        'answer effort_kind by what it publishes, or record efforts another way')]
 
 
 def suggested(urdf: Element) -> tuple[Driver, tuple[str, ...]]:

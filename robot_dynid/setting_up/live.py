@@ -360,9 +360,7 @@ def gains_of_size(robot: RobotModel, paths: Sequence[str]) -> dict[str, float] |
             scales.append(robot.torque_factors / Explained(robot.rigid, rows).free_sizes)
     if not scales or not np.isfinite(scales).any():
         return None
-    with np.errstate(all='ignore'):
-        table = np.array(scales)
-        known = np.isfinite(table).any(axis=0)
-        gains = np.full(robot.n, float(np.nanmedian(table)))
-        gains[known] = np.nanmedian(table[:, known], axis=0)
+    table = np.array(scales)  # of recordings, of joints
+    table[:, ~np.isfinite(table).any(axis=0)] = np.nanmedian(table)
+    gains = np.nanmedian(table, axis=0)
     return {joint: float(f'{gain:.3g}') for joint, gain in zip(robot.joints, gains)}

@@ -22,6 +22,7 @@ from robot_dynid.setting_up.drivers import (
     Driver,
     driver_named,
     drivers,
+    effort_diagnoses,
     shown_by,
     suggested,
 )
@@ -148,6 +149,14 @@ def test_init_asks_for_the_release_and_takes_what_the_urdf_says(tmp_path: Path) 
     assert ('by <ros2_control> of the URDF' in stated['effort_kind'].why) is False
 
 
+def test_a_kind_of_effort_that_a_driver_does_not_publish_is_named() -> None:
+    for name, kind, named in (('abb_ros2', 'torque', True), ('kuka_rsi_driver', 'torque', False),
+                              ('franka_ros2', 'current', True), (OTHER, 'torque', False)):
+        found = effort_diagnoses(driver_named(name), kind)
+        assert bool(found) == named, name
+        assert all(one.what.startswith(f'it publishes no {kind}, but ') for one in found)
+
+
 def test_init_proposes_topic_and_controller_of_the_driver(tmp_path: Path) -> None:
     franka = asked(tmp_path, '', driver='franka_ros2')
     assert franka['topic'].suggestion == 'franka/joint_states'
@@ -155,6 +164,8 @@ def test_init_proposes_topic_and_controller_of_the_driver(tmp_path: Path) -> Non
     assert franka['controller'].suggestion == 'fr3_arm_controller'
     ur = asked(tmp_path, '')['controller']
     assert ur.suggestion == 'scaled_joint_trajectory_controller' and 'lyrical' in ur.why
+    own = asked(tmp_path, '', driver='motoros2')['controller']
+    assert own.suggestion == 'joint_trajectory_controller' and 'serves the action' in own.why
     for driver in drivers():
         found = asked(tmp_path, '', driver=driver.name)
         assert re.fullmatch(r'[\w/]+', found['topic'].suggestion), driver.name
@@ -173,6 +184,15 @@ def test_the_page_has_every_fact_and_source() -> None:
         assert f'### {driver.name}\n' in page
         assert all(driver.link(one) in page for facts in driver.facts.values() for one in facts)
     assert page.count('not stated') > 10 and 'None' not in page
+
+
+def test_the_page_is_filled_from_the_facts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / 'docs'))
+    reference = runpy.run_path(str(ROOT / 'docs' / 'ros_reference.py'))
+    text = (ROOT / 'docs' / 'drivers.md').read_text()
+    filled = reference['PLACE'].sub(lambda match: reference['generated'](match[1]), text)
+    assert 'generated:' not in filled and TABLES.overview() in filled
+    assert TABLES.details() in filled
 
 
 def test_no_other_file_states_what_the_data_file_does() -> None:
