@@ -132,7 +132,7 @@ def effort_diagnoses(driver: Driver, kind: str) -> list[Diagnosis]:
     if not stated or any(one.kind == kind for one in stated):
         return []
     return [Diagnosis(
-        'effort', WARN, driver.name, f'it publishes no {kind}, but '
+        'effort', WARN, driver.name, f'effort_kind is {kind}, but it publishes: '
         f'{"; ".join(f"{one.fact} ({one.conditions})" for one in stated)}',
         'answer effort_kind by what it publishes, or record efforts another way')]
 
