@@ -15,7 +15,7 @@ from robot_dynid.errors import DataError
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.setting_up.diagnosis import ERROR, OK, WARN, Diagnosis, verdict
-from robot_dynid.setting_up.live import Live, Stream, live_diagnoses
+from robot_dynid.setting_up.live import Live, Stream, live_diagnoses, renaming
 
 UR = load_robot('ur10e')
 TORQUE = replace(UR, drive=replace(UR.drive, kind='torque', gains=None, gear_ratios=None))
@@ -203,6 +203,22 @@ def test_the_fault_is_named_and_nothing_else(setup: str) -> None:
     one = found[name]
     assert one.level is level and words in f'{one.what}; {one.remedy}', one
     assert one.where and one.remedy, 'what, where, what to do'
+
+
+@pytest.mark.parametrize(('seen', 'words'), [
+    (('left_a', 'left_b', 'left_tool'), "the prefix 'left_'"),
+    (('a_joint', 'b_joint'), "the suffix '_joint'"), (('left_a', 'right_b'), ''), ((), '')])
+def test_one_prefix_or_suffix_is_recognised(seen: tuple[str, ...], words: str) -> None:
+    assert renaming(('a', 'b'), seen)[0] == words
+    if words.startswith('the prefix'):
+        assert renaming(seen[:2], ('a', 'b')) == (f'{words} left out', ['a', 'b'])
+
+
+def test_gravity_is_compared_with_the_effort_of_a_robot_that_stands_still() -> None:
+    for moving in (True, False):
+        live = system(UR, moving=moving)
+        told = live_diagnoses(UR, changed(live, gravity=100.0 * live.facts.gravity))
+        assert ('effort' in off(told)) != moving
 
 
 def test_topics_that_are_no_better_are_not_named() -> None:
