@@ -42,7 +42,7 @@ REFUSED = {
         'tau0 [N m], a torque, and the robot has effort_kind: current', 'effort_kind: torque']),
     'a current in the header': (table('t[s]', {
         'position': 'position.{joint}', 'effort': 'effort.{joint} [A]'}), ARM, ['a current']),
-    'more joints': (wide(4), ARM, ['preset indexed fits but for the joints',
+    'more joints': (wide(4), ARM, ['preset indexed fits but for this',
                                    '4 columns, the robot has the 3 joints turn, shoulder, elbow',
                                    'position: [q0, q1, q2]']),
     'fewer joints': (wide(2), ARM, ['q0 .. q1 are 2 columns']),
@@ -66,7 +66,7 @@ REFUSED = {
     'two arms': (table('__time', {name: f'/left/{{joint}}/{name}' for name in CHANNELS}).replace(
         '\n', ',' + ','.join(f'/right/{j}/position' for j in JOINTS) + '\n', 1).replace(
         '\n', ',0,0,0\n').replace('position,0,0,0\n', 'position\n'), ARM, [
-        'fit no preset', '/right/turn/position']),
+        'fits several groups of columns', '/right/turn/position']),
 }
 
 

@@ -75,7 +75,13 @@ def _json(path: str) -> Any:
         text = file.read(JSON_BYTES + 1)
     if len(text) > JSON_BYTES:
         raise DataError(f'{path}: has more than {JSON_BYTES} bytes; write a .csv or .npz file')
-    return _from_records(json.loads(text))
+    try:
+        return _from_records(json.loads(text))
+    except json.JSONDecodeError:
+        lines = [line for line in text.splitlines() if line.strip()]
+        if len(lines) < 2 or not lines[1].startswith(b'{'):
+            raise
+        return _from_records([json.loads(line) for line in lines])  # a record on every line
 
 
 def _from_records(content: Any) -> Any:
@@ -114,7 +120,8 @@ def _parquet(path: str) -> Any:
 
 
 READERS: dict[str, Callable[[str], Any]] = {
-    '.npz': _numpy, '.npy': _numpy, '.mat': _matlab, '.json': _json, '.parquet': _parquet}
+    '.npz': _numpy, '.npy': _numpy, '.mat': _matlab, '.json': _json, '.jsonl': _json,
+    '.parquet': _parquet}
 
 
 def _arrays(content: Any, name: str = '', depth: int = 0) -> Iterator[tuple[str, FloatArray]]:

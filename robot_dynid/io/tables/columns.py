@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -41,15 +41,19 @@ STEPS = (5e-5, 1.0)
 
 
 class Unfit(Exception):
-    """A mapping does not fit a table; the words say why."""
-
-
-class WrongNumber(Unfit):
-    """All is there, for another number of joints; ``example`` is a mapping to be corrected."""
+    """A mapping does not fit a table; ``example`` is one to be corrected, if there is one."""
 
     def __init__(self, words: str, example: Mapping[str, Any] | None = None) -> None:
         super().__init__(words)
         self.example = example or {}
+
+
+class WrongNumber(Unfit):
+    """All is there, for another number of joints."""
+
+
+class Ambiguous(Unfit):
+    """Several columns are the same to a mapping."""
 
 
 class NoPreset(DataError):
@@ -80,14 +84,16 @@ class Plan:
     """Our columns of a table, and how those of the file become them.
 
     ``texts`` are the columns of the file with text, and how they are read; ``said`` tells what was
-    taken for what, '' where there is nothing to tell; ``unused`` are columns of the file.
+    taken for what, '' where there is nothing to tell; ``unused`` are columns of the file;
+    ``written`` is a mapping of the columns that were taken.
     """
 
     mapping: ColumnMapping
     taken: tuple[Taken, ...]
     texts: Mapping[int, str]
     said: str
-    unused: tuple[str, ...]
+    unused: tuple[str, ...] = ()
+    written: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def plain(self) -> bool:
@@ -143,13 +149,12 @@ class Plan:
         raw = step / taken.factors[0]
         able = [unit for unit in ('s', 'ms', 'us', 'ns')
                 if STEPS[0] <= raw * UNITS[unit][1] <= STEPS[1]]
-        plain = {key: value for key, value in dict(self.mapping.plain).items()
-                 if key in (TIME, *QUANTITIES)}
-        shown = one_line({**plain, TIME: {'column': 'TIME', 'unit': able[0] if able else 's'}})
+        entry = self.written[TIME]
+        column = entry['column'] if isinstance(entry, dict) else entry
+        mapping = {**self.written, TIME: {'column': column, 'unit': able[0] if able else 's'}}
         raise DataError(
-            f'{source}: time advances by {raw:.6g} a row, {step:.6g} s if it is in '
-            f'{"s" if taken.factors[0] == 1.0 else "the unit of the preset"}: no robot is '
-            f'recorded so; give --columns with its unit: {shown}')
+            f'{source}: time advances by {raw:.6g} a row, which would be {step:.6g} s: no robot '
+            f'is recorded so; give its unit: --columns "{one_line(mapping)}"')
 
 
 def plan_of(
@@ -185,7 +190,7 @@ def plan_of(
 def _by_preset(
     layout: Layout, joints: tuple[str, ...] | None, robot: RobotModel | None
 ) -> Plan:
-    plans, wrong = list[Plan](), list[tuple[ColumnMapping, WrongNumber]]()
+    plans, wrong = list[Plan](), list[tuple[ColumnMapping, Unfit]]()
     for preset in sorted(presets().values(), key=lambda preset: preset.general):
         laid = _laid_out(layout, preset)
         if laid is None or preset.name == OWN or (preset.general and (
@@ -194,23 +199,23 @@ def _by_preset(
             continue
         try:
             plans.append(_Finder(laid, joints, robot, preset).plan())
-        except WrongNumber as number:
-            wrong.append((preset, number))
+        except (WrongNumber, Ambiguous) as near:
+            wrong.append((preset, near))
         except Unfit:
             continue  # another one may fit
     if len(plans) == 1:
         return plans[0]
+    from robot_dynid.io.tables.proposal import proposal
+
+    example = proposal(layout, joints or ())
     if plans:
         raise DataError(f'{layout.source}: the columns fit several presets, '
                         f'{", ".join(plan.mapping.name for plan in plans)}: choose one with '
                         f'--columns {plans[0].mapping.name}')
     if wrong:
         preset, reason = wrong[0]
-        raise NoPreset(f'{layout.source}: preset {preset.name} fits but for the joints: {reason}',
-                       reason.example)
-    from robot_dynid.io.tables.proposal import proposal
-
-    example = proposal(layout, joints or ())
+        raise NoPreset(f'{layout.source}: preset {preset.name} fits but for this: {reason}',
+                       reason.example or example)
     raise NoPreset(
         f'{layout.source}: the columns fit no preset: the file has {described(layout)}. Say what '
         f'they are with --columns, or the key columns of the robot YAML, such as '
@@ -244,7 +249,7 @@ def _laid_out(layout: Layout, mapping: ColumnMapping) -> Layout | None:
     names, at = list(scalars), start
     for name in mapping.layout[start:]:
         empty = at < len(layout.sample) and not layout.sample[at]
-        names += [f'{name} (empty)'] if empty else [
+        names += [f'{name.replace("{i}", "")} (empty)'] if empty else [
             name.replace('{i}', str(k)) for k in range(count)]
         at = len(names)
     if not count or len(names) != len(layout.columns):
@@ -260,7 +265,7 @@ class _Finder:
         mapping: ColumnMapping,
     ) -> None:
         self._layout, self._robot, self._mapping = layout, robot, mapping
-        self._joints = joints
+        self._joints, self._written = joints, dict[str, Any]()
         self._case = re.IGNORECASE if mapping.name not in ('', OWN) else re.NOFLAG
         self._names, self._units = list(layout.columns), list(layout.units)
         for k, name in enumerate(self._names):
@@ -283,6 +288,7 @@ class _Finder:
                 continue
             taken += found
             said.append(words)
+            self._written[channel] = self._written_as(channel, found)
         if mapping.rate is not None:
             said.insert(0, f'time by the rows at {mapping.rate:g} Hz')
         used = {index for one in taken for index in one.indices}
@@ -292,7 +298,8 @@ class _Finder:
         order = '' if self._by_name or not self._joints else \
             f', joints in the order {", ".join(self._joints)}'
         return Plan(mapping, tuple(taken), self._texts(used, taken),
-                    f'columns by {self._by}{form}: {"; ".join(said)}{order}', unused)
+                    f'columns by {self._by}{form}: {"; ".join(said)}{order}', unused,
+                    self._written)
 
     def own_plan(self) -> Plan:
         """Return the plan of a table with our names; raises DataError without any."""
@@ -322,7 +329,22 @@ class _Finder:
             if form or renamed else ''
         used = {k for k, name in enumerate(names)
                 if name == TIME or name.partition('.')[0] in QUANTITIES}
-        return Plan(self._mapping, tuple(taken), self._texts(used, taken), said, ())
+        return Plan(self._mapping, tuple(taken), self._texts(used, taken), said)
+
+    def _written_as(self, channel: str, taken: Sequence[Taken]) -> Any:
+        """Return columns that were taken as a mapping says them: by a pattern, or each."""
+        names = [self._layout.columns[index] for one in taken for index in one.indices]
+        patterns = {re.sub(r'\d+(?=\D*$)', '{i}', name) for name in names}
+        by_joint = {name.replace(one.name.partition('.')[2], '{joint}', 1) for name, one in zip(
+            names, taken, strict=False)} if channel != TIME else set()
+        if len(names) == 1:
+            column: Any = names[0]
+        elif len(by_joint) == 1 and '{joint}' in min(by_joint):
+            column = by_joint.pop()
+        else:
+            column = patterns.pop() if len(patterns) == 1 and not self._by_name else names
+        of = self._units[taken[0].indices[0]] or self._mapping.channels[channel][0].unit[0]
+        return {'column': column, 'unit': _written(of)} if of else column
 
     def _texts(self, used: set[int], taken: Sequence[Taken]) -> dict[int, str]:
         """Return the ways in which columns with text are read, by their number."""
@@ -345,11 +367,13 @@ class _Finder:
             except Unfit as error:
                 reasons.append(error)
         if not found:
-            raise next((one for one in reasons if isinstance(one, WrongNumber)), reasons[0])
+            raise next((one for one in reasons if isinstance(one, WrongNumber | Ambiguous)),
+                       reasons[0])
         if channel == 'effort':
             found = [pair for pair in found if self._fits_kind(*pair)] or found
         elif self._mapping.name and len(found) > 1:
-            raise Unfit(f'{channel} may be {" or ".join(self._listed(c) for _, c in found)}')
+            raise Ambiguous(f'{channel} may be '
+                            f'{" or ".join(self._listed(c) for _, c in found)}')
         columns, by_name = found[0]
         return self._taken(channel, columns, by_name)
 
@@ -417,13 +441,11 @@ class _Finder:
         """Return the error about an effort that is no torque, or no current, as the robot says."""
         assert self._robot is not None
         current = UNITS[unit][0] == 'current'
-        plain = {key: value for key, value in dict(self._mapping.plain).items()
-                 if key in (TIME, 'position', 'velocity', 'names', 'rate', 'header')}
         entry = {'column': re.sub(r'\d+(?=\D*$)', '{i}', column),
                  'unit': 'N m' if current else 'A'}
         gains = f'drive_gains: {{{", ".join(f"{one}: GAIN" for one in self._robot.joints)}}}'
         form = f' ({self._layout.form})' if self._layout.form else ''
-        mapping = one_line({**plain, 'effort': entry}).replace('"', "'")
+        mapping = one_line({**self._written, 'effort': entry}).replace('"', "'")
         return DataError(
             f'{self._layout.source}: columns by {self._by}{form}: the effort is {column} '
             f'[{_written(unit)}], a {UNITS[unit][0]}, and the robot has '
@@ -452,7 +474,7 @@ class _Finder:
                                for (_, name, _), unit in zip(found, given, strict=True))
             return [Taken(TIME, tuple(index for index, _, _ in found), factors)], \
                 f'time is {words}'
-        raise reasons[0]
+        raise next((one for one in reasons if isinstance(one, Ambiguous)), reasons[0])
 
     def _one(self, columns: Columns) -> tuple[int, str, str]:
         """Return index, name and unit of a single column; raises Unfit."""
@@ -464,7 +486,8 @@ class _Finder:
         if not found:
             raise Unfit(f'there is no column {column}')
         if len(found) > 1:
-            raise Unfit(f'{column} may be {", ".join(self._layout.columns[k] for k in found)}')
+            raise Ambiguous(f'{column} may be '
+                            f'{", ".join(self._layout.columns[k] for k in found)}')
         return found[0], self._layout.columns[found[0]], self._units[found[0]]
 
     def _numbered(self, column: int) -> int:
@@ -495,8 +518,8 @@ class _Finder:
         if len(whole) == 1:
             return {joint: whole[0][joint] for joint in self._joints or whole[0]}
         if whole:
-            raise Unfit(f'{channel}: {pattern} fits several groups of columns: '
-                        f'{", ".join(self._listed(one) for one in whole)}; write it out')
+            raise Ambiguous(f'{channel}: {pattern} fits several groups of columns: '
+                            f'{", ".join(self._listed(one) for one in whole)}')
         joints = self._joints or ()
         some = max(groups.values(), key=len, default={})
         missing = [joint for joint in joints if joint not in some]
@@ -533,8 +556,8 @@ class _Finder:
         if len(whole) == 1:
             return whole[0]
         if whole:
-            raise Unfit(f'{channel}: {pattern} fits several groups of columns: '
-                        f'{", ".join(self._listed(one) for one in whole)}')
+            raise Ambiguous(f'{channel}: {pattern} fits several groups of columns: '
+                            f'{", ".join(self._listed(one) for one in whole)}')
         if others:
             columns = [self._layout.columns[k] for k in max(others, key=len)]
             example = self._example(columns, len(joints))

@@ -175,15 +175,15 @@ def _recognised(source: str, lines: list[str], asked: Asked) -> tuple[Form, Layo
     if len(rows[0][1]) > COLUMNS:
         raise DataError(f'{source}: line {rows[0][0]}: has more than {COLUMNS} columns')
     data = next((k for k, (_, cells) in enumerate(rows)
-                 if any(map(is_number, cells)) and not _is_header(cells, rows[k + 1:], not k)),
-                None)
+                 if any(map(is_number, cells)) and not _is_header(cells, rows[k + 1:], not k)
+                 and not (is_text(cells[0]) and len(cells) != len(rows[-1][1]))), None)
     if data is None:
-        raise DataError(f'{source}: has no rows of numbers' + (
-            ' below its header' if rows and len(rows[0][1]) > 1 else
-            '; is it not text with a number in every cell?'))
+        raise _no_rows(source, rows, asked)
     above = [(number, form.cells(_bare(line))) for number, line in filled
              if number < rows[data][0]]
     head, units = _header(above, len(rows[data][1]), asked)
+    if head is not None and dict(above)[head] == [str(k) for k in range(len(rows[data][1]))]:
+        head = None  # numbers are no names
     if asked.skip:
         later = [k for k, (number, _) in enumerate(rows)
                  if number > (head if head is not None else 0)][asked.skip:]
@@ -193,15 +193,26 @@ def _recognised(source: str, lines: list[str], asked: Asked) -> tuple[Form, Layo
         str(k) for k in range(1, len(sample) + 1))
     if len(sample) == len(names) + 1 and not sample[-1]:
         form = replace(form, trailing=True)
-    _require_names(source, names)
+    lines_of_names = [number for number, cells in above
+                      if head is not None and number <= head and len(cells) == len(names)]
+    _require_names(source, names, lines_of_names)
     form = replace(form, first=first)
     text = tuple(cell if is_text(cell) else None for cell in sample[:len(names)])
     said = [str(form)] if str(form) else []
-    if head is not None and any(number < head and len(cells) == len(names)
-                                for number, cells in above):
+    if len(lines_of_names) > 1 and not units:
         said.append(f'names taken from line {head}')
     return form, Layout(source, names, units or ('',) * len(names), text, tuple(sample),
                         ', '.join(said), head is None)
+
+
+def _no_rows(source: str, rows: list[tuple[int, list[str]]], asked: Asked) -> DataError:
+    if any(cells[0].startswith('---') for _, cells in rows):
+        return DataError(f'{source}: is what `ros2 topic echo` prints; record a bag instead, or '
+                         'add --csv')
+    between = f' with {NAMES[asked.separator]} between them' if asked.separator else ''
+    return DataError(f'{source}: has no rows of numbers{between}' + (
+        ' below its header' if len(rows[0][1]) > 1 else
+        '; is it not text with a number in every cell?'))
 
 
 def is_text(cell: str) -> bool:
@@ -250,11 +261,16 @@ def _header(
     return number, ()
 
 
-def _require_names(source: str, names: tuple[str, ...]) -> None:
+def _require_names(source: str, names: tuple[str, ...], lines: list[int]) -> None:
+    """Raise DataError for names twice; ``lines`` are those that may have the names."""
     twice = sorted({name for name in names if name and names.count(name) > 1})
+    if twice and len(lines) > 1:
+        raise DataError(f'{source}: line {lines[-1]} has neither names of columns nor units that '
+                        f'are understood ({clipped(", ".join(twice))}): state units in a mapping '
+                        'of columns, with skip: 1')
     if twice:
-        raise DataError(f'{source}: line 1: column {clipped(", ".join(twice))} appears more than '
-                        'once')
+        raise DataError(f'{source}: line {lines[0] if lines else 1}: column '
+                        f'{clipped(", ".join(twice))} appears more than once')
 
 
 def _separated(source: str, lines: list[str], asked: Asked) -> Form:
