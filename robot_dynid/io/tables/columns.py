@@ -586,7 +586,7 @@ class _Finder:
                     entry = (names * count)[:count]
                 else:
                     continue
-                unit = one.unit[0]
+                unit = _written(one.unit[0])
                 found[channel] = {'column': entry, 'unit': unit} if unit else entry
                 break
         return found
