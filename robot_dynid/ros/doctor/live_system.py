@@ -106,6 +106,7 @@ class Watch:
             taken.clear()
         since = time.time()
         self.until(lambda: False, self.watched.duration)
+        self._listener.close()  # what comes in after this is not of that time
         return since, time.time()
 
     def until(self, condition: Callable[[], bool], longest: float) -> None:

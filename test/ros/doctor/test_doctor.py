@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -111,6 +112,9 @@ def test_a_fault_of_the_driver_is_named(fault: str, driver: subprocess.Popen[str
     assert name in off, off
     assert off[name].level is level and words in off[name].what, off
     assert off[name].remedy and off[name].where
+    if fault == 'copy':
+        rates = [float(word) for word in re.findall(r'(\d+) (?:messages )?per', off[name].what)]
+        assert 4.0 < rates[1] / rates[0] < 6.0 and rates[1] < 1.1 * 125.0, 'as it publishes'
     assert off['controller'].level is ERROR, 'the driver has none, which is said, too'
 
 
