@@ -142,7 +142,7 @@ def test_init_asks_for_the_release_and_takes_what_the_urdf_says(tmp_path: Path) 
     assert bare['driver'].suggestion == 'ur_robot_driver'
     kind = bare['effort_kind']
     assert 'is use_currents_as_efforts true?' in kind.text and kind.suggestion is None
-    assert kind.required and kind.why.count('https://github.com/') == 3
+    assert kind.required and kind.why.count('https://github.com/') == 4
     for word, suggestion in (('true', 'current'), ('True', 'current'), ('false', None)):
         stated = asked(tmp_path, f'<param name="use_currents_as_efforts">{word}</param>')
         assert stated['effort_kind'].suggestion == suggestion and stated['effort_kind'].required
