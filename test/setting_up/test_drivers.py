@@ -47,9 +47,8 @@ SEEN_BY = {
     'mujoco_ros2_control': ('panda', 'panda_joint{}', 'mujoco_ros2_control/MujocoSystemInterface'),
     'gz_ros2_control': ('ur5', 'j{}', 'gz_ros2_control/GazeboSimSystem')}
 #: what only the data file and the page that is made from it may say
-ELSEWHERE = re.compile(r'use_currents_as_efforts|actual_current\b|actual_current_as_torque|'
-                       r'pull/1551|pull/1918|PolyScope|tau_J\b|getMeasuredTorque|update_rate|'
-                       r'11\.976|without gravity; currents|fr3_arm_controller|publisher_qos', re.I)
+ELSEWHERE = re.compile(r'use_currents_as_efforts|pull/1551|pull/1918|PolyScope|getMeasuredTorque|'
+                       r'update_rate|11\.976|fr3_arm_controller|publisher_qos', re.I)
 
 
 def urdf_of(name: str, joint: str, more: str) -> ET.Element:
