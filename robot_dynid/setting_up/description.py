@@ -149,8 +149,8 @@ def questions(arm: Arm, answers: Mapping[str, Any]) -> list[Question]:
     meanings = '; '.join(
         f'{one.kind or "none"}: {one.fact}, {one.conditions} ({driver.link(one)})'
         for one in stated) or 'see its manual'
-    sensors = {one.sensor for one in stated if one.sensor and kind in (None, one.kind)} or {MOTOR}
-    sensor = min(sensors) if len(sensors) == 1 else None
+    sensors = {one.sensor for one in stated if one.kind and kind in (None, one.kind)} or {MOTOR}
+    sensor = (min(sensors) or None) if len(sensors) == 1 else None
     asked = [
         Question('driver', 'Which driver publishes the joint states?',
                  tuple(one.name for one in drivers()), own.name,
