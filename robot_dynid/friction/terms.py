@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robot_dynid.errors import UsageError
 from robot_dynid.kernels.friction import (
     COLUMNS,
     CONSTANT,
@@ -64,6 +65,12 @@ class Term:
     least: float = 0.0
     reference: float | None = None
     temperatures: Range = None
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for a power below one, whose slope at rest is infinite."""
+        if self.kind == POWER and self.scale < 1.0:
+            raise UsageError(f'friction with the power {self.scale:g} of the speed has an '
+                             'infinite slope at rest: give a power from 1 on, or a RAMP or TANH')
 
     @property
     def odd(self) -> bool:

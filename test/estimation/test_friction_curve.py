@@ -72,7 +72,8 @@ def test_the_fit_is_that_of_weighted_least_squares() -> None:
 
 def test_laws_that_slide_alike_are_tried_once() -> None:
     found = distinguishable_laws(points(coulomb(LADDER)))
-    assert list(found) == ['coulomb', 'two-speed', 'stribeck']
+    assert next(iter(found)) == 'coulomb' and {'two-speed', 'stribeck'} < set(found)
+    assert not {'asymmetric', 'dahl', 'maxwell'} & set(found)
 
 
 @pytest.mark.parametrize('name', LAWS)

@@ -16,6 +16,7 @@ from tolerances import FITTED_EXPONENTIAL
 from robot_dynid.errors import UsageError
 from robot_dynid.friction import ADDITIONS, LAWS, AxisFriction, AxisMotion, Coulomb, law_from
 from robot_dynid.friction.laws import Dahl, Maxwell, Stribeck, TwoSpeed
+from robot_dynid.friction.terms import POWER, Term
 
 NAMES = [*LAWS, *(f'{law}+{added}' for law in LAWS for added in ADDITIONS),
          'maxwell+levelling+load+drift+temperature']
@@ -263,3 +264,9 @@ def test_textbook_friction_falls_as_the_exponential(exponent: float) -> None:
     static = law.columns(AxisMotion(still, still, v, tuple(range(len(v)))))[2]
     np.testing.assert_allclose(
         static, np.sign(v) * np.exp(-np.abs(v / 0.2)**exponent), atol=FITTED_EXPONENTIAL)
+
+
+def test_a_power_below_one_is_refused() -> None:
+    """Its slope at rest is infinite, and dynamics would be NaN there."""
+    with pytest.raises(UsageError, match=r'power 0\.5 of the speed has an infinite slope at rest'):
+        Term(POWER, 0.5)
