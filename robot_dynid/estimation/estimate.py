@@ -20,7 +20,7 @@ from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.friction import FrictionLaw
 from robot_dynid.plain import from_plain
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.settings import read_settings
+from robot_dynid.settings import read_settings, require_allowed
 from robot_dynid.types import FloatArray
 
 
@@ -132,6 +132,10 @@ class Estimator(ABC):
     linear: ClassVar[bool] = False
     #: value of the parameters that the data leaves open, in words
     open_parameters: ClassVar[str] = ''
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for a setting that is outside its range or choices."""
+        require_allowed(self, '{}')
 
     @property
     @abstractmethod

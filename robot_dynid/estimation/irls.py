@@ -29,7 +29,7 @@ from robot_dynid.estimation.uncertainty.between_recordings import (
     friction_scales,
     scatter_covariance,
 )
-from robot_dynid.settings import require_allowed, setting
+from robot_dynid.settings import setting
 from robot_dynid.types import FloatArray
 
 #: median of |x| of a standard normal deviate: its quantile at 3/4
@@ -136,9 +136,6 @@ class RobustLeastSquares(Estimator):
     name = 'irls'
     summary = 'iteratively reweighted least squares: samples far from the model count less'
     details_type = RobustDetails
-
-    def __post_init__(self) -> None:
-        require_allowed(self, '{}')
 
     def fit(self, experiment: Experiment) -> Estimate:
         """Estimate the base parameters; raises DataError when recordings cannot be read again."""

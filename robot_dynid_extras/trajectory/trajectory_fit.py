@@ -34,7 +34,7 @@ from robot_dynid.estimation.least_squares import (
     solve,
 )
 from robot_dynid.estimation.uncertainty.between_recordings import stretches
-from robot_dynid.settings import require_allowed, setting
+from robot_dynid.settings import setting
 from robot_dynid.types import FloatArray
 from robot_dynid_extras.trajectory.arm import ArmModel
 from robot_dynid_extras.trajectory.intervals import (
@@ -292,9 +292,6 @@ class TrajectoryFit(Estimator):
     name = 'trajectory'
     summary = 'simulated motions follow the measured ones; least squares where that is no gain'
     details_type = TrajectoryDetails
-
-    def __post_init__(self) -> None:
-        require_allowed(self, '{}')
 
     def fit(self, experiment: Experiment) -> Estimate:
         """Estimate the base parameters.

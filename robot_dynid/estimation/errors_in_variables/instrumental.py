@@ -35,7 +35,7 @@ from robot_dynid.estimation.least_squares import (
 )
 from robot_dynid.estimation.uncertainty.between_recordings import covariance
 from robot_dynid.numbers import FREQUENCY
-from robot_dynid.settings import require_allowed, setting
+from robot_dynid.settings import setting
 from robot_dynid.types import FloatArray, Samples
 
 #: instruments are weak below this first-stage F
@@ -102,9 +102,6 @@ class InstrumentalVariables(Estimator):
     name = 'iv'
     summary = 'instrumental variables: unbiased with noisy encoders'
     details_type = InstrumentDetails
-
-    def __post_init__(self) -> None:
-        require_allowed(self, '{}')
 
     def fit(self, experiment: Experiment) -> Estimate:
         """Estimate the base parameters; raises DataError when recordings cannot be read again."""

@@ -49,7 +49,7 @@ from robot_dynid.estimation.least_squares import (
 from robot_dynid.estimation.uncertainty.held_out import folds
 from robot_dynid.numbers import NumberRange
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.settings import require_allowed, setting
+from robot_dynid.settings import setting
 from robot_dynid.types import FloatArray
 
 #: weights of the prior that cross-validation chooses from, the largest first
@@ -258,9 +258,6 @@ class Feasible(Estimator):
     physically_feasible = True
     fits_information = True
     open_parameters = 'what the data leaves open is near the nominal robot'
-
-    def __post_init__(self) -> None:
-        require_allowed(self, '{}')
 
     def for_robot(self, robot: RobotModel) -> Feasible:
         """Return it with the ellipsoids that its bounds take from the collision primitives.

@@ -33,7 +33,7 @@ from robot_dynid.estimation.staged.procedure import (
 )
 from robot_dynid.estimation.staged.stage_fit import Knowledge, StageFit, stage_fit
 from robot_dynid.estimation.uncertainty.held_out import explained_share
-from robot_dynid.settings import require_allowed, setting
+from robot_dynid.settings import setting
 from robot_dynid.types import FloatArray
 
 #: share of a base parameter that must lie in open directions to call it not excited
@@ -115,9 +115,6 @@ class StagedLeastSquares(Estimator):
     details_type = StagedDetails
     single_joint_motions = True
     open_parameters = 'what no stage determines keeps its nominal value'
-
-    def __post_init__(self) -> None:
-        require_allowed(self, '{}')
 
     def fit(self, experiment: Experiment) -> StagedEstimate:
         """Find the motions with locked joints in the recordings and estimate stage by stage.
