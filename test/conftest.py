@@ -19,7 +19,7 @@ assert 'numpy' not in sys.modules, 'NumPy was loaded before its threads could be
 os.environ |= {'OPENBLAS_NUM_THREADS': '1', 'OMP_NUM_THREADS': '1'}
 
 from robot_dynid.cli import terminal  # noqa: E402
-from robot_dynid.effects import BLOCKS  # noqa: E402
+from robot_dynid.effects import CHOSEN, LEARNT  # noqa: E402
 from robot_dynid.estimation import ESTIMATORS  # noqa: E402
 from robot_dynid.estimation.irls import NORMS  # noqa: E402
 from robot_dynid.friction import ADDITIONS, LAWS  # noqa: E402
@@ -104,7 +104,7 @@ def nothing_is_compiled() -> Iterator[None]:
 @pytest.fixture(scope='module', autouse=True)
 def registries_stay() -> Iterator[None]:
     """Hold that a module leaves laws and methods in their order, which is that of columns."""
-    registries = LAWS, ADDITIONS, BLOCKS, NORMS, ESTIMATORS
+    registries = LAWS, ADDITIONS, CHOSEN, LEARNT, NORMS, ESTIMATORS
     before = [list(one.items()) for one in registries]
     yield
     assert [list(one.items()) for one in registries] == before

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from robot_dynid.dynamics.gears import Gears
 from robot_dynid.dynamics.rotors import Rotors
+from robot_dynid.errors import ModelError
 from robot_dynid.friction import AxisFriction
 from robot_dynid.kernels.newton_euler import SPRING
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
+
+#: columns that the kernels read of the spring of a joint, behind the ten of its link
+SPRING_COLUMNS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +25,7 @@ class Mechanism:
 
     ``robot`` gives geometry, limits and the gravity that its drives feel; ``links`` (n, 10) are
     standard parameters in the frames of the links, and where there are springs between them four
-    columns more, see `counterbalance`; ``rotors`` those of the motors on the joint
+    columns more, see `with_springs`; ``rotors`` those of the motors on the joint
     side; ``friction`` acts on the motors, which move with their joints where ``gears`` is None.
     """
 
@@ -35,6 +40,19 @@ class Mechanism:
         """Return one without mass, rotors or friction, to which effects are added."""
         rotors = Rotors.of(np.zeros((robot.n, robot.n)))
         return cls(robot, np.zeros((robot.tree.n, SPRING)), rotors, AxisFriction.none(robot.n))
+
+    def with_springs(self, rows: Mapping[int, Sequence[float]]) -> Mechanism:
+        """Return it with springs, four columns each, at joints by number, see `Spring.row`.
+
+        Raises ModelError for a second spring at a joint.
+        """
+        springs = np.pad(self.links[:, SPRING:], ((0, 0), (0, SPRING_COLUMNS)))[:, :SPRING_COLUMNS]
+        for joint, row in rows.items():
+            if springs[joint].any():
+                raise ModelError(f'joint {self.robot.joints[joint]} has two springs, and dynamics '
+                                 'take one: leave one of these effects out')
+            springs[joint] = row
+        return replace(self, links=np.hstack([self.bodies, springs]))
 
     @property
     def bodies(self) -> FloatArray:

@@ -21,10 +21,6 @@ from robot_dynid.effects.rotors import RotorInertia
 from robot_dynid.effects.slow_changes import SlowChanges
 from robot_dynid.robot.model import RobotModel
 
-BLOCKS = {'rigid': RigidLinks, 'rotor_inertia': RotorInertia, 'friction': JointFriction,
-          'springs': Springs, 'counterbalance': Counterbalance,
-          'kinematic_error': KinematicError, 'hysteresis': Hysteresis}
-
 #: effects that are learnt from what those leave, in their order, by their key in model files
 LEARNT: dict[str, type[LearntEffect]] = {
     'residual': Deflection, 'ripple': RippleTorque, 'adaptation': SlowChanges}
@@ -32,7 +28,6 @@ LEARNT: dict[str, type[LearntEffect]] = {
 CHOSEN: dict[str, type[ChosenEffect]] = {'counterbalance': Counterbalance}
 
 __all__ = [
-    'BLOCKS',
     'CHOSEN',
     'LEARNT',
     'Axes',

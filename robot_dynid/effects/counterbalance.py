@@ -16,7 +16,7 @@ The force of a spring along a prismatic joint is an offset of its friction, so t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,6 @@ RATIOS, ANGLES = (0.5, 0.8), np.arange(24) * np.pi / 12.0
 #: largest torque over that of the nominal weight, which springs relieve; least weight of such a
 #: joint over that of the joint that bears most; poses to find them
 MOST_RELIEF, LEAST_WEIGHT, WEIGHT_POSES = 3.0, 0.2, 500
-#: columns that the kernels read of the spring of a joint, behind the ten of its link
-SPRING_COLUMNS = 4
 
 
 @dataclass(frozen=True)
@@ -105,12 +103,9 @@ class Counterbalance(ChosenEffect):
         return {'angle [deg]': float(np.degrees(part.angle)), 'ratio': part.ratio}
 
     def acting(self, mechanism: Mechanism, values: Mapping[str, float]) -> Mechanism:
-        """Return ``mechanism`` with springs behind its links, (n, 14), as all dynamics take them.
-        """
-        rows = np.zeros((len(mechanism.links), SPRING_COLUMNS))
-        for name, spring in zip(self.names, self.parts, strict=True):
-            rows[spring.joint] = spring.row(values[name])
-        return replace(mechanism, links=np.hstack([mechanism.bodies, rows]))
+        """Return ``mechanism`` with these springs."""
+        return mechanism.with_springs({spring.joint: spring.row(values[name]) for name, spring in
+                                       zip(self.names, self.parts, strict=True)})
 
     def history(self, samples: Samples) -> FloatArray:
         """Return the torque (h, N) of every spring at one, at the stamps of the effort."""

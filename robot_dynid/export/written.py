@@ -299,7 +299,7 @@ class Written:
         past = whole.friction.terms[whole.friction.terms[:, KIND] >= STOP, ROW].astype(int)
         yield 'friction that builds up after a reversal', ', '.join(
             name for i, name in enumerate(self.axes) if i in past)
-        yield 'counterbalance, at most [N m]', _listed(
+        yield 'springs at joints, at most [N m]', _listed(
             joints, np.linalg.norm(whole.links[:, SPRING:SPRING + 2], axis=1))
         yield 'torque ripple, rms [N m]', _listed(joints, self.ripple)
         yield 'friction that warms up or drifts', ', '.join(self.arm.changing)

@@ -30,12 +30,15 @@ def with_parts(
 ) -> Structure:
     """Return ``structure`` with the parts of an effect that distinct motion shows.
 
-    ``key`` is one of CHOSEN. One part per joint, that with the largest share of error first.
+    ``key`` is one of CHOSEN. One part per joint, that with the largest share of error first; of
+    all effects that efforts hardly tell from the weight, a joint has one.
     """
+    rivals = [other for other, kind in CHOSEN.items()
+              if other == key or (kind.like_weight and CHOSEN[key].like_weight)]
     for _ in range(robot.n):
         parts = structure.chosen.get(key, ())
-        tried = _Search.of(CHOSEN[key], structure.torque_model(robot), samples,
-                           [part.joint for part in parts])
+        tried = _Search.of(CHOSEN[key], structure.torque_model(robot), samples, [
+            part.joint for rival in rivals for part in structure.chosen.get(rival, ())])
         part = None if tried is None else tried.strongest()
         if part is None:
             break

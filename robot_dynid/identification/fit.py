@@ -149,9 +149,9 @@ def real_robot(
     where = indefinite_at(IdentifiedModel(
         torque.robot, choice.structure, torque.reduction, estimate.values, estimate.std,
         estimate.values, choice.preprocessing))
-    worse, springs = worse_than_nominal(experiment), [
-        part for key, parts in choice.structure.chosen.items() if CHOSEN[key].like_weight
-        for part in parts]
+    worse, springs = worse_than_nominal(experiment), {
+        CHOSEN[key].what: ', '.join(torque.robot.joints[part.joint] for part in parts)
+        for key, parts in choice.structure.chosen.items() if parts and CHOSEN[key].like_weight}
     offsets = set(estimate.not_excited) & set(open_offsets(experiment))
     if not (where or worse or springs or offsets):
         return estimator, estimate
@@ -169,10 +169,8 @@ def real_robot(
                 for joint, (free, nominal) in worse.items())
         causes.append(f'on motion left out {estimator.name} leaves more than nominal links with '
                       f'fitted friction [N m]: {", ".join(rows)}')
-    if springs:
-        names = ', '.join(torque.robot.joints[spring.joint] for spring in springs)
-        causes.append(f'{names}: efforts hardly tell the torque of a counterbalance from the '
-                      'weight, nominal links do')
+    causes += [f'{names}: efforts hardly tell the {what} from the weight, nominal links do'
+               for what, names in springs.items()]
     if offsets:
         causes.append(f'{", ".join(sorted(offsets))}: the motion does not tell an offset of the '
                       'effort from weight, and the values are without one')

@@ -177,20 +177,12 @@ def _effects(structure: Structure) -> dict[str, Any]:
     return {name: to_plain(own) for name, own in effects.items() if own}
 
 
-def _parts(key: str, given: Any, joints: int) -> tuple[Any, ...]:
-    """Return the parts of a chosen effect of a robot of so many ``joints``."""
-    if not isinstance(given, list):
-        raise ValueError(f'blocks.{key} must be a list, is {shown(given)}')
-    kind = CHOSEN[key].part
-    parts: tuple[Any, ...] = tuple(from_plain(kind, one, f'blocks.{key}') for one in given)
-    if any(part.joint >= joints for part in parts):
-        raise ValueError(f'blocks.{key}: a joint is none of the {joints}')
-    return parts
-
-
 def _read_structure(given: Mapping[str, Any], joints: int) -> Structure:
     """Return the structure; ``law``, one name for all axes, is how files were written once."""
-    chosen = {key: _parts(key, parts, joints) for key, parts in given.items() if key in CHOSEN}
+    chosen = {key: parts for key, parts in given.items() if key in CHOSEN}
+    for key, parts in chosen.items():
+        if not isinstance(parts, list):
+            raise ValueError(f'blocks.{key} must be a list, is {shown(parts)}')
     blocks = from_plain(_Blocks, {k: v for k, v in given.items() if k not in CHOSEN}, 'blocks')
     friction = blocks.friction
     names = friction.laws
@@ -199,8 +191,12 @@ def _read_structure(given: Mapping[str, Any], joints: int) -> Structure:
     if len(names) != len(friction.settings):
         raise ValueError(f'blocks.friction: {len(names)} laws with {len(friction.settings)} '
                          'settings')
-    return Structure(blocks.rotor_inertia, names, friction.settings, friction.load, blocks.gears,
-                     chosen)
+    structure = Structure(blocks.rotor_inertia, names, friction.settings, friction.load,
+                          blocks.gears, chosen)
+    for key, parts in structure.chosen.items():
+        if any(part.joint >= joints for part in parts):
+            raise ValueError(f'blocks.{key}: a joint is none of the {joints}')
+    return structure
 
 
 def _noise_levels(model: IdentifiedModel) -> dict[str, Any]:

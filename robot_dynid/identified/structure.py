@@ -22,6 +22,7 @@ from robot_dynid.effects.joint_friction import Load
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.friction import FrictionLaw, law_from
 from robot_dynid.identified.trained import Extent
+from robot_dynid.plain import from_plain
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
@@ -43,6 +44,13 @@ class Structure:
     load: tuple[tuple[float, ...], ...] | None = None
     gears: tuple[GearEffects, ...] = ()
     chosen: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Read the parts that files hold in plain types; raises ValueError where they are none."""
+        object.__setattr__(self, 'chosen', {key: tuple(
+            part if isinstance(part, CHOSEN[key].part)
+            else from_plain(CHOSEN[key].part, part, f'blocks.{key}') for part in parts)
+            for key, parts in self.chosen.items()})
 
     @classmethod
     def uniform(cls, robot: RobotModel, rotor_inertia: bool, friction: str,

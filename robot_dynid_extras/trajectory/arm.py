@@ -17,22 +17,13 @@ from numpy.typing import NDArray
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.dynamics.derivatives import Derivatives
 from robot_dynid.dynamics.mechanism import Mechanism
-from robot_dynid.effects import (
-    Counterbalance,
-    JointFriction,
-    RigidLinks,
-    RotorInertia,
-    axes_of,
-)
+from robot_dynid.effects import JointFriction, axes_of
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.friction import AxisFriction
 from robot_dynid.friction.terms import slid, table_of, warm
 from robot_dynid.kernels.friction import COLUMNS, REFERENCE
 from robot_dynid.types import FloatArray, Samples
-
-#: blocks whose torque is that of the simulated state
-MOVING = (RigidLinks, RotorInertia, Counterbalance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +78,7 @@ class ArmModel:
     def moving(self) -> NDArray[np.bool_]:
         """Mask (b,) of the parameters of links and rotors."""
         return np.concatenate([
-            np.full(len(chosen), isinstance(block, MOVING))
+            np.full(len(chosen), block.smooth)
             for block, chosen in zip(self.torque.blocks, self.torque.kept_by_block, strict=True)])
 
     @cached_property
@@ -119,7 +110,7 @@ class ArmModel:
         out = np.zeros((self.torque.robot.n, int(self.moving.sum()), len(q)))
         first = 0
         for block, chosen in zip(self.torque.blocks, self.torque.kept_by_block, strict=True):
-            if isinstance(block, MOVING) and len(chosen):
+            if block.smooth and len(chosen):
                 own = out[:, first:first + len(chosen)]
                 block.fill(states, block.history(states), chosen, own)
                 first += len(chosen)

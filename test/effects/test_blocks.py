@@ -6,26 +6,36 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from counterbalanced import SPRINGS
 from tolerances import SAME_FORMULA
 
+from robot_dynid.dynamics import rigid_body
+from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.effects import (
-    BLOCKS,
+    CHOSEN,
+    Effect,
     GearEffects,
+    Hysteresis,
     JointFriction,
+    KinematicError,
     RigidLinks,
     RotorInertia,
     Springs,
     axes_of,
 )
+from robot_dynid.errors import ModelError
 from robot_dynid.estimation.experiment import Regression, TorqueModel, chunks
 from robot_dynid.friction import AxisMotion, Coulomb
+from robot_dynid.identified.structure import Structure
+from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.reduction.numeric import random_states
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.types import Samples
 
 ROBOTS = ('planar_3r', 'stanford_arm', 'tx40')
+BLOCKS = {'rigid': RigidLinks, 'rotor_inertia': RotorInertia, 'friction': JointFriction,
+          'springs': Springs, 'kinematic_error': KinematicError, 'hysteresis': Hysteresis,
+          **CHOSEN}
 
 
 def with_gears(name):
@@ -35,15 +45,22 @@ def with_gears(name):
                                         gear_ratios=np.full(robot.n, 100.0)))
 
 
+def parts_of(kind, robot, taken=()):
+    """Return a part of a chosen effect at each of the joints that may have one, but ``taken``."""
+    groups = [CHOSEN[kind].candidates(robot, joint) for joint in range(robot.n)
+              if joint not in taken]
+    return tuple(own[-1][-1] for own in groups if own)
+
+
 def built(kind, robot):
-    """Return a block of the registry for a robot."""
+    """Return a block for a robot."""
     axes = axes_of(robot)
+    if kind in CHOSEN:
+        return CHOSEN[kind](robot, parts_of(kind, robot))
     if kind in ('rigid', 'springs'):
         return BLOCKS[kind](robot)
     if kind == 'friction':
         return BLOCKS[kind](axes, tuple(Coulomb(0.05) for _ in axes.labels))
-    if kind == 'counterbalance':
-        return BLOCKS[kind](robot, SPRINGS)
     if kind in ('kinematic_error', 'hysteresis'):
         effects = GearEffects((3e-5, 4e-5), (1e-3, 0.1))
         return BLOCKS[kind](robot, Springs(robot).gears, (effects, effects))
@@ -76,7 +93,8 @@ def test_chosen_columns_are_those_of_all(kind, name):
     states = random_states(robot, 30, np.random.default_rng(1))
     assert len(set(block.names)) == len(block.names)
     full = columns(block, states, rows=robot.rows)
-    assert np.isfinite(full).all() and (np.any(full) or kind == 'hysteresis')  # it has a past
+    assert np.isfinite(full).all()
+    assert np.any(full) or kind == 'hysteresis' or not block.names  # it has a past
     chosen = np.random.default_rng(2).permutation(len(block.names))[:5]
     chosen = np.sort(chosen)
     assert columns(block, states, chosen, robot.rows) == pytest.approx(full[:, chosen])
@@ -102,8 +120,66 @@ def test_torque_of_resting_robot_in_no_gravity_is_only_the_offset(kind):
     block = built(kind, robot)
     still = Samples(robot.joints, np.arange(5.0), *np.zeros((3, 5, 5)))
     found = columns(block, still, rows=robot.rows)
-    for c, parameter in enumerate(block.names):
-        assert np.any(found[:, c]) == parameter.startswith(('f0', 's', 'Kc', 'cb'))
+    for c, parameter in enumerate(() if kind in CHOSEN else block.names):
+        assert np.any(found[:, c]) == parameter.startswith(('f0', 's', 'Kc'))
+
+
+def by_links(structure, robot, samples):
+    """Return inverse dynamics of a structure, parameters at one to three, less its links'."""
+    model = structure.torque_model(robot)
+    names = [name for block in model.blocks[1:] for name in block.names]
+    values = {name: 1.0 + i % 3 for i, name in enumerate(names)} | dict(zip(
+        model.blocks[0].names, robot.nominal.ravel(), strict=True))
+    whole, links = Mechanism.without_effects(robot), Mechanism.without_effects(robot)
+    for block in model.blocks:
+        whole = block.acting(whole, values)
+    links = model.blocks[0].acting(links, values)
+    found, bare = (rigid_body.InverseDynamics(robot, one.links, one.rotors, one.friction)(
+        samples.position, samples.velocity, samples.acceleration) for one in (whole, links))
+    expected = sum(np.einsum('rkn,k->nr', columns(block, samples), [
+        values[name] for name in block.names]) for block in model.blocks[1:])
+    return found - bare, expected
+
+
+@pytest.mark.parametrize('name', ['planar_3r', 'ur10e'])
+@pytest.mark.parametrize('keys', [*((key,) for key in CHOSEN), tuple(CHOSEN)], ids='+'.join)
+def test_chosen_effects_act_as_their_columns_alone_and_together(keys, name):
+    robot, chosen = load_robot(name), {}
+    for key in keys:
+        taken = [part.joint for parts in chosen.values() for part in parts]
+        chosen[key] = parts_of(key, robot, taken)[:1 if len(keys) > 1 else None]
+    structure = replace(Structure.uniform(robot, False, 'none', {}), chosen=chosen)
+    states = random_states(robot, 40, np.random.default_rng(1))
+    states = replace(states, starts=tuple(range(len(states))))  # none of them has a past
+    found, expected = by_links(structure, robot, states)
+    assert all(chosen.values()) and np.abs(expected).max() > 0.1
+    np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
+    assert from_plain(Structure, to_plain(structure)) == structure
+
+
+@pytest.mark.parametrize('kind', [key for key in CHOSEN if CHOSEN[key].pullback is not
+                                  Effect.pullback])
+def test_chosen_effects_with_gradients_have_those_of_their_columns(kind):
+    robot = load_robot('planar_3r')
+    block = built(kind, robot)
+    chosen, samples = np.arange(len(block.names)), motion(robot, 20)
+    weights = np.random.default_rng(3).normal(size=(robot.n, len(chosen), 20))
+    step = 1e-6
+    for place, name in enumerate(('position', 'velocity', 'acceleration')):
+        ends = [np.sum(weights * columns(block, replace(samples, **{
+            name: getattr(samples, name) + sign * step}))) for sign in (-1.0, 1.0)]
+        slope = block.pullback(samples, chosen, weights)[place].sum()
+        assert (ends[1] - ends[0]) / (2.0 * step) == pytest.approx(slope, rel=1e-6, abs=1e-7)
+
+
+def test_a_joint_has_one_spring():
+    mechanism = Mechanism.without_effects(load_robot('planar_3r')).with_springs(
+        {1: (1.0, 2.0, 0.0, 0.0)})
+    both = mechanism.with_springs({2: (3.0, 0.0, 0.1, 0.1)})
+    np.testing.assert_array_equal(both.links[:, 10:], [
+        [0.0] * 4, [1.0, 2.0, 0.0, 0.0], [3.0, 0.0, 0.1, 0.1]])
+    with pytest.raises(ModelError, match='joint joint_2 has two springs'):
+        both.with_springs({1: (1.0, 0.0, 0.0, 0.0)})
 
 
 def test_rotors_turn_with_their_axes():

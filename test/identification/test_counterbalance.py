@@ -11,7 +11,8 @@ import pytest
 
 from robot_dynid import load_robot
 from robot_dynid.dynamics import rigid_body
-from robot_dynid.effects.counterbalance import Spring
+from robot_dynid.effects import CHOSEN
+from robot_dynid.effects.counterbalance import Counterbalance, Spring
 from robot_dynid.estimation import Estimate, Feasible, LeastSquares
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.identification.chosen_effects import with_parts
@@ -140,3 +141,16 @@ def test_the_counterbalance_of_an_industrial_robot_is_seen(shared_data: Path, ru
     for other in recordings.values():
         error = other.measured - model.effort(other, values)
         assert np.linalg.norm(error[:, 1]) < 0.3 * np.linalg.norm(other.measured[:, 1])
+
+
+def test_a_joint_has_one_effect_that_efforts_hardly_tell_from_weight(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(CHOSEN, 'other', Counterbalance)
+    recordings = three(0)
+    found = with_parts('counterbalance', ROBOT, PLAIN, recordings)
+    assert [part.joint for part in found.chosen['counterbalance']] == [JOINT]
+    taken = replace(PLAIN, chosen={'other': found.chosen['counterbalance']})
+    assert 'counterbalance' not in with_parts('counterbalance', ROBOT, replace(
+        PLAIN, chosen={'other': (Spring(JOINT, 0.5, 0.0),)}), recordings).chosen
+    assert with_parts('other', ROBOT, taken, recordings) == taken

@@ -70,4 +70,5 @@ def test_it_is_reported_in_words(model: IdentifiedModel) -> None:
 @pytest.mark.parametrize('form', ['to_urdf', 'to_mjcf', 'to_sdf', 'to_solver_parameters'])
 def test_forms_that_cannot_hold_it_say_so(model: IdentifiedModel, form: str) -> None:
     warnings = ' '.join(getattr(model, form)().warnings)
-    assert f'counterbalance, at most [N m]: {model.joints[0]} 40, {model.joints[1]} 30' in warnings
+    first, second = model.joints[:2]
+    assert f'springs at joints, at most [N m]: {first} 40, {second} 30' in warnings
