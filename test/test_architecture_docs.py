@@ -19,7 +19,8 @@ PAGE = (ROOT / 'docs' / 'architecture.md').read_text(encoding='utf-8')
 #: from the bottom up, as test_architecture.py holds them
 ROOMS = runpy.run_path(str(Path(__file__).with_name('test_architecture.py')))['ROOMS']
 NEW_FILE = re.compile(r'# ((?:robot_dynid|config|my_lab)/\S+)\n')
-TASKS = ('robot', 'verb', 'trajectory type', 'effect', 'friction law', 'estimator', 'package')
+TASKS = ('robot', 'verb', 'trajectory type', 'effect', 'friction law', 'estimator', 'explanation',
+         'package')
 
 
 class Example(NamedTuple):

@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from robot_dynid.estimation import ESTIMATORS
+from robot_dynid.excitation.families import FAMILIES
+from robot_dynid.friction import ADDITIONS, LAWS
+from robot_dynid.plausibility.finding import KINDS
+
 ROOT = Path(__file__).resolve().parents[1]
+#: the registries of which a page has a table, with a row of every entry
+TABLES = {'friction': (*LAWS, *ADDITIONS), 'estimators': tuple(ESTIMATORS),
+          'excitation': tuple(FAMILIES), 'identification': tuple(KINDS)}
 #: what a path in the text may be relative to
 BASES = (ROOT, ROOT / 'robot_dynid', ROOT / 'robot_dynid_extras', ROOT / 'robot_dynid_evaluation')
 #: architecture.md shows files to be added, and is followed by a test of its own
@@ -72,6 +80,13 @@ def test_the_functions_on_the_way_from_a_verb_to_the_mathematics_are_there() -> 
     for name in names:
         assert resolved(name), name
     assert not resolved('identification.identify.chosen')
+
+
+@pytest.mark.parametrize(('page', 'name'), [
+    (page, name) for page, names in TABLES.items() for name in names])
+def test_a_table_has_a_row_of_every_entry(page: str, name: str) -> None:
+    text = (ROOT / 'docs' / f'{page}.md').read_text(encoding='utf-8')
+    assert re.search(rf'^\|[^|]*`{re.escape(name)}`', text, re.M), f'docs/{page}.md: {name}'
 
 
 def resolved(name: str) -> bool:

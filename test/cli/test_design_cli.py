@@ -1,6 +1,7 @@
 """`robot-dynid design` for all types, with options as text and file."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,10 +11,11 @@ from nominal import nominal_model
 from tolerances import PLANNED_EFFORT
 
 from robot_dynid.cli.files import with_text
-from robot_dynid.cli.main import main
+from robot_dynid.cli.main import main, parser
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.errors import UsageError
 from robot_dynid.excitation.design import repeated
+from robot_dynid.excitation.families import FAMILIES
 from robot_dynid.io.trajectory_file import load_motion, load_trajectory
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.composite import dwells, plateaus
@@ -51,6 +53,13 @@ def test_every_type_is_designed_and_written(designed, kind, options):
         assert {p.joint for p in plateaus(trajectory)} == {'joint_2'}
     if kind in ('static-poses', 'composite'):
         assert len(list(dwells(trajectory))) == 8
+
+
+def test_help_names_every_type(capsys):
+    with pytest.raises(SystemExit):
+        parser(['design', '--help']).parse_args(['design', '--help'])
+    words = re.sub(r'-\n\s+', '-', capsys.readouterr().out)
+    assert all(re.search(rf'\b{name}\b', words) for name in FAMILIES)
 
 
 def test_a_file_of_options_and_flags_go_together(designed, tmp_path):

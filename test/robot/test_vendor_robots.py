@@ -61,15 +61,18 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         joints = list(content['limits'])
         links = [content['base_link'], *(f'link_{joint}' for joint in joints[:-1]),
                  content['tip_link']]
-        last = list(arguments)[-1]
+        last, plain = list(arguments)[-1], not path.endswith('.xacro')
+        told = 'said_' if plain else f'said_$(arg {last})'
         file.write_text(
-            '<robot name="a" xmlns:xacro="http://www.ros.org/wiki/xacro">'
-            + ''.join(f'<xacro:arg name="{key}" default="?"/>' for key in arguments)
-            + f'<link name="world"/><link name="{links[0]}"/><link name="said_$(arg {last})"/>'
+            ('<robot name="a">' if plain else
+             '<robot name="a" xmlns:xacro="http://www.ros.org/wiki/xacro">')
+            + ''.join(f'<xacro:arg name="{key}" default="?"/>' for key in arguments
+                      if not plain)
+            + f'<link name="world"/><link name="{links[0]}"/><link name="{told}"/>'
             + '<joint name="w" type="fixed"><parent link="world"/><child '
             + f'link="{links[0]}"/></joint>'
             + '<joint name="s" type="fixed"><parent link="world"/><child '
-            + f'link="said_$(arg {last})"/></joint>'
+            + f'link="{told}"/></joint>'
             + ''.join(JOINT.format(joint, above, link)
                       for joint, above, link in zip(joints, links, links[1:], strict=False))
             + '</robot>')
