@@ -182,7 +182,7 @@ class ColumnMapping:
     False: columns have numbers only; ``skip`` lines behind the header are left out; ``reshape``
     values make a row; ``files`` are further tables beside the file, joined by time where both have
     one, else row by row; ``layout`` names the columns of a preset without a header. ``name`` is
-    that of a preset. ``plain`` is the mapping as it was given.
+    that of a preset. ``plain`` is the mapping as it was given, or the name of the preset.
     """
 
     channels: Mapping[str, tuple[Columns, ...]]
@@ -198,6 +198,7 @@ class ColumnMapping:
     layout: tuple[str, ...] = ()
     about: str = ''
     general: bool = False
+    source: str = ''
     plain: Any = field(default=None, repr=False)
 
 
@@ -248,7 +249,7 @@ def _mapping(value: Any, where: str, inner: bool, name: str = '') -> ColumnMappi
         SKIP.read_whole(value.get('skip', 0), f'{where}: skip'),
         RESHAPE.read_whole(value['reshape'], f'{where}: reshape') if 'reshape' in value else 0,
         files, tuple(value.get('layout', ())), str(value.get('about', '')),
-        bool(value.get('general')), dict(value))
+        bool(value.get('general')), str(value.get('source', '')), name or dict(value))
 
 
 def _alternatives(value: Any, channel: str, where: str) -> tuple[Columns, ...]:

@@ -36,6 +36,7 @@ from robot_dynid import load_log
 from robot_dynid.errors import DataError
 from robot_dynid.robot.columns import column_mapping, presets
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.serialization import robot_from_plain, robot_to_plain
 from robot_dynid.types import FloatArray, RawLog
 
 
@@ -265,8 +266,25 @@ def test_parquet(tmp_path: Path) -> None:
     require_true(load_log(tmp_path / 'run.parquet', ARM))
 
 
+def test_tables_of_this_package_need_no_mapping(tmp_path: Path) -> None:
+    """A robot whose logs need a mapping reads what this package writes all the same."""
+    (tmp_path / 'log.csv').write_text(table('time', OURS))
+    log = load_log(tmp_path / 'log.csv', ARM, columns={'time': 'clock', 'position': 'q{i}'})
+    require_true(log)
+    assert log.findings[0].startswith('columns by the names of this package, not by the mapping')
+
+
+def test_a_model_carries_the_columns_of_its_robot() -> None:
+    mapping = {'time': 'c', 'position': {'column': 'q{i}', 'unit': 'deg'}}
+    robot = replace(ARM, columns=column_mapping(mapping))
+    back = robot_from_plain(robot_to_plain(robot), 'model')
+    assert back.columns is not None and back.columns.plain == mapping
+    assert robot_from_plain(robot_to_plain(replace(
+        ARM, columns=column_mapping('ur_rtde'))), 'model').columns.name == 'ur_rtde'
+
+
 def test_every_preset_says_where_it_is_from() -> None:
-    assert all(one.about and one.plain['source'] for one in presets().values())
+    assert all(one.about and one.source for one in presets().values())
 
 
 @settings(max_examples=25, deadline=None)

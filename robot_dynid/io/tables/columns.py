@@ -178,6 +178,11 @@ def plan_of(
         try:
             return _Finder(laid, joints, robot, mapping).plan()
         except Unfit as error:
+            if joints and {TIME, *(f'position.{joint}' for joint in joints)} <= set(
+                    layout.columns):  # a table of this package, of a robot with other logs
+                plan = _Finder(layout, joints, robot, presets()[OWN]).own_plan()
+                return replace(plan, said='columns by the names of this package, not by the '
+                                          f'mapping: {error}')
             of = f'preset {mapping.name}' if mapping.name else 'columns'
             raise DataError(f'{layout.source}: {of}: {error}; the file has '
                             f'{described(layout)}') from None
