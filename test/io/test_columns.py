@@ -34,6 +34,7 @@ from written_tables import (
 
 from robot_dynid import load_log
 from robot_dynid.errors import DataError
+from robot_dynid.io.tables.text import _Rows
 from robot_dynid.robot.columns import column_mapping, presets
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.serialization import robot_from_plain, robot_to_plain
@@ -50,6 +51,19 @@ class Variant:
     name: str = 'log.csv'
     epoch: bool = False
     without: str = ''
+
+
+def both(true: str) -> str:
+    """Return a log of a UR with efforts of both kinds, of which ``true`` is the true one."""
+    columns, values = columns_of(RTDE)
+    others = [f'actual_current_as_torque_{k}' for k in range(3)]
+    torque, current = (values[:, 6:], 0 * values[:, 6:])[::1 if true == 'as_torque' else -1]
+    return as_text(['timestamp', *columns, *others], np.column_stack(
+        [LOG.time, values[:, :6], current, torque]))
+
+
+#: variants that are read row by row
+SLOW = ('comments between rows', 'comments and separators at the ends')
 
 
 READ = {
@@ -109,6 +123,15 @@ READ = {
         table('time', OURS).replace('\n', '\n\n# pause\n', 5).replace('# pause\n', '', 1), ''),
     'words beside': Variant('mode,' + table('time', OURS).replace('\n', '\nauto,').removesuffix(
         'auto,'), 'mode'),
+    'comments and separators at the ends': Variant(table('time', OURS).replace(
+        '\n', ',\n').replace(',\n', '\n', 1).replace(',\n', ',\n# pause\n', 3), ''),
+    'both kinds of effort, torque': Variant(both('as_torque'), 'as_torque_2 [N m]'),
+    'both kinds of effort, current': Variant(both('current'), 'current_2 [A]', CURRENT),
+    'rows of another topic': Variant(table('__time', {
+        name: f'/joint_states/{{joint}}/{name}' for name in CHANNELS}).replace(
+        '\n', ',/other\n', 1).replace('\n', ',\n').replace('other,\n', 'other\n').replace(
+        ',\n', ',\n0.001,,,,,,,,,,5\n'), 'preset plotjuggler'),
+    'units in the header of a preset': Variant(table('t [ms]', SHORT, 1e-3), 't [ms] [ms]'),
     'gz': Variant(gzip.compress(table('time', SHORT, separator=';').encode()), 'by semicolons',
                   name='log.txt.gz'),
 }
@@ -144,6 +167,15 @@ def test_tables_as_people_have_them(tmp_path: Path, case: str) -> None:
 
 
 NAMES = {'position': 'ang_{joint}', 'velocity': 'w {joint}', 'effort': 'load/{joint}'}
+@pytest.mark.parametrize('case', [case for case in READ if case not in SLOW])
+def test_the_usual_ways_of_writing_are_parsed_in_c(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    """60 000 rows take half a second, however they are separated."""
+    monkeypatch.setattr(_Rows, '_slow', None)
+    load_log(written(tmp_path, READ[case]), READ[case].robot)
+
+
 STATED = {
     'patterns': ({'time': 'clock', 'position': 'ang_{joint}', 'velocity': 'w {joint}',
                   'effort': {'column': 'load/{joint}', 'unit': 'N m'}}, table('clock', NAMES)),
@@ -153,6 +185,9 @@ STATED = {
                  'effort': '8-10'}, table('', NAMES).split('\n', 1)[1]),
     'rate': ({'header': False, 'rate': 250, 'position': '2-4', 'velocity': '5-7',
               'effort': '8-10'}, table('', NAMES).split('\n', 1)[1]),
+    'units by the file': ({'time': 'c', 'position': 'p{i}', 'velocity': 'v{i}', 'effort': 'e{i}'},
+                          table('c [ms]', {'position': 'p{i}', 'velocity': 'v{i} [rad/s]',
+                                           'effort': 'e{i} [Nm]'}, 1e-3)),
     'any text': ({'time': 'c', 'position': '{*}.ang_{joint}', 'velocity': '{*}.w {joint}',
                   'effort': '{*}.load/{joint}'},
                  table('c', {name: f'left.{pattern}' for name, pattern in NAMES.items()})),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +63,13 @@ REFUSED = {
         'elbow,turn,shoulder', 'turn,elbow,shoulder').replace(
         'turn,elbow,shoulder', 'elbow,turn,shoulder', 1), ARM, [
         'the names of the joints must be the same in all rows']),
+    'a comma far below': ('t;q0;q1;q2;tau0;tau1;tau2\n' + ''.join(
+        f'{k / 100:g};1.5;2;3;4;5;6\n' for k in range(700)).replace('6.5;1.5', '6.5;1,5'), ARM, [
+        "line 652, column 2: '1,5' is not a number"]),
+    'joints from 2': (table('t', SHORT, start=2), ARM, ['q2 .. q4 are 3 columns']),
+    'degrees of a joint that slides': (table('t', {
+        'position': 'q{i} [deg]', 'effort': 'tau{i}'}), replace(ARM, types=np.array(
+            [0, 1, 0], dtype=np.int8)), ['is in deg, and joint shoulder slides']),
     'words': ('hello\n', ARM, ['no rows of numbers']),
     'two arms': (table('__time', {name: f'/left/{{joint}}/{name}' for name in CHANNELS}).replace(
         '\n', ',' + ','.join(f'/right/{j}/position' for j in JOINTS) + '\n', 1).replace(
@@ -78,6 +86,13 @@ def test_what_cannot_be_read_is_refused_with_the_remedy(tmp_path: Path, case: st
         load_log(tmp_path / 'log.csv', robot)
     assert all(word in str(error.value) for word in words), str(error.value)
     assert str(error.value).startswith(str(tmp_path / 'log.csv'))
+
+
+def test_a_unit_that_contradicts_the_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / 'log.csv').write_text(table('t', {'position': 'q{i} [rad]', 'effort': 'tau{i}'}))
+    with pytest.raises(DataError, match='is in rad by the file, in deg by the mapping'):
+        load_log(tmp_path / 'log.csv', ARM, columns={
+            'time': 't', 'position': {'column': 'q{i}', 'unit': 'deg'}, 'effort': 'tau{i}'})
 
 
 WRONG = {
