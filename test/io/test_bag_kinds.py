@@ -128,8 +128,9 @@ def test_state_of_franka(tmp_path: Path, storage: str) -> None:
         read_bag(path, NAMES[:6])
 
 
-@pytest.mark.parametrize('storage', STORAGES)
-def test_robot_state_of_franka(tmp_path: Path, storage: str) -> None:
+@pytest.mark.parametrize(('storage', 'definitions'), [
+    ('mcap', True), ('sqlite3', True), ('sqlite3', False)])
+def test_robot_state_of_franka(tmp_path: Path, storage: str, definitions: bool) -> None:
     names, order = list(NAMES[::-1]), slice(None, None, -1)
     messages = [(t, made(
         STORE, FRANKA_ROBOT, header=header(t), measured_joint_state={
@@ -141,7 +142,7 @@ def test_robot_state_of_franka(tmp_path: Path, storage: str) -> None:
         tau_ext_hat_filtered={'name': names, 'effort': np.ones(7)}))
         for k, t in enumerate(TIME)]
     path = write(tmp_path / 'b', {'/franka_robot_state_broadcaster/robot_state': (
-        FRANKA_ROBOT, messages)}, STORE, storage)
+        FRANKA_ROBOT, messages)}, STORE, storage, definitions)
     require_same(read_bag(path, NAMES), position=POSITION, velocity=VELOCITY, effort=EFFORT,
                  motor_position=THETA, motor_velocity=DTHETA)
     both = write(tmp_path / 'c', {

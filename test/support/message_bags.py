@@ -50,10 +50,15 @@ DEFINITIONS = {
     'float64[7] dq\nfloat64[7] theta\nfloat64[7] dtheta\nfloat64[7] tau_J\nfloat64[7] tau_J_d\n'
     'float64 time\nuint8 ROBOT_MODE_OTHER=0\nuint8 robot_mode\nfranka_msgs/Errors errors\n',
     FRANKA_ROBOT: '### Default parts of the message\n' + HEADER
-    + 'sensor_msgs/JointState measured_joint_state\nsensor_msgs/JointState desired_joint_state\n'
+    + 'CollisionIndicators collision_indicators\n'
+    'sensor_msgs/JointState measured_joint_state\nsensor_msgs/JointState desired_joint_state\n'
     'sensor_msgs/JointState measured_joint_motor_state\nfloat64[7] ddq_d\n'
     'sensor_msgs/JointState tau_ext_hat_filtered\ngeometry_msgs/WrenchStamped k_f_ext_hat_k\n'
     'geometry_msgs/PoseStamped o_t_ee\nfloat64 time\nErrors current_errors\n',
+    'franka_msgs/msg/CollisionIndicators': ''.join(
+        f'geometry_msgs/Vector3 is_cartesian_{what}\n' for what in (
+            'linear_collision', 'angular_collision', 'linear_contact', 'angular_contact'))
+    + 'float64[7] is_joint_collision\nfloat64[7] is_joint_contact\n',
     'franka_msgs/msg/Errors': 'bool joint_reflex\nbool cartesian_reflex\nbool power_limit\n',
     LBR: 'int8 session_state\nint8 quality\nfloat64[{n}] measured_joint_position\n'
     'float64[{n}] measured_torque\nfloat64[{n}] external_torque\nuint32 time_stamp_nano_sec\n'

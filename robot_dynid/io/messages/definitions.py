@@ -27,7 +27,7 @@ PREFIXES = 'AMENT_PREFIX_PATH'
 _POINT = 'trajectory_msgs/JointTrajectoryPoint'
 _POINTS = 'trajectory_msgs/MultiDOFJointTrajectoryPoint'
 #: common types in bags without definitions, in the layout of ROS 2 Humble, the last release whose
-#: recorder wrote none. Source: ros-controls/control_msgs, branch humble (2024-05); other types
+#: recorder wrote none. Source: ros-controls/control_msgs, branch humble (2e31e467); other types
 #: are in the stores of rosbags
 COMMON = {
     JOINT_STATE: 'std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\n'
@@ -44,6 +44,10 @@ COMMON = {
         for name in ('reference', 'feedback', 'error', 'output', 'desired', 'actual')),
     _POINT.replace('/', '/msg/'): 'float64[] positions\nfloat64[] velocities\nfloat64[] '
     'accelerations\nfloat64[] effort\nbuiltin_interfaces/Duration time_from_start\n',
+    # its first fields. Source: frankarobotics/franka_ros2, branches humble (43357d15) and jazzy
+    FRANKA_ROBOT_STATE: 'std_msgs/Header header\nfloat64[12] is_cartesian\nfloat64[14] is_joint\n'
+    'sensor_msgs/JointState measured_joint_state\nsensor_msgs/JointState desired_joint_state\n'
+    'sensor_msgs/JointState measured_joint_motor_state\n',
     'std_msgs/msg/Header': 'builtin_interfaces/Time stamp\nstring frame_id\n',
     'builtin_interfaces/msg/Time': 'int32 sec\nuint32 nanosec\n',
     'builtin_interfaces/msg/Duration': 'int32 sec\nuint32 nanosec\n',
@@ -63,6 +67,7 @@ class Definitions:
         self.ros1 = ros1
         self._texts: dict[str, tuple[str, bytes]] = {}
         self._fields: dict[str, FieldList] = {}
+        self.presumed: set[str] = set()  # types that are read by COMMON
 
     def add(self, kind: str, encoding: str, text: bytes) -> None:
         """Take the definition of a type and of those in it; the first of a name counts."""
@@ -85,6 +90,7 @@ class Definitions:
                 if kind not in COMMON:
                     raise
         if kind not in self._fields and kind in COMMON:
+            self.presumed.add(kind)
             self._take(_parsed(kind, COMMON[kind]))
         if kind not in self._fields:
             self._take(_stored(kind) or _installed(kind))

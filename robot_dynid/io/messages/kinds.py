@@ -42,7 +42,8 @@ class Kind:
     paths of texts that name each number and of the numbers, both by joint, ``channels`` are such
     texts. ``stamp`` is
     a time, a number of seconds, or two fields with seconds and nanoseconds. ``factors`` by channel
-    turn numbers into SI, one factor for all or one for each.
+    turn numbers into SI, one factor for all or one for each. ``first`` are channels in fields that
+    come first in every release, and are read where a bag does not define what comes behind.
     """
 
     names: str = ''
@@ -50,6 +51,7 @@ class Kind:
     stamp: tuple[str, ...] = (STAMP,)
     labels: tuple[str, str] | None = None
     factors: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    first: tuple[str, ...] = ()
 
     @property
     def has_positions(self) -> bool:
@@ -66,7 +68,8 @@ OUTPUT = ('output.effort',)
 MESSAGE_KINDS: dict[str, Kind] = {
     JOINT_STATE: Kind('name', _same('position', 'velocity', 'effort')),
     CONTROLLER_STATE: Kind('joint_names', {
-        'reference': ('reference.positions|desired.positions',), 'effort': OUTPUT}),
+        'reference': ('reference.positions|desired.positions',), 'effort': OUTPUT},
+        first=('reference',)),
     WRENCH: Kind('', {'effort': tuple(
         f'wrench.{part}.{axis}' for part in ('force', 'torque') for axis in 'xyz')}),
     DYNAMIC_JOINT_STATE: Kind(
@@ -78,7 +81,8 @@ MESSAGE_KINDS: dict[str, Kind] = {
         'velocity': ('measured_joint_state.velocity|dq',),
         'effort': ('measured_joint_state.effort|tau_j|tau_J',),
         'motor_position': ('measured_joint_motor_state.position|theta',),
-        'motor_velocity': ('measured_joint_motor_state.velocity|dtheta',)}),
+        'motor_velocity': ('measured_joint_motor_state.velocity|dtheta',)},
+        first=('position', 'velocity', 'effort', 'motor_position', 'motor_velocity')),
     FRANKA_STATE: Kind('', {
         'position': ('q',), 'velocity': ('dq',), 'effort': ('tau_J|tau_j',),
         'motor_position': ('theta',), 'motor_velocity': ('dtheta',)}),
@@ -120,8 +124,10 @@ def layout_of(
     if len(data) > MESSAGE_BYTES:
         raise DataError(f'the message has more than {MESSAGE_BYTES} bytes')
     fields = fields or MESSAGE_KINDS[kind]
-    message = MessageFields.of(data, kind, definitions or Definitions(),
-                               partial=kind == CONTROLLER_STATE)
+    definitions = definitions or Definitions()
+    definitions.fields(kind)
+    message = MessageFields.of(data, kind, definitions,
+                               bool(fields.first) and kind in definitions.presumed)
     channels = {} if fields.labels else _channels(message, fields)
     if kind == WRENCH:
         named = message.texts[FRAME]
@@ -170,8 +176,8 @@ def _channels(message: MessageFields, fields: Kind) -> dict[str, Columns]:
     """Return the channels that are not empty."""
     channels = {}
     for channel, paths in fields.channels.items():
-        if not message.whole and channel != 'reference':
-            continue  # where a definition is another one, only its first fields are the same
+        if not message.whole and channel not in fields.first:
+            continue
         if paths == OUTPUT and OUTPUT[0] not in message.numbers:
             continue  # controllers before ROS 2 Humble do not publish their output
         parts = [message.columns(_first(message, path)) for path in paths]
