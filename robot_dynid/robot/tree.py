@@ -21,8 +21,7 @@ from robot_dynid.robot.description import (
 )
 from robot_dynid.robot.implausible import implausible_inertials
 from robot_dynid.robot.inertia import move_parameters
-from robot_dynid.robot.linkage import linkage_of
-from robot_dynid.robot.mimic import followers_of
+from robot_dynid.robot.linkage import followers_of, linkage_of
 from robot_dynid.robot.model import PRISMATIC, REVOLUTE, Limits, Link, RobotModel
 from robot_dynid.types import FloatArray, frozen
 

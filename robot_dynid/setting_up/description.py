@@ -13,8 +13,8 @@ import numpy as np
 from robot_dynid.errors import UsageError
 from robot_dynid.numbers import GRAVITY, LARGEST, shown
 from robot_dynid.robot.description import MOVABLE, Description, JointDescription
+from robot_dynid.robot.linkage import TOOL
 from robot_dynid.robot.locate import located
-from robot_dynid.robot.mimic import TOOL
 from robot_dynid.robot.model import EFFORT_KINDS, LINK, MOTOR
 from robot_dynid.robot.robot_file import GAIN, RATIO
 from robot_dynid.robot.tree import Selection, build_robot

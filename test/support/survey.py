@@ -18,7 +18,7 @@ import pinocchio
 from robot_dynid.cli.main import main
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.errors import DynIdError
-from robot_dynid.robot.mimic import followers_of
+from robot_dynid.robot.linkage import followers_of
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.urdf import described, source_text
