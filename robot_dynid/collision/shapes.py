@@ -279,7 +279,7 @@ def _mesh_vertices(reader: Reader, mesh: Element, where: str) -> FloatArray:
     name = mesh.get('filename')
     if not name:
         raise reader.fail(where, 'mesh has no attribute filename')
-    path = located(name, Path(reader.source).parent)
+    path = located(reader.expanded(name, f'{where} mesh'), Path(reader.source).parent)
     if path is None:
         hint = (' (a package is looked for in AMENT_PREFIX_PATH, ROS_PACKAGE_PATH and the folders '
                 'above the URDF)' if name.startswith('package://') else '')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.serialization import robot_from_plain, robot_to_plain
 from robot_dynid.robot.surroundings import KeepOut, Surroundings
 from robot_dynid.robot.urdf import robot_from_urdf
-from robot_dynid.types import FloatArray
+from robot_dynid.types import FloatArray, frozen
 
 FOLLOWS = '<mimic joint="{}" multiplier="{}" offset="{}"/>'
 #: states of a robot
@@ -211,7 +212,8 @@ def test_what_knows_single_joints_only_refuses(use: object) -> None:
 
 
 def test_a_robot_of_a_model_file_moves_as_before() -> None:
-    given = WRIST.with_gravity([0.0, 1.0, -9.0])
+    given = replace(WRIST.with_gravity([0.0, 1.0, -9.0]), limits=replace(
+        WRIST.limits, lower=frozen([-0.5, -1.5])))
     found = robot_from_plain(robot_to_plain(given), 'model')
     assert found.joints == given.joints and found.hash() == given.hash() != WRIST.hash()
     np.testing.assert_array_equal(rigid_body.inverse_dynamics(found, *states(given)),

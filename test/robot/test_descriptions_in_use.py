@@ -102,6 +102,12 @@ def test_a_limit_that_is_none_is_taken_as_none(written: str) -> None:
     assert found.limits.upper[1] == 2.0
 
 
+def test_a_speed_below_zero_is_no_limit() -> None:
+    found = robot_from_urdf(ARM.replace('velocity="3"', 'velocity="-3"'))
+    assert found.warnings[0] == "joint 'turn': limit velocity '-3': taken as none"
+    assert np.isnan(found.limits.velocity).all()
+
+
 def test_limits_that_cross_are_none_and_those_of_locked_joints_of_no_consequence() -> None:
     text = ARM.replace('lower="-2"', 'lower="4"')
     found = robot_from_urdf(text)
@@ -125,6 +131,13 @@ def test_the_encoding_is_the_declared_one(tmp_path: Path, encoding: str) -> None
     assert load_robot(path).name == NAME[encoding]
     assert source_text(load_robot(path)).startswith('<?xml version="1.0" encoding="UTF-8"?>'
                                                     if encoding != 'utf-8' else '<?xml')
+
+
+def test_a_declared_gb2312_may_hold_all_that_gbk_has(tmp_path: Path) -> None:
+    path = tmp_path / 'arm.urdf'
+    text = ARM.replace('?>', ' encoding="gb2312"?>').replace('"arm"', '"機械臂"')
+    path.write_bytes(text.encode('gbk'))
+    assert load_robot(path).name == '機械臂'
 
 
 @pytest.mark.parametrize('encoding', ['utf-16', 'utf-16-le', 'utf-16-be', 'utf-8-sig'])

@@ -54,6 +54,26 @@ def test_joints_of_a_gripper_that_mimic_each_other_in_a_chain_are_locked() -> No
     assert turned['pad'] == pytest.approx(0.2) and turned['other'] == pytest.approx(0.5)
 
 
+def test_a_tool_that_the_user_lists_is_coupled() -> None:
+    found = robot_from_urdf(robot(*hand('jaw_l', 'jaw_r')), Selection(
+        joints=(*PLAIN.joints, 'jaw_l')))
+    assert found.joints == (*PLAIN.joints, 'jaw_l') and found.linkage is not None
+
+
+def test_a_joint_of_the_arm_is_no_tool_whatever_follows_it() -> None:
+    parts = (joint('finger_rod', 'column', 'rod', inside=follows('shoulder')), link('rod'))
+    found = robot_from_urdf(robot(*parts))
+    assert found.joints == PLAIN.joints and found.linkage is not None
+
+
+def test_a_link_that_keeps_its_direction_is_moved_all_the_same() -> None:
+    """As those of parallel links: the turns of both joints cancel."""
+    text = robot().replace(f'"fore"/>{AXIS}{LIMIT}', f'"fore"/>{follows("shoulder", -1.0)}')
+    found = robot_from_urdf(text)
+    assert found.joints == ('turn', 'shoulder') and found.moved.tolist() == [
+        [True, True, True], [False, True, True]]
+
+
 def test_a_side_branch_without_mass_moves_nothing() -> None:
     """As the rods and balancers of ABB's IRB 6640 and Fanuc's M-900iA."""
     parts = joint('rod_joint', 'column', 'rod', inside=follows('shoulder', -0.25)), link('rod', '')
