@@ -242,9 +242,9 @@ class Reader:
 
 def parse_urdf(text: str, source: str) -> Element:
     """Return the root of a URDF text. Raises RobotError when it is something else."""
-    before = text[:max(text.find('<?xml'), 0)] or text.partition('<')[0]
-    if before.strip() and '<' in text:
-        line = before.strip().splitlines()[0]
+    before = (text[:max(text.find('<?xml'), 0)] or text.partition('<')[0]).strip('\ufeff \r\n\t')
+    if before and '<' in text:
+        line = before.splitlines()[0]
         raise RobotError(f'{source}: {shown(line)} stands before the XML (<?xml or <robot>), '
                          'probably the output of a program; remove it')
     try:
