@@ -124,7 +124,8 @@ def _add_init_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--answers', metavar='FILE', help='YAML file with answers by key')
     parser.add_argument('--questions', action='store_true',
                         help='print the questions as a file of answers, and write nothing')
-    parser.add_argument('--data', '--recording', metavar='RUN', action='append', default=[],
+    parser.add_argument('--recording', '--data', dest='data', metavar='RUN', action='append',
+                        default=[],
                         help='first recording that the answers are checked against (may be given '
                              'several times); for a table whose columns fit no preset the robot '
                              'YAML gets the key columns, to be corrected')

@@ -61,6 +61,7 @@ OPTIONS = [
      'test_environment.py::test_the_command_watches_what_it_is_told_to'),
     ('init', '--answers --out --data --json',
      'test_init.py::test_a_first_recording_says_what_to_change'),
+    ('init', '--data', 'test_columns_cli.py::test_init_proposes_the_columns'),
     ('init', '--questions --answers --out --json',
      'test_init.py::test_questions_are_listed_as_a_file_of_answers'),
     ('compare', '--report --json',
@@ -104,7 +105,8 @@ OPTIONS = [
      'test_recorded_information.py::test_from_the_command_line'),
     ('fleet', '--robot --recipe --rate --workers --scheduler --information --report --out '
               '--diagnostics --json', 'test_fleet.py::test_the_command_finds_a_changed_arm'),
-    *((verb, '--topic', 'test_topics.py::test_every_verb_that_reads_recordings_takes_the_option')
+    *((verb, '--columns --topic',
+       'test_topics.py::test_every_verb_that_reads_recordings_takes_the_option')
       for verb in ('identify', 'validate', 'compare', 'payload', 'contact', 'information',
                    'design', 'resonance', 'fleet')),
     ('topics', '--robot --json', 'test_topics.py::test_topics_are_listed_with_what_can_be_read'),

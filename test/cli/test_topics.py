@@ -167,11 +167,15 @@ def commands() -> dict[str, str]:
         'resonance': 'BAG --robot ROBOT --joint turn', 'fleet': 'ARMS --robot ROBOT'}
 
 
+@pytest.mark.parametrize(('option', 'code', 'words'), [
+    ('--topic /nowhere', 1, 'messages on topic /nowhere; topics are: /chatter'),
+    ('--columns nowhere', 2, "'nowhere' is no preset; choose of")], ids=['topic', 'columns'])
 @pytest.mark.parametrize('verb', commands())
 def test_every_verb_that_reads_recordings_takes_the_option(
-    verb: str, bag: Path, arm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    verb: str, option: str, code: int, words: str, bag: Path, arm: Path, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """With another topic the reader says that it is not there."""
+    """With another topic the reader says that it is not there, of columns that they cannot be."""
     model = model_of(load_robot(arm))
     ranges = {name: np.tile([-1.0, 1.0], (3, 1)) for name in ('position', 'velocity')}
     replace(model, trained=Trained(ranges), correlation_factor=np.eye(len(model.values))).save(
@@ -181,6 +185,6 @@ def test_every_verb_that_reads_recordings_takes_the_option(
     bag.rename(arms / 'run_2026-01-31_12-00-00')
     places = {'BAG': arms / 'run_2026-01-31_12-00-00', 'ROBOT': arm, 'MODEL': tmp_path / 'm.yaml',
               'OUT': tmp_path / 'o.yaml', 'OUT.info': tmp_path / 'o.info', 'ARMS': arms.parent}
-    words = [str(places.get(word, word)) for word in commands()[verb].split()]
-    assert main([verb, *words, '--topic', '/nowhere', '--json']) == 1
-    assert 'messages on topic /nowhere; topics are: /chatter' in capsys.readouterr().out
+    command = [str(places.get(word, word)) for word in commands()[verb].split()]
+    assert main([verb, *command, *option.split(), '--json']) == code
+    assert words in capsys.readouterr().out

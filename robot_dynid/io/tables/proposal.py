@@ -16,7 +16,7 @@ WORDS = {
     'effort': r'tau|torq|trq|eff|curr|moment|load|force',
     'position': r'pos|ang|theta|joint|axis|enc|q',
 }
-CLOCK = re.compile(r'time|stamp|clock|^t$|^sec|elapsed|duration', re.IGNORECASE)
+CLOCK = re.compile(r'time|stamp|clock|clk|^t$|^sec|elapsed|duration', re.IGNORECASE)
 #: a rate [Hz] to be replaced by that of the recording
 EXAMPLE_RATE = 100
 _NUMBERED = re.compile(r'(?P<before>.*?)(?P<i>\d+)(?P<after>\D*)')

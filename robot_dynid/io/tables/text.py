@@ -159,7 +159,7 @@ def _text(source: str, head: bytes) -> str:
     except UnicodeDecodeError as error:
         cut = error.start > len(head) - 4
         text = head.decode('utf-8' if cut else 'cp1252', 'replace')
-    control = re.search(r'[\x00-\x08\x0e-\x1f\ufffd]', text)
+    control = re.search(r'[\0\ufffd]', text)
     if control is not None:
         raise DataError(f'{source}: line {text.count(chr(10), 0, control.start()) + 1} is not '
                         'text; is this a table of numbers?')
