@@ -134,7 +134,7 @@ def _publishers(live: Live) -> Iterator[Diagnosis]:
         yield Diagnosis(
             'quality of service', ERROR, live.topic, f'{", ".join(live.best_effort)} publishes it '
             'as best effort: nodes that record, which want every message, receive none',
-            'set the publisher to reliable; how, by driver: docs/drivers.md')
+            'set the publisher to reliable; docs/drivers.md says how')
     if live.sleeping:
         yield Diagnosis('clock', ERROR, ', '.join(live.sleeping), 'use_sim_time is true, but '
                         'nobody publishes /clock: its time stands still at 0',
@@ -157,15 +157,13 @@ def _elsewhere(robot: RobotModel, live: Live) -> list[Diagnosis]:
                      and (one.rate > FASTER * rate or one.efforts > efforts)), key=_preference)
     if not better:
         return []
-    first, copies = better[0], any(name.endswith('joint_state_publisher')
-                                   for name in live.publishers)
+    first, words = better[0], ('without efforts', 'with efforts')
+    copies = any(name.endswith('joint_state_publisher') for name in live.publishers)
     also = f' (or {", ".join(one.topic for one in better[1:])})' if better[1:] else ''
     return [Diagnosis(
-        'other joint states', WARN, live.topic, f'{rate:.0f} messages per second '
-        f'{"with" if efforts else "without"} efforts'
-        f'{", copies by joint_state_publisher with stamps of their own" * copies}; '
-        f'{first.topic} has the same joints, {first.rate:.0f} per second '
-        f'{"with" if first.efforts else "without"} efforts',
+        'other joint states', WARN, live.topic, f'{rate:.0f} messages per second {words[efforts]}'
+        f'{", copies by joint_state_publisher with stamps of their own" * copies}; {first.topic} '
+        f'has the same joints, {first.rate:.0f} per second {words[first.efforts]}',
         f'give --topic {first.topic}{also}, and joint_states:={first.topic} to the launch files')]
 
 
@@ -226,7 +224,7 @@ def _controller(live: Live, items: Sequence[Item]) -> Iterator[Diagnosis]:
             one = replace(one, remedy=f'there is {", ".join(live.controllers)}: give --controller '
                           f'{live.controllers[0]}, and the node the parameter controller'
                           if live.controllers else 'start one: ros2 run controller_manager '
-                          f'spawner {live.controller}; its name by driver: docs/drivers.md')
+                          f'spawner {live.controller}; docs/drivers.md names it by driver')
         yield one
 
 

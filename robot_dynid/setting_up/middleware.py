@@ -137,8 +137,7 @@ def _settings(environment: Mapping[str, str], talk: Talk) -> Iterator[Diagnosis]
         yield Diagnosis(
             'domain', ERROR, 'ROS_DOMAIN_ID', f'is {domain!r}, no number from {DOMAINS[0]} to '
             f'{DOMAINS[-1]}', 'export ROS_DOMAIN_ID=0, or that of the robot')
-    asked = environment.get('RMW_IMPLEMENTATION', '')
-    if asked and asked in talk.error:
+    if (asked := environment.get('RMW_IMPLEMENTATION')) and asked in talk.error:
         yield Diagnosis(
             'middleware', ERROR, 'RMW_IMPLEMENTATION', f'{asked} is not installed',
             f'apt install ros-{environment.get("ROS_DISTRO", "DISTRO")}-{asked.replace("_", "-")}'
@@ -147,14 +146,12 @@ def _settings(environment: Mapping[str, str], talk: Talk) -> Iterator[Diagnosis]
         yield Diagnosis(
             'discovery', ERROR, 'ROS_AUTOMATIC_DISCOVERY_RANGE', 'is OFF: no node finds another',
             'export ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET, or LOCALHOST')
-    server = environment.get('ROS_DISCOVERY_SERVER')
-    if server:
+    if server := environment.get('ROS_DISCOVERY_SERVER'):
         yield Diagnosis(
             'discovery', ERROR, 'ROS_DISCOVERY_SERVER', f'nodes ask the server {server}, which '
             'does not answer', 'start it (fastdds discovery), or unset ROS_DISCOVERY_SERVER')
     for variable in PROFILES:
-        path = environment.get(variable)
-        if path:
+        if path := environment.get(variable):
             yield Diagnosis(
                 'profile', ERROR, variable, f'settings of DDS come from {path}',
                 f'unset {variable} and try again; its transports, interfaces or peers shut '

@@ -155,7 +155,7 @@ BROKEN: dict[str, tuple[Callable[[], Live], RobotModel, str, Any, str]] = {
     'no controller at all': (
         lambda: changed(system(UR), controller_ready=False, controller_states=(),
                         controller_publishers=0), UR, 'controller', ERROR,
-        'ros2 run controller_manager spawner joint_trajectory_controller; its name by driver'),
+        'ros2 run controller_manager spawner joint_trajectory_controller; docs/drivers.md'),
     'torque without gravity': (
         lambda: system(TORQUE, without_gravity, moving=True), TORQUE, 'gravity', ERROR,
         'state effort_kind: gravity_compensated_torque'),
