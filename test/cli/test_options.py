@@ -61,7 +61,6 @@ OPTIONS = [
      'test_environment.py::test_the_command_watches_what_it_is_told_to'),
     ('init', '--answers --out --data --json',
      'test_init.py::test_a_first_recording_says_what_to_change'),
-    ('init', '--data', 'test_columns_cli.py::test_init_proposes_the_columns'),
     ('init', '--questions --answers --out --json',
      'test_init.py::test_questions_are_listed_as_a_file_of_answers'),
     ('compare', '--report --json',
