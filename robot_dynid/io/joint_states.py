@@ -113,7 +113,9 @@ class Topic:
                 f'"{{topic: {self.name}, names: \'{error.ways[0]}\'}}"') from None
         if in_order and naming is None and self.joints:
             raise DataError(f'topic {self.name}: its messages have {len(self.joints)} numbers, '
-                            f'and the robot {len(joints)} joints, {", ".join(joints)}')
+                            f'and the robot {len(joints)} joints, {", ".join(joints)}; name the '
+                            f'part of the fields that is theirs, such as position[0:{len(joints)}]'
+                            )
         return naming
 
     def adopt_names(self, joints: Sequence[str], notes: list[str]) -> None:

@@ -83,6 +83,15 @@ def test_topics_are_listed_with_what_can_be_read(
     assert found['/chatter']['rate'] is None
 
 
+def test_without_a_robot_topics_are_those_that_name_joints(
+    bag: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = topics_of(capsys, bag)
+    assert found['/left/joint_states']['uses'] == [
+        'position, effort of 3 joints, no velocity: --topic /left/joint_states']
+    assert found['/lbr/state']['uses'] == found['/tau']['uses'] == []
+
+
 def test_the_table_names_every_topic_and_use(
     bag: Path, arm: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -255,6 +255,37 @@ def test_a_type_that_nobody_defines_is_named_with_what_to_do(
     require_same(read_bag(path, NAMES, topics), position=POSITION)
 
 
+IDL = """================================================================================
+IDL: lbr_fri_idl/msg/LBRState
+#include "nothing.idl"
+module lbr_fri_idl { module msg {
+  typedef double double__7[7];
+  @verbatim (language="comment", text="state of an arm")
+  struct LBRState {
+    int8 session_state; int8 quality;
+    double__7 measured_joint_position; double__7 measured_torque; double__7 external_torque;
+    uint32 time_stamp_nano_sec; uint32 time_stamp_sec;
+  };
+}; };
+"""
+
+
+def test_definitions_in_idl(tmp_path: Path) -> None:
+    """As packages have them that are made of .idl files."""
+    with (tmp_path / 'b.mcap').open('wb') as file:
+        writer = McapWriter(file)
+        writer.start('ros2', 'test')
+        channel = writer.register_channel('/lbr/state', 'cdr', writer.register_schema(
+            LBR, 'ros2idl', IDL.encode()))
+        for received, message in lbr(STORE)[1]:
+            writer.add_message(channel, int(received), bytes(STORE.serialize_cdr(message, LBR)),
+                               int(received))
+        writer.finish()
+    require_same(read_bag(tmp_path / 'b.mcap', NAMES, named(
+        '{topic: /lbr/state, position: measured_joint_position, effort: measured_torque}')),
+        position=POSITION, effort=EFFORT)
+
+
 def test_messages_in_messages_and_parts_of_arrays(tmp_path: Path) -> None:
     angle = POSITION.astype(np.float32)
     motors = MOTORS, [(t + 7, made(
@@ -538,3 +569,42 @@ def test_bags_without_joint_states_say_what_is_there(
     with pytest.raises(DataError, match=f'no JointState messages; topics are.*{told}.*'
                        f'robot-dynid topics .*b lists all fields'):
         read_bag(path, NAMES)
+
+
+def test_a_joint_without_a_value_has_none(tmp_path: Path) -> None:
+    path = write(tmp_path / 'b', {'/dynamic_joint_states': dynamic(NAMES, lambda k, i: {
+        'position': POSITION[k, i], **({'effort': EFFORT[k, i]} if i else {})})}, STORE)
+    log = read_bag(path, NAMES)
+    require_same(log, position=POSITION, effort=np.c_[np.full(COUNT, np.nan), EFFORT[:, 1:]])
+
+
+def test_a_single_joint_has_a_prefix_only_up_to_a_mark(tmp_path: Path) -> None:
+    for name, matches in (('left_axis', True), ('taxis', False)):
+        path = write(tmp_path / name, {'/joint_states': joint_states(
+            STORE, TIME, (name,), POSITION[:, :1])}, STORE)
+        if matches:
+            require_same(read_bag(path, ('axis',)), position=POSITION[:, :1])
+        else:
+            with pytest.raises(DataError, match='no joint axis; it has taxis'):
+                read_bag(path, ('axis',))
+
+
+def test_an_effort_topic_of_zeros_is_not_replaced_by_what_a_controller_commands(
+    tmp_path: Path
+) -> None:
+    store = store_of({CONTROLLER: CONTROLLERS['jazzy']})
+    path = write(tmp_path / 'b', {
+        '/joint_states': joint_states(store, TIME, NAMES, POSITION),
+        '/tau': joint_states(store, TIME, NAMES, None, None, 0.0 * EFFORT),
+        '/a/state': controller(store, CONTROLLER, 'jazzy', EFFORT)}, store)
+    require_same(read_bag(path, NAMES, named('effort=/tau')), effort=0.0 * EFFORT)
+
+
+def test_the_field_with_as_many_numbers_as_joints_is_the_effort(tmp_path: Path) -> None:
+    path = write(tmp_path / 'b', {
+        '/joint_states': joint_states(STORE, TIME, NAMES[:2], POSITION[:, :2]),
+        '/motors': (MOTORS, [(t, made(STORE, MOTORS, states=[
+            {'angle': 9.0, 'torques': EFFORT[k, :2]}])) for k, t in enumerate(TIME)])}, STORE)
+    require_same(read_bag(path, NAMES[:2], named('effort=/motors')), effort=EFFORT[:, :2])
+    log = read_bag(path, NAMES[:1], named("effort={topic: /motors, effort: 'states.torques[-1]'}"))
+    require_same(log, effort=EFFORT[:, 1:2])

@@ -110,8 +110,9 @@ def _parsed(kind: str, text: str, encoding: str = 'ros2msg') -> dict[str, FieldL
     """Return the fields of all types in a text. Raises DataError where it cannot be parsed."""
     from rosbags.typesys import get_types_from_idl, get_types_from_msg
 
+    lines = [line for line in text.splitlines() if not line.startswith(('=', 'IDL:', '#'))]
     try:
-        types = get_types_from_idl(text) if encoding == 'ros2idl' else \
+        types = get_types_from_idl('\n'.join(lines)) if encoding == 'ros2idl' else \
             get_types_from_msg(text, kind)
     except Exception as error:  # of a parser of a text that anybody wrote
         raise DataError(f'the definition of {clipped(kind)} in the bag cannot be parsed '

@@ -161,9 +161,9 @@ def _known(
         note = f' ({naming.note})' if naming is not None and naming.note else ''
     except DataError as error:
         there, note = set(), f' ({error})'
-    if joints is not None and not there:
+    if joints and not there:
         note = note or " (none of the robot's)"
-    elif joints is not None and there < set(joints):
+    elif there < set(joints):
         note = f' (without {", ".join(joint for joint in joints if joint not in there)})'
     roles = [f'--topic {topic.name}'] if 'position' in layout.channels else []
     if not layout.named:
