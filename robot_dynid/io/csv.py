@@ -20,8 +20,8 @@ from robot_dynid.io.findings import (
     require_memory,
 )
 from robot_dynid.io.tables.opened import open_table, recording_table
+from robot_dynid.io.tables.rows import IGNORED
 from robot_dynid.io.tables.table import Table
-from robot_dynid.io.tables.text import IGNORED
 from robot_dynid.io.wrenches import CHANNEL, link_torque, unknown_wrench
 from robot_dynid.robot.columns import ColumnMapping
 from robot_dynid.robot.model import RobotModel

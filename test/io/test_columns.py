@@ -34,7 +34,7 @@ from written_tables import (
 
 from robot_dynid import load_log
 from robot_dynid.errors import DataError
-from robot_dynid.io.tables.text import _Rows
+from robot_dynid.io.tables.rows import Rows
 from robot_dynid.robot.columns import column_mapping, presets
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.serialization import robot_from_plain, robot_to_plain
@@ -172,7 +172,7 @@ def test_the_usual_ways_of_writing_are_parsed_in_c(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
     """60 000 rows take half a second, however they are separated."""
-    monkeypatch.setattr(_Rows, '_slow', None)
+    monkeypatch.setattr(Rows, '_slow', None)
     load_log(written(tmp_path, READ[case]), READ[case].robot)
 
 
@@ -322,7 +322,7 @@ def test_every_preset_says_where_it_is_from() -> None:
     assert all(one.about and one.source for one in presets().values())
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.data())
 def test_any_way_of_writing_gives_the_same_log(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -351,7 +351,7 @@ def test_any_way_of_writing_gives_the_same_log(
         np.testing.assert_allclose(getattr(log, name), true, rtol=1e-9, atol=1e-12)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.permutations(range(3)), st.permutations(range(19)))
 def test_names_in_the_file_order_the_joints(
     tmp_path_factory: pytest.TempPathFactory, joints: list[int], columns: list[int]

@@ -1,59 +1,20 @@
-"""Column mappings applied to files: our columns from those of any table."""
+"""Column mappings applied to files: by what the user says, or by the preset that fits."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from typing import Any, Protocol
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
-import numpy as np
-
-from robot_dynid.errors import DataError, UsageError, clipped
+from robot_dynid.errors import DataError, clipped
+from robot_dynid.io.tables.finder import Finder
+from robot_dynid.io.tables.patterns import Ambiguous, Unfit, WrongNumber
+from robot_dynid.io.tables.plan import OWN, Plan
+from robot_dynid.io.tables.proposal import proposal
 from robot_dynid.io.tables.table import Layout
-from robot_dynid.io.tables.text import CONSTANT, DATE, IGNORED
-from robot_dynid.robot.columns import (
-    ANY,
-    INDEX,
-    JOINT,
-    PLACE,
-    QUANTITIES,
-    TIME,
-    UNITS,
-    WRITTEN,
-    ColumnMapping,
-    Columns,
-    by_joint,
-    presets,
-    unit_of,
-)
-from robot_dynid.robot.model import PRISMATIC, RobotModel
-from robot_dynid.types import FloatArray
+from robot_dynid.robot.columns import INDEX, PLACE, TIME, ColumnMapping, presets
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.yaml_text import one_line
-
-#: the preset of tables that this package writes
-OWN = 'robot_dynid'
-#: name of a column with its unit in brackets
-_WITH_UNIT = re.compile(r'(?P<name>.*?)\s*[\[(](?P<unit>[^\[\]()]+)[\])]')
-#: steps of time [s] that robots are recorded with; another unit is meant outside of it
-STEPS = (5e-5, 1.0)
-
-
-class Unfit(Exception):
-    """A mapping does not fit a table; ``example`` is one to be corrected, if there is one."""
-
-    def __init__(self, words: str, example: Mapping[str, Any] | None = None) -> None:
-        super().__init__(words)
-        self.example = example or {}
-
-
-class WrongNumber(Unfit):
-    """All is there, for another number of joints."""
-
-
-class Ambiguous(Unfit):
-    """Several columns are the same to a mapping."""
 
 
 class NoPreset(DataError):
@@ -62,99 +23,6 @@ class NoPreset(DataError):
     def __init__(self, words: str, proposal: Mapping[str, Any]) -> None:
         super().__init__(words)
         self.proposal = dict(proposal)
-
-
-class _Motion(Protocol):
-    @property
-    def joints(self) -> tuple[str, ...]: ...
-
-
-@dataclass(frozen=True)
-class Taken:
-    """One of our columns: the sum of ``factors`` times columns by ``indices``, and ``offset``."""
-
-    name: str
-    indices: tuple[int, ...]
-    factors: tuple[float, ...] = (1.0,)
-    offset: float = 0.0
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Our columns of a table, and how those of the file become them.
-
-    ``texts`` are the columns of the file with text, and how they are read; ``said`` tells what was
-    taken for what, '' where there is nothing to tell; ``unused`` are columns of the file;
-    ``written`` is a mapping of the columns that were taken.
-    """
-
-    mapping: ColumnMapping
-    taken: tuple[Taken, ...]
-    texts: Mapping[int, str]
-    said: str
-    unused: tuple[str, ...] = ()
-    written: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def plain(self) -> bool:
-        """Whether the columns are those of the file as they are."""
-        return self.mapping.name == OWN and all(
-            one.factors == (1.0,) and one.offset == 0.0 for one in self.taken)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of our columns."""
-        rate = (TIME,) if self.mapping.rate is not None else ()
-        return (*rate, *(one.name for one in self.taken))
-
-    def rows(self, source: str, pieces: Iterator[FloatArray]) -> Iterator[FloatArray]:
-        """Yield our columns (T, n) of pieces (T, m) of the table.
-
-        Rows in which a mapping finds no number are those of something else and are left out.
-        """
-        if self.plain:
-            yield from pieces
-            return
-        count, data = 0, [k for k, name in enumerate(self.columns) if name != TIME]
-        drops = data and self.mapping.name != OWN and TIME in self.columns \
-            and not self.mapping.files
-        for piece in pieces:
-            if self.mapping.reshape:
-                if piece.size % self.mapping.reshape:
-                    raise DataError(f'{source}: {piece.size} numbers are no rows of '
-                                    f'{self.mapping.reshape} (reshape)')
-                piece = piece.reshape(-1, self.mapping.reshape)
-            found = np.empty((len(piece), len(self.columns)))
-            start = len(self.columns) - len(self.taken)
-            if self.mapping.rate is not None:
-                found[:, 0] = (count + np.arange(len(piece))) / self.mapping.rate
-            for k, one in enumerate(self.taken, start=start):
-                found[:, k] = one.offset
-                for index, factor in zip(one.indices, one.factors, strict=True):
-                    found[:, k] += factor * piece[:, index]
-            if not count and self.mapping.name not in ('', OWN):
-                self._check_time(source, found)
-            count += len(piece)
-            there = np.isfinite(found[:, data]).any(axis=1)
-            yield found[there] if drops and not there.all() else found
-
-    def _check_time(self, source: str, found: FloatArray) -> None:
-        """Raise DataError where steps of time are those of another unit than the preset says."""
-        time = found[:, self.columns.index(TIME)]
-        steps = np.diff(time[np.isfinite(time)])
-        step = float(np.median(steps[steps > 0])) if np.any(steps > 0) else 0.0
-        if not step or STEPS[0] <= step <= STEPS[1]:
-            return
-        taken = next(one for one in self.taken if one.name == TIME)
-        raw = step / taken.factors[0]
-        able = [unit for unit in ('s', 'ms', 'us', 'ns')
-                if STEPS[0] <= raw * UNITS[unit][1] <= STEPS[1]]
-        entry = self.written[TIME]
-        column = entry['column'] if isinstance(entry, dict) else entry
-        mapping = {**self.written, TIME: {'column': column, 'unit': able[0] if able else 's'}}
-        raise DataError(
-            f'{source}: time advances by {raw:.6g} a row, which would be {step:.6g} s: no robot '
-            f'is recorded so; give its unit: --columns "{one_line(mapping)}"')
 
 
 def plan_of(
@@ -176,11 +44,11 @@ def plan_of(
             raise DataError(f'{layout.source}: columns: it is no {mapping.about}: '
                             f'{described(layout)}')
         try:
-            return _Finder(laid, joints, robot, mapping).plan()
+            return Finder(laid, joints, robot, mapping).plan()
         except Unfit as error:
             if joints and {TIME, *(f'position.{joint}' for joint in joints)} <= set(
                     layout.columns):  # a table of this package, of a robot with other logs
-                plan = _Finder(layout, joints, robot, presets()[OWN]).own_plan()
+                plan = Finder(layout, joints, robot, presets()[OWN]).own_plan()
                 return replace(plan, said='columns by the names of this package, not by the '
                                           f'mapping: {error}')
             of = f'preset {mapping.name}' if mapping.name else 'columns'
@@ -188,7 +56,7 @@ def plan_of(
                             f'{described(layout)}') from None
     own = presets()[OWN]
     if mapping is not None or any(name.startswith('position.') for name in layout.columns):
-        return _Finder(layout, joints, robot, own).own_plan()
+        return Finder(layout, joints, robot, own).own_plan()
     return _by_preset(layout, joints, robot)
 
 
@@ -203,15 +71,13 @@ def _by_preset(
                 or any(not one.general for one, _ in wrong))):
             continue
         try:
-            plans.append(_Finder(laid, joints, robot, preset).plan())
+            plans.append(Finder(laid, joints, robot, preset).plan())
         except (WrongNumber, Ambiguous) as near:
             wrong.append((preset, near))
         except Unfit:
             continue  # another one may fit
     if len(plans) == 1:
         return plans[0]
-    from robot_dynid.io.tables.proposal import proposal
-
     example = proposal(layout, joints or ())
     if plans:
         raise DataError(f'{layout.source}: the columns fit several presets, '
@@ -238,10 +104,6 @@ def described(layout: Layout) -> str:
     return f'the columns {clipped(", ".join(layout.columns), 400)}{form}'
 
 
-def _written(unit: str) -> str:
-    return WRITTEN.get(unit, unit)
-
-
 def _laid_out(layout: Layout, mapping: ColumnMapping) -> Layout | None:
     """Return a table without a header with the names of a preset's layout; None: it is another."""
     if not mapping.layout:
@@ -260,386 +122,3 @@ def _laid_out(layout: Layout, mapping: ColumnMapping) -> Layout | None:
     if not count or len(names) != len(layout.columns):
         return None
     return replace(layout, columns=tuple(names), numbered=False)
-
-
-class _Finder:
-    """Finds the columns of one mapping in one table."""
-
-    def __init__(
-        self, layout: Layout, joints: tuple[str, ...] | None, robot: RobotModel | None,
-        mapping: ColumnMapping,
-    ) -> None:
-        self._layout, self._robot, self._mapping = layout, robot, mapping
-        self._joints, self._written = joints, dict[str, Any]()
-        self._case = re.IGNORECASE if mapping.name not in ('', OWN) else re.NOFLAG
-        self._names, self._units = list(layout.columns), list(layout.units)
-        for k, name in enumerate(self._names):
-            match = _WITH_UNIT.fullmatch(name)
-            unit = unit_of(match['unit']) if match else ''
-            if match and unit and match['name'] not in layout.columns:
-                self._names[k], self._units[k] = match['name'], unit
-        self._where = f'{layout.source}: columns'
-
-    def plan(self) -> Plan:
-        """Return the plan; raises Unfit where something needed is not there, DataError."""
-        mapping, said, taken = self._mapping, list[str](), list[Taken]()
-        for channel, alternatives in mapping.channels.items():
-            optional = bool(mapping.name) and channel not in (TIME, 'position')
-            try:
-                found, words = self._channel(channel, alternatives)
-            except Unfit as error:
-                if not optional or (channel == 'effort' and isinstance(error, WrongNumber)):
-                    raise
-                continue
-            taken += found
-            said.append(words)
-            self._written[channel] = self._written_as(channel, found)
-        if mapping.rate is not None:
-            said.insert(0, f'time by the rows at {mapping.rate:g} Hz')
-        used = {index for one in taken for index in one.indices}
-        unused = tuple(name for k, name in enumerate(self._layout.columns)
-                       if k not in used and k not in self._name_columns)
-        form = f' ({self._layout.form})' if self._layout.form else ''
-        order = '' if self._by_name or not self._joints else \
-            f', joints in the order {", ".join(self._joints)}'
-        return Plan(mapping, tuple(taken), self._texts(used, taken),
-                    f'columns by {self._by}{form}: {"; ".join(said)}{order}', unused,
-                    self._written)
-
-    def own_plan(self) -> Plan:
-        """Return the plan of a table with our names; raises DataError without any."""
-        names = self._names
-        if TIME not in names:
-            try:
-                index, _, _ = self._one(self._mapping.channels[TIME][0])
-                names[index] = TIME
-            except Unfit:
-                raise DataError(
-                    f'{self._layout.source}: no column time; columns are '
-                    f'{", ".join(self._layout.columns)}. The header must be time, '
-                    'position.<joint>, and optionally velocity.<joint>, effort.<joint>, ...'
-                ) from None
-        taken = []
-        for k, name in enumerate(names):
-            channel = name.partition('.')[0]
-            unit = self._units[k] if channel in QUANTITIES else ''
-            if unit:
-                self._require_quantity(channel, unit, name.partition('.')[2], name)
-            _, factor, offset = UNITS.get(unit, ('', 1.0, 0.0))
-            taken.append(Taken(name, (k,), (factor,), offset))
-        renamed = [f'{old} as {one.name}' for old, one in zip(
-            self._layout.columns, taken, strict=True) if old != one.name]
-        form = self._layout.form
-        said = f'columns {"; ".join((*([form] if form else []), *renamed))}' \
-            if form or renamed else ''
-        used = {k for k, name in enumerate(names)
-                if name == TIME or name.partition('.')[0] in QUANTITIES}
-        return Plan(self._mapping, tuple(taken), self._texts(used, taken), said)
-
-    def _written_as(self, channel: str, taken: Sequence[Taken]) -> Any:
-        """Return columns that were taken as a mapping says them: by a pattern, or each."""
-        names = [self._layout.columns[index] for one in taken for index in one.indices]
-        patterns = {re.sub(r'\d+(?=\D*$)', '{i}', name) for name in names}
-        by_joint = {name.replace(one.name.partition('.')[2], '{joint}', 1) for name, one in zip(
-            names, taken, strict=False)} if channel != TIME else set()
-        if len(names) == 1:
-            column: Any = names[0]
-        elif len(by_joint) == 1 and '{joint}' in min(by_joint):
-            column = by_joint.pop()
-        else:
-            column = patterns.pop() if len(patterns) == 1 and not self._by_name else names
-        of = self._units[taken[0].indices[0]] or self._mapping.channels[channel][0].unit[0]
-        return {'column': column, 'unit': _written(of)} if of else column
-
-    def _texts(self, used: set[int], taken: Sequence[Taken]) -> dict[int, str]:
-        """Return the ways in which columns with text are read, by their number."""
-        time = {index for one in taken if one.name == TIME for index in one.indices}
-        found = {k: IGNORED for k, text in enumerate(self._layout.text)
-                 if text is not None and k not in used - time}
-        return {**found, **{k: DATE for k in time if k in found},
-                **dict.fromkeys(self._name_columns, CONSTANT)}
-
-    def _channel(
-        self, channel: str, alternatives: Sequence[Columns]
-    ) -> tuple[list[Taken], str]:
-        """Return the columns of a channel and a sentence on them; raises Unfit."""
-        if channel == TIME:
-            return self._time(alternatives)
-        found, reasons = list[tuple[Columns, dict[str, int]]](), list[Unfit]()
-        for one in alternatives:
-            try:
-                found.append((one, self._per_joint(channel, one)))
-            except Unfit as error:
-                reasons.append(error)
-        if not found:
-            raise next((one for one in reasons if isinstance(one, WrongNumber | Ambiguous)),
-                       reasons[0])
-        if channel == 'effort':
-            found = [pair for pair in found if self._fits_kind(*pair)] or found
-        elif self._mapping.name and len(found) > 1:
-            raise Ambiguous(f'{channel} may be '
-                            f'{" or ".join(self._listed(c) for _, c in found)}')
-        columns, by_name = found[0]
-        return self._taken(channel, columns, by_name)
-
-    def _fits_kind(self, columns: Columns, by_name: Mapping[str, int]) -> bool:
-        units = self._units_of(columns, by_name)
-        kind = self._robot.drive.kind if self._robot else ''
-        return not kind or not units[0] or (UNITS[units[0]][0] == 'current') == (kind == 'current')
-
-    def _units_of(self, columns: Columns, by_name: Mapping[str, int]) -> list[str]:
-        stated = columns.unit * len(by_name) if len(columns.unit) == 1 else columns.unit
-        units = []
-        for own, (joint, index) in zip(stated, by_name.items(), strict=True):
-            said = self._units[index]
-            if own and said and own != said and not self._mapping.name:
-                raise DataError(f'{self._where}: {self._layout.columns[index]} of {joint} is in '
-                                f'{said} by the file, in {own} by the mapping; correct one')
-            units.append(said or own)
-        return units
-
-    def _taken(
-        self, channel: str, columns: Columns, by_name: Mapping[str, int]
-    ) -> tuple[list[Taken], str]:
-        joints, units = tuple(by_name), self._units_of(columns, by_name)
-        try:
-            factors = by_joint(columns.factor, joints, 1.0, f'{self._where}: {channel}: factor')
-            offsets = by_joint(columns.offset, joints, 0.0, f'{self._where}: {channel}: offset')
-        except UsageError as error:
-            raise DataError(str(error)) from None
-        taken = []
-        for (joint, index), unit, factor, offset in zip(
-                by_name.items(), units, factors, offsets, strict=True):
-            if unit:
-                self._require_quantity(channel, unit, joint, self._layout.columns[index])
-            _, scale, zero = UNITS.get(unit, ('', 1.0, 0.0))
-            taken.append(Taken(f'{channel}.{joint}', (index,), (scale * factor,),
-                               scale * offset + zero))
-        unit = f' [{_written(units[0])}]' if units[0] else ''
-        negative = ' with their sign changed' if set(factors) == {-1.0} else ''
-        return taken, f'{channel} is {self._listed(by_name)}{unit}{negative}'
-
-    def _listed(self, by_name: Mapping[str, int]) -> str:
-        names = [self._layout.columns[index] for index in by_name.values()]
-        return names[0] if len(names) == 1 else f'{names[0]} .. {names[-1]}'
-
-    def _require_quantity(self, channel: str, unit: str, joint: str, column: str) -> None:
-        """Raise DataError where a unit is none of the channel, the joint, or the effort's kind."""
-        quantity, robot = UNITS[unit][0], self._robot
-        if quantity not in QUANTITIES[channel]:
-            raise DataError(f'{self._where}: {column} is in {_written(unit)}, which is no unit of '
-                            f'{channel}')
-        if robot is None:
-            return
-        kind = robot.drive.kind
-        if channel == 'effort' and (quantity == 'current') != (kind == 'current') and (
-                kind or quantity == 'current'):
-            raise self._other_kind(column, unit, kind)
-        turns = robot.types[robot.joints.index(joint)] != PRISMATIC if joint in robot.joints \
-            else None
-        if turns is not None and len(QUANTITIES[channel]) > 1 and channel != 'effort' and (
-                quantity == QUANTITIES[channel][0]) != turns:
-            raise DataError(f'{self._where}: {column} is in {unit}, and joint {joint} '
-                            f'{"turns" if turns else "slides"}; give a unit for each joint')
-
-    def _other_kind(self, column: str, unit: str, kind: str) -> DataError:
-        """Return the error about an effort that is no torque, or no current, as the robot says."""
-        assert self._robot is not None
-        current = UNITS[unit][0] == 'current'
-        entry = {'column': re.sub(r'\d+(?=\D*$)', '{i}', column),
-                 'unit': 'N m' if current else 'A'}
-        gains = f'drive_gains: {{{", ".join(f"{one}: GAIN" for one in self._robot.joints)}}}'
-        form = f' ({self._layout.form})' if self._layout.form else ''
-        mapping = one_line({**self._written, 'effort': entry}).replace('"', "'")
-        return DataError(
-            f'{self._layout.source}: columns by {self._by}{form}: the effort is {column} '
-            f'[{_written(unit)}], a {UNITS[unit][0]}, and the robot has '
-            f'{f"effort_kind: {kind}" if kind else "no effort_kind"}: write into the robot YAML '
-            f'{f"effort_kind: current and {gains} [N m/A]" if current else "effort_kind: torque"}'
-            f'; where the numbers are {entry["unit"]} all the same, give --columns "{mapping}"')
-
-    @property
-    def _by(self) -> str:
-        return f'preset {self._mapping.name}' if self._mapping.name else 'the mapping'
-
-    def _time(self, alternatives: Sequence[Columns]) -> tuple[list[Taken], str]:
-        reasons = list[Unfit]()
-        for columns in alternatives:
-            parts = [replace(columns, column=(one,)) for one in columns.column]
-            try:
-                found = [self._one(part) for part in parts]
-            except Unfit as error:
-                reasons.append(error)
-                continue
-            units = columns.unit * len(parts) if len(columns.unit) == 1 else columns.unit
-            given = [said or own for own, (_, _, said) in zip(units, found, strict=True)]
-            factor = float(columns.factor) if not isinstance(columns.factor, (list, dict)) else 1.0
-            factors = tuple(factor * UNITS[unit or 's'][1] for unit in given)
-            words = ' + '.join(f'{name}{f" [{_written(unit)}]" if unit else ""}'
-                               for (_, name, _), unit in zip(found, given, strict=True))
-            return [Taken(TIME, tuple(index for index, _, _ in found), factors)], \
-                f'time is {words}'
-        raise next((one for one in reasons if isinstance(one, Ambiguous)), reasons[0])
-
-    def _one(self, columns: Columns) -> tuple[int, str, str]:
-        """Return index, name and unit of a single column; raises Unfit."""
-        column = columns.column[0]
-        if isinstance(column, int):
-            index = self._numbered(column)
-            return index, self._layout.columns[index], self._units[index]
-        found = [index for group in self._groups(column).values() for index in group.values()]
-        if not found:
-            raise Unfit(f'there is no column {column}')
-        if len(found) > 1:
-            raise Ambiguous(f'{column} may be '
-                            f'{", ".join(self._layout.columns[k] for k in found)}')
-        return found[0], self._layout.columns[found[0]], self._units[found[0]]
-
-    def _numbered(self, column: int) -> int:
-        if column > len(self._layout.columns):
-            raise Unfit(f'there is no column {column}')
-        return column - 1
-
-    def _per_joint(self, channel: str, columns: Columns) -> dict[str, int]:
-        """Return the column of every joint; raises Unfit where one is not there."""
-        pattern, joints = columns.pattern, self._joints
-        if pattern is None:
-            if joints is None or len(columns.column) != len(joints):
-                raise WrongNumber(
-                    f'{channel}: {len(columns.column)} columns for the '
-                    f'{len(joints or ())} joints {", ".join(joints or ())}; list one for each')
-            return {joint: self._one(Columns((one,)))[0]
-                    for joint, one in zip(joints, columns.column, strict=True)}
-        groups = self._groups(pattern)
-        if JOINT in PLACE.findall(pattern):
-            return self._by_joint(channel, pattern, groups)
-        return self._by_index(channel, pattern, groups)
-
-    def _by_joint(
-        self, channel: str, pattern: str, groups: Mapping[tuple[str, ...], Mapping[str, int]]
-    ) -> dict[str, int]:
-        whole = [group for group in groups.values()
-                 if self._joints is None or set(self._joints) <= set(group)]
-        if len(whole) == 1:
-            return {joint: whole[0][joint] for joint in self._joints or whole[0]}
-        if whole:
-            raise Ambiguous(f'{channel}: {pattern} fits several groups of columns: '
-                            f'{", ".join(self._listed(one) for one in whole)}')
-        joints = self._joints or ()
-        some = max(groups.values(), key=len, default={})
-        missing = [joint for joint in joints if joint not in some]
-        raise (WrongNumber if some else Unfit)(
-            f'{channel}: no column {pattern} of {clipped(", ".join(missing), 200)}')
-
-    def _by_index(
-        self, channel: str, pattern: str, groups: Mapping[tuple[str, ...], Mapping[str, int]]
-    ) -> dict[str, int]:
-        joints = self._joints
-        names = self._names_in_file()
-        if joints is None:
-            joints = tuple(names.values())
-        if not joints:
-            raise Unfit(f'{channel}: {pattern} needs a robot, whose joints it counts')
-        whole, others = list[dict[str, int]](), list[list[int]]()
-        for group in groups.values():
-            numbers = sorted(map(int, group))
-            by_number = {int(key): index for key, index in group.items()}
-            if names:
-                place = {name: key for key, name in names.items()}
-                missing = [joint for joint in joints if place.get(joint) not in by_number]
-                if missing:
-                    raise WrongNumber(f'{channel}: the file has the joints '
-                                      f'{", ".join(names.values())}, not {", ".join(missing)}')
-                whole.append({joint: by_number[place[joint]] for joint in joints})
-                continue
-            follows = all(b - a == 1 for a, b in pairwise(numbers)) and numbers[0] in (0, 1)
-            if follows and len(numbers) == len(joints):
-                whole.append({joint: by_number[k] for joint, k in
-                              zip(joints, numbers, strict=True)})
-            else:
-                others.append([by_number[k] for k in numbers])
-        if len(whole) == 1:
-            return whole[0]
-        if whole:
-            raise Ambiguous(f'{channel}: {pattern} fits several groups of columns: '
-                            f'{", ".join(self._listed(one) for one in whole)}')
-        if others:
-            columns = [self._layout.columns[k] for k in max(others, key=len)]
-            example = self._example(columns, len(joints))
-            raise WrongNumber(
-                f'{channel}: {columns[0]} .. {columns[-1]} are {len(columns)} columns, the robot '
-                f'has the {len(joints)} joints {", ".join(joints)}: list the columns of these, in '
-                f'order, such as --columns "{one_line(example)}"', example)
-        raise Unfit(f'{channel}: there is no column {pattern}')
-
-    def _example(self, columns: Sequence[str], count: int) -> dict[str, Any]:
-        """Return the mapping with a list of columns for so many joints."""
-        found: dict[str, Any] = {}
-        for channel, alternatives in self._mapping.channels.items():
-            for one in alternatives:
-                groups = self._groups(one.pattern) if one.pattern else {}
-                group = max(groups.values(), key=len, default={})
-                if channel == TIME:
-                    try:
-                        _, name, _ = self._one(one)
-                    except Unfit:
-                        continue
-                    entry: Any = name
-                elif len(group) >= min(count, len(columns)):
-                    names = [self._layout.columns[k] for _, k in sorted(
-                        group.items(), key=lambda pair: int(pair[0]))]
-                    entry = (names * count)[:count]
-                else:
-                    continue
-                unit = _written(one.unit[0])
-                found[channel] = {'column': entry, 'unit': unit} if unit else entry
-                break
-        return found
-
-    _by_name = False
-    _name_columns: tuple[int, ...] = ()
-
-    def _names_in_file(self) -> dict[int, str]:
-        """Return the names of the joints by the index that the file has them under."""
-        if self._mapping.names is None:
-            return {}
-        found: dict[int, str] = {}
-        columns: list[int] = []
-        for pattern in map(str, self._mapping.names.column):
-            for key, index in (pair for group in self._groups(pattern).values()
-                               for pair in group.items()):
-                text = self._layout.text[index] or ''
-                columns.append(index)
-                listed = re.findall(r"""['"]([^'"]+)['"]""", text)
-                found |= {int(key): text} if key else dict(enumerate(listed))
-        if not found or not all(found.values()):
-            raise Unfit('there are no columns with the names of the joints, '
-                        f'{", ".join(map(str, self._mapping.names.column))}')
-        self._by_name, self._name_columns = True, tuple(columns)
-        return found
-
-    def _groups(self, pattern: str) -> dict[tuple[str, ...], dict[str, int]]:
-        """Return columns that match a pattern by number or joint, by all else that varies."""
-        expression, count = '', 0
-        for k, part in enumerate(PLACE.split(pattern)):
-            if k % 2 == 0:
-                expression += re.escape(part)
-            elif part == INDEX:
-                expression += r'(?P<i>\d+)'
-            elif part == JOINT:
-                names = '.+?' if self._joints is None else '|'.join(
-                    map(re.escape, sorted(self._joints, key=len, reverse=True)))
-                expression += f'(?P<joint>{names or "(?!)"})'
-            else:
-                options = '.*' if part == ANY else '|'.join(map(re.escape, part.split('|')))
-                expression += f'(?P<part{count}>{options})'
-                count += 1
-        compiled = re.compile(expression, self._case)
-        groups: dict[tuple[str, ...], dict[str, int]] = {}
-        for index, name in enumerate(self._names):
-            match = compiled.fullmatch(name)
-            if match is not None:
-                parts = match.groupdict()
-                key = str(int(parts.pop('i'))) if 'i' in parts else parts.pop('joint', '') or ''
-                groups.setdefault(tuple(map(str, parts.values())), {})[key] = index
-        return groups

@@ -15,9 +15,11 @@ from robot_dynid.errors import DataError
 from robot_dynid.files import Damaged, TooLarge, budget, open_regular, unpacked
 from robot_dynid.io.findings import joined, require_memory
 from robot_dynid.io.tables.arrays import READERS, read_array_table
-from robot_dynid.io.tables.columns import Plan, plan_of
+from robot_dynid.io.tables.columns import plan_of
+from robot_dynid.io.tables.form import Asked
+from robot_dynid.io.tables.plan import Plan
 from robot_dynid.io.tables.table import Layout, RowsOf
-from robot_dynid.io.tables.text import Asked, read_text_table
+from robot_dynid.io.tables.text import read_text_table
 from robot_dynid.robot.columns import TIME, ColumnMapping
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
