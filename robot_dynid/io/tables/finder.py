@@ -95,11 +95,12 @@ class Finder:
                 self._require_quantity(channel, unit, name.partition('.')[2], name)
             _, factor, offset = UNITS.get(unit, ('', 1.0, 0.0))
             taken.append(Taken(name, (k,), (factor,), offset))
-        renamed = [f'{old} as {one.name}' for old, one in zip(
-            self._layout.columns, taken, strict=True) if old != one.name]
-        form = self._layout.form
-        said = f'columns {"; ".join((*([form] if form else []), *renamed))}' \
-            if form or renamed else ''
+        renamed = [old for old, one in zip(self._layout.columns, taken, strict=True)
+                   if old not in (TIME, one.name)]
+        told = [*([self._layout.form] if self._layout.form else []),
+                *([f'units and names by the header: {clipped(", ".join(renamed), 200)}']
+                  if renamed else [])]
+        said = f'columns {"; ".join(told)}' if told else ''
         used = {k for k, name in enumerate(names)
                 if name == TIME or name.partition('.')[0] in QUANTITIES}
         return Plan(self._mapping, tuple(taken), self._texts(used, taken), said)
@@ -195,8 +196,8 @@ class Finder:
         """Raise DataError where a unit is none of the channel, the joint, or the effort's kind."""
         quantity, robot = UNITS[unit][0], self._robot
         if quantity not in QUANTITIES[channel]:
-            raise DataError(f'{self._where}: {column} is in {written_unit(unit)}, which is no unit '
-                            f'of {channel}')
+            raise DataError(f'{self._where}: {column} is in {written_unit(unit)}, no unit of '
+                            f'{channel}')
         if robot is None:
             return
         kind = robot.drive.kind
