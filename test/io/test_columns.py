@@ -93,7 +93,7 @@ READ = {
         'ms', *['rad'] * 3, *['rad/s'] * 3, *['Nm'] * 3]), 'time is Time [ms]'),
     'units in the header': Variant(table('t[s]', {
         'position': 'position.{joint} [rad]', 'velocity': 'velocity.{joint} [rad/s]',
-        'effort': 'effort.{joint} [Nm]'}), 'units and names by the header: t[s], position.turn [rad]'),
+        'effort': 'effort.{joint} [Nm]'}), 'by the header: t[s], position.turn [rad]'),
     'q0': Variant(table('time', SHORT), 'q0 .. q2'),
     'q_1': Variant(table('t', {'position': 'q_{i}', 'velocity': 'qd_{i}', 'effort': 'tau_{i}'},
                          start=1), 'q_1 .. q_3'),
