@@ -109,11 +109,10 @@ def decode_topics(
             continue
         if name not in decoded:
             kind, stated = contents.topics[name], (topics or Topics()).of_topic(name)
-            start = int(batch.starts[0])
-            first = batch.buffer[start:start + int(batch.sizes[0])].tobytes()
             count = None if joints is None else len(joints)
             try:
-                fields = fields_of(name, kind, stated, first, contents.definitions, count)
+                fields = fields_of(name, kind, stated, batch.typical,
+                                   contents.definitions, count)
             except DataError as error:
                 if stated:
                     raise

@@ -52,6 +52,12 @@ class Batch:
     starts: IntArray
     sizes: IntArray
 
+    @property
+    def typical(self) -> bytes:
+        """The message in the middle: the first ones may be empty."""
+        k = len(self.starts) // 2
+        return self.buffer[self.starts[k]:self.starts[k] + self.sizes[k]].tobytes()
+
 
 @dataclass(frozen=True, eq=False)
 class Decoded:

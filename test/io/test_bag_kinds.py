@@ -551,6 +551,12 @@ def test_commands_are_taken_only_when_they_are_named(tmp_path: Path) -> None:
     require_same(read_bag(path, NAMES, named('/joint_commands')), position=POSITION)
 
 
+#: fields of a driver, torques among them whose names end like those of positions
+DOOSAN = store_of({'dsr_msgs2/msg/RobotState': ''.join(f'float64[7] {name}\n' for name in (
+    'target_posj', 'external_torque', 'current_posj', 'current_velj', 'actual_ejt', 'actual_jts',
+    'actual_mc'))})
+
+
 @pytest.mark.parametrize(('topics', 'told'), [
     ({'/joint_states': joint_states(STORE, (), NAMES, None)},
      '/joint_states has no messages: record while the driver runs'),
@@ -558,6 +564,10 @@ def test_commands_are_taken_only_when_they_are_named(tmp_path: Path) -> None:
      '/x has 7 numbers in data'),
     ({'/x': ('std_msgs/msg/String', [(TIME[0], made(STORE, 'std_msgs/msg/String'))])},
      'record the JointState topic of the driver'),
+    ({'/state': ('dsr_msgs2/msg/RobotState', [
+        (TIME[0], made(DOOSAN, 'dsr_msgs2/msg/RobotState'))])},
+     r"--topic '\{topic: /state, position: current_posj, velocity: current_velj, "
+     r"effort: actual_jts\}'"),
     ({'/motors': (MOTORS, [(TIME[0], made(STORE, MOTORS, states=[
         {'name': name, 'angle': 1.0} for name in NAMES]))])},
      r"--topic '\{topic: /motors, position: states\[\].angle, names: states\[\].name\}'"),
@@ -565,7 +575,7 @@ def test_commands_are_taken_only_when_they_are_named(tmp_path: Path) -> None:
 def test_bags_without_joint_states_say_what_is_there(
     tmp_path: Path, topics: Any, told: str
 ) -> None:
-    path = write(tmp_path / 'b', topics, STORE)
+    path = write(tmp_path / 'b', topics, DOOSAN if '/state' in topics else STORE)
     with pytest.raises(DataError, match=f'no JointState messages; topics are.*{told}.*'
                        f'robot-dynid topics .*b lists all fields'):
         read_bag(path, NAMES)

@@ -17,10 +17,9 @@ from robot_dynid.io.storage import bag_batches
 
 #: texts of a message are shown where there are at most so many in a field
 SHOWN_TEXTS = 30
-#: what joint states are made of; words of the names of fields that can be it, the first that fits
-WORDS = {'position': ('position', 'posj', 'angle', 'pos', 'q'),
-         'velocity': ('velocity', 'velj', 'speed', 'vel', 'dq', 'qd'),
-         'effort': ('effort', 'torque', 'tau', 'trq', 'current')}
+#: words in the names of fields by the channel they can be, the best one first
+WORDS = {'position': 'position|posj|angle|pos|q', 'velocity': 'velocitie|velocity|velj|vel|dq|qd',
+         'effort': 'effort|torque|tau|tor|jts|motor_current'}
 #: words of fields that are not what was measured
 NOT_MEASURED = ('command', 'cmd', 'desired', 'target', 'external', 'ext_', 'goal', 'error',
                 'reference', 'ipo')
@@ -78,8 +77,7 @@ def survey(path: Path, first_only: bool = False) -> list[TopicSummary]:
             continue
         topic = topics.get(name)
         if topic is None:
-            start = int(batch.starts[0])
-            data = batch.buffer[start:start + int(batch.sizes[0])].tobytes()
+            data = batch.typical
             topic = topics[name] = TopicSummary(name, contents.topics[name],
                                                first=int(batch.received.min()))
             _look_into(topic, data, contents)
@@ -94,7 +92,7 @@ def survey(path: Path, first_only: bool = False) -> list[TopicSummary]:
 
 
 def _look_into(topic: TopicSummary, data: bytes, contents: Contents) -> None:
-    """Note the fields of the first message of a topic."""
+    """Note the fields of a message of a topic."""
     try:
         message = MessageFields.of(data, topic.kind, contents.definitions)
         topic.fields = {message.shown(path): length for path, length, _ in message.lengths()
@@ -179,7 +177,8 @@ def proposed_fields(topic: TopicSummary, joints: Sequence[str]) -> dict[str, str
     fitting = topic.fitting(len(joints))
     proposed: dict[str, str] = {}
     for channel, words in WORDS.items():
-        named = [path for word in words for path in fitting if word in path.lower().split('.')[-1]]
+        named = [path for word in words.split('|') for path in fitting
+                 if re.search(rf'(?<![a-z]){word}s?(?![a-z])', path.split('.')[-1].lower())]
         measured = [path for path in named
                     if not any(word in path.lower() for word in NOT_MEASURED)]
         if measured:

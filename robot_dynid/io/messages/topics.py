@@ -60,7 +60,7 @@ def fields_of(
     topic: str, kind: str, stated: Sequence[tuple[str, TopicFields]], data: bytes,
     definitions: Definitions, count: int | None,
 ) -> Kind:
-    """Return the fields to read of a topic by what is ``stated`` of it, and by its first message.
+    """Return the fields to read of a topic by what is ``stated`` of it, and by one message.
 
     ``count`` is the number of the robot's joints. Raises DataError where the type is not defined,
     or has no such fields, or too many that could be meant.
