@@ -93,7 +93,7 @@ READ = {
         'ms', *['rad'] * 3, *['rad/s'] * 3, *['Nm'] * 3]), 'time is Time [ms]'),
     'units in the header': Variant(table('t[s]', {
         'position': 'position.{joint} [rad]', 'velocity': 'velocity.{joint} [rad/s]',
-        'effort': 'effort.{joint} [Nm]'}), 'by the header: t[s], position.turn [rad]'),
+        'effort': 'effort.{joint} [Nm]'}), 'time is t[s]'),
     'q0': Variant(table('time', SHORT), 'q0 .. q2'),
     'q_1': Variant(table('t', {'position': 'q_{i}', 'velocity': 'qd_{i}', 'effort': 'tau_{i}'},
                          start=1), 'q_1 .. q_3'),
@@ -127,6 +127,11 @@ READ = {
         '\n', ',\n').replace(',\n', '\n', 1).replace(',\n', ',\n# pause\n', 3), ''),
     'both kinds of effort, torque': Variant(both('as_torque'), 'as_torque_2 [N m]'),
     'both kinds of effort, current': Variant(both('current'), 'current_2 [A]', CURRENT),
+    'joints with a prefix': Variant(table('time', {
+        name: f'{name}.arm_{{joint}}' for name in CHANNELS}), 'joints are named arm_{joint}'),
+    'joints with a prefix in the rows': Variant(
+        ros2_echo().replace('turn', 'l_turn').replace('shoulder', 'l_shoulder').replace(
+            'elbow', 'l_elbow'), 'joints are named l_{joint}', epoch=True),
     'rows of another topic': Variant(table('__time', {
         name: f'/joint_states/{{joint}}/{name}' for name in CHANNELS}).replace(
         '\n', ',/other\n', 1).replace('\n', ',\n').replace('other,\n', 'other\n').replace(

@@ -70,11 +70,15 @@ REFUSED = {
     'degrees of a joint that slides': (table('t', {
         'position': 'q{i} [deg]', 'effort': 'tau{i}'}), replace(ARM, types=np.array(
             [0, 1, 0], dtype=np.int8)), ['is in deg, and joint shoulder slides']),
+    'a name less': (table('t', SHORT).replace(',tau2', ''), ARM, [
+        'line 2 has 10 cells, expected 9']),
+    'two clocks': ('time,' + table('t', SHORT).replace('\n', '\n7,').removesuffix('7,'), ARM, [
+        'several columns fit it: time, t', '--columns "{time: time']),
     'words': ('hello\n', ARM, ['no rows of numbers']),
     'two arms': (table('__time', {name: f'/left/{{joint}}/{name}' for name in CHANNELS}).replace(
         '\n', ',' + ','.join(f'/right/{j}/position' for j in JOINTS) + '\n', 1).replace(
         '\n', ',0,0,0\n').replace('position,0,0,0\n', 'position\n'), ARM, [
-        'fits several groups of columns', '/right/turn/position']),
+        'several groups of columns fit', "position: '/left/{joint}/position'"]),
 }
 
 

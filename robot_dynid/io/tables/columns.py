@@ -85,8 +85,11 @@ def _by_preset(
                         f'--columns {plans[0].mapping.name}')
     if wrong:
         preset, reason = wrong[0]
-        raise NoPreset(f'{layout.source}: preset {preset.name} fits but for this: {reason}',
-                       reason.example or example)
+        example = reason.example or example
+        remedy = f': say which with --columns, such as "{one_line(example)}"' \
+            if isinstance(reason, Ambiguous) else ''
+        raise NoPreset(f'{layout.source}: preset {preset.name} fits but for this: {reason}'
+                       f'{remedy}', example)
     raise NoPreset(
         f'{layout.source}: the columns fit no preset: the file has {described(layout)}. Say what '
         f'they are with --columns, or the key columns of the robot YAML, such as '

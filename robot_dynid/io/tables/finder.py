@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from robot_dynid.errors import DataError, UsageError, clipped
+from robot_dynid.io.messages.naming import SeveralNamings, naming_of
 from robot_dynid.io.tables.patterns import Ambiguous, Unfit, WrongNumber, matching, written_unit
 from robot_dynid.io.tables.plan import OWN, Plan, Taken
 from robot_dynid.io.tables.rows import CONSTANT, DATE, IGNORED
@@ -68,8 +69,8 @@ class Finder:
         unused = tuple(name for k, name in enumerate(self._layout.columns)
                        if k not in used and k not in self._name_columns)
         form = f' ({self._layout.form})' if self._layout.form else ''
-        order = '' if self._by_name or not self._joints else \
-            f', joints in the order {", ".join(self._joints)}'
+        order = f', {self._note}' if self._note else '' if self._by_name or not self._joints \
+            else f', joints in the order {", ".join(self._joints)}'
         return Plan(mapping, tuple(taken), self._texts(used, taken),
                     f'columns by {self._by}{form}: {"; ".join(said)}{order}', unused,
                     self._written)
@@ -87,19 +88,24 @@ class Finder:
                     f'{", ".join(self._layout.columns)}. The header must be time, '
                     'position.<joint>, and optionally velocity.<joint>, effort.<joint>, ...'
                 ) from None
-        taken = []
+        taken, converted = [], list[str]()
+        joints = self._renamed([name.partition('.')[2] for name in names
+                                if name.startswith('position.')])
         for k, name in enumerate(names):
-            channel = name.partition('.')[0]
+            channel, _, joint = name.partition('.')
+            name = f'{channel}.{joints[joint]}' if joint in joints else name
             unit = self._units[k] if channel in QUANTITIES else ''
             if unit:
                 self._require_quantity(channel, unit, name.partition('.')[2], name)
             _, factor, offset = UNITS.get(unit, ('', 1.0, 0.0))
+            converted += [f'{name} [{written_unit(unit)}]'] if (factor, offset) != (1.0, 0.0) \
+                else []
             taken.append(Taken(name, (k,), (factor,), offset))
-        renamed = [old for old, one in zip(self._layout.columns, taken, strict=True)
-                   if old not in (TIME, one.name)]
-        told = [*([self._layout.form] if self._layout.form else []),
-                *([f'units and names by the header: {clipped(", ".join(renamed), 200)}']
-                  if renamed else [])]
+        clock = [old for old, one in zip(self._layout.columns, taken, strict=True)
+                 if one.name == TIME != old]
+        told = [text for text in (
+            self._layout.form, *(f'time is {name}' for name in clock), self._note,
+            f'converted from {clipped(", ".join(converted), 200)}' if converted else '') if text]
         said = f'columns {"; ".join(told)}' if told else ''
         used = {k for k, name in enumerate(names)
                 if name == TIME or name.partition('.')[0] in QUANTITIES}
@@ -260,7 +266,7 @@ class Finder:
         if not found:
             raise Unfit(f'there is no column {column}')
         if len(found) > 1:
-            raise Ambiguous(f'{column} may be '
+            raise Ambiguous(f'several columns fit {"it" if self._mapping.name else column}: '
                             f'{", ".join(self._layout.columns[k] for k in found)}')
         return found[0], self._layout.columns[found[0]], self._units[found[0]]
 
@@ -292,7 +298,7 @@ class Finder:
         if len(whole) == 1:
             return {joint: whole[0][joint] for joint in self._joints or whole[0]}
         if whole:
-            raise Ambiguous(f'{channel}: {pattern} fits several groups of columns: '
+            raise Ambiguous(f'{channel}: several groups of columns fit: '
                             f'{", ".join(self._listed(one) for one in whole)}')
         joints = self._joints or ()
         some = max(groups.values(), key=len, default={})
@@ -330,7 +336,7 @@ class Finder:
         if len(whole) == 1:
             return whole[0]
         if whole:
-            raise Ambiguous(f'{channel}: {pattern} fits several groups of columns: '
+            raise Ambiguous(f'{channel}: several groups of columns fit: '
                             f'{", ".join(self._listed(one) for one in whole)}')
         if others:
             columns = [self._layout.columns[k] for k in max(others, key=len)]
@@ -365,7 +371,7 @@ class Finder:
                 break
         return found
 
-    _by_name = False
+    _by_name, _note = False, ''
     _name_columns: tuple[int, ...] = ()
 
     def _names_in_file(self) -> dict[int, str]:
@@ -385,7 +391,19 @@ class Finder:
             raise Unfit('there are no columns with the names of the joints, '
                         f'{", ".join(map(str, self._mapping.names.column))}')
         self._by_name, self._name_columns = True, tuple(columns)
-        return found
+        renamed = self._renamed(tuple(found.values()))
+        return {key: renamed.get(name, name) for key, name in found.items()}
+
+    def _renamed(self, names: Sequence[str]) -> dict[str, str]:
+        """Return the joints of the robot by the names in the file, where these have a prefix."""
+        if self._joints is None or set(names) & set(self._joints):
+            return {}
+        try:
+            naming = naming_of(names, self._joints)
+        except SeveralNamings as error:
+            raise DataError(f'{self._layout.source}: {error}; rename the joints there') from None
+        self._note = '' if naming is None else naming.note
+        return {} if naming is None else naming.joints
 
     def _matching(self, pattern: str) -> dict[tuple[str, ...], dict[str, int]]:
         """Return the columns that match a pattern; presets match in any case."""

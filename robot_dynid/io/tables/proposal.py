@@ -29,9 +29,10 @@ def proposal(layout: Layout, joints: Sequence[str]) -> dict[str, Any]:
         return _by_number(len(layout.columns), n, Path(layout.source))
     clocks = [name for name in layout.columns if CLOCK.search(name)]
     found: dict[str, Any] = {TIME: clocks[0]} if clocks else {'rate': EXAMPLE_RATE}
-    families = _families(layout.columns)
     channels: dict[str, Any] = {}
-    fitting = [pattern for pattern, count in families.items() if count == n]
+    fitting = [pattern for pattern, count in (
+        *_by_joint(layout.columns, joints).items(), *_families(layout.columns).items())
+        if count == n]
     for pattern in fitting:
         channel = _channel(pattern, channels)
         if channel:
@@ -48,7 +49,18 @@ def proposal(layout: Layout, joints: Sequence[str]) -> dict[str, Any]:
 
 def _channel(pattern: str, taken: dict[str, Any]) -> str:
     return next((channel for channel, words in WORDS.items() if channel not in taken
-                 and re.search(words, pattern.replace('{i}', ''), re.IGNORECASE)), '')
+                 and re.search(words, re.sub(r'\{\w+\}', '', pattern), re.IGNORECASE)), '')
+
+
+def _by_joint(columns: Sequence[str], joints: Sequence[str]) -> dict[str, int]:
+    """Return patterns of columns that differ by the name of a joint, and how many each has."""
+    found: dict[str, set[str]] = {}
+    for name in columns:
+        for joint in sorted(joints, key=len, reverse=True):
+            if joint in name:
+                found.setdefault(name.replace(joint, '{joint}', 1), set()).add(joint)
+                break
+    return {pattern: len(there) for pattern, there in found.items()}
 
 
 def _families(columns: Sequence[str]) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -27,6 +27,19 @@ IGNORED, CONSTANT, DATE = 'ignored', 'constant', 'date'
 def too_long(source: str, line: int) -> DataError:
     return DataError(f'{source}: line {line} has more than {LINE_BYTES} bytes; is this a table of '
                      'numbers?')
+
+
+def ragged(
+    place: str, cells: Sequence[str], columns: int, form: Form, hint: str = ''
+) -> DataError:
+    """Return the error about a row with more or fewer cells than there are columns."""
+    if form.separator == ',' and len(cells) > columns and all(
+            cell.lstrip('-+').isdigit() for cell in cells if cell):
+        return DataError(
+            f'{place} has {len(cells)} cells, expected {columns}, and no decimal point: decimal '
+            'commas between commas cannot be told apart; export the file with decimal points, or '
+            'with semicolons between the columns')
+    return DataError(f'{place} has {len(cells)} cells, expected {columns}{hint}')
 
 
 def lines_from(source: str, pieces: Iterable[bytes], first: int) -> Iterator[tuple[int, bytes]]:
@@ -178,20 +191,11 @@ class Rows:
             if self.form.trailing and len(cells) == self.columns + 1 and not cells[-1]:
                 cells.pop()
             if len(cells) != self.columns:
-                raise self._ragged(number, cells, number == line + len(lines) - 1)
+                cut = number == line + len(lines) - 1
+                raise ragged(f'{self.source}: line {number}', cells, self.columns, self.form,
+                             '; the file looks cut off, remove its last line' if cut else '')
             rows.append([self._number(number, k, cell) for k, cell in enumerate(cells)])
         return np.array(rows, dtype=np.float64).reshape(len(rows), self.columns)
-
-    def _ragged(self, line: int, cells: list[str], last: bool) -> DataError:
-        if self.form.separator == ',' and len(cells) > self.columns and all(
-                cell.lstrip('-+').isdigit() for cell in cells if cell):
-            return DataError(
-                f'{self.source}: line {line} has {len(cells)} cells, expected {self.columns}, and '
-                'no decimal point: decimal commas between commas cannot be told apart; export the '
-                'file with decimal points, or with semicolons between the columns')
-        hint = '; the file looks cut off, remove its last line' if last else ''
-        return DataError(
-            f'{self.source}: line {line} has {len(cells)} cells, expected {self.columns}{hint}')
 
     def _number(self, line: int, column: int, cell: str) -> float:
         how = self.texts.get(column)

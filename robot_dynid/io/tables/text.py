@@ -23,7 +23,7 @@ from robot_dynid.io.tables.form import (
     is_text,
     separated,
 )
-from robot_dynid.io.tables.rows import LINE_BYTES, Rows, lines_from, too_long
+from robot_dynid.io.tables.rows import LINE_BYTES, Rows, lines_from, ragged, too_long
 from robot_dynid.io.tables.table import COLUMNS, Layout, RowsOf
 from robot_dynid.robot.columns import unit_of
 from robot_dynid.types import FloatArray
@@ -118,6 +118,8 @@ def _recognised(source: str, lines: list[str], asked: Asked) -> tuple[Form, Layo
         str(k) for k in range(1, len(sample) + 1))
     if len(sample) == len(names) + 1 and not sample[-1]:
         form = replace(form, trailing=True)
+    elif len(sample) != len(names):
+        raise ragged(f'{source}: line {first}', sample, len(names), form)
     lines_of_names = [number for number, cells in above
                       if head is not None and number <= head and len(cells) == len(names)]
     _require_names(source, names, lines_of_names)
