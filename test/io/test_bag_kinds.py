@@ -53,10 +53,14 @@ def named(*words: str) -> Topics:
     return Topics(**roles)
 
 
+def require_close(found: Any, values: Any) -> None:
+    np.testing.assert_allclose(found, values, rtol=1e-12)
+
+
 def require_same(log: RawLog, **channels: Any) -> None:
     np.testing.assert_allclose(log.time, 2e-3 * np.arange(COUNT), atol=1e-12)
     for name, values in channels.items():
-        found = getattr(log, name)
+        found: Any = getattr(log, name)
         if values is None:
             assert found is None, name
         else:
@@ -103,7 +107,7 @@ def test_values_of_other_names_in_dynamic_joint_states(tmp_path: Path) -> None:
     require_same(log, position=POSITION, effort=EFFORT)
     log = read_bag(path, NAMES, named('{topic: /dynamic_joint_states, effort: {field: '
                                       'motor_current, unit: mA}}'))
-    np.testing.assert_allclose(log.effort, 1e-3 * EFFORT, rtol=1e-12)
+    require_close(log.effort, 1e-3 * EFFORT)
     with pytest.raises(DataError, match='no value torque; it has position, motor_current, brake'):
         read_bag(path, NAMES, named('effort={topic: /dynamic_joint_states, effort: torque}'))
 
@@ -273,7 +277,7 @@ module lbr_fri_idl { module msg {
 def test_definitions_in_idl(tmp_path: Path) -> None:
     """As packages have them that are made of .idl files."""
     with (tmp_path / 'b.mcap').open('wb') as file:
-        writer = McapWriter(file)
+        writer: Any = McapWriter(file)
         writer.start('ros2', 'test')
         channel = writer.register_channel('/lbr/state', 'cdr', writer.register_schema(
             LBR, 'ros2idl', IDL.encode()))
@@ -340,7 +344,7 @@ def test_messages_of_ros_1_in_mcap(tmp_path: Path) -> None:
     """As mcap convert makes them of a bag of ROS 1."""
     store = store_of(DEFINITIONS, ros1=True)
     with (tmp_path / 'b.mcap').open('wb') as file:
-        writer = McapWriter(file)
+        writer: Any = McapWriter(file)
         writer.start('ros1', 'mcap')
         for topic, (kind, messages) in {
                 '/joint_states': joint_states(store, TIME, NAMES, POSITION, VELOCITY),
@@ -486,8 +490,8 @@ def test_units_and_factors_of_fields(tmp_path: Path) -> None:
     log = read_bag(path, NAMES, named(
         '{topic: /lbr/state, position: {field: measured_joint_position, unit: deg}, effort: '
         '{field: measured_torque, unit: mN m, factor: [1, -1, 1, 1, 1, 1, 2]}}'))
-    np.testing.assert_allclose(log.position, np.deg2rad(POSITION), rtol=1e-12)
-    np.testing.assert_allclose(log.effort, 1e-3 * EFFORT * [1, -1, 1, 1, 1, 1, 2], rtol=1e-12)
+    require_close(log.position, np.deg2rad(POSITION))
+    require_close(log.effort, 1e-3 * EFFORT * [1, -1, 1, 1, 1, 1, 2])
     for field, told in (('unit: Nm', "unit 'Nm' is none of angle, length"),
                         ('unit: mile', 'is none of'), ('factor: no', 'factor'),
                         ('sign: 1', 'must be the path of a field')):
