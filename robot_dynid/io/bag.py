@@ -135,6 +135,11 @@ def log_from_topics(
     """Assemble the recording from decoded topics."""
     notes = list(contents.findings)
     names = chosen_topics(topics, decoded.values(), joints, contents)
+    assert isinstance(names.joint_states, str)
+    if topics is None or topics.joint_states is None:
+        notes += _choice_notes(names.joint_states, decoded.values(), joints)
+    elif names.joint_states != USUAL.joint_states:
+        notes.append(f'joint states are taken from topic {names.joint_states}')
     made = _assembled(decoded, joints, names, notes)
     base, main = made.base, made.main
     channels = {name: values if name == 'reference_position' else _recorded(name, values, notes)
@@ -161,9 +166,7 @@ def _assembled(
     decoded: Mapping[str, Topic], joints: tuple[str, ...] | None, names: Topics, notes: list[str]
 ) -> Assembly:
     """Return the joint states with what other topics bring to their stamps."""
-    assert isinstance(names.joint_states, str)
-    notes += _choice_notes(names.joint_states, decoded.values(), joints)
-    made = Assembly(decoded, decoded[names.joint_states], joints, notes)
+    made = Assembly(decoded, decoded[str(names.joint_states)], joints, notes)
     for role in BROUGHT:
         made.bring(role, names.name(role))
     made.follow_controller([topic for topic in decoded.values() if topic.kind == CONTROLLER_STATE
@@ -255,9 +258,11 @@ def _choice_notes(
 ) -> list[str]:
     """Return notes on the choice of the topic ``name``, and on one with more messages."""
     topics = {topic.name: topic for topic in present}
-    usual = str(USUAL.joint_states)
-    notes = [] if name == usual else [f'joint states are taken from topic {name}' + (
-        f', because {usual} has no effort' if usual in topics else '')]
+    usual = topics.get(str(USUAL.joint_states))
+    lacks = '' if usual is None else f', because {usual.name} has no effort' if (
+        joints is None or _covers(usual, joints)) else f', because {usual.name} has other joints'
+    notes = [] if name == USUAL.joint_states else [
+        f'joint states are taken from topic {name}{lacks}']
     count = topics[name].decoder.count
     notes += [f'topic {one.name} has the same joints {one.decoder.count / count:.3g} times as '
               f'often: --topic {one.name} takes it'

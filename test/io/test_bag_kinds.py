@@ -463,6 +463,12 @@ def test_the_topic_with_joints_and_effort_is_taken_and_named(tmp_path: Path) -> 
         read_bag(write(tmp_path / 'c', {'/l': whole, '/r': whole, '/x': bare}, STORE), NAMES)
     log = read_bag(tmp_path / 'c', NAMES, Topics('/r'))
     require_same(log, position=POSITION)
+    log = read_bag(path, NAMES, named('/franka/joint_states'))
+    assert log.findings == ('joint states are taken from topic /franka/joint_states',)
+    log = read_bag(write(tmp_path / 'd', {'/joint_states': other, '/arm': bare}, STORE), NAMES)
+    require_same(log, position=POSITION + 1.0, effort=None)
+    assert log.findings[0] == ('joint states are taken from topic /arm, because /joint_states has '
+                               'other joints')
 
 
 def test_another_topic_with_the_same_joints_more_often_is_named(tmp_path: Path) -> None:

@@ -198,10 +198,12 @@ def _labelled(
     assert fields.labels is not None
     texts, runs = (message.texts.get(fields.labels[0], []),
                    message.numbers.get(fields.labels[1], []))
+    by_joint: dict[int, list[str]] = {}
+    for text in texts:
+        by_joint.setdefault(text.owner, []).append(text.value.decode('utf-8', 'replace'))
     places: dict[tuple[int, str], int] = {}
     for run in runs:
-        named = [text.value.decode('utf-8', 'replace') for text in texts
-                 if text.owner == run.owner]
+        named = by_joint.get(run.owner, [])
         if len(named) != run.count or run.owner >= len(names):
             raise DataError('other numbers of values than of their names')
         places |= {(run.owner, label): run.place + int(run.code[-1]) * k
