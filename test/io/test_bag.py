@@ -314,8 +314,9 @@ def test_stamps_back_and_twice_are_said(tmp_path):
 
 def test_paths_that_are_no_recordings(tmp_path):
     robot = SimpleNamespace(joints=('a',))
-    with pytest.raises(UsageError, match=r'\.csv or \.csv\.gz file, a rosbag2 folder'):
-        load_log(tmp_path / 'log.txt', robot)
+    with pytest.raises(UsageError, match=r'unknown kind of recording; give a table .*, a rosbag2 '
+                       r'folder, or a \.mcap, \.db3 or \.bag file'):
+        load_log(tmp_path / 'log.rst', robot)
     with pytest.raises(DataError, match='no such file'):
         load_log(tmp_path / 'log.mcap', robot)
     with pytest.raises(DataError, match=r'has no \.mcap and no \.db3'):
