@@ -58,12 +58,8 @@ class Arm:
         return next(one.limits for one in self.description.joints if one.name == joint)
 
     def between(self, base: str, tip: str) -> tuple[str, ...]:
-        """Return the joints that move between two links. Raises UsageError where none do."""
-        found = tuple(joint.name for joint in self.description.path(base, tip)
-                      if joint.kind in MOVABLE and joint.mimic is None)
-        if not found:
-            raise UsageError(f'no joint moves between {base!r} and {tip!r}')
-        return found
+        """Return the joints of the robot between two links; errors as of `build_robot`."""
+        return build_robot(self.description, Selection(base, tip)).joints
 
 
 def read_arm(path: str | Path, base_link: str = '') -> Arm:
@@ -77,9 +73,9 @@ def read_arm(path: str | Path, base_link: str = '') -> Arm:
     base = description.base(base_link)
     found = _chain(description, base, _of_arm) or _chain(description, base, _moves)
     tip = found[-1].child if found else ''
-    build_robot(description, Selection(base, tip))
-    return Arm(Path(path), parse_urdf(text, str(path)), description, base, tip,
-               tuple(joint.name for joint in found))
+    joints = build_robot(description, Selection(base, tip)).joints
+    tip = next((one.child for one in reversed(found) if one.name in joints), tip)  # no tool
+    return Arm(Path(path), parse_urdf(text, str(path)), description, base, tip, joints)
 
 
 def _chain(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from described_arm import AXIS, FINGER, LIMIT, joint, link, robot
@@ -9,6 +11,7 @@ from described_arm import AXIS, FINGER, LIMIT, joint, link, robot
 from robot_dynid.errors import RobotError
 from robot_dynid.robot.tree import Selection
 from robot_dynid.robot.urdf import robot_from_urdf
+from robot_dynid.setting_up.description import read_arm
 
 PLAIN = robot_from_urdf(robot())
 
@@ -58,6 +61,17 @@ def test_a_tool_that_the_user_lists_is_coupled() -> None:
     found = robot_from_urdf(robot(*hand('jaw_l', 'jaw_r')), Selection(
         joints=(*PLAIN.joints, 'jaw_l')))
     assert found.joints == (*PLAIN.joints, 'jaw_l') and found.linkage is not None
+
+
+def test_init_leaves_out_a_tool_that_others_mimic(tmp_path: Path) -> None:
+    """As xArm's gripper, whose leader has no name of a tool."""
+    parts = (joint('drive_joint', 'camera', 'crank'), link('crank', FINGER),
+             joint('tip_finger_joint', 'crank', 'pad', inside=follows('drive_joint', -1.0)),
+             link('pad', FINGER))
+    (tmp_path / 'arm.urdf').write_text(robot(*parts))
+    arm = read_arm(tmp_path / 'arm.urdf')
+    assert arm.joints == PLAIN.joints and arm.tip == 'fore'
+    assert arm.between('base', 'pad') == PLAIN.joints
 
 
 def test_a_joint_of_the_arm_is_no_tool_whatever_follows_it() -> None:
