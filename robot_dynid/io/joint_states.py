@@ -156,6 +156,8 @@ class Topic:
                          f'have none of the joints, but {clipped(", ".join(others[0]), 200)}, and '
                          'were left out')
         groups = _grouped(self._stamped(notes), joints, self.counts)
+        if not groups:
+            raise DataError(f'topic {self.name} has no messages with joints')
         self.parts = []  # each array was given back once it was joined
         return _together(self.name, groups, joints, notes)
 

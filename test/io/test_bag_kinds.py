@@ -628,3 +628,11 @@ def test_the_field_with_as_many_numbers_as_joints_is_the_effort(tmp_path: Path) 
     require_same(read_bag(path, NAMES[:2], named('effort=/motors')), effort=EFFORT[:, :2])
     log = read_bag(path, NAMES[:1], named("effort={topic: /motors, effort: 'states.torques[-1]'}"))
     require_same(log, effort=EFFORT[:, 1:2])
+
+
+def test_messages_without_joints_are_no_states(tmp_path: Path) -> None:
+    path = write(tmp_path / 'b', {'/joint_states': joint_states(STORE, TIME, (), None)}, STORE)
+    with pytest.raises(DataError, match='has no messages with joints'):
+        read_bag(path)
+    with pytest.raises(DataError, match='no joint joint1'):
+        read_bag(path, NAMES)
