@@ -73,7 +73,7 @@ REFUSED = {
     'a name less': (table('t', SHORT).replace(',tau2', ''), ARM, [
         'line 2 has 10 cells, expected 9']),
     'two clocks': ('time,' + table('t', SHORT).replace('\n', '\n7,').removesuffix('7,'), ARM, [
-        'several columns fit it: time, t', '--columns "{time: time']),
+        'several columns fit it: time, t', 'with --columns, such as "{time: time']),
     'words': ('hello\n', ARM, ['no rows of numbers']),
     'two arms': (table('__time', {name: f'/left/{{joint}}/{name}' for name in CHANNELS}).replace(
         '\n', ',' + ','.join(f'/right/{j}/position' for j in JOINTS) + '\n', 1).replace(

@@ -85,7 +85,7 @@ def _by_preset(
                         f'--columns {plans[0].mapping.name}')
     if wrong:
         preset, reason = wrong[0]
-        example = reason.example or example
+        example = dict(reason.example or example)
         remedy = f': say which with --columns, such as "{one_line(example)}"' \
             if isinstance(reason, Ambiguous) else ''
         raise NoPreset(f'{layout.source}: preset {preset.name} fits but for this: {reason}'
