@@ -92,10 +92,10 @@ class Columns:
 
     @property
     def pattern(self) -> str | None:
-        """The pattern, None for columns that are listed."""
+        """The pattern of a column for each joint, None for columns that are listed."""
         only = self.column[0]
         return only if len(self.column) == 1 and isinstance(only, str) \
-            and PLACE.search(only) else None
+            and {INDEX, JOINT} & set(PLACE.findall(only)) else None
 
     @classmethod
     def read(cls, value: Any, channel: str, where: str) -> Columns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from written_tables import (
 
 from robot_dynid import load_log
 from robot_dynid.errors import DataError, UsageError
+from robot_dynid.io.tables.matlab import read_matlab
 from robot_dynid.robot.columns import column_mapping
 
 
@@ -118,4 +120,45 @@ def test_wrong_mappings_are_named(case: str) -> None:
     value, words = WRONG[case]
     with pytest.raises(UsageError, match='columns') as error:
         column_mapping(value)
+    assert words in str(error.value)
+
+
+HDF5 = b'MATLAB 7.3 MAT-file'.ljust(116) + bytes(8) + b'\x00\x02IM' + bytes(512)
+ARRAYS = {
+    'cut.npz': (b'PK\x03\x04' + bytes(90), 'is broken, cut off, or holds objects'),
+    'new.mat': (HDF5, "version 7.3 (HDF5), which is not read; in MATLAB: save('run.mat'"),
+    'other.mat': (b'hello' * 40, 'is no MATLAB file, or damaged'),
+    'cut.json': (b'{"a": [1, 2', 'cannot be read as .json'),
+    'words.json': (b'{"name": "arm"}', 'has no arrays of numbers'),
+    'one.json': (b'{"entries": [{"timestamp": 0.0, "position": 0.1}]}',
+                 'is no table of numbers by time; it has timestamp (1,), position (1,)'),
+    'one_by_one.json': (b'{"q": [[1, 2], [3, 4]], "t": [0, 1]}', 'cannot be told apart'),
+}
+
+
+@pytest.mark.parametrize('name', ARRAYS)
+def test_files_of_arrays_that_cannot_be_read_are_named(tmp_path: Path, name: str) -> None:
+    content, words = ARRAYS[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=name) as error:
+        load_log(tmp_path / name, ARM)
+    assert words in str(error.value)
+
+
+def test_a_file_that_takes_the_library_down_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SciPy is killed by some damaged files, in a process of its own."""
+    killed = subprocess.CompletedProcess([], -11, b'')
+    monkeypatch.setattr(subprocess, 'run', lambda *words, **options: killed)
+    with pytest.raises(DataError, match='is no MATLAB file, or damaged'):
+        read_matlab(str(tmp_path / 'run.mat'))
+
+
+@pytest.mark.parametrize(('name', 'words'), [
+    ('run.xlsx', 'save it as CSV'), ('run.h5', 'numpy.savez'), ('run.ulg', 'ulog2csv'),
+    ('run.pickle', 'runs code'), ('run.abc', 'unknown kind of recording; give a table (.csv')])
+def test_other_kinds_of_files_are_named_with_what_to_do(name: str, words: str) -> None:
+    with pytest.raises(UsageError, match='unknown kind of recording') as error:
+        load_log(name, ARM)
     assert words in str(error.value)

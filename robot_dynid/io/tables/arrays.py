@@ -13,13 +13,12 @@ import numpy as np
 from robot_dynid.errors import DataError, DynIdError, MissingDependency, clipped
 from robot_dynid.files import TEXT_BYTES, open_regular
 from robot_dynid.io.findings import require_memory
-from robot_dynid.io.tables.table import COLUMNS, Layout, RowsOf
+from robot_dynid.io.tables.matlab import read_matlab
+from robot_dynid.io.tables.table import COLUMNS, DEPTH, Layout, RowsOf, arrays_of
 from robot_dynid.types import FloatArray
 
 #: largest text of JSON [bytes], beside which its numbers take some ten times as much memory
 JSON_BYTES = 8 * TEXT_BYTES
-#: levels of structures in each other
-DEPTH = 8
 
 
 def read_array_table(path: str) -> tuple[Layout, RowsOf]:
@@ -37,7 +36,7 @@ def read_array_table(path: str) -> tuple[Layout, RowsOf]:
     except Exception as error:  # the libraries have errors of their own kinds
         raise DataError(f'{path}: cannot be read as {ending}: {clipped(str(error), 200)}; copy or '
                         'record it again') from None
-    names, columns = _columns(path, dict(_arrays(content)))
+    names, columns = _columns(path, dict(arrays_of(content)))
     values = np.column_stack(columns)
     layout = Layout(path, names, ('',) * len(names), (None,) * len(names),
                     numbered=ending == '.npy')
@@ -56,18 +55,6 @@ def _numpy(path: str) -> Any:
         except (ValueError, zipfile.BadZipFile) as error:
             raise DataError(f'{path}: is broken, cut off, or holds objects ({error}); save arrays '
                             'of numbers') from None
-
-
-def _matlab(path: str) -> Any:
-    from scipy.io import loadmat
-
-    with open_regular(path, DataError) as file:
-        try:
-            found = loadmat(file, simplify_cells=True)  # type: ignore[arg-type]
-        except NotImplementedError:
-            raise DataError(f'{path}: is a MATLAB file of version 7.3 (HDF5), which is not read; '
-                            "in MATLAB: save('run.mat', 't', 'q', 'tau', '-v7')") from None
-    return {key: value for key, value in found.items() if not key.startswith('__')}
 
 
 def _json(path: str) -> Any:
@@ -120,30 +107,8 @@ def _parquet(path: str) -> Any:
 
 
 READERS: dict[str, Callable[[str], Any]] = {
-    '.npz': _numpy, '.npy': _numpy, '.mat': _matlab, '.json': _json, '.jsonl': _json,
+    '.npz': _numpy, '.npy': _numpy, '.mat': read_matlab, '.json': _json, '.jsonl': _json,
     '.parquet': _parquet}
-
-
-def _arrays(content: Any, name: str = '', depth: int = 0) -> Iterator[tuple[str, FloatArray]]:
-    """Yield the arrays of numbers, (N,) or (N, k), and the names of those in structures."""
-    if isinstance(content, np.ndarray) and content.dtype.names:
-        content = {key: content[key] for key in content.dtype.names}
-    if isinstance(content, Mapping):
-        for key, value in content.items():
-            if depth < DEPTH:
-                yield from _arrays(value, f'{name}.{key}' if name else str(key), depth + 1)
-        return
-    try:
-        array = np.asarray(content)
-        if array.dtype.kind == 'M':
-            array = (array - np.datetime64(0, 's')) / np.timedelta64(1, 's')
-        array = array.astype(np.float64)
-    except (ValueError, TypeError):
-        return  # texts, objects
-    if array.ndim > 2 or (array.ndim == 2 and 1 in array.shape):
-        array = np.atleast_1d(np.squeeze(array))
-    if array.ndim in (1, 2) and array.size:
-        yield name, array
 
 
 def _columns(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from robot_dynid.types import FloatArray
 
-#: most columns
-COLUMNS = 5000
+#: most columns; levels of structures in each other
+COLUMNS, DEPTH = 5000, 8
 #: returns the rows (T, n) of a table piece by piece, one at least; takes how columns with text are
 #: read, by their number
 RowsOf = Callable[[Mapping[int, str]], Iterator[FloatArray]]
@@ -44,3 +47,25 @@ class Table:
     def column(self, name: str) -> FloatArray:
         """Return one column (rows,)."""
         return self.values[:, self.columns.index(name)]
+
+
+def arrays_of(content: Any, name: str = '', depth: int = 0) -> Iterator[tuple[str, FloatArray]]:
+    """Yield the arrays of numbers, (N,) or (N, k), and the names of those in structures."""
+    if isinstance(content, np.ndarray) and content.dtype.names:
+        content = {key: content[key] for key in content.dtype.names}
+    if isinstance(content, Mapping):
+        for key, value in content.items():
+            if depth < DEPTH:
+                yield from arrays_of(value, f'{name}.{key}' if name else str(key), depth + 1)
+        return
+    try:
+        array = np.asarray(content)
+        if array.dtype.kind == 'M':
+            array = (array - np.datetime64(0, 's')) / np.timedelta64(1, 's')
+        array = array.astype(np.float64)
+    except (ValueError, TypeError):
+        return  # texts, objects
+    if array.ndim > 2 or (array.ndim == 2 and 1 in array.shape):
+        array = np.atleast_1d(np.squeeze(array))
+    if array.ndim in (1, 2) and array.size:
+        yield name, array
