@@ -125,8 +125,11 @@ class Topic:
             return
         notes.append(f'topic {self.name}: {naming.note}')
 
+        taken = set(naming.joints.values())
+
         def named(names: tuple[str, ...]) -> tuple[str, ...]:
-            return tuple(naming.joints.get(name, name) for name in names)
+            return tuple(naming.joints.get(name, f'{name} (other)' if name in taken else name)
+                         for name in names)
 
         self.parts = [replace(part, names=named(part.names)) for part in self.parts]
         counts = Counter[tuple[str, ...]]()

@@ -425,6 +425,15 @@ def test_two_prefixes_are_asked_about(tmp_path: Path) -> None:
     require_same(log, position=VELOCITY)
 
 
+def test_joints_of_a_pattern_come_before_others_of_the_robots_names(tmp_path: Path) -> None:
+    names = [*NAMES, *(f'right_{name}' for name in NAMES)]
+    path = write(tmp_path / 'b', {'/joint_states': joint_states(
+        STORE, TIME, names, np.c_[POSITION, VELOCITY])}, STORE)
+    require_same(read_bag(path, NAMES), position=POSITION)
+    require_same(read_bag(path, NAMES, named("{topic: /joint_states, names: 'right_{joint}'}")),
+                 position=VELOCITY)
+
+
 def test_some_names_of_other_joints_are_no_prefix(tmp_path: Path) -> None:
     path = write(tmp_path / 'b', {'/joint_states': joint_states(
         STORE, TIME, [f'left_{name}' for name in NAMES[:6]], POSITION[:, :6])}, STORE)
