@@ -86,7 +86,7 @@ READ = {
     'ros2 topic echo': Variant(ros2_echo(), 'preset ros2_topic_echo', epoch=True),
     'ros2 topic echo without velocity': Variant(
         ros2_echo(False), 'preset ros2_topic_echo', epoch=True, without='velocity'),
-    'rostopic echo': Variant(rostopic_echo(), 'preset rostopic_echo', epoch=True),
+    'rostopic echo': Variant(rostopic_echo(), 'joints by the names in the file', epoch=True),
     'bagpy': Variant(bagpy(), 'preset bagpy', epoch=True),
     'savetxt': Variant(table('time', OURS, mark='# '), ''),
     'row of units': Variant(table('Time', SHORT, 1e-3, units=[

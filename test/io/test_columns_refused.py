@@ -145,6 +145,15 @@ def test_files_of_arrays_that_cannot_be_read_are_named(tmp_path: Path, name: str
     assert words in str(error.value)
 
 
+def test_arrays_that_unpack_to_gigabytes_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr('robot_dynid.io.tables.arrays.budget', lambda size: 100 * size)
+    np.savez_compressed(tmp_path / 'run.npz', q=np.zeros((200_000, 3)))
+    with pytest.raises(DataError, match='it unpacks to more than'):
+        load_log(tmp_path / 'run.npz', ARM)
+
+
 def test_a_file_that_takes_the_library_down_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from robot_dynid.errors import DataError, DynIdError, MissingDependency, clipped
-from robot_dynid.files import TEXT_BYTES, open_regular
+from robot_dynid.files import TEXT_BYTES, budget, open_regular
 from robot_dynid.io.findings import require_memory
 from robot_dynid.io.tables.matlab import read_matlab
 from robot_dynid.io.tables.table import COLUMNS, DEPTH, Layout, RowsOf, arrays_of
 from robot_dynid.types import FloatArray
 
 #: largest text of JSON [bytes], beside which its numbers take some ten times as much memory
-JSON_BYTES = 8 * TEXT_BYTES
+JSON_BYTES = 4 * TEXT_BYTES
 
 
 def read_array_table(path: str) -> tuple[Layout, RowsOf]:
@@ -50,11 +51,23 @@ def read_array_table(path: str) -> tuple[Layout, RowsOf]:
 def _numpy(path: str) -> Any:
     with open_regular(path, DataError) as file:
         try:
+            if zipfile.is_zipfile(file):
+                _require_size(path, file)
+            file.seek(0)
             loaded = np.load(file, allow_pickle=False)
             return loaded if isinstance(loaded, np.ndarray) else dict(loaded)
         except (ValueError, zipfile.BadZipFile) as error:
             raise DataError(f'{path}: is broken, cut off, or holds objects ({error}); save arrays '
                             'of numbers') from None
+
+
+def _require_size(path: str, file: BinaryIO) -> None:
+    """Raise DataError where the arrays of a .npz unpack to more than they may."""
+    limit = budget(os.fstat(file.fileno()).st_size)
+    with zipfile.ZipFile(file) as content:
+        if sum(one.file_size for one in content.infolist()) > limit:
+            raise DataError(f'{path}: it unpacks to more than {limit} bytes; save its arrays with '
+                            'numpy.savez if it is a recording')
 
 
 def _json(path: str) -> Any:

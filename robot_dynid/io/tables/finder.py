@@ -69,8 +69,9 @@ class Finder:
         unused = tuple(name for k, name in enumerate(self._layout.columns)
                        if k not in used and k not in self._name_columns)
         form = f' ({self._layout.form})' if self._layout.form else ''
-        order = f', {self._note}' if self._note else '' if self._by_name or not self._joints \
-            else f', joints in the order {", ".join(self._joints)}'
+        order = f', {self._note}' if self._note else ', joints by the names in the file' \
+            if self._by_name else f', joints in the order {", ".join(self._joints or ())}' \
+            if self._by_number else ''
         return Plan(mapping, tuple(taken), self._texts(used, taken),
                     f'columns by {self._by}{form}: {"; ".join(said)}{order}', unused,
                     self._written)
@@ -283,11 +284,13 @@ class Finder:
                 raise WrongNumber(
                     f'{channel}: {len(columns.column)} columns for the '
                     f'{len(joints or ())} joints {", ".join(joints or ())}; list one for each')
+            self._by_number = True
             return {joint: self._one(Columns((one,)))[0]
                     for joint, one in zip(joints, columns.column, strict=True)}
         groups = self._matching(pattern)
         if JOINT in PLACE.findall(pattern):
             return self._by_joint(channel, pattern, groups)
+        self._by_number = True
         return self._by_index(channel, pattern, groups)
 
     def _by_joint(
@@ -371,7 +374,7 @@ class Finder:
                 break
         return found
 
-    _by_name, _note = False, ''
+    _by_name, _by_number, _note = False, False, ''
     _name_columns: tuple[int, ...] = ()
 
     def _names_in_file(self) -> dict[int, str]:
