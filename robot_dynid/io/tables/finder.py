@@ -107,7 +107,7 @@ class Finder:
         told = [text for text in (
             self._layout.form, *(f'time is {name}' for name in clock), self._note,
             f'converted from {clipped(", ".join(converted), 200)}' if converted else '') if text]
-        said = f'columns {"; ".join(told)}' if told else ''
+        said = f'columns: {"; ".join(told)}' if told else ''
         used = {k for k, name in enumerate(names)
                 if name == TIME or name.partition('.')[0] in QUANTITIES}
         return Plan(self._mapping, tuple(taken), self._texts(used, taken), said)
