@@ -1,9 +1,10 @@
 """Install robot_dynid as a ROS 2 package (ament_python)."""
 
+import platform
 import sys
 from pathlib import Path
 
-from setuptools import find_packages, setup
+from setuptools import Extension, find_packages, setup
 
 PACKAGE = 'robot_dynid'
 #: methods, verbs and a part of a node, which the package finds by the entry points below
@@ -16,7 +17,6 @@ SHARED_FOLDERS = ('config', 'launch', 'urdf')
 REQUIRED = [
     'numpy>=1.21,<3',
     'scipy>=1.8,<2',
-    'numba>=0.55,<1',
     'threadpoolctl>=3.0,<4',
     'PyYAML>=5.4,<7',
     'rosbags>=0.9.16,<1',
@@ -41,6 +41,23 @@ EXTRAS = {
     # `colcon test` runs pytest where it finds it here
     'test': ['pytest>=6.2,<10', 'hypothesis>=6.36,<7'],
 }
+
+#: sums keep their order, products stay as written: one state by itself gives the bits of many
+FLAGS = ['-std=c++20', '-O3', '-fno-math-errno', '-fno-trapping-math', '-fno-signed-zeros',
+         '-ffp-contract=off', '-fopenmp-simd', '-fvisibility=hidden', '-g0']
+#: instructions of each build of the kernels; robot_dynid.kernels takes the newer where it runs
+BUILDS = ({'_portable': ['-march=x86-64-v2'], '_newer': ['-march=x86-64-v3']}
+          if platform.machine() in ('x86_64', 'AMD64') else {'_portable': []})
+
+
+def kernels() -> list[Extension]:
+    """Return the numerical kernels, which need a C++ compiler."""
+    folder = Path(PACKAGE, 'kernels')
+    return [
+        Extension(f'{PACKAGE}.kernels.{name}', [f'{folder}/kernels.cpp'],
+                  depends=[str(path) for path in sorted(folder.glob('*.hpp'))],
+                  define_macros=[('MODULE', name)], extra_compile_args=[*FLAGS, *instructions])
+        for name, instructions in BUILDS.items()]
 
 
 def shared_files() -> list[tuple[str, list[str]]]:
@@ -73,6 +90,8 @@ setup(
         *command_on_path(),
         *shared_files(),
     ],
+    ext_modules=kernels(),
+    options={'build_ext': {'parallel': True}},
     python_requires='>=3.10',
     install_requires=REQUIRED,
     extras_require=EXTRAS,

@@ -109,7 +109,3 @@ class RefusedJointWarning(UserWarning):
 
 class ExportWarning(UserWarning):
     """A simulator or controller is given a model of which it cannot hold all."""
-
-
-class UnstoredKernelsWarning(UserWarning):
-    """Compiled code cannot be kept on the disk; the message says why and what to do."""

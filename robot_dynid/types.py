@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynid.errors import DataError
-from robot_dynid.kernels.spline import cubic_spline
 
 FloatArray = NDArray[np.float64]
 #: called with the stage of a long computation and the part of it that is done, 0 to 1
@@ -32,21 +31,18 @@ def frozen(array: Any) -> FloatArray:
     return copy
 
 
-def constant(array: ArrayLike) -> FloatArray:
-    """Return a read-only contiguous float64 view, a copy where needed, of any (N, n).
-
-    Kernels are compiled once, for such arguments; others would have them compiled once more.
-    """
-    view = np.require(array, np.float64, ['C', 'A']).view()
-    view.flags.writeable = False
-    return view
+def contiguous(array: ArrayLike) -> FloatArray:
+    """Return an array such as (N, n) as kernels read it: contiguous float64, a copy if needed."""
+    if isinstance(array, np.ndarray) and array.dtype == np.float64 and (
+            array.flags.c_contiguous and array.flags.aligned):
+        return array  # faster than NumPy's own look
+    return np.require(array, np.float64, ['C', 'A'])
 
 
 class Portable:
     """A dataclass that travels between processes without what it has cached.
 
-    Arrays can be written to when they come back, and kernels are compiled for such that cannot:
-    caches made anew are.
+    Arrays in it can be written to when they come back; caches are made anew.
     """
 
     def __getstate__(self) -> dict[str, Any]:
@@ -356,6 +352,8 @@ def interpolated(
         from scipy import interpolate  # late: every record is made here, few are interpolated
 
         return np.asarray(interpolate.make_interp_spline(known, values, k=degree)(asked))
+    from robot_dynid.kernels.spline import cubic_spline  # late: doctor works without kernels
+
     found = np.empty((values.shape[1], len(asked)))
     columns = np.require(values.T, np.float64, ['C', 'W'])  # of the type that is compiled
     cubic_spline(np.array(known), columns, np.array(asked), found)

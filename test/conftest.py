@@ -23,8 +23,6 @@ from robot_dynid.effects import CHOSEN, LEARNT  # noqa: E402
 from robot_dynid.estimation import ESTIMATORS  # noqa: E402
 from robot_dynid.estimation.irls import NORMS  # noqa: E402
 from robot_dynid.friction import ADDITIONS, LAWS  # noqa: E402
-from robot_dynid.kernels.compilation import compilation_heard  # noqa: E402
-from robot_dynid.warm_up import KERNELS, warm_up  # noqa: E402
 from robot_dynid_evaluation.ros_domain import claim_domain  # noqa: E402
 
 #: the examples tests try, the tests that may be skipped, those that colcon runs
@@ -79,26 +77,10 @@ def tx40_data(shared_data: Path) -> Path:
 
 
 @pytest.fixture(scope='session')
-def compiled() -> None:
-    """Compile what is not up to date: a node that has to takes minutes before it answers.
-
-    What is loaded by now stays: whoever collects the nodes of a test need not look through it.
-    """
-    warm_up()
+def settled() -> None:
+    """Let what is loaded by now stay: whoever collects the nodes of a test need not look there."""
     gc.collect()
     gc.freeze()
-
-
-@pytest.fixture(scope='module', autouse=True)
-def nothing_is_compiled() -> Iterator[None]:
-    """Hold that all calls in a module are with types for which compiled code is stored."""
-    heard: list[str] = []
-    with compilation_heard(heard.append):
-        yield
-    compiled_anew = set(heard) & {kernel.__name__ for kernel in KERNELS}
-    assert not compiled_anew, (
-        f'compiled anew: {compiled_anew}; `make setup` stores what changed kernels need, and '
-        '`warm_up` has to call them with the types of these calls')
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -122,14 +104,14 @@ def claimed() -> Iterator[int]:
 
 
 @pytest.fixture
-def ros_domain(compiled: None) -> Iterator[int]:
+def ros_domain(settled: None) -> Iterator[int]:
     """Give the test, and the processes it starts, a DDS domain of its own on this machine."""
     with claimed() as domain:
         yield domain
 
 
 @pytest.fixture(scope='module')
-def module_domain(compiled: None) -> Iterator[int]:
+def module_domain(settled: None) -> Iterator[int]:
     """Give all tests of a module, and the processes they start, a DDS domain of their own."""
     with claimed() as domain:
         yield domain

@@ -80,11 +80,16 @@ def test_wheels_leave_the_command_to_the_installer(installed: dict[str, Any], ow
         'console_scripts']
 
 
+#: sources of the kernels, and what is compiled of them
+EXTENSION = {'.cpp', '.hpp', '.so'}
+
+
 def test_files_beside_the_modules_are_package_data(installed: dict[str, Any]) -> None:
     package = ROOT / 'robot_dynid'
     patterns = installed['package_data']['robot_dynid']
     files = [p for p in package.rglob('*') if p.is_file() and '__pycache__' not in p.parts]
-    others = [str(p.relative_to(package)) for p in files if p.suffix != '.py']
+    others = [str(p.relative_to(package)) for p in files
+              if p.suffix not in {'.py', *EXTENSION}]
     missing = [name for name in others if not any(fnmatch(name, p) for p in patterns)]
     assert not missing
 

@@ -18,12 +18,12 @@ import robot_dynid
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / 'docs' / 'api.rst').read_text()
 ROOMS = Path(robot_dynid.__file__).parent
-#: entry points, and what the compiler needs
+#: entry points, and the loops in C++
 NOT_PUBLIC = ('robot_dynid.cli', 'robot_dynid.ros', 'robot_dynid.kernels')
 
 #: imported only where they are used: nothing that computes nothing waits for them
 HEAVY = {'sklearn', 'clarabel', 'mujoco', 'rclpy', 'rosbags', 'coal', 'rich', 'plotly', 'jinja2',
-         'scipy', 'numba', 'llvmlite', 'pinocchio', 'casadi', 'jax', 'pydrake', 'cvxpy'}
+         'scipy', 'pinocchio', 'casadi', 'jax', 'pydrake', 'cvxpy'}
 #: modules that need them: for payloads, periods and one method
 RARE = {'signals/alignment.py', 'signals/periodic.py', 'estimation/uncertainty/held_out.py'}
 HELP = """

@@ -19,7 +19,7 @@ OURS = {'robot_dynid', 'robot_dynid_extras', 'robot_dynid_evaluation', 'robot_dy
 #: distributions by the name of their module, where that is another
 MODULES = {'yaml': 'pyyaml', 'sklearn': 'scikit-learn', 'pinocchio': 'pin'}
 #: modules that come with another distribution, and with which
-BROUGHT = {'llvmlite': 'numba', 'lz4': 'rosbags', 'packaging': 'pytest', 'setuptools': 'pip',
+BROUGHT = {'lz4': 'rosbags', 'packaging': 'pytest', 'setuptools': 'pip',
            'tomli': 'pytest', 'wheel': 'pip', 'builtin_interfaces': 'rclpy'}
 #: what a feature, or a benchmark as its peer, asks for when it is used, never before
 ON_DEMAND = {'casadi', 'coal', 'cvxpy', 'cyipopt', 'distributed', 'figaroh', 'fsspec', 'idyntree',

@@ -82,11 +82,12 @@ def tested(version: Version, words: list[str], program: str) -> int:
     kept = {key: value for key, value in os.environ.items() if key not in (
         'PYTHONPATH', 'VIRTUAL_ENV', 'AMENT_PREFIX_PATH', 'COLCON_PREFIX_PATH')}
     # the processes that tests start in other folders find the sources, which are not installed
-    kept |= {'PYTHONPATH': str(ROOT), 'NUMBA_CACHE_DIR': str(folder / 'numba')}
-    python = [str(folder / 'bin' / 'python'), '-m']
-    subprocess.run([*python, 'robot_dynid.warm_up', '--missing'], cwd=ROOT, check=True, env=kept)
+    kept |= {'PYTHONPATH': str(ROOT)}
+    python = str(folder / 'bin' / 'python')
+    subprocess.run([python, 'setup.py', '--quiet', 'build_ext', '--inplace'], cwd=ROOT,
+                   check=True, env=kept)
     # the prefix lets tests whose oracle is not in an environment be skipped
-    command = [*python, 'pytest', '--junit-prefix=robot_dynid',
+    command = [python, '-m', 'pytest', '--junit-prefix=robot_dynid',
                '-p', 'no:cacheprovider', '-m', 'not ros and not soak', *words]
     return subprocess.run(command, cwd=ROOT, check=False, env=kept).returncode
 

@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
 
 #: what must be right before a running robot can be looked at
 FIRST = ('ros', 'dds', 'middleware', 'domain', 'discovery', 'profile', 'shared memory',
-         'multicast', 'numpy', 'numba', 'scipy')
+         'multicast', 'numpy', 'scipy', 'kernels')
 
 
 def environment(needs_ros: bool) -> list[Diagnosis]:

@@ -22,10 +22,8 @@ from robot_dynid.errors import (
     MissingDependency,
     RefusedJointWarning,
     UnexpectedError,
-    UnstoredKernelsWarning,
     UsageError,
 )
-from robot_dynid.kernels.compilation import compilation_heard
 
 DONE, IMPOSSIBLE, MISUSED, INTERRUPTED = 0, 1, 2, 130
 PROGRAM = 'robot-dynid'
@@ -105,7 +103,7 @@ def _answered(argv: Sequence[str] | None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return IMPOSSIBLE
-    except OSError as error:
+    except (ImportError, OSError) as error:  # kernels that are not built name what builds them
         return _failed(error, IMPOSSIBLE, as_object)
     except Exception as error:  # the verb's own; those of the library are in the family
         return _failed(UnexpectedError.of(error), IMPOSSIBLE, as_object, error)
@@ -129,9 +127,8 @@ def _run(words: list[str]) -> int:
     if getattr(options, 'robot', None) is not None:
         check_robot(options.robot)
     verb, terminal = VERBS[options.verb], Terminal(options.quiet, options.verbose)
-    with warnings.catch_warnings(), compilation_heard(terminal.compiling):
-        for told in (RefusedJointWarning, UnstoredKernelsWarning):  # in other words
-            warnings.simplefilter('ignore', told)
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', RefusedJointWarning)  # said in other words
         if options.json:
             with contextlib.redirect_stdout(sys.stderr), terminal.progress(options.verb):
                 result = verb.run(options, terminal)

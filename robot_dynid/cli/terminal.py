@@ -17,15 +17,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from robot_dynid.document import DASH, Cell, Chapter, Section, Table
 from robot_dynid.errors import printable
-from robot_dynid.kernels.compilation import storage_problem
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
 Progress = Callable[[str, float], None]
-ONCE = ('compiling the numerical kernels that this needs, once after an installation, which takes '
-         'some minutes; `python -m robot_dynid.warm_up` compiles all at once')
 PIPED_WIDTH = 160  # columns of tables that are not read on a terminal
 #: s from which a wait that is not on a terminal is worth a line
 DELAY = 1.0
@@ -90,7 +87,7 @@ class Terminal:
     def __init__(self, quiet: bool = False, verbose: bool = False) -> None:
         self.verbose = verbose
         self._consoles: dict[int, Console] = {}
-        self._told, self._quiet = False, quiet
+        self._quiet = quiet
         self._wait: _Wait | None = None
 
     def _console(self, stream: TextIO) -> Console:
@@ -114,17 +111,6 @@ class Terminal:
     def caution(self, text: str) -> None:
         """Print on standard error what to know before the result is used."""
         self._console(sys.stderr).print(text, style='yellow')
-
-    def compiling(self, kernel: str) -> None:
-        """Report that a kernel is compiled; the first time for how long, or why none is stored."""
-        problem = storage_problem()
-        if not self._told:
-            self._told = True
-            self._console(sys.stderr).print(problem or ONCE, style='yellow', soft_wrap=True)
-        if problem is None and self._wait is not None and self._wait.shows:
-            self._wait.move(f'compiling {kernel}, this once')
-        else:
-            self.note(f'compiling numerical kernel {kernel}{" in memory" if problem else ""} ...')
 
     def facts(self, facts: Iterable[tuple[str, Any]]) -> None:
         """Print names and values, one pair per line; those without a value are left out."""

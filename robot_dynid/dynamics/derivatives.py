@@ -8,9 +8,9 @@ from robot_dynid.dynamics import rigid_body
 from robot_dynid.dynamics.coordinates import Coordinates
 from robot_dynid.dynamics.gears import Springs
 from robot_dynid.dynamics.mechanism import Mechanism
-from robot_dynid.dynamics.rigid_body import _constant, _read_only, _tree, require_solved
+from robot_dynid.dynamics.rigid_body import _tree, require_solved
 from robot_dynid.kernels import derivatives as kernels
-from robot_dynid.types import FloatArray
+from robot_dynid.types import FloatArray, contiguous
 
 #: derivatives (K, N, N) by position, by velocity, and by acceleration or by effort
 Slopes = tuple[FloatArray, FloatArray, FloatArray]
@@ -30,8 +30,8 @@ class Derivatives:
         self._own = Coordinates.of(mechanism)
         self.motors, self.count = self._own.motors, len(self._own.names)
         self._constants = (
-            _tree(mechanism.robot), (_constant(mechanism.links), self._own.rotors.tables),
-            _constant(self._own.straight()), self._own.friction.tables)
+            _tree(mechanism.robot), (contiguous(mechanism.links), self._own.rotors.tables),
+            contiguous(self._own.straight()), self._own.friction.tables)
         self._dynamics = rigid_body.ForwardDynamics(
             mechanism.robot, mechanism.links, self._own.rotors, self._own.friction)
 
@@ -66,7 +66,7 @@ class Derivatives:
         """
         out = (np.empty((*q.shape, q.shape[1])), np.empty((*q.shape, q.shape[1])),
                np.empty((*q.shape, q.shape[1])))
-        inputs = (_read_only(q), _read_only(qd), _read_only(qdd))
+        inputs = (contiguous(q), contiguous(qd), contiguous(qdd))
         kernels.inverse_derivatives(*self._constants, inputs, out)
         return out
 

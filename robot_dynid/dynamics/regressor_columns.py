@@ -16,7 +16,7 @@ from robot_dynid.kernels import regressor as kernel
 from robot_dynid.kernels.newton_euler import LANES
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.threads import shared_out
-from robot_dynid.types import FloatArray
+from robot_dynid.types import FloatArray, contiguous
 
 #: kinds of signals: coordinates of the motion, one, rows of the history
 POSITION, VELOCITY, ACCELERATION = kernel.POSITION, kernel.VELOCITY, kernel.ACCELERATION
@@ -56,11 +56,11 @@ class Signals:
 
         Copied only where they are not in order, or where several have rows.
         """
-        q, qd, qdd = (_ordered(signal) for signal in motion)
+        q, qd, qdd = (contiguous(signal) for signal in motion)
         known = [history for history in histories if len(history)]
         if not known:
-            return cls((q, qd, qdd), _ordered(np.empty((0, len(q)))))
-        return cls((q, qd, qdd), _ordered(known[0] if len(known) == 1 else np.vstack(known)))
+            return cls((q, qd, qdd), contiguous(np.empty((0, len(q)))))
+        return cls((q, qd, qdd), contiguous(known[0] if len(known) == 1 else np.vstack(known)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,10 +112,11 @@ class RegressorColumns:
     def _tree(self) -> tuple[FloatArray, NDArray[np.int64], FloatArray]:
         """Return geometry, parents and gravity; without links and rotors there are no joints."""
         if self.robot is None:
-            return _ordered(np.empty((0, 39))), np.empty(0, dtype=np.int64), _ordered(np.zeros(3))
+            return (contiguous(np.empty((0, 39))), np.empty(0, dtype=np.int64),
+                    contiguous(np.zeros(3)))
         robot = self.robot
-        return (_ordered(robot.geometry), np.array(robot.parents, dtype=np.int64),
-                _ordered(robot.gravity))
+        return (contiguous(robot.geometry), np.array(robot.parents, dtype=np.int64),
+                contiguous(robot.gravity))
 
     @cached_property
     def _tables(self) -> tuple[Any, ...]:
@@ -126,8 +127,8 @@ class RegressorColumns:
         _, carriers, axes, motions = spinning.rotors.tables
         entries = sorted(self.entries)
         places = np.array([entry[:4] for entry in entries], dtype=np.int64).reshape(-1, 4)
-        return (links, (spinning.columns, carriers, axes, motions, _ordered(spinning.shares)),
-                places, _ordered(np.array([entry[4] for entry in entries])))
+        return (links, (spinning.columns, carriers, axes, motions, contiguous(spinning.shares)),
+                places, contiguous(np.array([entry[4] for entry in entries])))
 
     @cached_property
     def _of_tree(self) -> RegressorColumns:
@@ -159,7 +160,7 @@ class RegressorColumns:
         if robot is not None and robot.linkage is not None:
             tall = np.zeros((robot.tree.n, *out.shape[1:]))
             q, qd, qdd = robot.motion(*(one[rows] for one in signals.motion))
-            moved = Signals((q, qd, qdd), _ordered(signals.history[:, rows]))
+            moved = Signals((q, qd, qdd), contiguous(signals.history[:, rows]))
             self._of_tree.fill_array(moved, slice(0, out.shape[2]), tall)
             np.einsum('tr,tks->rks', robot.linkage.matrix, tall, out=out)
             return
@@ -206,7 +207,7 @@ class RegressorColumns:
 def chunk_length(rows: int, columns: int) -> int:
     """Return the number of samples at a time of ``rows`` equations and ``columns``."""
     tiles = CACHE // max(8 * rows * columns * LANES, 1)
-    return min(max(tiles, 1) * LANES, SAMPLES_AT_ONCE)
+    return int(min(max(tiles, 1) * LANES, SAMPLES_AT_ONCE))
 
 
 def places(out: FloatArray) -> NDArray[np.int64]:
@@ -222,10 +223,3 @@ def _memory(out: FloatArray) -> FloatArray:
     assert out.shape[2] == 1 or out.strides[2] == out.itemsize, 'samples must lie side by side'
     size = int(places(out)[-1, -1]) + out.shape[2]
     return as_strided(out, (size,), (out.itemsize,))
-
-
-def _ordered(array: FloatArray) -> FloatArray:
-    """Return a contiguous read-only view: kernels are compiled once more for writable arrays."""
-    view = np.require(array, np.float64, ['C', 'A']).view()
-    view.flags.writeable = False
-    return view

@@ -35,7 +35,7 @@ from robot_dynid.kernels.newton_euler import LANES
 from robot_dynid.kernels.regressor_gradient import rigid_pullback
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.threads import shared_out
-from robot_dynid.types import WRENCH_COMPONENTS, FloatArray
+from robot_dynid.types import WRENCH_COMPONENTS, FloatArray, contiguous
 
 
 def require_solved(verdicts: FloatArray, q: FloatArray) -> None:
@@ -60,25 +60,9 @@ def require_solved(verdicts: FloatArray, q: FloatArray) -> None:
 THREAD_STATES = 8 * LANES
 
 
-def _constant(array: ArrayLike) -> FloatArray:
-    """Return a contiguous read-only view: kernels are compiled once more for writable arrays."""
-    view = np.require(array, np.float64, ['C', 'A']).view()
-    view.flags.writeable = False
-    return view
-
-
-def _read_only(array: FloatArray) -> FloatArray:
-    """Return ``values`` read-only; fast for float arrays."""
-    if not (array.flags.c_contiguous and array.flags.aligned):
-        return _constant(array)
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
 def _states(robot: RobotModel, *arrays: ArrayLike) -> tuple[FloatArray, ...]:
     """Return contiguous float arrays (N, n); raises UsageError for any other shape."""
-    states = tuple(_constant(a) for a in arrays)
+    states = tuple(contiguous(a) for a in arrays)
     shape = states[0].shape
     if len(shape) != 2 or shape[1] != robot.n or any(s.shape != shape for s in states):
         shapes = ', '.join(str(s.shape) for s in states)
@@ -88,12 +72,12 @@ def _states(robot: RobotModel, *arrays: ArrayLike) -> tuple[FloatArray, ...]:
 
 def _tree(robot: RobotModel) -> tuple[FloatArray, NDArray[np.int64], FloatArray]:
     """Return the robot's geometry, parents and gravity for the kernels."""
-    return robot.geometry, np.array(robot.parents, dtype=np.int64), _constant(robot.gravity)
+    return robot.geometry, np.array(robot.parents, dtype=np.int64), contiguous(robot.gravity)
 
 
 def _parameters(robot: RobotModel, parameters: ArrayLike | None) -> FloatArray:
     chosen = robot.tree.nominal if parameters is None else parameters
-    return _constant(np.reshape(chosen, (robot.tree.n, -1)))
+    return contiguous(np.reshape(chosen, (robot.tree.n, -1)))
 
 
 def inverse_dynamics(
@@ -144,7 +128,7 @@ def rotor_effort(
     if not rotors.coupled:
         return np.asarray(qdd @ rotors.inertia, dtype=np.float64)
     out = np.empty(q.shape)
-    inputs = (_read_only(q), _read_only(qd), _read_only(qdd))
+    inputs = (contiguous(q), contiguous(qd), contiguous(qdd))
     rotor_kernels.rotor_effort(_tree(robot), rotors.tables, inputs, out)
     return out
 
@@ -153,7 +137,7 @@ def rotor_inertia(robot: RobotModel, rotors: Rotors, q: FloatArray) -> FloatArra
     """Return the inertia (K, N, N) kg m^2 of the rotors alone at float positions (K, N)."""
     out = np.empty((len(q), *rotors.inertia.shape))
     if rotors.coupled:
-        rotor_kernels.rotor_inertia(_tree(robot), rotors.tables, _read_only(q), out)
+        rotor_kernels.rotor_inertia(_tree(robot), rotors.tables, contiguous(q), out)
     else:
         out[:] = rotors.inertia
     return out
@@ -206,8 +190,8 @@ class ForwardDynamics:
 
         def compute(part: slice) -> None:
             kernel.forward_dynamics(
-                *self._constants, (_read_only(q[part]), _read_only(qd[part]),
-                                   _read_only(effort[part])), out[part], verdicts[part])
+                *self._constants, (contiguous(q[part]), contiguous(qd[part]),
+                                   contiguous(effort[part])), out[part], verdicts[part])
 
         shared_out(compute, len(q), LANES, THREAD_STATES)
         return out, verdicts
@@ -234,8 +218,8 @@ class InverseDynamics:
 
         def compute(part: slice) -> None:
             kernel.inverse_dynamics(
-                *self._constants, (_read_only(q[part]), _read_only(qd[part]),
-                                   _read_only(qdd[part])), out[part])
+                *self._constants, (contiguous(q[part]), contiguous(qd[part]),
+                                   contiguous(qdd[part])), out[part])
 
         shared_out(compute, len(q), LANES, THREAD_STATES)
         return out
@@ -326,7 +310,7 @@ def regressor_pullback(
         weights = np.einsum('tr,rks->tks', robot.linkage.matrix, weights)
     moved = robot.motion(*inputs)
     gradients = tuple(np.zeros(moved[0].shape) for _ in range(3))
-    rigid_pullback(*_tree(robot.tree), table, moved, (_constant(weights), *gradients))
+    rigid_pullback(*_tree(robot.tree), table, moved, (contiguous(weights), *gradients))
     first, second, third = (robot.projected(one) for one in gradients)
     return first, second, third
 
@@ -363,7 +347,7 @@ class Momentum:
         """Return p (N, n) [kg m^2 rad/s] and dL/dq (N, n) [N m] of float states, unchecked."""
         p, rate = np.empty(q.shape), np.empty(q.shape)
         single_state.momentum(
-            self._tree, self._links, (_read_only(q), _read_only(qd)), (p, rate))
+            self._tree, self._links, (contiguous(q), contiguous(qd)), (p, rate))
         return p, rate
 
 

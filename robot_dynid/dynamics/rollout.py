@@ -15,7 +15,7 @@ from robot_dynid.kernels import rollout, single_state
 from robot_dynid.kernels.newton_euler import LANES
 from robot_dynid.robot.model import Limits, RobotModel
 from robot_dynid.threads import shared_out, thread_count
-from robot_dynid.types import FloatArray, Progress
+from robot_dynid.types import FloatArray, Progress, contiguous
 
 #: longest internal step [s]; longer samples are divided
 INTERNAL_STEP = 1e-3
@@ -132,15 +132,15 @@ class Integrator:
         parents.flags.writeable = False
         self._joints = robot.joints
         own = Rotors.of(rotors)
-        self._tree = (robot.geometry, parents, _constant(parameters), own.tables)
-        self._gravity = _constant(robot.gravity)
+        self._tree = (robot.geometry, parents, contiguous(parameters), own.tables)
+        self._gravity = contiguous(robot.gravity)
         axes, straight, *others = friction.tables
-        self._friction = (_constant(axes), _constant(straight), *others)
+        self._friction = (contiguous(axes), contiguous(straight), *others)
         self._gears = None if gears is None else (
-            _constant(gears.table(robot.n)), _constant(gears.states))
+            contiguous(gears.table(robot.n)), contiguous(gears.states))
         limits, motors = limit_table(robot.limits), len(own.inertia) - robot.n
         open_ended = np.array([[-np.inf], [np.inf]])
-        self._limits = _constant(np.hstack([limits, np.repeat(open_ended, motors, axis=1)]))
+        self._limits = contiguous(np.hstack([limits, np.repeat(open_ended, motors, axis=1)]))
 
     def __call__(self, q0: FloatArray, qd0: FloatArray, effort: FloatArray, dt: float,
                  progress: Progress | None = None) -> Rollout:
@@ -190,7 +190,7 @@ class Integrator:
             gears = _with_memory(self._gears, effort.shape[2], lanes)
             kernel.rollout(
                 self._tree, self._gravity, (*self._friction, gears), self._limits,
-                (_constant(q0[part]), _constant(qd0[part])), _constant(effort[part]),
+                (contiguous(q0[part]), contiguous(qd0[part])), contiguous(effort[part]),
                 (step, count), tuple(own[part] for own in found),
                 tuple(own[part] for own in events))
 
@@ -206,10 +206,3 @@ def _with_memory(
         return None
     e, k = len(tables[0]), len(tables[1])
     return (*tables, *(np.zeros((*rows, lanes)) for rows in ((e,), (k,), (e, 3), (n,), (1,))))
-
-
-def _constant(array: FloatArray) -> FloatArray:
-    """Return a contiguous read-only view: kernels are compiled once more for writable arrays."""
-    view = np.require(array, np.float64, ['C', 'A']).view()
-    view.flags.writeable = False
-    return view

@@ -25,7 +25,7 @@ from robot_dynid.kernels.friction import (
     WIDTH,
     sliding_torque,
 )
-from robot_dynid.types import FloatArray, constant, frozen
+from robot_dynid.types import FloatArray, contiguous, frozen
 
 #: axes, straight, terms, transmission and links
 FrictionTables = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
@@ -126,7 +126,7 @@ class AxisFriction:
         ``load`` (K, a) [N m] of the axes, where friction needs it.
         """
         own, out = self.sliding, np.empty(velocity.shape)
-        sliding_torque((own.axes, own.straight, own.terms), constant(velocity), constant(
+        sliding_torque((own.axes, own.straight, own.terms), contiguous(velocity), contiguous(
             np.zeros((0, len(own.axes))) if load is None else load), out)
         return out
 

@@ -32,7 +32,7 @@ from robot_dynid.version import VERSION
 #: share of a limit that a motion should use at least, for its parameters to show
 USED_LIMIT_SHARE = 0.3
 #: packages whose versions are told
-PACKAGES = ('numpy', 'scipy', 'numba')
+PACKAGES = ('numpy', 'scipy')
 
 
 def recordings_of(logs: Sequence[RawLog]) -> Sequence[RawLog | StoredRecording]:

@@ -5,7 +5,6 @@ Ranges of versions are those of the package's own metadata (setup.py).
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -35,7 +34,7 @@ PURPOSES = {
     'coal': 'collision: motions that keep clear, checks before a motion',
     'mujoco': 'simulation: demo, simulated robot, export',
     'plotly': 'report without browser: --report', 'Jinja2': 'report without browser: --report',
-    'numba': 'compiled kernels', 'numpy': 'arrays', 'scipy': 'linear algebra',
+    'numpy': 'arrays', 'scipy': 'linear algebra',
     'mcap': 'recordings in bags', 'rosbags': 'messages in bags',
     'rich': 'tables', 'PyYAML': 'robots and recipes',
     'scikit-learn': 'residual models', 'threadpoolctl': 'threads of linear algebra',
@@ -127,41 +126,15 @@ def libraries() -> list[Diagnosis]:
             *(library_diagnosis(one) for one in own_requirements() if one.extra in EXTRAS)]
 
 
-def kernel_diagnosis(
-    uncompiled: tuple[str, ...], problem: str | None, folder: str | None
-) -> Diagnosis:
-    """Return whether kernels are compiled and can be stored.
-
-    ``problem`` says why they cannot be stored, ``folder`` where they are.
-    """
-    name, where = 'numba cache', folder or os.environ.get('NUMBA_CACHE_DIR', 'compiled kernels')
-    if problem and uncompiled:
-        what, _, remedy = problem.rpartition(': ')
-        return Diagnosis(name, ERROR, where, what, remedy)
-    if problem:
-        return Diagnosis(name, WARN, where, 'all kernels are compiled, but the cache cannot be '
-                         'written: after an update every process compiles in its memory',
-                         'set the environment variable NUMBA_CACHE_DIR to a folder that this '
-                         'account can write')
-    if uncompiled:
-        return Diagnosis(name, WARN, where, f'{len(uncompiled)} kernels are not compiled: the '
-                         'first start of a node or command takes minutes',
-                         'python -m robot_dynid.warm_up')
-    return Diagnosis(name, OK, where, 'writable, all kernels are compiled')
-
-
 def kernels() -> Diagnosis:
-    """Return the diagnosis of the compiled kernels; nothing is compiled."""
+    """Return whether the numerical kernels are there, and which of their builds runs here."""
     try:
-        from robot_dynid import warm_up
-        from robot_dynid.kernels.compilation import storage_folder, storage_problem
-
-        missing = warm_up.uncompiled()
-        folder = storage_folder(next(iter(warm_up.KERNELS)))
+        from robot_dynid import kernels as built
     except ImportError as error:
-        return Diagnosis('numba cache', ERROR, 'compiled kernels', f'cannot be loaded: {error}',
-                         'install the missing library, see above')
-    return kernel_diagnosis(missing, storage_problem(), folder)
+        what, unbuilt, remedy = str(error).partition(' are not built: ')
+        return Diagnosis('kernels', ERROR, 'robot_dynid.kernels', what + unbuilt.rstrip(': '),
+                         remedy or 'install the package again on this machine')
+    return Diagnosis('kernels', OK, built.BUILT, 'compiled')
 
 
 def disk_diagnosis(folder: Path) -> Diagnosis:

@@ -36,7 +36,6 @@ from robot_dynid_interfaces.srv import ComputeForwardDynamics
 SERVERS = ('identifier', 'echo')
 PATIENCE = 60.0  # s for a node to appear, or to answer
 WARM_UP = 20  # calls of each size that are not counted
-STARTING = 3.0  # s for which a node still loads kernels after its first answer
 TOPICS = ('predicted_effort', 'effort_residual', 'external_torque')
 MONITORED, UNMONITORED = 'with_monitor', 'without_monitor'
 
@@ -73,7 +72,6 @@ def round_trips(
         for name, client in clients.items():
             if not client.wait_for_service(PATIENCE):
                 raise DynIdError(f'node {name} did not appear within {PATIENCE:g} s')
-        time.sleep(STARTING)
         return [RoundTrip(size, **_times(_contenders(model, clients, executor, size), calls))
                 for size in sizes]
 

@@ -142,7 +142,7 @@ class HealthMonitoring:
         self._following = threading.Lock()
         for topic in (*TOPICS, *(t for t, k in self._kinds.items() if k == WRENCH)):
             recording.listen(topic, partial(self._receive, topic))
-        self._services = ServiceThread(node, 'health', require=identifier.compilation.require)
+        self._services = ServiceThread(node, 'health')
         self._services.offer(Trigger, 'update_model', self._update)
         self._services.start()
         self._thread = threading.Thread(target=self._run, name='health', daemon=True)

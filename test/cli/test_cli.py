@@ -15,12 +15,11 @@ import pytest
 import yaml
 from synthetic_recordings import write_recording
 
-from robot_dynid.cli import base, terminal
+from robot_dynid.cli import base
 from robot_dynid.cli.main import VERBS, as_json, main
 from robot_dynid.errors import DataError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.trajectory_file import load_trajectory
-from robot_dynid.kernels import compilation
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.simulation.truth import distance, load_truth, true_base
 from robot_dynid_evaluation import bench
@@ -397,29 +396,3 @@ def test_cut_off_model_is_refused(run: Run, stage: Stage) -> None:
     assert 'half.yaml' in run('validate', half, stage.test, code=1)['error']
     half.write_text(yaml.safe_dump({'format': 'else'}))
     assert 'half.yaml' in run('validate', half, stage.test, code=1)['error']
-
-
-def test_a_verb_that_compiles_says_so_on_stderr(
-    capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def compiles(*_: Any) -> dict[str, Any]:
-        compilation.begun('outer')
-        compilation.begun('inlined')
-        compilation.ended()
-        compilation.ended()
-        return {}
-
-    monkeypatch.setattr(base, 'run', compiles)
-    assert main(['base', ROBOT, '--json']) == 0
-    printed = capsys.readouterr()
-    assert json.loads(printed.out) == {}
-    assert printed.err == f'{terminal.ONCE}\ncompiling numerical kernel outer ...\n'
-    assert main(['base', ROBOT, '--json', '--quiet']) == 0
-    assert capsys.readouterr().err == f'{terminal.ONCE}\n', 'nobody waits without knowing why'
-    monkeypatch.setattr(terminal, 'storage_problem', lambda: 'no folder')
-    assert main(['base', ROBOT, '--json']) == 0
-    assert capsys.readouterr().err == (
-        'no folder\ncompiling numerical kernel outer in memory ...\n')
-    compilation.begun('nobody listens any more')
-    compilation.ended()
-    assert not capsys.readouterr().err

@@ -16,7 +16,6 @@ from robot_dynid.cli import base
 from robot_dynid.cli import terminal as terminal_module
 from robot_dynid.cli.main import VERBS, main
 from robot_dynid.cli.terminal import Terminal
-from robot_dynid.kernels import compilation
 
 Capture = pytest.CaptureFixture[str]
 
@@ -69,20 +68,6 @@ def test_a_terminal_shows_stage_and_remaining_time(
     assert capsys.readouterr().out == 'the result\n'
 
 
-def test_kernels_are_shown_as_a_stage(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(arguments: Any, terminal: Terminal) -> dict[str, Any]:
-        compilation.begun('inertia')
-        compilation.ended()
-        seen('base: compiling inertia, this once')
-        return {}
-
-    monkeypatch.setattr(terminal_module, 'DELAY', 0.0)
-    stream = FakeTerminal()
-    monkeypatch.setattr(sys, 'stderr', stream)
-    run_base(monkeypatch, run)
-    assert 'numerical kernel inertia' not in stream.getvalue()
-
-
 def test_elsewhere_a_long_wait_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
@@ -120,10 +105,9 @@ def complete() -> dict[str, str]:
 def test_quiet_leaves_the_result(
     verb: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    """Neither notes nor progress nor news of kernels; what was found, and cautions about it."""
+    """Neither notes nor progress; what was found, and cautions about it."""
     def run(arguments: Any, terminal: Terminal) -> dict[str, Any]:
         terminal.note('chatter')
-        terminal.compiling('inertia')
         terminal.caution('not identified: j')
         return dict(waits(('reading', 0.2))(arguments, terminal))
 

@@ -151,9 +151,9 @@ def settled(shares: FloatArray, given: FloatArray) -> tuple[float, FloatArray]:
     """Return the verdict and the solution of the kernel for one lane."""
     m, p = len(given), given[:, None].copy()
     scratch = np.empty((m, m)), np.empty(m)
-    own = np.empty(m)
-    good = sliding_friction.settle(shares[:, :, None], p, 0, scratch, own)
-    return good, own
+    good, own = np.empty(1), np.empty(m)
+    sliding_friction.settle(good, shares[:, :, None], p, 0, scratch, own)
+    return float(good[0]), own
 
 
 def test_strong_friction_settles_wherever_one_load_solves_it() -> None:

@@ -13,7 +13,7 @@ from tolerances import DIFFERENCE, LARGE_ANGLE, SAME_FORMULA
 from robot_dynid import load_robot
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.errors import UsageError
-from robot_dynid.kernels import forward_dynamics, newton_euler, regressor, single_state
+from robot_dynid.kernels import single_state
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 
@@ -185,26 +185,31 @@ def test_inputs_of_any_layout_give_the_same(arm: RobotModel) -> None:
     assert np.allclose(single, expected, atol=1e-3)
 
 
-def test_kernels_are_compiled_once_for_arrays_of_every_kind(arm: RobotModel) -> None:
+def test_arrays_of_every_kind_give_the_same(arm: RobotModel) -> None:
+    """Of any alignment, read-only, with gaps between rows, and parameters as a list."""
     rng, count = np.random.default_rng(3), single_state.FEW + 1
     shifted = np.zeros(8 * 7 * count + 1, np.uint8)[1:].view(np.float64).reshape(count, 7)
+    shifted[:] = rng.normal(size=(count, 7))
     read_only = rng.normal(size=(count, 7))
     read_only.flags.writeable = False
-    for q in (rng.normal(size=(count, 7)), read_only, shifted,
-              rng.normal(size=(2 * count, 7))[::2]):
-        for parameters in (None, arm.nominal, arm.nominal.copy(), list(arm.nominal.ravel())):
-            rigid_body.inverse_dynamics(arm, q, read_only, shifted, parameters)
-            rigid_body.mass_matrix(arm, q, parameters)
-            rigid_body.forward_dynamics(arm, (q, read_only, q), parameters, np.eye(7))
-        own = np.array(q)  # for many calls states go to the kernel as they are
-        rigid_body.ForwardDynamics(arm)(own, own, own)
-        rigid_body.InverseDynamics(arm)(own, own, own)
-        rigid_body.regressor(arm, (q, read_only, shifted))
-        rigid_body.regressor(arm, (q, q, q),
-                             out=np.zeros((arm.n, 10 * arm.n + 5, count))[:, :-5])
-    kernels = (newton_euler.inverse_dynamics, forward_dynamics.mass_matrix,
-               forward_dynamics.forward_dynamics, regressor.fill_regressor)
-    assert [len(kernel.signatures) for kernel in kernels] == [1, 1, 1, 1]
+    plain = np.array(read_only), np.array(shifted)
+    for q in (read_only, shifted, rng.normal(size=(2 * count, 7))[::2]):
+        own = np.array(q)
+        for parameters in (None, arm.nominal.copy(), list(arm.nominal.ravel())):
+            assert np.array_equal(
+                rigid_body.inverse_dynamics(arm, q, read_only, shifted, parameters),
+                rigid_body.inverse_dynamics(arm, own, *plain))
+            assert np.array_equal(rigid_body.mass_matrix(arm, q, parameters),
+                                  rigid_body.mass_matrix(arm, own))
+            accelerations, _ = rigid_body.forward_dynamics(
+                arm, (q, read_only, shifted), parameters, np.eye(7))
+            assert np.array_equal(accelerations, rigid_body.forward_dynamics(
+                arm, (own, *plain), None, np.eye(7))[0])
+        expected = rigid_body.regressor(arm, (own, *plain))
+        assert np.array_equal(rigid_body.regressor(arm, (q, read_only, shifted)), expected)
+        out = np.zeros((arm.n, 10 * arm.n + 5, count))[:, :-5]
+        assert np.array_equal(
+            rigid_body.regressor(arm, (q, read_only, shifted), out=out), expected)
 
 
 def test_hash_depends_on_geometry_and_gravity_only(arm: RobotModel) -> None:

@@ -18,7 +18,7 @@ from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.threads import threads_at_most
 
 PROGRAM = Path(__file__).parents[1] / 'support' / 'repeated_run.py'
-LIBRARIES = ('OPENBLAS_NUM_THREADS', 'OMP_NUM_THREADS', 'MKL_NUM_THREADS', 'NUMBA_NUM_THREADS')
+LIBRARIES = ('OPENBLAS_NUM_THREADS', 'OMP_NUM_THREADS', 'MKL_NUM_THREADS')
 
 
 def folder(place: Path, robot: str, seconds: float) -> str:

@@ -1,11 +1,7 @@
-"""Followed coefficients and warmth, against the equations written out in NumPy.
-
-The functions of the kernels run as plain Python here; other tests compare what is compiled.
-"""
+"""Followed coefficients and warmth, against the equations written out in NumPy."""
 
 from __future__ import annotations
 
-from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,12 +18,11 @@ GATE, GAIN = 4.0, 25.0
 JOINTS, STATES = 2, 400
 
 
-def plain() -> Any:
-    """Return the functions of the kernels, which call each other without the compiler."""
-    known: dict[str, Any] = dict(vars(adaptation))
-    known |= {name: FunctionType(one.py_func.__code__, known)
-              for name, one in known.items() if hasattr(one, 'py_func')}
-    return SimpleNamespace(**known)
+def result_of(part: Any, *arguments: Any) -> float:
+    """Return the result of a part of a kernel."""
+    out = np.empty(1)
+    part(out, *arguments)
+    return float(out[0])
 
 
 def forgotten(
@@ -65,7 +60,7 @@ def test_coefficients_along_a_recording_are_those_of_kalman() -> None:
     left[50:60], left[200] = 40.0, np.nan
     noise = 0.3**2 * 0.05
     state, means = np.zeros((6, 4)), np.empty((STATES, 4))
-    plain().follow_coefficients(
+    adaptation.follow_coefficients(
         columns, np.stack([left, steps]), prior, np.array([noise, GATE]), state, means)
     wanted = np.empty_like(means)
     for i, step in enumerate(steps):
@@ -85,11 +80,11 @@ def test_coefficients_along_a_recording_are_those_of_kalman() -> None:
 
 def test_what_is_not_seen_returns_to_what_is_not_known() -> None:
     """The variance of the process itself, for any step; a mean fades."""
-    one, deviations, rates = plain(), np.array([0.2, 0.5]), np.array([0.5, 2.0])
+    deviations, rates = np.array([0.2, 0.5]), np.array([0.5, 2.0])
     for step in (0.01, 1.0, 30.0):
         state = np.array([[0.1, -0.3], [0.0, 0.0], [0.01, 0.004], [0.004, 0.09]])
         mean, covariance = state[0].copy(), state[2:].copy()
-        one.forget(state, deviations, rates, step)
+        adaptation.forget(state, deviations, rates, step)
         np.testing.assert_allclose(state[0], mean * np.exp(-rates * step))
         variance = deviations**2 + (np.diag(covariance) - deviations**2) * np.exp(
             -2.0 * rates * step)
@@ -102,7 +97,7 @@ def test_warmth_of_a_constant_power_is_an_exponential() -> None:
     steps = np.random.default_rng(0).uniform(0.01, 2.0, 50)
     out = np.empty((50, 2))
     power, still = np.outer(np.ones(50), [1.2, 0.5]), np.zeros((2, 3))
-    plain().follow_warmth(power, still, steps, 1.0 / seconds, warmth.copy(), out)
+    adaptation.follow_warmth(power, still, steps, 1.0 / seconds, warmth.copy(), out)
     since = np.cumsum(steps) - steps[0]
     np.testing.assert_allclose(
         out, 1.7 + (warmth - 1.7) * np.exp(-since[:, None] / seconds), atol=SAME_FORMULA)
@@ -111,7 +106,7 @@ def test_warmth_of_a_constant_power_is_an_exponential() -> None:
 def test_warmth_takes_the_mean_power_of_a_step() -> None:
     power, steps = np.array([[0.4, 0.6], [2.0, 1.0], [0.0, 0.0]]), np.array([9.0, 0.5, 2.0])
     still, out = np.zeros((2, 2)), np.empty((3, 1))
-    plain().follow_warmth(power, still, steps, np.array([0.25]), np.zeros(1), out)
+    adaptation.follow_warmth(power, still, steps, np.array([0.25]), np.zeros(1), out)
     first = 2.0 * (1.0 - np.exp(-0.125))
     np.testing.assert_allclose(out[:, 0], [0.0, first, 1.5 + (first - 1.5) * np.exp(-0.5)])
 
@@ -119,7 +114,7 @@ def test_warmth_takes_the_mean_power_of_a_step() -> None:
 def test_friction_that_has_fallen_heats_less() -> None:
     power, law = np.tile([2.0, 1.0], (20_000, 1)), np.array([[0.2, 0.5], [-0.1, 0.3]])
     out = np.empty((20_000, 1))
-    plain().follow_warmth(power, law, np.full(20_000, 0.01), np.array([0.1]), np.zeros(1), out)
+    adaptation.follow_warmth(power, law, np.full(20_000, 0.01), np.array([0.1]), np.zeros(1), out)
     # w' = (2 (1.2 - 0.5 w) + (0.9 - 0.3 w) - w) / 10; the power is a step behind
     since = 0.01 * np.arange(20_000)
     np.testing.assert_allclose(out[:, 0], 3.3 / 2.3 * (1.0 - np.exp(-0.23 * since)), rtol=2e-3)
@@ -141,7 +136,7 @@ def test_slow_changes_on_line_are_those_of_kalman_behind_the_low_pass() -> None:
 
     Low-pass and warmth go on over a step with the mean of both ends, exactly.
     """
-    one, known, rng = plain(), tables(), np.random.default_rng(1)
+    known, rng = tables(), np.random.default_rng(1)
     rates, laws, prior, settings = known
     memory = known.memory()
     pasts, states, scales = memory
@@ -164,7 +159,7 @@ def test_slow_changes_on_line_are_those_of_kalman_behind_the_low_pass() -> None:
                     0.5 * (power + now) / laws[j, 0, 0] - w)
                 mean, covariance = forgotten(mean, covariance, prior[j], step)
             power, warming = now, laws[j, :, 1] - laws[j, :, 2:] @ w
-            torque = one.corrected(known, memory, j, column, speed[i, j], step)
+            torque = result_of(adaptation.corrected, known, memory, j, column, speed[i, j], step)
             assert torque == pytest.approx(
                 (warming + mean) @ column, abs=SAME_FORMULA, rel=SAME_FORMULA)
             np.testing.assert_allclose(scales[:, j], 1.0 + warming + mean, atol=SAME_FORMULA)
@@ -175,7 +170,7 @@ def test_slow_changes_on_line_are_those_of_kalman_behind_the_low_pass() -> None:
             last, slow = column, float(mean @ column)
             seen = column.copy()
             deviation = np.sqrt(low @ covariance @ low)
-            assert one.uncertain(known, memory, j, seen) == pytest.approx(
+            assert result_of(adaptation.uncertain, known, memory, j, seen) == pytest.approx(
                 deviation, abs=SAME_FORMULA)
             np.testing.assert_allclose(seen, low, atol=SAME_FORMULA)
             if step > 0.0:
@@ -184,7 +179,7 @@ def test_slow_changes_on_line_are_those_of_kalman_behind_the_low_pass() -> None:
                 # now and then three deviations off, and once nobody's friction
                 outside += 3.0 * np.sqrt(size + deviation**2) if i % 20 == 7 else 0.0
                 outside += 60.0 if i in (120, 121) else 0.0
-                one.take(known, memory, j, seen, outside, step)
+                adaptation.take(known, memory, j, seen, outside, step)
                 mean, covariance = learnt(
                     mean, covariance, low, low_slow - outside, (size, prior[j, 0]))
         np.testing.assert_allclose(states[j, 0], mean, atol=SAME_FORMULA)

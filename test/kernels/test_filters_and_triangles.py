@@ -8,7 +8,7 @@ from scipy import interpolate, signal
 from tolerances import SAME_FORMULA
 
 from robot_dynid.estimation.information import triangle
-from robot_dynid.kernels.triangle import ROWS
+from robot_dynid.kernels.triangle import ROWS, solve_chosen
 from robot_dynid.signals.filters import first_order_zero_phase, zero_phase_low_pass
 from robot_dynid.types import interpolated
 
@@ -64,3 +64,21 @@ def test_triangle_is_that_of_lapack_but_for_signs(rows: int) -> None:
                                                          abs=SAME_FORMULA)
     assert found.T @ found / np.outer(scale, scale) == pytest.approx(
         table.T @ table / np.outer(scale, scale), abs=SAME_FORMULA)
+
+
+def test_chosen_columns_are_solved_as_by_least_squares() -> None:
+    rng = np.random.default_rng(2)
+    tables = rng.normal(size=(3, 40, 6))  # five columns and the target
+    triangles = np.stack([np.linalg.qr(table, mode='r').T for table in tables])
+    chosen = np.array([[0, 2, 4], [3, 1, -1], [2, -1, -1]])
+    values, apart = np.empty((3, 3, 3)), np.empty((3, 3))
+    solve_chosen(np.ascontiguousarray(triangles), chosen, values, apart)
+    for c, columns in enumerate(chosen):
+        own = columns[columns >= 0]
+        for f, table in enumerate(tables):
+            expected = np.linalg.lstsq(table[:, own], table[:, -1], rcond=None)[0]
+            np.testing.assert_allclose(values[c, f, :len(own)], expected, atol=SAME_FORMULA)
+            assert not values[c, f, len(own):].any()
+            scaled = table[:, own] / np.linalg.norm(table[:, own], axis=0)
+            least = np.linalg.svd(scaled, compute_uv=False)[-1]
+            assert 0.2 * least < apart[c, f] < least * (1.0 + SAME_FORMULA)

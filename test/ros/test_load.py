@@ -289,7 +289,7 @@ class Life:
 @pytest.mark.parametrize('seconds', [
     pytest.param(0, id='short'), pytest.param(SOAK, id='long', marks=pytest.mark.soak)])
 def test_whoever_is_killed_what_was_recorded_is_there_and_a_model_is_whole(
-    compiled: None, tmp_path: Path, seconds: int
+    settled: None, tmp_path: Path, seconds: int
 ) -> None:
     """At seeded instants, life after life: one of the others, then the identifier itself."""
     load, rng, began = Load(tmp_path), np.random.default_rng(0), time.monotonic()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -17,28 +16,20 @@ from live_systems import system
 
 from robot_dynid.cli import doctor
 from robot_dynid.cli.main import main
+from robot_dynid.kernels import BUILT
 from robot_dynid.setting_up import environment
-from robot_dynid.setting_up.diagnosis import ERROR, OK, WARN
+from robot_dynid.setting_up.diagnosis import ERROR, OK, WARN, Diagnosis
 from robot_dynid.setting_up.environment import (
     PURPOSES,
     Requirement,
     disk_diagnosis,
-    kernel_diagnosis,
+    kernels,
     library_diagnosis,
     own_requirements,
     requirements,
     ros_diagnosis,
 )
 from robot_dynid.setting_up.middleware import Surroundings, Talk, dds_diagnoses, surroundings
-
-#: root, whom no permission stops, without what makes it so
-AS_OTHERS = ('setpriv', '--bounding-set=-all', '--inh-caps=-all') if os.geteuid() == 0 else ()
-KERNELS = """
-import json
-from importlib import import_module
-from robot_dynid.setting_up.environment import kernels
-print(json.dumps(kernels().plain()))
-"""
 
 
 def test_requirements_are_read_with_range_and_extra() -> None:
@@ -47,7 +38,7 @@ def test_requirements_are_read_with_range_and_extra() -> None:
     assert found == (Requirement('numpy', ('<3', '>=1.21'), ''),
                      Requirement('mujoco', ('<5', '>=3.1'), 'simulation'),
                      Requirement('ros-rclpy', ('<10', '>=7.1'), 'ros'))
-    assert {'numpy', 'numba', 'clarabel', 'coal', 'mujoco', 'plotly'} <= {
+    assert {'numpy', 'scipy', 'clarabel', 'coal', 'mujoco', 'plotly'} <= {
         one.name for one in own_requirements()}
     assert {one.name for one in own_requirements() if not one.extra} <= PURPOSES.keys()
 
@@ -77,33 +68,31 @@ def test_a_version_out_of_range_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found.remedy == "pip install 'clarabel>=0.6,<1'"
 
 
-def test_a_cache_that_cannot_be_written_is_named(root: Path, tmp_path: Path) -> None:
-    """The real thing: the package in a folder of others, an account without a home."""
-    if AS_OTHERS and shutil.which(AS_OTHERS[0]) is None:
-        pytest.skip('root is stopped by no permission: setpriv of util-linux is missing')
-    shutil.copytree(root / 'robot_dynid', tmp_path / 'robot_dynid',
-                    ignore=shutil.ignore_patterns('__pycache__'))
-    kernels = tmp_path / 'robot_dynid' / 'kernels'
-    kernels.chmod(0o555)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(
-        ('NUMBA', 'XDG', 'HOME'))}
-    done = subprocess.run(
-        [*AS_OTHERS, sys.executable, '-B', '-c', KERNELS], capture_output=True, text=True,
-        timeout=60, check=False, cwd=tmp_path,
-        env={**kept, 'HOME': str(kernels / 'none'), 'PYTHONPATH': str(tmp_path)})
-    kernels.chmod(0o755)
-    assert done.returncode == 0, done.stderr
+def test_the_build_of_the_kernels_that_runs_is_named() -> None:
+    assert kernels() == Diagnosis('kernels', OK, BUILT, 'compiled')
+
+
+def test_kernels_that_are_not_built_are_an_error() -> None:
+    done = without_kernels('from robot_dynid.setting_up.environment import kernels\n'
+                           'import json\nprint(json.dumps(kernels().plain()))')
     found = json.loads(done.stdout)
-    assert (found['name'], found['level']) == ('numba cache', 'error')
-    assert 'cannot be stored: nothing can be written' in found['what']
-    assert 'set the environment variable NUMBA_CACHE_DIR' in found['remedy']
+    assert (found['name'], found['level']) == ('kernels', 'error')
+    assert found['what'] == 'the numerical kernels of robot_dynid are not built'
+    assert found['remedy'].startswith('install the package with pip or colcon')
 
 
-def test_kernels_that_are_missing_or_read_only_are_warned_of() -> None:
-    assert kernel_diagnosis((), None, '/x').level is OK
-    missing = kernel_diagnosis(('rollout',), None, '/x')
-    assert missing.level is WARN and missing.remedy == 'python -m robot_dynid.warm_up'
-    assert kernel_diagnosis((), 'cannot be stored: full: set X', '/x').level is WARN
+def test_without_kernels_a_verb_says_what_builds_them() -> None:
+    done = without_kernels("from robot_dynid.cli.main import main\nmain(['base', 'ur10e'])")
+    assert done.stdout == '' and done.stderr.count('\n') == 1
+    assert done.stderr.startswith('robot-dynid: the numerical kernels of robot_dynid are not '
+                                  'built: install the package with pip or colcon')
+
+
+def without_kernels(program: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in a process that does not find the compiled kernels."""
+    hidden = "import sys\nsys.modules['robot_dynid.kernels._portable'] = None\n"
+    return subprocess.run([sys.executable, '-c', hidden + program], capture_output=True,
+                          text=True, timeout=60, check=True)
 
 
 def test_the_disk_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

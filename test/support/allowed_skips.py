@@ -21,7 +21,6 @@ ALLOWED = {
     'JAX is not installed': 'what models are exported to, 400 MB',
     'no chromium: ': 'reports are opened where a browser is: 270 MB, and 460 packages it needs',
     'messages have no numbers: a ROS before Kilted': 'losses are told as unknown there',
-    'LLVM 11 of numba 0.55': 'slower by it, not other: the oldest of the declared range',
     'no zsh: ': 'completion is typed into the shells that are there',
     'no fish: ': 'completion is typed into the shells that are there',
     'no compiler: ': 'generated code is compiled where a compiler is',

@@ -1,7 +1,7 @@
 """Build the environment of the project in .venv; do nothing where nothing changed.
 
 Steps, each with a digest of what it depends on in .venv/setup.json:
-packages (pinned wheels, or a sourced ROS 2), workspace (colcon), kernels (numba cache).
+packages (pinned wheels, or a sourced ROS 2), workspace (colcon, with the kernels), sources.
 Only the standard library is used, so any Python >= 3.10 can run it.
 """
 
@@ -38,9 +38,8 @@ SOURCES = ('robot_dynid', 'robot_dynid_extras', 'robot_dynid_evaluation')
 
 #: what each step waits for
 WAITS = {'packages': 'downloads and installs some hundred megabytes, minutes without a word',
-         'workspace': 'builds messages and the package, a few minutes',
-         'kernels': 'compiles loops to machine code, a few minutes',
-         'sources': 'compiles what the modules call them with'}
+         'workspace': 'builds messages and the package with its kernels, a few minutes',
+         'sources': 'stores the bytecode of all modules'}
 
 # The interpreter below any virtual environment this script may be run from.
 BASE_PYTHON = Path(sys.base_prefix) / 'bin' / f'python{sys.version_info[0]}.{sys.version_info[1]}'
@@ -230,19 +229,12 @@ def write_env_script(system_ros: bool) -> None:
     (VENV / 'env.sh').write_text('\n'.join(lines) + '\n')
 
 
-def warm_kernels() -> None:
-    """Compile the numba kernels into their cache on disk."""
-    warm = f'. "{VENV}/env.sh" && python -m robot_dynid.warm_up'
-    run('sh', '-c', warm)
-
-
 def prepare_sources() -> None:
-    """Store the bytecode of all modules, and kernels for what these call them with.
+    """Store the bytecode of all modules.
 
-    Bytecode is not written by all accounts and settings; without it a start takes twice as long.
+    It is not written by all accounts and settings; without it a start takes twice as long.
     """
     run(VENV_PYTHON, '-m', 'compileall', '-q', *(ROOT / name for name in SOURCES))
-    run('sh', '-c', f'. "{VENV}/env.sh" && python -m robot_dynid.warm_up --missing')
 
 
 def digests(system_ros: bool) -> dict[str, str]:
@@ -257,11 +249,12 @@ def digests(system_ros: bool) -> dict[str, str]:
     definitions = [ROOT / name for name in ('package.xml', 'setup.py', 'setup.cfg')]
     definitions.append(EVALUATION / 'pyproject.toml')
     definitions += files_below('robot_dynid_interfaces', 'tools/ros_env/control_msgs')
+    definitions += (ROOT / 'robot_dynid' / 'kernels').glob('*.[hc]pp')
     workspace = digest((packages, *places), definitions)
 
-    kernels = digest((workspace,), (ROOT / 'robot_dynid' / 'kernels').glob('*.py'))
-    sources = digest((kernels,), files_below(*SOURCES))
-    return {'packages': packages, 'workspace': workspace, 'kernels': kernels, 'sources': sources}
+    modules = [path for path in files_below(*SOURCES) if path.suffix == '.py']
+    return {'packages': packages, 'workspace': workspace,
+            'sources': digest((workspace,), modules)}
 
 
 def main() -> None:
@@ -271,7 +264,6 @@ def main() -> None:
     steps = {
         'packages': lambda: install_packages(system_ros),
         'workspace': lambda: build_workspace(system_ros),
-        'kernels': warm_kernels,
         'sources': prepare_sources,
     }
     done: dict[str, str] = json.loads(STATE.read_text()) if STATE.exists() else {}

@@ -102,17 +102,13 @@ class Turns:
 class ServiceThread:
     """Services of ``node`` in a lean node; up to ``threads`` requests are answered at once.
 
-    ``require`` is called before every answer; the DynIdError it raises is the answer then.
-
     Services with large answers are ``apart``, in a participant of DDS of their own. All that one
     participant sends shares its buffers in shared memory (Fast DDS: half a megabyte): a large
     answer pushes out small ones that their clients have not fetched yet, which then come up to
     three seconds later, when Fast DDS looks for what was lost.
     """
 
-    def __init__(self, node: Node, name: str, threads: int = 1,
-                 require: Callable[[], None] = lambda: None, apart: bool = False) -> None:
-        self._require = require
+    def __init__(self, node: Node, name: str, threads: int = 1, apart: bool = False) -> None:
         self._apart: Context | None = None
         if apart:
             self._apart = Context()  # in the same domain and enclave
@@ -136,13 +132,9 @@ class ServiceThread:
 
     def offer(self, kind: Any, name: str, handler: Handler) -> None:
         """Offer ``~/name`` of the owner, answered by ``handler`` as `answered` does."""
-        def required(request: Any, response: Any) -> str | None:
-            self._require()
-            return handler(request, response)
-
         self._node.create_service(
             kind, self._owner.resolve_service_name(f'~/{name}'),
-            answered(required, self._owner.get_logger()), callback_group=self._group)
+            answered(handler, self._owner.get_logger()), callback_group=self._group)
 
     def start(self) -> None:
         """Begin to answer."""

@@ -35,7 +35,6 @@ from robot_dynid.execution.checklist import verdict
 from robot_dynid.execution.guards import Alarms, Code, GuardSettings, Outcome
 from robot_dynid.ros.common import process
 from robot_dynid.ros.common.described_robot import RobotFiles
-from robot_dynid.ros.common.kernel_compilation import KERNELS, NotReady
 from robot_dynid.ros.common.listener import Listener
 from robot_dynid.ros.common.messages import Diagnostics, message_of, seconds, sendable
 from robot_dynid.ros.common.params import follow_changes, load_parameters
@@ -129,7 +128,7 @@ class ExcitationNode(Node):
                              self._group, self.listener)
         self._connect()
         follow_changes(self, ExcitationSettings, self._take_changes)
-        self.runner.compilation.start(lambda: self.get_logger().info(self._ready()))
+        self.get_logger().info(self._ready())
 
     def _ready(self) -> str:
         robot, settings = self.runner.robot, self.runner.settings
@@ -223,11 +222,7 @@ class ExcitationNode(Node):
         return self._reply(handle, outcome, plan or over, identifier)
 
     async def _on_check(self, handle: Any) -> Check.Result:
-        try:
-            self.runner.compilation.require()
-            refused = LEAVING if self.runner.leaving else BUSY if self.busy else ''
-        except NotReady as error:
-            refused = str(error)
+        refused = LEAVING if self.runner.leaving else BUSY if self.busy else ''
         if refused:
             handle.abort()
             return Check.Result(success=False, message=refused)
@@ -345,7 +340,7 @@ class ExcitationNode(Node):
 
 def spin(node: ExcitationNode, stop: threading.Event) -> None:
     """Spin until asked to stop; then stop the motion first and answer the client."""
-    refused = process.ask_real_time(process.WATCHING, (COMPUTING, KERNELS))
+    refused = process.ask_real_time(process.WATCHING, (COMPUTING,))
     if refused:
         node.get_logger().info(refused)
     executor = SingleThreadedExecutor()

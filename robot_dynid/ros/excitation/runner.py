@@ -30,7 +30,6 @@ from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.ros.common import process
 from robot_dynid.ros.common.described_robot import RobotFiles, differences
 from robot_dynid.ros.common.files_directory import RequestedFiles
-from robot_dynid.ros.common.kernel_compilation import KernelCompilation
 from robot_dynid.ros.common.listener import Listener
 from robot_dynid.ros.excitation.bag_session import ExcitationBag
 from robot_dynid.ros.excitation.checklist import Checklist, Tap
@@ -50,7 +49,6 @@ from robot_dynid.yaml_text import load_yaml
 from robot_dynid_interfaces.action import Excite
 
 COMPUTING = 'design'  # name of the thread that computes for long
-COMPILING = 0.1  # s between looks at how far the compilation of kernels is
 LISTENING = 1.0  # s to listen for the checklist at least
 LONGEST_LISTENING = 2.0  # s at most, until something of all has come in
 PENDING = 0.02  # s to take in the messages that arrived meanwhile
@@ -89,11 +87,9 @@ class Runner:
         self._pool = ThreadPoolExecutor(
             max_workers=1, thread_name_prefix=COMPUTING, initializer=process.exempt_thread)
         self._files = ThreadPoolExecutor(max_workers=1)
-        self.compilation = KernelCompilation(node)  # before the first goal, not during it
 
     def close(self) -> None:
         """End the recording, and save what its disk did not take."""
-        self.compilation.close()
         self._bag.close()
 
     @property
@@ -122,9 +118,6 @@ class Runner:
 
         Raises DynIdError where there is none.
         """
-        while not self.compilation.ready:
-            self.report_progress('compile', self.compilation.fraction)
-            await self.waits.until(lambda: self.compilation.ready, COMPILING)
         plan: ExcitationPlan = await self._background(lambda: self._plan(request))
         return plan
 
@@ -245,8 +238,6 @@ class Runner:
 
     async def checked(self, thorough: bool = True) -> tuple[Item, ...]:
         """Return the checklist, a second of listening later; quick items need a moment."""
-        if thorough:  # what loads kernels keeps the listeners waiting
-            await self._background(self.compilation.loaded.wait)
         tap, begun = Tap(self._bag, self.settings.controller), time.monotonic()
         least = LISTENING if thorough else 0.0
         try:

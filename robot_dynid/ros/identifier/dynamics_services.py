@@ -48,17 +48,15 @@ ROLLOUTS_WAITING = 3  # rollouts that may wait for the one being computed
 class DynamicsServices:
     """~/forward_dynamics, ~/inverse_dynamics and ~/rollout of ``node``.
 
-    ``served`` returns the model to use or raises ModelError; ``require`` raises DynIdError before
-    requests can be answered.
+    ``served`` returns the model to use or raises ModelError.
     """
 
-    def __init__(self, node: Node, served: Callable[[], IdentifiedModel],
-                 require: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, node: Node, served: Callable[[], IdentifiedModel]) -> None:
         self._served = served
         self._turns, self._closing = Turns('rollouts', ROLLOUTS_WAITING), threading.Event()
         # one thread more than rollouts that wait or work: it refuses those beyond
-        self._threads = ServiceThread(node, 'dynamics', require=require), ServiceThread(
-            node, 'rollouts', ROLLOUTS_WAITING + 2, require, apart=True)
+        self._threads = ServiceThread(node, 'dynamics'), ServiceThread(
+            node, 'rollouts', ROLLOUTS_WAITING + 2, apart=True)
         dynamics, rollouts = self._threads
         dynamics.offer(ComputeForwardDynamics, 'forward_dynamics', self.forward)
         dynamics.offer(ComputeInverseDynamics, 'inverse_dynamics', self.inverse)

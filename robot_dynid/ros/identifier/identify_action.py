@@ -16,7 +16,6 @@ from robot_dynid.io.recording_names import by_purpose
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common.described_robot import RobotFiles
 from robot_dynid.ros.common.files_directory import NoSuchFile
-from robot_dynid.ros.common.kernel_compilation import KernelCompilation
 from robot_dynid.ros.common.services import DeferredActionServer, conclude
 from robot_dynid.ros.identifier.identification import Code, Job, Outcome, Recorded
 from robot_dynid.ros.identifier.messages import payload_message
@@ -28,7 +27,6 @@ from robot_dynid_interfaces.action import Identify
 
 WORKER_LOOK = 0.02  # s between looks at the worker while a goal runs
 DISK_PATIENCE = 2.0  # s for the disk to take what the memory holds
-COMPILING = 'compile kernels'  # stage of goals that come before the node is ready
 RESULT_LIFETIME = 60  # s a result can be asked for
 
 
@@ -36,18 +34,16 @@ class IdentifyAction:
     """One identification at a time; on success the model is served.
 
     ``recipe`` reads the YAML text used when a goal brings none; it and the files of the robot are
-    read again for every goal. Goals wait, with feedback, until ``compilation`` is done.
+    read again for every goal.
     """
 
     def __init__(self, node: Node, robot_files: RobotFiles | None, recording: Recording,
-                 models: ModelServices, recipe: Callable[[], str],
-                 compilation: KernelCompilation) -> None:
+                 models: ModelServices, recipe: Callable[[], str]) -> None:
         self._node = node
         self._robot_files = robot_files
         self._recording = recording
         self._models = models
         self._recipe = recipe
-        self.compilation = compilation
         self._worker: WorkerProcess | None = None  # before the first goal: many nodes only watch
         self._handle: Any = None
         self._submitted = False
@@ -144,9 +140,6 @@ class IdentifyAction:
         """Hand the goal to the worker, once the recording is on the disk."""
         if handle.is_cancel_requested:
             self._finish(handle, Outcome(Code.CANCELLED, 'cancelled before it began'))
-            return
-        if not self.compilation.ready:
-            self._give_feedback(handle, COMPILING, self.compilation.fraction)
             return
         goal = handle.request
         try:

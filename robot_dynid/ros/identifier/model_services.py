@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -37,13 +36,12 @@ class ModelServices:
     """The served model: ~/load_model, ~/save_model, latched ~/model and ~/robot_description.
 
     ``robot`` is the robot a model must belong to; None takes models of any robot. ``files`` are
-    those that requests may name, without it all. ``require`` raises DynIdError before requests can
-    be answered.
+    those that requests may name, without it all. ``path`` is the model file served from the start;
+    empty: none. Raises DynIdError for one that cannot be.
     """
 
     def __init__(self, node: Node, robot: RobotModel | None,
-                 files: RequestedFiles | None = None,
-                 require: Callable[[], None] = lambda: None) -> None:
+                 files: RequestedFiles | None = None, path: str = '') -> None:
         self._node = node
         self.files = files or RequestedFiles(node.get_logger().warning)
         self._robot = robot
@@ -51,8 +49,9 @@ class ModelServices:
         self._latched = node.create_publisher(DynamicModel, '~/model', LATCHED)
         self._description = RobotDescription(node, robot)
         self._serving = threading.Lock()
-        # files may be large, and disks slow
-        self._thread = ServiceThread(node, 'models', require=require)
+        if path:  # before a service could answer that there is no model
+            self.load(path)
+        self._thread = ServiceThread(node, 'models')  # files may be large, and disks slow
         self._thread.offer(LoadModel, 'load_model', self._load)
         self._thread.offer(SaveModel, 'save_model', self._save)
         self._thread.start()
@@ -75,16 +74,11 @@ class ModelServices:
 
     def load(self, path: str) -> DynamicModel:
         """Load and serve a model file; raises DynIdError, the served model then stays."""
-        model = self.read(path)
-        return self.serve(model, model.to_yaml())
-
-    def read(self, path: str) -> IdentifiedModel:
-        """Return the model of a file; raises DynIdError for one that cannot be served."""
         if not path:
             raise UsageError(NO_PATH)
         model = IdentifiedModel.load(Path(path).expanduser(), self._robot)
         require_any_joint(model)
-        return model
+        return self.serve(model, model.to_yaml())
 
     def served(self) -> IdentifiedModel:
         """Return the served model; raises ModelError when there is none."""

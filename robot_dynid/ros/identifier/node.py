@@ -24,7 +24,6 @@ from robot_dynid.registry import Registry
 from robot_dynid.ros.common import process
 from robot_dynid.ros.common.described_robot import RobotFiles, RobotParameters
 from robot_dynid.ros.common.files_directory import FileParameters, RequestedFiles
-from robot_dynid.ros.common.kernel_compilation import KernelCompilation
 from robot_dynid.ros.common.messages import Diagnostics
 from robot_dynid.ros.common.params import load_parameters
 from robot_dynid.ros.identifier.dynamics_services import DynamicsServices
@@ -101,14 +100,9 @@ class Identifier(Node):
         recipe = partial(_recipe_text, parameters.recipe)
         recipe()
         self.robot = robot
-        self.compilation = closing(KernelCompilation(self))
-        require = self.compilation.require
         self.models = closing(ModelServices(
-            self, robot, RequestedFiles.of(self, parameters), require))
-        self._first = self.models.read(parameters.model) if parameters.model else None
-        if self.compilation.ready:  # before a service could answer that there is no model
-            self._serve_first()
-        self.dynamics = closing(DynamicsServices(self, self.models.served, require))
+            self, robot, RequestedFiles.of(self, parameters), parameters.model))
+        self.dynamics = closing(DynamicsServices(self, self.models.served))
         self.folder = Path(parameters.recording_directory).expanduser().absolute()
         needed: list[str] = []  # to identify the gears
         if robot is not None and robot.drive.elastic:
@@ -125,21 +119,10 @@ class Identifier(Node):
         begun = ((name, added.begin(self, own)) for (name, added), own in zip(
             PARTS.items(), loaded[1:], strict=True))
         self.parts = {name: closing(part) for name, part in begun if part is not None}
-        self.action = closing(IdentifyAction(self, files, self.recording, self.models, recipe,
-                                          self.compilation))
+        self.action = closing(IdentifyAction(self, files, self.recording, self.models, recipe))
         self._diagnostics = Diagnostics(self, robot.name if robot is not None else '')
         self.create_timer(1.0, self._diagnose, clock=Clock(clock_type=ClockType.STEADY_TIME))
-        self.compilation.start(self._begin)
-
-    def _begin(self) -> None:
-        """Serve the model of the parameters, and say that the node is ready."""
-        self._serve_first()
         self.get_logger().info(self._ready())
-
-    def _serve_first(self) -> None:
-        first, self._first = self._first, None
-        if first is not None:
-            self.models.serve(first, first.to_yaml())
 
     def _ready(self) -> str:
         robot, served, states = self.robot, self.models.model, self.resolve_topic_name(

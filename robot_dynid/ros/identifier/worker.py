@@ -16,8 +16,8 @@ from typing import Any
 
 from robot_dynid.errors import Cancelled
 from robot_dynid.ros.identifier.identification import Code, Job, Outcome, run
-from robot_dynid.warm_up import NICENESS, compile_kernels
 
+NICENESS = 5  # nodes and the robot come first
 CANCEL_PATIENCE = 2.0  # s for a cancelled job to stop by itself
 COMMAND = f'from {__name__} import main; main()'
 
@@ -124,7 +124,6 @@ def main() -> None:
     """Serve on the socket whose number is the first argument."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the node, and that ends this
     os.nice(NICENESS)
-    compile_kernels()
     try:
         serve(Connection(int(sys.argv[1])))
     except (EOFError, BrokenPipeError, ConnectionResetError):

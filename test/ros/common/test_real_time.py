@@ -19,7 +19,7 @@ ended = threading.Event()
 threads = [threading.Thread(target=ended.wait, name=name) for name in ('listener', 'design_0')]
 for thread in threads:
     thread.start()
-print(repr(process.ask_real_time(process.WATCHING, ('design', 'kernels'))))
+print(repr(process.ask_real_time(process.WATCHING, ('design',))))
 ids = [0, *(thread.native_id for thread in threads)]
 print([os.sched_getscheduler(thread) for thread in ids])
 pool = ThreadPoolExecutor(max_workers=1, initializer=process.exempt_thread)

@@ -80,7 +80,7 @@ def tell(process: subprocess.Popen[str]) -> None:
 
 @pytest.mark.ros
 def test_a_rollout_pushes_out_no_answer_that_a_client_has_not_fetched(
-    ros_domain: int, compiled: None
+    ros_domain: int, settled: None
 ) -> None:
     """Clients of a busy computer are late: here one sleeps until the rollout is answered."""
     context, model, waits = rclpy.Context(), model_of(load_robot('ur10e')), []

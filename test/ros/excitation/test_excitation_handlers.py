@@ -155,39 +155,6 @@ def test_a_design_is_given_up_when_its_goal_is_cancelled(excitation: Any) -> Non
     destroy(user)
 
 
-def test_goals_wait_visibly_while_kernels_are_compiled_and_checks_are_refused(
-    excitation: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    compilation = excitation.runner.compilation
-    monkeypatch.setattr(compilation, 'total', 4)
-    compilation.done, compilation.ready = 1, False
-    user = rclpy.create_node('user')
-    client, spinner = ActionClient(user, Excite, 'excitation/excite'), Spinner(excitation, user)
-    checks = ActionClient(user, Check, 'excitation/check')
-    spinner.wait(lambda: client.server_is_ready() and checks.server_is_ready())
-    heard: list[tuple[str, float]] = []
-
-    def sent() -> Any:
-        return spinner.answer(client.send_goal_async(
-            Excite.Goal(type='spiral'),
-            lambda message: heard.append((message.feedback.segment, message.feedback.fraction))))
-
-    handle = spinner.answer(checks.send_goal_async(Check.Goal()))
-    refused = spinner.answer(handle.get_result_async()).result
-    assert not refused.success
-    assert refused.message.startswith('not ready yet: compiling numerical kernels, 1 of 4')
-    handle = sent()
-    spinner.wait(lambda: ('compile', 0.25) in heard)
-    assert spinner.answer(handle.cancel_goal_async()).goals_canceling
-    assert spinner.answer(handle.get_result_async()).result.code == Code.CANCELLED
-    handle = sent()
-    spinner.wait(lambda: excitation.busy)
-    compilation.ready = True
-    result = spinner.answer(handle.get_result_async()).result
-    assert 'unknown excitation type' in result.message, 'the goal goes on by itself'
-    destroy(user)
-
-
 def test_a_check_after_a_cancelled_goal_listens_as_long_as_any(excitation: Any) -> None:
     excitation.runner.stop.set()
     user = rclpy.create_node('user')

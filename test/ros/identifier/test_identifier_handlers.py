@@ -28,7 +28,6 @@ from robot_dynid.identified.trained import Trained
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.common.described_robot import RobotFiles, RobotParameters
 from robot_dynid.ros.common.files_directory import RequestedFiles
-from robot_dynid.ros.common.kernel_compilation import KernelCompilation
 from robot_dynid.ros.identifier import dynamics_services, identify_action
 from robot_dynid.ros.identifier.dynamics_services import DynamicsServices
 from robot_dynid.ros.identifier.identification import Code, Job, Outcome
@@ -194,37 +193,12 @@ def action(node: Any, tmp_path: Path) -> Iterator[tuple[IdentifyAction, Recordin
     for name in ('other.csv', 'run.csv', 'any.csv', 'b.csv'):
         (tmp_path / name).touch()
     models = ModelServices(node, files.robot, RequestedFiles(print, str(tmp_path)))
-    compilation = KernelCompilation(node)
-    compilation.start(lambda: None)
-    served = IdentifyAction(node, files, recording, models, str, compilation)
+    served = IdentifyAction(node, files, recording, models, str)
     yield served, recording
     served.close()
     models.close()
     recording.recorder.stop()
     recording.close()
-
-
-def test_goals_wait_visibly_while_kernels_are_compiled(
-    node: Any, action: tuple[IdentifyAction, Recording], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    compilation = action[0].compilation
-    monkeypatch.setattr(compilation, 'total', 4)
-    compilation.done, compilation.ready = 1, False
-    client, spinner = ActionClient(node, Identify, '~/identify'), Spinner(node)
-    spinner.wait(client.server_is_ready)
-    heard: list[tuple[str, float]] = []
-    jobs: list[Job] = []
-    monkeypatch.setattr(WorkerProcess, 'submit', lambda self, job: jobs.append(job))
-    handle = spinner.answer(client.send_goal_async(
-        Identify.Goal(files=['other.csv']),
-        lambda message: heard.append((message.feedback.stage, message.feedback.fraction))))
-    spinner.wait(lambda: heard)
-    assert heard == [('compile kernels', 0.25)], 'once, as long as nothing changes'
-    assert not jobs
-    compilation.ready = True
-    spinner.wait(lambda: jobs)
-    assert len(jobs[0].sources) == 1
-    assert handle.accepted
 
 
 @pytest.mark.usefixtures('ros_domain')
