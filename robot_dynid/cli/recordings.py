@@ -1,4 +1,4 @@
-"""`robot-dynid information` and `repair`: recordings that are reduced, and those that broke off.
+"""`robot-dynid information`, `repair` and `topics`: recordings reduced, finished, looked into.
 
 Who works on many recordings, and where their information is kept, is the same for every verb.
 """
@@ -6,6 +6,7 @@ Who works on many recordings, and where their information is kept, is the same f
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -241,6 +242,38 @@ def show_repair(result: dict[str, Any], terminal: Terminal) -> None:
     terminal.warnings(result['lost'])
 
 
+def _add_topics_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('bag', metavar='BAG', help='bag folder, .mcap, .db3 or ROS 1 .bag file')
+    parser.add_argument('--robot', metavar='ROBOT',
+                        help='name, URDF file or robot YAML: marks what has its joints')
+
+
+def run_topics(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
+    """Look into the first message of every topic, and count all."""
+    from robot_dynid.io.messages.survey import survey, uses
+    from robot_dynid.robot.robot_file import load_robot
+
+    joints = load_robot(arguments.robot).joints if arguments.robot else ()
+    topics = survey(Path(arguments.bag))
+    return {'path': arguments.bag, 'robot': arguments.robot, 'joints': list(joints), 'topics': [{
+        'name': one.name, 'type': one.kind, 'messages': one.messages,
+        'rate': one.rate if math.isfinite(one.rate) else None, 'joints': one.joints,
+        'fields': one.fields, 'texts': one.texts, 'uses': list(uses(one, joints)),
+        'problem': one.problem} for one in topics]}
+
+
+def show_topics(result: dict[str, Any], terminal: Terminal) -> None:
+    """Print a row per topic, then its fields and uses."""
+    terminal.table(result['path'], ('topic', 'type', 'messages', 'Hz', 'fields'), [(
+        one['name'], one['type'], one['messages'],
+        '' if one['rate'] is None else number(one['rate'], 3),
+        ', '.join([*(f'{path} ({length})' for path, length in one['fields'].items()),
+                   *(f'{path}: {" ".join(texts)}' for path, texts in one['texts'].items()
+                     if texts), *([one['problem']] if one['problem'] else [])]))
+        for one in result['topics']])
+    terminal.facts([(one['name'], use) for one in result['topics'] for use in one['uses']])
+
+
 INFORMATION = Command(
     'reduce recordings to information that identify adds up, without reading them again', (
         'robot-dynid information january/*.csv.gz --robot ur10e --out january.info',
@@ -251,3 +284,8 @@ REPAIR = Command(
     'finish a recording whose recorder was killed, so that every rosbag2 reader opens it', (
         'robot-dynid repair recordings/my_arm_2026-01-31', 'robot-dynid repair cut_off.mcap'),
     _add_repair_arguments, run_repair, show_repair)
+TOPICS = Command(
+    'list the topics of a bag, their fields, and what can be read of each', (
+        'robot-dynid topics recordings/my_arm_2026-01-31 --robot my_arm.yaml',
+        'robot-dynid topics old.bag --robot panda --json'),
+    _add_topics_arguments, run_topics, show_topics)

@@ -56,5 +56,5 @@ VERBS: Registry[Verb] = Registry(GROUP, {
         'base': '', 'design': '', 'identify': '', 'validate': '', 'compare': 'validate:COMPARE',
         'forward': 'evaluation:FORWARD', 'inverse': 'evaluation:INVERSE', 'export': '',
         'payload': '', 'contact': '', 'information': 'recordings:INFORMATION',
-        'repair': 'recordings:REPAIR', 'topics': '', 'init': 'doctor:INIT', 'doctor': '',
-        'check': 'doctor:CHECK', 'completion': ''}.items()})
+        'repair': 'recordings:REPAIR', 'topics': 'recordings:TOPICS', 'init': 'doctor:INIT',
+        'doctor': '', 'check': 'doctor:CHECK', 'completion': ''}.items()})
