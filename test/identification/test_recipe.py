@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from robot_dynid.identification.gathered import with_elastic_joints
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
 from robot_dynid.identification.recordings import Recordings
+from robot_dynid.io.log import load_log
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import RawLog
 
@@ -91,6 +94,26 @@ def windows() -> None:
         {**QUICK, 'windows': {log.source: [1, 7.5]}})).model.record
     assert found.recordings == (f'{log.source}[1:7.5]',)
     assert found.samples < identified({}).model.record.samples
+
+
+def columns() -> None:
+    content = {'time': 't', 'position': 'angle {i}', 'effort': 'torque {i}'}
+    robot = recipe_from_dict({'columns': content}).of_recordings(ROBOT)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / 'own.csv'
+        names = ['t', *(f'{name} {i}' for name in ('angle', 'torque') for i in range(3))]
+        table = np.arange(70.0).reshape(10, 7) * 0.01
+        np.savetxt(path, table, delimiter=',', header=','.join(names), comments='')
+        with pytest.raises(DataError, match='fit no preset'):
+            load_log(path, ROBOT)
+        log = load_log(path, robot)
+    np.testing.assert_allclose(log.position, table[:, 1:4])
+    np.testing.assert_allclose(log.effort, table[:, 4:])
+
+
+def topics() -> None:
+    robot = recipe_from_dict({'topics': {'effort': '/torques'}}).of_recordings(ROBOT)
+    assert dict(robot.topics)['effort'].topic == '/torques' and not ROBOT.topics
 
 
 def procedure() -> None:
@@ -185,7 +208,7 @@ def elastic_joints() -> None:
 CASES: dict[str, Callable[[], None]] = {case.__name__: case for case in (
     accept, cutoff, ramp_width, effort_lag, rate, rotor_inertia, friction, procedure, prior,
     prior_weight, bounds, sweeps, period, warm_up, robust, instrument_cutoff, residual, loops,
-    ripple, adaptation, elastic_joints, estimator, start, windows, generations)}
+    ripple, adaptation, elastic_joints, estimator, start, windows, generations, columns, topics)}
 
 
 @pytest.mark.parametrize('key', [*(f.name for f in fields(Recipe)), *owned_settings()])
