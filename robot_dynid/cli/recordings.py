@@ -264,14 +264,15 @@ def run_topics(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, A
 
 def show_topics(result: dict[str, Any], terminal: Terminal) -> None:
     """Print a row per topic, then its fields and uses."""
-    terminal.table(result['path'], ('topic', 'type', 'messages', 'Hz', 'fields'), [(
+    terminal.table(result['path'], ('topic', 'type', 'messages', 'Hz'), [(
         one['name'], one['type'], one['messages'],
-        '' if one['rate'] is None else number(one['rate'], 3),
-        ', '.join([*(f'{path} ({length})' for path, length in one['fields'].items()),
-                   *(f'{path}: {" ".join(texts)}' for path, texts in one['texts'].items()
-                     if texts), *([one['problem']] if one['problem'] else [])]))
-        for one in result['topics']])
-    terminal.facts([(one['name'], use) for one in result['topics'] for use in one['uses']])
+        '' if one['rate'] is None else number(one['rate'], 3)) for one in result['topics']])
+    for one in result['topics']:
+        terminal.facts([(one['name'], ', '.join([
+            *(f'{path} ({length})' for path, length in one['fields'].items()),
+            *(f'{path}: {" ".join(texts)}' for path, texts in one['texts'].items() if texts),
+            *([one['problem']] if one['problem'] else [])])),
+            *(('use', use) for use in one['uses'])])
 
 
 INFORMATION = Command(

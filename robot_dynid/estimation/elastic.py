@@ -109,23 +109,28 @@ def _by_instruments(
 
     The instruments are of the ``plain`` estimate, and where its stiffnesses, ``own`` by name, are
     biased, of that by instruments, until they stay. Noise of encoders makes gears too soft, never
-    too stiff: no motor bends further than least squares says.
+    too stiff: no motor bends further than least squares says. Instruments that no longer show a
+    bias which those before showed are too weak, and not taken.
     """
     places = [plain.names.index(name) for name in own]
     least = np.abs(plain.values[places])
-    bending = plain.values
+    bending, taken = plain.values, None
     for _ in range(INSTRUMENT_ROUNDS):
         before = bending
         found, compared = InstrumentalVariables(
             motors=Deflected(experiment.model, before)).fit_and_compare(experiment)
+        biased = least_squares_biased(
+            compared.bias_of_least_squares, found.degrees_of_freedom, own)
+        if not biased:
+            return taken or (found, compared)
+        taken = found, compared
         bending = found.values.copy()
         bending[places] = np.maximum(bending[places], least)
         change = np.abs(bending - before)[places]
-        settled = np.all(change <= STIFFNESS_SETTLED * _deviations(found)[places])
-        if settled or not least_squares_biased(
-                compared.bias_of_least_squares, found.degrees_of_freedom, own):
+        if np.all(change <= STIFFNESS_SETTLED * _deviations(found)[places]):
             break
-    return found, compared
+    assert taken is not None
+    return taken
 
 
 def _deviations(estimate: Estimate) -> FloatArray:

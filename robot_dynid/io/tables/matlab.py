@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from numpy.lib import format
 
@@ -17,8 +18,8 @@ from robot_dynid.errors import DataError
 from robot_dynid.io.tables.table import arrays_of
 from robot_dynid.types import FloatArray
 
-#: exit codes of the process: read, version 7.3, no MATLAB file
-READ, NEWER, OTHER = 0, 3, 4
+#: exit codes of the process: read, a fault of its own, version 7.3, no MATLAB file
+READ, FAULT, NEWER, OTHER = 0, 1, 3, 4
 #: longest that a file takes [s]
 TIMEOUT = 600.0
 
@@ -28,13 +29,16 @@ def read_matlab(path: str) -> dict[str, FloatArray]:
 
     Raises DataError for what is no MATLAB file up to version 7, or is damaged.
     """
+    folders = [str(Path(__file__).parents[3]), *filter(None, [os.environ.get('PYTHONPATH')])]
     found = subprocess.run(
         [sys.executable, '-c', f'import {__name__} as matlab; matlab.convert()', path],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=TIMEOUT, check=False,
-        env={**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path)})
+        capture_output=True, timeout=TIMEOUT, check=False,
+        env={**os.environ, 'PYTHONPATH': os.pathsep.join(folders)})
     if found.returncode == NEWER:
         raise DataError(f'{path}: is a MATLAB file of version 7.3 (HDF5), which is not read; in '
                         "MATLAB: save('run.mat', 't', 'q', 'tau', '-v7')")
+    if found.returncode == FAULT:
+        raise DataError(f'{path}: cannot be read: {found.stderr.decode().splitlines()[-1]}')
     if found.returncode != READ:
         raise DataError(f'{path}: is no MATLAB file, or damaged; copy or save it again')
     names, _, content = found.stdout.partition(b'\n')
