@@ -146,7 +146,10 @@ def _geometry(shape: Shape) -> Any:
         points = coal.StdVec_Vec3s()
         for point in shape.vertices:
             points.append(np.array(point))
-        return coal.Convex.convexHull(points, True, 'Qt')
+        try:
+            return coal.Convex.convexHull(points, True, 'Qt')
+        except RuntimeError:  # a corner of more than 255 triangles, as of a round face
+            return coal.Convex.convexHull(points, True, 'QJ')  # corners moved by 1e-11 of it
     if shape.kind == HALFSPACE:
         return coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0)
     if shape.kind == 'box':

@@ -121,3 +121,14 @@ def test_spheres_and_boxes_of_the_broad_phase_are_tight():
     for far, apart in ((-np.inf, np.sqrt(5.0) - 1.4), (np.inf, np.hypot(0.7, 0.8) - 0.1)):
         bounds = broad(NOWHERE, np.full((1, 4), far))[0]
         assert bounds == pytest.approx([apart, apart, 0.4, 1.2], abs=SAME_FORMULA)
+
+
+def test_meshes_with_round_faces_are_hulls():
+    """The corner of such a face that its triangles share has more of them than coal counts."""
+    angle = 2.0 * np.pi * np.arange(600) / 600
+    ring = 0.5 * np.column_stack([np.cos(angle), np.sin(angle)])
+    drum = Shape('a', BASE, 'mesh', homogeneous(np.eye(3), [2.0, 0.0, 0.0]), np.zeros(3),
+                 vertices=np.vstack([np.column_stack([ring, np.full(600, z)]) for z in (-1, 1)]))
+    box = plain_box('b', homogeneous(np.eye(3), [0.0, 0.0, 0.5]), [1.0, 1.0, 0.4])
+    found = NarrowPhase((drum, box), np.array([[0, 1]]))(NOWHERE, np.array([0]), np.array([0]))
+    assert found.distance == pytest.approx([1.0], abs=PEER_DISTANCE)
