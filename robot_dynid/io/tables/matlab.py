@@ -58,6 +58,7 @@ def convert() -> None:
         sys.exit(OTHER)
     arrays = dict(arrays_of({key: value for key, value in content.items()
                              if not key.startswith('__')}))
-    sys.stdout.buffer.write(json.dumps([*arrays]).encode() + b'\n')
+    stream = io.BytesIO()  # NumPy looks for its place in a file, which a pipe has not
     for array in arrays.values():
-        format.write_array(sys.stdout.buffer, array, allow_pickle=False)
+        format.write_array(stream, array, allow_pickle=False)
+    sys.stdout.buffer.write(json.dumps([*arrays]).encode() + b'\n' + stream.getvalue())
