@@ -52,6 +52,7 @@ def test_arrays_of_any_layout_give_the_same(form: Any) -> None:
     ((), '4 arguments'), ((1.0, 1, 2.0, 3.0), 'array'),
     ((np.ones((2, 6)), 1.5, np.ones((1, 9)), np.ones((1, 9))), 'whole number'),
     ((np.ones((2, 6)), 1, np.ones((1, 9), np.float32), np.ones((1, 9))), 'float64 is expected'),
+    ((np.ones((2, 6)), 1, np.ones((1, 9), np.int64), np.ones((1, 9))), 'float64 is expected'),
     ((np.ones((2, 6)), 1, np.ones((9, 2)).T, np.ones((2, 9))), 'C-contiguous'),
     ((np.ones((2, 6)), 1, np.ones(9), np.ones((1, 9))), 'of 2 dimensions')])
 def test_unfit_arguments_are_refused_with_the_cause(arguments: Any, cause: str) -> None:
