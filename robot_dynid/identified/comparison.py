@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dynid.blas import one_blas_thread
+from robot_dynid.errors import ModelError
 from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.robot.model import PRISMATIC
@@ -55,7 +56,7 @@ class Difference:
 def differences(first: IdentifiedModel, second: IdentifiedModel) -> tuple[Difference, ...]:
     """Return the differences of all joints that neither model refuses.
 
-    Raises ModelError for models of different robots, and for one without covariance.
+    Raises ModelError for models of different robots, and for one without covariance or ranges.
     """
     second.require(first.robot)
     q, speed = _shared(first, second)
@@ -82,8 +83,14 @@ class _Effect:
 def _shared(first: IdentifiedModel, second: IdentifiedModel) -> tuple[FloatArray, FloatArray]:
     """Return poses (COMPARED_POSES, n) and top speeds (n,) that both models were trained in.
 
-    Where the ranges of a joint have nothing in common, its pose is halfway between them.
+    Where the ranges of a joint have nothing in common, its pose is halfway between them. Raises
+    ModelError for a model without ranges.
     """
+    for model in (first, second):
+        if 'position' not in model.trained.quantities:
+            raise ModelError(f'{model.robot.name}: a model does not say in which ranges it was '
+                             'trained, so there are no states to compare it in; identify it from '
+                             'recordings')
     ranges = [model.trained.quantities for model in (first, second)]
     low, high = (pick([r['position'][:, end] for r in ranges], axis=0)
                  for end, pick in ((0, np.max), (1, np.min)))

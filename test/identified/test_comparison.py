@@ -16,6 +16,7 @@ from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified import comparison
 from robot_dynid.identified.comparison import FRICTION, INERTIA, WEIGHT, differences
+from robot_dynid.identified.trained import Trained
 from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.simulation.truth import load_truth
@@ -127,6 +128,8 @@ def test_what_cannot_be_compared_is_said(models):
         differences(models[0], replace(models[1], robot=load_robot('seven_axis')))
     with pytest.raises(ModelError, match='no covariance'):
         differences(models[0], replace(models[1], correlation_factor=None))
+    with pytest.raises(ModelError, match='in which ranges it was trained'):
+        differences(models[0], replace(models[1], trained=Trained()))
     refused = replace(models[1], not_identified=('joint_2',))
     assert {one.joint for one in differences(models[0], refused)} == {'joint_1', 'joint_3'}
 
