@@ -32,6 +32,7 @@ PACKAGE = 'robot_dynid'
 #: s from SIGINT to SIGTERM and from there to SIGKILL: to stop the robot, to bring recordings to a
 #: disk, to close them
 ENDING = '20'
+RESPAWN_DELAY = 2.0  # s
 #: arguments that are parameters of the nodes that have them
 PARAMETERS: dict[str, tuple[type, str]] = {
     'robot': (str, 'name in config/robots, robot YAML, URDF, xacro file, topic robot_description'),
@@ -39,18 +40,31 @@ PARAMETERS: dict[str, tuple[type, str]] = {
     'model': (str, 'model file to serve from the start'),
     'recording_directory': (str, 'folder that receives one bag per recording'),
     'real_time_factor': (float, 'simulated seconds per second'),
+    'setpoints': (str, 'topic (JointState) that the drives of the simulated robot follow'),
 }
 OF_NODE = {
-    'simulated_robot': ('robot', 'controller', 'real_time_factor'),
+    'simulated_robot': ('robot', 'controller', 'real_time_factor', 'setpoints'),
     'excitation': ('robot', 'controller', 'recording_directory'),
     'identifier': ('robot', 'model', 'recording_directory'),
 }
 #: parameters that nodes know by another name
 NAMES = {('simulated_robot', 'controller'): 'controller_name'}
+#: arguments that name topics, which take the place of the nodes' relative names
+TOPICS = {
+    'joint_states': 'topic of the joint states',
+    'motor_states': 'topic of the motor states',
+    'effort': 'topic of the efforts (JointState) that replace those of the joint states',
+    'emergency_stop': 'topic of the emergency stop (std_msgs/Bool)',
+}
+TOPICS_OF_NODE = {
+    'simulated_robot': ('joint_states', 'motor_states'),
+    'excitation': tuple(TOPICS),
+    'identifier': ('joint_states', 'motor_states', 'effort'),
+}
 #: nodes that follow /clock; the simulated robot gives it
 FOLLOWING = ('excitation', 'identifier')
 #: arguments that only some of the files have, beside PARAMETERS
-OF_FILES = ('parameters', 'joint_states', 'use_sim_time')
+OF_FILES = ('parameters', 'use_sim_time', *TOPICS)
 #: arguments of `ros2 launch` itself, which it hands on as those of the file
 OF_LAUNCH = ('launch-prefix', 'launch-prefix-filter', 'emulate_tty')
 BOOL = ('true', 'false', 'True', 'False')
@@ -65,41 +79,49 @@ RELATIVE_TF = [('/tf', 'tf'), ('/tf_static', 'tf_static')]
 def description(*names: str, robot: str = '') -> LaunchDescription:
     """Return the launch description of nodes of the package; ``robot`` if none is given.
 
-    One node alone also has the arguments parameters and, unless it is the simulated robot,
-    joint_states. Defaults that differ between the files are empty and filled in by `_start`: where
-    one file includes two of them, the second has the defaults that the first declared.
+    One node alone also has the argument parameters. Defaults that differ between the files are
+    empty and filled in by `_start`: where one file includes two of them, the second has the
+    defaults that the first declared.
     """
-    taken = dict.fromkeys(argument for name in names for argument in OF_NODE[name])
-    declared = [
-        *(_argument(argument, f'{PARAMETERS[argument][1]}; '
-                    + (f'empty: {robot}' if robot and argument == 'robot' else AS_IN_FILE))
-          for argument in taken),
-        _argument('namespace', 'of nodes and topics, for more than one robot'),
-        _argument('log_level', 'of the nodes', 'info', choices=LEVELS),
-        _argument('rviz', 'true: start RViz with config/robot_dynid.rviz', 'false', choices=BOOL),
-    ]
-    if set(names) & set(FOLLOWING):
-        declared.append(_argument('use_sim_time', f'true: stamps follow /clock; {AS_IN_FILE}',
-                                  choices=('', *BOOL)))
-    if len(names) == 1:
-        declared.append(_argument(
-            'parameters', f'parameter file of the node; empty: {_config(*names)}'))
-    if names == ('excitation',) or names == ('identifier',):
-        declared.append(_argument('joint_states', 'topic of the joint states', 'joint_states'))
+    declared = declare_arguments(names, robot)
     known = tuple(argument.name for argument in declared)
     return LaunchDescription([
         *declared, OpaqueFunction(function=partial(mistyped, known=known)),
         OpaqueFunction(function=partial(_start, names=names, known=known, robot=robot))])
 
 
-def _argument(
+def declare_arguments(names: tuple[str, ...], robot: str = '') -> list[DeclareLaunchArgument]:
+    """Return the arguments of a launch file that starts the nodes ``names``."""
+    taken = dict.fromkeys(argument for name in names for argument in OF_NODE[name])
+    topics = dict.fromkeys(topic for name in names for topic in TOPICS_OF_NODE[name])
+    declared = [
+        *(launch_argument(name, f'{PARAMETERS[name][1]}; '
+                          + (f'empty: {robot}' if robot and name == 'robot' else AS_IN_FILE))
+          for name in taken),
+        launch_argument('namespace', 'of nodes and topics, for more than one robot'),
+        launch_argument('log_level', 'of the nodes', 'info', choices=LEVELS),
+        launch_argument('rviz', 'true: start RViz with config/robot_dynid.rviz', 'false', BOOL),
+        launch_argument('respawn', 'true: start again a node that has died', 'false', BOOL),
+        *(launch_argument(topic, TOPICS[topic], topic) for topic in topics),
+    ]
+    if set(names) & set(FOLLOWING):
+        declared.append(launch_argument(
+            'use_sim_time', f'true: stamps follow /clock; {AS_IN_FILE}', choices=('', *BOOL)))
+    if len(names) == 1:
+        declared.append(launch_argument(
+            'parameters', f'parameter file of the node; empty: {config(*names)}'))
+    return declared
+
+
+def launch_argument(
     name: str, text: str, default: str = '', choices: Iterable[str] | None = None
 ) -> DeclareLaunchArgument:
     return DeclareLaunchArgument(name, default_value=default, description=text,
                                  choices=None if choices is None else list(choices))
 
 
-def _config(name: str) -> str:
+def config(name: str) -> str:
+    """Return the path of a parameter file of the package."""
     return f'{get_package_share_directory(PACKAGE)}/config/{name}.yaml'
 
 
@@ -130,21 +152,23 @@ def _start(context: LaunchContext, names: Iterable[str], known: Iterable[str], r
     """Return the nodes and RViz; of the arguments only those which this file has."""
     given = {name: context.launch_configurations[name] for name in known}
     given['robot'] = given['robot'] or robot
-    _check(given)
-    return [*_nodes(given, names), *_rviz(given, simulated='simulated_robot' in names)]
+    check_arguments(given)
+    return [*nodes(given, names), *rviz(given, simulated='simulated_robot' in names)]
 
 
-def _nodes(given: dict[str, str], names: Iterable[str]) -> list[Node]:
+def nodes(given: dict[str, str], names: Iterable[str]) -> list[Node]:
     """Return the nodes; only arguments which were given override the parameter file."""
     return [_node(
         name, package=PACKAGE, namespace=given['namespace'],
-        parameters=[given.get('parameters') or _config(name), _overrides(given, name)],
-        remappings=[('joint_states', given['joint_states'])] if 'joint_states' in given else [],
+        parameters=[given.get('parameters') or config(name), _overrides(given, name)],
+        remappings=[(topic, given[topic]) for topic in TOPICS_OF_NODE[name]
+                    if given[topic] != topic],
         ros_arguments=['--log-level', given['log_level']],
+        respawn=given['respawn'].lower() == 'true', respawn_delay=RESPAWN_DELAY,
     ) for name in names]
 
 
-def _check(given: dict[str, str]) -> None:
+def check_arguments(given: dict[str, str]) -> None:
     """Raise RuntimeError, which ends the launch, for a missing file or what is no number."""
     file = given.get('parameters', '')
     if file and not Path(file).is_file():  # else the node runs with the guards' defaults
@@ -159,13 +183,16 @@ def _check(given: dict[str, str]) -> None:
 
 def _overrides(given: dict[str, str], name: str) -> dict[str, ParameterValue]:
     """Return the parameters of a node that arguments give."""
-    found = {argument: PARAMETERS[argument][0] for argument in OF_NODE[name]}
+    kinds = {argument: PARAMETERS[argument][0] for argument in OF_NODE[name]}
     if name in FOLLOWING:
-        found['use_sim_time'] = bool
-    return {NAMES.get((name, argument), argument): ParameterValue(
-                given[argument].lower() == 'true' if kind is bool else kind(given[argument]),
-                value_type=kind)
-            for argument, kind in found.items() if given.get(argument)}
+        kinds['use_sim_time'] = bool
+    values = {NAMES.get((name, argument), argument): ParameterValue(
+                  given[argument].lower() == 'true' if kind is bool else kind(given[argument]),
+                  value_type=kind)
+              for argument, kind in kinds.items() if given.get(argument)}
+    if name == 'identifier' and given['effort'] != 'effort':
+        values['optional_topics'] = ParameterValue(['effort'], value_type=list[str])
+    return values
 
 
 def _node(name: str, **words: Any) -> Node:
@@ -173,14 +200,14 @@ def _node(name: str, **words: Any) -> Node:
                 sigkill_timeout=ENDING, **words)
 
 
-def _rviz(given: dict[str, str], simulated: bool) -> list[Any]:
+def rviz(given: dict[str, str], simulated: bool) -> list[Any]:
     """Return RViz, and beside a simulated robot robot_state_publisher, where they are installed.
 
     A real robot brings its own.
     """
     if given['rviz'].lower() != 'true':
         return []
-    missing = [name for name in ('rviz2', 'robot_state_publisher') if not _installed(name)]
+    missing = [name for name in ('rviz2', 'robot_state_publisher') if not installed(name)]
     found: list[Any] = [LogInfo(msg=f'{name} is not installed, so it is not started: apt install '
                                 f'ros-$ROS_DISTRO-{name.replace("_", "-")}') for name in missing]
     namespace, frame = given['namespace'], []
@@ -203,7 +230,8 @@ def _rviz(given: dict[str, str], simulated: bool) -> list[Any]:
     return found
 
 
-def _installed(package: str) -> bool:
+def installed(package: str) -> bool:
+    """Return True if ament finds the ROS package."""
     try:
         get_package_prefix(package)
     except PackageNotFoundError:

@@ -25,7 +25,42 @@ ROTOR_BODY = 1e-9
 
 
 def build_model(robot: RobotModel, truth: Truth) -> mujoco.MjModel:
-    """Compile the MuJoCo model of ``robot`` with ``truth``.
+    """Compile the MuJoCo model of ``robot`` with ``truth``; raises RobotError as `build_spec`."""
+    return compile_spec(robot, build_spec(robot, truth))
+
+
+def compile_spec(robot: RobotModel, spec: mujoco.MjSpec) -> mujoco.MjModel:
+    """Compile a specification of ``robot``; raises RobotError when MuJoCo refuses it."""
+    try:
+        return spec.compile()
+    except ValueError as error:
+        raise RobotError(f'{robot.source}: MuJoCo cannot use it: {error}; give every link that '
+                         'moves a mass and an inertia') from None
+
+
+def servo_mjcf(robot: RobotModel, truth: Truth, bandwidth: float) -> str:
+    """Return MJCF of ``robot`` with ``truth`` and a position servo of each joint's name.
+
+    Each servo is critically damped, with the ``bandwidth`` [rad/s] for the inertia at zero.
+    Raises RobotError as `build_spec`.
+    """
+    spec = build_spec(robot, truth)
+    model = compile_spec(robot, spec)
+    data, inertia = mujoco.MjData(model), np.zeros((model.nv, model.nv))
+    mujoco.mj_forward(model, data)
+    mujoco.mj_fullM(model, inertia, data.qM)
+    for joint in robot.joints:
+        motor = motor_name(joint, truth)
+        dof = int(model.joint(motor).dofadr[0])
+        servo = spec.add_actuator(name=joint, target=motor, trntype=mujoco.mjtTrn.mjTRN_JOINT)
+        servo.set_to_position(kp=bandwidth**2 * inertia[dof, dof],
+                              kv=2.0 * bandwidth * inertia[dof, dof])
+    compile_spec(robot, spec)
+    return str(spec.to_xml())
+
+
+def build_spec(robot: RobotModel, truth: Truth) -> mujoco.MjSpec:
+    """Return MuJoCo's specification of ``robot`` with ``truth``.
 
     Joints the robot does not list are locked at zero. Raises RobotError when MuJoCo refuses the
     URDF (it wants a mass and a possible inertia on every moving link), and for rotors that spin on
@@ -62,11 +97,7 @@ def build_model(robot: RobotModel, truth: Truth) -> mujoco.MjModel:
         else:  # friction is that of the truth, also where the URDF has <dynamics>
             joint.damping, joint.frictionloss = _linear(joint.damping, 0.0), 0.0
     _add_motors(spec, robot, truth)
-    try:
-        return spec.compile()
-    except ValueError as error:
-        raise RobotError(f'{robot.source}: MuJoCo cannot use it: {error}; give every link that '
-                         'moves a mass and an inertia') from None
+    return spec
 
 
 def motor_name(joint: str, truth: Truth) -> str:

@@ -24,6 +24,15 @@ from robot_dynid.types import FloatArray
 FAULTS = ('none', 'stop_states', 'nan', 'no_effort', 'effort_spike', 'tracking_error', 'reject',
           'inactive')
 TRACKING_FAULT = 0.2  # rad or m by which the first joint misses its setpoint
+#: s over which a setpoint from outside is extrapolated; the drives hold when none follows
+SETPOINT_HORIZON = 0.02
+
+
+def start_position(robot: RobotModel) -> FloatArray:
+    """Return the first positions (n,): zero, or the middle of ranges that leave zero out."""
+    lower, upper = robot.limits.lower, robot.limits.upper
+    without_zero = (lower >= 0.0) | (upper <= 0.0)  # never where a limit is not known
+    return np.asarray(np.where(without_zero, 0.5 * (lower + upper), 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +68,7 @@ class Simulator:
         self._lock = threading.Lock()
         self._cycles = 0
         self._view = Update(np.zeros((3, robot.n)), np.zeros((3, robot.n)), 0)
+        self._setpoint: tuple[float, FloatArray, FloatArray] | None = None
 
     @property
     def has_motor_states(self) -> bool:
@@ -107,6 +117,17 @@ class Simulator:
         with self._lock:
             self._arm.place(np.asarray(position, dtype=np.float64))
             self._controller.activate(self._arm.motor_position)
+
+    def command(self, time: float, position: FloatArray, velocity: FloatArray) -> None:
+        """Let the drives follow position and velocity (n,) from outside, valid at ``time`` [s].
+
+        The first command puts the robot there at rest; from then on the simulator's own
+        controller is not used.
+        """
+        if self._setpoint is None:
+            self.place(position)
+        with self._lock:
+            self._setpoint = time, position, velocity
 
     def advance(self, cycles: int) -> Reading:
         """Run ``cycles`` controller cycles of 1 ms and return the reading at their beginning."""
@@ -166,9 +187,16 @@ class Simulator:
 
     def _control(self) -> None:
         with self._lock:
-            self._view = self._controller.update(self.time, self._arm.motor_position,
-                                                 self._arm.motor_velocity)
-        position, velocity, acceleration = self._view.output
+            if self._setpoint is None:
+                self._view = self._controller.update(self.time, self._arm.motor_position,
+                                                     self._arm.motor_velocity)
+                position, velocity, acceleration = self._view.output
+            else:
+                since, position, velocity = self._setpoint
+                age = self.time - since
+                position = position + velocity * min(max(age, 0.0), SETPOINT_HORIZON)
+                velocity = velocity if age < SETPOINT_HORIZON else np.zeros_like(velocity)
+                acceleration = np.zeros_like(velocity)
         if self.fault == 'tracking_error':
             position = position.copy()
             position[0] += TRACKING_FAULT

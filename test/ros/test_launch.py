@@ -27,7 +27,8 @@ from robot_dynid.ros.identifier.node import IdentifierParameters
 from robot_dynid.ros.simulated_robot.node import SimulatedRobotParameters
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = sorted((ROOT / 'launch').glob('*.launch.py'))
+BRINGUP = ROOT / 'launch' / 'bringup.launch.py'
+FILES = sorted(path for path in (ROOT / 'launch').glob('*.launch.py') if path != BRINGUP)
 READY, ENDING = 120.0, 60.0  # s until six nodes are ready on a busy machine, and until they end
 
 SHARED = ROOT / 'robot_dynid' / 'ros' / 'launching.py'
@@ -60,7 +61,7 @@ def described(monkeypatch: pytest.MonkeyPatch) -> Described:
 
     def node(**words: Any) -> Any:
         nodes.append(words)
-        return launch.actions.LogInfo(msg=words['name'])
+        return launch.actions.LogInfo(msg=words['executable'])
 
     def describe(*paths: Path, **arguments: str) -> list[dict[str, Any]]:
         nodes.clear()
@@ -72,7 +73,8 @@ def described(monkeypatch: pytest.MonkeyPatch) -> Described:
                 entity.visit(context)
         return nodes
 
-    monkeypatch.setattr(shared, 'Node', node)
+    for module in (shared, importlib.import_module('robot_dynid.ros.bringup')):
+        monkeypatch.setattr(module, 'Node', node)
     return describe
 
 
@@ -108,6 +110,46 @@ def test_arguments_not_given_leave_the_parameter_file_its_say(
     assert words['parameters'][-1] == {}
 
 
+def test_arguments_name_topics_and_ask_for_respawning(described: Described) -> None:
+    (words,) = described(ROOT / 'launch' / 'excite.launch.py', emergency_stop='/cell/stop',
+                         motor_states='motors', respawn='true')
+    assert words['remappings'] == [('motor_states', 'motors'), ('emergency_stop', '/cell/stop')]
+    assert (words['respawn'], words['respawn_delay']) == (True, 2.0)
+    (words,) = described(ROOT / 'launch' / 'identify.launch.py', effort='drives/torque')
+    assert words['remappings'] == [('effort', 'drives/torque')]
+    assert words['parameters'][-1]['optional_topics'].value == ['effort']
+    assert words['respawn'] is False
+
+
+def test_bringup_puts_the_simulated_arm_behind_real_controllers(
+    described: Described, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr('robot_dynid.ros.bringup.installed', lambda name: True)
+    robot_state, manager, spawner, arm, excitation, identifier = described(
+        BRINGUP, robot='planar_3r', namespace='cell')
+    assert [words['executable'] for words in (robot_state, manager, spawner)] == [
+        'robot_state_publisher', 'ros2_control_node', 'spawner']
+    assert '<ros2_control name="planar_3r_mock"' in (
+        robot_state['parameters'][0]['robot_description'].value)
+    content = yaml.safe_load(Path(manager['parameters'][0]).read_text())
+    trajectories = content['/cell/joint_trajectory_controller']['ros__parameters']
+    assert trajectories['joints'] == ['joint_1', 'joint_2', 'joint_3']
+    assert arm['parameters'][-1]['setpoints'].value == 'joint_states'
+    for words in (arm, excitation, identifier):
+        assert words['remappings'] == [('joint_states', 'measured_joint_states')]
+        assert words['namespace'] == 'cell'
+
+
+def test_bringup_names_what_is_not_installed(
+    described: Described, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = {'controller_manager', 'mujoco_ros2_control'}
+    monkeypatch.setattr('robot_dynid.ros.bringup.installed', lambda name: name not in missing)
+    with pytest.raises(RuntimeError, match=r'apt install ros-.ROS_DISTRO-controller-manager '
+                       r'ros-.ROS_DISTRO-mujoco-ros2-control$'):
+        described(BRINGUP, hardware='mujoco')
+
+
 @pytest.mark.parametrize(('arguments', 'words'), [
     ({'parameters': 'nowhere.yaml'}, "argument parameters: no file 'nowhere.yaml'"),
     ({'log_level': 'loud'}, '"log_level" provided value "loud" is not valid'),
@@ -137,7 +179,7 @@ def test_mistyped_arguments_are_named_and_those_of_other_files_are_not(
 
 @pytest.mark.parametrize(('name', 'argument', 'hint'), [
     ('simulate', 'use_sim_time', ''), ('simulate', 'contrller', ' (did you mean controller?)'),
-    ('excite', 'model', ''), ('identify', 'controller', ''), ('demo', 'joint_states', '')])
+    ('excite', 'model', ''), ('identify', 'controller', ''), ('simulate', 'effort', '')])
 def test_a_file_that_is_launched_itself_refuses_what_would_change_nothing(
     name: str, argument: str, hint: str, described: Described, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,8 +205,8 @@ def test_files_included_in_one_share_no_defaults(described: Described) -> None:
     first, *_, last = described(excite, demo, excite)
     assert first['parameters'][1] == last['parameters'][1] == {}, 'no robot of the demo'
     first, *rest = described(excite, demo, joint_states='left/joint_states')
-    assert first['remappings'] == [('joint_states', 'left/joint_states')]
-    assert not any(words['remappings'] for words in rest), 'the demo has no such argument'
+    assert all(words['remappings'] == [('joint_states', 'left/joint_states')]
+               for words in (first, *rest))
 
 
 def test_all_files_in_one_start_their_nodes(module_domain: int, tmp_path: Path) -> None:

@@ -109,6 +109,8 @@ TESTS: dict[str, dict[str, str]] = {
                'test_controller_name_joint_order_state_rate_and_real_time_factor',
                'controller_name', 'joint_order', 'state_rate', 'real_time_factor',
                'start_position'),
+        **each(f'{SIMULATED}::test_setpoints_of_a_topic_take_the_place_of_the_controller',
+               'setpoints'),
         **each(f'{SIMULATED}::test_seed', 'seed'),
         **each(f'{SIMULATED}::test_position_step', 'position_step'),
         **each(f'{SIMULATED}::test_sensors_are_as_good_as_asked',

@@ -34,7 +34,7 @@ from robot_dynid.settings import setting
 
 #: a parameter robot whose last part this is names the topic with the URDF
 TOPIC = 'robot_description'
-DESCRIPTION_PATIENCE = 10.0  # s to wait for the topic
+WAITING_REPORT = 10.0  # s between log lines while the topic is silent
 #: fields of a robot that subscriptions, recordings and guards are made for
 CONNECTIONS = ('joints', 'types', 'wrenches', 'drive.elastic', 'drive.torque_sensors')
 END_LOOK_NS = 100_000_000  # ns between looks at whether the node shall end
@@ -107,26 +107,33 @@ def _urdf_file(node: Node, given: str, topic: str) -> Path:
     return path
 
 
-def urdf_on_topic(node: Node, topic: str, patience: float = DESCRIPTION_PATIENCE) -> str:
-    """Return the latched text of a topic; raises RobotError when none comes in ``patience`` s."""
+def urdf_on_topic(node: Node, topic: str) -> str:
+    """Return the latched text of a topic; wait for it, with a log line every WAITING_REPORT.
+
+    Raises what `process.refuse_if_asked` does where the node is told to end meanwhile.
+    """
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     subscription = node.create_subscription(
         String, topic, print, latched, raw=True, callback_group=OutsideExecutor(),
         event_callbacks=NO_EVENTS)
     name = subscription.topic_name
     node.get_logger().info(f'waiting for the URDF on {name}')
-    deadline = time.monotonic() + patience
+    start = report = time.monotonic()
     try:
         with subscription.handle:
             wait = SubscriptionWait([subscription.handle], node.context)
-            while time.monotonic() < deadline and node.context.ok():
+            while node.context.ok():
                 process.refuse_if_asked()
                 wait(END_LOOK_NS)
-                found = take(subscription, String)
-                if found is not None:
-                    return str(deserialize_message(found[0], String).data)
+                if (message := take(subscription, String)) is not None:
+                    return str(deserialize_message(message[0], String).data)
+                if time.monotonic() - report >= WAITING_REPORT:
+                    report = time.monotonic()
+                    node.get_logger().warning(
+                        f'no URDF on {name} for {report - start:.0f} s: start '
+                        'robot_state_publisher, remap the topic, or give the parameter '
+                        'robot_description or a file')
     finally:
         with suppress(Exception):
             node.destroy_subscription(subscription)
-    raise RobotError(f'no URDF came on {name} within {patience:g} s: start robot_state_publisher, '
-                     'remap the topic, or give the parameter robot_description or a file')
+    raise RobotError(f'no URDF came on {name} before the node was shut down')

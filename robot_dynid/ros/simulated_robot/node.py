@@ -12,7 +12,7 @@ import numpy as np
 import rclpy
 from control_msgs.msg import JointTrajectoryControllerState
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -30,7 +30,7 @@ from robot_dynid.ros.simulated_robot.trajectory_server import (
 )
 from robot_dynid.settings import setting
 from robot_dynid.simulation.arm import CONTROL_PERIOD
-from robot_dynid.simulation.simulator import FAULTS, Simulator
+from robot_dynid.simulation.simulator import FAULTS, Simulator, start_position
 from robot_dynid.simulation.trajectory_controller import Constraints
 from robot_dynid.simulation.truth import Noise, Truth, load_truth
 
@@ -38,6 +38,7 @@ CONTROLLER_STATE_RATE = 100.0  # Hz: the original publishes in every cycle, of 1
 CLOCK_PERIOD = 0.01  # s between messages on /clock
 LARGEST_DELAY = 2.0  # s behind the clock before simulated time is allowed to slip
 STATES_QOS = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+SETPOINTS_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 FROM_ROBOT = -1.0
 RATE = NumberRange(1.0, 1000.0, 'Hz')
 FACTOR = NumberRange(1e-3, 1e3)
@@ -56,6 +57,9 @@ class SimulatedRobotParameters:
     simulation: str = setting(
         '', text='file with friction, gears, noise; name in config/simulation')
     controller_name: str = setting('joint_trajectory_controller', text='namespace of both faces')
+    setpoints: str = setting(
+        '', text='topic (JointState) with positions and velocities that the drives follow, in '
+        'place of the controller of this node; empty: none')
     state_rate: float = setting(500.0, RATE, 'joint states per second')
     joint_order: str = setting(
         'alphabetical', ('alphabetical', 'robot'), 'order of the names in joint_states')
@@ -100,12 +104,8 @@ def build_simulator(parameters: SimulatedRobotParameters, robot: RobotModel) -> 
     constraints = Constraints(parameters.path_tolerance, parameters.goal_tolerance,
                               parameters.stopped_velocity_tolerance, parameters.goal_time)
     simulator = Simulator(robot, truth, constraints, parameters.seed)
-    if parameters.start_position:
-        simulator.place(np.array(parameters.start_position))
-    else:
-        lower, upper = robot.limits.lower, robot.limits.upper
-        without = (lower >= 0.0) | (upper <= 0.0)  # never where a limit is not known
-        simulator.place(np.where(without, 0.5 * (lower + upper), 0.0))
+    simulator.place(np.array(parameters.start_position) if parameters.start_position
+                    else start_position(robot))
     return simulator
 
 
@@ -132,7 +132,7 @@ class SimulatedRobot(Node):
         self._motor_message = JointState(name=names)
         self._motor_states = self.create_publisher(JointState, 'motor_states', STATES_QOS) \
             if self._simulator.has_motor_states else None
-        self._controller_states = self.create_publisher(
+        self._controller_states = None if self.parameters.setpoints else self.create_publisher(
             JointTrajectoryControllerState, f'{name}/controller_state', 10
         )
         self._true_message = JointState(name=list(robot.joints))
@@ -140,7 +140,11 @@ class SimulatedRobot(Node):
         self._clock_publisher = self.create_publisher(Clock, '/clock', 1)
         self._clock_due = 0.0
         self._epoch = 0  # set below, as late as possible
-        self._server = TrajectoryServer(self, self._simulator, name, lambda: self._epoch)
+        if self.parameters.setpoints:
+            self._subscription = self.create_subscription(
+                JointState, self.parameters.setpoints, self._follow, SETPOINTS_QOS)
+        else:
+            self._server = TrajectoryServer(self, self._simulator, name, lambda: self._epoch)
         follow_changes(self, SimulatedRobotParameters, self._take_changes)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name='physics', daemon=True)
@@ -149,12 +153,26 @@ class SimulatedRobot(Node):
         self.get_logger().info(
             f'ready: simulates {robot.name} ({", ".join(robot.joints)}), publishes '
             f'{self.resolve_topic_name("joint_states")} at {self.parameters.state_rate:g} Hz; '
-            f'controller {name} waits for trajectories')
+            + (f'the drives follow {self._subscription.topic_name}' if self.parameters.setpoints
+               else f'controller {name} waits for trajectories'))
 
     def close(self) -> None:
         """Stop the physics thread."""
         self._stopped.set()
         self._thread.join(timeout=2.0)
+
+    def _follow(self, message: JointState) -> None:
+        """Take the setpoints of a message; one without a finite position of each joint is none."""
+        row = {name: i for i, name in enumerate(message.name)}
+        joints = self._simulator.robot.joints
+        if not all(name in row and row[name] < len(message.position) for name in joints):
+            return
+        order = [row[name] for name in joints]
+        position = np.array(message.position)[order]
+        velocity = np.array(message.velocity)[order] if message.velocity else np.zeros(len(order))
+        if np.all(np.isfinite(position)):
+            time_ns = Time.from_msg(message.header.stamp).nanoseconds - self._epoch
+            self._simulator.command(1e-9 * time_ns, position, np.nan_to_num(velocity))
 
     def _take_changes(self, changed: dict[str, Any]) -> None:
         for name in changed.keys() & set(LIVE):
@@ -195,7 +213,7 @@ class SimulatedRobot(Node):
                 self._motor_states.publish(fill(self._motor_message, stamp, {
                     'position': reading.motor_position[order],
                     'velocity': reading.motor_velocity[order]}))
-            if with_controller and self._simulator.active:
+            if with_controller and self._controller_states and self._simulator.active:
                 update, measured = self._simulator.view()
                 # of the cycle that made it: what continues a motion goes by stamp and elapsed time
                 updated = self._epoch + round(1e9 * (self._simulator.time - CONTROL_PERIOD))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,13 @@ def test_other_joints_need_a_new_start(node: Any, tmp_path: Path) -> None:
     assert len(files.robot.joints) == 3
 
 
-def test_silence_is_told(node: Any) -> None:
-    with pytest.raises(RobotError, match=r'no URDF came on /robot_description within 0.2 s'):
-        described.urdf_on_topic(node, 'robot_description', 0.2)
+def test_it_waits_for_the_topic_and_says_so(
+    node: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(described, 'WAITING_REPORT', 0.2)
+    publisher = node.create_publisher(String, 'robot_description', LATCHED)
+    later = threading.Timer(1.0, publisher.publish, [String(data='<robot/>')])
+    later.start()
+    assert described.urdf_on_topic(node, 'robot_description') == '<robot/>'
+    reports = capfd.readouterr().err.count('no URDF on /robot_description for')
+    assert 1 <= reports <= 5, 'one per 0.2 s'

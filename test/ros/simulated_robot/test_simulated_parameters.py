@@ -180,3 +180,27 @@ def test_controller_name_joint_order_state_rate_and_real_time_factor(
     stamps = [s.header.stamp.sec * 10**9 + s.header.stamp.nanosec for s in states]
     assert set(np.diff(stamps)) == {4_000_000}
     assert stamps[-1] - stamps[0] < 0.2 * passed, 'slow motion'
+
+
+@pytest.mark.ros
+@pytest.mark.usefixtures('ros_domain')
+def test_setpoints_of_a_topic_take_the_place_of_the_controller() -> None:
+    with made(SimulatedRobot, robot='planar_3r', setpoints='commands') as node:
+        states: list[JointState] = []
+        user = rclpy.create_node('user')
+        durable = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        user.create_subscription(JointState, 'joint_states', states.append, durable)
+        publisher = user.create_publisher(JointState, 'commands', 10)
+        spinner = Spinner(node, user)
+        message = JointState(name=['joint_3', 'joint_1', 'joint_2'], position=[0.3, 0.1, 0.2])
+        for wrong in (JointState(name=['joint_1'], position=[9.0]),
+                      JointState(name=message.name, position=[np.nan] * 3), message):
+            wrong.header.stamp = user.get_clock().now().to_msg()
+            publisher.publish(wrong)
+        spinner.wait(lambda: states and abs(
+            states[-1].position[states[-1].name.index('joint_3')] - 0.3) < 5e-3)
+        names = [topic for topic, _ in user.get_topic_names_and_types()]
+        assert '/commands' in names and not [name for name in names if 'trajectory' in name]
+        destroy(user)
+    at = dict(zip(states[-1].name, states[-1].position, strict=True))
+    np.testing.assert_allclose([at[f'joint_{i}'] for i in (1, 2, 3)], [0.1, 0.2, 0.3], atol=5e-3)
