@@ -65,12 +65,12 @@ def duration(seconds: float) -> str:
 
 
 def _load(part: str, figures: Figures) -> Iterator[Cells]:
-    yield ('joint states published; recorded; lost', '; '.join(map(number, (
+    yield ('joint states: published; recorded; lost', '; '.join(map(number, (
         figures['published'], figures['recorded'], figures['published'] - figures['recorded']))))
-    yield 'identifications in a row, beside', number(figures['identifications'])
-    yield 'load of the machine before and at the end', '; '.join(
+    yield 'identifications meanwhile', number(figures['identifications'])
+    yield 'machine load before; at the end', '; '.join(
         f'{value:.1f}' for value in figures['busy'])
-    yield 'memory of the node, second half', f'{figures["growth"]:+.2f} MB/min'
+    yield 'memory growth of the node, second half', f'{figures["growth"]:+.2f} MB/min'
     for name, own in figures['clients'].items():
         spread = '; '.join(f'{1e3 * own[q]:.2f}' for q in ('50', '95', '99', '100'))
         yield (f'client *{name}*: calls; refused; p50; p95; p99; largest [ms]',
@@ -78,12 +78,12 @@ def _load(part: str, figures: Figures) -> Iterator[Cells]:
 
 
 def _kills(part: str, figures: Figures) -> Iterator[Cells]:
-    yield 'identifiers killed while they recorded, identified and saved', number(figures['lives'])
-    yield 'workers, publishers, clients killed beside', number(figures['others'])
-    yield ('messages recorded, without a gap; found again at the end',
+    yield 'identifiers killed while recording, identifying or saving', number(figures['lives'])
+    yield 'workers, publishers and clients killed', number(figures['others'])
+    yield ('messages recorded without gaps; recovered at the end',
            f'{figures["messages"]}; {figures["again"]}')
-    yield 'of the last published, not yet on the disk, at most', number(figures['late'])
-    yield 'model files there; whole', f'{figures["models"]}; {figures["whole"]}'
+    yield 'messages not yet on the disk at a kill, at most', number(figures['late'])
+    yield 'model files written; intact', f'{figures["models"]}; {figures["whole"]}'
 
 
 def _inputs(part: str, figures: Figures) -> Iterator[Cells]:
@@ -92,12 +92,25 @@ def _inputs(part: str, figures: Figures) -> Iterator[Cells]:
            number(figures['faults']), f'{figures["slowest"]:.2g}', number(figures['peak']))
 
 
+def merged(rows: Sequence[Figures], *keys: str) -> Iterator[Sequence[Figures]]:
+    """Yield the rows that share the values of ``keys``, in the order of the first of each."""
+    groups: dict[Cells, list[Figures]] = {}
+    for row in rows:
+        groups.setdefault(tuple(str(row[key]) for key in keys), []).append(row)
+    yield from groups.values()
+
+
+def listed(rows: Sequence[Figures], key: str) -> str:
+    """Return the values of several rows in one cell, '-' where no row has one."""
+    cells = ['-' if row[key] in (None, '-') else row[key] if isinstance(row[key], str)
+             else number(row[key]) for row in rows]
+    return '-' if set(cells) == {'-'} else '; '.join(cells)
+
+
 def _stops(part: str, figures: Figures) -> Iterator[Cells]:
-    for row in figures['rows']:
-        seconds, promised = ('-' if row[name] is None else number(row[name])
-                             for name in ('ours', 'peer'))
-        yield (row['what'], number(row['load']), number(row['runs']), seconds, promised,
-               'yes' if row['kept'] else '**no**')
+    for rows in merged(figures['rows'], 'what'):
+        yield (rows[0]['what'], *(listed(rows, key) for key in ('load', 'runs', 'ours', 'peer')),
+               'yes' if all(row['kept'] for row in rows) else '**no**')
 
 
 def _resumed(part: str, figures: Figures) -> Iterator[Cells]:
@@ -112,15 +125,16 @@ def _many(part: str, figures: Figures) -> Iterator[Cells]:
 
 
 def _health(part: str, figures: Figures) -> Iterator[Cells]:
-    for row in figures['rows']:
-        yield (row['plant'], number(row['days']), row['what'], number(row['arms']),
-               number(row['found']), row['stated'], row['minutes'], row['sees'], row['ideal'])
+    for rows in merged(figures['rows'], 'plant', 'what'):
+        yield (rows[0]['plant'], rows[0]['what'], number(rows[0]['arms']), *(
+            listed(rows, key) for key in ('days', 'found', 'stated', 'minutes', 'sees', 'ideal')))
 
 
 def _fleet(part: str, figures: Figures) -> Iterator[Cells]:
-    for row in figures['rows']:
-        yield (row['plant'], row['what'].strip(), number(row['found']), number(row['of']),
-               f'{100.0 * row["share"]:.3g} %', row['target'])
+    for rows in merged(figures['rows'], 'what'):
+        yield (rows[0]['what'].strip(), '; '.join(
+            f'{number(row["found"])} of {number(row["of"])}' for row in rows), '; '.join(
+            f'{100.0 * row["share"]:.3g} %' for row in rows), rows[0]['target'])
 
 
 def _months(part: str, figures: Figures) -> Iterator[Cells]:
@@ -131,13 +145,6 @@ def _months(part: str, figures: Figures) -> Iterator[Cells]:
                f'{row["probability"]:.1g}', row['sessions_needed'], row['named'])
 
 
-def _compared(part: str, figures: Figures) -> Iterator[Cells]:
-    for row in figures['rows']:
-        yield (row['joint'], row['effect'], f'{row["before"]:.3g} N m',
-               f'{row["most"]:+.3g} ± {row["half_interval"]:.2g} N m',
-               f'{row["probability"]:.1g}')
-
-
 def _plan(part: str, figures: Figures) -> Iterator[Cells]:
     for row in figures['rows']:
         yield (row['what'], f'{number(row["one"])} {row["unit"]}',
@@ -146,79 +153,75 @@ def _plan(part: str, figures: Figures) -> Iterator[Cells]:
 
 KINDS = {
     'load': Kind(
-        'Load held', '14 joints at 1 kHz, recorded while four clients ask for dynamics, rollouts '
-        'and the model, and one identification follows another.',
+        'Load', '14 joints at 1 kHz are recorded while four clients request dynamics, rollouts '
+        'and the model, and identifications run without pause.',
         'pytest -m soak test/ros/test_load.py -k fourteen',
         ('joints', 'published', 'recorded', 'identifications', 'busy', 'growth', 'clients'),
         ('what', 'figure'), _load),
     'kills': Kind(
-        'Faults survived', '`kill -9` at random instants: of the worker, the publisher or a '
-        'client, then of the identifier itself, life after life.',
+        'Killed processes', '`kill -9` at random instants: worker, publisher or client, then the '
+        'identifier itself, again and again.',
         'pytest -m soak test/ros/test_load.py -k killed',
         ('lives', 'others', 'messages', 'again', 'late', 'models', 'whole'),
         ('what', 'figure'), _kills),
     'resumed': Kind(
-        'Identifications that were killed', 'The model that comes out in the end beside that of '
-        'one process that nobody disturbed: the largest relative difference.',
+        'Killed identifications', 'Largest relative difference between the model of an '
+        'identification that was killed and resumed, and that of an undisturbed process.',
         "pytest test/identification/test_by_recording.py -k 'killed or cluster'",
         ('kills', 'recordings', 'difference'),
-        ('who was killed', 'times', 'recordings', 'difference'),
+        ('killed', 'times', 'recordings', 'difference'),
         _resumed),
     'stops': Kind(
-        'Stops', 'Events in mid-motion, played against the nodes as processes: seconds to rest '
-        '(or until the client knew) beside those promised, the longest of all runs.',
+        'Stops', 'Events during motion, on an idle machine and beside busy loops: longest time '
+        'until the robot rested (or the client knew) and the promised time, in s. Accelerations '
+        'and travel: [safety](safety.md#measured).',
         'robot-dynid bench stops', ('rows',),
-        ('event', 'busy loops beside', 'runs', 'seconds', 'promised', 'kept'), _stops,
+        ('event', 'busy loops', 'runs', 'time', 'promised', 'kept'), _stops,
         ('what', 'load', 'runs', 'ours', 'peer', 'kept'), unmeasured=('ours', 'peer')),
     'health': Kind(
-        'Health', 'Everyday motion of simulated arms whose models are from recordings of so many '
-        'days: alarms on days on which nothing changed beside those stated, and arms of which a '
-        'change was found within half an hour, after so many minutes (median). Beside that stand '
-        'the change that is seen with 90 %, as the health says, and how often an ideal test finds '
-        'this one, which knows exactly by how much days differ. Outside the model: '
-        'friction that warms up, that has a course of the day, that grows with load, and motion '
-        'of another kind than in the recordings.',
+        'Health', 'Simulated arms in everyday motion; models from recordings of 2, 4 and 10 days. '
+        'First rows: alarms on days without a change, and the number stated beforehand. Others: '
+        'arms on which a change was found within half an hour, after how many minutes (median), '
+        'the change that the health says it detects with 90 %, and how often an ideal test, which '
+        'knows the day-to-day variation exactly, finds this one. *Outside the model*: friction '
+        'warms up, varies over the day and grows with load, and the motion differs from that of '
+        'the recordings.',
         'robot-dynid bench health', ('rows',),
-        ('plant', 'days', 'what', 'arms', 'found', 'stated', 'minutes', 'sees', 'ideal'), _health,
+        ('plant', 'what', 'arms', 'days', 'found', 'stated', 'minutes', 'sees', 'ideal'), _health,
         ('plant', 'days', 'what', 'arms', 'found', 'stated', 'minutes', 'sees', 'ideal')),
     'fleet': Kind(
-        'Drift', 'Simulated fleets of 50 arms with 20 recordings each, of which five arms change, '
-        'and as many fleets without changes; days differ in three ways ([fleet](fleet.md)).',
+        'Drift', 'Simulated fleets of 50 arms with 20 recordings each, five of which change, '
+        'and as many fleets without changes. Three figures: normal day-to-day variation; cold '
+        'starts and heavy tails; drift and season ([fleet](fleet.md)).',
         'robot-dynid bench fleet', ('rows',),
-        ('days', 'what', 'found', 'of', 'share', 'allowed'), _fleet,
+        ('what', 'found', 'share', 'allowed'), _fleet,
         ('plant', 'what', 'found', 'of', 'share', 'target')),
     'months': Kind(
         'Drift of the UR10e', 'Recordings of one arm in January and February: the strongest '
-        'changes along its days, each with its probability by chance had it alone been asked for, '
-        'and of how many such days it would be named.',
+        'changes over its days, the probability of each by chance if it were the only test, and '
+        'the number of such days that would show it.',
         'pytest -m soak test/extras/test_fleet.py -k ur10e', ('rows',),
-        ('part', 'what', 'pattern', 'by', 'chance', 'days to tell', 'named'), _months,
+        ('part', 'what', 'pattern', 'change', 'chance', 'days needed', 'named'), _months,
         ('part', 'words', 'pattern', 'size', 'half_interval', 'unit', 'probability',
          'sessions_needed', 'named')),
-    'compared': Kind(
-        'Two months of the UR10e', 'What `robot-dynid compare` names as changed between a model '
-        'of one recording of January and one of four of February, at 5 % among all its tests. It '
-        'knows nothing of how much days differ by themselves.',
-        'pytest -m soak test/test_figures.py -k months', ('rows',),
-        ('joint', 'what', 'before, rms', 'by at most', 'chance'), _compared,
-        ('joint', 'effect', 'before', 'most', 'half_interval', 'probability')),
     'inputs': Kind(
-        'Inputs tried', 'Damaged files of every kind, from a seed: read, or refused with a '
-        'message; anything else, and more than 5 s or 500 MB, is a fault.',
+        'Damaged inputs', 'Randomly damaged files of every kind must be read, or refused with a '
+        'message; anything else, more than 5 s, or more than 500 MB is a fault.',
         'pytest -m soak test/fuzz', ('inputs', 'accepted', 'faults', 'slowest', 'peak'),
         ('kind of file', 'inputs', 'read', 'refused', 'faults', 'slowest [s]', 'memory [MB]'),
         _inputs),
     'many': Kind(
-        'Scale', '`identify` over one recording of so many hours, and over so many recordings of '
-        '20 s; seven joints at 200 Hz. Memory is the '
-        'peak of this process, and that of the largest worker times their number.',
+        'Scale', '`identify` on one recording of many hours, and on many recordings of 20 s; '
+        'seven joints at 200 Hz. Memory is the peak of the process, or that of the largest worker '
+        'times their number.',
         'robot-dynid bench many', ('rows',),
         ('recordings', 'hours', 'workers', 'seconds', 'processor [s]', 'memory [MB]'), _many,
         ('recordings', 'hours', 'workers', 'seconds', 'processor s', 'peak MB')),
     'plan': Kind(
-        'Plan', 'An hour of one arm, seven joints at 1 kHz, as measured; and 10 000 arms of an '
-        'hour a day each, by arithmetic ([fleet](fleet.md#plan-for-10-000-arms-an-hour-a-day-each)'
-        ').', 'robot-dynid bench plan', ('rows',), ('what', 'one hour of one arm', 'all arms'),
+        'Plan', 'One hour of one arm, seven joints at 1 kHz, as measured; and 10 000 arms with '
+        'an hour a day each, calculated '
+        '([fleet](fleet.md#plan-for-10-000-arms-an-hour-a-day-each)).',
+        'robot-dynid bench plan', ('rows',), ('what', 'one hour of one arm', 'all arms'),
         _plan, ('what', 'one', 'unit', 'all', 'unit of all')),
 }
 
@@ -262,10 +265,11 @@ def records(folder: Path = RECORDS) -> list[dict[str, Any]]:
 
 def page(found: Sequence[Mapping[str, Any]]) -> str:
     """Return the page of records."""
-    lines = ['# Trust: what it was put through', '',
-             '*For whoever must rely on it: load held, faults survived, inputs tried, scale. '
-             'Every figure is one that a test or benchmark kept; `make trust` writes the page.*',
-             '', f'{MARK.decode()} from the records in docs/trust: change those. -->', '']
+    lines = ['# Trust', '',
+             'This page shows what the package was measured to withstand: load, killed '
+             'processes, damaged files, large data, and how well it detects changes.', '',
+             'All figures are records of long tests and benchmarks.', '',
+             f'{MARK.decode()} from the records in docs/trust: change those. -->', '']
     for name, kind in KINDS.items():
         own = [record for record in found if record['kind'] == name]
         lines += [f'## {kind.title}', '', kind.words, '']
@@ -288,18 +292,15 @@ def _measured(own: Sequence[Mapping[str, Any]], kind: Kind) -> Iterator[str]:
     days = dates[0] if len(dates) == 1 else f'{dates[0]} to {dates[-1]}'
     machines = '; '.join(dict.fromkeys(record['machine'] for record in own))
     versions = ', '.join(dict.fromkeys(record['version'] for record in own))
-    yield (f'Measured for {duration(seconds)} in all, {days}, version {versions}, {machines}. '
-           f'The long run: `{kind.command}`.')
+    yield f'`{kind.command}`: {duration(seconds)}, {days}, version {versions}, {machines}.'
 
 
 def _growth(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield straight lines through processor time, what they say of more, growth of memory."""
-    yield ('Straight lines by least squares through these, and what they give far beyond them '
-           '(an extrapolation, not measured):')
+    """Yield straight lines through processor time, and what they say of more."""
+    yield 'Least-squares lines through these, and their extrapolation (not measured):'
     yield ''
-    yield '| over | workers | processor time | off the line, at most | far beyond, of one core |'
+    yield '| over | workers | processor time | largest deviation | extrapolated, one core |'
     yield '|---|---|---|---|---|'
-    grown = []
     for unit, far in (('hours', FAR_HOURS), ('recordings', FAR_COUNT)):
         for workers, own in _by_workers(rows, unit):
             if len({row[unit] for row in own}) < 3:
@@ -309,12 +310,6 @@ def _growth(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield (f'| {unit} | {workers} | {number(offset)} s + {number(slope)} s each '
                    f'| {100 * off:.0f} % '
                    f'| {number(far)} {unit}: {duration(offset + far * slope)} |')
-            ratios = [own[-1][name] / own[-2][name] for name in (unit, 'peak MB')]
-            grown.append(f'| {unit} | {workers} | {number(own[-2][unit])} to '
-                         f'{number(own[-1][unit])} | {ratios[0]:.3g} | {ratios[1]:.3g} |')
-    yield from ('', 'Memory of the largest run over that of the one before:', '',
-                '| over | workers | from, to | times as much data | times the memory |',
-                '|---|---|---|---|---|', *grown)
     yield ''
 
 

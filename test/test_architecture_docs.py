@@ -1,4 +1,4 @@
-"""docs/architecture.md: its examples are followed literally, its table lists every room."""
+"""docs/architecture.md: its examples are followed literally, its table lists every folder."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def test_every_section_is_followed() -> None:
     assert tuple(sections()) == TASKS
 
 
-def test_the_table_lists_every_room_in_the_order_of_imports() -> None:
-    table = PAGE.partition('## The rooms')[2].partition('\n## ')[0]
+def test_the_table_lists_every_folder_in_the_order_of_imports() -> None:
+    table = PAGE.partition('## Folders and imports')[2].partition('\n## ')[0]
     listed = [name for row in re.findall(r'^\| (`.*?) \|', table, re.M)
               for name in re.findall(r'`(\w+)/?`', row)]
     assert len(listed) == len(set(listed))

@@ -73,6 +73,10 @@ def test_a_row_with_nothing_to_measure_is_kept(
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     keep('stops', {'rows': [row]}, 2.0)
     assert '| client killed | 0 | 1 | - | - | yes |' in trust.page(trust.records(tmp_path))
+    keep('stops', {'rows': [row, {**row, 'what': 'paused'}, {**row, 'load': 8, 'ours': 0.25,
+                                                             'kept': False}]}, 2.0)
+    assert '| client killed | 0; 8 | 1; 1 | -; 0.25 | - | **no** |\n| paused | 0 ' in trust.page(
+        trust.records(tmp_path))
     keep('stops', {'rows': [{**row, 'runs': float('nan')}]}, 2.0)
     with pytest.raises(DataError, match='lacks runs of row 1'):
         trust.records(tmp_path)
