@@ -1,4 +1,4 @@
-"""Figures of the UR10e on README and pages are those that the commands beside them print.
+"""Figures of the UR10e on the pages are those that the commands beside them print.
 
 The rows are made of what is printed, as they stand on the page: a row that differs is to be copied
 there from the failure, and what became worse is to be told in the changelog.
@@ -87,7 +87,7 @@ def errors(result: dict[str, Any], *part: str) -> list[float]:
     return joints(result, *part, 'relative_error')
 
 
-def test_figures_of_the_readme(validated: Validated) -> None:
+def test_figures_of_the_comparison(validated: Validated) -> None:
     result = validated('default')
     parts = [errors(result, *part) for part in ((), ('control',), ('motion',),
                                                 ('near reversals',))]
@@ -97,7 +97,7 @@ def test_figures_of_the_readme(validated: Validated) -> None:
                  result['joints'], joints(result, 'rmse'), joints(result, 'r2'), strict=True))]
     lines += [', '.join(f'{value:.1f}' for value in errors(validated(recipe))) + ' %'
               for recipe in ('no ripple', 'coulomb')]
-    assert_there('README.md', lines)
+    assert_there('docs/comparison.md', lines)
 
 
 def test_figures_of_friction_and_slow_changes(validated: Validated) -> None:

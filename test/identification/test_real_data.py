@@ -124,9 +124,10 @@ def test_ur10e_predicts_what_it_has_not_seen(ur10e, ur10e_data, name):
 
 
 @pytest.mark.slow
-def test_the_readme_prints_what_the_ur10e_gives(ur10e, predicted, root):
+def test_the_page_shows_what_the_ur10e_gives(ur10e, predicted, root):
     found = predicted
-    rows = [line.split('|')[1:-1] for line in (root / 'README.md').read_text().splitlines()
+    rows = [line.split('|')[1:-1] for line in
+            (root / 'docs' / 'comparison.md').read_text().splitlines()
             if line.startswith('| ') and line.split()[1] in ur10e.model.joints]
     assert [row[0].strip() for row in rows] == list(ur10e.model.joints)
     printed = np.array([[float(cell) for cell in row[1:]] for row in rows])
