@@ -53,6 +53,7 @@ versions:
 
 docs: setup
 	$(ENV) pip install --quiet --requirement requirements/docs.txt
+	$(ENV) python docs/tables.py && python docs/picture.py
 	$(ENV) sphinx-build -q -W --keep-going -b html docs out/docs
 
 clean:

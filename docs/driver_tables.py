@@ -31,15 +31,29 @@ def overview() -> str:
     return '\n'.join((
         '| driver | arms | joint states | trajectory controller | effort |',
         '|---|---|---|---|---|',
-        *(f'| [{one.name}](#{one.name.lower()}) | {_cell(one.arms)} | {_short(one, "topics")} | '
+        *(f'| {_cell(one.name)} | {_cell(one.arms)} | {_short(one, "topics")} | '
           f'{_short(one, "controllers")} | {_short(one, "efforts")} |' for one in drivers())))
+
+
+def efforts() -> str:
+    """Return the table of what each driver publishes as effort, by release and setting."""
+    return '\n'.join((
+        '| driver | effort | state in the robot YAML | holds where |',
+        '|---|---|---|---|',
+        *(f'| {_cell(one.name)} | {_cell(fact.fact)} | {", ".join(_stated(fact))} | '
+          f'{_cell(fact.conditions)} |' for one in drivers() for fact in one.facts['efforts'])))
+
+
+def _stated(one: Fact) -> list[str]:
+    """Return the keys of the robot YAML that a fact decides."""
+    return [f'`{key}: {value}`' for key, value in (
+        ('effort_kind', one.kind), ('sensor', one.sensor)) if value]
 
 
 def _row(driver: Driver, aspect: str, one: Fact) -> str:
     """Return the row of a fact."""
     fact = f'`{one.fact}`' if aspect == 'launch' or '/' in one.fact.split()[0] else _cell(one.fact)
-    stated = ''.join(f'`{key}: {value}`, ' for key, value in (
-        ('effort_kind', one.kind), ('sensor', one.sensor)) if value)
+    stated = ''.join(f'{entry}, ' for entry in _stated(one))
     return (f'| {ASPECTS[aspect]} | {fact} | {stated}{_cell(one.conditions)} | '
             f'[{one.source.partition(":")[0]}]({driver.link(one)}) |')
 

@@ -300,13 +300,17 @@ def file_parameters() -> str:
 
 
 def generated(what: str) -> str:
-    """Return the text of a place: a node, its parameters, files, interface files, or drivers."""
+    """Return the text of a place: a node, its parameters, files, interfaces, drivers, commands."""
     if what == 'files':
         return file_parameters()
-    if what in ('drivers', 'driver_facts'):
+    if what == 'driver_facts':
         import driver_tables
 
-        return driver_tables.overview() if what == 'drivers' else driver_tables.details()
+        return driver_tables.details()
+    if what == 'commands':
+        import tables
+
+        return tables.commands()
     if what == 'interfaces':
         return '\n'.join(interface(path) for path in interface_files())
     return f'{table(what)}\n\nParameters:\n\n{parameters(what)}'

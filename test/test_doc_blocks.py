@@ -22,7 +22,7 @@ FOLLOWED = {
 PAGES = [ROOT / 'README.md', *(path for path in sorted((ROOT / 'docs').rglob('*.md'))
                                if path.stem not in FOLLOWED and blocks(path))]
 #: pages that a newcomer follows literally: nothing is there but the repository
-LITERAL = {'README', 'tutorial_simulated'}
+LITERAL = {'README', 'first_model'}
 SHELL, YAML, PYTHON, TEXT = 'sh', 'yaml', 'python', 'text'
 #: languages whose blocks a loader, a compiler or a reader takes
 LANGUAGES = {SHELL, YAML, PYTHON, TEXT}

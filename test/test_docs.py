@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from robot_dynid.cli.verbs import VERBS
 from robot_dynid.estimation import ESTIMATORS
 from robot_dynid.excitation.families import FAMILIES
 from robot_dynid.friction import ADDITIONS, LAWS
 from robot_dynid.plausibility.finding import KINDS
 
 ROOT = Path(__file__).resolve().parents[1]
+#: lines of a page of the path, which is read in one go
+LONGEST = 250
 #: the registries of which a page has a table, with a row of every entry
 TABLES = {'friction': (*LAWS, *ADDITIONS), 'estimators': tuple(ESTIMATORS),
           'excitation': tuple(FAMILIES), 'identification': tuple(KINDS)}
@@ -70,8 +73,30 @@ def test_the_index_lists_every_page_in_an_order_of_reading() -> None:
     there = {path.stem for path in (ROOT / 'docs').glob('*.md')} | {'api'}
     assert len(set(listed)) == len(listed)
     assert set(listed) == there - {'index'}
-    assert listed.index('tutorial_simulated') < listed.index('tutorial_robot') < \
-        listed.index('files') < listed.index('architecture')
+    for place, name in enumerate(listed[:6], start=1):
+        text = (ROOT / 'docs' / f'{name}.md').read_text(encoding='utf-8')
+        assert text.startswith(f'# {place}. ')
+        assert len(text.splitlines()) <= LONGEST, f'{name}.md is too long to read in one go'
+
+
+def test_tables_and_picture_are_those_of_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / 'docs'))
+    tables, picture = (importlib.import_module(name) for name in ('tables', 'picture'))
+    texts = {path.name: path.read_text('utf-8') for path in (ROOT / 'docs').glob('*.md')}
+    assert {name for text in texts.values() for name, _ in tables.TABLE.findall(text)} == \
+        set(tables.TABLES)
+    old = [name for name, text in texts.items() if tables.filled(text) != text]
+    assert not old, f'{", ".join(old)}: run python docs/tables.py'
+    errors = picture.errors(texts[picture.PAGE.name])
+    assert len(errors) == 6
+    assert picture.PICTURE.read_text('utf-8') == picture.drawn(errors), 'run docs/picture.py'
+
+
+def test_every_verb_has_a_section_with_its_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / 'docs'))
+    text = importlib.import_module('tables').commands()
+    assert [f'## {verb}' for verb in VERBS] == re.findall('^## .*', text, re.M)
+    assert '| `--recipe R.yaml` |' in text and '| `--dry' not in text
 
 
 def test_the_functions_on_the_way_from_a_verb_to_the_mathematics_are_there() -> None:

@@ -104,60 +104,62 @@ def _read_estimator(value: Any, key: str) -> Mapping[str, Any]:
 class Recipe:
     """Settings of ``identify``.
 
-    ``cutoff`` [Hz] of the low-pass, ``ramp_width`` [rad/s, m/s] of the Coulomb ramp of all joints,
-    ``effort_lag`` [s], ``rate`` [Hz] of the uniform grid: None means chosen from the data.
-    ``friction`` is a law such as ``maxwell+load``, of which only the shapes are chosen, 'none', or
-    'auto' (``auto without dahl load``): the law too, axis by axis, which is Coulomb's where
-    ``ramp_width`` is given; or such texts by joint, and for those not named by 'others'.
-    ``rotor_inertia`` None: as the sensors of the robot show rotors; False: without them.
-    ``period`` [s], or 'auto' for the one of the recorded motion, asks for averaging over the
-    periods of every recording, the first ``warm_up`` of them left out. ``residual`` is what learns
-    from the deflection: 'none', 'gear', 'gmr', 'rbf', or 'auto', gear or gmr where there are
-    motor states and it helps. ``ripple`` is torque ripple locked to position: 'auto' where the
-    recordings show it, or 'none'; likewise ``adaptation``, friction that warms up and coefficients
-    that drift; 'joint' fits friction that warms up and the base parameters at once.
-    ``loops`` 'joint' fits friction and links at once, 'three' in turn, friction first,
-    from sweeps. ``elastic_joints`` are those whose gears deflect, () none; None: those of the
-    robot. ``windows`` are stretches of recordings by the name of their file, in seconds since they
-    began: of a recording that is named, nothing else is used. ``columns`` of tables and
-    ``topics`` of bags, by what they hold, replace those of the robot. ``accept`` are kinds of
-    findings (plausibility.finding.KINDS) that do not refuse the recordings. ``estimator`` has the
-    ``name`` of a method and its settings, in plain types; without a name they are those of the
-    method that is asked for.
+    The help of each field says what it takes; docs/files.md has the table of them.
 
     Raises UsageError naming the key.
     """
 
-    cutoff: float | None = setting(None, CUTOFF, 'cut-off of the low-pass [Hz]')
+    cutoff: float | None = setting(
+        None, CUTOFF, 'cut-off of the zero-phase low-pass of motion and effort [Hz]; chosen from '
+        'the data unless given')
     ramp_width: float | None = setting(
-        None, RAMP_WIDTH, 'width of the Coulomb ramp [rad/s, m/s]')
-    effort_lag: float | None = setting(None, EFFORT_LAG, 'lag of the effort [s]')
-    rate: float | None = setting(None, RATE, 'rate of the uniform grid [Hz]')
+        None, RAMP_WIDTH, 'speed over which Coulomb friction of all joints changes its sign '
+        '[rad/s, m/s]; chosen from the data unless given; with it the law of joints left to auto '
+        'is coulomb')
+    effort_lag: float | None = setting(
+        None, EFFORT_LAG, 'delay of the effort after the position [s]; chosen from the data '
+        'unless given')
+    rate: float | None = setting(
+        None, RATE, 'rate of the uniform time grid [Hz]; that of the recording unless given')
     rotor_inertia: bool | None = setting(
-        None, text='whether the effort shows rotors', kind=bool)
+        None, text='whether to identify rotor inertia; as the sensors of the robot show rotors '
+        'unless given', kind=bool)
     friction: str | Mapping[str, str] = setting(
-        AUTO, _read_friction, 'friction law of all axes, or by joint, or auto')
+        AUTO, _read_friction, 'friction law of all joints such as maxwell+load, none, auto, or '
+        'auto without dahl load; or a mapping of joints to laws, the rest as others')
     period: float | str | None = setting(
-        None, PERIOD, 'period to average over [s], or auto')
+        None, PERIOD, 'period of a repeated motion, to average over [s], or auto; no averaging '
+        'unless given')
     warm_up: int = setting(
-        Periodic.warm_up, WARM_UP, 'first periods to leave out')
+        Periodic.warm_up, WARM_UP, 'first periods to leave out of the average')
     residual: str = setting(
-        AUTO, (AUTO, NONE, *RESIDUALS), 'residual model of the deflection')
+        AUTO, (AUTO, NONE, *RESIDUALS), 'model of the effort that the deflection between two '
+        'encoders shows; auto takes gear or gmr where it reduces the held-out error significantly')
     ripple: str = setting(
-        AUTO, (AUTO, NONE), 'torque ripple locked to position: auto or none')
+        AUTO, (AUTO, NONE), 'torque ripple locked to position; auto: where the recordings show it')
     adaptation: str = setting(
-        AUTO, (AUTO, NONE),
-        'friction that warms up and coefficients that drift: auto or none')
+        AUTO, (AUTO, NONE), 'friction that warms up and coefficients that drift; auto: where the '
+        'recordings show them')
     loops: str = setting(
-        JOINT, (JOINT, THREE), 'friction and links at once, or in turn (three)')
-    elastic_joints: tuple[str, ...] | None = setting(None, _read_joints, 'joints that deflect')
+        JOINT, (JOINT, THREE), 'fit friction and links at once (joint), or friction first, from '
+        'sweeps, and in turn (three)')
+    elastic_joints: tuple[str, ...] | None = setting(
+        None, _read_joints, 'list of joints whose gears deflect, [] for none; those of the robot '
+        'unless given')
     windows: Mapping[str, tuple[Window, ...]] = setting(
-        dict, _read_windows, 'windows of recordings')
+        dict, _read_windows, 'parts of recordings to use, in seconds from their start: '
+        '{run.csv: [12.0, 40.5]}; on a command line run.csv[12:40.5]')
     columns: ColumnMapping | None = setting(
-        None, _read_columns, 'columns of recordings in tables')
-    topics: Mapping[str, TopicFields] = setting(dict, topics_from_plain, 'topics of bags')
-    accept: tuple[str, ...] = setting((), _read_kinds, 'findings that are meant to be so')
-    estimator: Mapping[str, Any] = setting(dict, _read_estimator, 'method and settings')
+        None, _read_columns, 'columns of recordings in tables, or a preset; replaces that of the '
+        'robot YAML; on a command line --columns')
+    topics: Mapping[str, TopicFields] = setting(
+        dict, topics_from_plain, 'topics of bags by what they hold, {joint_states: '
+        '/left/joint_states}; replace those of the robot YAML; on a command line --topic')
+    accept: tuple[str, ...] = setting(
+        (), _read_kinds, 'list of kinds of findings about the recordings that are intended; on a '
+        'command line --accept')
+    estimator: Mapping[str, Any] = setting(
+        dict, _read_estimator, 'name of the method, or a mapping of its name and settings')
 
     @property
     def periodic(self) -> Periodic | None:

@@ -627,7 +627,7 @@ class IdentifiedModel(Portable):
         return found.plant
 
     def to_c(self) -> CCode:
-        """Return C code of the model: dynamics, and friction with its past; see docs/c_export.md.
+        """Return C code of the model: dynamics, and friction with its past; see docs/export.md.
 
         The digest in it is the SHA-256 of the model file. Raises ModelError where a number is not
         finite or a gear cannot be.

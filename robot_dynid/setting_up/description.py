@@ -368,7 +368,7 @@ def _limit_lines(arm: Arm, answers: Mapping[str, Any], joints: Sequence[str]) ->
 def recipe_yaml(answers: Mapping[str, Any]) -> str:
     """Return the text of a recipe with comments: what is safe, and the rest from the data."""
     rigid = answers.get(ELASTIC.key, NONE) in (NONE, [])
-    lines = [f'{MARK}: what identify shall do. All keys: docs/recipe.md; what is not written is '
+    lines = [f'{MARK}: what identify shall do. All keys: docs/files.md; what is not written is '
              'chosen from the data.',
              'friction: auto    # law of every joint by held-out error; or coulomb, maxwell+load, '
              'none ...',
