@@ -40,7 +40,9 @@ def criteria() -> str:
     every = [*CRITERIA.items(), ('gravity compensation without dry friction', WITHOUT_FRICTION),
              ('contact detection, also', FALSE_ALARMS)]
     return table(('use', 'number', 'threshold', 'reason'), (
-        (use, one.measure, f'{one.threshold:g} {one.unit}', one.reason) for use, one in every))
+        (use, one.measure, f'{100.0 * one.threshold:g} % {one.unit}'
+         if one.unit.startswith('of ') else f'{one.threshold:g} {one.unit}', one.reason)
+        for use, one in every))
 
 
 def verb_parsers() -> dict[str, argparse.ArgumentParser]:

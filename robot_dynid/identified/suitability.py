@@ -28,39 +28,38 @@ class Criterion:
 
 CRITERIA: Mapping[str, Criterion] = {
     GRAVITY: Criterion(
-        'error of the static effort, with its 95 % interval, over dry friction', 0.5,
+        'error of the static effort with its 95 % interval, divided by the dry friction', 0.5,
         'of the dry friction',
-        'A released joint drifts where the error of weight and offset exceeds the dry friction '
-        'that holds it; a warm joint may have half of the friction of a cold one.'),
+        'A released joint drifts if the error of weight and offset exceeds the dry friction that '
+        'holds it, and a warm joint may have half the friction of a cold one.'),
     FEED_FORWARD: Criterion(
-        'effort that the model leaves on motion it was not fitted to, over the effort', 0.2,
+        'unpredicted effort in motion that was not fitted, divided by the effort', 0.2,
         'of the effort',
-        'What is left is done by feedback: with four fifths fed forward its errors are five '
-        'times smaller. A model that leaves more than nominal inertials with fitted friction '
+        'Feedback has to supply the rest: with four fifths fed forward, tracking errors are five '
+        'times smaller. A model that predicts worse than URDF inertials with fitted friction '
         'has no use.'),
     CONTACT: Criterion(
-        'push that is detected in 95 % of the motion, over 140 N at the tip or the largest effort '
-        'of the joint, whichever is less', 1.0, 'of the largest useful push',
-        'ISO/TS 15066 permits 140 N on chest and hands; and whoever looks for pushes larger than '
-        'all effort of the joint needs no model. A tip nearer than 0.1 m to the axis counts as '
-        '0.1 m away.'),
+        'push that is detected in 95 % of the motion, divided by the smaller one of 140 N at the '
+        'tip and the largest effort of the joint', 1.0, 'of the largest useful push',
+        'ISO/TS 15066 permits 140 N on chest and hands, and a push larger than the effort of the '
+        'joint shows without a model. A tip closer to the axis than 0.1 m counts as 0.1 m away.'),
     SIMULATION: Criterion(
-        'error of simulated positions over 0.5 s, over that of joints that go on at constant '
+        'error of positions simulated for 0.5 s, divided by the error of assuming constant '
         'velocity', 0.5, 'of the error at constant velocity',
-        'Joints at constant velocity are no model: a simulation has to err at most half as '
-        'much. The mass matrix couples all joints: one that is refused, or a matrix that is '
-        'not positive definite, spoils all.'),
+        'A simulation must be at least twice as accurate as no model at all. The mass matrix '
+        'couples all joints: a refused joint, or a matrix that is not positive definite, makes '
+        'all of them unusable.'),
 }
 #: without dry friction, the error of the static effort over the largest static effort
 WITHOUT_FRICTION = Criterion(
-    'error of the static effort, with its 95 % interval, over the largest static effort', 0.05,
-    'of the largest static effort',
-    'Nothing holds a joint without dry friction: it sinks by the error, and a twentieth of the '
-    'weight is what a light touch balances.')
+    'error of the static effort with its 95 % interval, divided by the largest static effort',
+    0.05, 'of the largest static effort',
+    'Nothing holds a joint without dry friction: the error makes it sink, and a light touch '
+    'balances a twentieth of the weight.')
 #: of contact detection, too
 FALSE_ALARMS = Criterion(
-    'contacts that are reported where nothing touches the robot', 1.0, 'false alarms per hour',
-    'Each alarm stops the robot, and whoever sees one an hour switches detection off.')
+    'contacts reported although nothing touches the robot', 1.0, 'false alarms per hour',
+    'Each alarm stops the robot; with more than one an hour, operators switch detection off.')
 
 
 @dataclass(frozen=True)
