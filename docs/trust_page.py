@@ -266,8 +266,8 @@ def records(folder: Path = RECORDS) -> list[dict[str, Any]]:
 def page(found: Sequence[Mapping[str, Any]]) -> str:
     """Return the page of records."""
     lines = ['# Trust', '',
-             'This page shows what the package was measured to withstand: load, killed '
-             'processes, damaged files, large data, and how well it detects changes.', '',
+             'Judge from measurements how much load, killed processes, damaged files and data the '
+             'package withstands, and how well it detects changes.', '',
              'All figures are records of long tests and benchmarks.', '',
              f'{MARK.decode()} from the records in docs/trust: change those. -->', '']
     for name, kind in KINDS.items():

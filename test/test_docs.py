@@ -62,9 +62,8 @@ def test_what_is_not_there_is_found(text: str, name: str) -> None:
 def test_a_page_begins_with_one_sentence_about_it(page: Path) -> None:
     title, first, *_ = page.read_text(encoding='utf-8').split('\n\n', 2)
     assert title.startswith('# ')
-    sentence = re.fullmatch(r'[A-Z][^*]+\.', first, re.S)
-    old = re.match(r'\*For (whoever|engineers) [^*]+[.:]', first)
-    assert (sentence and not re.search(r'[.!?]\s', first)) or old, first[:80]
+    assert re.fullmatch(r'[A-Z][^*]+\.', first, re.S), first[:80]
+    assert not re.search(r'[.!?]\s', first), first[:80]
 
 
 def test_the_index_lists_every_page_in_an_order_of_reading() -> None:
