@@ -16,6 +16,8 @@ from robot_dynid.friction import ADDITIONS, LAWS
 from robot_dynid.plausibility.finding import KINDS
 
 ROOT = Path(__file__).resolve().parents[1]
+#: a block of code
+BLOCK = re.compile(r'^ *```.*?^ *```$', re.M | re.S)
 #: lines of a page of the path, which is read in one go
 LONGEST = 250
 #: the registries of which a page has a table, with a row of every entry
@@ -106,6 +108,45 @@ def test_the_functions_on_the_way_from_a_verb_to_the_mathematics_are_there() -> 
     for name in names:
         assert resolved(name), name
     assert not resolved('identification.identify.chosen')
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page: labels, and headings as GitHub names them."""
+    text = page.read_text('utf-8')
+    headings = (re.sub(r'\[([^]]*)\]\([^)]*\)', r'\1', line) for line in
+                re.findall(r'^#+ (.*)$', re.sub(BLOCK, '', text), re.M))
+    return {re.sub(r'[^\w\- ]', '', one.strip().lower()).replace(' ', '-') for one in headings} | {
+        *re.findall(r'^\((.*?)\)=$', text, re.M)}
+
+
+def dead_links(page: Path) -> list[str]:
+    """Return the links of a page to files and anchors that do not exist.
+
+    Anchors of text that is added when the pages are built are not checked.
+    """
+    dead = []
+    text = re.sub(r'`[^`]*`', '', re.sub(BLOCK, '', page.read_text('utf-8')))
+    for link in re.findall(r'\]\((?!\w+:)([^)\s]+)\)', text):
+        name, _, anchor = link.partition('#')
+        target = (page.parent / name).resolve() if name else page
+        filled = target.is_file() and target.suffix == '.md' and \
+            '<!-- generated: ' in target.read_text('utf-8')
+        if not target.exists() or (anchor and not filled and anchor not in anchors(target)):
+            dead.append(link)
+    return dead
+
+
+@pytest.mark.parametrize('page', [*PAGES, ROOT / 'docs' / 'architecture.md'],
+                         ids=lambda page: page.stem)
+def test_links_lead_somewhere(page: Path) -> None:
+    assert not dead_links(page)
+
+
+def test_dead_links_are_found(tmp_path: Path) -> None:
+    (tmp_path / 'other.md').write_text('# A `heading`, here\n')
+    page = tmp_path / 'page.md'
+    page.write_text('# Page\n[a](other.md#a-heading-here) [b](other.md#b) [c](no.md) [d](#page)\n')
+    assert dead_links(page) == ['other.md#b', 'no.md']
 
 
 @pytest.mark.parametrize(('page', 'name'), [
