@@ -101,7 +101,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
 
     import numpy as np
 
-    from robot_dynid.collision.scene import scene_of
+    from robot_dynid.collision.scene import build_scene
     from robot_dynid.excitation.design import SessionOver, design_pair
     from robot_dynid.excitation.design_criteria import design_criteria, keeping_clear
     from robot_dynid.excitation.request import validation_request
@@ -138,7 +138,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             criteria = replace(
                 criteria, recordings=load_logs(
                     arguments.data, of_recordings(robot, arguments), progress))
-        scene = scene_of(robot, request.common.surroundings(robot.surroundings))
+        scene = build_scene(robot, request.common.surroundings(robot.surroundings))
         try:
             found, judge = design_pair(motion_limits(robot, request.common.limits), request,
                                        keeping_clear(criteria, scene))

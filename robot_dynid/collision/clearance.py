@@ -1,4 +1,4 @@
-"""Proof that a continuous motion keeps clear, also between any instants one could look at."""
+"""Continuous proof that a motion keeps its clearance, also between samples."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 FIRST_STEP = 0.1  # s
 # The smallest distance is searched to this, m.
 RESOLUTION = 1e-3
-# A pair that is not proven apart where neither body can move farther than this counts as too near.
+# A pair still unproven where neither body can move farther than this counts as too near, m.
 FINEST_MOTION = 1e-5
 DISTANCE_ROUNDING = 1e-12
-# Intervals looked at together.
+# Intervals checked in one batch.
 INTERVALS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
 class Clearance:
-    """Result of a proof over the whole continuous motion.
+    """Result of a clearance proof over a continuous motion.
 
-    ``smallest`` distance [m] found, between ``pair`` at ``time`` s; no pair comes nearer to what
-    it has to keep by more than RESOLUTION (1 mm), nor, where ``free``, nearer than that.
-    ``checked`` and ``unchecked`` say what was and what was not looked at.
+    ``smallest`` distance [m], between ``pair`` at ``time`` s; no pair is closer to its required
+    clearance by more than RESOLUTION (1 mm), and if ``free`` none violates it. ``checked`` and
+    ``unchecked`` list the coverage of the proof.
     """
 
     free: bool
@@ -42,12 +42,12 @@ class Clearance:
 
 
 def prove(scene: Scene, trajectory: Trajectory) -> Clearance:
-    """Return whether all pairs keep their clearance at every instant of a trajectory.
+    """Prove that all pairs keep their clearance at every instant of a trajectory.
 
-    Bisection in time: half an interval of the motion about its middle changes a distance by no
-    more than the sum over the joints between the two bodies of lever times travel, so it is
-    proven free where the distance in the middle is larger by that; otherwise it is halved. The
-    smallest distance is found to RESOLUTION. It ends early where a pair is too near.
+    Bisection in time: within half an interval about its middle a distance changes by at most the
+    sum over the joints between the two bodies of lever times travel. The interval is proven free
+    if the distance in the middle is larger than that, else it is halved. The smallest distance is
+    resolved to RESOLUTION. The search stops at the first violation.
     """
     if not scene.pairs:
         return Clearance(True, np.inf, ('', ''), 0.0, (), scene.unchecked)
@@ -71,20 +71,20 @@ def prove(scene: Scene, trajectory: Trajectory) -> Clearance:
 
 
 class _Search:
-    """The nearest pair so far, and whether any was too near."""
+    """Bisection state: the nearest pair so far, and whether any pair was too near."""
 
     def __init__(
         self, scene: Scene, trajectory: Trajectory, peaks: Peaks, levers: FloatArray
     ) -> None:
         self._scene, self._trajectory = scene, trajectory
         self._peaks, self._levers = peaks, levers
-        self._slack, self._found = np.inf, (np.inf, 0, 0.0)
+        self._slack, self._nearest = np.inf, (np.inf, 0, 0.0)
         self.free = True
 
     def look(
         self, middles: FloatArray, half: float, active: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """Return a mask of the pairs (I, m) ``active`` in intervals (I,) that stay open."""
+        """Return a mask (I, m) of the ``active`` pairs that remain open in intervals (I,)."""
         motion = self._trajectory.sample(middles)
         change = travel(motion, half, self._peaks) @ self._levers
         required = self._scene.required
@@ -96,7 +96,7 @@ class _Search:
         row, column = np.unravel_index(int(np.argmin(measured)), measured.shape)
         if measured[row, column] < self._slack:
             self._slack = float(measured[row, column])
-            self._found = (float(near.distance[row, column]), int(column), float(middles[row]))
+            self._nearest = (float(near.distance[row, column]), int(column), float(middles[row]))
         left = active & (slack - change < max(0.0, self._slack - RESOLUTION))
         unproven = left & (change < FINEST_MOTION)
         self.free = self.free and not (unproven | (slack < 0.0)).any()
@@ -104,16 +104,16 @@ class _Search:
 
     def result(self) -> Clearance:
         """Return the result of the proof."""
-        distance, column, time = self._found
+        distance, column, time = self._nearest
         scene = self._scene
         return Clearance(self.free, distance, scene.pairs[column], time, scene.checked,
                          scene.unchecked)
 
 
 def travel(motion: Motion, half: float, peaks: Peaks) -> FloatArray:
-    """Return the travel (I, n) of the joints within ``half`` s about the instants of a motion.
+    """Return the travel (I, n) of the joints within ``half`` s about the samples of a motion.
 
-    The least of three bounds of Taylor's formula, with the largest velocity, acceleration, jerk.
+    The minimum of three Taylor bounds, from peak velocity, peak acceleration and peak jerk.
     """
     speed, rate = np.abs(motion.velocity), np.abs(motion.acceleration)
     bounds = (np.broadcast_to(peaks.velocity * half, speed.shape),

@@ -1,4 +1,4 @@
-"""Distances of convex shapes: bounding spheres in the broad phase, coal for those that are near.
+"""Distances of convex shapes: bounding spheres in the broad phase, coal in the narrow phase.
 
 Source: Montaut, Le Lidec, Petrik, Sivic, Carpentier, Collision Detection Accelerated: An
 Optimization Perspective, RSS 2022 (GJK as coal runs it).
@@ -19,19 +19,18 @@ from robot_dynid.dynamics.rigid_body import LinkPoses
 from robot_dynid.types import FloatArray
 
 Indices = NDArray[np.int64]
-# What coal's iterations leave open, m; distances are taken to be smaller by that. Those over a
-# half-space are exact.
+# Convergence error of coal, m, subtracted from its distances. Those to a half-space are exact.
 COAL_TOLERANCE = 1e-5
-# Asked of coal: of relative distances. Normals are as exact as its root, and cost hardly more.
+# Relative tolerance of coal's GJK. Normals are accurate to its square root at little extra cost.
 GJK_TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
 class Witness:
-    """E distances with the points they were found at.
+    """E distances with their nearest points.
 
-    ``distance`` (E,) m, negative: depth; ``first``, ``second`` (E, 3) points of the two shapes,
-    ``normal`` (E, 3) unit vectors from the first to the second, base frame.
+    ``distance`` (E,) m, negative is penetration depth; ``first``, ``second`` (E, 3) nearest points
+    on the two shapes, ``normal`` (E, 3) unit vectors from the first to the second, base frame.
     """
 
     distance: FloatArray
@@ -40,8 +39,8 @@ class Witness:
     normal: FloatArray
 
 
-def placed(shape: Shape, poses: LinkPoses) -> tuple[FloatArray, FloatArray]:
-    """Return rotations (T, 3, 3) and places (T, 3) m of a shape in the base frame."""
+def shape_poses(shape: Shape, poses: LinkPoses) -> tuple[FloatArray, FloatArray]:
+    """Return rotations (T, 3, 3) and positions (T, 3) m of a shape in the base frame."""
     rotation, place = shape.placement[:3, :3], shape.placement[:3, 3]
     if shape.body == BASE:
         count = len(poses.origins)
@@ -51,9 +50,9 @@ def placed(shape: Shape, poses: LinkPoses) -> tuple[FloatArray, FloatArray]:
 
 
 class BroadPhase:
-    """Lower bounds of distances: between spheres around shapes, nearer ones of spheres and boxes.
+    """Lower bounds of distances, from bounding spheres and, for close pairs, bounding boxes.
 
-    ``pairs`` (K, 2) indices of ``shapes``; a half-space may be the second one.
+    ``pairs`` (K, 2) indices of ``shapes``; the second shape may be a half-space.
     """
 
     def __init__(self, shapes: Sequence[Shape], pairs: Indices) -> None:
@@ -70,7 +69,7 @@ class BroadPhase:
         self._floor = np.array([shapes[i].kind == HALFSPACE for i in self._second], dtype=bool)
 
     def __call__(self, poses: LinkPoses, far: FloatArray) -> FloatArray:
-        """Return bounds (T, K) m of all pairs, closer ones below ``far`` (T, K) m."""
+        """Return lower bounds (T, K) m of all pairs, refined where below ``far`` (T, K) m."""
         centres = np.empty((len(poses.origins), len(self._shapes), 3))
         for i in self._used:
             body, centre = self._shapes[i].body, self._centres[i]
@@ -90,7 +89,7 @@ class BroadPhase:
     def _in_shape(
         self, poses: LinkPoses, rows: Indices, shapes: Indices, vectors: FloatArray
     ) -> FloatArray:
-        """Return ``vectors`` (E, 3) of the base frame along the axes of ``shapes`` (E,)."""
+        """Return base-frame ``vectors`` (E, 3) in the frames of ``shapes`` (E,)."""
         bodies, in_body = self._bodies[shapes], vectors.copy()
         moving = bodies != BASE
         in_body[moving] = np.einsum('eij,ei->ej', poses.rotations[rows[moving], bodies[moving]],
@@ -99,7 +98,7 @@ class BroadPhase:
 
 
 class NarrowPhase:
-    """Exact distances of convex shapes by coal (GJK, EPA inside each other)."""
+    """Signed distances of convex shapes by coal (GJK; EPA for penetration)."""
 
     def __init__(self, shapes: Sequence[Shape], pairs: Indices) -> None:
         self._shapes = tuple(shapes)
@@ -111,27 +110,27 @@ class NarrowPhase:
             0.0 if shapes[b].kind == HALFSPACE else COAL_TOLERANCE for _, b in self._pairs])
         self._request = coal.DistanceRequest()
         self._request.enable_signed_distance = True
-        # Plain GJK runs to its last iteration for some pairs of cylinders, thirty times longer.
+        # Plain GJK exhausts its iterations on some pairs of cylinders, 30 times slower.
         self._request.gjk_variant = coal.GJKVariant.PolyakAcceleration
         self._request.gjk_tolerance = GJK_TOLERANCE
         self._result = coal.DistanceResult()
         self._transforms = coal.Transform3s(), coal.Transform3s()
 
     def __call__(self, poses: LinkPoses, rows: Indices, pairs: Indices) -> Witness:
-        """Return the distances at instants ``rows`` (E,) of the pairs ``pairs`` (E,)."""
+        """Return the distances at samples ``rows`` (E,) of the pairs ``pairs`` (E,)."""
         distance, first, normal = np.empty(len(rows)), np.empty((len(rows), 3)), np.empty(
             (len(rows), 3))
         result, request, (left, right) = self._result, self._request, self._transforms
         clear, point, move, move_other = (result.clear, result.getNearestPoint1,
                                           left.setTransform, right.setTransform)
         chosen = np.unique(pairs).tolist()
-        at = {i: placed(self._shapes[i], poses) for pair in chosen for i in self._pairs[pair]}
+        at = {i: shape_poses(self._shapes[i], poses) for pair in chosen for i in self._pairs[pair]}
         for pair in chosen:
-            own = np.flatnonzero(pairs == pair)
+            pair_rows = np.flatnonzero(pairs == pair)
             compute, (a, b) = self._compute[pair], self._pairs[pair]
-            instants = rows[own]
+            instants = rows[pair_rows]
             for i, turn, place, other_turn, other_place in zip(
-                    own.tolist(), *(part[instants] for part in (*at[a], *at[b]))):
+                    pair_rows.tolist(), *(part[instants] for part in (*at[a], *at[b]))):
                 move(turn, place)
                 move_other(other_turn, other_place)
                 clear()

@@ -1,4 +1,4 @@
-"""A robot in its surroundings: distances of everything that could touch, with gradients."""
+"""Robot and surroundings: distances of all pairs that may collide, with gradients."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.robot.surroundings import Surroundings
 from robot_dynid.types import FloatArray
 
-# Pairs that touch in all of so many random configurations can never be apart.
+# Random configurations; a pair that touches in all of them is taken to touch always.
 RANDOM_CONFIGURATIONS = 1000
 CONFIGURATION_SEED = 0
-# A pair that is never far apart has to keep this part of the largest distance found.
+# A pair that is always close must keep this share of its largest distance.
 FAR_PAIR_SHARE = 0.5
-# Joints between two bodies up to which all of their positions are gone through, and the most
-# configurations looked at for a pair.
-JOINTS_BETWEEN, MOST_CONFIGURATIONS = 2, 3000
-ANGLE_ROUNDING = 1e-5  # m, levers that are rounding of the angles in a URDF
+# Pairs with at most this many joints between them are checked over all joint positions, in at most
+# this many configurations.
+JOINTS_BETWEEN, MAX_CONFIGURATIONS = 2, 3000
+ANGLE_ROUNDING = 1e-5  # m, levers caused by rounded angles in a URDF
 
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """Distances of m pairs at T configurations, with the points they were found at.
+    """Distances of m pairs at T configurations, with their nearest points.
 
-    ``distance`` (T, m) m; ``measured`` (T, m): where false, the distance is only a lower bound;
-    ``first``, ``second``, ``normal`` (T, m, 3) points of both bodies and unit vector from the
-    first to the second, base frame.
+    ``distance`` (T, m) m; ``measured`` (T, m): where False the distance is only a lower bound;
+    ``first``, ``second``, ``normal`` (T, m, 3) nearest points of both bodies and unit vector from
+    the first to the second, base frame.
     """
 
     distance: FloatArray
@@ -45,19 +45,19 @@ class Nearest:
 
 
 class Scene:
-    """Pairs of bodies that may collide: of the robot, obstacles, keep-out boxes, the floor.
+    """Pairs of bodies that may collide: links, obstacles, keep-out boxes, the floor.
 
-    ``pairs`` names of the bodies; ``required`` (m,) m to be kept, ``largest`` (m,) m the largest
-    distance in random configurations; ``always_touching`` and ``always_separated`` name the pairs
-    left out, since they touch, or cannot come near, in every configuration; ``checked`` and
-    ``unchecked`` say what is looked at, ``blind`` of which bodies collisions cannot be.
+    ``pairs`` names of the bodies; ``required`` (m,) m clearance; ``largest`` (m,) m largest
+    distance in random configurations. ``always_touching`` and ``always_separated`` name the pairs
+    left out because they touch, or cannot come near, in every configuration. ``checked`` and
+    ``unchecked`` list the coverage, ``blind`` the bodies whose collisions cannot be detected.
     """
 
-    def __init__(self, robot: RobotModel, found: Layout, around: Surroundings) -> None:
+    def __init__(self, robot: RobotModel, bodies: Layout, around: Surroundings) -> None:
         self.robot, self.around = robot, around
-        self.blind, self.unchecked = found.blind, found.unchecked
-        self._shapes = found.shapes
-        self._take(found.pairs, np.zeros(len(found.pairs)))
+        self.blind, self.unchecked = bodies.blind, bodies.unchecked
+        self._shapes = bodies.shapes
+        self._take(bodies.pairs, np.zeros(len(bodies.pairs)))
         largest = self._largest()
         self.always_touching = tuple(
             pair.names for pair, s in zip(self._pairs, largest) if not s > 0.0)
@@ -65,20 +65,20 @@ class Scene:
         near = [self._near(pair, r) if s > 0.0 else pair
                 for pair, r, s in zip(self._pairs, required, largest)]
         self.always_separated = tuple(pair.names for pair in near if not pair.parts)
-        kept = np.array([bool(pair.parts) for pair in near], dtype=bool) & (largest > 0.0)
-        self._take([pair for pair, k in zip(near, kept) if k], required[kept])
-        self.largest = largest[kept]
-        self.checked = self._checked(found)
+        checked_pairs = np.array([bool(pair.parts) for pair in near], dtype=bool) & (largest > 0.0)
+        self._take([pair for pair, k in zip(near, checked_pairs) if k], required[checked_pairs])
+        self.largest = largest[checked_pairs]
+        self.checked = self._checked(bodies)
 
     def _take(self, pairs: Sequence[Pair], required: FloatArray) -> None:
-        """Put the parts of all pairs in one row, pair by pair."""
+        """Stack the shape pairs of all ``pairs`` in one list, pair by pair."""
         self._pairs, self.required = tuple(pairs), required
         self.pairs = tuple(pair.names for pair in pairs)
         parts = np.array([part for p in pairs for part in p.parts], dtype=np.int64).reshape(-1, 2)
         counts = [len(p.parts) for p in pairs]
         bodies = np.array([p.bodies for p in pairs], dtype=np.int64).reshape(-1, 2)
         carried = np.pad(self.robot.tree.carried, ((0, 0), (0, 1)))[:, bodies]  # BASE is the last
-        #: (joints of the tree, m, 2): whether one moves the first, the second body of a pair alone
+        #: (joints of the tree, m, 2): the joint moves only the first, the second body of a pair
         self._moved = carried & ~carried.all(axis=2, keepdims=True)
         self._owner = np.repeat(np.arange(len(pairs)), counts)
         self._starts = np.cumsum([0, *counts])[:-1]
@@ -86,20 +86,20 @@ class Scene:
         self._narrow = NarrowPhase(self._shapes, parts)
 
     def _near(self, pair: Pair, required: float) -> Pair:
-        """Return a pair without the parts that cannot come near each other."""
-        single, kept = copy(self), []
+        """Return a pair without the shapes that cannot come near each other."""
+        single, parts_near = copy(self), []
         for part in pair.parts:
             single._take([replace(pair, parts=(part,))], np.array([required]))
             if not single.always_apart():
-                kept.append(part)
-        return replace(pair, parts=tuple(kept))
+                parts_near.append(part)
+        return replace(pair, parts=tuple(parts_near))
 
     def always_apart(self) -> bool:
-        """Return whether the only pair keeps its clearance wherever the joints stand.
+        """Return True if the only pair keeps its clearance at all joint positions.
 
-        The ranges of the joints between both bodies are cut in halves until the distance in the
-        middle of every cell is larger than any position in it can change it. False where a
-        position is too near, or MOST_CONFIGURATIONS configurations do not decide.
+        The ranges of the joints between both bodies are bisected until the distance in the middle
+        of every cell exceeds what any position in it can change. False if a position is too near,
+        or if MAX_CONFIGURATIONS configurations do not decide.
         """
         lower, upper = _ranges(self.robot, np.inf)
         turns = (np.asarray(self.robot.types) != PRISMATIC) & (upper - lower > 2.0 * np.pi)
@@ -113,46 +113,46 @@ class Scene:
         halves = np.where(lever > 0.0, 0.5 * (upper - lower), 0.0)[None, :]
         while len(middles):
             count += len(middles)
-            if count > MOST_CONFIGURATIONS:
+            if count > MAX_CONFIGURATIONS:
                 return False
             distance = self.distances(middles)[:, 0]
             if np.any(distance < required):
                 return False
             rows = np.flatnonzero(distance - halves @ lever < required)
             middles, halves = middles[rows], halves[rows]
-            # cut the cells in two across the joint that moves the bodies most
+            # halve the cells along the joint that moves the bodies farthest
             step = 0.5 * halves * np.eye(len(lever))[np.argmax(halves * lever, axis=1)]
             middles = np.concatenate([middles - step, middles + step])
             halves = np.tile(halves - step, (2, 1))
         return True
 
     def _largest(self) -> FloatArray:
-        """Return the largest distance (m,) m found in random configurations."""
+        """Return the largest distance (m,) m over random configurations."""
         generator = np.random.default_rng(CONFIGURATION_SEED)
         lower, upper = _ranges(self.robot, 0.5)
         q = generator.uniform(lower, upper, (RANDOM_CONFIGURATIONS, self.robot.n))
         largest = np.full(len(self._pairs), -np.inf)
-        for some in np.split(q, (20, 100)):  # most pairs are known to be apart after a few
+        for some in np.split(q, (20, 100)):  # a few configurations clear nearly all pairs
             far = np.where(largest < self.around.clearance / FAR_PAIR_SHARE, np.inf, -np.inf)
-            found = self.nearest(some, far).distance
-            largest = np.maximum(largest, found.max(axis=0, initial=-np.inf))
+            distance = self.nearest(some, far).distance
+            largest = np.maximum(largest, distance.max(axis=0, initial=-np.inf))
         return largest
 
-    def _checked(self, found: Layout) -> tuple[str, ...]:
+    def _checked(self, bodies: Layout) -> tuple[str, ...]:
         kinds = [f'{len(self.pairs)} pairs of bodies, {1e3 * self.around.clearance:g} mm apart']
         if self.always_separated:
-            kinds.append(f'{len(self.always_separated)} pairs more are that far apart in every '
+            kinds.append(f'{len(self.always_separated)} more pairs keep this clearance in every '
                          'configuration')
         for (first, second), required in zip(self.pairs, self.required):
             if required < self.around.clearance:
                 kinds.append(f'{first} and {second} are always close: '
-                             f'{1e3 * required:.2g} mm are kept')
+                             f'clearance {1e3 * required:.2g} mm')
         if self.always_touching:
             names = ', '.join(f'{a} and {b}' for a, b in self.always_touching)
-            kinds.append(f'always in touch, so not looked at: {names}')
-        if found.stand_ins:
-            kinds.append(f'{", ".join(found.stand_ins)}: no collision shape; rods along the axes '
-                         'and a ball of the inertia are kept off floor and boxes')
+            kinds.append(f'not checked because they always touch: {names}')
+        if bodies.stand_ins:
+            kinds.append(f'{", ".join(bodies.stand_ins)}: no collision shape; rods along the axes '
+                         'and a sphere of equal inertia are checked against floor and boxes')
         return tuple(kinds)
 
     def distances(self, q: ArrayLike) -> FloatArray:
@@ -163,9 +163,10 @@ class Scene:
         return self.nearest(q, np.inf).distance
 
     def nearest(self, q: ArrayLike, far: ArrayLike) -> Nearest:
-        """Return distances and nearest points, exact where a pair may be nearer than ``far`` m.
+        """Return distances and nearest points, exact for pairs closer than ``far`` m.
 
-        ``far`` is broadcast to (T, m). Elsewhere the distance is a lower bound of at least that.
+        ``far`` is broadcast to (T, m). For other pairs the distance is a lower bound of at least
+        that.
         """
         poses = link_poses(self.robot, np.atleast_2d(np.asarray(q, dtype=np.float64)))
         count, m = len(poses.origins), len(self._pairs)
@@ -182,37 +183,38 @@ class Scene:
             self._starts, np.split(bounds, self._starts[1:], axis=1))], axis=1)
         out.distance[rows, columns] = np.inf
         self._measure(out, poses, rows, first[rows, columns])
-        # the parts that look nearest are known; others count where they could be nearer still
-        known = np.where(out.measured, np.minimum(out.distance, limit), -np.inf)
-        left = bounds < known[:, self._owner]
+        # the likely nearest parts are measured; others only where their bound is lower
+        upper = np.where(out.measured, np.minimum(out.distance, limit), -np.inf)
+        left = bounds < upper[:, self._owner]
         left[rows, first[rows, columns]] = False
         self._measure(out, poses, *np.nonzero(left))
         beyond = out.measured & (out.distance > limit)
-        out.measured[beyond] = False  # other parts of the pair may be nearer than that
+        out.measured[beyond] = False  # another part of the pair may be nearer
         out.distance[beyond] = np.maximum(limit, least)[beyond]
         return out
 
     def _measure(
         self, out: Nearest, poses: LinkPoses, rows: NDArray[np.int64], parts: NDArray[np.int64]
     ) -> None:
-        """Measure parts at instants ``rows`` (E,); keep the nearest of each pair."""
+        """Measure parts at samples ``rows`` (E,) and store the nearest of each pair."""
         if not len(rows):
             return
-        found = self._narrow(poses, rows, parts)
-        order = np.argsort(-found.distance, kind='stable')  # the nearest is written last
+        measured = self._narrow(poses, rows, parts)
+        order = np.argsort(-measured.distance, kind='stable')  # the nearest is written last
         pairs = self._owner[parts]
-        better = order[found.distance[order] < out.distance[rows[order], pairs[order]]]
+        better = order[measured.distance[order] < out.distance[rows[order], pairs[order]]]
         at = rows[better], pairs[better]
         out.measured[at] = True
         for name in ('distance', 'first', 'second', 'normal'):
-            getattr(out, name)[at] = getattr(found, name)[better]
+            getattr(out, name)[at] = getattr(measured, name)[better]
 
     def rates(
         self, q: FloatArray, near: Nearest, chosen: tuple[NDArray[np.int64], NDArray[np.int64]]
     ) -> FloatArray:
-        """Return the gradients (E, n) of the ``chosen`` distances, by instant (E,) and pair (E,).
+        """Return the gradients (E, n) of the ``chosen`` distances, by sample (E,) and pair (E,).
 
-        A distance changes by the velocity of the nearest points along the normal, J^T n.
+        The rate of a distance is the relative velocity of the nearest points along the normal, J^T
+        n.
         """
         rows, columns = chosen
         poses, normal = link_poses(self.robot, q), near.normal[rows, columns]
@@ -229,10 +231,10 @@ class Scene:
         return self.robot.projected(out)
 
     def levers(self, travel: FloatArray) -> FloatArray:
-        """Return bounds (n, m) of how far a joint moves any point of a pair, m per rad (m).
+        """Return upper bounds (n, m) [m/rad, 1] of the lever of each joint on each pair.
 
-        ``travel`` (n,) largest position of each joint. The bound is that of the chain stretched
-        out, so it holds in every configuration.
+        ``travel`` (n,) is the largest position of each joint. The bound is that of the stretched
+        chain, so it holds in every configuration.
         """
         tree, linkage = self.robot.tree, self.robot.linkage
         if linkage is not None:
@@ -247,7 +249,7 @@ class Scene:
 
 
 def _levers(robot: RobotModel, body: int, shape: Shape, travel: FloatArray) -> FloatArray:
-    """Return the levers (n,) of the joints from a body to the base about its farthest point."""
+    """Return the levers (n,) of the joints about the farthest point of a body."""
     levers = np.zeros(robot.n)
     beyond, step = 0.0, np.zeros(3)
     owner = body
@@ -267,16 +269,16 @@ def _levers(robot: RobotModel, body: int, shape: Shape, travel: FloatArray) -> F
 
 
 def _ranges(robot: RobotModel, slide: float) -> tuple[FloatArray, FloatArray]:
-    """Return lower and upper positions (n,): half a turn, or ``slide`` m, without a limit."""
+    """Return lower and upper positions (n,); without limits half a turn, or ``slide`` m."""
     free = np.where(np.asarray(robot.types) == PRISMATIC, slide, np.pi)
     return (np.where(np.isfinite(robot.limits.lower), robot.limits.lower, -free),
             np.where(np.isfinite(robot.limits.upper), robot.limits.upper, free))
 
 
-def scene_of(robot: RobotModel, around: Surroundings | None = None) -> Scene:
-    """Return the scene of a robot in ``around``, by default what its own file says.
+def build_scene(robot: RobotModel, around: Surroundings | None = None) -> Scene:
+    """Build the collision scene of a robot, by default in the surroundings of its own file.
 
-    Raises RobotError or UsageError when shapes cannot be read or a name is unknown.
+    Raises RobotError or UsageError for shapes that cannot be read and for unknown names.
     """
     given = robot.surroundings if around is None else around
     return Scene(robot, layout(robot.tree, given), given)

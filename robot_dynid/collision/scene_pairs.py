@@ -1,4 +1,4 @@
-"""Pairs of bodies that are kept apart: of a robot itself, with boxes, obstacles and floor."""
+"""Pairs of bodies to be kept apart: links, boxes, obstacles and the floor."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.surroundings import Surroundings
 
 FLOOR, BOX = 'floor', 'keep_out'
-NO_FLOOR = ("no floor is given, so none was kept clear of; give 'floor: z' in the robot's YAML or "
-            'as an option')
+NO_FLOOR = "floor NOT checked: none is given; add 'floor: z' to the robot YAML, or the option"
 GIVE_SHAPES = "give every link <collision> elements in the robot's URDF, or collision in screws"
 
 
@@ -31,7 +30,7 @@ GIVE_SHAPES = "give every link <collision> elements in the robot's URDF, or coll
 class Pair:
     """Two bodies to be kept apart.
 
-    ``bodies`` indices of the joints that move them, BASE at rest; ``parts`` pairs of shapes.
+    ``bodies`` indices of the joints that move them, BASE if fixed; ``parts`` pairs of shapes.
     """
 
     names: tuple[str, str]
@@ -41,10 +40,10 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """All shapes, the pairs to look at, and what cannot be looked at.
+    """All shapes, the pairs to check, and the gaps of the check.
 
-    ``stand_ins`` are the bodies without collision shape; ``blind`` says of which bodies that are
-    there collisions cannot be looked at, ``unchecked`` also what is not described at all.
+    ``stand_ins`` are the bodies without collision shape; ``blind`` says which existing bodies
+    cannot be checked, ``unchecked`` also what is not described at all.
     """
 
     shapes: tuple[Shape, ...]
@@ -58,18 +57,18 @@ class Layout:
 def layout(robot: RobotModel, around: Surroundings) -> Layout:
     """Return shapes and pairs of a robot in its surroundings.
 
-    Bodies that one joint joins are not looked at, nor what ``ignore_pairs`` names. A body without
-    collision shape is kept off floor and boxes by thin rods along its axes and a ball of its
-    inertia. Raises UsageError naming an unknown body.
+    Bodies joined by one joint and those in ``ignore_pairs`` are not checked. A body without
+    collision shape is represented by thin rods along its axes and a sphere of equal inertia.
+    Raises UsageError for an unknown body.
     """
-    own, left_out = robot_shapes(robot, around.ignore_links)
-    bare = {robot.bodies[i]: i for i in range(robot.n) if all(s.body != i for s in own)}
+    links, left_out = robot_shapes(robot, around.ignore_links)
+    bare = {robot.bodies[i]: i for i in range(robot.n) if all(s.body != i for s in links)}
     stand_ins = tuple(s for i in bare.values() for s in _stand_ins(robot, i))
     boxes = tuple(plain_box(f'{BOX}[{i}]', box.placement, box.size)
                   for i, box in enumerate(around.keep_out))
     obstacles = environment_shapes(around.environment) if around.environment else ()
     floor = () if around.floor is None else (floor_shape(FLOOR, around.floor),)
-    shapes = (*own, *stand_ins, *boxes, *obstacles, *floor)
+    shapes = (*links, *stand_ins, *boxes, *obstacles, *floor)
     ignored = _ignored(robot, around, shapes)
     pairs = [pair for pair in _candidates(robot, shapes, set(bare))
              if frozenset(pair.names) not in ignored]
@@ -79,23 +78,23 @@ def layout(robot: RobotModel, around: Surroundings) -> Layout:
 
 
 def _blind(robot: RobotModel, around: Surroundings, bare: tuple[str, ...]) -> tuple[str, ...]:
-    found = []
+    warnings = []
     if len(bare) == robot.n:
-        found.append(f'{robot.name} has no collision shapes: collisions of the robot with itself '
-                     f'were NOT checked; {GIVE_SHAPES}')
+        warnings.append(f'{robot.name} has no collision shapes: collisions of the robot '
+                        f'with itself were NOT checked; {GIVE_SHAPES}')
     elif bare:
-        found.append(f'{", ".join(bare)} without collision shape: collisions of the robot with '
-                     f'it were NOT checked; {GIVE_SHAPES}')
+        warnings.append(f'{", ".join(bare)} without collision shape: collisions of the robot with '
+                        f'it were NOT checked; {GIVE_SHAPES}')
     if around.environment and len(bare) == robot.n:
-        found.append(f'the environment {around.environment} was NOT checked, since the robot has '
-                     'no collision shapes')
-    return tuple(found)
+        warnings.append(f'the environment {around.environment} was NOT checked: the robot has no '
+                        'collision shapes')
+    return tuple(warnings)
 
 
 def _candidates(
     robot: RobotModel, shapes: Sequence[Shape], bare: set[str]
 ) -> list[Pair]:
-    """Return the pairs that can be measured: bodies without shapes with floor and boxes only."""
+    """Return the pairs that can be measured; bodies without shapes only with floor and boxes."""
     owners: dict[str, list[int]] = {}
     for i, shape in enumerate(shapes):
         owners.setdefault(shape.owner, []).append(i)
@@ -124,23 +123,23 @@ def _adjacent(robot: RobotModel, a: int, second: str) -> bool:
 def _ignored(
     robot: RobotModel, around: Surroundings, shapes: Sequence[Shape]
 ) -> set[frozenset[str]]:
-    """Return the pairs that may touch, links by the body they are fixed to."""
+    """Return the pairs that may touch; links count as the body they are fixed to."""
     body = {link.name: robot.bodies[link.body] for link in robot.links}
-    known = {*robot.bodies, *body, robot.base_link, FLOOR, *(s.owner for s in shapes)}
-    found = set()
+    names = {*robot.bodies, *body, robot.base_link, FLOOR, *(s.owner for s in shapes)}
+    ignored = set()
     for pair in around.ignore_pairs:
         for name in pair:
-            if name not in known:
+            if name not in names:
                 raise UsageError(f'ignore_pairs: there is no body {name!r}; there are '
-                                 f'{", ".join(sorted(known))}')
-        found.add(frozenset(body.get(name, name) for name in pair))
-    return found
+                                 f'{", ".join(sorted(names))}')
+        ignored.add(frozenset(body.get(name, name) for name in pair))
+    return ignored
 
 
 def _stand_ins(robot: RobotModel, body: int) -> list[Shape]:
-    """Return rods from the origin of a body to the joints it carries, and its inertia's ball.
+    """Return rods from the origin of a body to its child joints, and a sphere of its inertia.
 
-    The ball has the second moments of the body's mass: a uniform one of that radius.
+    The sphere is uniform and has the second moments of the body's mass.
     """
     name = robot.bodies[body]
     shapes = [Shape(name, body, 'sphere', np.eye(4), np.zeros(3))]

@@ -1,4 +1,4 @@
-"""Collision shapes of a robot, as its URDF has them: primitives, and meshes by their hulls."""
+"""Collision shapes of a robot from its URDF: primitives, and convex hulls of meshes."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ AROUND = np.array([[np.cos(a), np.sin(a), 0.0] for a in np.pi * (np.arange(16) +
 class Shape:
     """A convex shape fixed to a body: box, cylinder, capsule, sphere, hull of a mesh, half-space.
 
-    It is the sum of a box, of a disc across z and of a ball about the origin, or of the
-    ``vertices`` (k, 3). ``owner`` is the name it goes by; ``body`` the index of the joint that
-    moves it, BASE at rest; ``placement`` (4, 4) in the frame of the body (of the base link);
-    ``edges`` (3,) half lengths, ``disc`` and ``ball`` radii [m].
+    The Minkowski sum of a box, a disc normal to z and a sphere about the origin, or of the
+    ``vertices`` (k, 3). ``owner`` is its name; ``body`` the index of the joint that moves it, BASE
+    if fixed; ``placement`` (4, 4) in the frame of the body (of the base link); ``edges`` (3,) half
+    lengths, ``disc`` and ``ball`` radii [m].
     """
 
     owner: str
@@ -53,36 +53,34 @@ class Shape:
     vertices: FloatArray | None = None
 
     def extents(self, rotation: FloatArray) -> FloatArray:
-        """Return half lengths (3,) of a primitive's box in a frame, into which ``rotation`` turns.
-        """
+        """Return half lengths (3,) of a primitive's bounding box in a rotated frame."""
         return np.asarray(np.abs(rotation) @ self.edges
                           + self.disc * np.hypot(rotation[:, 0], rotation[:, 1]) + self.ball)
 
     def points(self) -> FloatArray:
-        """Return points (k, 3) in its frame: it lies in their hull widened by its ball."""
+        """Return points (k, 3) in its frame whose hull, grown by ``ball``, contains it."""
         return self.vertices if self.vertices is not None else (
             (CORNERS * self.edges)[:, None] + self.disc * AROUND).reshape(-1, 3)
 
     def sphere(self) -> tuple[FloatArray, float]:
-        """Return centre (3,) in the frame of the body and radius [m] of a sphere around it."""
+        """Return centre (3,) in the frame of the body and radius [m] of a bounding sphere."""
         points = self.points()
         centre = 0.5 * (points.min(axis=0) + points.max(axis=0))
         radius = float(np.max(np.linalg.norm(points - centre, axis=1))) + self.ball
         return self.placement[:3, :3] @ centre + self.placement[:3, 3], radius
 
     def half_edges(self) -> FloatArray:
-        """Return half edges (3,) [m] of the box around it, along its axes, centred as sphere()."""
+        """Return half edges (3,) [m] of the bounding box along its axes, centred as sphere()."""
         return np.asarray(0.5 * np.ptp(self.points(), axis=0) + self.ball)
 
     def reach(self) -> float:
-        """Return a bound [m] of the distance of its points from the origin of the body."""
+        """Return an upper bound [m] of the distance of its points from the origin of the body."""
         return float(np.max(np.linalg.norm(self._in_body(), axis=1))) + self.ball
 
     def swing(self, axis: FloatArray) -> float:
-        """Return a bound [m/rad] of how a turn about the unit vector ``axis`` (3,) moves it.
+        """Return an upper bound [m/rad] of the lever of its points about a unit ``axis`` (3,).
 
-        That is the distance from the axis; a round shape moves with its centre, and as much as
-        its own axis is off ``axis``, since turns about that leave it where it is.
+        Of a round shape only the centre and the tilt of its axis against ``axis`` count.
         """
         arms = np.cross(self._in_body(), axis)
         swing = float(np.max(np.linalg.norm(arms, axis=1))) + self.ball
@@ -99,25 +97,24 @@ class Shape:
 
 
 def floor_shape(owner: str, height: float) -> Shape:
-    """Return everything below ``height`` [m] of the base frame."""
+    """Return the half-space below ``height`` [m] of the base frame."""
     return Shape(owner, BASE, HALFSPACE, homogeneous(np.eye(3), [0.0, 0.0, height]), np.zeros(3))
 
 
 def plain_box(owner: str, placement: FloatArray, size: Any) -> Shape:
-    """Return a box at rest; ``size`` (3,) full edge lengths [m]."""
+    """Return a fixed box; ``size`` (3,) full edge lengths [m]."""
     return Shape(owner, BASE, 'box', frozen(placement), 0.5 * np.array(size, dtype=np.float64))
 
 
 def robot_shapes(
     robot: RobotModel, ignored: Sequence[str] = ()
 ) -> tuple[tuple[Shape, ...], tuple[str, ...]]:
-    """Return the collision shapes of all links but ``ignored`` ones, and what is left out.
+    """Return the collision shapes of all links except ``ignored`` ones, and those left out.
 
-    Those at rest are named after the base link. Links fixed to a body belong to it; joints that
-    are not part of the robot stand at zero. A robot of screws has those of its description. What
-    cannot be read, such as a mesh that is missing, is left out where the link carries no joint of
-    the robot. Raises RobotError that names the link where it does, UsageError for a link to be
-    ignored that is not there.
+    Fixed shapes carry the name of the base link; links fixed to a body belong to it; joints
+    outside the robot are at zero. Shapes that cannot be read, such as missing meshes, are left out
+    if the link carries no joint of the robot. Raises RobotError for the link if it does,
+    UsageError for an unknown name in ``ignored``.
     """
     if has_urdf(robot) and not Path(robot.source).is_file():
         return (), ()
@@ -143,8 +140,8 @@ def robot_shapes(
             shapes += _shapes(root, reader, {name: place})
         except RobotError as error:
             if name in leading:
-                raise RobotError(f'{error}. To plan without a check of this link: scene: '
-                                 f'{{ignore_links: [{name}]}} in a robot YAML') from None
+                raise RobotError(f'{error}. To plan without checking this link: scene: '
+                                 f'{{ignore_links: [{name}]}} in the robot YAML') from None
             left_out.append(f'{str(error).removeprefix(f"{robot.source}: ")}. NOT checked: it is '
                             'left out')
     return tuple(shapes), tuple(left_out)
@@ -153,8 +150,8 @@ def robot_shapes(
 def environment_shapes(path: str) -> tuple[Shape, ...]:
     """Return the collision shapes of a URDF of obstacles, all joints at zero, each by its link.
 
-    The root link lies on the robot's base link. Raises UsageError or RobotError naming the file
-    when it cannot be read, or has no collision shape.
+    The root link coincides with the robot's base link. Raises UsageError or RobotError for a file
+    that cannot be read or has no collision shape.
     """
     root = parse_urdf(read_urdf_text(path), path)
     children = {_end(joint, 'child') for joint in root.findall('joint')}
@@ -163,17 +160,17 @@ def environment_shapes(path: str) -> tuple[Shape, ...]:
               for name, placement in _walk(root, Reader(path), start, set()).items()}
     shapes = _shapes(root, Reader(path), places)
     if not shapes:
-        raise RobotError(f'{path}: has no <collision>, so there is nothing to keep clear of')
+        raise RobotError(f'{path}: has no <collision>; give its links collision shapes')
     return shapes
 
 
 def collision_ellipsoid(robot: RobotModel, body: str) -> tuple[FloatArray, FloatArray]:
-    """Return placement (4, 4) in the link frame and radii (3,) [m] of an ellipsoid around a body.
+    """Return placement (4, 4) in the link frame and radii (3,) [m] of a bounding ellipsoid.
 
-    Of one primitive it is the least ellipsoid (of a capsule: of the cylinder around it), of
-    several that of their common box along the axes of the link. Links fixed to the body belong to
-    it. Raises UsageError when the URDF file is gone, RobotError naming the link whose
-    collision geometry is no primitive, or that has mass and none.
+    The smallest ellipsoid around one primitive (capsules: around their cylinder), or around the
+    common box of several along the axes of the link, with links fixed to the body. Raises
+    UsageError if the URDF file is missing, RobotError for a link whose collision geometry is no
+    primitive, or that has mass and none.
     """
     reader = Reader(robot.source or robot.name)
     root = parse_urdf(source_text(robot), reader.source)
@@ -196,7 +193,7 @@ def collision_ellipsoid(robot: RobotModel, body: str) -> tuple[FloatArray, Float
 
 
 def links_at_rest(root: Element, robot: RobotModel) -> dict[str, FloatArray]:
-    """Return the placement (4, 4) in the base link of all links that no joint of it moves."""
+    """Return the placement (4, 4) in the base link of all links at rest."""
     return _walk(root, Reader(robot.source), robot.base_link, set(robot.joints))
 
 
@@ -208,7 +205,8 @@ def _end(joint: Element, which: str) -> str:
 def _walk(
     root: Element, reader: Reader, start: str, moving: set[str]
 ) -> dict[str, FloatArray]:
-    """Return the placement (4, 4) of every link that no joint of ``moving`` parts from start."""
+    """Return the placement (4, 4) of all links connected to ``start`` by no joint of ``moving``.
+    """
     edges: dict[str, list[tuple[str, FloatArray]]] = {}
     for joint in root.findall('joint'):
         if joint.get('name') in moving:
@@ -255,7 +253,7 @@ def _shapes(
 
 
 def _sizes(reader: Reader, shape: Element, where: str) -> tuple[FloatArray, float, float]:
-    """Return half edges (3,), radius of the disc and of the ball; refuse what is not positive."""
+    """Return half edges (3,), radius of the disc and of the ball; raise for sizes not positive."""
     def positive(key: str, count: int) -> FloatArray:
         return reader.numbers(shape.get(key), f'{where} {key}', count, SIZE)
 

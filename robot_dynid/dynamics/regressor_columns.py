@@ -134,7 +134,7 @@ class RegressorColumns:
     def _of_tree(self) -> RegressorColumns:
         """The columns of the tree of a robot with a linkage: entries are of the joints moved."""
         assert self.robot is not None and self.robot.linkage is not None
-        own = self.robot.linkage.own.tolist()
+        own = self.robot.linkage.driven.tolist()
         return replace(self, robot=self.robot.tree, entries=tuple(
             (own[row], column, kind, own[index] if kind in MOTION else index, share)
             for row, column, kind, index, share in self.entries))

@@ -18,7 +18,7 @@ from robot_dynid.export.identified_arm import IdentifiedArm
 from robot_dynid.export.text_file import TextFile
 from robot_dynid.export.written import Form, Written
 from robot_dynid.robot.urdf import robot_from_urdf
-from robot_dynid.robot.urdf_text import made_urdf
+from robot_dynid.robot.urdf_text import generate_urdf
 from robot_dynid.version import VERSION
 from robot_dynid.yaml_text import load_yaml, yaml_text
 
@@ -58,7 +58,7 @@ def solver_parameters(arm: IdentifiedArm) -> SolverParameters:
     if not np.array_equal(robot.parents, np.arange(-1, robot.n - 1)):
         raise ModelError(f'{robot.name} is a tree, and inverse_dynamics_solver knows chains only: '
                          'give tip_link in the robot YAML and identify that chain')
-    description = made_urdf(robot, arm.mechanism.bodies)
+    description = generate_urdf(robot, arm.mechanism.bodies)
     content = {'/**': {'ros__parameters': {
         'inverse_dynamics_solver_plugin_name': PLUGIN,
         NAMESPACE: {'root': robot.base_link, 'tip': robot.bodies[-1],

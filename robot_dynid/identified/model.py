@@ -44,7 +44,7 @@ from robot_dynid.identified.trained import Trained
 from robot_dynid.identified.uncertainty import effort_intervals
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.robot.urdf_text import made_urdf
+from robot_dynid.robot.urdf_text import generate_urdf
 from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.types import FloatArray, Portable, Progress, Samples
 
@@ -547,7 +547,7 @@ class IdentifiedModel(Portable):
         from robot_dynid.export.urdf import exported_urdf
         from robot_dynid.identified.parameter_card import comment_lines, parameter_card
 
-        text = made_urdf(self.robot, self.robot.nominal) if urdf_text is None else urdf_text
+        text = generate_urdf(self.robot, self.robot.nominal) if urdf_text is None else urdf_text
         export = exported_urdf(self.arm, text, source)
         return replace(export, origins=tuple(comment_lines(parameter_card(self))))
 
@@ -563,7 +563,7 @@ class IdentifiedModel(Portable):
 
         if urdf_text is None and not self.robot.shapes:
             return exported_mjcf(self.arm)
-        text = made_urdf(self.robot, self._links[:, :10]) if urdf_text is None else urdf_text
+        text = generate_urdf(self.robot, self._links[:, :10]) if urdf_text is None else urdf_text
         from robot_dynid.export.mjcf import urdf_shapes
 
         return exported_mjcf(self.arm, urdf_shapes(self.robot, text, source))

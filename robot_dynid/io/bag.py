@@ -1,4 +1,4 @@
-"""Recordings from bags of ROS: a folder of rosbag2, or one .mcap, .db3 or .bag file.
+"""Read recordings from ROS bags: a rosbag2 folder, or one .mcap, .db3 or .bag file.
 
 No ROS installation is needed.
 """
@@ -31,14 +31,14 @@ from robot_dynid.types import FloatArray, RawLog, epoch_of
 
 __all__ = ['Topics']
 USUAL = Topics('/joint_states', '/motor_states', '/effort', '/joint_torques')
-#: names of topics with what joints shall do, which are never taken for what they do
+#: parts of topic names that mark commands, which are never read as measurements
 COMMANDED = re.compile('command|cmd|desired|target|goal|reference|setpoint', re.IGNORECASE)
-#: another topic with the same joints is named where it has so many times the messages
+#: ratio of message counts above which another topic with the same joints is reported
 RICHER = 2.0
 
 
 class NoStates(DataError):
-    """No topic of a bag is known to hold joint states."""
+    """No topic of a bag holds joint states of a supported type."""
 
 
 def read_bag(
@@ -47,17 +47,17 @@ def read_bag(
 ) -> RawLog:
     """Read the joint states of a bag as one recording.
 
-    ``joints`` chooses and orders the joints (None: order of first appearance). Times are header
-    stamps (receive times where none are set), in seconds from the first sample. Topics with motor
-    states, efforts and joint torques, where there are such, are brought to the stamps of the joint
-    states; the effort topic replaces the effort field, joint torques come in the effort field of
-    theirs. The reference of a joint_trajectory_controller comes from its state, wherever one
-    controller moves all the joints. Bags of a crashed recorder give what they hold.
+    ``joints`` selects and orders the joints (None: order of first appearance). Times are header
+    stamps (receive times if none are set), in seconds from the first sample. Motor states, efforts
+    and joint torques of other topics are aligned to the stamps of the joint states; the effort
+    topic replaces the effort field, joint torques are read from the effort field of their topic.
+    The reference of a joint_trajectory_controller is read from its state if one controller moves
+    all the joints. Bags of a crashed recorder are read as far as they go.
 
-    Of several topics with joint states the one that has the joints and their effort is taken. With
-    a ``window`` what is far from it is not kept.
+    Of several topics with joint states the one with the joints and their effort is read. With a
+    ``window`` only data in and around it is stored.
 
-    Raises DataError when nothing usable is there; the message lists the topics.
+    Raises DataError if nothing is usable; the message lists the topics.
     """
     file = Path(path)
     try:
@@ -77,14 +77,14 @@ def read_batches(
     joints: tuple[str, ...] | None = None, topics: Topics | None = None,
     window: Window | None = None,
 ) -> RawLog:
-    """Read the messages that ``batches`` yields as `read_bag` does."""
+    """Read the messages of ``batches`` like `read_bag`."""
     topics = topics or Topics()
     contents = Contents(wanted=frozenset(one.topic for _, one in topics.named()))
     try:
         decoded = decode_topics(batches(contents), contents, topics, joints, window)
     except TooLong as error:
         raise TooLong(f'{source}: {error}') from None
-    except DataError as error:  # names the file, or is about a topic
+    except DataError as error:  # prefix the file unless it is named
         raise DataError(str(error) if source in str(error) else f'{source}: {error}') from None
     try:
         return log_from_topics(source, decoded, joints, topics, contents)
@@ -97,10 +97,10 @@ def decode_topics(
     batches: Iterable[tuple[str, Batch]], contents: Contents, topics: Topics | None = None,
     joints: Sequence[str] | None = None, window: Window | None = None,
 ) -> dict[str, Topic]:
-    """Decode all batches, topic by topic; with a ``window`` only what is in it and around it.
+    """Decode all batches by topic; with a ``window`` only what is in and around it.
 
-    ``contents`` holds the type of every topic as soon as its first batch comes. Raises DataError
-    where memory does not hold them, or a topic that is named has no such fields.
+    ``contents`` must hold the type of a topic before its first batch. Raises DataError if memory
+    does not suffice, or a stated topic lacks its stated fields.
     """
     decoded: dict[str, Topic] = {}
     undefined: set[str] = set()
@@ -149,11 +149,11 @@ def log_from_topics(
         begin = main.began[bool(main.unset)]
     time = np.asarray((base.time - begin) * 1e-9, dtype=np.float64)
     notes += findings_of(time, base.joints, channels)
-    known: dict[str, Any] = dict(channels)
-    if known.get('position') is None:
+    available: dict[str, Any] = dict(channels)
+    if available.get('position') is None:
         raise DataError('the joint states have no positions')
     zero = begin * 1e-9
-    log = RawLog(source, base.joints, time, **known, findings=tuple(notes),
+    log = RawLog(source, base.joints, time, **available, findings=tuple(notes),
                  epoch=epoch_of(zero, zero), began=None if main.window is None else 0.0)
     messages = made.effort_messages()
     if messages is None:
@@ -165,7 +165,7 @@ def log_from_topics(
 def _assembled(
     decoded: Mapping[str, Topic], joints: tuple[str, ...] | None, names: Topics, notes: list[str]
 ) -> Assembly:
-    """Return the joint states with what other topics bring to their stamps."""
+    """Return the joint states with the channels of other topics aligned to them."""
     made = Assembly(decoded, decoded[str(names.joint_states)], joints, notes)
     for role in BROUGHT:
         made.bring(role, names.name(role))
@@ -178,9 +178,9 @@ def _assembled(
 
 
 def _recorded(name: str, values: FloatArray | None, notes: list[str]) -> FloatArray | None:
-    """Return None for a channel that is NaN throughout: the interface was not exported.
+    """Return None for a channel that is NaN throughout: its interface is not exported.
 
-    Raises DataError for that of external wrenches, without which the equations are others.
+    Raises DataError for external wrenches, without which the equations are incomplete.
     """
     if values is None or not np.isnan(values).all():
         return values
@@ -194,7 +194,7 @@ def chosen_topics(
     requested: Topics | None, present: Iterable[Topic], joints: Sequence[str] | None,
     contents: Contents,
 ) -> Topics:
-    """Return the names of the topics to use. Raises DataError when that is not clear."""
+    """Return the names of the topics to read; raises DataError if they are ambiguous."""
     topics, present = requested or Topics(), tuple(present)
     decoded = {topic.name: topic for topic in present}
     chosen: dict[str, str | None] = {}
@@ -219,9 +219,9 @@ def chosen_topics(
 
 
 def _states(topics: Sequence[Topic], joints: Sequence[str] | None, any_effort: bool) -> str:
-    """Return the topic with the states of the ``joints``, and their effort unless it is elsewhere.
+    """Return the topic with the states of the ``joints``, preferably with their effort.
 
-    Raises DataError where several fit equally.
+    Raises DataError if several topics match equally.
     """
     fitting = topics if joints is None else [
         one for one in topics if _covers(one, joints)] or [
@@ -232,20 +232,19 @@ def _states(topics: Sequence[Topic], joints: Sequence[str] | None, any_effort: b
              for one in fitting}
     best = [one for one in fitting if ranks[one.name] == max(ranks.values())]
     if COMMANDED.search(best[0].name):
-        raise DataError(f'the only topic with joint states is {best[0].name}, whose name says '
-                        f'that they are commands; where they are measured, say so: --topic '
-                        f'{best[0].name}')
+        raise DataError(f'the only topic with joint states is {best[0].name}, named like '
+                        f'commands; if it holds measurements: --topic {best[0].name}')
     usual = [one for one in best if one.name == USUAL.joint_states] or best
     if len(usual) > 1:
         listed = '; '.join(f'{one.name} with {clipped(", ".join(one.joints), 200)}'
                            for one in sorted(best, key=lambda one: one.name))
         raise DataError(f'several JointState topics and none is {USUAL.joint_states}: {listed}; '
-                        f'say which one holds the joint states: --topic {best[0].name}')
+                        f'select one: --topic {best[0].name}')
     return usual[0].name
 
 
 def _covers(topic: Topic, joints: Sequence[str]) -> bool:
-    """Return whether a topic has all the joints, maybe with a prefix; False where unclear."""
+    """Return True if a topic has all the joints, possibly with a prefix; False if ambiguous."""
     try:
         naming: Naming | None = topic.naming(joints)
     except DataError:

@@ -1,4 +1,4 @@
-"""Writing rosbag2 folders, piece by piece so that a crash loses only the last piece.
+"""Write rosbag2 folders in chunks, so that a crash loses only the last chunk.
 
 Source: rosbag2 metadata, versions 8 and 9.
 """
@@ -18,13 +18,14 @@ from robot_dynid.errors import DataError, DynIdError, UsageError
 from robot_dynid.files import atomic_write
 from robot_dynid.yaml_text import load_yaml, yaml_text
 
-#: key of a bag's custom data whose value says which messages are missing
+#: key of a bag's custom data that describes missing messages
 LOSSES = 'lost_messages'
 
 
 @dataclass
 class Topic:
-    """A topic: ``qos`` is the text of its offered profiles; ``packed`` messages are compressed."""
+    """A topic: ``qos`` is the text of its offered profiles; ``packed`` counts compressed messages.
+    """
 
     name: str
     kind: str
@@ -37,9 +38,9 @@ class Topic:
 
 @dataclass
 class StorageFile:
-    """A storage file: its topics by number, receive times [ns], and what became of it.
+    """A storage file: its topics by number, receive times [ns], and its damage.
 
-    ``lost`` bytes could not be kept; ``sound``: nothing of the file had to be changed.
+    ``lost`` bytes could not be recovered; ``sound``: the file is unchanged.
     """
 
     name: str
@@ -51,21 +52,21 @@ class StorageFile:
     findings: list[str] = field(default_factory=list)
 
     def span(self, first: int, last: int) -> None:
-        """Add messages that were received from ``first`` to ``last`` [ns]."""
+        """Extend the time range to messages received from ``first`` to ``last`` [ns]."""
         self.first = first if self.first is None else min(self.first, first)
         self.last = last if self.last is None else max(self.last, last)
 
 
 def merged_topics(files: Sequence[StorageFile]) -> list[Topic]:
-    """Return the topics of all files with their messages added, in order of appearance."""
-    found: dict[tuple[str, str, str], Topic] = {}
+    """Return the topics of all files with their message counts added, in order of appearance."""
+    topics: dict[tuple[str, str, str], Topic] = {}
     for one in (topic for file in files for topic in file.topics.values()):
-        topic = found.setdefault((one.name, one.kind, one.encoding),
-                                 Topic(one.name, one.kind, one.encoding))
+        topic = topics.setdefault((one.name, one.kind, one.encoding),
+                                  Topic(one.name, one.kind, one.encoding))
         topic.qos, topic.type_hash = topic.qos or one.qos, topic.type_hash or one.type_hash
         topic.messages += one.messages
         topic.packed += one.packed
-    return list(found.values())
+    return list(topics.values())
 
 
 def bag_information(
@@ -73,7 +74,7 @@ def bag_information(
 ) -> dict[str, Any]:
     """Return the content of metadata.yaml of a bag in ``storage`` (mcap or sqlite3).
 
-    Quality of service is in words in version 9, in numbers in version 8.
+    Quality of service is text in version 9, numbers in version 8.
     """
     topics = merged_topics(files)
     profiles = [_profiles(topic.qos) for topic in topics]
@@ -99,7 +100,7 @@ def bag_information(
 
 
 def _times(files: Sequence[StorageFile]) -> dict[str, Any]:
-    """Return start, duration and number of messages; rosbag2 says 0 where there are none."""
+    """Return start, duration and number of messages; 0 without any, like rosbag2."""
     first = min((file.first for file in files if file.first is not None), default=0)
     last = max((file.last for file in files if file.last is not None), default=0)
     return {'starting_time': {'nanoseconds_since_epoch': first},
@@ -108,20 +109,20 @@ def _times(files: Sequence[StorageFile]) -> dict[str, Any]:
 
 
 def _profiles(text: str) -> list[dict[str, Any]]:
-    """Return the profiles of a topic; none where they cannot be read."""
+    """Return the QoS profiles of a topic, empty if they cannot be read."""
     try:
-        found = load_yaml(text, 'offered_qos_profiles', DataError)
+        profiles = load_yaml(text, 'offered_qos_profiles', DataError)
     except DataError:
         return []
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return [one for one in profiles if isinstance(one, dict)] if isinstance(profiles, list) else []
 
 
 class Spool:
-    """Append-only file whose appends either reach the disk whole or stay in memory.
+    """Append-only file: appends reach the disk as a whole or stay in memory.
 
-    The mcap writer writes into memory; ``commit`` moves that to the disk and waits for it. When
-    the disk is full the file is cut back to its last good byte and nothing is lost: the next
-    ``commit`` tries again.
+    The mcap writer writes to memory; ``commit`` writes that to the disk and syncs. If the disk is
+    full the file is truncated to its last good byte and nothing is lost: the next ``commit``
+    retries.
     """
 
     def __init__(self, path: Path) -> None:
@@ -141,7 +142,7 @@ class Spool:
         """Do nothing: `commit` does."""
 
     def commit(self) -> None:
-        """Bring everything to the disk. Raises OSError when it does not fit."""
+        """Write everything to the disk; raises OSError if it does not fit."""
         data = self._pending.getvalue()
         done = 0
         try:
@@ -156,17 +157,17 @@ class Spool:
         self._pending = BytesIO()
 
     def end(self) -> None:
-        """Commit and close; once it did, nothing more. Raises OSError when it does not fit."""
+        """Commit and close; later calls do nothing. Raises OSError if it does not fit."""
         if not self._file.closed:
             self.commit()
             self._file.close()
 
 
 class BagWriter:
-    """Writes raw CDR messages into a new bag folder in mcap; use as a context manager.
+    """Write raw CDR messages to a new mcap bag folder; use as a context manager.
 
-    ``commit`` makes durable what was written so far: after a crash everything committed can be
-    read. Raises UsageError for a path that exists, DataError when the folder cannot be made.
+    Everything written before ``commit`` can be read after a crash. Raises UsageError if the path
+    exists, DataError if the folder cannot be created.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -180,7 +181,7 @@ class BagWriter:
         self._schemas: dict[str, int] = {}
         self._finished = False
         try:
-            self.path.mkdir(parents=True)  # fails where anything has its name
+            self.path.mkdir(parents=True)  # fails if the name exists
             self._spool = Spool(self.storage_file)
             self._writer: Any = Writer(self._spool,  # type: ignore[arg-type]
                                        compression=CompressionType.NONE, enable_data_crcs=True)
@@ -197,7 +198,7 @@ class BagWriter:
         return self.path / self._file.name
 
     def add_topic(self, name: str, message_type: str, definition: str = '') -> int:
-        """Announce a topic, with the text of its type where rosbags may not know it.
+        """Add a topic, with the definition of its type if rosbags does not have it.
 
         Return its number. Raises UsageError for an unknown type without a definition.
         """
@@ -206,7 +207,7 @@ class BagWriter:
         if message_type not in self._types.fielddefs and definition:
             self._types.register(get_types_from_msg(definition, message_type))
         if message_type not in self._types.fielddefs:
-            raise UsageError(f'topic {name}: no definition of message type {message_type} at hand')
+            raise UsageError(f'topic {name}: no definition of message type {message_type}')
         type_hash = self._types.hash_rihs01(message_type)
         if message_type not in self._schemas:
             text, _ = self._types.generate_msgdef(message_type, ros_version=2)
@@ -225,27 +226,27 @@ class BagWriter:
         self._file.span(received, received)
 
     def commit(self) -> None:
-        """Make everything written so far durable. Raises OSError when the disk is full."""
+        """Make everything written so far durable; raises OSError if the disk is full."""
         self.seal()
         self.sync()
 
     def seal(self) -> None:
-        """End the piece in memory that the next ``sync`` brings to the disk."""
+        """End the chunk in memory that the next ``sync`` writes to the disk."""
         if not self._finished:
             self._writer.flush()
 
     def sync(self) -> None:
-        """Bring sealed pieces to the disk; others may write meanwhile. Raises OSError."""
+        """Write sealed chunks to the disk, concurrently with writers; raises OSError."""
         self._spool.commit()
 
     def note(self, key: str, value: str) -> None:
-        """Put a text into the custom data of the bag."""
+        """Add a text to the custom data of the bag."""
         self._custom[key] = value
 
     def close(self) -> None:
         """Write index and metadata and close.
 
-        Raises OSError or DynIdError when the disk is full; call it again then.
+        Raises OSError or DynIdError if the disk is full; call it again then.
         """
         if not self._finished:
             self.commit()
@@ -256,7 +257,7 @@ class BagWriter:
                      yaml_text(bag_information('mcap', [self._file], self._custom)))
 
     def remove(self) -> None:
-        """Close, and remove the files of the bag and its folder, if nothing else is in it."""
+        """Close, and delete the files of the bag and its folder if it is empty then."""
         with suppress(OSError, DynIdError):
             self.close()
         for path in (self.storage_file, self.path / 'metadata.yaml'):
@@ -274,5 +275,5 @@ class BagWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close, also after an error: what was written stays."""
+        """Close, also after an error: everything written is retained."""
         self.close()

@@ -1,4 +1,4 @@
-"""Joint states and trajectories in CDR, the wire format of DDS and of bags.
+"""Decode joint states and trajectories from CDR, the wire format of DDS and of bags.
 
 All messages that share a layout are decoded at once, see `io.messages.kinds`.
 """
@@ -27,14 +27,14 @@ from robot_dynid.types import FloatArray
 __all__ = ['CONTROLLER_STATE', 'JOINT_STATE', 'WRENCH']
 FIELDS = ('position', 'velocity', 'effort')
 ROWS = 8192  # messages decoded at a time: bounds the scratch memory
-#: layouts of one topic, and messages without one, after which no other is looked for
+#: limits per topic of distinct layouts, and of messages without a layout
 LAYOUTS, FAILURES = 100, 1000
 #: bytes decoded at a time
 PART_BYTES = 1 << 24
 SECOND = 10**9  # ns
-#: seconds below which times are: more do not fit into 64 bits of nanoseconds
+#: upper bound of stamps [s]: more does not fit into 64 bits of nanoseconds
 LAST = 9.2e9
-#: a step of header stamps against receive times that is counted [ns]
+#: smallest step of header stamps against receive times that is counted [ns]
 STEP = SECOND
 #: bytes of the shortest joint state: stamp and four empty lists or names
 SHORTEST = HEADER + 16
@@ -54,7 +54,7 @@ class Batch:
 
     @property
     def typical(self) -> bytes:
-        """The message in the middle: the first ones may be empty."""
+        """Return the middle message, because the first ones may be empty."""
         k = len(self.starts) // 2
         return self.buffer[self.starts[k]:self.starts[k] + self.sizes[k]].tobytes()
 
@@ -64,8 +64,8 @@ class Decoded:
     """Messages with the same joint names in the same order.
 
     ``order`` (k,) position in the topic, ``received`` and ``stamp`` (k,) ns (stamp 0: not set);
-    ``values`` (k, n) by channel, without those whose array is empty. ``named``: the messages name
-    their joints.
+    ``values`` (k, n) by channel, without empty arrays. ``named``: the messages contain joint
+    names.
     """
 
     names: tuple[str, ...]
@@ -76,15 +76,15 @@ class Decoded:
     named: bool = True
 
     def rows(self, rows: IntArray) -> Decoded:
-        """Return the chosen messages."""
+        """Return the selected messages."""
         return Decoded(self.names, self.order[rows], self.received[rows], self.stamp[rows],
                        {name: v[rows] for name, v in self.values.items()}, self.named)
 
 
 class JointStateDecoder:
-    """Decodes batches of one topic of type ``kind``; remembers the layouts it has met.
+    """Decode batches of one topic of type ``kind``, with cached layouts.
 
-    ``fields`` of the messages, None: those of their kind; see `layout_of`.
+    ``fields`` of the messages default to those of their kind; see `layout_of`.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class JointStateDecoder:
         self._delays: dict[int, float] = {}
 
     def decode(self, batch: Batch) -> list[Decoded]:
-        """Return the messages of ``batch``, grouped by joint names; broken ones are counted."""
+        """Return the messages of ``batch``, grouped by joint names; damaged ones are counted."""
         decoded = []
         largest = int(np.clip(batch.sizes.max(initial=1), 1, MESSAGE_BYTES))
         step = int(np.clip(PART_BYTES // largest, 1, ROWS))
@@ -133,7 +133,7 @@ class JointStateDecoder:
         return decoded
 
     def _learn(self, batch: Batch, row: int) -> bool:
-        """Add the layout of a message, where it has one."""
+        """Add the layout of a message if it is valid."""
         start = int(batch.starts[row])
         try:
             layout = layout_of(
@@ -151,7 +151,7 @@ class JointStateDecoder:
     def _decode_rows(
         self, number: int, batch: Batch, todo: IntArray, order: IntArray, decoded: list[Decoded]
     ) -> IntArray:
-        """Decode those rows of ``todo`` that have this layout; return the others."""
+        """Decode the rows of ``todo`` that have this layout; return the others."""
         layout = self.layouts[number]
         rows = todo[batch.sizes[todo] == layout.size]
         if not len(rows):
@@ -173,7 +173,7 @@ class JointStateDecoder:
         return left
 
     def _follow(self, number: int, received: IntArray, stamp: IntArray) -> None:
-        """Count where header stamps step against the receive times."""
+        """Count steps of header stamps against the receive times."""
         delays = received[stamp != 0].astype(np.float64) - stamp[stamp != 0]
         if len(delays):
             change = np.abs(np.diff(delays, prepend=self._delays.get(number, delays[0])))
@@ -183,7 +183,7 @@ class JointStateDecoder:
 
 
 def _gathered(buffer: ByteArray, starts: IntArray, size: int) -> ByteArray:
-    """Return the messages as rows (k, size); without a copy when they lie evenly."""
+    """Return the messages as rows (k, size), as a view if they are equally spaced."""
     steps = np.diff(starts)
     if len(steps) and (steps == steps[0]).all() and steps[0] >= size:
         return as_strided(buffer[starts[0]:], (len(starts), size), (int(steps[0]), 1))
@@ -192,9 +192,9 @@ def _gathered(buffer: ByteArray, starts: IntArray, size: int) -> ByteArray:
 
 
 def _stamps(layout: Layout, data: ByteArray) -> tuple[IntArray, NDArray[np.bool_]]:
-    """Return the stamps (k,) [ns] of messages (k, bytes), and True for each that is a time.
+    """Return the stamps (k,) [ns] of messages (k, bytes), and a mask of valid ones.
 
-    0 where none is set.
+    0 if not set.
     """
     if not layout.stamp:
         return np.zeros(len(data), np.int64), np.ones(len(data), np.bool_)
@@ -243,19 +243,19 @@ def _filled(
 
 
 class JointStateReader:
-    """Reads messages of one topic, whose names and lengths hardly ever change."""
+    """Read messages of one topic, with names and lengths cached."""
 
     def __init__(self) -> None:
         self._layout: Layout | None = None
         self._pattern = b''
 
     def __call__(self, data: bytes) -> tuple[tuple[str, ...], int, dict[str, FloatArray]]:
-        """Return names, stamp [ns] and views of those arrays that are not empty.
+        """Return names, stamp [ns] and views of the arrays that are not empty.
 
-        The names are one and the same object while they do not change.
+        The names are the same object while they do not change.
 
-        Raises DataError when it is not a JointState, its arrays do not fit its names, or its
-        stamp is none.
+        Raises DataError if the message is no JointState, its arrays do not match its names, or its
+        stamp is invalid.
         """
         layout = self._layout
         if layout is None or len(data) != layout.size or (
@@ -274,7 +274,7 @@ class JointStateReader:
 
 
 class EffortWriter:
-    """Writes joint states that carry efforts only."""
+    """Write joint states that contain efforts only."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         empty = np.zeros((1, len(names)))

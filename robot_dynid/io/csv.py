@@ -28,12 +28,12 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.windows import Window
 from robot_dynid.types import CHANNELS, WRENCH_COMPONENTS, FloatArray, RawLog, epoch_of
 
-#: the name that a compressed table has in its head, and which no other file is replaced without
+#: name in the gzip header of tables; other files are not overwritten
 COMPRESSED = 'robot_dynid.csv'
 COMPRESSED_MARK = COMPRESSED.encode()
-#: so much of a header is compared with that of the table before
+#: length of a header that is compared before a table is overwritten
 HEADER_BYTES = 1000
-#: begins the columns of wrenches: ``wrench.<link>.fx``, in axes of another ``<link>@<axes>``
+#: prefix of wrench columns: ``wrench.<link>.fx``, in axes of another ``<link>@<axes>``
 PREFIX = 'wrench.'
 
 
@@ -41,16 +41,16 @@ def read_csv(
     path: str | Path, joints: tuple[str, ...] | None = None, robot: RobotModel | None = None,
     window: Window | None = None, mapping: ColumnMapping | None = None,
 ) -> RawLog:
-    """Read a recording from a table of numbers; columns may come in any order.
+    """Read a recording from a table of numbers; columns may be in any order.
 
-    ``joints`` chooses and orders the joints (None: order of first appearance). A channel that
-    only some joints have is NaN for the others. External wrenches become torque on the joints of
-    ``robot``, whose joints those are then. ``mapping`` says what the columns are (None: that of
-    the ``robot``, or else the preset that fits). What was taken for what, and whatever is
-    conspicuous, is in ``findings``. With a ``window`` rows that are far from it are left out.
+    ``joints`` selects and orders the joints (None: order of first appearance). A channel of only
+    some joints is NaN for the others. External wrenches become torque on the joints of ``robot``,
+    to whom the joints then belong. ``mapping`` assigns the columns (None: that of the ``robot``,
+    else the preset that matches). The assignment and irregularities are listed in ``findings``.
+    With a ``window`` rows far from it are left out.
 
-    Raises DataError when the file is damaged, too long, or lacks time or the position of a joint,
-    the effort is of another kind than the robot's, or a wrench cannot be used.
+    Raises DataError if the file is damaged, too long, or lacks time or the position of a joint,
+    the kind of effort differs from the robot's, or a wrench is unusable.
     """
     source, notes = str(path), list[str]()
     parts: dict[str, list[FloatArray]] = {}
@@ -89,10 +89,11 @@ def read_csv(
     torque = channels[CHANNEL]
     if torque is not None and len(torque) and not np.isfinite(torque).any():
         raise DataError(f'{source}: {unknown_wrench()}')
-    notes = [*([plan.said] if plan.said else []), *notes, *findings_of(time, chosen, channels),
+    notes = [*([plan.summary] if plan.summary else []), *notes,
+             *findings_of(time, chosen, channels),
              *_ignored((*columns, *plan.unused), chosen, robot)]
     if channels['position'] is None:
-        raise DataError(f'{source}: no joints asked for')
+        raise DataError(f'{source}: no joints selected')
     return RawLog(source, chosen, time, **channels, findings=tuple(notes), began=began,
                   epoch=epoch_of(float(time[0])) if len(time) else None)
 
@@ -122,10 +123,9 @@ def _require_columns(
 
 
 def write_csv(path: str | Path, log: RawLog) -> None:
-    """Write a recording so that ``read_csv`` gives back the same numbers (.gz compresses).
+    """Write a recording that ``read_csv`` reads back exactly (.gz compresses).
 
-    Raises UsageError for a path where something else than such a table is, DynIdError when the
-    file cannot be written.
+    Raises UsageError if the path holds another file, DynIdError if it cannot be written.
     """
     channels = {name: getattr(log, name) for name in CHANNELS}
     recorded = {name: c for name, c in channels.items() if c is not None}
@@ -142,7 +142,7 @@ def write_csv(path: str | Path, log: RawLog) -> None:
 
 
 def header_mark(header: Sequence[str]) -> bytes:
-    """Return the mark of tables with a header; no other file is replaced by one."""
+    """Return the signature of tables with a header; other files are not overwritten."""
     return '\n'.join(('', ','.join(header), '')).encode()[:HEADER_BYTES]
 
 
@@ -153,10 +153,10 @@ def read_states(
     """Read states for ``forward`` and ``inverse``: one (K, n) array per channel, in order.
 
     ``channels`` are e.g. ('position', 'velocity', 'effort') or (..., 'acceleration'), as columns
-    ``<channel>.<joint>`` in any order; further columns are not read. The channels in ``optional``
-    follow where one of them has a column.
+    ``<channel>.<joint>`` in any order; other columns are ignored. Channels in ``optional`` are
+    appended if they have a column.
 
-    Raises DataError for a missing column or a number that is not finite.
+    Raises DataError for a missing column or a value that is not finite.
     """
     table = read_table(path)
     states = []
@@ -165,7 +165,7 @@ def read_states(
         _require(str(path), name, joints, joints_of(table.columns, name))
         values = _channel(table, name, joints, [])
         if values is None:
-            raise DataError(f'{path}: no joints asked for')
+            raise DataError(f'{path}: no joints selected')
         bad = np.argwhere(~np.isfinite(values))
         if len(bad):
             row, column = (int(i) for i in bad[0])
@@ -224,7 +224,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def is_wrench(column: str) -> bool:
-    """Return whether a column of a table is one of a wrench."""
+    """Return True if a column of a table belongs to a wrench."""
     return column.startswith(PREFIX)
 
 
@@ -233,8 +233,8 @@ def table_torque(
 ) -> FloatArray | None:
     """Return J^T w (T, n) [N m, N] of the wrenches in a table, at ``position`` (T, n).
 
-    None where there are none, or no robot to act on. Raises DataError naming the column for an
-    unknown link, component or axes, and for a component that is missing.
+    None without wrenches, or without a robot. Raises DataError for an unknown link, component or
+    axes, and for a missing component.
     """
     heads = dict.fromkeys(c.removeprefix(PREFIX).rpartition('.')[0]
                           for c in table.columns if is_wrench(c))
@@ -254,18 +254,17 @@ def table_torque(
 def read_wrenches(path: str | Path, robot: RobotModel, position: FloatArray) -> FloatArray | None:
     """Return J^T w (K, n) [N m, N] of the wrenches in a table of states at ``position`` (K, n).
 
-    None where it has none. Raises DataError as `table_torque`, and for numbers that are not
-    finite.
+    None without wrenches. Raises DataError as `table_torque`, and for values that are not finite.
     """
     torque = table_torque(read_table(path), robot, position)
     if torque is not None and not np.isfinite(torque).all():
         row = int(np.argwhere(~np.isfinite(torque))[0, 0])
-        raise DataError(f'{path}: state {row + 1}: the wrench is not finite; every state must be')
+        raise DataError(f'{path}: state {row + 1}: the wrench is not finite')
     return torque
 
 
 def _require_components(table: Table, heads: Iterable[str]) -> None:
-    """Raise DataError unless every wrench has its six components and no other."""
+    """Raise DataError unless every wrench has exactly its six components."""
     names = ', '.join(WRENCH_COMPONENTS)
     for column in filter(is_wrench, table.columns):
         if column.rpartition('.')[2] not in WRENCH_COMPONENTS or column.count('.') < 2:
@@ -275,14 +274,14 @@ def _require_components(table: Table, heads: Iterable[str]) -> None:
         missing = [c for c in WRENCH_COMPONENTS if f'{PREFIX}{head}.{c}' not in table.columns]
         if missing:
             raise DataError(f'{table.source}: {PREFIX}{clipped(head)} lacks {", ".join(missing)}: '
-                            f'a wrench has {names} [N, N m]; write zero for what is none')
+                            f'a wrench has {names} [N, N m]; write zeros for absent components')
 
 
 def read_table(path: str | Path) -> Table:
     """Read a table of numbers.
 
-    Raises DataError, naming file and line, for everything that is not such a table, and for one
-    with more than MEMORY_NUMBERS numbers.
+    Raises DataError, naming file and line, for invalid tables and for more than MEMORY_NUMBERS
+    numbers.
     """
     source, parts, numbers = str(path), list[FloatArray](), 0
     with open_table(path) as (layout, rows):

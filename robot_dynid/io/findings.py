@@ -1,4 +1,4 @@
-"""Defects of a recording as plain sentences: gaps, repeated stamps, NaN, constant channels."""
+"""Detect irregularities of a recording: gaps, repeated stamps, NaN, constant channels."""
 
 from __future__ import annotations
 
@@ -14,28 +14,27 @@ GAP = 2.5  # a gap: an interval longer than this many median intervals
 RATE_RATIO = 1.5  # the rate is mixed when the medians of two stretches differ by this factor
 STRETCHES = 20  # parts of the recording whose rates are compared
 MEDIAN_STEPS = 1_000_000  # evenly spaced steps of which medians are taken, where there are more
-#: begins the finding about a recording without efforts
+#: prefix of the finding about a recording without efforts
 NO_EFFORT = 'effort: not recorded'
-#: numbers of a recording that are held in memory, 1.2 GB: an hour at 1 kHz of seven joints with
-#: positions, velocities, efforts and those of their motors has 1.3e8
+#: largest recording in memory [numbers], 1.2 GB: an hour of seven joints at 1 kHz with positions,
+#: velocities, efforts and motor states has 1.3e8
 MEMORY_NUMBERS = 150_000_000
 
 
 class TooLong(DataError):
-    """A recording that memory does not hold."""
+    """A recording that does not fit into memory."""
 
 
 def require_memory(numbers: int) -> None:
-    """Raise TooLong where a recording has more ``numbers`` than memory is meant to hold."""
+    """Raise TooLong if a recording has more ``numbers`` than the memory limit."""
     if numbers > MEMORY_NUMBERS:
         raise TooLong(
             f'has more than {MEMORY_NUMBERS / 1e6:g} million numbers, too many for the memory; '
-            'give windows of it, such as NAME[0:1800] NAME[1800:3600] in seconds since it began, '
-            'which --workers N works on one by one')
+            'read it in windows, such as NAME[0:1800] NAME[1800:3600] [s] with --workers N')
 
 
 def joined(parts: list[FloatArray]) -> FloatArray:
-    """Return pieces of an array as one, (T,) or (T, n); each is given back once it is copied."""
+    """Concatenate pieces of an array, (T,) or (T, n), freeing each once it is copied."""
     if len(parts) == 1:
         return parts[0]
     whole = np.empty((sum(map(len, parts)), *parts[0].shape[1:]))
@@ -50,50 +49,50 @@ def joined(parts: list[FloatArray]) -> FloatArray:
 def findings_of(
     time: FloatArray, joints: tuple[str, ...], channels: Mapping[str, FloatArray | None]
 ) -> tuple[str, ...]:
-    """Return every irregularity of stamps and channels as one sentence each.
+    """Return one sentence per irregularity of stamps and channels.
 
-    ``time`` (T,) s; ``channels`` maps a channel name to (T, n) values in the order of ``joints``
-    or to None where it was not recorded.
+    ``time`` (T,) s; ``channels`` maps a channel name to (T, n) values in the order of ``joints``,
+    or to None if it was not recorded.
     """
-    found = stamp_findings(time)
+    findings = stamp_findings(time)
     for name, values in channels.items():
         if values is not None and len(values):
-            found += _bad_values(name, time, values, joints)
+            findings += _bad_values(name, time, values, joints)
     effort, position = channels.get('effort'), channels.get('position')
     if effort is None and len(time):
-        found.append(f'{NO_EFFORT}, the dynamics cannot be identified from this file')
+        findings.append(f'{NO_EFFORT}, the dynamics cannot be identified from this file')
     elif effort is not None:
-        found += _zero_effort((effort == 0.0).all(axis=0), joints)
+        findings += _zero_effort((effort == 0.0).all(axis=0), joints)
     if position is not None and len(time) > 1:
         still = (position == position[0]).all(axis=0)
-        found += [f'position: never changes for {_names(joints, still)}'] if still.any() else []
-    return tuple(found)
+        findings += [f'position: never changes for {_names(joints, still)}'] if still.any() else []
+    return tuple(findings)
 
 
 def stamp_findings(time: FloatArray) -> list[str]:
     """Return gaps, repeated and backward stamps and changes of rate of ``time`` (T,) s."""
     if len(time) < 2:
         return [f'time: only {len(time)} samples']
-    found = []
+    findings = []
     finite = np.isfinite(time)
     if not finite.all():
-        found.append(f'time: {_count(~finite)} stamps are not finite, first at sample '
-                     f'{int(np.argmin(finite))}')
+        findings.append(f'time: {_count(~finite)} stamps are not finite, first at sample '
+                        f'{int(np.argmin(finite))}')
         time = time[finite]
     with np.errstate(over='ignore'):  # damaged stamps are data here
         step = np.diff(time)
     back, repeats = step < 0, step == 0
     if back.any():
         k = int(np.argmin(step))
-        found.append(f'time: goes back {_count(back)} times, '
-                     f'most by {-step[k]:.6g} s after sample {k} (t = {time[k]:.6g} s)')
+        findings.append(f'time: goes back {_count(back)} times, '
+                        f'most by {-step[k]:.6g} s after sample {k} (t = {time[k]:.6g} s)')
     if repeats.any():
-        found.append(f'time: {_count(repeats)} duplicate stamps, '
-                     f'first at t = {time[int(np.argmax(repeats))]:.6g} s')
+        findings.append(f'time: {_count(repeats)} duplicate stamps, '
+                        f'first at t = {time[int(np.argmax(repeats))]:.6g} s')
     some = step[::max(1, -(-len(step) // MEDIAN_STEPS))]
     if (some > 0).any():
-        found += [*_gaps(time, step, float(np.median(some[some > 0]))), *_mixed_rates(some)]
-    return found
+        findings += [*_gaps(time, step, float(np.median(some[some > 0]))), *_mixed_rates(some)]
+    return findings
 
 
 def _gaps(time: FloatArray, step: FloatArray, period: float) -> list[str]:
@@ -118,21 +117,22 @@ def _mixed_rates(step: FloatArray) -> list[str]:
 def _bad_values(
     name: str, time: FloatArray, values: FloatArray, joints: tuple[str, ...]
 ) -> list[str]:
-    """Return one sentence on NaN and one on infinite values, where there are such."""
-    found = []
+    """Return one sentence on NaN and one on infinite values, if there are any."""
+    findings = []
     if not np.isfinite(values).all():
         for label, bad in (('NaN', np.isnan(values)), ('infinite', np.isinf(values))):
             named = ', '.join(f'{j} {c}' for j, c in zip(joints, bad.sum(axis=0), strict=True)
                               if c)
             first = time[int(np.argmax(bad.any(axis=1)))]
-            found += [f'{name}: {label} values: {named}; first at t = {first:.6g} s'] * bool(named)
-    return found
+            text = f'{name}: {label} values: {named}; first at t = {first:.6g} s'
+            findings += [text] * bool(named)
+    return findings
 
 
 def _zero_effort(zero: NDArray[np.bool_], joints: tuple[str, ...]) -> list[str]:
     if zero.all():
-        return ['effort: exactly zero for every joint throughout: the driver does not report '
-                'effort, or reports it elsewhere or in units that round to zero']
+        return ['effort: exactly zero for every joint throughout: the driver reports no effort, '
+                'or on another topic, or in units that round to zero']
     return [f'effort: exactly zero throughout for {_names(joints, zero)}'] if zero.any() else []
 
 

@@ -1,6 +1,6 @@
-"""Information files: numbers of NumPy in a ZIP archive, a head in JSON, one digest over all.
+"""Information files: NumPy arrays in a ZIP archive, a JSON header, one digest.
 
-A folder keeps those of recordings for the next time, one file each.
+An information folder caches one file per recording.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from robot_dynid.signals.windows import file_of
 from robot_dynid.types import CHANNELS, FloatArray, Part, RawLog, channels
 from robot_dynid.version import VERSION
 
-#: end of the names of such files
+#: ending of their names
 SUFFIX = '.info'
-#: name of the first entry of the archive, in the head of every file
+#: name of the first entry of the archive, found in the first bytes of every file
 HEAD = 'robot_dynid_information_1'
 MARK = HEAD.encode()
-#: largest file, and largest content, that is read [bytes]
+#: limits of file and unpacked size [bytes]
 FILE_BYTES, CONTENT_BYTES = 1 << 30, 4 << 30
 DIGEST = 'digest'
 #: arrays of efforts with stamps of their own
 MESSAGES = ('message_stamps', 'message_effort')
-#: whoever writes a file
+#: software that writes the file
 SOFTWARE = f'robot_dynid {VERSION}'
 
 
@@ -52,8 +52,8 @@ def save_information(
 ) -> str:
     """Write information to a file and return the SHA-256 of its bytes.
 
-    A file that is replaced must have the ``mark`` of such files; None: any file is replaced.
-    Raises UsageError for a target that cannot be, DynIdError when it cannot be written.
+    Only files with the ``mark`` are overwritten; None: any file. Raises UsageError for an invalid
+    target, DynIdError if it cannot be written.
     """
     arrays: dict[str, Any] = {'structure': info.information.structure}
     for joint in range(len(info.information.structure)):
@@ -86,18 +86,18 @@ def save_information(
 
 
 def load_information(path: str | Path) -> RecordedInformation:
-    """Read what `save_information` wrote.
+    """Read a file of `save_information`.
 
-    Raises UsageError without such a file, ModelError where it is damaged or something else.
+    Raises UsageError if it does not exist, ModelError if it is damaged or of another kind.
     """
     content = _content(path)
     if not np.array_equal(content.pop(DIGEST, None), _digest(content)):
-        raise ModelError(f'{path}: was changed after it was written, or is damaged: its digest is '
-                         'not that of its content; copy or make it again')
+        raise ModelError(f'{path}: changed or damaged (its digest does not match its content); '
+                         'copy or create it again')
     try:
         return _read(json.loads(bytes(content[HEAD])), content, str(path))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise ModelError(f'{path}: damaged: {error.__class__.__name__} {error}; make it again '
+        raise ModelError(f'{path}: damaged: {error.__class__.__name__} {error}; create it again '
                          'with robot-dynid information') from None
     except ModelError:
         raise
@@ -106,11 +106,11 @@ def load_information(path: str | Path) -> RecordedInformation:
 
 
 def _content(path: str | Path) -> dict[str, Any]:
-    """Return the arrays of a file. Raises ModelError for anything else."""
+    """Return the arrays of a file; raises ModelError for anything else."""
     with open_regular(path) as file:
         data = file.read(FILE_BYTES + 1)
     if len(data) > FILE_BYTES or MARK not in data[:len(MARK) + 100]:
-        raise ModelError(f'{path}: is no information file of robot_dynid (format 1)')
+        raise ModelError(f'{path}: not an information file of robot_dynid (format 1)')
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > CONTENT_BYTES:
@@ -119,11 +119,11 @@ def _content(path: str | Path) -> dict[str, Any]:
             return {name: archive[name] for name in archive.files}
     except (zipfile.BadZipFile, OSError, ValueError, EOFError, KeyError, NotImplementedError,
             zlib.error) as error:
-        raise ModelError(f'{path}: damaged or cut off ({error}); copy or make it again') from None
+        raise ModelError(f'{path}: damaged ({error}); copy or create it again') from None
 
 
 def _digest(content: Mapping[str, Any]) -> Any:
-    """Return the SHA-256 (32,) of names, kinds, shapes and bytes of arrays."""
+    """Return the SHA-256 (32,) of names, dtypes, shapes and bytes of arrays."""
     digest = hashlib.sha256()
     for name in sorted(content):
         array = np.ascontiguousarray(content[name])
@@ -139,8 +139,8 @@ def _read(head: dict[str, Any], content: dict[str, Any], source: str) -> Recorde
     model = choice.structure.torque_model(robot)
     names = tuple(head['names'])
     if names != model.reduction.names or not np.array_equal(structure, model.structure):
-        raise ModelError(f'{source}: its parameters are not those of its robot and its friction '
-                         'laws in this version; make it again from the recordings')
+        raise ModelError(f'{source}: its parameters do not match its robot and friction laws in '
+                         'this version; create it again from the recordings')
     return RecordedInformation(
         robot, choice, Information(names, structure, batches, content.get('noise'),
                                    _by_motion(content)),
@@ -158,12 +158,12 @@ def _batches(
     ``counts`` (B, 2) are their samples and recordings.
     """
     factors = [content[f'{name}_{joint}'] for joint in range(len(content['structure']))]
-    return tuple(Batch(tuple(own[i] for own in factors), int(samples), int(recording))
+    return tuple(Batch(tuple(factor[i] for factor in factors), int(samples), int(recording))
                  for i, (samples, recording) in enumerate(counts))
 
 
 def _by_motion(content: Mapping[str, Any]) -> ByMotion:
-    """Return the data by cells of distinct motion."""
+    """Return the data by cells of distinct motions."""
     motion = DistinctMotion(*(content[f'motion_{f.name}'] for f in fields(DistinctMotion)))
     motion.guard = float(motion.guard)
     samples = np.bincount(content['rows'], minlength=len(motion.seconds))
@@ -172,12 +172,11 @@ def _by_motion(content: Mapping[str, Any]) -> ByMotion:
 
 
 def _other(head: Mapping[str, Any], source: str) -> tuple[str, ...]:
-    """Return a note where another version has made a file."""
+    """Return a note if the file was created by another version."""
     if head['software'] == SOFTWARE:
         return ()
-    return (f'{source}: was made by {head["software"]}, this is {SOFTWARE}: where filters or laws '
-            'have changed since, it does not add up with newer ones; make it again from the '
-            'recordings if there is doubt',)
+    return (f'{source}: created by {head["software"]}, this is {SOFTWARE}; if filters or friction '
+            'laws changed in between, create it again from the recordings',)
 
 
 def _channels(log: RawLog) -> dict[str, FloatArray]:
@@ -203,30 +202,31 @@ def _log(described: dict[str, Any], number: int, content: dict[str, Any]) -> Raw
 
 @dataclass(frozen=True)
 class InformationFolder:
-    """Information by the content of recordings, see `by_recording.Keeper`."""
+    """Cache of information by the content of recordings, see `by_recording.Keeper`."""
 
     path: str
 
     def load(
         self, source: str, digest: str, key: str
     ) -> tuple[RecordedInformation | None, str]:
-        """Return the information of a recording, None where none can be used, and why."""
+        """Return the information of a recording, or None and the reason."""
         place = self._place(source, digest)
         if not place.exists():
             return None, ''
         try:
-            found = load_information(place)
+            information = load_information(place)
         except DynIdError as error:
             return None, str(error)
-        if found.record.recipe_digest != key or digest not in found.record.recording_digests:
-            return None, f'{place}: was made with other choices, or by another version'
-        return found, ''
+        record = information.record
+        if record.recipe_digest != key or digest not in record.recording_digests:
+            return None, f'{place}: created with other choices, or by another version'
+        return information, ''
 
     def save(self, made: RecordedInformation, source: str, digest: str) -> None:
-        """Keep the information of a recording; a file is there whole or not at all.
+        """Store the information of a recording atomically.
 
-        What has its name was looked at, and is none that can be used, or was made meanwhile by
-        another process, which may read it at any time: it is replaced, and never missing.
+        An existing file of that name is unusable, or was created meanwhile by another process that
+        may be reading it: it is replaced atomically.
         """
         save_information(made, self._place(source, digest), mark=None)
 

@@ -1,4 +1,4 @@
-"""Joint state messages -> one table per channel with the joints as columns."""
+"""Convert joint state messages to one table per channel with the joints as columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from robot_dynid.io.messages.naming import Naming, SeveralNamings, naming_of
 from robot_dynid.signals.windows import Window
 from robot_dynid.types import DAMAGE, FloatArray
 
-#: a step that differs from a turn by less [rad] may be that of a count that begins anew
+#: a step this close [rad] to a full turn may be an encoder wrap
 SEAM = 1.0
 
 
@@ -34,12 +34,12 @@ class Series:
 
 @dataclass
 class Topic:
-    """The messages of one topic, decoded as they come.
+    """Decoded messages of one topic.
 
-    ``parts`` are those within the ``window`` and shortly around it; ``counts`` of all messages by
-    their joint names; ``unset`` how many have no header stamp, ``began`` the first stamp, receive
-    time [ns]; ``numbers`` in memory; ``length`` [s] of all with a window; ``pattern`` of the names
-    of the joints, see `naming_of`; ``unnamed`` how many do not name the joints of their numbers;
+    ``parts`` are those in and around the ``window``; ``counts`` counts all messages by their joint
+    names; ``unset`` those without header stamp; ``began`` is the first stamp and receive time
+    [ns]; ``numbers`` the memory; ``length`` [s] the duration of all with a window; ``pattern``
+    that of the joint names, see `naming_of`; ``unnamed`` counts messages without joint names;
     ``delay`` [ns] from stamps to receive times, once its series was returned.
     """
 
@@ -57,7 +57,7 @@ class Topic:
     delay: int = 0
 
     def add(self, batch: Batch) -> None:
-        """Decode and keep a batch. Raises DataError where memory does not hold it."""
+        """Decode and store a batch; raises DataError if memory does not suffice."""
         for part in self.decoder.decode(batch):
             self.counts[part.names] += len(part.order)
             self.unset += int((part.stamp == 0).sum())
@@ -80,7 +80,7 @@ class Topic:
 
     @property
     def joints(self) -> tuple[str, ...]:
-        """All joints met, in order of first appearance."""
+        """Joint names in order of first appearance."""
         return tuple(dict.fromkeys(name for names in self.counts for name in names))
 
     @property
@@ -89,27 +89,27 @@ class Topic:
         return self.decoder.fields or MESSAGE_KINDS[self.kind]
 
     def has(self, channel: str) -> bool:
-        """Return whether a channel has a number other than zero."""
+        """Return True if a channel has a nonzero value."""
         return any(np.nan_to_num(part.values[channel]).any()
                    for part in self.parts if channel in part.values)
 
     def naming(self, joints: Sequence[str]) -> Naming | None:
-        """Return the joints of the robot by the names in the messages, None where none match.
+        """Map joint names in the messages to joints of the robot; None if none match.
 
-        Raises DataError where names are missing, or match in several ways.
+        Raises DataError if names are missing or match in several ways.
         """
         if self.fields.names and self.unnamed and not any(
                 part.named and part.names for part in self.parts):
             raise DataError(
                 f'topic {self.name}: its messages do not name their {len(self.joints)} joints; '
-                f'where they are {", ".join(joints)} in this order, say so: --topic '
+                f'if they are {", ".join(joints)} in this order: --topic '
                 f"'{{topic: {self.name}, names: robot}}'")
         in_order = not self.fields.names and self.kind != WRENCH
         try:
             naming = naming_of(self.joints, joints, self.pattern, in_order)
         except SeveralNamings as error:
             raise DataError(
-                f'topic {self.name}: {error}; say which ones are those of the robot: --topic '
+                f'topic {self.name}: {error}; select one: --topic '
                 f'"{{topic: {self.name}, names: \'{error.ways[0]}\'}}"') from None
         if in_order and naming is None and self.joints:
             raise DataError(f'topic {self.name}: its messages have {len(self.joints)} numbers, '
@@ -119,7 +119,7 @@ class Topic:
         return naming
 
     def adopt_names(self, joints: Sequence[str], notes: list[str]) -> None:
-        """Give the joints their names in the robot, where those in the messages match."""
+        """Rename joints to those of the robot if the names match."""
         naming = self.naming(joints)
         if naming is None or not naming.note:
             return
@@ -138,9 +138,9 @@ class Topic:
         self.counts = counts
 
     def series(self, joints: tuple[str, ...], notes: list[str]) -> Series:
-        """Return the table of ``joints``; joints published apart are brought together.
+        """Return the table of ``joints``; joints published separately are merged.
 
-        Raises DataError when there are no messages or a joint never appears.
+        Raises DataError if there are no messages or a joint never appears.
         """
         self._report(notes)
         if not self.parts and self.window is not None and self.counts:
@@ -161,7 +161,7 @@ class Topic:
         groups = _grouped(self._stamped(notes), joints, self.counts)
         if not groups:
             raise DataError(f'topic {self.name} has no messages with joints')
-        self.parts = []  # each array was given back once it was joined
+        self.parts = []  # freed while joining
         return _together(self.name, groups, joints, notes)
 
     def _report(self, notes: list[str]) -> None:
@@ -185,9 +185,9 @@ class Topic:
             )
 
     def _stamped(self, notes: list[str]) -> list[tuple[IntArray, Decoded]]:
-        """Pair every part with its time: the header stamp, or the receive time if not set."""
+        """Pair every part with its time: the header stamp, or the receive time if unset."""
         delays = np.concatenate([part.received - part.stamp for part in self.parts])
-        self.delay = int(np.sort(delays)[len(delays) // 2])  # no mean: floats round nanoseconds
+        self.delay = int(np.sort(delays)[len(delays) // 2])  # floats round nanoseconds
         if not self.unset:
             return [(part.stamp, part) for part in self.parts]
         notes.append(
@@ -199,8 +199,7 @@ class Topic:
 
 @dataclass(frozen=True, eq=False)
 class _Group:
-    """Rows that carry the same subset of the joints, in order of arrival; ``count`` of all such.
-    """
+    """Messages with the same subset of the joints, in order of arrival; ``count`` of all such."""
 
     columns: tuple[int, ...]
     time: IntArray
@@ -245,7 +244,7 @@ def _group(
         at = 0
         arrays.reverse()
         for pick, (stamps, _) in zip(picks, parts, strict=True):
-            stop, array = at + len(stamps), arrays.pop()  # given back once it is copied
+            stop, array = at + len(stamps), arrays.pop()  # freed once it is copied
             table[at:stop] = np.nan if array is None else array[:, pick]
             at = stop
         values[name] = table if in_order else table[rows]
@@ -274,7 +273,7 @@ def _together(
 def _merged(
     topic: str, groups: list[_Group], joints: tuple[str, ...], notes: list[str]
 ) -> Series:
-    """Bring groups with different joints to the stamps of the largest one."""
+    """Align groups with different joints to the stamps of the largest one."""
     base = groups[0]
     values = {name: np.full((len(base.time), len(joints)), np.nan)
               for name in dict.fromkeys(name for group in groups for name in group.values)}
@@ -290,7 +289,7 @@ def _merged(
 
 
 def alignment_note(base: Series | _Group, other: Series | _Group) -> str:
-    """Return in words how ``other`` was brought to the stamps of ``base``."""
+    """Describe how ``other`` was aligned to the stamps of ``base``."""
     if np.isin(base.time, other.time).all():
         return 'joined by equal stamps'
     return 'interpolated on the stamps of the larger group'
@@ -299,39 +298,39 @@ def alignment_note(base: Series | _Group, other: Series | _Group) -> str:
 def sampled(
     time: IntArray, stamps: IntArray, values: FloatArray, positions: bool = False
 ) -> FloatArray:
-    """Return ``values`` (T, n) given at ``stamps`` (T,) ns, at ``time`` (N,) ns.
+    """Resample ``values`` (T, n) at ``stamps`` (T,) ns to ``time`` (N,) ns.
 
-    Equal stamps are taken over exactly; between stamps linear; NaN outside the stamps and inside
-    their gaps, so that no gap is papered over, and where ``positions`` may turn over.
+    Values at equal stamps are copied, others interpolated linearly; NaN outside the stamps, in
+    their gaps, and where ``positions`` may wrap.
     """
     order = np.argsort(stamps, kind='stable')
     keep = order[np.diff(stamps[order], prepend=stamps[order[0]] - 1) > 0]
-    known, table = stamps[keep], values[keep]
-    if np.array_equal(time, known):
+    instants, table = stamps[keep], values[keep]
+    if np.array_equal(time, instants):
         return table
-    after = np.clip(np.searchsorted(known, time), 1, max(len(known) - 1, 1))
-    after = np.minimum(after, len(known) - 1)
+    after = np.clip(np.searchsorted(instants, time), 1, max(len(instants) - 1, 1))
+    after = np.minimum(after, len(instants) - 1)
     before = np.maximum(after - 1, 0)
-    span = np.maximum(known[after] - known[before], 1)
-    weight = ((time - known[before]) / span)[:, None]
+    span = np.maximum(instants[after] - instants[before], 1)
+    weight = ((time - instants[before]) / span)[:, None]
     with np.errstate(invalid='ignore', over='ignore'):  # infinities are data here
         step = table[after] - table[before]
         result: FloatArray = table[before] + weight * step
         if positions:
             result[np.abs(np.abs(step) - 2.0 * np.pi) < SEAM] = np.nan
     for side in (before, after):
-        equal = known[side] == time
+        equal = instants[side] == time
         result[equal] = table[side[equal]]
-    result[_unknown(time, known, before, after)] = np.nan
+    result[_unknown(time, instants, before, after)] = np.nan
     return result
 
 
 def _unknown(
-    time: IntArray, known: IntArray, before: IntArray, after: IntArray
+    time: IntArray, instants: IntArray, before: IntArray, after: IntArray
 ) -> NDArray[np.bool_]:
-    period = np.median(np.diff(known)) if len(known) > 1 else 0
-    gap = known[after] - known[before] > GAP * period
-    exact = (known[before] == time) | (known[after] == time)
-    return np.asarray((time < known[0]) | (time > known[-1]) | (gap & ~exact))
+    period = np.median(np.diff(instants)) if len(instants) > 1 else 0
+    gap = instants[after] - instants[before] > GAP * period
+    exact = (instants[before] == time) | (instants[after] == time)
+    return np.asarray((time < instants[0]) | (time > instants[-1]) | (gap & ~exact))
 
 

@@ -1,4 +1,4 @@
-"""Recordings by their names: read into memory, or read again wherever they are worked on."""
+"""Load recordings by name: into memory, or reread from their files where they are used."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from robot_dynid.signals.parts import Glance, Parts, looked_through
 from robot_dynid.signals.windows import Window, named, windowed
 from robot_dynid.types import Progress, RawLog, StoredRecording, channels
 
-#: numbers of recordings that a process which reads them again and again holds in memory: 200 MB
+#: cache of recordings per process [numbers]: 200 MB
 CACHE_NUMBERS = 25_000_000
 
 
-#: what to do with files of other kinds, by their ending
+#: remedies for unsupported file types, by ending
 REMEDIES = {
     **dict.fromkeys(('.xlsx', '.xls', '.ods'), ' (a spreadsheet: save it as CSV)'),
     **dict.fromkeys(('.h5', '.hdf5'), ' (HDF5: save its arrays with numpy.savez as .npz)'),
-    **dict.fromkeys(('.pkl', '.pickle'), ' (a pickle runs code of whoever made it: save the '
+    **dict.fromkeys(('.pkl', '.pickle'), ' (a pickle can run arbitrary code: save the '
                     'arrays with numpy.savez as .npz)'),
     '.ulg': ' (a PX4 log: ulog2csv NAME.ulg)', '.tdms': ' (LabVIEW: export it as text)',
-    '.lvm': ' (LabVIEW: name it .txt, without what is above its header)',
+    '.lvm': ' (LabVIEW: rename it to .txt, without the lines above its header)',
     '.active': ' (a ROS 1 bag whose recorder was killed: rosbag reindex NAME, and name it .bag)',
     '.feather': ' (write it as .parquet)', '.zip': ' (unpack it)',
 }
@@ -56,18 +56,17 @@ def load_log(
     path: str | Path, robot: HasJoints, topics: Topics | None = None,
     columns: Mapping[str, Any] | str | None = None,
 ) -> RawLog:
-    """Read a recording with its columns in the order of the robot's joints.
+    """Load a recording with its columns in the order of the robot's joints.
 
-    ``path`` is a table of numbers (CSV and other text, plain or .gz, .npz, .mat, .json,
-    .parquet), a rosbag2 folder, or a .mcap, .db3 or ROS 1 .bag file, with a window of it in
-    brackets or without: ``run.csv[12.0:40.5]``, in seconds since the recording began. ``topics``
-    names the topics of a bag where they are not those of the robot; ``columns`` says what the
-    columns of a table are, a mapping or the name of a preset (None: that of a RobotModel, or what
-    fits). External wrenches become torque on the joints of a RobotModel: columns of a table,
-    topics that its YAML names.
+    ``path`` is a table of numbers (CSV and other text, plain or .gz, .npz, .mat, .json, .parquet),
+    a rosbag2 folder, or a .mcap, .db3 or ROS 1 .bag file, optionally with a window in seconds from
+    its beginning: ``run.csv[12.0:40.5]``. ``topics`` names the topics of a bag if they differ from
+    the robot's; ``columns`` assigns the columns of a table, by a mapping or the name of a preset
+    (None: that of a RobotModel, else a matching preset). External wrenches, from columns or from
+    topics in the robot YAML, become torque on the joints of a RobotModel.
 
-    Raises UsageError for another kind of file or a window that cannot be, DataError when the data
-    cannot be used, none is in the window, or it is too much for the memory.
+    Raises UsageError for an unsupported file or invalid window, DataError if the data is unusable,
+    absent from the window, or too large for the memory.
     """
     name, window = named(str(path))
     file, model = Path(name), robot if isinstance(robot, RobotModel) else None
@@ -81,13 +80,12 @@ def load_log(
         raise UsageError(
             f'{file}: unknown kind of recording{REMEDIES.get(file.suffix.lower(), "")}; give a '
             f'table ({", ".join((*TEXTS, *READERS))}), a rosbag2 folder, or a .mcap, .db3 or .bag '
-            'file; behind it may stand a window, [start:stop] in seconds since the recording '
-            'began')
+            'file, optionally with a window [start:stop] in seconds')
     return log if window is None else windowed(log, window)
 
 
 def with_wrenches(topics: Topics | None, robot: RobotModel | None) -> Topics | None:
-    """Return ``topics`` with those of the wrenches that the YAML of ``robot`` names."""
+    """Return ``topics`` with the wrench topics of the YAML of ``robot``."""
     if robot is None or not robot.wrenches:
         return topics
     return replace(topics or Topics(), wrenches=WrenchTopics(robot))
@@ -107,18 +105,18 @@ def read_recordings(
 
 
 def open_recordings(logs: Iterable[tuple[RawLog, RecordingFile | None]]) -> Parts:
-    """Return recordings in memory; those beyond MEMORY_NUMBERS are read again from their files.
+    """Return recordings in memory; those beyond MEMORY_NUMBERS are reread from their files.
 
-    ``logs`` are recordings as they were read, and their files, None for those without one.
+    ``logs`` are the recordings and their files, None without one.
     """
-    found: list[RawLog | StoredRecording] = []
+    recordings: list[RawLog | StoredRecording] = []
     numbers = 0
     for log, file in logs:
         numbers += _numbers(log)
         fits = file is None or numbers <= MEMORY_NUMBERS
         numbers -= 0 if fits else _numbers(log)
-        found.append(log if fits or file is None else file.with_facts(log))
-    return Parts(tuple(found))
+        recordings.append(log if fits or file is None else file.with_facts(log))
+    return Parts(tuple(recordings))
 
 
 def _numbers(log: RawLog) -> int:
@@ -127,11 +125,11 @@ def _numbers(log: RawLog) -> int:
 
 @dataclass(frozen=True, eq=False)
 class RecordingFile:
-    """A recording by its path, a window of it in brackets or not; see StoredRecording.
+    """A recording by its path, optionally with a window; see StoredRecording.
 
-    Whoever works on it reads its file, so must see it. Once it was opened it has the SHA-256 of
-    the file, the number of rows, ``findings``, and the stretches in motion, ``glances``, where it
-    is long; before, it can only be asked for its ``source``.
+    It is read where it is used, so its file must be accessible. Opening it sets the SHA-256 of the
+    file, the number of rows, ``findings``, and, for long files, the stretches in motion,
+    ``glances``; before that only ``source`` is available.
     """
 
     path: str
@@ -164,19 +162,19 @@ class RecordingFile:
         return self.with_facts(log, digest), digest
 
     def with_facts(self, log: RawLog, digest: str | None = None) -> RecordingFile:
-        """Return it as it is once it was read as ``log``; ``digest`` is that of its file."""
+        """Return it with the facts of ``log``; ``digest`` is that of its file."""
         digest = file_digest(named(self.path)[0]) if digest is None else digest
         return replace(self, digest=digest, rows=len(log.time), findings=log.findings,
                        glances=looked_through(log) or None)
 
     def read(self) -> RawLog:
-        """Return it in memory; raises DataError where the file is another one by now."""
+        """Load it into memory; raises DataError if the file has changed."""
         key = self.digest, self.source
         log = _CACHE.get(key)
         if log is None:
             log, digest = self._read()
             if digest != key[0]:
-                raise DataError(f'{self.source}: changed while it was worked on; start again')
+                raise DataError(f'{self.source}: changed while it was in use; start again')
             _CACHE.put(key, log)
         return log
 
@@ -196,7 +194,7 @@ class RecordingFile:
 
 
 class _Cache:
-    """Recordings that this process has read: the first ones that fit, and the latest."""
+    """Recordings that this process has read: the first that fit, and the latest."""
 
     def __init__(self) -> None:
         self._lock, self._numbers = Lock(), 0
@@ -204,15 +202,15 @@ class _Cache:
         self._latest: dict[tuple[str, str], RawLog] = {}
 
     def get(self, key: tuple[str, str]) -> RawLog | None:
-        """Return a recording that is in memory; else give back the memory of the latest."""
+        """Return a cached recording, else free the latest."""
         with self._lock:
-            found = self._logs.get(key) or self._latest.get(key)
-            if found is None:
+            log = self._logs.get(key) or self._latest.get(key)
+            if log is None:
                 self._latest.clear()
-            return found
+            return log
 
     def put(self, key: tuple[str, str], log: RawLog) -> None:
-        """Keep a recording."""
+        """Store a recording."""
         with self._lock:
             self._latest = {key: log}
             if key not in self._logs and self._numbers + _numbers(log) <= CACHE_NUMBERS:
@@ -225,9 +223,9 @@ _CACHE = _Cache()
 
 @contextmanager
 def _on_this_machine(path: str) -> Iterator[str]:
-    """Give the path of a file or folder, of one in an object store that of a copy meanwhile.
+    """Provide a local path of a file or folder, a temporary copy of one in an object store.
 
-    Raises MissingDependency without the library of the store, DataError where it does not answer.
+    Raises MissingDependency without the library of the store, DataError if it does not respond.
     """
     if not is_remote(path):
         yield path
@@ -240,5 +238,5 @@ def _on_this_machine(path: str) -> Iterator[str]:
 
 
 def recording_files(paths: Sequence[str], robot: RobotModel) -> Parts:
-    """Return recordings that are read wherever they are worked on."""
+    """Return recordings that are read where they are used."""
     return Parts(tuple(RecordingFile(path, robot) for path in paths))

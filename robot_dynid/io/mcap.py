@@ -1,10 +1,9 @@
-"""Raw messages of an mcap file, also of one that was never closed.
+"""Read raw messages of an mcap file, also of one that was never closed.
 
-The file is read once, from its first byte to its last, never by its index: so a file cut off by a
-crash gives everything up to the cut. The mcap library parses the records; what was read
-is compared with the checksums of chunks, data, summary and attachments, and with the numbers of
-messages. A chunk whose checksum is wrong is left out.
-Source: MCAP format specification, version 0.
+The file is read sequentially without its index, so a truncated file yields everything up to the
+cut. The mcap library parses the records; the checksums of chunks, data, summary and attachments
+and the message counts are verified. Chunks with a wrong checksum are left out. Source: MCAP format
+specification, version 0.
 """
 
 from __future__ import annotations
@@ -35,36 +34,36 @@ if TYPE_CHECKING:
 MAGIC = b'\x89MCAP0\r\n'
 HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK, MESSAGE_INDEX, CHUNK_INDEX = range(1, 9)
 ATTACHMENT, STATISTICS, METADATA, DATA_END = 9, 11, 12, 15
-#: records of the summary, which cannot stand among the data
+#: records of the summary, not allowed in the data section
 SUMMARY = (CHUNK_INDEX, 10, STATISTICS, 13, 14)
 RECORD, MESSAGE_HEAD = struct.Struct('<BQ'), struct.Struct('<BQHIQQ')
 #: bytes of a message record before its data, without kind and length
 MESSAGE_FIELDS = MESSAGE_HEAD.size - RECORD.size
 #: largest chunk once unpacked [bytes]; rosbag2 closes one at 768 kB unless a message is larger
 CHUNK_BYTES = 1 << 27
-#: largest other record that is looked into [bytes]
+#: largest other record that is parsed [bytes]
 RECORD_BYTES = 1 << 24
 PIECE = 1 << 20  # bytes that are skipped at a time
 #: longest name of a topic or type, most topics with joint states
 NAME, TOPICS = 1000, 256
-#: sentences about the damage of a bag, and about what is lost of a file; more is counted only
+#: limit of sentences about damage and losses; more is only counted
 SENTENCES = 40
 #: messages that are handed on together
 BATCH = 16384
 ROS1 = 'ros1'  # encoding of messages of ROS 1
-LAST_STAMP = (1 << 63) - 1  # ns: what does not fit into a signed number of 64 bits is damage
+LAST_STAMP = (1 << 63) - 1  # ns, largest signed 64-bit number; larger ones are damage
 
 
 @dataclass
 class Contents:
     """Contents of storage files, as far as they were read.
 
-    ``topics`` type by topic, ``findings`` sentences (those about damage begin with DAMAGE),
-    ``counts`` messages by topic that was read, ``messages`` those of all topics, ``first`` and
-    ``last`` receive time [ns] of any of them, None before there was one; ``whole``: every file was
-    closed and read to its end; ``damages`` counts damage, ``lost`` the bytes that it cost, with
-    sentences about them in ``losses``; ``compression`` of the first chunk of an mcap file;
-    ``definitions`` of its types. ``wanted`` are topics to read whatever their type.
+    ``topics`` type by topic, ``findings`` sentences (about damage: starting with DAMAGE),
+    ``counts`` messages read by topic, ``messages`` their total, ``first`` and ``last`` receive
+    time [ns], None before any; ``whole``: every file was closed and read completely; ``damages``
+    counts damage, ``lost`` the bytes lost, described in ``losses``; ``compression`` of the first
+    chunk of an mcap file; ``definitions`` of its types. ``wanted`` are topics to read whatever
+    their type.
     """
 
     topics: dict[str, str] = field(default_factory=dict)
@@ -82,11 +81,11 @@ class Contents:
     wanted: frozenset[str] = frozenset()
 
     def wants(self, topic: str, kind: str, kinds: Collection[str] | None) -> bool:
-        """Return whether a topic is read where messages of ``kinds`` are, None: of all."""
+        """Return True if a topic with messages of ``kinds`` is to be read, None: all."""
         return kinds is None or kind in kinds or topic in self.wanted
 
     def damaged(self, what: str) -> None:
-        """Note damage; beyond so many SENTENCES only that there is more."""
+        """Report damage, up to SENTENCES times."""
         self.damages += 1
         if self.damages <= SENTENCES:
             self.findings.append(f'{DAMAGE}{clipped(what, 400)}')
@@ -94,13 +93,13 @@ class Contents:
             self.findings.append(f'{DAMAGE}in more places than are listed here')
 
     def lose(self, size: int, why: str) -> None:
-        """Note bytes that cannot be read."""
+        """Count bytes that cannot be read."""
         self.lost += size
         if len(self.losses) < SENTENCES:
             self.losses.append(f'{size} bytes are lost: {why}')
 
     def span(self, first: int, last: int) -> None:
-        """Add messages that were received from ``first`` to ``last`` [ns]."""
+        """Extend the time range to messages received from ``first`` to ``last`` [ns]."""
         self.first = first if self.first is None else min(self.first, first)
         self.last = last if self.last is None else max(self.last, last)
 
@@ -111,10 +110,10 @@ def mcap_batches(
 ) -> Iterator[tuple[str, Batch]]:
     """Yield (topic, messages) of all topics whose message type is in ``kinds``, in file order.
 
-    None: of all topics. Types, topics, attachments and metadata are given to ``take`` as the mcap
-    library's records. In front of the data of a message in the buffer stand its MESSAGE_FIELDS.
+    None: of all topics. Types, topics, attachments and metadata are passed to ``take`` as records
+    of the mcap library. The MESSAGE_FIELDS precede the data of each message in the buffer.
 
-    Raises DataError when the file is no mcap file, or one that unpacks to far more than it is.
+    Raises DataError if it is not an mcap file, or unpacks to far more than its size.
     """
     with open_regular(path, DataError) as file:
         try:
@@ -124,12 +123,12 @@ def mcap_batches(
 
 
 class Records:
-    """Kind and body of every record of a file; messages outside of chunks come many at a time.
+    """Yield kind and body of every record; messages outside of chunks come in batches.
 
-    ``closed``: it ends as closed files do. ``before`` is the checksum of the bytes that come
-    before the present record. Of a record that is too large the body is empty and ``skipped`` is
-    set; a chunk at the end of a file that was not closed is given as far as it is there, and
-    ``cut`` is set. Raises Damaged, in the end, where the file ends inside of another record.
+    ``closed``: the file ends as closed files do. ``before`` is the checksum of the bytes before
+    the present record. The body of an oversized record is empty and ``skipped`` is set; a
+    truncated last chunk is returned as far as it goes, and ``cut`` is set. Raises Damaged at the
+    end if the file ends inside another record.
     """
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
@@ -142,7 +141,7 @@ class Records:
         self.skipped = self.cut = False
         self.damage = ''
         if self._take(len(MAGIC)) != MAGIC:
-            raise DataError(f'{path}: is empty or no mcap file (its first bytes are wrong)')
+            raise DataError(f'{path}: is empty or not an mcap file')
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         loose = bytearray()
@@ -184,7 +183,7 @@ class Records:
 
 
 def parsed(record: type[McapRecord], body: bytes) -> Any:
-    """Return the fields of a record. Raises Damaged where it is too short or holds no text."""
+    """Return the fields of a record; raises Damaged if it is too short or its text is invalid."""
     from mcap.data_stream import ReadDataStream
     from mcap.exceptions import McapError
 
@@ -195,9 +194,9 @@ def parsed(record: type[McapRecord], body: bytes) -> Any:
 
 
 def chunk_content(chunk: Chunk, cut: bool) -> tuple[bytes, bool]:
-    """Return the records of a chunk, as far as they are there of one that is ``cut`` off.
+    """Return the records of a chunk, as far as they go if it is ``cut``.
 
-    And whether its checksum is right. Raises Damaged where its sizes contradict each other.
+    And whether its checksum is right. Raises Damaged if its sizes are inconsistent.
     """
     claimed, data = chunk.uncompressed_size, chunk.data
     if claimed > CHUNK_BYTES:
@@ -213,7 +212,7 @@ def chunk_content(chunk: Chunk, cut: bool) -> tuple[bytes, bool]:
                 raise
         data = bytes(content)
     if not cut and len(data) != claimed:
-        raise Damaged('it holds another number of bytes than it says, its messages were left out')
+        raise Damaged('its size differs from the stated one, its messages were left out')
     return data, cut or not chunk.uncompressed_crc or chunk.uncompressed_crc == zlib.crc32(data)
 
 
@@ -248,15 +247,15 @@ class _Reading:
         self.counts: Counter[int] = Counter()
         self.times = (1 << 64, 0)
         self.chunks = self.unknown = 0
-        self.rest = 0  # bytes behind the last whole record of a chunk
+        self.rest = 0  # bytes after the last complete record of a chunk
         #: receive time and place of the messages of the last chunk by channel, (k, 2) each
         self.places: dict[int, NDArray[np.uint64]] = {}
-        self.ended = False  # whether the data section has ended
+        self.ended = False  # True after the data section
         self.budget = budget(self.records.size)
         self.before = contents.damages
 
     def batches(self) -> Iterator[tuple[str, Batch]]:
-        """Yield all messages, then compare their number with what the file says."""
+        """Yield all messages, then compare their number with the stated one."""
         records = self.records
         try:
             for op, body in records:
@@ -270,8 +269,8 @@ class _Reading:
                 raise Damaged('its last bytes are wrong')
             if not self.ended:
                 self.contents.findings.append(
-                    f'{self.path.name}: was not closed (crash while recording?); everything up to '
-                    'its last byte was read; robot-dynid repair finishes it')
+                    f'{self.path.name}: was not closed (crash while recording?) and was read up '
+                    'to its last byte; robot-dynid repair finishes it')
         except Damaged as damage:
             if not self.ended and records.op not in (*SUMMARY, HEADER, FOOTER, CHUNK,
                                                      MESSAGE_INDEX):
@@ -287,7 +286,7 @@ class _Reading:
         self._count()
 
     def _count(self) -> None:
-        """Note what was read."""
+        """Report what was read."""
         for channel, topic in self.names.items():
             self.contents.counts[topic] += self.counts[channel]
         if self.counts:
@@ -304,7 +303,7 @@ class _Reading:
         self.contents.damaged(f'{self.path.name}: {what}')
 
     def _chunk(self, body: bytes) -> Iterator[tuple[str, Batch]]:
-        """Yield the messages of one chunk; later chunks count whatever happens in this one."""
+        """Yield the messages of one chunk; damage does not affect later chunks."""
         self.chunks += 1
         place, cut = self.records.place, self.records.cut
         self.places, self.rest = {}, 0
@@ -387,7 +386,7 @@ class _Reading:
                 yield self.names[channel], Batch(received, data, starts, sizes)
 
     def _other(self, op: int, body: bytes) -> None:
-        """Take a record that is no message."""
+        """Process a record that is no message."""
         from mcap.records import Attachment, Metadata
 
         place = self.records.place
@@ -412,14 +411,14 @@ class _Reading:
             self._definition(op, body)
 
     def _taken(self, kind: type[McapRecord], body: bytes) -> None:
-        """Hand on a record that says nothing about the messages."""
+        """Pass on a record that does not affect messages."""
         try:
             self.take(parsed(kind, body))
         except Damaged as damage:
             self.contents.lose(self.records.at - self.records.place, str(damage))
 
     def _definition(self, op: int, body: bytes) -> None:
-        """Take a type or a topic."""
+        """Process a type or a topic."""
         from mcap.records import Channel, Schema
 
         try:
@@ -439,7 +438,7 @@ class _Reading:
             self._note(str(damage))
 
     def _index(self, body: bytes) -> None:
-        """Compare an index with the messages of the chunk before it."""
+        """Compare an index with the messages of the preceding chunk."""
         if not self.chunks:
             raise Damaged('an index stands before all messages')
         channel, entries = int.from_bytes(body[:2], 'little'), body[6:]
@@ -479,7 +478,7 @@ class _Reading:
                             'record those of one robot')
 
     def _summary(self, op: int, body: bytes) -> None:
-        """Compare a record of the summary with what was read."""
+        """Compare a record of the summary with the messages read."""
         from mcap.records import Footer, Statistics
 
         if op in (SCHEMA, CHANNEL):
@@ -489,7 +488,7 @@ class _Reading:
             checksum = zlib.crc32(RECORD.pack(op, len(body)) + body[:16], self.records.before)
             if footer.summary_crc and footer.summary_crc != checksum:
                 self._note('the checksum of its summary is wrong')
-        elif op == STATISTICS and self.contents.damages == self.before:  # else that was said
+        elif op == STATISTICS and self.contents.damages == self.before:  # else reported already
             stated = parsed(Statistics, body)
             read = sum(self.counts.values())
             if (stated.message_count, stated.chunk_count) != (read, self.chunks):

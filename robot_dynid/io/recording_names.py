@@ -1,9 +1,8 @@
-"""Recordings by what names them: folders, patterns and lists, of this machine and of stores.
+"""Find recordings by folders, patterns and lists, local or in object stores.
 
-Object stores have names like s3://bucket/run.mcap and are asked through fsspec. A recording is
-to fit a model, or to judge it by. A bag says so in the custom data of its metadata.yaml (`ros2 bag
-record --custom-data purpose=validation` writes the same); of tables, and of bags whose recorder
-was killed, the name does.
+Object stores, such as s3://bucket/run.mcap, are accessed through fsspec. The purpose of a
+recording, fit or validation, is in the custom data of its metadata.yaml (`ros2 bag record
+--custom-data purpose=validation`), or in its name for tables and for bags of a crashed recorder.
 """
 
 from __future__ import annotations
@@ -27,26 +26,26 @@ TABLES, STORAGES, METADATA = ('.csv', '.csv.gz'), ('.mcap', '.db3'), 'metadata.y
 BAGS = (*STORAGES, '.bag')
 #: largest metadata.yaml [bytes]
 METADATA_BYTES = 4_000_000
-#: begins the name of a file with a recording on every line
+#: prefix of a file that lists one recording per line
 LIST = '@'
-#: between the protocol and the place of a recording in an object store
+#: separates the protocol of an object store from the path
 REMOTE = '://'
 #: key of the purpose in the custom data of a bag
 PURPOSE = 'purpose'
-#: ends the names of trajectories and recordings to judge by
+#: suffix of trajectories and recordings for validation
 ENDING = f'_{VALIDATION}'
 
 
 def is_remote(word: str) -> bool:
-    """Return whether a word names something in an object store."""
+    """Return True if a word names something in an object store."""
     return REMOTE in word
 
 
 @contextmanager
 def store_of(path: str) -> Iterator[tuple[Any, str]]:
-    """Give an object store and a place in it; its errors are those of this package.
+    """Provide an object store and a path in it; its errors become those of this package.
 
-    Raises MissingDependency without the library of the store, DataError where it does not answer.
+    Raises MissingDependency without the library of the store, DataError if it does not respond.
     """
     try:
         import fsspec
@@ -55,7 +54,7 @@ def store_of(path: str) -> Iterator[tuple[Any, str]]:
     try:
         yield fsspec.core.url_to_fs(path)
     except FileNotFoundError:
-        raise UsageError(f'{path}: there is no such object') from None
+        raise UsageError(f'{path}: no such object') from None
     except (ImportError, ValueError) as error:
         raise MissingDependency(f'{path}: {error}') from None
     except Exception as error:  # stores have errors of their own kinds
@@ -63,9 +62,9 @@ def store_of(path: str) -> Iterator[tuple[Any, str]]:
 
 
 def listed(words: Sequence[str]) -> list[str]:
-    """Return recordings: those of folders, of patterns with * or ?, and of lists, @list.txt.
+    """Return the recordings named by folders, patterns with * or ?, and lists, @list.txt.
 
-    Others stay as they are. Raises UsageError where one of them holds none.
+    Other words are returned unchanged. Raises UsageError if one of them names none.
     """
     return [path for word in words for path in _listed(word)]
 
@@ -80,16 +79,16 @@ def _listed(word: str) -> list[str]:
         return [word]
     inside = _in_store(word) if is_remote(word) else recordings_in(word)
     if not inside:
-        raise UsageError(f'{word}: there is no recording in this folder; recordings are '
-                         f'{", ".join((*TABLES, *BAGS))} files and rosbag2 folders; name '
-                         f'tables of other kinds by a pattern such as {word}/*.txt')
+        raise UsageError(f'{word}: no recording in this folder; recordings are '
+                         f'{", ".join((*TABLES, *BAGS))} files and rosbag2 folders; select other '
+                         f'tables by a pattern such as {word}/*.txt')
     return inside
 
 
 def _in_store(word: str) -> list[str]:
-    """Return the recordings in a folder of a store; the word where it names no folder, or a bag.
+    """Return the recordings in a folder of a store, or the word if it is no folder, or a bag.
 
-    Objects whose names say that they are recordings are not asked for.
+    Objects named like recordings are not queried.
     """
     if file_of(word).endswith((*TABLES, *BAGS)):
         return [word]
@@ -98,50 +97,50 @@ def _in_store(word: str) -> list[str]:
             return [word]
         objects = sorted(map(store.unstrip_protocol, store.find(place)))
     bags = {one.rpartition('/')[0] for one in objects if one.endswith(f'/{METADATA}')}
-    found = [next((bag for bag in bags if one.startswith(f'{bag}/')), one) for one in objects
-             if one.endswith((*TABLES, *BAGS))]
-    return list(dict.fromkeys(found))
+    recordings = [next((bag for bag in bags if one.startswith(f'{bag}/')), one) for one in objects
+                  if one.endswith((*TABLES, *BAGS))]
+    return list(dict.fromkeys(recordings))
 
 
 def lines(word: str) -> list[str]:
-    """Return the words on the lines of a list, @list.txt, relative to its folder.
+    """Return the lines of a list, @list.txt, relative to its folder.
 
-    Raises UsageError where they name nothing, or other lists.
+    Raises UsageError if they name nothing, or other lists.
     """
     file = Path(word.removeprefix(LIST))
     stripped = [line.strip() for line in read_text(file).splitlines()]
     named = [line for line in stripped if line and not line.startswith('#')]
     if not named:
-        raise UsageError(f'{word}: names no recording; it wants one on every line')
+        raise UsageError(f'{word}: empty; write one recording per line')
     if any(line.startswith(LIST) for line in named):
         raise UsageError(f'{word}: a list names recordings, not other lists')
     return [line if is_remote(line) else str(file.parent / line) for line in named]
 
 
 def is_pattern(word: str) -> bool:
-    """Return whether a word is a pattern with * or ?."""
+    """Return True if a word is a pattern with * or ?."""
     return '*' in word or '?' in word
 
 
 def matches(pattern: str) -> list[str]:
-    """Return files and folders whose names match, in order; raises UsageError without any."""
+    """Return files and folders that match a pattern, sorted; raises UsageError without any."""
     if is_remote(pattern):
         with store_of(pattern) as (store, place):
-            found = sorted(map(store.unstrip_protocol, store.glob(place)))
+            paths = sorted(map(store.unstrip_protocol, store.glob(place)))
     else:
-        found = sorted(glob(pattern, recursive=True))
-    if not found:
-        raise UsageError(f'{pattern}: no recording has such a name')
-    return found
+        paths = sorted(glob(pattern, recursive=True))
+    if not paths:
+        raise UsageError(f'{pattern}: no recording matches')
+    return paths
 
 
 def is_recording(path: str | Path) -> bool:
-    """Return whether a path is no folder of recordings: a file, or a bag."""
+    """Return True if a path is a recording: a file, or a bag."""
     return not Path(path).is_dir() or is_bag(Path(path))
 
 
 def is_bag(folder: Path) -> bool:
-    """Return whether a folder is a rosbag2 bag, also one whose metadata was not written."""
+    """Return True if a folder is a rosbag2 bag, also without metadata."""
     if (folder / METADATA).is_file():
         return True
     entries = sorted(folder.iterdir())
@@ -152,42 +151,42 @@ def is_bag(folder: Path) -> bool:
 
 
 def read_metadata(bag: Path) -> dict[str, Any] | None:
-    """Return the content of metadata.yaml of a bag, None where it cannot be read."""
+    """Return the content of metadata.yaml of a bag, None if it cannot be read."""
     try:
         text = read_text(bag / METADATA, DataError, DataError, METADATA_BYTES)
-        found = load_yaml(text, METADATA, DataError)['rosbag2_bagfile_information']
+        information = load_yaml(text, METADATA, DataError)['rosbag2_bagfile_information']
     except (DataError, TypeError, KeyError):
         return None
-    return found if isinstance(found, dict) else None
+    return information if isinstance(information, dict) else None
 
 
 def custom_data(bag: Path) -> dict[str, Any]:
-    """Return the custom data in the metadata of a bag, empty where there is none."""
-    found = (read_metadata(bag) or {}).get('custom_data')
-    return found if isinstance(found, dict) else {}
+    """Return the custom data in the metadata of a bag, empty if there are none."""
+    data = (read_metadata(bag) or {}).get('custom_data')
+    return data if isinstance(data, dict) else {}
 
 
 def recordings_in(folder: str | Path) -> list[str]:
-    """Return the recordings in a folder and in those below it, by name."""
-    found: list[str] = []
+    """Return the recordings in a folder and its subfolders, sorted."""
+    recordings: list[str] = []
     for entry in sorted(Path(folder).iterdir()):
         if entry.is_dir():
-            found += [str(entry)] if is_bag(entry) else recordings_in(entry)
+            recordings += [str(entry)] if is_bag(entry) else recordings_in(entry)
         elif entry.name.endswith((*TABLES, *BAGS)) and not entry.name.startswith('.'):
-            found.append(str(entry))
-    return found
+            recordings.append(str(entry))
+    return recordings
 
 
 def for_validation(file: str | Path) -> Path:
-    """Return the name of a file about the motion to judge by, beside that of the motion to fit."""
+    """Return the name of the validation file that belongs to a file for the fit."""
     place = Path(file)
     return place.with_name(f'{place.stem}{ENDING}{place.suffix}')
 
 
 def by_purpose(paths: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the recordings to fit a model to, and those to judge it by.
+    """Return the recordings for the fit, and those for validation.
 
-    Where all are to judge by, whoever names them means to fit them.
+    If all are marked for validation they are used for the fit.
     """
     judged = [path for path in paths if _purpose(path) == VALIDATION]
     fitted = [path for path in paths if path not in judged]
@@ -195,7 +194,7 @@ def by_purpose(paths: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _purpose(path: str) -> str:
-    """Return the purpose that metadata, or else the name of a recording states."""
+    """Return the purpose of a recording from its metadata, or else its name."""
     file = Path(file_of(path))
     if not is_remote(path):
         folder = file.parent if file.name.endswith(STORAGES) else file

@@ -1,10 +1,9 @@
-"""Bags that were never closed, as after a crash: finished so that every rosbag2 reader opens them.
+"""Repair bags that were never closed, as after a crash, so that every rosbag2 reader opens them.
 
-The messages of an mcap file that can be read are written to a new one by the mcap library; those
-of an sqlite3 file are taken in from its journal, or saved row by row. The new file grows beside
-the old one and takes its name once it is whole and on the disk; the old one stays under a name
-that ends with UNREPAIRED.
-Source: rosbag2_storage_sqlite3, schemas 1 to 4.
+Readable messages of an mcap file are copied to a new one by the mcap library; those of an sqlite3
+file are recovered from its journal, or row by row. The new file replaces the old one once it is
+complete and synced; the old one is renamed to end with UNREPAIRED. Source:
+rosbag2_storage_sqlite3, schemas 1 to 4.
 """
 
 from __future__ import annotations
@@ -48,11 +47,11 @@ if TYPE_CHECKING:
 UNREPAIRED = '.unrepaired'
 #: rosbag2's names of the storages, by the end of their files
 STORAGES = {'.mcap': 'mcap', '.db3': 'sqlite3'}
-#: a file that changed less than RECENT s ago may be growing: it is looked at again after PAUSE s
+#: a file changed less than RECENT s ago may be growing: its size is checked again after PAUSE s
 RECENT, PAUSE = 2.0, 1.0
 #: first bytes of messages that were compressed one by one
 ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
-#: tables of rosbag2 beside the messages, which are small; rows that are copied together
+#: small tables of rosbag2 other than messages; rows copied at a time
 SMALL, ROWS = ('schema', 'metadata', 'message_definitions'), 4096
 
 
@@ -60,7 +59,7 @@ SMALL, ROWS = ('schema', 'metadata', 'message_definitions'), 4096
 class Repair:
     """Content of a bag after its repair: ``messages`` by topic, ``lost_bytes`` and why.
 
-    ``written`` are the files that were made, ``kept`` the ones they replaced, under new names.
+    ``written`` are the new files, ``kept`` the renamed originals.
     """
 
     messages: dict[str, int]
@@ -71,28 +70,28 @@ class Repair:
 
 
 def repair_bag(path: str | Path, progress: Progress | None = None) -> Repair:
-    """Finish a bag folder, or a single storage file; nothing is changed where nothing has to be.
+    """Repair a bag folder or a storage file; sound files are not changed.
 
-    Raises DataError when it is no bag, is still being recorded, or holds files that were
-    compressed as a whole; UsageError where an earlier original is in the way; DynIdError when
-    the disk is full.
+    Raises DataError if it is not a bag, is still being recorded, or has files compressed as a
+    whole; UsageError if an original of an earlier repair exists; DynIdError if the disk is full.
     """
     place, progress = Path(path), progress or (lambda *_: None)
     files = _files(place)
     finish = _finish_mcap if files[0].suffix == '.mcap' else _finish_sqlite
-    written, kept, found = list[str](), list[str](), list[StorageFile]()
+    written, originals, repaired = list[str](), list[str](), list[StorageFile]()
     for number, file in enumerate(files):
         progress(file.name, number / len(files))
-        found.append(finish(file, kept))
-        written += [] if found[-1].sound else [str(file)]
+        repaired.append(finish(file, originals))
+        written += [] if repaired[-1].sound else [str(file)]
     if place.is_dir():
-        lost = '; '.join(f'{file.name}: {one}' for file in found for one in file.findings)
-        wanted = bag_information(STORAGES[files[0].suffix], found, {LOSSES: lost} if lost else {})
-        _write_metadata(place, wanted, written, kept)
-    return Repair({topic.name: topic.messages for topic in merged_topics(found)},
-                  sum(file.lost for file in found),
-                  tuple(f'{file.name}: {one}' for file in found for one in file.findings),
-                  tuple(written), tuple(kept))
+        lost = '; '.join(f'{file.name}: {one}' for file in repaired for one in file.findings)
+        wanted = bag_information(STORAGES[files[0].suffix], repaired,
+                                 {LOSSES: lost} if lost else {})
+        _write_metadata(place, wanted, written, originals)
+    return Repair({topic.name: topic.messages for topic in merged_topics(repaired)},
+                  sum(file.lost for file in repaired),
+                  tuple(f'{file.name}: {one}' for file in repaired for one in file.findings),
+                  tuple(written), tuple(originals))
 
 
 def _files(place: Path) -> list[Path]:
@@ -108,19 +107,19 @@ def _files(place: Path) -> list[Path]:
         raise DataError(f'{place}: {packed[0]} is compressed as a whole; unpack such files first '
                         '(zstd -d --rm)')
     if place.suffix == '.bag':
-        raise DataError(f'{place}: is a bag of ROS 1, which rosbag reindex repairs')
+        raise DataError(f'{place}: is a ROS 1 bag; repair it with rosbag reindex')
     files = [file for file in there if file.suffix in STORAGES]
     if not files:
         raise DataError(f'{place}: not a bag; expected a folder with .mcap or .db3 files, or one '
                         'such file')
     if len({file.suffix for file in files}) > 1:
-        raise DataError(f'{place}: has .mcap and .db3 files; a bag has one kind, so take the '
-                        'others out')
+        raise DataError(f'{place}: has .mcap and .db3 files; a bag has one kind, so remove the '
+                        'others')
     return files
 
 
 def _require_rest(file: Path) -> int:
-    """Return the size of a file. Raises DataError when it is growing."""
+    """Return the size of a file; raises DataError if it is growing."""
     with open_regular(file, DataError) as opened:
         before = os.fstat(opened.fileno())
     if abs(time.time() - before.st_mtime) < RECENT:
@@ -131,55 +130,54 @@ def _require_rest(file: Path) -> int:
 
 def _require_size(file: Path, size: int) -> None:
     if file.stat().st_size != size:
-        raise DataError(f'{file}: is growing: end the recording first, or the program that writes '
-                        'it')
+        raise DataError(f'{file}: is growing: stop the recording first')
 
 
 def _backup(file: Path) -> Path:
-    """Return the name that the original gets. Raises UsageError when it is taken."""
+    """Return the new name of the original; raises UsageError if it exists."""
     backup = file.with_name(f'{file.name}{UNREPAIRED}')
     if os.path.lexists(backup):
-        raise UsageError(f'{backup}: is there from an earlier repair; move it away first')
+        raise UsageError(f'{backup}: exists from an earlier repair; move it away first')
     return backup
 
 
-def _finish_mcap(file: Path, kept: list[str]) -> StorageFile:
+def _finish_mcap(file: Path, originals: list[str]) -> StorageFile:
     size, contents = _require_rest(file), Contents()
-    found = copy_mcap(file, contents, None)
+    copied = copy_mcap(file, contents, None)
     if contents.whole and not contents.damages:
-        return found
+        return copied
     backup = _backup(file)
     with atomic_writer(file, keep=backup.name) as out:
-        found = copy_mcap(file, contents, out)
+        copied = copy_mcap(file, contents, out)
         _require_size(file, size)
-    kept.append(str(backup))
-    return found
+    originals.append(str(backup))
+    return copied
 
 
 def copy_mcap(file: Path, contents: Contents, out: BinaryIO | None) -> StorageFile:
-    """Copy all that can be read of an mcap file to ``out``, and close it with its index.
+    """Copy all readable records of an mcap file to ``out``, and close it with its index.
 
-    None: only count its ``contents``, which then say what is lost in a copy.
+    None: only fill ``contents``, which then list the losses of a copy.
     """
     copy = _McapCopy(StorageFile(file.name, sound=out is None), contents.compression, out)
     contents = contents if out is None else Contents()
     for _, batch in mcap_batches(file, None, contents, copy.define):
         copy.add(batch)
     copy.finish()
-    found = copy.file
-    found.lost, found.findings = contents.lost, contents.losses
-    return found
+    copied = copy.file
+    copied.lost, copied.findings = contents.lost, contents.losses
+    return copied
 
 
 class _McapCopy:
-    """A new mcap file, or none, and what is in it."""
+    """A new mcap file, or none, and its contents."""
 
     def __init__(self, file: StorageFile, compression: str, out: BinaryIO | None) -> None:
         from mcap.writer import CompressionType, Writer
 
         self.file = file
         self.kinds: dict[int, str] = {}
-        self.schemas: dict[int, int] = {}  # number in the new file by that in the old one
+        self.schemas: dict[int, int] = {}  # new number by old number
         self.channels: dict[int, int] = {}
         self.writer: Writer | None = None
         if out is not None:
@@ -189,7 +187,7 @@ class _McapCopy:
             self.writer.start('ros2', 'robot_dynid')
 
     def define(self, one: Any) -> None:
-        """Take a type, a topic, an attachment or metadata."""
+        """Copy a type, a topic, an attachment or metadata."""
         from mcap.records import Attachment, Channel, Metadata, Schema
 
         if isinstance(one, Schema):
@@ -212,7 +210,7 @@ class _McapCopy:
             self.writer.add_metadata(one.name, one.metadata)
 
     def add(self, batch: Batch) -> None:
-        """Take messages of one topic."""
+        """Copy messages of one topic."""
         raw = batch.buffer.data
         self.file.span(int(batch.received.min()), int(batch.received.max()))
         for start, size in zip(batch.starts.tolist(), batch.sizes.tolist(), strict=True):
@@ -231,58 +229,58 @@ class _McapCopy:
             self.writer.finish()  # type: ignore[no-untyped-call]
 
 
-def _finish_sqlite(file: Path, kept: list[str]) -> StorageFile:
-    size, found = _require_rest(file), StorageFile(file.name)
+def _finish_sqlite(file: Path, originals: list[str]) -> StorageFile:
+    size, repaired = _require_rest(file), StorageFile(file.name)
     contents = Contents()
-    for _ in sqlite_batches(file, (), contents):  # checks it, and bounds the work on it
+    for _ in sqlite_batches(file, (), contents):  # checks it with bounded work
         pass
     if contents.whole and not contents.damages:
         with closing(connected(file, 'mode=ro&immutable=1')) as base:
-            _count(base, found)
-        return found
-    found.sound = False
+            _count(base, repaired)
+        return repaired
+    repaired.sound = False
     with TemporaryDirectory(prefix='robot_dynid_') as folder:
-        made = _saved_rows(file, Path(folder), found)
+        made = _saved_rows(file, Path(folder), repaired)
         moved = {journal: _backup(journal) for journal in journals_of(file)}
         backup = _backup(file)
         with open_regular(made, DataError) as source, \
                 atomic_writer(file, keep=backup.name) as out:
             shutil.copyfileobj(source, out)
             _require_size(file, size)
-    for journal, name in moved.items():  # SQLite would take them for those of the new file
+    for journal, name in moved.items():  # SQLite would apply them to the new file
         set_aside(journal, name.name)
-    kept += [str(name) for name in (backup, *moved.values())]
+    originals += [str(name) for name in (backup, *moved.values())]
     with suppress(FileNotFoundError):
-        os.unlink(f'{file}-shm')  # holds places in the -wal only
-    return found
+        os.unlink(f'{file}-shm')  # only an index of the -wal
+    return repaired
 
 
-def _saved_rows(path: Path, folder: Path, found: StorageFile) -> Path:
-    """Return a database in ``folder`` with all rows of the one at ``path`` that can be read.
+def _saved_rows(path: Path, folder: Path, repaired: StorageFile) -> Path:
+    """Return a database in ``folder`` with all readable rows of the one at ``path``.
 
-    Raises DataError when it is no rosbag2 database.
+    Raises DataError if it is not a rosbag2 database.
     """
     copy, saved = recoverable_copy(path, folder), folder / 'saved.db3'
     try:
         with closing(connected(copy, 'mode=rw')) as base, \
                 closing(connected(saved, 'mode=rwc')) as out:
-            base.execute('PRAGMA writable_schema=ON')  # lets SQLite read what is cut off
+            base.execute('PRAGMA writable_schema=ON')  # lets SQLite read truncated files
             ((page,),) = base.execute('PRAGMA page_size').fetchall()
             with open_regular(copy, DataError) as head:
                 head.seek(28)  # number of pages. Source: SQLite database file format, section 1.3
                 pages = int.from_bytes(head.read(4), 'big')
-            found.lost = max(0, int(page) * pages - copy.stat().st_size)
+            repaired.lost = max(0, int(page) * pages - copy.stat().st_size)
             out.execute('BEGIN')
             tables = dict(base.execute('SELECT name, sql FROM sqlite_master WHERE type = "table"'))
             for name in (*SMALL, 'topics', 'messages'):
                 if str(tables.get(name)).upper().startswith('CREATE TABLE'):
                     out.execute(tables[name])
-                    _copy_rows(base, out, name, found)
+                    _copy_rows(base, out, name, repaired)
                 elif name not in SMALL:
-                    raise DataError(f'{found.name}: its table of {name} cannot be read')
+                    raise DataError(f'{repaired.name}: its table of {name} cannot be read')
             out.execute('CREATE INDEX IF NOT EXISTS timestamp_idx ON messages (timestamp ASC)')
             out.execute('COMMIT')
-            _count(out, found)
+            _count(out, repaired)
     except sqlite3.Error as error:
         raise DataError(f'{path}: is no readable rosbag2 sqlite3 file: '
                         f'{clipped(str(error), 200)}') from None
@@ -290,9 +288,9 @@ def _saved_rows(path: Path, folder: Path, found: StorageFile) -> Path:
 
 
 def _copy_rows(
-    base: sqlite3.Connection, out: sqlite3.Connection, name: str, found: StorageFile
+    base: sqlite3.Connection, out: sqlite3.Connection, name: str, repaired: StorageFile
 ) -> None:
-    """Copy the rows of a table up to the first one that cannot be read."""
+    """Copy the rows of a table up to the first unreadable one."""
     rows = base.execute(f'SELECT * FROM {name} NOT INDEXED')
     marks = ','.join('?' for _ in rows.description)
     fetched: list[Any] = []
@@ -303,31 +301,31 @@ def _copy_rows(
                 out.executemany(f'INSERT OR IGNORE INTO {name} VALUES ({marks})', fetched)
                 fetched = []
     except sqlite3.DatabaseError as error:
-        found.findings.append(f'rows of {name} are lost: {clipped(str(error), 100)}')
+        repaired.findings.append(f'rows of {name} are lost: {clipped(str(error), 100)}')
     out.executemany(f'INSERT OR IGNORE INTO {name} VALUES ({marks})', fetched)
 
 
-def _count(base: sqlite3.Connection, found: StorageFile) -> None:
-    """Note topics, numbers and times of messages."""
+def _count(base: sqlite3.Connection, repaired: StorageFile) -> None:
+    """Count messages by topic, and their time range."""
     columns = {row[1] for row in base.execute('PRAGMA table_info(topics)')}
     more = [name if name in columns else "''"
             for name in ('offered_qos_profiles', 'type_description_hash')]
     for key, name, kind, encoding, qos, type_hash in base.execute(
             f'SELECT id, name, type, serialization_format, {", ".join(more)} FROM topics'):
-        found.topics[key] = Topic(str(name), str(kind), str(encoding), str(qos), str(type_hash))
+        repaired.topics[key] = Topic(str(name), str(kind), str(encoding), str(qos), str(type_hash))
     counted = base.execute(
         'SELECT topic_id, count(*), min(timestamp), max(timestamp), '
         "sum(substr(data, 1, 4) = x'28b52ffd') FROM messages GROUP BY topic_id").fetchall()
     for key, count, first, last, packed in counted:
-        if key in found.topics:
-            found.topics[key].messages, found.topics[key].packed = count, int(packed)
-            found.span(first, last)
+        if key in repaired.topics:
+            repaired.topics[key].messages, repaired.topics[key].packed = count, int(packed)
+            repaired.span(first, last)
 
 
 def _write_metadata(
-    folder: Path, wanted: dict[str, Any], written: list[str], kept: list[str]
+    folder: Path, wanted: dict[str, Any], written: list[str], originals: list[str]
 ) -> None:
-    """Write metadata.yaml where it is missing, unreadable, or not of these files."""
+    """Write metadata.yaml if it is missing, unreadable, or of other files."""
     file = folder / METADATA
     there = os.path.lexists(file)
     if not written and _summary(read_metadata(folder)) == _summary(
@@ -337,14 +335,14 @@ def _write_metadata(
         backup = _backup(file)
         with atomic_writer(file, keep=backup.name) as out:
             out.write(yaml_text(wanted).encode())
-        kept.append(str(backup))
+        originals.append(str(backup))
     else:
         atomic_write(file, yaml_text(wanted))
     written.append(str(file))
 
 
 def _summary(info: dict[str, Any] | None) -> tuple[list[str], Any]:
-    """Return the files, and the number of messages that metadata names."""
+    """Return the files and the number of messages in metadata."""
     paths = (info or {}).get('relative_file_paths')
     return ([Path(str(one)).name for one in (paths if isinstance(paths, list) else [])],
             (info or {}).get('message_count'))

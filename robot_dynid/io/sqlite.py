@@ -1,7 +1,7 @@
-"""Raw messages of a rosbag2 sqlite3 file, also of one left behind by a crash.
+"""Read raw messages of a rosbag2 sqlite3 file, also of one left by a crash.
 
-The format has no checksums of its content: SQLite's own check finds damage of the structure, and
-of times by their index; numbers in messages may change unseen.
+The format has no checksums of its content: SQLite detects damage of the structure, and of times by
+their index; numbers in messages may change undetected.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from robot_dynid.io.messages.kinds import MESSAGE_BYTES
 ROWS = 8192  # messages fetched at a time
 PART_BYTES = 1 << 24  # bytes fetched at a time
 JOURNALS = ('-wal', '-journal')
-#: most rows of the table of topics
+#: largest number of topics
 LISTED = 10_000
-#: steps of SQLite's machine that reading may take, and as many more for each byte of the file
+#: limit of SQLite's virtual machine steps: constant, and per byte of the file
 STEPS, STEPS_PER_BYTE = 20_000_000, 20
-#: steps between looking at them
+#: steps between checks of the limit
 STRIDE = 10_000
 Row = tuple[int, int, bytes]
 
@@ -43,19 +43,17 @@ def sqlite_batches(
 ) -> Iterator[tuple[str, Batch]]:
     """Yield (topic, messages) of all topics whose type is in ``kinds``, in the order of writing.
 
-    None: of all topics.
-
-    Raises DataError when the file is no rosbag2 database.
+    None: of all topics. Raises DataError if the file is not a rosbag2 database.
     """
     journals = journals_of(path)
     if not journals and whole_pages(path) is None:
         yield from _Base(path, 'mode=ro&immutable=1', contents, path).batches(kinds)
         return
     contents.whole = False
-    reason = 'is cut off; what lies before the cut was read'
+    reason = 'is truncated and was read up to the cut'
     if journals:
-        reason = ('has a journal beside it (crash while recording?), which was taken in; '
-                  'robot-dynid repair does that for every reader')
+        reason = ('was read with its journal (crash while recording?); robot-dynid repair merges '
+                  'both for every reader')
     contents.findings.append(f'{path.name}: {reason}')
     with TemporaryDirectory(prefix='robot_dynid_') as folder:
         copy = recoverable_copy(path, Path(folder))
@@ -63,14 +61,14 @@ def sqlite_batches(
 
 
 def journals_of(path: Path) -> list[Path]:
-    """Return the journals that SQLite left beside a database."""
+    """Return the journals that SQLite left next to a database."""
     return [Path(file) for end in JOURNALS if os.path.isfile(file := f'{path}{end}')]
 
 
 def recoverable_copy(path: Path, folder: Path) -> Path:
-    """Return a copy in ``folder`` of a database with its journals: SQLite repairs while opening.
+    """Return a copy in ``folder`` of a database with its journals: SQLite repairs it on opening.
 
-    Half a page at the end is left out. Raises DataError when there is no room for it.
+    An incomplete last page is left out. Raises DataError if the disk is full.
     """
     journals = journals_of(path)
     whole = None if journals else whole_pages(path)
@@ -87,23 +85,23 @@ def recoverable_copy(path: Path, folder: Path) -> Path:
 
 
 def whole_pages(path: Path) -> int | None:
-    """Return the length of the complete pages of a file that is cut off, else None.
+    """Return the length of the complete pages of a truncated file, else None.
 
-    SQLite fills half a page with zeros without a word, and so would invent numbers.
-    Source: SQLite database file format, section 1.3.
+    SQLite silently fills an incomplete page with zeros, and so would invent numbers. Source:
+    SQLite database file format, section 1.3.
     """
     with open_regular(path, DataError) as file:
         head = file.read(32)
         size = os.fstat(file.fileno()).st_size
     if len(head) < 32 or not head.startswith(b'SQLite format 3'):
-        return None  # opening it will say so
+        return None  # reported on opening
     page, pages = struct.unpack_from('>H', head, 16)[0], struct.unpack_from('>I', head, 28)[0]
     page = 65536 if page == 1 else max(page, 512)
     return None if size >= page * pages else size - size % page
 
 
 def connected(path: Path, options: str) -> sqlite3.Connection:
-    """Open a database that nobody vouches for: nothing in it runs."""
+    """Open an untrusted database: nothing in it is executed."""
     base = sqlite3.connect(f'file:{quote(os.fsencode(path.absolute()))}?{options}', uri=True,
                            isolation_level=None)
     base.text_factory = lambda raw: raw.decode('utf-8', 'replace')
@@ -113,7 +111,7 @@ def connected(path: Path, options: str) -> sqlite3.Connection:
 
 
 class _Base:
-    """One pass over a database; ``path`` names the file it is, or is a copy of."""
+    """One pass over a database; ``path`` is the file reported in messages."""
 
     def __init__(
         self, file: Path, options: str, contents: Contents, path: Path, cut: bool = False
@@ -132,7 +130,7 @@ class _Base:
                     base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1 << 24)
                 base.set_progress_handler(self._step, STRIDE)
                 base.text_factory = lambda raw: raw[:NAME].decode('utf-8', 'replace')
-                if self.cut:  # lets SQLite read a file that is cut off
+                if self.cut:  # lets SQLite read truncated files
                     base.execute('PRAGMA writable_schema=ON')
                 self._define(base)
                 wanted = self._wanted(base, kinds)
@@ -142,7 +140,7 @@ class _Base:
         except (sqlite3.Error, ValueError, OverflowError, MemoryError) as error:
             why = clipped(str(error) or type(error).__name__, 200)
             if self.steps < 0:
-                why = 'reading it takes more work than its size explains'
+                why = 'reading it takes too much work for its size'
             raise DataError(
                 f'{self.path}: is no readable rosbag2 sqlite3 file: {why}') from None
 
@@ -154,7 +152,7 @@ class _Base:
         self.contents.damaged(f'{self.path.name}: {what}')
 
     def _define(self, base: sqlite3.Connection) -> None:
-        """Take the definitions of types, which ROS 2 Iron and later store."""
+        """Read the definitions of types, which ROS 2 Iron and later store."""
         names = base.execute("SELECT type FROM sqlite_master WHERE name = 'message_definitions'")
         if names.fetchone() != ('table',):
             return
@@ -200,10 +198,10 @@ class _Base:
         return wanted
 
     def _check(self, base: sqlite3.Connection) -> None:
-        """Let SQLite check its structure and indices."""
-        found = ('ok',) if self.cut else base.execute('PRAGMA integrity_check(1)').fetchone()
-        if found is None or found[0] != 'ok':
-            what = ' '.join(str(found and found[0]).split())
+        """Check the structure and indices by SQLite."""
+        verdict = ('ok',) if self.cut else base.execute('PRAGMA integrity_check(1)').fetchone()
+        if verdict is None or verdict[0] != 'ok':
+            what = ' '.join(str(verdict and verdict[0]).split())
             self._note(f'its structure is damaged ({clipped(what, 200)})')
 
     def _messages(
@@ -216,7 +214,7 @@ class _Base:
         while not whole:
             fetched: list[Row] = []
             try:
-                whole = self._fetch(rows, fetched)  # keeps the rows before an error
+                whole = self._fetch(rows, fetched)  # retains the rows before an error
             except sqlite3.DatabaseError as error:
                 if self.steps < 0:
                     raise
@@ -237,7 +235,7 @@ class _Base:
                                                 [row[2] for row in part])
 
     def _fetch(self, rows: sqlite3.Cursor, fetched: list[Row]) -> bool:
-        """Append the next rows; return whether they were the last ones."""
+        """Append the next rows; return True if they were the last ones."""
         size = 0
         for row in rows:
             fetched.append(row)
@@ -250,7 +248,7 @@ class _Base:
         return True
 
     def _count(self, base: sqlite3.Connection) -> None:
-        """Note number and times of all messages."""
+        """Count all messages, and their time range."""
         if self.contents.whole:
             count, first, last = base.execute(
                 'SELECT count(*), min(timestamp), max(timestamp) FROM messages').fetchone()

@@ -1,4 +1,4 @@
-"""Raw messages of a bag, whatever its storage: a folder, or one .mcap, .db3 or .bag file."""
+"""Read raw messages of a bag of any storage: a folder, or one .mcap, .db3 or .bag file."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from robot_dynid.io.sqlite import joined_batch, sqlite_batches
 #: readers of storage files of rosbag2, and of all bags that are one file
 STORED = {'.mcap': mcap_batches, '.db3': sqlite_batches}
 READERS = {**STORED, '.bag': rosbag1_batches}
-#: compression of whole files and of messages that rosbag2 knows, and the suffix it adds
+#: compressions of rosbag2, of whole files and of messages, and their suffix
 ZSTD, SUFFIX = 'zstd', '.zstd'
-#: most files of a bag
+#: largest number of files of a bag
 FILES = 10_000
-#: bytes of the disk that unpacking leaves free
+#: disk space that unpacking leaves free [bytes]
 RESERVE = 1 << 30
 
 
@@ -37,7 +37,7 @@ def bag_batches(
 ) -> Iterator[tuple[str, Batch]]:
     """Yield (topic, messages) of a bag folder or file, of all topics of ``kinds``, or wanted.
 
-    None: of all topics. Raises DataError when it is no bag.
+    None: of all topics. Raises DataError if it is not a bag.
     """
     if not os.path.exists(path):
         raise DataError(f'{path}: no such file or folder')
@@ -52,7 +52,7 @@ def bag_batches(
 def _folder(
     folder: Path, kinds: Collection[str] | None, contents: Contents
 ) -> Iterator[tuple[str, Batch]]:
-    """Yield the messages of all storage files; hold metadata.yaml against them."""
+    """Yield the messages of all storage files, and check metadata.yaml against them."""
     info = _metadata(folder, contents)
     custom = info.get('custom_data')
     if isinstance(custom, dict) and custom.get(LOSSES):
@@ -64,7 +64,7 @@ def _folder(
             for topic, batch in STORED[plain.suffix](plain, kinds, contents):
                 yield topic, _inflated(topic, batch, contents) if by_message else batch
     if not contents.whole or contents.damages > before:
-        return  # what is missing was said
+        return  # reported already
     _compare(info, contents)
 
 
@@ -94,7 +94,7 @@ def _storage(name: str) -> bool:
 
 
 def _named(info: Mapping[str, Any], contents: Contents) -> list[str]:
-    """Return the names of files in metadata.yaml, without that of the folder in old ones."""
+    """Return the files in metadata.yaml, without the folder that old ones contain."""
     paths = info.get('relative_file_paths') or []
     names = []
     for path in paths if isinstance(paths, list) else [paths]:
@@ -108,7 +108,7 @@ def _named(info: Mapping[str, Any], contents: Contents) -> list[str]:
 
 
 def _inside(folder: Path, name: str, contents: Contents) -> bool:
-    """Return whether a file is one of the folder; notes links out of it."""
+    """Return True if a file lies in the folder; report links that leave it."""
     try:
         inside = (folder / name).resolve().is_relative_to(folder.resolve())
     except (OSError, RuntimeError):
@@ -119,7 +119,7 @@ def _inside(folder: Path, name: str, contents: Contents) -> bool:
 
 
 def split_number(path: str | Path) -> tuple[int, str]:
-    """Return the key by which the files of a bag are in order of recording."""
+    """Return the sort key of the files of a bag in order of recording."""
     name = Path(path).name
     number = Path(name.removesuffix(SUFFIX)).stem.rpartition('_')[2]
     return (int(number) if number.isdecimal() else 0, name)
@@ -138,7 +138,7 @@ def _metadata(folder: Path, contents: Contents) -> dict[str, Any]:
 
 
 def _by_message(info: Mapping[str, Any], folder: Path) -> bool:
-    """Return whether messages are compressed one by one. Raises DataError for other formats."""
+    """Return True if messages are compressed one by one; raises DataError for other formats."""
     mode, form = (info.get(f'compression_{key}') or '' for key in ('mode', 'format'))
     mode = mode.lower() if isinstance(mode, str) else mode
     if mode in ('', 'none'):
@@ -151,9 +151,9 @@ def _by_message(info: Mapping[str, Any], folder: Path) -> bool:
 
 @contextmanager
 def _plain(file: Path, contents: Contents) -> Iterator[Path]:
-    """Unpack a compressed storage file beside the others of the system, for as long as it is read.
+    """Unpack a compressed storage file to a temporary one while it is read.
 
-    Raises DataError when it does not fit.
+    Raises DataError if it does not fit.
     """
     if file.suffix != SUFFIX:
         yield file
@@ -178,7 +178,7 @@ def _plain(file: Path, contents: Contents) -> Iterator[Path]:
 
 
 def _inflated(topic: str, batch: Batch, contents: Contents) -> Batch:
-    """Return messages that were compressed one by one; those that do not unpack are left empty."""
+    """Decompress messages that were compressed one by one; damaged ones become empty."""
     data, bad = [], 0
     raw = batch.buffer.data
     for start, size in zip(batch.starts.tolist(), batch.sizes.tolist(), strict=True):
@@ -194,7 +194,7 @@ def _inflated(topic: str, batch: Batch, contents: Contents) -> Batch:
 
 
 def _compare(info: Mapping[str, Any], contents: Contents) -> None:
-    """Hold counts and times of metadata.yaml against the messages that were read."""
+    """Compare counts and times in metadata.yaml with the messages read."""
     try:
         counts = {topic['topic_metadata']['name']: topic['message_count']
                   for topic in info['topics_with_message_count']}
@@ -204,12 +204,11 @@ def _compare(info: Mapping[str, Any], contents: Contents) -> None:
         other = [topic for topic, count in contents.counts.items() if counts.get(topic) != count]
     except (KeyError, TypeError):
         if info:
-            contents.findings.append('metadata.yaml does not say how many messages there are')
+            contents.findings.append('metadata.yaml has no message count')
         return
     if other or total != contents.messages:
         contents.damaged(
             f'it has {contents.messages} messages, {clipped(str(total))} by metadata.yaml; '
             + (f'other numbers on {clipped(", ".join(other))}' if other else ''))
     elif contents.messages and times != (contents.first, contents.last):
-        contents.findings.append('metadata.yaml says that the messages were received at other '
-                                 'times than they say')
+        contents.findings.append('metadata.yaml and the messages differ in their receive times')

@@ -1,4 +1,4 @@
-"""Trajectory files: YAML with the type and the parameters, not with samples."""
+"""Trajectory files: YAML with type and parameters, without samples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from robot_dynid.types import FIT, PURPOSES
 from robot_dynid.yaml_text import load_yaml, yaml_text
 
 HEADER = 'robot_dynid_trajectory'
-#: in the head of every trajectory file; no other file is replaced by one
+#: header of trajectory files; other files are not overwritten
 MARK = f'\n{HEADER}:'.encode()
 VERSION = 1
 
@@ -23,12 +23,11 @@ VERSION = 1
 def save_trajectory(
     trajectory: Trajectory, path: str | Path, robot: str = '', purpose: str = FIT
 ) -> None:
-    """Write ``trajectory`` to ``path``; every number survives to the last digit.
+    """Write ``trajectory`` to ``path`` with full precision.
 
     ``purpose`` is that of its recording, one of PURPOSES.
 
-    Raises UsageError for a path where something else is, DynIdError when the file cannot be
-    written.
+    Raises UsageError if the path holds another file, DynIdError if it cannot be written.
     """
     content: dict[str, Any] = {HEADER: VERSION, 'robot': robot, 'purpose': purpose,
                                **describe(trajectory)}
@@ -42,7 +41,7 @@ def load_trajectory(path: str | Path) -> Trajectory:
 
 
 def load_motion(path: str | Path) -> tuple[Trajectory, str]:
-    """Read a trajectory and the purpose of its recording, FIT where the file states none.
+    """Read a trajectory and the purpose of its recording, FIT if the file states none.
 
     Raises UsageError naming the file and what is wrong in it.
     """

@@ -20,7 +20,7 @@ CHANNEL = 'external_torque'
 
 @dataclass(frozen=True, eq=False)
 class WrenchTopics:
-    """The topics with wrenches that the YAML of ``robot`` names, by the link they act on."""
+    """Topics with wrenches from the YAML of ``robot``, by the link they act on."""
 
     robot: RobotModel
 
@@ -30,8 +30,8 @@ class WrenchTopics:
     ) -> FloatArray | None:
         """Return J^T w (N, n) [N m, N] at ``time`` (N,) [ns] and ``position`` (N, n).
 
-        NaN where a topic is silent; None where no topic is named, or there are no positions. Notes
-        go to ``notes``. Raises DataError for a frame that is not that of the link.
+        NaN where a topic has no messages; None without topics or positions. Notes are added to
+        ``notes``. Raises DataError for a frame other than that of the link.
         """
         if not self.robot.wrenches or position is None:
             return None
@@ -47,36 +47,35 @@ class WrenchTopics:
         return total
 
     def require(self, decoded: Iterable[Topic]) -> None:
-        """Raise DataError where a topic has no wrenches."""
+        """Raise DataError if a topic has no wrenches."""
         there = {topic.name for topic in decoded if topic.kind == WRENCH}
         for name, link in self.robot.wrenches:
             if name not in there:
-                raise DataError(f'no WrenchStamped messages on topic {name}, whose wrenches act '
-                                f'on {link}, as the robot YAML says: record it, or leave it out '
-                                'of wrenches')
+                raise DataError(f'no WrenchStamped messages on topic {name} of {link} in the '
+                                'robot YAML: record it, or remove it from wrenches')
 
     def _components(self, topic: Topic, link: str, notes: list[str]) -> tuple[str, ...]:
-        """Return the names of the six components on a topic, whose frame must be ``link``."""
+        """Return the six components on a topic, whose frame must be ``link``."""
         frames = tuple(dict.fromkeys(name.partition(IN_FRAME)[2] for name in topic.joints))
         if len(frames) > 1:
             raise DataError(f'topic {topic.name} has wrenches in several frames, '
-                            f'{clipped(", ".join(frames))}; publish those of one')
+                            f'{clipped(", ".join(frames))}; publish one frame')
         frame = frames[0]
-        known = (self.robot.base_link, *(one.name for one in self.robot.tree.links))
-        if frame in known and frame != link:
+        links = (self.robot.base_link, *(one.name for one in self.robot.tree.links))
+        if frame in links and frame != link:
             raise DataError(f'topic {topic.name} has wrenches in the frame {frame}, and the robot '
                             f'YAML says {link}: force and torque must be in the axes and about '
                             f'the origin of the link that wrenches names; name {frame} there')
         if frame not in ('', link):
             notes.append(f'topic {topic.name}: the robot has no link {clipped(frame)}, the frame '
-                         f'of the wrenches; taken for that of {link}')
+                         f'of the wrenches; read as that of {link}')
         return topic.joints
 
 
 def unknown_wrench() -> DataError:
-    """Return the error to raise where a wrench is never known."""
-    return DataError('the wrench has no number at the time of any position: leave it out, or '
-                     'correct its stamps')
+    """Return the error for a wrench without values at the positions."""
+    return DataError('the wrench has no value at the time of any position: correct its stamps, or '
+                     'remove it')
 
 
 def link_torque(
@@ -88,7 +87,7 @@ def link_torque(
     """
     from robot_dynid.dynamics.rigid_body import ExternalWrench  # late: most recordings have none
 
-    known = np.isfinite(wrench).all(axis=1)
+    complete = np.isfinite(wrench).all(axis=1)
     torque = np.full_like(position, np.nan)
-    torque[known] = ExternalWrench.at(robot, place)(position[known], wrench[known])
+    torque[complete] = ExternalWrench.at(robot, place)(position[complete], wrench[complete])
     return torque

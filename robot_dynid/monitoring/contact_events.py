@@ -1,4 +1,4 @@
-"""External torque and contacts of recordings, as the monitor would report them."""
+"""Contact detection on recordings, as the running monitor would report it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.monitoring.motor_states import follows_motors, motors_unused, used_joints
 from robot_dynid.monitoring.noise_levels import holding_torque
 from robot_dynid.monitoring.observer import CLAIMED, CONTACT, CONTACT_STATES, EXTERNAL, THRESHOLD
-from robot_dynid.monitoring.sight import WATCHED, BlindTime, blind_times, sight_along
+from robot_dynid.monitoring.watched_joints import WATCHED, BlindTime, blind_codes, blind_times
 from robot_dynid.types import FloatArray, RawLog
 
 
@@ -34,13 +34,13 @@ class Contact:
 
 @dataclass(frozen=True, eq=False)
 class ContactEvents:
-    """External torque (N, n) [N m] of a recording over ``time`` (N,), and contacts.
+    """External torque (N, n) [N m] of a recording over ``time`` (N,), and its contacts.
 
     A contact begins where ``torque`` differs from ``claimed`` (N, n) by ``threshold`` (N, n).
-    ``without_contact`` (n,) [N m] is its largest size while it is watched and no joint is in
-    contact, NaN where it never is; ``static_friction`` (n,) [N m] hides contact at rest, unless
-    the torque of the gear shows it; ``moving`` (n,) [N m] is the threshold in motion; ``notes``
-    what was repaired, ``blind`` the times in which contact could not be seen.
+    ``without_contact`` (n,) [N m] is its largest size while the joint is watched and no joint is
+    in contact, NaN if it never is; ``static_friction`` (n,) [N m] hides contact at rest unless the
+    gear torque is measured; ``moving`` (n,) [N m] is the threshold in motion; ``notes`` lists
+    repairs, ``blind`` the times without contact detection.
     """
 
     source: str
@@ -57,11 +57,11 @@ class ContactEvents:
 
     @property
     def watched(self) -> bool:
-        """Whether contact of every joint could be seen all the time, once the observer ran."""
+        """True if contact of every joint was watched all the time after the observer started."""
         return all(one.begins for one in self.blind)
 
     def blind_seconds(self, joints: Sequence[str]) -> tuple[float, ...]:
-        """Return the time [s] in which contact of each joint could not be seen."""
+        """Return the time [s] without contact detection of each joint."""
         return tuple(sum(one.seconds for one in self.blind if one.joint == joint)
                      for joint in joints)
 
@@ -71,13 +71,13 @@ class ContactEvents:
 def contact_events(
     model: IdentifiedModel, logs: Sequence[RawLog], settings: MonitorSettings | None = None
 ) -> tuple[ContactEvents, ...]:
-    """Return the contacts that the monitor finds. Raises DataError for unusable recordings."""
+    """Return the contacts the monitor detects; raises DataError for unusable recordings."""
     if not len(logs):
-        raise DataError('no recording to look for contacts in')
+        raise DataError('no recording to detect contacts in')
     logs, findings = recordings_for(model, model.robot, logs)
-    found = [_contact_events(model, log, settings or MonitorSettings()) for log in logs]
-    found[0] = replace(found[0], notes=(*findings, *found[0].notes))
-    return tuple(found)
+    events = [_contact_events(model, log, settings or MonitorSettings()) for log in logs]
+    events[0] = replace(events[0], notes=(*findings, *events[0].notes))
+    return tuple(events)
 
 
 def _contact_events(
@@ -91,11 +91,11 @@ def _contact_events(
     seen = np.zeros(model.robot.n, dtype=bool)
     if follows_motors(model):
         seen = (results[:, DEFLECTED] != 0.0).any(axis=0)
-    sight = sight_along(model, levels.without.moving, settings.gain, motion)
+    sight = blind_codes(model, levels.without.moving, settings.gain, motion)
     torque, contact = results[:, EXTERNAL], results[:, CONTACT] != 0.0
     touched = contact.any(axis=1)
     free = ~touched
-    for ahead in range(1, CONTACT_STATES):  # while contact is about to be reported
+    for ahead in range(1, CONTACT_STATES):  # the states before contact is reported
         free[:-ahead] &= ~touched[ahead:]
     return ContactEvents(
         log.source,
@@ -117,18 +117,18 @@ def _contact_events(
 def _without_deflection(
     model: IdentifiedModel, source: str, seen: NDArray[np.bool_]
 ) -> tuple[str, ...]:
-    """Return a note on joints whose deflection a model can use, and which was not ``seen``."""
+    """Return a note on joints whose deflection the model uses but which was not ``seen``."""
     unused = motors_unused(model)
     if unused or not follows_motors(model):
         return (f'{source}: {unused}',) if unused else ()
     never = used_joints(model) & ~seen
     names = ', '.join(joint for joint, one in zip(model.joints, never, strict=True) if one)
-    return (f'{source}: {names}: no motor states beside joint states with velocities: looked for '
-            'contact without the deflection',) if names else ()
+    return (f'{source}: {names}: no motor states with velocities: contact detected without the '
+            'gear deflection',) if names else ()
 
 
 def _largest(torque: FloatArray, rows: NDArray[np.bool_]) -> FloatArray:
-    """Return the largest size (n,) in the chosen ``rows`` (N, n), NaN without any."""
+    """Return the largest size (n,) in the chosen ``rows`` (N, n), NaN if there are none."""
     largest = np.where(rows, np.abs(torque), -np.inf).max(axis=0)
     return np.where(rows.any(axis=0), largest, np.nan)
 
@@ -136,11 +136,11 @@ def _largest(torque: FloatArray, rows: NDArray[np.bool_]) -> FloatArray:
 def _contacts(
     joints: Sequence[str], time: FloatArray, torque: FloatArray, contact: FloatArray
 ) -> list[Contact]:
-    found = []
+    contacts = []
     for j, joint in enumerate(joints):
         edges = np.diff(np.concatenate([[0], contact[:, j].astype(np.int8), [0]]))
         for a, b in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True):
             size = torque[a:b, j]
-            found.append(Contact(joint, float(time[a]), float(time[b - 1]),
+            contacts.append(Contact(joint, float(time[a]), float(time[b - 1]),
                                  float(size[np.argmax(np.abs(size))])))
-    return sorted(found, key=lambda c: c.start)
+    return sorted(contacts, key=lambda c: c.start)

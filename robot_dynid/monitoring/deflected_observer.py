@@ -1,12 +1,13 @@
-"""Momentum observer with the deflection of gears, beside the one of the physics alone.
+"""Momentum observer that uses the measured deflection of gears.
 
-Elastic joints: what drives the link is the torque of its gear, from both encoders, and the motor
-has an equation of its own. So neither friction nor rotor of the motor are between the sensor and
-a contact. Source: De Luca, Schaeffer, Haddadin, Hirzinger, IROS 2006, 1623-1630, section IV.
-Residual models: what they expect is taken off the effort; where they are less sure than in their
-training thresholds rise, up to those without them.
+Elastic joints: the link is driven by the torque of its gear, from both encoders, and the motor has
+its own equation, so neither friction nor rotor of the motor are between sensor and contact.
+Source: De Luca, Schaeffer, Haddadin, Hirzinger, IROS 2006, 1623-1630, section IV. Residual models:
+their prediction is subtracted from the effort; thresholds rise where it is less certain than in
+training, at most up to those without it.
 
-Where motors are not known, and until the observer has settled after that, the physics counts.
+Without motor states, and until the observer has settled afterwards, the observer without
+deflection is used.
 """
 
 from __future__ import annotations
@@ -37,18 +38,18 @@ from robot_dynid.monitoring.observer import (
     Observer,
     friction_of,
 )
-from robot_dynid.monitoring.sight import OBSERVER_CONSTANTS
+from robot_dynid.monitoring.watched_joints import OBSERVER_CONSTANTS
 from robot_dynid.robot.model import REVOLUTE, Drive, Limits, RobotModel
 from robot_dynid.signals.filters import corner_of
 from robot_dynid.types import FloatArray, frozen
 
-#: rows of a result behind those of `Follower`: whether the deflection is in it, the deviation of
-#: what residual models expect, torque of the gear and its deviation [N m]; NaN where there is none
+#: rows of a result after those of `Follower`: 1 if the deflection is used, standard deviation of
+#: the residual models, torque of the gear and its standard deviation [N m]; NaN if absent
 DEFLECTED, SPREAD, GEAR, GEAR_SPREAD = range(RESULT_ROWS, RESULT_ROWS + 4)
 DEFLECTED_ROWS = RESULT_ROWS + 4
-#: deviations by which deflections differ by their noise at most, one up and the other down
+#: noise bound of the difference of two deflections, in standard deviations
 NOISE_DEVIATIONS = 6.0
-#: deviations beyond the usual one by which thresholds of elastic joints rise
+#: standard deviations above the usual one by which thresholds of elastic joints rise
 RAISED = 2.0
 
 
@@ -56,10 +57,8 @@ RAISED = 2.0
 class Levels:
     """Contact levels of a model; those of ``contact`` hold with the deflection of its gears.
 
-    There ``variance`` (n,) [(N m)^2] is usual.
-
-    Where residual models or gear torques are less sure, levels rise, but not above those
-    ``without`` the deflection.
+    There ``variance`` (n,) [(N m)^2] is usual. Levels rise where residual models or gear torques
+    are less certain, at most to those ``without`` the deflection.
     """
 
     contact: ContactLevels
@@ -68,21 +67,22 @@ class Levels:
 
     @classmethod
     def infinite(cls, n: int) -> Levels:
-        """Return levels of ``n`` joints that no torque reaches."""
+        """Return levels of ``n`` joints that never report contact."""
         none = ContactLevels.infinite(n)
         return cls(none, none, np.zeros(n))
 
     @property
     def rise(self) -> tuple[FloatArray, FloatArray]:
-        """By how much levels in motion, and what friction may hold, may rise, (n,) [N m] each."""
+        """Largest rise (n,) [N m] of the levels in motion, and of those of holding friction."""
         return (_rise(self.contact.moving, self.without.moving),
                 _rise(self.contact.holding, self.without.holding))
 
 
 class DeflectedObserver:
-    """The observer of a model that `follows_motors`; see the module.
+    """Observer of a model that uses motor states; see the module.
 
-    ``joints`` (n,) are those whose deflection it uses. Raises UsageError for a bad gain.
+    ``joints`` (n,) masks the joints whose deflection is used. Raises UsageError for an invalid
+    gain.
     """
 
     def __init__(self, model: IdentifiedModel, gain: float,
@@ -98,16 +98,16 @@ class DeflectedObserver:
     def __call__(self, states: FloatArray, steps: FloatArray) -> FloatArray:
         """Return the results (N, 14, n) of ``states`` (N, 5, n), ``steps`` (N,) apart.
 
-        As `Observer`; behind the effort stand position and velocity of the motors, and as a sixth
-        row, where there is one, what of the effort is known external torque.
+        As `Observer`; after the effort follow position and velocity of the motors, and optionally
+        the known external torque as a sixth row.
         """
         motion, motors = states[:, :3], states[:, 3:].copy()
-        known = np.isfinite(motors[:, :2]).all(axis=1) & self.joints
+        available = np.isfinite(motors[:, :2]).all(axis=1) & self.joints
         for row in range(2):
-            motors[:, row][~known] = np.nan
+            motors[:, row][~available] = np.nan
         physics = self._physics(motion, steps)
         results = self._part(motion, motors, steps, physics)
-        used = self._settled(known, steps)
+        used = self._settled(available, steps)
         results[:, :RESULT_ROWS] = np.where(
             used[:, None], results[:, :RESULT_ROWS], physics)
         results[:, DEFLECTED] = used
@@ -122,22 +122,22 @@ class DeflectedObserver:
         external = [] if motion.external is None else [motion.external[:, None]]
         return self(np.concatenate([states, motors, *external], axis=1), motion.steps)
 
-    def _settled(self, known: NDArray[np.bool_], steps: FloatArray) -> NDArray[np.bool_]:
-        """Return in which rows (N, n) motors have been ``known`` for long enough."""
-        used = np.empty_like(known)
+    def _settled(self, available: NDArray[np.bool_], steps: FloatArray) -> NDArray[np.bool_]:
+        """Return the rows (N, n) in which motors have been ``available`` for long enough."""
+        used = np.empty_like(available)
         for k, step in enumerate(steps.tolist()):
-            self._elapsed = np.where(known[k], self._elapsed + step, 0.0) if step > 0.0 else (
-                np.zeros(known.shape[1]))
+            self._elapsed = np.where(available[k], self._elapsed + step, 0.0) if step > 0.0 else (
+                np.zeros(available.shape[1]))
             used[k] = self._elapsed >= self._settling
         return used
 
 
 class GearSide:
-    """Links driven by the torque of their gears, and motors beside them."""
+    """Links driven by the torque of their gears, and their motors as extra bodies."""
 
     def __init__(self, model: IdentifiedModel, gain: float, levels: Levels) -> None:
         n, gears = model.robot.n, model.gears
-        self._n, self._own, self._gears = n, list(gears.joints), gears
+        self._n, self._elastic, self._gears = n, list(gears.joints), gears
         self._states = GearStates(gears)
         self._levels = levels
         self._contact = _on_links(levels.contact, len(gears.joints))
@@ -147,7 +147,7 @@ class GearSide:
         if friction.needs_load:
             friction = _with_motors(friction, e)
         self._follow = Follower(
-            Links(_beside(links.robot, e), np.pad(links.parameters, ((0, e), (0, 0))),
+            Links(_add_motor_bodies(links.robot, e), np.pad(links.parameters, ((0, e), (0, 0))),
                   all_rotors(links.rotors, gears)),
             friction, self._contact, (gain, corner_of(model.preprocessing.cutoff)),
             SlowTables.of((), gain, np.zeros(0)))
@@ -156,53 +156,54 @@ class GearSide:
                  physics: FloatArray) -> FloatArray:
         """Return the results (N, 14, n); ``motion`` (N, 3, n), ``motors`` (N, 2, n) or (N, 3, n).
 
-        Where motors are not known they move with their joints, and the gear passes the effort on.
-        Known external torque, the third row, acts on the links.
+        Motors without states move with their joints, and their gears transmit the effort. Known
+        external torque, the third row, acts on the links.
         """
-        n, own = self._n, self._own
-        bent = self._gears.deflection(*(rows[:, :2, own].transpose(1, 0, 2)
+        n, gears = self._n, self._elastic
+        bent = self._gears.deflection(*(rows[:, :2, gears].transpose(1, 0, 2)
                                         for rows in (motors, motion)))
         single, rate, _ = self._encoders
-        # the deflection was taken a step before, and goes on with its rate
+        # the deflection is extrapolated by one step with its rate
         noise = NOISE_DEVIATIONS * np.hypot(single, np.maximum(steps, 0.0)[:, None] * rate)
         loop, doubt, width = self._states.along(bent[0], steps <= 0.0, noise)
         torque = self._gears.torque(bent) + loop
-        known = np.isfinite(torque)
-        external = motors[:, 2, own] if motors.shape[1] > 2 else 0.0
-        passed = np.where(known, torque + external, motion[:, 2, own])
+        measured = np.isfinite(torque)
+        external = motors[:, 2, gears] if motors.shape[1] > 2 else 0.0
+        driving = np.where(measured, torque + external, motion[:, 2, gears])
         states = np.concatenate([motion, np.where(
-            known[:, None], np.stack([motors[:, 0, own], motors[:, 1, own], torque], axis=1),
-            motion[:, :, own])], axis=2)
-        slope = self._gears.error(motors[:, 0, own])[1]
-        states[:, 2, n:] = motion[:, 2, own] - passed - np.where(known, slope * torque, 0.0)
-        states[:, 2, own] = passed
-        spread = self._spread(motion[:, :, own], motors[:, :, own], (
+            measured[:, None], np.stack([motors[:, 0, gears], motors[:, 1, gears], torque], 1),
+            motion[:, :, gears])], axis=2)
+        slope = self._gears.error(motors[:, 0, gears])[1]
+        states[:, 2, n:] = motion[:, 2, gears] - driving - np.where(measured, slope * torque, 0.0)
+        states[:, 2, gears] = driving
+        spread = self._spread(motion[:, :, gears], motors[:, :, gears], (
             bent, loop, steps))
-        # torque is anywhere in the loop, and a way back of less than noise is one or not
+        # torque is anywhere within the hysteresis loop; a reversal smaller than noise is ambiguous
         spread = np.hypot(spread, np.hypot(width, doubt) / np.sqrt(3.0))
-        found = self._follow(states, steps, self._raised(spread))
+        tracked = self._follow(states, steps, self._raised(spread))
         results = np.full((len(steps), DEFLECTED_ROWS, n), np.nan)
-        results[:, :RESULT_ROWS] = found[:, :, :n]
+        results[:, :RESULT_ROWS] = tracked[:, :, :n]
         for row in (RESIDUAL, FRICTION):
-            results[:, row, own] += found[:, row, n:]
+            results[:, row, gears] += tracked[:, row, n:]
         results[:, PREDICTED] = physics[:, PREDICTED] + physics[:, RESIDUAL] - results[:, RESIDUAL]
-        results[:, GEAR, own] = torque
-        results[:, GEAR_SPREAD, own] = spread
+        results[:, GEAR, gears] = torque
+        results[:, GEAR_SPREAD, gears] = spread
         return results
 
     def _raised(self, spread: FloatArray) -> FloatArray:
-        """Return the levels (N, 2, n + e), higher where gears are less sure than usual."""
-        own, (moving, holding) = self._own, self._levels.rise
-        excess = np.minimum(RAISED * (spread - np.sqrt(self._levels.variance[own])),
-                            (moving + holding)[own])
-        found = np.tile(np.stack([self._contact.moving, self._contact.holding]),
+        """Return the levels (N, 2, n + e), raised where gear torques are less certain than usual.
+        """
+        elastic, (moving, holding) = self._elastic, self._levels.rise
+        excess = np.minimum(RAISED * (spread - np.sqrt(self._levels.variance[elastic])),
+                            (moving + holding)[elastic])
+        levels = np.tile(np.stack([self._contact.moving, self._contact.holding]),
                         (len(spread), 1, 1))
-        found[:, 0, own] += np.where(excess > 0.0, excess, 0.0)
-        return found
+        levels[:, 0, elastic] += np.where(excess > 0.0, excess, 0.0)
+        return levels
 
     def _spread(self, link: FloatArray, motor: FloatArray, along: tuple[FloatArray, ...]
                 ) -> FloatArray:
-        """Return the deviation (N, e) [N m] of the torque of gears, its past left out.
+        """Return the standard deviation (N, e) [N m] of the gear torque, without its history.
 
         ``link`` and ``motor`` (N, 2 or 3, e); ``along``: deflection and rate (2, N, e), torque of
         hysteresis (N, e), steps (N,).
@@ -220,7 +221,7 @@ class GearSide:
 
 
 class LearnedSide:
-    """Links driven by the effort less the part that residual models expect of it."""
+    """Links driven by the effort minus the prediction of residual models."""
 
     def __init__(self, model: IdentifiedModel, gain: float, levels: Levels) -> None:
         robot = model.robot
@@ -235,7 +236,7 @@ class LearnedSide:
                  physics: FloatArray) -> FloatArray:
         """Return the results (N, 14, n); ``motion`` (N, 3, n), ``motors`` (N, 2, n).
 
-        ``physics`` (N, 10, n) are those of the physics alone.
+        ``physics`` (N, 10, n) are the results of the rigid model alone.
         """
         features = self._low_passed(instant_features(self._robot, (
             motion[:, 0], motion[:, 1], motors[:, 0], motors[:, 1]), self._cutoff), steps)
@@ -243,24 +244,24 @@ class LearnedSide:
         mean = np.zeros((count, n))
         variance, blank = np.full((count, n), np.nan), np.full(n, np.nan)
         for j, model in self._models.items():
-            known = np.isfinite(features[:, j]).all(axis=1)
+            available = np.isfinite(features[:, j]).all(axis=1)
             blank[j] = model.blank
-            variance[~known, j] = model.blank
-            if known.any():
-                mean[known, j], variance[known, j] = model.moments(features[known, j])
+            variance[~available, j] = model.blank
+            if available.any():
+                mean[available, j], variance[available, j] = model.moments(features[available, j])
         corrected = motion.copy()
         corrected[:, 2] -= mean
         results = np.full((count, DEFLECTED_ROWS, n), np.nan)
         results[:, :RESULT_ROWS] = self._observer(
             corrected, steps, self._raised(variance, blank))
-        # the features are filtered: what is learned from them goes with the filtered effort
+        # features are filtered, so the learned part is subtracted from the filtered effort
         results[:, PREDICTED] = physics[:, PREDICTED] + mean
         results[:, RESIDUAL] = physics[:, RESIDUAL] - mean
         results[:, SPREAD] = np.sqrt(variance)
         return results
 
     def _low_passed(self, features: FloatArray, steps: FloatArray) -> FloatArray:
-        """Return the features (N, n, k) behind the low-pass of the effort, in place."""
+        """Return the features (N, n, k) after the low-pass of the effort, in place."""
         first, second = self._past
         shares = -np.expm1(-self._corner * steps)
         for k in range(len(steps)):
@@ -274,7 +275,7 @@ class LearnedSide:
         return features
 
     def _raised(self, variance: FloatArray, blank: FloatArray) -> FloatArray:
-        """Return the levels (N, 2, n), higher where the models are less sure than usual."""
+        """Return the levels (N, 2, n), raised where residual models are uncertain."""
         usual, base = self._levels.variance, self._levels.contact
         with np.errstate(divide='ignore', invalid='ignore'):
             share = np.sqrt(np.clip((variance - usual) / (blank - usual), 0.0, 1.0))
@@ -288,8 +289,8 @@ def _rise(low: FloatArray, high: FloatArray) -> FloatArray:
         return np.where(low < high, high - low, 0.0)
 
 
-def _beside(robot: RobotModel, count: int) -> RobotModel:
-    """Return the robot with so many massless bodies on its base, one for each motor."""
+def _add_motor_bodies(robot: RobotModel, count: int) -> RobotModel:
+    """Return the robot with ``count`` massless bodies added to its base, one per motor."""
     return replace(
         robot, joints=(*robot.joints, *(f'motor {k}' for k in range(count))),
         types=np.append(robot.types, np.full(count, REVOLUTE, robot.types.dtype)),
@@ -303,13 +304,13 @@ def _beside(robot: RobotModel, count: int) -> RobotModel:
 
 
 def _with_motors(friction: AxisFriction, count: int) -> AxisFriction:
-    """Return friction whose load is that of the links, with so many motors beside them."""
+    """Return friction whose load is that of the links, with ``count`` motors added."""
     return replace(friction, transmission=np.pad(friction.transmission, ((0, 0), (0, count))),
                    links=np.pad(friction.links, ((0, count), (0, 0))))
 
 
 def _on_links(contact: ContactLevels, motors: int) -> ContactLevels:
-    """Return the levels of the links, and infinite ones of the motors: nobody touches them."""
+    """Return the levels of the links, and infinite ones for the motors, which nothing touches."""
     still = np.zeros(motors)
     return replace(contact, moving=np.append(contact.moving, np.full(motors, np.inf)),
                    holding=np.append(contact.holding, still),
@@ -317,24 +318,24 @@ def _on_links(contact: ContactLevels, motors: int) -> ContactLevels:
 
 
 def _gear_covariance(model: IdentifiedModel) -> tuple[FloatArray, FloatArray]:
-    """Return noise, rate noise and offset (3, e) of the encoders, covariance of K, D, s, .. .
+    """Return noise, rate noise and offset (3, e) of the encoders and the parameter covariance.
 
     The covariance (e, 6, 6) is that of K, D, s, sine and cosine of the waves times stiffness, and
-    the sum of the amplitudes of hysteresis; infinite where a parameter is not known.
+    the sum of the hysteresis amplitudes; infinite for parameters that were not estimated.
     """
-    known = {one.joint: one for one in model.record.motor_encoders}
-    encoders = [known.get(joint, MotorEncoder(joint)) for joint in model.elastic_joints]
+    encoder_of = {one.joint: one for one in model.record.motor_encoders}
+    encoders = [encoder_of.get(joint, MotorEncoder(joint)) for joint in model.elastic_joints]
     covariances = []
     gears = model.torque_model.gears
     effects = model.structure.gears or (GearEffects(),) * len(gears)
-    for gear, own in zip(gears, effects, strict=True):
-        names = (STIFFNESS, DAMPING, OFFSET, *own.waves[:2], *own.stops)
-        rows = [0, 1, 2, *(3, 4)[:len(own.waves)], *(5,) * len(own.stops)]
+    for gear, gear_effect in zip(gears, effects, strict=True):
+        names = (STIFFNESS, DAMPING, OFFSET, *gear_effect.waves[:2], *gear_effect.stops)
+        rows = [0, 1, 2, *(3, 4)[:len(gear_effect.waves)], *(5,) * len(gear_effect.stops)]
         places = [model.names.index(gear.parameter(p)) for p in names]
         into = np.zeros((6, len(places)))
         into[rows, range(len(places))] = 1.0
         if not np.isfinite(model.std[places]).all():
-            # by s, whose column is one: zero times infinity would be no number
+            # set through s, whose column is one: zero times infinity is NaN
             covariances.append(np.diag([0.0, 0.0, np.inf, 0.0, 0.0, 0.0]))
             continue
         factor = np.diag(model.std[places]) if model.correlation_factor is None else (

@@ -1,4 +1,4 @@
-"""The model beside the running robot: predicted effort, external torque, contact."""
+"""Online monitor: predicted effort, external torque and contact from joint states."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ from robot_dynid.monitoring.observer import (
     contact_levels,
     slowest,
 )
-from robot_dynid.monitoring.sight import Sight
+from robot_dynid.monitoring.watched_joints import JointWatch
 from robot_dynid.numbers import NumberRange
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.signals.filters import delay_of
 from robot_dynid.types import FloatArray
 
-#: gain times step from which the observer knows less of the time between samples than it claims
+#: gain times step above which the observer is too coarse for the sample interval
 COARSE_GAIN_STEP = 0.5
-#: delays of the low-pass after which its start is forgotten
+#: delays of the low-pass after which its initial transient has decayed
 LOW_PASS_DELAYS = 4.0
 
 
@@ -65,17 +65,16 @@ class MonitorSettings:
 class Reading(NamedTuple):
     """Output of the monitor for the latest joint state, each (n,), N m (N) on the joint side.
 
-    ``predicted`` effort and ``residual``, measured minus predicted, have passed a low-pass and
-    are late by ``Monitor.delay``, NaN for refused joints; None until it has settled. ``external``
-    torque on the robot, late by 1 / gain; ``claimed`` is what of it comes from friction that the
-    law says holds a slow joint, and may not; a contact begins where the rest is larger than
-    ``threshold`` [N m].
-    Joints that are ``unseen`` have no known external torque, ``blind`` ones no known contact,
-    whatever ``external`` and ``contact`` are: see `Monitor.blind`. ``viscous_scale`` and
-    ``dry_scale`` are viscous and all other friction now, as shares of what the model has.
-    With use for motor states also: the joints whose deflection is in it (``deflected``), the
-    deviation (``spread``) of what residual models expect, the torque that each ``gear`` transmits
-    and its deviation (``gear_spread``), NaN where there is none.
+    ``predicted`` effort and ``residual``, measured minus predicted, are low-passed and delayed by
+    ``Monitor.delay``, NaN for refused joints; None until the filter has settled. ``external``
+    torque on the robot is delayed by 1 / gain; ``claimed`` is the part of it explained by friction
+    that may hold a slow joint; a contact begins where the rest exceeds ``threshold`` [N m]. For
+    ``unseen`` joints the external torque is unknown, for ``blind`` ones the contact, whatever
+    ``external`` and ``contact`` hold: see `Monitor.blind`. ``viscous_scale`` and ``dry_scale`` are
+    the present viscous and other friction relative to the model. Models that use motor states also
+    set: the joints whose deflection is used (``deflected``), the standard deviation of the
+    residual models (``spread``), the torque of each ``gear`` and its standard deviation
+    (``gear_spread``), NaN if absent.
     """
 
     predicted: FloatArray | None
@@ -95,17 +94,18 @@ class Reading(NamedTuple):
 
     @property
     def free(self) -> bool:
-        """Whether every joint is watched, and none in contact."""
+        """True if every joint is watched and none is in contact."""
         return not (self.contact.any() or self.blind.any())
 
 
 class Monitor:
-    """Follows the joint states of one robot.
+    """Predict effort and detect contact from the joint states of one robot.
 
-    The effort and the motion pass the same causal low-pass, of the cut-off of the identification,
-    and meet in the middle of each step, where the acceleration is a difference of two velocities.
-    Friction switches too fast to commute with a filter: it is computed from the unfiltered
-    motion and filtered like the effort. Raises UsageError for settings that do not fit.
+    Effort and motion pass the same causal low-pass, with the cut-off of the identification, and
+    are compared in the middle of each step, where the acceleration is a difference of two
+    velocities. Friction switches too fast to commute with a filter, so it is computed from the
+    unfiltered motion and filtered like the effort. Raises UsageError for settings that do not fit
+    the model.
     """
 
     def __init__(self, model: IdentifiedModel, settings: MonitorSettings | None = None) -> None:
@@ -114,7 +114,7 @@ class Monitor:
         self._stream = MonitorInputStream(model)
         self.levels = model.noise_levels
         self._observer = observer_of(model, settings)
-        self._sight = Sight(model, levels_of(model, settings).without.moving, settings.gain)
+        self._watch = JointWatch(model, levels_of(model, settings).without.moving, settings.gain)
         self._steps = np.zeros(1)
         self._contact = np.zeros(model.robot.n, dtype=bool)
         self._elapsed = 0.0
@@ -122,31 +122,31 @@ class Monitor:
 
     @property
     def follows_motors(self) -> bool:
-        """Whether it has use for motor states."""
+        """True if the model uses motor states."""
         return self._stream.motors is not None
 
     @property
     def without_motors(self) -> tuple[str, ...]:
-        """The joints that lacked motor states at the latest joint state."""
+        """Joints without motor states at the latest joint state."""
         return tuple(joint for joint, one in zip(self.model.joints, self._unknown, strict=True)
                      if one)
 
     def take_motors(self, time: float, position: FloatArray, velocity: FloatArray | None) -> None:
-        """Take a motor state (n,) at ``time`` [s], NaN for joints it does not have.
+        """Add a motor state (n,) at ``time`` [s], NaN for joints it does not contain.
 
-        It is used from the next joint state on that is stamped later.
+        It is used from the next joint state on that has a later stamp.
         """
         if self._stream.motors is not None:
             self._stream.motors.take(time, position, velocity)
 
     @property
     def unusable_motor_states(self) -> int:
-        """Number of motor states that came too late, out of order or without a stamp."""
+        """Number of motor states that were late, out of order or not stamped."""
         return 0 if self._stream.motors is None else self._stream.motors.unusable
 
     @property
     def skipped(self) -> int:
-        """Number of unusable joint states: not finite, or stamped like the one before."""
+        """Number of unusable joint states: not finite, or with a repeated stamp."""
         return self._stream.skipped
 
     @property
@@ -156,69 +156,68 @@ class Monitor:
 
     @property
     def delay(self) -> float:
-        """By how much predicted effort and residual are late [s]."""
+        """Delay [s] of predicted effort and residual."""
         step = self._stream.step
         cutoff = self.model.preprocessing.cutoff
         return delay_of(cutoff, step) + 0.5 * step if step > 0.0 else 0.0
 
     @property
     def contact(self) -> tuple[str, ...]:
-        """The joints in contact."""
+        """Joints in contact."""
         return tuple(j for j, on in zip(self.model.joints, self._contact, strict=True)
                      if on)
 
     @property
     def blind(self) -> dict[str, str]:
-        """Reasons of joints that are not watched, by name: their contact is unknown.
+        """Reasons, by joint, why a joint is not watched: its contact is unknown.
 
-        It holds for the latest joint state of use: who calls must know when that is too long ago.
+        Valid for the latest usable joint state; the caller must check its age.
         """
-        return self._sight.reasons()
+        return self._watch.reasons()
 
     @property
     def problem(self) -> str:
-        """Reason of the last joint state that was of no use."""
+        """Reason why the latest unusable joint state was rejected."""
         return self._stream.problem
 
     def advice(self) -> tuple[str, ...]:
-        """Return faults of the set-up, and joints outside the trained ranges, with remedies."""
-        found = []
+        """Return warnings with remedies: set-up faults, and joints outside the trained ranges."""
+        warnings = []
         step, gain = self._stream.step, self.settings.gain
         if gain * step > COARSE_GAIN_STEP:
-            found.append(f'joint states at {1.0 / step:.3g} Hz are too slow for an observer gain '
-                         f'of {gain:g} 1/s: lower it to {COARSE_GAIN_STEP / step:.2g}, or publish '
-                         'faster')
-        found += [text for text in (motors_unused(self.model),) if text]
+            warnings.append(f'joint states at {1.0 / step:.3g} Hz are too slow for an observer '
+                            f'gain of {gain:g} 1/s: lower it to {COARSE_GAIN_STEP / step:.2g}, or '
+                            'publish faster')
+        warnings += [text for text in (motors_unused(self.model),) if text]
         if self.without_motors:
-            found.append(f'{", ".join(self.without_motors)}: no motor states of the last '
-                         f'{OLDEST:g} s: predicted without the deflection, with the thresholds of '
-                         'the model without it; check the topic motor_states, its stamps, and '
-                         'that joint states carry velocities')
+            warnings.append(f'{", ".join(self.without_motors)}: no motor states of the last '
+                         f'{OLDEST:g} s, so the deflection is not used; check the topic '
+                            'motor_states, its stamps, and that joint states have velocities')
         outside = [joint for joint, out in zip(
-            self.model.joints, self._sight.outside, strict=True) if out]
+            self.model.joints, self._watch.outside, strict=True) if out]
         if outside:
-            found.append(f'{", ".join(outside)}: position or velocity outside what the model was '
-                         'trained in, where it may be wrong: identify with recordings that go '
-                         'there')
-        return tuple(found)
+            warnings.append(f'{", ".join(outside)}: position or velocity exceeds the training '
+                            'range, where the model may be wrong: add recordings that cover it')
+        return tuple(warnings)
 
     def __call__(
         self, time: float, q: FloatArray, qd: FloatArray | None, effort: FloatArray
     ) -> Reading | None:
-        """Take the joint state (n,) at ``time`` [s]; None where it is of no use.
+        """Process the joint state (n,) at ``time`` [s]; return None if it is unusable.
 
-        ``effort`` in the robot's own unit; ``qd`` None: differences of positions.
+        ``effort`` in the robot's effort unit; without ``qd`` velocities are differences of
+        positions.
         """
-        found = self._stream(time, q, qd, effort)
-        if found is None:
+        next_state = self._stream(time, q, qd, effort)
+        if next_state is None:
             return None
-        state, step = found
+        state, step = next_state
         self._steps[0] = step
         result = self._observer(state[None], self._steps)[0]
         self._contact = result[CONTACT] != 0.0
         self._elapsed = self._elapsed + step if step > 0.0 else 0.0
         missing = self._stream.missing
-        self._sight.take(step, state, missing, self._stream.began)
+        self._watch.take(step, state, missing, self._stream.began)
         result[RESIDUAL, missing] = np.nan
         result[[PREDICTED, RESIDUAL]] = without_refused(self.model, result[[PREDICTED, RESIDUAL]])
         settled = self._elapsed > 0.0 and self._elapsed >= LOW_PASS_DELAYS * self.delay
@@ -229,16 +228,16 @@ class Monitor:
         return Reading(
             result[PREDICTED] if settled else None, result[RESIDUAL] if settled else None,
             result[EXTERNAL], result[CLAIMED], result[THRESHOLD], self._contact,
-            self._sight.blind, self._sight.unseen, result[VISCOUS_SCALE], result[DRY_SCALE],
+            self._watch.blind, self._watch.unseen, result[VISCOUS_SCALE], result[DRY_SCALE],
             *deflected)
 
 
 def observer_of(
     model: IdentifiedModel, settings: MonitorSettings
 ) -> Observer | DeflectedObserver:
-    """Return the observer of a model: with the deflection of gears where it has use for that.
+    """Return the observer of a model, with the deflection of gears if the model uses it.
 
-    Raises UsageError for settings that do not fit.
+    Raises UsageError for settings that do not fit the model.
     """
     levels = levels_of(model, settings)
     if follows_motors(model):
@@ -249,9 +248,8 @@ def observer_of(
 def levels_of(model: IdentifiedModel, settings: MonitorSettings) -> Levels:
     """Return the contact levels of a model; raises UsageError for settings that do not fit.
 
-    Those with the deflection are those without it where none were learnt. Models without noise
-    levels have them where ``settings`` say how large the torque must be; at rest it may be as
-    large as the friction of the law.
+    Levels with the deflection equal those without it if none were learnt. Models without noise
+    levels need thresholds in ``settings``; their level at rest is the friction of the law.
     """
     noise = model.noise_levels or NoiseLevels(
         np.full(model.robot.n, np.inf), holding_torque(model), slowest(model))

@@ -1,6 +1,6 @@
-"""Joint states as sensors show them, brought to torque, velocity and one instant.
+"""Input of the monitor: joint states as torque and velocity at common instants.
 
-Nothing looks ahead: a recording gives the same as its samples one after the other.
+Nothing looks ahead: a recording gives the same results as its samples one by one.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from robot_dynid.signals.plausible import DAMAGED_BEYOND, plausible, possible
 from robot_dynid.signals.turns import Turns
 from robot_dynid.types import FloatArray, RawLog
 
-#: a step longer than this [s] has no information on the time between its ends
+#: steps longer than this [s] are gaps: nothing is assumed about the time in between
 INFORMED_STEP = 0.1
-#: pieces of a recording that are taken where there is too much of it
+#: pieces selected from a recording that is too long
 RECORDING_PIECES = 20
-#: share of its greatest speed above which a joint moves
+#: a joint moves above this share of its maximum speed
 MOVING_SPEED_SHARE = 0.05
-#: why there are no joint states for a while, and what to do
-PAUSE = 'no joint states came: check the driver and the load of the network'
-BACK = 'stamps repeat or go back: one publisher, and one clock that only goes ahead'
+#: causes and remedies of missing joint states
+PAUSE = 'no joint states received: check the driver and the network load'
+BACK = 'stamps repeat or go back: use one publisher and a monotonic clock'
 
 
 @dataclass(frozen=True, eq=False)
 class MonitorInput:
     """Motion and effort of a recording: ``time`` (N,) s, the others (N, n), effort in N m.
 
-    Torque ripple of the model is off the effort: its phase is that of the measured rows.
-    ``starts`` holds the first index of every contiguous segment, ``notes`` what was repaired;
-    ``missing`` (N, n) tells what was filled in, None that nothing was. ``pauses`` are the times
-    without joint states: start and stop [s], and why. ``motors`` (N, 2, n): position and velocity
-    of the motors on the joint side, NaN where unknown; None for models without use for them;
-    ``external`` (N, n) is what of the effort is known external torque beside them, None for none.
+    The torque ripple of the model is subtracted from the effort, at the phase of the measured
+    rows. ``starts`` holds the first index of every contiguous segment, ``notes`` the repairs;
+    ``missing`` (N, n) masks filled-in values, None if there are none. ``pauses`` are the times
+    without joint states: start and stop [s], and reason. ``motors`` (N, 2, n): position and
+    velocity of the motors on the joint side, NaN if unknown, None for models that do not use them;
+    ``external`` (N, n) is the known external torque contained in the effort, or None.
     """
 
     time: FloatArray
@@ -63,16 +63,16 @@ class MonitorInput:
 
     @property
     def steps(self) -> FloatArray:
-        """Time (N,) [s] since the row before; zero where a segment begins."""
+        """Time (N,) [s] since the previous row; zero at the beginning of a segment."""
         steps = np.diff(self.time, prepend=self.time[:1])
         steps[list(self.starts)] = 0.0
         return steps
 
     def in_motion(self, rows: int) -> MonitorInput:
-        """Return ``rows`` samples in whole pieces, those in which every joint moves most.
+        """Select ``rows`` samples in whole pieces, those in which each joint moves longest.
 
-        All where there are no more. A recorder that ran long before the motion began, or joints
-        that move one after the other, so leave no joint without motion where there is some.
+        Recordings that are not longer are returned unchanged. Idle stretches, or joints that move
+        one after the other, leave no joint without motion if it moves at all.
         """
         if len(self.time) <= rows:
             return self
@@ -87,9 +87,9 @@ class MonitorInput:
 
 
 def _busiest(speed: FloatArray, length: int, rows: int) -> NDArray[np.bool_]:
-    """Return a mask (N,) of at most ``rows`` rows: pieces of ``length``, each joint's in turn.
+    """Return a mask (N,) of at most ``rows`` rows in pieces of ``length``, each joint's in turn.
 
-    A joint's piece is the one not yet taken in which it moves for longest by ``speed`` (N, n).
+    Each joint adds the remaining piece in which it moves longest by ``speed`` (N, n).
     """
     moves = speed > MOVING_SPEED_SHARE * speed.max(axis=0)
     edges = np.arange(0, len(speed), length)
@@ -103,13 +103,13 @@ def _busiest(speed: FloatArray, length: int, rows: int) -> NDArray[np.bool_]:
 
 
 def monitor_input(model: IdentifiedModel, log: RawLog) -> MonitorInput:
-    """Return the measured motion and effort, unfiltered. Raises DataError without effort.
+    """Return the measured motion and effort, unfiltered; raises DataError without effort.
 
-    Torque of known external wrenches is in the effort: what is looked for is that of others.
-    Where no velocity was recorded, motion and effort are those in the middle of each step.
+    Torque of known external wrenches is included in the effort, so only unknown contact is
+    detected. Without recorded velocity, motion and effort are those in the middle of each step.
     """
     if log.effort is None:
-        raise DataError(f'{log.source}: holds no effort; record JointState.effort')
+        raise DataError(f'{log.source}: no effort; record JointState.effort')
     lost = _lost_time(alignment.one_clock(log)[0].time)
     log, dropped = plausible(model.robot, log)
     missing = _missing(log)
@@ -151,7 +151,7 @@ def monitor_input(model: IdentifiedModel, log: RawLog) -> MonitorInput:
 
 
 def _missing(log: RawLog) -> NDArray[np.bool_]:
-    """Return a mask (N, n): the motion of any joint, or torque on this one, is missing."""
+    """Return a mask (N, n): the motion of any joint, or the effort of this one, is missing."""
     assert log.effort is not None
     motion = [values for values in (log.position, log.velocity) if values is not None]
     still = ~np.isfinite(np.concatenate(motion, axis=1)).all(axis=1, keepdims=True)
@@ -160,7 +160,7 @@ def _missing(log: RawLog) -> NDArray[np.bool_]:
 
 
 def _lost_time(time: FloatArray) -> list[tuple[float, float, str]]:
-    """Return the times whose states go, since their stamps (N,) are those of others."""
+    """Return the times (N,) [s] lost to states that carry the stamps of others."""
     finite = np.where(np.isfinite(time), time, -np.inf)
     before = np.maximum.accumulate(finite)
     stays = np.concatenate([[False], finite[1:] <= before[:-1]])
@@ -168,16 +168,16 @@ def _lost_time(time: FloatArray) -> list[tuple[float, float, str]]:
     forward = forward[forward > 0.0]
     step = float(np.median(forward)) if len(forward) else 0.0
     edges = np.flatnonzero(np.diff(stays, prepend=False, append=False))
-    found = []
+    lost = []
     for a, b in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
         seconds = (b - a) * step
         if seconds > INFORMED_STEP:
-            found.append((float(before[a]), float(before[a]) + seconds, BACK))
-    return found
+            lost.append((float(before[a]), float(before[a]) + seconds, BACK))
+    return lost
 
 
 def lags(model: IdentifiedModel) -> tuple[float, float]:
-    """Return by how much motion and effort must be delayed [s] to belong together."""
+    """Return the delays [s] of motion and effort that align both."""
     lag = model.preprocessing.effort_lag
     return max(lag, 0.0), max(-lag, 0.0)
 
@@ -196,13 +196,12 @@ def _delayed(
 
 
 class MonitorInputStream:
-    """Input of the monitor from joint states that come one by one, see `monitor_input`.
+    """Input of the monitor from single joint states, see `monitor_input`.
 
-    ``skipped`` counts states that were of no use, ``problem`` tells why the last one was none;
-    ``restarts`` how often a pause or a jump of the stamps made it begin anew, ``began`` why it
-    last did; ``step`` [s] is that of late. ``missing`` (n,) are the joints whose effort was of no
-    use in the last state: they keep their last. ``motors`` are the motor states of a model that
-    has use for them, None for others.
+    ``skipped`` counts unusable states, ``problem`` is the reason for the last one; ``restarts``
+    counts restarts after a pause or a jump of the stamps, ``began`` is the reason of the last one;
+    ``step`` [s] is the recent step. ``missing`` (n,) masks joints whose effort was unusable in the
+    last state and was held. ``motors`` are the motor states of a model that uses them, else None.
     """
 
     def __init__(self, model: IdentifiedModel) -> None:
@@ -228,14 +227,14 @@ class MonitorInputStream:
     def __call__(
         self, time: float, q: FloatArray, qd: FloatArray | None, effort: FloatArray
     ) -> tuple[FloatArray, float] | None:
-        """Take one joint state (n,); None where it is of no use.
+        """Process one joint state (n,); return None if it is unusable.
 
-        That is a position or velocity, or all efforts, that are NaN or beyond what the robot can
-        do, a repeated stamp, and without velocities the first.
+        Unusable are a position or velocity, or all efforts, that are NaN or beyond the robot's
+        limits, a repeated stamp, and, without velocities, the first state.
 
-        Returns position, velocity and effort in N m (3, n) of one instant, and the step [s] from
-        the ones before: zero where there are none. With ``motors`` (5, n): their position and
-        velocity behind these, NaN where they are not known.
+        Returns position, velocity and effort in N m (3, n) at one instant, and the step [s] from
+        the previous ones, zero if there are none. With ``motors`` (5, n): their position and
+        velocity follow, NaN if unknown.
         """
         state = np.empty((3, len(q)))
         state[0], state[1], state[2] = q, 0.0 if qd is None else qd, effort
@@ -243,11 +242,11 @@ class MonitorInputStream:
         whole = able.all()
         if not (whole or (able[:2].all() and able[2].any())):
             joints = (self._joints[j] for j in np.flatnonzero(~able.all(axis=0)))
-            self._skip(f'{", ".join(joints)}: position, velocity or effort is no number, or '
-                       'beyond what the robot can do; check the drive')
+            self._skip(f'{", ".join(joints)}: position, velocity or effort is NaN or exceeds the '
+                       'limits of the robot; check the drive')
             return None
         if not isfinite(time):
-            self._skip('the stamp is no number')
+            self._skip('the stamp is not finite')
             return None
         last = self._last
         step = time - last[0] if last is not None else np.inf
@@ -277,7 +276,7 @@ class MonitorInputStream:
         return state, 0.0 if fresh else step
 
     def _delayed(self, time: float, state: FloatArray, has_velocity: bool) -> FloatArray:
-        """Return a state (3, n) with its motors behind it, where it has some, of one instant."""
+        """Return a state (3, n), and its motors if there are any, aligned to one instant."""
         if self.motors is not None:
             state = np.concatenate([state, self.motors.at(time, state[0], state[1])
                                     if has_velocity else np.full_like(state[:2], np.nan)])
@@ -288,7 +287,7 @@ class MonitorInputStream:
         return np.concatenate([motion[:2], effort, motion[2:]])
 
     def _take_efforts(self, state: FloatArray) -> None:
-        """Turn the efforts of a state (3, n) into N m; those that are missing keep their last."""
+        """Convert the efforts of a state (3, n) to N m; missing ones hold the last value."""
         state[2] *= self._factors
         state[2, self.missing] = self._effort_before[self.missing]
         self._effort_before = state[2].copy()

@@ -1,4 +1,4 @@
-"""Motors of the joints along joint states, from motor states with stamps of their own."""
+"""Motor positions and velocities at joint states, from asynchronous motor states."""
 
 from __future__ import annotations
 
@@ -14,62 +14,61 @@ from robot_dynid.signals.plausible import DAMAGED_BEYOND, possible
 from robot_dynid.signals.turns import within_half_turn
 from robot_dynid.types import FloatArray
 
-#: a motor state older than this [s] tells no deflection any more
+#: age [s] above which a motor state is not used for the deflection
 OLDEST = 0.03
-#: motor states that may wait for their joint states, and joint states that wait for late ones
+#: queued motor states that wait for joint states, and joint states that wait for motor states
 STATES_WAITING = 100
-#: joints without end are taken to turn for a day [s] at most
+#: travel limit of continuous joints: a day [s] at full speed
 LONGEST_RUN = 86_400.0
 
 State = tuple[float, FloatArray, FloatArray]
 
 
 def uses_motors(model: IdentifiedModel) -> bool:
-    """Return whether a model predicts more with motor states: elastic joints, residual models."""
+    """Return True if a model predicts with motor states: elastic joints or residual models."""
     learned = without_gears(model.parts_of('residual'))
     return bool(model.elastic_joints) or any(one is not None for one in learned)
 
 
 def motors_unused(model: IdentifiedModel) -> str:
-    """Return the reason for which a model leaves motor states unused, and a remedy; else ''."""
+    """Return the reason why a model ignores motor states, with a remedy, or ''."""
     if not uses_motors(model):
         return ''
     if not model.record.motor_encoders:
-        return ('the model does not know how its motor encoders read (identified earlier, or '
-                'without motor states): predicted without the deflection; identify again')
+        return ('the model holds no calibration of its motor encoders, so the deflection is not '
+                'used: identify again with motor states')
     if model.elastic_joints:
         try:
             model.gears.require_possible(model.joints)
         except ModelError as error:
-            return f'predicted without the deflection: {error}'
+            return f'the deflection is not used: {error}'
     return ''
 
 
 def used_joints(model: IdentifiedModel) -> NDArray[np.bool_]:
     """Return a mask (n,) of the joints whose deflection a model uses.
 
-    They are elastic, or have a residual model, and how their motor encoder reads is known.
+    They are elastic or have a residual model, and their motor encoder is calibrated.
     """
-    known = {one.joint for one in model.record.motor_encoders}
+    calibrated = {one.joint for one in model.record.motor_encoders}
     learned = without_gears(model.parts_of('residual'))
-    return np.array([joint in known and (joint in model.elastic_joints or one is not None)
+    return np.array([joint in calibrated and (joint in model.elastic_joints or one is not None)
                      for joint, one in zip(model.joints, learned, strict=True)])
 
 
 def follows_motors(model: IdentifiedModel) -> bool:
-    """Return whether the monitor of a model has use for motor states."""
+    """Return True if the monitor of a model uses motor states."""
     return uses_motors(model) and not motors_unused(model)
 
 
 class MotorStates:
-    """Motors of a model's joints from motor states that come one by one.
+    """Motor states interpolated at joint states, one by one.
 
-    A joint state goes with the newest motor state stamped before it, whatever came in first: so a
-    recording gives the same as its messages one by one. The deflection is taken where that motor
-    state is, between two joint states, and goes on with its rate up to the joint state.
+    A joint state uses the newest motor state with an earlier stamp, in any order of arrival, so a
+    recording gives the same as its messages one by one. The deflection is taken at the motor
+    state, between two joint states, and extrapolated with its rate to the joint state.
 
-    ``unusable`` counts motor states that were of no use: stamps that repeat or go back, or are no
-    number.
+    ``unusable`` counts motor states whose stamps repeat, go back or are not finite.
     """
 
     def __init__(self, model: IdentifiedModel) -> None:
@@ -80,9 +79,9 @@ class MotorStates:
             j = robot.index(one.joint)
             self._factor[j], self._offset[j] = one.factor, one.offset
         gears = model.mechanism.gears
-        # the error of a gear is faster than what bends it: it is not in what goes on from a state
+        # kinematic error varies faster than deflection, so it is not extrapolated
         self._gears = gears if gears is not None and gears.wavy.any() else None
-        self._own = list(robot.drive.elastic)
+        self._elastic = list(robot.drive.elastic)
         able = possible(robot, LONGEST_RUN)
         self._bound = DAMAGED_BEYOND * np.stack([able['motor_position'], able['motor_velocity']])
         self._unknown = np.full((2, n), np.nan)
@@ -95,14 +94,14 @@ class MotorStates:
         self.unusable = 0
 
     def reset(self) -> None:
-        """Forget the joint states, whose stamps begin anew."""
+        """Discard the joint states: their stamps restart."""
         self._joints.clear()
         self._at = -np.inf
 
     def take(self, time: float, position: FloatArray, velocity: FloatArray | None) -> None:
-        """Take a motor state (n,) at ``time`` [s]; NaN for joints it does not have.
+        """Add a motor state (n,) at ``time`` [s]; NaN for joints it does not contain.
 
-        ``velocity`` None: difference of positions.
+        Without ``velocity`` the difference of positions is used.
         """
         if not np.isfinite(time):
             self.unusable += 1
@@ -125,9 +124,9 @@ class MotorStates:
         self._waiting.append((time, motors[0], motors[1]))
 
     def at(self, time: float, q: FloatArray, qd: FloatArray) -> FloatArray:
-        """Return position and velocity of the motors (2, n) beside a joint state (n,).
+        """Return position and velocity (2, n) of the motors at a joint state (n,).
 
-        On the joint side; NaN where they are not known. ``age`` [s] is that of the motor state.
+        On the joint side; NaN if unknown. ``age`` [s] is that of the motor state.
         """
         joints, waiting = self._joints, self._waiting
         if joints and time <= joints[-1][0]:
@@ -145,16 +144,16 @@ class MotorStates:
         motors += self._bent
         motors[0] += self.age * self._bent[1]
         if self._gears is not None:
-            motors[:, self._own] = self._gears.motor(motors[:, self._own])
+            motors[:, self._elastic] = self._gears.motor(motors[:, self._elastic])
         return motors
 
     def _turned(self, joints: FloatArray) -> FloatArray:
         return joints if self._coupling is None else np.asarray(self._coupling @ joints)
 
     def _deflection(self, motor: State) -> FloatArray:
-        """Return deflection and its rate (2, n) at a motor state; NaN before all joint states.
+        """Return deflection and its rate (2, n) at a motor state; NaN before any joint state.
 
-        With the kinematic error of gears.
+        Includes the kinematic error of gears.
         """
         time, *values = motor
         after: State | None = None
@@ -162,18 +161,18 @@ class MotorStates:
             if state[0] <= time:
                 q, qd = _between(state, after, time)
                 bent = np.stack(values) - np.stack([self._turned(q), self._turned(qd)])
-                if self._coupling is None:  # both encoders may count from other turns
+                if self._coupling is None:  # the encoders may differ by whole turns
                     bent[0] = within_half_turn(self._robot, bent[0])
                 if self._gears is not None:
-                    error, slope, _ = self._gears.error(values[0][self._own])
-                    bent[:, self._own] += [error, slope * values[1][self._own]]
+                    error, slope, _ = self._gears.error(values[0][self._elastic])
+                    bent[:, self._elastic] += [error, slope * values[1][self._elastic]]
                 return bent
             after = state
         return self._unknown
 
 
 def _between(before: State, after: State | None, time: float) -> tuple[FloatArray, FloatArray]:
-    """Return position and velocity (n,) between two joint states, by the cubic through both."""
+    """Return position and velocity (n,) between two joint states by cubic interpolation."""
     start, q, qd = before
     if after is None or time == start:
         return q, qd
@@ -191,16 +190,16 @@ def motors_along(
     model: IdentifiedModel, time: FloatArray, joints: tuple[FloatArray, FloatArray],
     motors: tuple[FloatArray, FloatArray | None], starts: tuple[int, ...],
 ) -> FloatArray:
-    """Return the motors (N, 2, n) of a recording as they would come on line, NaN where unknown.
+    """Return the motors (N, 2, n) of a recording as computed online, NaN if unknown.
 
-    ``time`` (N,) [s]; position and velocity (N, n) of ``joints``, and of ``motors`` as they were
-    recorded; ``starts``: the first index of every contiguous segment.
+    ``time`` (N,) [s]; position and velocity (N, n) of ``joints``, and recorded ones of ``motors``;
+    ``starts``: the first index of every contiguous segment.
     """
     follow, begins, (position, velocity) = MotorStates(model), set(starts), motors
-    found = np.empty((len(time), 2, model.robot.n))
+    states = np.empty((len(time), 2, model.robot.n))
     for k, now in enumerate(time.tolist()):
         if k in begins:
             follow.reset()
-        found[k] = follow.at(now, joints[0][k], joints[1][k])
+        states[k] = follow.at(now, joints[0][k], joints[1][k])
         follow.take(now, position[k], None if velocity is None else velocity[k])
-    return found
+    return states

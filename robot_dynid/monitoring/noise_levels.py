@@ -1,4 +1,4 @@
-"""Noise levels of the external torque, from recordings without contact."""
+"""Noise levels of the external torque, learnt from recordings without contact."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from robot_dynid.monitoring.motor_states import follows_motors
 from robot_dynid.monitoring.observer import DRY, EXTERNAL, Observer
 from robot_dynid.types import FloatArray, RawLog, frozen
 
-#: rows of the recordings the levels are learnt from, and least time [s] where that is more
+#: rows of the recordings the levels are learnt from, or this time [s] if that is longer
 LEVEL_ROWS, LEVEL_SECONDS = 20_000, 60.0
-#: speeds [rad/s, m/s] below which friction may be uncertain; the data chooses
+#: candidate speeds [rad/s, m/s] below which friction is uncertain
 SPEEDS = (0.005, 0.01, 0.02, 0.05, 0.1)
-#: share of slow motion in the memory of the observer from which it reflects holding
+#: share of slow motion in the observer's memory above which its torque includes holding friction
 SLOW_SHARE = 0.3
-#: share of samples in which residual models are as sure as usual: the rest is the edge of the data
+#: share of samples that define the usual uncertainty of residual models
 USUAL_SHARE = 0.9
 
 
@@ -38,7 +38,7 @@ def slow_shares(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the low-passed slowness, and dry friction while slow, (N, s, n) each.
 
-    Slower than each of ``speeds`` (s, n) or (s, 1), and ``dry`` (N, n) where it is, through a
+    Slow is below each of ``speeds`` (s, n) or (s, 1); ``dry`` (N, n) counts there; both pass a
     low-pass of corner ``gain``. Joints count as slow before every segment, as in `Follower`.
     """
     slow = (np.abs(motion.velocity)[:, None, :] < speeds).astype(np.float64)
@@ -54,15 +54,15 @@ def slow_shares(
 
 
 def learn_noise_levels(model: IdentifiedModel, motions: Iterable[MonitorInput]) -> NoiseLevels:
-    """Learn the levels from recordings without contact, also those with the deflection of gears.
+    """Learn the noise levels from recordings without contact, with and without gear deflection.
 
-    Every joint gets the speed with the least threshold on average. ``holding`` is at least what
-    friction may hold at rest; that of a motor is not between the torque of its gear and the link.
-    Raises DataError without motion.
+    Every joint gets the speed with the lowest mean threshold. ``holding`` is at least the friction
+    that may hold the joint at rest; motor friction is not between gear torque and link. Raises
+    DataError without motion.
     """
     recorded, floor = list(motions), holding_torque(model)
     if not recorded:
-        raise DataError('no motion to learn the levels of contact detection from')
+        raise DataError('no motion to learn the noise levels of contact detection from')
     levels = _of_observer(recorded, Observer(model, NOMINAL_GAIN), floor)
     if not follows_motors(model) or all(motion.motors is None for motion in recorded):
         return levels
@@ -74,26 +74,26 @@ def learn_noise_levels(model: IdentifiedModel, motions: Iterable[MonitorInput]) 
 def _of_observer(
     recorded: Sequence[MonitorInput], observer: Observer | DeflectedObserver, floor: FloatArray
 ) -> NoiseLevels:
-    """Return the levels of an observer; with the deflection only rows count in which it is."""
-    speeds, found = np.array(SPEEDS)[:, None], []
+    """Return the noise levels of an observer; with deflection only from rows that use it."""
+    speeds, pieces = np.array(SPEEDS)[:, None], []
     for motion in recorded:
         results = observer.along(motion)
         share, claimed = slow_shares(motion, results[:, DRY], speeds, NOMINAL_GAIN)
-        found.append((np.abs(results[:, None, EXTERNAL] - claimed), share, results))
-    torque, shares, results = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        pieces.append((np.abs(results[:, None, EXTERNAL] - claimed), share, results))
+    torque, shares, results = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
     deflected = results.shape[1] == DEFLECTED_ROWS
     rows, variance = [], np.zeros(len(floor))
     for j in range(len(floor)):
-        own = slice(None)
+        used = slice(None)
         if deflected and results[:, DEFLECTED, j].any():
-            own = results[:, DEFLECTED, j] != 0.0
-            spread = results[own][:, [SPREAD, GEAR_SPREAD], j]
+            used = results[:, DEFLECTED, j] != 0.0
+            spread = results[used][:, [SPREAD, GEAR_SPREAD], j]
             spread = spread[np.isfinite(spread)]
             variance[j] = float(np.quantile(spread, USUAL_SHARE))**2 if len(spread) else 0.0
         tried = []
         for i, speed in enumerate(SPEEDS):
-            level, held = _levels(torque[own, i, j], shares[own, i, j], floor[j])
-            tried.append((float(np.mean(level + held * shares[own, i, j])), level, held, speed))
+            level, held = _levels(torque[used, i, j], shares[used, i, j], floor[j])
+            tried.append((float(np.mean(level + held * shares[used, i, j])), level, held, speed))
         rows.append(min(tried)[1:])
     moving, holding, chosen = np.array(rows).T
     return NoiseLevels(frozen(moving), frozen(holding), frozen(chosen),
@@ -101,9 +101,9 @@ def _of_observer(
 
 
 def _levels(torque: FloatArray, share: FloatArray, floor: float) -> tuple[float, float]:
-    """Return the level of a joint in motion, and by how much it may rise when it is slow."""
+    """Return the level of a joint in motion, and its rise at low speed."""
     slow, held = share > SLOW_SHARE, floor
-    if slow.all():  # how large it is in motion is not known: as large as friction
+    if slow.all():  # no motion: take the friction as level
         return held, held
     if slow.any():
         beyond = torque[slow] - _level(torque[~slow] - floor * share[~slow])
@@ -116,7 +116,7 @@ def _level(torque: FloatArray) -> float:
 
 
 def holding_torque(model: IdentifiedModel) -> FloatArray:
-    """Return the torque (n,) [N m] by which friction may hold each joint at rest."""
+    """Return the friction (n,) [N m] that may hold each joint at rest."""
     friction = model.structure.friction_of(model.torque_model.robot.rigid)
     values = np.abs([model.standard[name] for name in friction.names])
     return np.asarray(np.atleast_2d(friction.holding) @ values)
@@ -124,10 +124,7 @@ def holding_torque(model: IdentifiedModel) -> FloatArray:
 
 @one_blas_thread()
 def recorded_motions(model: IdentifiedModel, logs: Sequence[RawLog]) -> list[MonitorInput]:
-    """Return the motion that levels are learnt from.
-
-    LEVEL_ROWS or LEVEL_SECONDS of each recording at most.
-    """
+    """Return the motions that levels are learnt from, at most LEVEL_ROWS or LEVEL_SECONDS each."""
     motions, share = list[MonitorInput](), 0.0
     for i in range(len(logs)):
         whole = monitor_input(model, logs[i])
@@ -136,6 +133,6 @@ def recorded_motions(model: IdentifiedModel, logs: Sequence[RawLog]) -> list[Mon
         motions.append(whole.in_motion(rows))
         share += len(motions[-1].time) / rows
         fastest = np.max([np.abs(m.velocity).max(axis=0) for m in motions], axis=0)
-        if share >= 1.0 and fastest.min() > SPEEDS[-1]:  # else later ones may show other joints
+        if share >= 1.0 and fastest.min() > SPEEDS[-1]:  # else others may move
             break
     return motions

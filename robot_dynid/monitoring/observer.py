@@ -1,4 +1,4 @@
-"""External torque along joint states without any acceleration, and contact by its thresholds."""
+"""Momentum observer: external torque without accelerations, and contact by thresholds."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ __all__ = ['CLAIMED', 'CONTACT', 'DRY', 'DRY_SCALE', 'EXTERNAL', 'FRICTION', 'PR
            'RESIDUAL', 'RESULT_ROWS', 'THRESHOLD', 'VISCOUS_SCALE', 'ContactLevels',
            'ContactSettings', 'Follower', 'Observer', 'contact_levels', 'friction_of', 'slowest']
 
-#: speed [rad/s, m/s] of rest, where no recording says more
+#: speed [rad/s, m/s] below which a joint rests, unless learnt from recordings
 REST_SPEED = 0.01
-#: joint states that contact must last, however far apart they are: a jerk between two of them
-#: looks like external torque in one or two
+#: joint states that contact must last at any rate: a jerk between two of them looks like external
+#: torque in one or two
 CONTACT_STATES = 3
 #: ranges of the settings of contact
 MARGIN = NumberRange(1.0, 1e6)
@@ -58,10 +58,11 @@ CONTACT_TORQUE = NumberRange(1e-9, 1e9, 'N m')
 class ContactSettings:
     """Thresholds of contact at a joint.
 
-    On when |r| less what friction is claimed to hold has been above ``margin`` times the noise
-    level in motion, plus what friction may hold at rest, for ``duration`` [s] and CONTACT_STATES
-    joint states; off when it has been below ``release`` times that for as long. ``thresholds``
-    [N m], one for all joints or one each, take the place of ``margin`` times the level in motion.
+    Contact begins when |r| minus the friction claimed to hold has exceeded ``margin`` times the
+    noise level in motion, plus the holding friction at rest, for ``duration`` [s] and
+    CONTACT_STATES joint states; it ends when it has been below ``release`` times that for as long.
+    ``thresholds`` [N m], one for all joints or one each, replace ``margin`` times the level in
+    motion.
     """
 
     margin: float = setting(2.0, MARGIN)
@@ -77,8 +78,8 @@ class ContactSettings:
 class ContactLevels:
     """A joint slower than ``speed`` needs ``holding`` more than ``moving``, each (n,).
 
-    Contact ends below ``release`` times the threshold; it begins and ends when that has held for
-    ``duration`` [s] and for ``states`` joint states.
+    Contact ends below ``release`` times the threshold; begin and end must last for ``duration``
+    [s] and ``states`` joint states.
     """
 
     moving: FloatArray
@@ -90,16 +91,16 @@ class ContactLevels:
 
     @classmethod
     def infinite(cls, n: int) -> ContactLevels:
-        """Return levels of ``n`` joints that no torque reaches."""
+        """Return levels of ``n`` joints that never report contact."""
         return cls(np.full(n, np.inf), np.zeros(n), np.zeros(n))
 
 
 def contact_levels(
     robot: RobotModel, noise: NoiseLevels, gain: float, settings: ContactSettings
 ) -> ContactLevels:
-    """Return the levels of every joint for an observer with ``gain`` [1/s].
+    """Return the contact levels of every joint for an observer with ``gain`` [1/s].
 
-    Raises UsageError when the number of thresholds does not fit the robot.
+    Raises UsageError if the number of thresholds does not match the robot.
     """
     given = settings.thresholds
     if len(given) not in (0, 1, robot.n):
@@ -112,13 +113,13 @@ def contact_levels(
 
 
 class Follower:
-    """Follows the states of a robot, one by one or many in a call.
+    """Observer of external torque along joint states, one by one or in batches.
 
     External torque r by the momentum observer of De Luca and Mattone (ICRA 2003, 2005) with
     ``gain`` [1/s]: r = K (p - p0 - integral(effort - friction + C^T qd - g + r) dt). Within a step
-    the drive is taken to change linearly and the external torque to be constant; the step is then
-    solved exactly, so every length of it is stable. ``corners`` [1/s]: the gain, and that of each
-    of the two stages of the low-pass before the residual. ``slow`` are the slow changes.
+    the drive torque is taken as linear and the external torque as constant; the step is then
+    solved exactly, so it is stable at any length. ``corners`` [1/s]: the gain, and that of each of
+    the two stages of the low-pass before the residual. ``slow`` are the slow changes.
     """
 
     def __init__(self, links: Links, friction: AxisFriction, contact: ContactLevels,
@@ -141,12 +142,12 @@ class Follower:
                  ) -> FloatArray:
         """Return the results (N, 10, n) of ``states`` (N, 3, n): position, velocity, effort.
 
-        ``steps`` (N,) [s] since the states before; zero begins anew. ``levels`` (N, 2, n) [N m]
-        of every state take the place of those of contact, in motion and what friction may hold.
-        Results by row: PREDICTED effort and RESIDUAL in the middle of the step (NaN without step),
-        EXTERNAL torque, what of it friction is CLAIMED to hold of slow joints, THRESHOLD of the
-        rest, whether CONTACT, FRICTION and the DRY part of it, the factors VISCOUS_SCALE and
-        DRY_SCALE on what the law says of viscous and of all other friction.
+        ``steps`` (N,) [s] since the previous states; zero restarts. ``levels`` (N, 2, n) [N m] per
+        state replace those of contact, in motion and of holding friction. Results by row:
+        PREDICTED effort and RESIDUAL in the middle of the step (NaN without step), EXTERNAL
+        torque, the part CLAIMED by friction that holds slow joints, THRESHOLD of the rest, CONTACT
+        (0 or 1), FRICTION and its DRY part, the factors VISCOUS_SCALE and DRY_SCALE on the law's
+        viscous and other friction.
         """
         results = np.empty((len(steps), RESULT_ROWS, states.shape[2]))
         states, steps = np.ascontiguousarray(states), np.ascontiguousarray(steps)
@@ -164,12 +165,12 @@ class Follower:
 
 
 class Observer(Follower):
-    """Follower of an identified model. Raises UsageError for a bad gain."""
+    """Momentum observer of an identified model; raises UsageError for an invalid gain."""
 
     def __init__(self, model: IdentifiedModel, gain: float,
                  contact: ContactLevels | None = None) -> None:
         if not gain > 0.0 or not np.isfinite(gain):
-            raise UsageError(f'gain of the observer must be positive, is {gain:g} 1/s')
+            raise UsageError(f'observer gain must be positive, is {gain:g} 1/s')
         super().__init__(
             model.links, friction_of(model), contact or ContactLevels.infinite(model.robot.n),
             (gain, corner_of(model.preprocessing.cutoff)),
@@ -182,12 +183,12 @@ class Observer(Follower):
 
 
 def friction_of(model: IdentifiedModel) -> AxisFriction:
-    """Return the friction of all axes, with its past."""
+    """Return the friction of all axes, with its history."""
     friction = model.structure.friction_of(model.torque_model.robot.rigid)
     return friction.with_values(model.standard)
 
 
 def slowest(model: IdentifiedModel) -> FloatArray:
-    """Return the speeds (n,) [rad/s, m/s] below which friction may be anything."""
+    """Return the speeds (n,) [rad/s, m/s] below which friction is undetermined."""
     levels = model.noise_levels
     return np.full(model.robot.n, REST_SPEED) if levels is None else levels.speed

@@ -1,7 +1,7 @@
-"""Column mappings: the columns of a table of numbers that hold time, positions, efforts, ...
+"""Column mappings: which columns of a table hold time, positions, efforts and other channels.
 
 A mapping is written by users (robot YAML, recipe, ``--columns``) or is a preset of columns.yaml.
-It says what to look for; `robot_dynid.io.tables` looks for it in a file.
+`robot_dynid.io.tables` applies it to a file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from robot_dynid.types import CHANNELS
 from robot_dynid.yaml_text import load_yaml
 
 TIME = 'time'
-#: units by their names in small letters, without blanks and dots: quantity, factor to SI, offset
+#: units by lower-case names without blanks and dots: quantity, factor to SI, offset
 UNITS: dict[str, tuple[str, float, float]] = {
     unit: (quantity, factor, offset) for quantity, factor, names, offset in (
         ('time', 1.0, 's sec secs second seconds', 0.0), ('time', 1e-3, 'ms msec millis', 0.0),
@@ -37,7 +37,7 @@ UNITS: dict[str, tuple[str, float, float]] = {
         ('current', 1.0, 'a amp amps ampere', 0.0), ('current', 1e-3, 'ma', 0.0),
         ('temperature', 1.0, 'degc c celsius', 0.0), ('temperature', 1.0, 'k kelvin', -273.15))
     for unit in names.split()}
-#: quantities that a channel may have, the one of joints that turn first
+#: allowed quantities of a channel, that of revolute joints first
 QUANTITIES: dict[str, tuple[str, ...]] = {
     TIME: ('time',), 'effort': ('torque', 'current'), 'temperature': ('temperature',),
     **dict.fromkeys(('position', 'motor_position', 'reference_position'), ('angle', 'length')),
@@ -45,7 +45,7 @@ QUANTITIES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(('joint_torque', 'external_torque'), ('torque',))}
 FACTOR, OFFSET = NumberRange(-1e9, 1e9), NumberRange(-1e9, 1e9)
 RATE = NumberRange(1e-2, 1e6, 'Hz')
-#: number of a column, from 1; values that make a row; lines behind the header
+#: number of a column, from 1; values per row; lines after the header
 COLUMN, RESHAPE, SKIP = (NumberRange(low, high, whole=True)
                          for low, high in ((1, 5000), (1, 5000), (0, 1000)))
 SEPARATORS = {'comma': ',', 'semicolon': ';', 'tab': '\t', 'space': ' ', 'bar': '|'}
@@ -56,21 +56,21 @@ SPAN = re.compile(r'(\d+)\s*-\s*(\d+)')
 PLACE = re.compile(r'\{([^{}]*)\}')
 INDEX, JOINT, ANY = 'i', 'joint', '*'
 PARTS = ('column', 'unit', 'factor', 'offset')
-#: keys of a mapping beside its channels
+#: keys of a mapping other than channels
 FORMAT = ('names', 'rate', 'separator', 'decimal', 'header', 'skip', 'reshape', 'files')
-#: keys that presets alone have: what writes such files, where its code says so, columns without
-#: a header, whether it is of no one logger
+#: keys of presets only: the logger, the source of the format, columns without a header, True if
+#: several loggers write it
 ABOUT = ('about', 'source', 'layout', 'general')
 PRESETS = Path(__file__).with_name('columns.yaml')
 
 
-#: how units are written where that is not their name
+#: display names of units
 WRITTEN = {'nm': 'N m', 'n': 'N', 'mnm': 'mN m', 'knm': 'kN m', 'kn': 'kN', 'a': 'A', 'ma': 'mA',
            'degc': 'deg C', 'c': 'deg C', 'k': 'K'}
 
 
 def unit_of(text: str) -> str:
-    """Return the name of a unit in UNITS, '' where it is none of them."""
+    """Return the name of a unit in UNITS, '' if it is unknown."""
     name = text.strip().replace('µ', 'u').replace('μ', 'u').replace('°', 'deg').lower()
     name = re.sub(r'[\s·*.^_]|(?<=n)-(?=m$)', '', name)
     return name if name in UNITS else ''
@@ -80,9 +80,9 @@ def unit_of(text: str) -> str:
 class Columns:
     """The columns of one channel: a ``column`` pattern, or one column for each joint.
 
-    Value = unit (factor x number + offset). ``unit`` is one of UNITS, '' for SI or what the file
-    says, one for all or one per column; ``factor`` and ``offset`` are numbers, or lists or
-    mappings of them by joint. Several columns of time add up.
+    Value = unit (factor x number + offset). ``unit`` is one of UNITS, '' for SI or that of the
+    file, one for all or one per column; ``factor`` and ``offset`` are numbers, or lists or
+    mappings of them by joint. Several columns of time are added.
     """
 
     column: tuple[str | int, ...]
@@ -92,14 +92,14 @@ class Columns:
 
     @property
     def pattern(self) -> str | None:
-        """The pattern of a column for each joint, None for columns that are listed."""
+        """Pattern of a column for each joint, None for listed columns."""
         only = self.column[0]
         return only if len(self.column) == 1 and isinstance(only, str) \
             and {INDEX, JOINT} & set(PLACE.findall(only)) else None
 
     @classmethod
     def read(cls, value: Any, channel: str, where: str) -> Columns:
-        """Return the columns that plain ``value`` says. Raises UsageError beginning with where."""
+        """Parse columns from plain ``value``; raises UsageError that begins with ``where``."""
         parts = dict(value) if isinstance(value, Mapping) else {'column': value}
         unknown = [str(key) for key in parts if key not in PARTS]
         if unknown or 'column' not in parts:
@@ -143,7 +143,7 @@ def _unit(value: Any, channel: str, where: str) -> str:
     if not unit or UNITS[unit][0] not in QUANTITIES[channel]:
         able = [name for name, (quantity, _, _) in UNITS.items()
                 if quantity in QUANTITIES[channel]]
-        raise UsageError(f'{where}: {shown(value)} is no unit of {channel}; choose of '
+        raise UsageError(f'{where}: {shown(value)} is no unit of {channel}; choose one of '
                          f'{", ".join(able)}, or give a factor')
     return unit
 
@@ -156,7 +156,7 @@ def _check_numbers(value: Any, allowed: NumberRange, where: str) -> None:
 
 
 def by_joint(value: Any, joints: Sequence[str], default: float, where: str) -> list[float]:
-    """Return a factor or offset of every joint from a number, a list, or a mapping of some.
+    """Return a factor or offset of every joint from a number, a list, or a partial mapping.
 
     Raises UsageError for lists of another length and unknown joints.
     """
@@ -175,14 +175,14 @@ def by_joint(value: Any, joints: Sequence[str], default: float, where: str) -> l
 
 @dataclass(frozen=True, eq=False)
 class ColumnMapping:
-    """The columns of a table: alternatives by channel (TIME and CHANNELS), and its form.
+    """Column assignment of a table: alternatives by channel (TIME and CHANNELS), and its format.
 
-    ``names`` is the column, or pattern of columns, with the names of the joints; ``rate`` [Hz] is
-    that of rows without time; ``separator`` and ``decimal`` None: as the file has them; ``header``
-    False: columns have numbers only; ``skip`` lines behind the header are left out; ``reshape``
-    values make a row; ``files`` are further tables beside the file, joined by time where both have
-    one, else row by row; ``layout`` names the columns of a preset without a header. ``name`` is
-    that of a preset. ``plain`` is the mapping as it was given, or the name of the preset.
+    ``names`` is the column, or pattern of columns, with the joint names; ``rate`` [Hz] is that of
+    rows without time; ``separator`` and ``decimal`` None: detected; ``header`` False: columns are
+    numbered; ``skip`` lines after the header are ignored; ``reshape`` values make a row; ``files``
+    are further tables in the same folder, joined by time if both have it, else row by row;
+    ``layout`` names the columns of a preset without a header. ``name`` is that of a preset.
+    ``plain`` is the mapping as given, or the name of the preset.
     """
 
     channels: Mapping[str, tuple[Columns, ...]]
@@ -208,12 +208,12 @@ def column_mapping(value: Any, where: str = 'columns') -> ColumnMapping:
     Raises UsageError that begins with ``where`` and names the key.
     """
     if isinstance(value, str):
-        found = presets().get(value)
-        if found is None:
-            raise UsageError(f'{where}: {shown(value)} is no preset; choose of '
+        preset = presets().get(value)
+        if preset is None:
+            raise UsageError(f'{where}: {shown(value)} is no preset; choose one of '
                              f'{", ".join(presets())}, or give a mapping such as '
                              '{time: t, position: q{i}, effort: tau{i}}')
-        return found
+        return preset
     return _mapping(value, where, inner=False)
 
 
@@ -222,18 +222,17 @@ def _mapping(value: Any, where: str, inner: bool, name: str = '') -> ColumnMappi
         raise UsageError(f'{where} must be the name of a preset ({", ".join(presets())}) or a '
                          f'mapping such as {{time: t, position: q{{i}}}}, is {shown(value)}')
     channels = (TIME, *CHANNELS)
-    known = (*channels, *FORMAT, *(ABOUT if name else ()))
-    unknown = [str(key) for key in value if key not in known]
+    allowed = (*channels, *FORMAT, *(ABOUT if name else ()))
+    unknown = [str(key) for key in value if key not in allowed]
     if unknown:
         raise UsageError(f'{where}: unknown key {clipped(", ".join(unknown))}; known are '
                          f'{", ".join((*channels, *FORMAT))}')
-    found = {key: _alternatives(value[key], key, f'{where}: {key}')
-             for key in channels if key in value}
+    columns = {key: _alternatives(value[key], key, f'{where}: {key}')
+               for key in channels if key in value}
     files = _files(value.get('files') or {}, f'{where}: files')
-    everywhere = {*found, *(key for _, other in files for key in other.channels)}
+    everywhere = {*columns, *(key for _, other in files for key in other.channels)}
     if not inner and 'position' not in everywhere:
-        raise UsageError(f'{where}: position is missing: which columns are the positions of the '
-                         'joints?')
+        raise UsageError(f'{where}: position is missing; name the columns of joint positions')
     rate = value.get('rate')
     if not inner and TIME not in everywhere and rate is None:
         raise UsageError(f'{where}: give time: the column of time, or rate: rows per second [Hz]')
@@ -241,7 +240,7 @@ def _mapping(value: Any, where: str, inner: bool, name: str = '') -> ColumnMappi
     if not isinstance(header, bool):
         raise UsageError(f'{where}: header must be true or false, is {shown(header)}')
     return ColumnMapping(
-        found, name,
+        columns, name,
         Columns(_columns(value['names'], f'{where}: names')) if 'names' in value else None,
         None if rate is None else RATE.read(rate, f'{where}: rate'),
         _separator(value.get('separator'), f'{where}: separator'),
@@ -280,16 +279,16 @@ def _files(value: Any, where: str) -> tuple[tuple[str, ColumnMapping], ...]:
 
 @cache
 def presets() -> dict[str, ColumnMapping]:
-    """Return the mappings of files that well-known loggers write, by name."""
+    """Return the mappings of well-known loggers, by name."""
     content = load_yaml(read_text(PRESETS), PRESETS.name, UsageError)
     return {name: _mapping(value, f'{PRESETS.name}: {name}', inner=False, name=name)
             for name, value in content.items()}
 
 
 def read_mapping(text: str) -> ColumnMapping:
-    """Return the preset of a name, the mapping of a YAML file, or that of YAML in one line.
+    """Return the preset of a name, the mapping of a YAML file, or that of one line of YAML.
 
-    Raises UsageError naming what is wrong.
+    Raises UsageError naming the fault.
     """
     if Path(text).suffix in ('.yaml', '.yml'):
         content = load_yaml(read_text(text), text, UsageError)

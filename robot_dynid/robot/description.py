@@ -1,4 +1,4 @@
-"""Named links and joints of a file, and what is wrong with them."""
+"""Links and joints of a robot description by name, and its faults."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from robot_dynid.robot.inertia import homogeneous, rotation_about
 from robot_dynid.types import FloatArray
 
 MOVABLE = ('revolute', 'continuous', 'prismatic')
-#: where an element is: it moves as a joint; it leads from the base to one that does; it is carried
-#: by one; anything else has no part in the dynamics
+#: role of an element: a moving joint; between the base and one; carried by one; other elements do
+#: not affect the dynamics
 MOVES, LEADS, CARRIED = 'moves', 'leads', 'carried'
 ERROR, WARNING = 'error', 'warning'
-#: what may be wrong with an element: where that is an error, where a warning, and what is assumed
+#: faults of an element: error or warning by its role, and the assumption made
 FINDINGS: dict[str, tuple[dict[str, str], str]] = {
     'axis': ({MOVES: ERROR}, ''),
     'limit': ({MOVES: WARNING}, ''),
@@ -46,7 +46,7 @@ class LinkDescription:
 
 
 class Mimic(NamedTuple):
-    """The position of a joint by that of another one: ``multiplier`` times it, plus ``offset``."""
+    """Position of a joint coupled to another one: ``multiplier`` times it, plus ``offset``."""
 
     joint: str
     multiplier: float
@@ -76,9 +76,9 @@ class JointDescription:
 
 @dataclass(frozen=True, eq=False)
 class Description:
-    """Links and joints of a file, in its order, and the ``notes`` on what is not read of it.
+    """Links and joints of a file in its order, with ``notes`` on ignored content.
 
-    Raises RobotError where they do not form trees.
+    Raises RobotError if they do not form trees.
     """
 
     name: str
@@ -106,7 +106,7 @@ class Description:
         return RobotError(f'{self.source}: {text}')
 
     def _refuse_loops(self, above: Mapping[str, JointDescription]) -> None:
-        """Raise RobotError where joints lead back to their start; each link is seen once."""
+        """Raise RobotError if joints form a loop; each link is visited once."""
         chain: dict[str, None]
         seen: set[str] = set()
         for start in above:
@@ -135,9 +135,9 @@ class Description:
         return children
 
     def base(self, chosen: str = '') -> str:
-        """Return the base link: that ``chosen``, or the only one without a parent.
+        """Return the base link: ``chosen``, or the only one without a parent.
 
-        Raises UsageError for an unknown one, RobotError where there are several or none.
+        Raises UsageError for an unknown one, RobotError if there are several or none.
         """
         if chosen:
             return self.link(chosen)
@@ -150,14 +150,15 @@ class Description:
         return roots[0]
 
     def link(self, name: str) -> str:
-        """Return a name if it is one of a link; raises UsageError with those there are."""
+        """Return the name if it is that of a link, else raise UsageError with the links."""
         if name not in self.links:
             raise UsageError(f'{self.source}: no link {name!r}; there are '
                              f'{", ".join(self.links)}')
         return name
 
     def path(self, base: str, tip: str) -> list[JointDescription]:
-        """Return the joints from one link to another. Raises UsageError where there are none."""
+        """Return the joints from one link to another; raises UsageError if they are not connected.
+        """
         path: list[JointDescription] = []
         link = self.link(tip)
         while link != base:
@@ -169,10 +170,10 @@ class Description:
         return path[::-1]
 
     def below(self, base: str) -> list[JointDescription]:
-        """Return the joints below a link, outward."""
-        found, stack = [], [base]
+        """Return the joints below a link, parents first."""
+        joints_below, stack = [], [base]
         while stack:
             joints = self.children.get(stack.pop(), [])
-            found += joints
+            joints_below += joints
             stack += [joint.child for joint in joints]
-        return found
+        return joints_below

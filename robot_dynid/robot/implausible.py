@@ -1,7 +1,7 @@
-"""Inertials that no link has, and states beyond limits: numbers in another unit than SI.
+"""Detect implausible inertials and states beyond limits, such as numbers not in SI units.
 
-A link is judged by the density of the ellipsoid that has its mass and inertia: metal is not as
-dense as a link with a mass in g, and air not as thin as one with an inertia in kg mm^2.
+A link is judged by the density of the ellipsoid with its mass and inertia: a mass in g exceeds the
+density of metals, an inertia in kg mm^2 falls below that of air.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ THINNEST, DENSEST = 0.02, 1e5
 THICKNESS = 0.1
 #: lengths of the robot, or metres if it is shorter, that a centre of mass may be from its frame
 OUTSIDE, LENGTH = 3.0, 1.0
-#: so many lengths of the robot is no radius of gyration, and no link has this mass per cube of it
+#: limits of the radius of gyration [robot lengths], and of the mass over the cube of the length
 WIDEST, HEAVIEST = 1.5, 1000.0  # , kg/m^3
-#: links with a smaller share of the mass of the robot, and of this mass times the square of its
-#: length, are of no consequence
+#: links with less than this share of the robot's mass, and of its mass times length squared, are
+#: ignored
 SHARE = 1e-3
-#: what units look like, with the factors from them to kg and kg m^2
+#: wrong units, with the factors from them to kg and kg m^2
 UNITS = {
     'inertia looks like g m^2': (1.0, 1e-3),
     'inertia looks like kg cm^2': (1.0, 1e-4),
@@ -44,7 +44,7 @@ UNITS = {
 #: usual density [kg/m^3] of links, their radius of gyration over the length of the robot, their
 #: mass over its cube [kg/m^3], and by how many decades these vary
 USUAL, DECADES = np.array([500.0, 0.1, 3.0]), np.array([0.6, 0.4, 0.8])
-PLACEHOLDER = 'mass or inertia looks like a placeholder, write those of the link'
+PLACEHOLDER = 'mass or inertia is a placeholder, write those of the link'
 #: decades of the density from the usual one, up to which a unit explains it
 EXPLAINED = 2.0
 #: share of its trace by which an inertia may break the triangle inequality and still have a size
@@ -61,10 +61,11 @@ MISTAKES = (('rad', 'degrees', 180.0 / np.pi), ('m', 'mm', 1000.0))
 
 
 class ImplausibleInertial(NamedTuple):
-    """A link whose inertial cannot be right, and the reason as a sentence.
+    """A link whose inertial is wrong, and the reason as a sentence.
 
-    ``body`` is the index of the joint that moves it. ``misleading``: efforts computed with it say
-    nothing about a recording; otherwise its weight may be right and its inertia of a usual size.
+    ``body`` is the index of the joint that moves it. ``misleading``: efforts computed with it must
+    not be compared with a recording; otherwise its weight may be right and its inertia of a usual
+    size.
     """
 
     link: str
@@ -74,10 +75,10 @@ class ImplausibleInertial(NamedTuple):
 
 
 class _Body(NamedTuple):
-    """A moving link with all that is fixed to it.
+    """A moving link with all links fixed to it.
 
-    ``mass`` [kg], ``radius`` of gyration [m], ``density`` [kg/m^3] of its ellipsoid; ``round``: it
-    has the same moment of inertia about all axes, as placeholders do.
+    ``mass`` [kg], ``radius`` of gyration [m], ``density`` [kg/m^3] of its ellipsoid; ``round``:
+    equal moments of inertia about all axes, as in placeholders.
     """
 
     joint: int
@@ -87,18 +88,18 @@ class _Body(NamedTuple):
     round: bool
 
     def wide(self, length: float) -> bool:
-        """Return whether it has too much inertia for its mass, on a robot of ``length`` [m]."""
+        """Return True if its inertia is too large for its mass, on a robot of ``length`` [m]."""
         return self.density < THINNEST or self.radius > WIDEST * length
 
     def heavy(self, length: float) -> bool:
-        """Return whether it has too much mass, on a robot of ``length`` [m]."""
+        """Return True if its mass is too large, on a robot of ``length`` [m]."""
         return self.density > DENSEST or self.mass > HEAVIEST * length**3
 
 
 def implausible_inertials(robot: RobotModel) -> tuple[ImplausibleInertial, ...]:
-    """Return the moving links whose inertials cannot be right.
+    """Return the moving links with implausible inertials.
 
-    What is fixed to a link is judged together with it: a camera may have no inertia.
+    Links fixed to a link are judged together with it, because a camera may have no inertia.
     """
     robot = robot.tree
     length = reach(robot)
@@ -115,7 +116,7 @@ def implausible_inertials(robot: RobotModel) -> tuple[ImplausibleInertial, ...]:
     wide = [body for body in bodies if body.wide(least)]
     heavy = [body for body in bodies if not body.wide(least) and body.heavy(least)]
     for group in (wide, heavy):
-        # a payload that is described as a point has too little inertia, in the right unit
+        # a payload described as a point has too little inertia, in the right unit
         alone = group is heavy and 2 * len(heavy) <= len(bodies) and all(
             body.mass <= HEAVIEST * least**3 for body in heavy)
         unit = '' if alone else _unit(group, least)
@@ -128,9 +129,9 @@ def implausible_inertials(robot: RobotModel) -> tuple[ImplausibleInertial, ...]:
 
 
 def described(robot: RobotModel) -> NDArray[np.bool_]:
-    """Return a mask (n,) of the joints that can be compared with the nominal links they carry.
+    """Return a mask (n,) of the joints whose nominal links can be compared with recordings.
 
-    These have some mass, and nothing misleading, see `ImplausibleInertial`.
+    Their links have mass and no misleading inertial, see `ImplausibleInertial`.
     """
     misleading = [one.body for one in implausible_inertials(robot) if one.misleading]
     return np.asarray((robot.moved @ robot.tree.nominal[:, 0] > 0.0)
@@ -138,7 +139,7 @@ def described(robot: RobotModel) -> NDArray[np.bool_]:
 
 
 def without_inertials(robot: RobotModel) -> tuple[str, ...]:
-    """Return a sentence about the moving links that have no mass in the description, if any."""
+    """Return a sentence about moving links without mass in the description, if any."""
     tree = robot.tree
     massless = [name for name, mass in zip(tree.bodies, tree.nominal[:, 0]) if not mass > 0.0]
     if not massless:
@@ -151,7 +152,7 @@ def without_inertials(robot: RobotModel) -> tuple[str, ...]:
 
 
 def reach(robot: RobotModel) -> float:
-    """Return the length [m] of the longest chain of links, travel of sliding joints included."""
+    """Return the length [m] of the longest chain of links, including prismatic travel."""
     robot = robot.tree
     travel = np.where(robot.types == PRISMATIC, robot.limits.upper - robot.limits.lower, 0.0)
     along = np.linalg.norm(robot.translations, axis=1) + np.nan_to_num(travel, posinf=0.0)
@@ -162,7 +163,7 @@ def reach(robot: RobotModel) -> float:
 
 
 def _bodies(robot: RobotModel, length: float) -> Iterator[_Body]:
-    """Yield the moving links of consequence on a robot of ``length`` [m] whose size is known."""
+    """Yield the moving links that matter on a robot of ``length`` [m] and have a definite size."""
     masses, traces = robot.nominal[:, 0], robot.nominal[:, [4, 6, 9]].sum(axis=1)
     least = SHARE * masses.sum()
     counts = (masses > least) | (traces > least * length**2)
@@ -180,7 +181,7 @@ def _bodies(robot: RobotModel, length: float) -> Iterator[_Body]:
 
 
 def _heaviest(robot: RobotModel, joint: int) -> str:
-    """Return the name of the link that has most of the inertia of a body, or of its mass."""
+    """Return the link with the largest inertia, or mass, of a body."""
     members = [link for link in robot.links if link.body == joint and link.has_inertial]
     return max(members, key=lambda link: (
         float(link.parameters[[4, 6, 9]].sum()), float(link.parameters[0]))).name \
@@ -188,7 +189,7 @@ def _heaviest(robot: RobotModel, joint: int) -> str:
 
 
 def _unit(bodies: Sequence[_Body], length: float) -> str:
-    """Return the unit that explains implausible links, as part of a sentence; '' if none does."""
+    """Return the unit that explains implausible links, as part of a sentence, or ''."""
     if all(body.round and body.wide(length) for body in bodies):
         return ''
     sizes = [[body.density, body.radius / length, body.mass / length**3] for body in bodies]
@@ -200,7 +201,7 @@ def _unit(bodies: Sequence[_Body], length: float) -> str:
 
 
 def _impossible(robot: RobotModel) -> Iterator[ImplausibleInertial]:
-    """Yield the links whose moments of inertia no distribution of mass has."""
+    """Yield the links whose moments of inertia no mass distribution has."""
     for link in _stated(robot):
         least = float(np.linalg.eigvalsh(pseudo_inertia(link.parameters))[0])
         trace = float(np.trace(com_from_parameters(link.parameters)[2]))
@@ -212,10 +213,10 @@ def _impossible(robot: RobotModel) -> Iterator[ImplausibleInertial]:
 
 
 def _about_frames(robot: RobotModel) -> list[ImplausibleInertial]:
-    """Return the links whose inertias look taken about their frame, if all do.
+    """Return the links whose inertias are probably about their frame, if all agree.
 
-    Taken so, they are those of bodies after the share of the distance is subtracted once more,
-    which of other inertias of long links is true by chance only.
+    Subtracting the parallel-axis term once more leaves a valid body, which for other inertias of
+    long links happens by chance only.
     """
     links = []
     for link in _stated(robot):
@@ -239,12 +240,12 @@ def _stated(robot: RobotModel) -> list[Link]:
 def beyond_limits(
     robot: RobotModel, position: FloatArray, velocity: FloatArray
 ) -> tuple[str, ...]:
-    """Return sentences on which states (K, n) are beyond the limits, and what to do.
+    """Return sentences on states (K, n) beyond the limits, with remedies.
 
-    That is positions by more than MARGIN, velocities of more than FASTER times the limit; of the
-    first such joint the state that is farthest out. What is not finite is left to others.
+    Positions beyond by more than MARGIN, velocities more than FASTER times the limit; for the
+    first such joint the worst state. States that are not finite are ignored.
     """
-    found = []
+    sentences = []
     limits = robot.limits
     fastest = np.where(limits.velocity > 0.0, FASTER * limits.velocity, np.nan)
     for what, per, values, low, high, margin in (
@@ -261,12 +262,12 @@ def beyond_limits(
         unit, other, factor = MISTAKES[int(robot.types[j] == PRISMATIC)]
         limit = ' to '.join(f'{end:.4g}' for end in ends) if what == 'position' else \
             f'{limits.velocity[j]:.4g}'
-        meant = value / factor
-        remedy = (f'if these are {other}{per}, give {meant:.4g} {unit}{per}'
-                  if ends[0] - margin <= meant <= ends[1] + margin else
+        converted = value / factor
+        remedy = (f'if these are {other}{per}, give {converted:.4g} {unit}{per}'
+                  if ends[0] - margin <= converted <= ends[1] + margin else
                   f'give {unit}{per} within the limits')
         names = ', '.join(robot.joints[k] for k in joints[1:])
         others = f' (beyond theirs too: {names})' if names else ''
-        found.append(f'{what} of {robot.joints[j]} is {value:.4g} {unit}{per} in state {state}, '
-                     f'its limit is {limit} {unit}{per}{others}: {remedy}')
-    return tuple(found)
+        sentences.append(f'{what} of {robot.joints[j]} is {value:.4g} {unit}{per} in state '
+                         f'{state}, its limit is {limit} {unit}{per}{others}: {remedy}')
+    return tuple(sentences)

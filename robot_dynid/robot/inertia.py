@@ -35,10 +35,10 @@ def rotation_from_rpy(rpy: ArrayLike) -> FloatArray:
 
 
 def rpy_from_rotation(rotation: ArrayLike) -> FloatArray:
-    """Return roll, pitch, yaw (3,) [rad] of a ``rotation`` (3, 3); the inverse of the above.
+    """Return roll, pitch, yaw (3,) [rad] of a ``rotation`` (3, 3).
 
-    Roll is read after yaw is turned back, so that both together are exact where pitch is a right
-    angle and each by itself means nothing.
+    Roll is computed after undoing yaw, so the result is exact at a pitch of 90 degrees, where only
+    the sum or difference of both is defined.
     """
     r = np.asarray(rotation, dtype=np.float64)
     yaw = np.arctan2(r[1, 0], r[0, 0])
@@ -73,9 +73,9 @@ def parameters_from_com(mass: float, com: ArrayLike, inertia: ArrayLike) -> Floa
 
 
 def com_from_parameters(parameters: ArrayLike) -> tuple[float, FloatArray, FloatArray]:
-    """Return mass, centre of mass (3,) and inertia (3, 3) about it; the inverse of the above.
+    """Return mass, centre of mass (3,) and inertia (3, 3) about it.
 
-    Raises ZeroDivisionError when the mass is zero.
+    Raises ZeroDivisionError if the mass is zero.
     """
     p = np.asarray(parameters, dtype=np.float64)
     mass = float(p[0])

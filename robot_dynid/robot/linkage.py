@@ -1,8 +1,7 @@
-"""Joints that move others, <mimic> in a URDF: which do, and the robot of those with motors.
+"""Coupled joints (<mimic> in a URDF) and the reduced robot of the driven joints.
 
-With the position of all joints ``A q + b`` their velocity is ``A qd``, and the power of efforts
-``tau . A qd`` is that of ``A^T tau`` on the joints with motors. So their inertia is ``A^T M A``,
-and their regressor ``A^T Y``.
+With the positions ``A q + b`` of all joints, velocities are ``A qd`` and efforts of the driven
+joints ``A^T tau``, so their inertia is ``A^T M A`` and their regressor ``A^T Y``.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from robot_dynid.robot.description import Description, JointDescription
 from robot_dynid.robot.model import Limits, RobotModel
 from robot_dynid.types import FloatArray, frozen
 
-#: names of joints that move a tool, not the arm
+#: names of joints of tools
 TOOL = re.compile('gripper|finger|thumb|knuckle|hand_', re.IGNORECASE)
 
 
 class Follower(NamedTuple):
-    """A joint that moves with the ``leader``: ``factor`` times its position plus ``offset``."""
+    """A joint coupled to the ``leader``: ``factor`` times its position plus ``offset``."""
 
     leader: str
     factor: float
@@ -33,17 +32,17 @@ class Follower(NamedTuple):
 
 
 class Uncoupled:
-    """Stands for what a robot has joint by joint, where ``what`` joints move together.
+    """Placeholder of per-joint data for coupled joints, described by ``what``.
 
-    Whatever is done with it raises RobotError: code that uses it knows single joints only.
+    Any use raises RobotError: that code supports single joints only.
     """
 
     def __init__(self, what: str) -> None:
         self.what = what
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
-        """Raise RobotError that says what is supported."""
-        raise RobotError(f'{self.what}: axes that move together are not supported here, but by '
+        """Raise RobotError with the supported commands."""
+        raise RobotError(f'{self.what}: coupled joints are supported only by '
                          'base (numeric), design, identify (ols, wls, irls, feasible), validate, '
                          'inverse and forward')
 
@@ -59,70 +58,71 @@ class Uncoupled:
 
 @dataclass(frozen=True, eq=False)
 class Linkage:
-    """A ``tree`` of m joints that n of them move, those at the indices ``own`` (n,).
+    """A ``tree`` of m joints driven by n of them, at the indices ``driven`` (n,).
 
-    Positions of all are ``matrix`` (m, n) times those of the n plus ``offset`` (m,) [rad, m]; so
-    the efforts of the n are ``matrix^T`` times those that all would need.
+    Positions of all are ``matrix`` (m, n) times those of the n plus ``offset`` (m,) [rad, m];
+    efforts of the n are ``matrix^T`` times those of all.
     """
 
     tree: RobotModel
-    own: NDArray[np.int64]
+    driven: NDArray[np.int64]
     matrix: FloatArray
     offset: FloatArray
 
     def motion(self, q: FloatArray, *rates: FloatArray) -> tuple[FloatArray, ...]:
-        """Return position and ``rates`` (N, m) of all joints from those (N, n) of the n."""
+        """Return position and ``rates`` (N, m) of all joints from those (N, n) of the driven ones.
+        """
         turned = self.matrix.T
         return (frozen(q @ turned + self.offset), *(frozen(rate @ turned) for rate in rates))
 
     def robot(self) -> RobotModel:
         """Return the robot of the n joints."""
-        moved = [f'{joint} with {" and ".join(self.tree.joints[self.own[j]] for j in leaders)}'
-                 for joint, row, own in zip(self.tree.joints, self.matrix, range(len(self.matrix)))
-                 if own not in self.own for leaders in [np.flatnonzero(row)]]
+        moved = [f'{joint} with {" and ".join(self.tree.joints[self.driven[j]] for j in leaders)}'
+                 for k, (joint, row) in enumerate(zip(self.tree.joints, self.matrix))
+                 if k not in self.driven for leaders in [np.flatnonzero(row)]]
         alone: Any = Uncoupled(f'{self.tree.name}: {", ".join(moved)} (<mimic>)')
         fields = dict.fromkeys(('parents', 'rotations', 'translations', 'axes', 'bodies',
                                 'nominal', 'links'), alone)
-        return replace(self.tree, **fields, linkage=self, types=self.tree.types[self.own],
-                       joints=tuple(self.tree.joints[j] for j in self.own), limits=self._limits())
+        return replace(self.tree, **fields, linkage=self, types=self.tree.types[self.driven],
+                       joints=tuple(self.tree.joints[j] for j in self.driven),
+                       limits=self._limits())
 
     def _limits(self) -> Limits:
-        """Return the limits (n,) within which no joint of the tree leaves its own."""
+        """Return the limits (n,) that keep all joints of the tree within theirs."""
         every = self.tree.limits
-        found = {key: np.array(values)[self.own] for key, values in vars(every).items()}
-        for j in np.setdiff1d(np.arange(self.tree.n), self.own):
+        limits = {key: np.array(values)[self.driven] for key, values in vars(every).items()}
+        for j in np.setdiff1d(np.arange(self.tree.n), self.driven):
             for i in np.flatnonzero(self.matrix[j]):
                 factor = self.matrix[j, i]
                 ends = sorted((np.array([every.lower[j], every.upper[j]]) - self.offset[j])
                               / factor)
-                found['lower'][i] = np.fmax(found['lower'][i], ends[0])
-                found['upper'][i] = np.fmin(found['upper'][i], ends[1])
+                limits['lower'][i] = np.fmax(limits['lower'][i], ends[0])
+                limits['upper'][i] = np.fmin(limits['upper'][i], ends[1])
                 for key in ('velocity', 'acceleration'):
-                    found[key][i] = np.fmin(found[key][i], getattr(every, key)[j] / abs(factor))
-        return Limits(**{key: frozen(values) for key, values in found.items()})
+                    limits[key][i] = np.fmin(limits[key][i], getattr(every, key)[j] / abs(factor))
+        return Limits(**{key: frozen(values) for key, values in limits.items()})
 
 
 def linkage_of(tree: RobotModel, moved: Mapping[str, Follower]) -> Linkage:
     """Return the linkage of a tree whose joints ``moved`` follow others."""
-    own = [j for j, name in enumerate(tree.joints) if name not in moved]
-    matrix, offset = np.zeros((tree.n, len(own))), np.zeros(tree.n)
-    matrix[own, np.arange(len(own))] = 1.0
+    driven = [j for j, name in enumerate(tree.joints) if name not in moved]
+    matrix, offset = np.zeros((tree.n, len(driven))), np.zeros(tree.n)
+    matrix[driven, np.arange(len(driven))] = 1.0
     for name, one in moved.items():
-        matrix[tree.index(name), own.index(tree.index(one.leader))] = one.factor
+        matrix[tree.index(name), driven.index(tree.index(one.leader))] = one.factor
         offset[tree.index(name)] = one.offset
-    return Linkage(tree, np.array(own, dtype=np.int64), frozen(matrix), frozen(offset))
+    return Linkage(tree, np.array(driven, dtype=np.int64), frozen(matrix), frozen(offset))
 
 
 def followers_of(
     description: Description, below: Sequence[JointDescription],
     moving: dict[str, JointDescription], listed: Collection[str],
 ) -> tuple[dict[str, Follower], dict[str, float], list[str]]:
-    """Take joints that mimic others, and all of a tool of such, out of ``moving``.
+    """Separate joints that mimic others, and coupled joints of tools, from ``moving``.
 
-    ``below`` are the joints below the base, ``listed`` those that the user lists. Returns the
-    joints that move parts of the robot with others, the positions at which joints stand, that of
-    a leader being zero, and sentences about both. Raises RobotError where one mimics no joint
-    there is.
+    ``below`` are the joints below the base, ``listed`` those listed by the user. Returns the
+    followers that move parts of the robot, the positions at which other joints are locked (leaders
+    at zero), and notes on both. Raises RobotError if one mimics an unknown joint.
     """
     joints = {joint.name: joint for joint in below}
     leaders = {joint.name for joint in description.joints if joint.mimic is None}
@@ -135,34 +135,34 @@ def followers_of(
     notes = []
     for leader, group in groups.items():
         if set(group) & set(listed):
-            raise description.error(f'{", ".join(group)} mimic {leader!r}, so no motor of its own '
-                                    'moves them; take them out of "joints"')
+            raise description.error(f'{", ".join(group)} mimic {leader!r} and have no motor; '
+                                    'remove them from "joints"')
         if leader not in leaders and not listed and not all(map(TOOL.search, group)):
-            raise description.error(f'joint {next(iter(group))!r} mimics {leader!r}, which is no '
-                                    'joint with a position of its own; correct <mimic>')
+            raise description.error(f'joint {next(iter(group))!r} mimics {leader!r}, which is not '
+                                    'an independent joint; correct <mimic>')
         for name in group:
             moving.pop(name, None)
     for leader, group in groups.items():
         if leader in moving and not listed and _is_tool(
                 description, [joints[name] for name in (leader, *group)]):
             del moving[leader]
-            notes.append(f'{leader}, {", ".join(group)}: move a tool, which is locked where '
-                         f'{leader} is at zero')
+            notes.append(f'{leader}, {", ".join(group)}: joints of a tool, locked with '
+                         f'{leader} at zero')
             continue
-        own = {name: one for name, one in group.items()
-               if leader in moving and _carries(description, moving, joints[name])}
+        parts = {name: one for name, one in group.items()
+                 if leader in moving and _carries(description, moving, joints[name])}
         notes += [f'{name} moves with {leader}: {one.factor:g} times its position'
-                  + f' plus {one.offset:g}' * (one.offset != 0.0) for name, one in own.items()]
-        locked = [name for name in group if name not in own]
+                  + f' plus {one.offset:g}' * (one.offset != 0.0) for name, one in parts.items()]
+        locked = [name for name in group if name not in parts]
         if locked:
-            notes.append(f'{", ".join(locked)}: mimics {leader!r}, stands where that is at zero')
-        moved |= own
+            notes.append(f'{", ".join(locked)}: mimics {leader!r}, locked with that at zero')
+        moved |= parts
     return moved, {name: one.offset for group in groups.values()
                    for name, one in group.items()}, notes
 
 
 def _follower(joints: Mapping[str, JointDescription], joint: JointDescription) -> Follower:
-    """Return the joint that leads a joint, through others that mimic, and how."""
+    """Return the leader of a joint, through chains of mimic joints, with factor and offset."""
     factor, offset, seen = 1.0, 0.0, set()
     while joint.mimic is not None:
         seen.add(joint.name)
@@ -178,7 +178,7 @@ def _follower(joints: Mapping[str, JointDescription], joint: JointDescription) -
 def _carries(
     description: Description, moving: Mapping[str, JointDescription], joint: JointDescription
 ) -> bool:
-    """Return whether there is mass, or a joint that moves, behind a joint."""
+    """Return True if a joint carries mass or a moving joint."""
     behind = description.below(joint.child)
     return any(description.links[link].parameters.any()
                for link in (joint.child, *(one.child for one in behind))) or any(
@@ -186,10 +186,10 @@ def _carries(
 
 
 def _is_tool(description: Description, group: Sequence[JointDescription]) -> bool:
-    """Return whether joints that move together, the leader first, are those of a tool.
+    """Return True if coupled joints, leader first, are those of a tool.
 
-    They carry no joint that moves by itself, and the followers have names of tools, or the leader
-    carries none of them, nor is carried.
+    They carry no independent joint, and the followers have names of tools, or the leader neither
+    carries them nor is carried.
     """
     names = {joint.name for joint in group}
     carried = [{other.name for other in description.below(joint.child) if other.kind != 'fixed'}

@@ -1,4 +1,4 @@
-"""Files of robots: those that come with the package, of other ROS packages, and any others."""
+"""Find robot files: those of this package, of ROS packages, and others."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from robot_dynid.errors import MissingDependency, RobotError, UsageError, clippe
 
 #: file names of URDFs written with xacro
 XACRO_SUFFIX = '.xacro'
-#: addresses of files of other ROS packages: package://NAME/PATH, as in URDF files and robot YAMLs
+#: scheme of files in ROS packages: package://NAME/PATH
 SCHEME = 'package://'
 YAML_SUFFIXES = '.yaml', '.yml'
-#: folders above that of the packages (PREFIX/local/lib/python3.X/dist-packages) up to the prefix
+#: levels from the site packages (PREFIX/local/lib/python3.X/dist-packages) to the prefix
 PREFIX_DEPTH = 4
 
 
@@ -40,7 +40,7 @@ def find(relative: str) -> Path | None:
 
 
 def is_file(path: Path) -> bool:
-    """Return whether there is such a file; a name that no file can have is none."""
+    """Return True if the file exists; False for names no file can have."""
     try:
         return path.is_file()
     except OSError:
@@ -48,31 +48,30 @@ def is_file(path: Path) -> bool:
 
 
 def known_robots() -> list[str]:
-    """Return the names of the robots that come with the package."""
+    """Return the names of the bundled robots."""
     names = {p.stem for f in shared_folders() for p in (f / 'config' / 'robots').glob('*.yaml')}
     return sorted(names)
 
 
 def robot_file(robot: str | Path) -> Path:
-    """Return the URDF, xacro or YAML file of a robot, which is given itself or by its name.
+    """Return the URDF, xacro or YAML file of a robot given by path or name.
 
-    Raises UsageError when there is no robot of that name.
+    Raises UsageError if there is no such robot.
     """
     path = Path(robot)
     if path.suffix.lower() in ('.urdf', '.xml', XACRO_SUFFIX, *YAML_SUFFIXES):
         return path
-    found = find(f'config/robots/{robot}.yaml')
-    if found is None:
+    bundled = find(f'config/robots/{robot}.yaml')
+    if bundled is None:
         raise UsageError(f'no robot {str(robot)!r}: give a URDF file, a robot YAML, or one of '
                          f'{", ".join(known_robots())}')
-    return found
+    return bundled
 
 
 def in_package(package: str, path: str, folder: Path | None = None) -> Path | None:
-    """Return the file ``path`` of a ROS package; None: there is none.
+    """Return the file ``path`` of a ROS package, None if there is none.
 
-    Packages are looked for in AMENT_PREFIX_PATH, ROS_PACKAGE_PATH and the folders above
-    ``folder``.
+    Packages are searched in AMENT_PREFIX_PATH, ROS_PACKAGE_PATH and the folders above ``folder``.
     """
     shares = [Path(p) / 'share' / package
               for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
@@ -84,10 +83,10 @@ def in_package(package: str, path: str, folder: Path | None = None) -> Path | No
 
 
 def located(name: str, folder: Path) -> Path | None:
-    """Return the file of a mesh called ``name`` in a URDF of ``folder``; None: there is none."""
+    """Return the file of a mesh called ``name`` in a URDF of ``folder``, None if there is none."""
     try:
         parsed = urlparse(name)
-    except ValueError:  # no address: brackets, say
+    except ValueError:  # not a URL
         return None
     if parsed.scheme == 'package':
         return in_package(parsed.netloc, unquote(parsed.path).lstrip('/'), folder)
@@ -96,20 +95,20 @@ def located(name: str, folder: Path) -> Path | None:
 
 
 def package_file(uri: str, where: str, origin: str = '') -> Path:
-    """Return the file that ``uri``, ``package://NAME/PATH``, stands for.
+    """Return the file of ``uri``, ``package://NAME/PATH``.
 
     ``where`` begins the messages, ``origin`` is the address of the package's source. Raises
-    MissingDependency where it is not installed, RobotError where ``uri`` names no file.
+    MissingDependency if the package is not installed, RobotError if ``uri`` names no file.
     """
     package, _, path = uri.removeprefix(SCHEME).partition('/')
     if not package or not path:
         raise RobotError(f'{where}: {clipped(uri)} must be {SCHEME}PACKAGE/FILE')
-    found = in_package(package, path)
-    if found is not None:
-        return found
+    file = in_package(package, path)
+    if file is not None:
+        return file
     build = f', or build it from {origin} in your workspace' if origin else ''
     name = clipped(package.replace('_', '-'))
     raise MissingDependency(
-        f'{where}: {clipped(path)} of the ROS package {clipped(package)} is not here: apt install '
-        f'ros-$ROS_DISTRO-{name}{build}, then source ROS; or give the URDF of your robot in a '
-        'robot YAML of your own')
+        f'{where}: {clipped(path)} of the ROS package {clipped(package)} is missing: apt install '
+        f'ros-$ROS_DISTRO-{name}{build}, then source ROS; or write a robot YAML with the URDF of '
+        'your robot')

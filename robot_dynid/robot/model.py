@@ -1,4 +1,4 @@
-"""The kinematic tree of a robot with its nominal inertials, limits and drives."""
+"""Robot model: kinematic tree with nominal inertials, limits and drives."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ REVOLUTE, PRISMATIC = 0, 1
 EFFORT_KINDS = ('torque', 'current', 'gravity_compensated_torque')
 #: where the effort is measured: at the motors, or by torque sensors behind the gears
 MOTOR, LINK = 'motor', 'link'
-#: relative standard deviation of drive gains where none is stated: those of one arm, found from a
-#: weighed payload, differ by so much from what its controller says
+#: default relative standard deviation of drive gains: those of one arm, calibrated by a weighed
+#: payload, differed this much from the values of its controller
 GAINS_STD = 0.02
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
-#: sizes of the collision shapes by kind, as attributes of a URDF with so many numbers each
+#: sizes of collision shapes by kind: URDF attributes with their number of values
 SHAPES = {'box': {'size': 3}, 'cylinder': {'radius': 1, 'length': 1}, 'sphere': {'radius': 1}}
 
 
@@ -43,24 +43,23 @@ class Limits:
 
     @classmethod
     def unknown(cls, n: int) -> Limits:
-        """Return limits of which nothing is known."""
+        """Return undefined limits."""
         return cls(*(frozen(np.full(n, np.nan)) for _ in range(5)))
 
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """Relation of the recorded effort and joint torque.
+    """Relation between recorded effort and joint torque.
 
-    ``kind`` is one of EFFORT_KINDS, empty where it is not stated; ``gains`` (n,) N m/A on
-    the joint side, needed for ``current``, with ``gains_std`` (n,) relative, where stated;
-    ``gear_ratios`` (n,) or None; ``coupling`` (n, n) or None maps joint to motor motion (motor
-    motion = C q, joint effort = C^T motor effort).
-    ``elastic`` are the joints whose gears deflect, in order, ``torque_sensors`` those of them
-    behind whose gear the torque is measured. ``rotor_axes`` (n, 3) are the axes of spinning
-    rotors in the frame of the link before each joint, zero where none is given; that of a motor
-    which turns with several joints in the frame of the link before the first of them.
-    ``sensor`` MOTOR: the effort is that of the motors, and shows their rotors and friction; LINK:
-    torque sensors behind the gears measure it, which show neither.
+    ``kind`` is one of EFFORT_KINDS, empty if not stated; ``gains`` (n,) N m/A on the joint side,
+    required for ``current``, with ``gains_std`` (n,) relative; ``gear_ratios`` (n,) or None;
+    ``coupling`` (n, n) or None maps joint to motor motion (motor motion = C q, joint effort = C^T
+    motor effort). ``elastic`` are the joints with elastic gears, in order, ``torque_sensors``
+    those of them with a torque sensor behind the gear. ``rotor_axes`` (n, 3) are the axes of
+    spinning rotors in the frame of the link before each joint, zero if not given; for a motor that
+    turns with several joints in the frame of the link before the first of them. ``sensor`` MOTOR:
+    the effort is that of the motors and includes rotors and friction; LINK: torque sensors behind
+    the gears measure it without both.
     """
 
     kind: str = ''
@@ -75,14 +74,14 @@ class Drive:
 
     @property
     def shows_motors(self) -> bool:
-        """Whether rotors and the friction of motors and gears are in the effort."""
+        """True if the effort includes rotors and the friction of motors and gears."""
         return self.sensor == MOTOR
 
     @property
     def gain_uncertainty(self) -> FloatArray | float:
-        """Relative standard deviation (n,) of what turns the recorded effort into torque.
+        """Relative standard deviation (n,) of the conversion from recorded effort to torque.
 
-        GAINS_STD where effort is current and none is stated, zero where it is torque.
+        GAINS_STD by default for currents, zero for torques.
         """
         if self.gains_std is not None:
             return self.gains_std
@@ -97,20 +96,20 @@ class Drive:
                 'in the robot YAML'
             )
         if not set(self.torque_sensors) <= set(self.elastic):
-            raise RobotError('joint_torque_sensors must be on elastic joints: a rigid joint '
-                             'needs none, take its torque as effort')
+            raise RobotError('joint_torque_sensors must be on elastic joints; record the torque '
+                             'of a rigid joint as effort')
         self._check_coupling()
         self._check_sensor()
         if self.rotor_axes is not None and self.gear_ratios is None:
             raise RobotError('rotor_axes need gear_ratios, which give the speed of the rotors')
         if self.rotor_axes is not None and self.gear_ratios is not None and np.any(
                 self.rotor_axes.any(axis=1) & (self.gear_ratios == 0.0)):
-            raise RobotError('rotor_axes: a gear ratio is zero; it is turns of the rotor per turn '
+            raise RobotError('rotor_axes: a gear ratio is zero; give turns of the rotor per turn '
                              'of the joint')
 
     @property
     def coupled(self) -> tuple[int, ...]:
-        """The motors that turn with several joints."""
+        """Motors that turn with several joints."""
         rows = () if self.coupling is None else self.coupling
         return tuple(i for i, row in enumerate(rows) if np.count_nonzero(row) > 1)
 
@@ -123,20 +122,20 @@ class Drive:
         wrong = {
             'effort_kind: current is that of motors': self.kind == 'current',
             'coupling turns joint effort into that of motors': self.coupling is not None,
-            'elastic_joints need the effort of motors (joint_torque_sensors beside it)':
+            'elastic_joints need the effort of motors (plus joint_torque_sensors)':
                 bool(self.elastic)}
         for what, there in wrong.items():
             if there:
                 raise RobotError(f'sensor: {LINK} is for efforts of torque sensors behind the '
-                                 f'gears, but {what}; leave one of both out')
+                                 f'gears, but {what}; remove one of them')
 
     def _check_coupling(self) -> None:
         if self.coupling is None:
             return
         shared = self.coupling - np.diag(np.diag(self.coupling)) != 0.0
         if any(shared[j].any() or shared[:, j].any() for j in self.elastic):
-            raise RobotError('elastic_joints: a motor that turns with several joints cannot have '
-                             'an elastic gear here; leave such joints out')
+            raise RobotError('elastic_joints: motors that turn with several joints are not '
+                             'supported; remove such joints')
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +143,8 @@ class Link:
     """A link of the description that is rigidly part of a moving body.
 
     ``body`` is the index of the joint that moves it; ``placement`` (4, 4) its frame in that
-    joint's link frame; ``parameters`` (10,) its own, in its own frame; ``has_inertial`` whether
-    the description states them.
+    joint's link frame; ``parameters`` (10,) in its own frame; ``has_inertial``: the description
+    states them.
     """
 
     name: str
@@ -172,7 +171,7 @@ class LinkShape:
 
 @dataclass(frozen=True)
 class FieldPaths:
-    """Fields of a message by path, one behind another, and factors to SI of all or of each."""
+    """Fields of a message by path, concatenated, and one factor to SI, or one for each."""
 
     paths: tuple[str, ...]
     factors: tuple[float, ...] = (1.0,)
@@ -190,17 +189,15 @@ class TopicFields:
 class RobotModel(Portable):
     """A fixed-base tree of n joints, parents before children.
 
-    ``types`` (n,) REVOLUTE or PRISMATIC; ``parents`` (n,) index of the joint before, -1 for the
+    ``types`` (n,) REVOLUTE or PRISMATIC; ``parents`` (n,) index of the parent joint, -1 for the
     base; ``rotations`` (n, 3, 3) and ``translations`` (n, 3) m place each joint frame in its
     parent's link frame; ``axes`` (n, 3) unit vectors in the joint frame; ``bodies`` the link moved
-    by each joint; ``nominal`` (n, 10) standard parameters in that link's frame, fixed children
-    lumped in; ``gravity`` (3,) m/s^2 in the base frame. ``wrenches`` are the topics of external
-    wrenches that are measured, and the links they act on; ``topics`` those of its recordings that
-    are not the usual ones, by role; ``shapes`` those of links that are
-    described by screws, where a URDF has its own; ``xacro_arguments`` the names and values with
-    which a xacro file at ``source`` is expanded; ``columns`` says what the columns of tables are,
-    None: what fits them. With a ``linkage`` joints move others: what is said of links is of its
-    tree then, see ``tree``.
+    by each joint; ``nominal`` (n, 10) standard parameters in that link's frame, including fixed
+    children; ``gravity`` (3,) m/s^2 in the base frame. ``wrenches`` are the topics of measured
+    external wrenches with their links; ``topics`` unusual topics of its recordings by role;
+    ``shapes`` those of links described by screws; ``xacro_arguments`` expand a xacro file at
+    ``source``; ``columns`` assigns the columns of tables, None: by preset. With a ``linkage``
+    joints are coupled: link data is then that of ``tree``.
     """
 
     name: str
@@ -229,7 +226,7 @@ class RobotModel(Portable):
 
     @cached_property
     def tree(self) -> RobotModel:
-        """The robot of all joints that move its links, in the same gravity."""
+        """Robot of all joints that move its links, in the same gravity."""
         return self if self.linkage is None else replace(
             self.linkage.tree, gravity=self.gravity, name=self.name)
 
@@ -239,8 +236,7 @@ class RobotModel(Portable):
 
     @property
     def moved(self) -> NDArray[np.bool_]:
-        """Matrix (n, m): entry (i, j) is true when joint i moves the link of joint j of the tree.
-        """
+        """Matrix (n, m): entry (i, j) is True if joint i moves link j of the tree."""
         if self.linkage is None:
             return self.carried
         return np.asarray(np.abs(self.linkage.matrix).T @ self.tree.carried > 0.0)
@@ -256,14 +252,14 @@ class RobotModel(Portable):
 
     @property
     def coordinates(self) -> int:
-        """Number of positions: those of the joints, then those of motors of elastic joints."""
+        """Number of positions: joints, then motors of elastic joints."""
         return self.n + len(self.drive.elastic)
 
     @property
     def row_joints(self) -> tuple[int, ...]:
-        """The joint each equation is about.
+        """Joint of each equation.
 
-        One equation per joint, the balance of its whole effort; then one per elastic joint, that
+        One equation per joint, the balance of its total effort; then one per elastic joint, that
         of its motor; then one per torque sensor, that of the gear.
         """
         return (*range(self.n), *self.drive.elastic, *self.drive.torque_sensors)
@@ -288,7 +284,7 @@ class RobotModel(Portable):
     def motor_torque(self, effort: FloatArray) -> FloatArray:
         """Return the torque (N, n) [N m] of motors, on the joint side, from that of joints (N, n).
 
-        Where a motor turns with several joints, joint effort = C^T motor effort.
+        With coupled motors, joint effort = C^T motor effort.
         """
         if self.drive.coupling is None:
             return effort
@@ -296,18 +292,18 @@ class RobotModel(Portable):
 
     @cached_property
     def rigid(self) -> RobotModel:
-        """The robot with stiff gears."""
+        """Robot with rigid gears."""
         if not self.drive.elastic:
             return self
         return replace(self, drive=replace(self.drive, elastic=(), torque_sensors=()))
 
     def index(self, joint: str) -> int:
-        """Return the position of ``joint``; raises UsageError naming the joints there are."""
+        """Return the index of ``joint``; raises UsageError with the joint names."""
         try:
             return self.joints.index(joint)
         except ValueError:
-            known = ', '.join(self.joints)
-            raise UsageError(f'{self.name} has no joint {joint!r}; it has {known}') from None
+            joints = ', '.join(self.joints)
+            raise UsageError(f'{self.name} has no joint {joint!r}; it has {joints}') from None
 
     def with_gravity(self, gravity: ArrayLike) -> RobotModel:
         """Return the robot in another gravity field (3,) m/s^2, base frame."""
@@ -324,7 +320,7 @@ class RobotModel(Portable):
             self, linkage=replace(self.linkage, tree=tree))
 
     def hash(self) -> str:
-        """Return a digest of everything the base parameters depend on: geometry and gravity."""
+        """Return a digest of the geometry and gravity, which determine the base parameters."""
         if self.linkage is not None:
             table = np.column_stack([self.linkage.matrix, self.linkage.offset])
             return hashlib.sha256(self.tree.hash().encode() + (
@@ -337,7 +333,7 @@ class RobotModel(Portable):
 
     @cached_property
     def carried(self) -> NDArray[np.bool_]:
-        """Matrix (n, n): entry (i, j) is true when joint i carries link j."""
+        """Matrix (n, n): entry (i, j) is True if joint i carries link j."""
         carried = np.eye(self.n, dtype=bool)
         for j, parent in enumerate(self.parents):
             if parent >= 0:
@@ -346,15 +342,15 @@ class RobotModel(Portable):
 
     @cached_property
     def longest_chain(self) -> tuple[int, ...]:
-        """The joints from the base to the end of the chain with most of them, in order."""
+        """Joints from the base to the end of the longest chain, in order."""
         last = int(np.argmax(self.carried.sum(axis=0)))
         return tuple(np.flatnonzero(self.carried[:, last]).tolist())
 
     @cached_property
     def tip(self) -> FloatArray:
-        """The tip (3,) m in the frame of the last link of the longest chain.
+        """Tip (3,) m in the frame of the last link of the longest chain.
 
-        That is the origin of the link fixed to it that lies farthest out, such as a tool's frame.
+        The origin of the farthest link fixed to it, such as a tool frame.
         """
         last = self.longest_chain[-1]
         places = [link.placement[:3, 3] for link in self.links if link.body == last]

@@ -1,4 +1,4 @@
-"""Robot YAML files: a URDF or screws, and what those cannot say (drives, coupling, limits)."""
+"""Robot YAML files: a URDF or screws, with drives, coupling and limits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from robot_dynid.robot.urdf import read_urdf
 from robot_dynid.types import FloatArray, frozen
 from robot_dynid.yaml_text import load_yaml
 
-#: returns the path of a file with the URDF that is published on a topic
+#: returns the path of a file with the URDF published on a topic
 UrdfOnTopic = Callable[[str], Path]
 #: turns of the rotor per turn of the joint; motor motion per joint motion
 RATIO = NumberRange(-1e6, 1e6)
@@ -42,13 +42,12 @@ GAINS_STD = NumberRange(0.0, 0.999, note='it is relative, from 0 to 1; 0.02 stan
 
 @reported
 def load_robot(robot: str | Path, on_topic: UrdfOnTopic | None = None) -> RobotModel:
-    """Load a robot: the name of one that comes with the package, a URDF, xacro or robot YAML.
+    """Load a robot by the name of a bundled one, a URDF, xacro file or robot YAML.
 
-    A robot YAML may leave its URDF to a topic (``urdf: {topic: /robot_description}``):
-    ``on_topic`` returns the path of a file with what is published there. Raises UsageError when
-    there is no such robot, RobotError when its description is unusable, MissingDependency for a
-    xacro file where xacro is not installed, and for a URDF (``package://NAME/PATH``) of a ROS
-    package that is not.
+    A robot YAML may take its URDF from a topic (``urdf: {topic: /robot_description}``):
+    ``on_topic`` then returns the path of a file with it. Raises UsageError if there is no such
+    robot, RobotError if its description is unusable, MissingDependency if xacro, or the ROS
+    package of a URDF (``package://NAME/PATH``), is not installed.
     """
     path = locate.robot_file(robot)
     if path.suffix in locate.YAML_SUFFIXES:
@@ -57,7 +56,7 @@ def load_robot(robot: str | Path, on_topic: UrdfOnTopic | None = None) -> RobotM
 
 
 def read_yaml(path: Path, text: str | None = None) -> dict[str, Any]:
-    """Read a YAML mapping, from ``text`` where the file is not written yet.
+    """Read a YAML mapping, from ``text`` if the file is not written yet.
 
     Raises UsageError (no file) or RobotError (not a mapping).
     """
@@ -73,7 +72,7 @@ def robot_from_yaml(path: Path, text: str, on_topic: UrdfOnTopic | None = None) 
     content = read_yaml(path, text)
     unknown = sorted(str(key) for key in set(content) - KEYS)
     if unknown:
-        raise RobotError(f'{path}: unknown key {", ".join(unknown)}; known are '
+        raise RobotError(f'{path}: unknown key {", ".join(unknown)}; use '
                          f'{", ".join(sorted(KEYS))}')
     if ('urdf' in content) == ('screws' in content):
         raise RobotError(f'{path}: give either urdf: FILE or screws: LIST')
@@ -115,18 +114,18 @@ def _kinematics(
 
 
 def _published(path: Path, urdf: Mapping[str, Any], on_topic: UrdfOnTopic | None) -> Path:
-    """Return the path of a file with the URDF that is published on the topic of a robot YAML."""
+    """Return the path of a file with the URDF published on the topic of a robot YAML."""
     topic = urdf.get('topic')
     if set(urdf) != {'topic'} or not isinstance(topic, str) or not topic:
         raise _no_urdf(path, urdf)
     if on_topic is None:
-        raise RobotError(f'{path}: the URDF is on the topic {clipped(topic)}, which only nodes '
-                         'read; save it to a file and give urdf: FILE')
+        raise RobotError(f'{path}: the URDF is on topic {clipped(topic)}, which only nodes read; '
+                         'save it to a file and set urdf: FILE')
     return on_topic(topic)
 
 
 def _no_urdf(path: Path, urdf: Mapping[str, Any]) -> RobotError:
-    """Return the error about what ``urdf`` of a robot YAML is not."""
+    """Return the error about an invalid ``urdf`` of a robot YAML."""
     return RobotError(
         f'{path}: urdf must be a file, or {{topic: /robot_description}}, or {{file: '
         'package://PACKAGE/arm.urdf.xacro, arguments: {NAME: VALUE}, source: ADDRESS}, is '
@@ -152,14 +151,14 @@ def _argument(value: Any) -> str:
 def _urdf_path(yaml_path: Path, urdf: str, origin: str = '') -> Path:
     if urdf.startswith(SCHEME):
         return package_file(urdf, f'{yaml_path}: urdf', origin)
-    beside = yaml_path.parent / urdf
-    if locate.is_file(beside):
-        return beside
-    found = locate.find(urdf) or locate.find(f'urdf/{urdf}')
-    if found is None and not locate.is_file(Path(urdf)):
-        raise UsageError(f'{yaml_path}: urdf {shown(urdf)} is neither beside this file '
-                         'nor among those that come with the package')
-    return found or Path(urdf)
+    neighbour = yaml_path.parent / urdf
+    if locate.is_file(neighbour):
+        return neighbour
+    bundled = locate.find(urdf) or locate.find(f'urdf/{urdf}')
+    if bundled is None and not locate.is_file(Path(urdf)):
+        raise UsageError(f'{yaml_path}: urdf {shown(urdf)} is neither in the folder of this file '
+                         'nor bundled with the package')
+    return bundled or Path(urdf)
 
 
 def _surroundings(path: Path, content: Mapping[str, Any]) -> Surroundings:
@@ -192,15 +191,15 @@ def _by_joint(robot: RobotModel, value: Any, where: str) -> Mapping[str, Any]:
 
 
 def _require_joints(robot: RobotModel, names: Iterable[str], where: str) -> None:
-    known = set(robot.joints)
-    unknown = [str(name) for name in names if name not in known]
+    joints = set(robot.joints)
+    unknown = [str(name) for name in names if name not in joints]
     if unknown:
         raise RobotError(f'{where}: no joint {clipped(", ".join(unknown))}; the robot has '
                          f'{", ".join(robot.joints)}')
 
 
 def _per_joint(allowed: NumberRange, robot: RobotModel, given: Any, where: str) -> FloatArray:
-    """Return (n,) from a mapping joint -> number that must name every joint of the robot."""
+    """Return (n,) from a mapping joint -> number, required for every joint."""
     values = _by_joint(robot, given, where)
     missing = [j for j in robot.joints if j not in values]
     if missing:
@@ -210,7 +209,7 @@ def _per_joint(allowed: NumberRange, robot: RobotModel, given: Any, where: str) 
 
 
 def _gains_std(robot: RobotModel, given: Any, where: str) -> FloatArray:
-    """Return relative deviations (n,) from one number for all joints, or one for each."""
+    """Return relative standard deviations (n,) from one number, or one for each joint."""
     if isinstance(given, Mapping):
         return _per_joint(GAINS_STD, robot, given, where)
     return frozen(np.full(robot.n, GAINS_STD.read(given, where, RobotError)))
@@ -223,18 +222,18 @@ def _indices(robot: RobotModel, given: Any, where: str) -> tuple[int, ...]:
 
 
 def _rotor_axes(robot: RobotModel, given: Any, where: str) -> FloatArray:
-    """Return unit vectors (n, 3) in the frames of the links before the joints, zero for none."""
+    """Return unit vectors (n, 3) in the frames of the links before the joints, or zero."""
     axes = np.zeros((robot.n, 3))
     for joint, row in _by_joint(robot, given, where).items():
         axis = np.array(DIRECTION.array(row, (3,), f'{where}: {joint}', RobotError))
         if not np.linalg.norm(axis) > 1e-9:
-            raise RobotError(f'{where}: {joint}: the axis has no length')
+            raise RobotError(f'{where}: {joint}: the axis has zero length')
         axes[robot.index(joint)] = axis / np.linalg.norm(axis)
     return frozen(axes)
 
 
 def _coupling(robot: RobotModel, given: Any, where: str) -> FloatArray:
-    """Return C (n, n), identity but for the given rows: motor motion = C q."""
+    """Return C (n, n), identity except for the given rows: motor motion = C q."""
     matrix = np.eye(robot.n)
     rows = _by_joint(robot, given, where)
     for motor, row in rows.items():
@@ -249,7 +248,7 @@ def _coupling(robot: RobotModel, given: Any, where: str) -> FloatArray:
     return frozen(matrix)
 
 
-#: keys about the drives: field of Drive, and its reader from the robot, a value and its place
+#: keys of drives: field of Drive, and its reader (robot, value, location)
 DRIVE: dict[str, tuple[str, Callable[[RobotModel, Any, str], Any]]] = {
     'drive_gains': ('gains', partial(_per_joint, GAIN)),
     'drive_gains_std': ('gains_std', _gains_std),
@@ -265,8 +264,8 @@ KEYS = {'urdf', 'screws', 'joints', 'base_link', 'tip_link', 'gravity', 'effort_
 
 def _drive(robot: RobotModel, content: Mapping[str, Any], where: str) -> Drive:
     if robot.linkage is not None and {'elastic_joints', 'rotor_axes'} & set(content):
-        raise RobotError(f'{where}: elastic_joints and rotor_axes are for robots without joints '
-                         'that move together (<mimic>); leave them out')
+        raise RobotError(f'{where}: elastic_joints and rotor_axes are not supported with coupled '
+                         'joints (<mimic>); remove them')
     fields = {field: read(robot, content[key], f'{where}: {key}')
               for key, (field, read) in DRIVE.items() if content.get(key) is not None}
     try:
@@ -277,15 +276,15 @@ def _drive(robot: RobotModel, content: Mapping[str, Any], where: str) -> Drive:
 
 
 def _wrenches(robot: RobotModel, given: Any, where: str) -> tuple[tuple[str, str], ...]:
-    """Return the topics with external wrenches and the links they act on."""
+    """Return the topics with external wrenches and their links."""
     entries = _mapping(given, f'{where}: wrenches')
-    known = [link.name for link in robot.tree.links]
+    links = [link.name for link in robot.tree.links]
     for topic, link in entries.items():
         if not isinstance(topic, str) or not topic.startswith('/'):
             raise RobotError(f'{where}: wrenches: {shown(topic)} is no topic such as /ft/wrench')
-        if link not in known:
+        if link not in links:
             raise RobotError(f'{where}: wrenches: {topic}: {shown(link)} is no link that moves; '
-                             f'there are {", ".join(known)}')
+                             f'there are {", ".join(links)}')
     return tuple(entries.items())
 
 

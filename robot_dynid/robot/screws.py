@@ -1,9 +1,8 @@
-"""Robots described by screws: every joint by its axis and a point on it, both in the base frame.
+"""Robots described by screws: each joint by its axis and a point on it, in the base frame.
 
 The frame of link i has its origin at ``p_i`` and its z axis along ``s_i`` in the reference
-configuration; no other frame has to be assigned. Twists are (angular, linear).
-Source: Wang, Han, Li, Guo, Lu, Sensors 2025, 25, 5749, section 2.2; Lynch, Park, Modern Robotics,
-2017, chapters 3 and 4.
+configuration; no other frames are needed. Twists are (angular, linear). Source: Wang, Han, Li,
+Guo, Lu, Sensors 2025, 25, 5749, section 2.2; Lynch, Park, Modern Robotics, 2017, chapters 3 and 4.
 """
 
 from __future__ import annotations
@@ -44,10 +43,10 @@ MOMENTS = ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')
 class Screw:
     """One joint and the link it moves, in the reference configuration.
 
-    ``axis`` (3,) of any length but zero and ``origin`` (3,) m in the base frame; ``kind``
-    revolute, continuous or prismatic; ``parameters`` (10,) standard parameters of the link in its
-    screw-aligned frame; ``parent`` the joint before it, empty for the one before it in the list.
-    ``shapes`` of the link are in that frame, too, whatever link they name.
+    ``axis`` (3,) of any nonzero length and ``origin`` (3,) m in the base frame; ``kind`` revolute,
+    continuous or prismatic; ``parameters`` (10,) standard parameters of the link in its
+    screw-aligned frame; ``parent`` joint, by default the previous one in the list. ``shapes`` of
+    the link are in that frame.
     """
 
     name: str
@@ -62,10 +61,10 @@ class Screw:
 
 
 def rotation_to(axis: ArrayLike) -> FloatArray:
-    """Return the least rotation (3, 3) that takes z to ``axis`` (3,) of any length but zero.
+    """Return the smallest rotation (3, 3) that takes z to ``axis`` (3,) of any nonzero length.
 
-    The Rodrigues rotation about ``z x s`` by the angle between them. Where they are parallel it is
-    the identity, where they are antiparallel half a turn about x.
+    The Rodrigues rotation about ``z x s`` by the angle between them: the identity if parallel,
+    half a turn about x if antiparallel.
     """
     direction = np.asarray(axis, dtype=np.float64)
     direction = direction / np.linalg.norm(direction)
@@ -122,7 +121,7 @@ def robot_from_screws(
         where = f'{source or name}: screw {screw.name!r}'
         parent = screw.parent or before
         if screw.name in frames:
-            raise RobotError(f'{where}: this name is used twice; give every joint its own')
+            raise RobotError(f'{where}: this name is used twice; joint names must be unique')
         if parent not in frames:
             raise RobotError(f'{where}: parent {parent!r} is no joint listed before it')
         frame = _checked_frame(screw, where)
@@ -163,12 +162,12 @@ def _body(screw: Screw, link: str) -> LinkDescription:
 
 
 def screws_from_yaml(entries: Any, where: str) -> list[Screw]:
-    """Return the screws of a list of mappings.
+    """Parse screws from a list of mappings.
 
     Keys are ``name``, ``type`` (default revolute), ``axis`` and ``origin`` [m] in the base frame,
     and of the link ``mass`` [kg], ``com`` [m] and ``inertia`` {ixx, ixy, iyy, ixz, iyz, izz} about
-    it [kg m^2], both in the screw-aligned link frame, as the shapes ``collision`` are; ``parent``
-    (default: the entry before) and ``link``. Raises RobotError naming the entry.
+    it [kg m^2], both in the screw-aligned link frame, like the shapes ``collision``; ``parent``
+    (default: the previous entry) and ``link``. Raises RobotError naming the entry.
     """
     if not isinstance(entries, list) or not entries:
         raise RobotError(f'{where} must be a list of joints, each with name, axis and origin')
@@ -182,7 +181,7 @@ def _screw(entry: Any, where: str) -> Screw:
     where = f'{where} ({clipped(str(entry.get("name", "no name")))})'
     unknown = [str(key) for key in entry if key not in KEYS]
     if unknown:
-        raise RobotError(f'{where}: unknown key {", ".join(unknown)}; known are {", ".join(KEYS)}')
+        raise RobotError(f'{where}: unknown key {", ".join(unknown)}; use {", ".join(KEYS)}')
     missing = [key for key in ('name', 'axis', 'origin') if key not in entry]
     if missing:
         raise RobotError(f'{where}: {", ".join(missing)} is missing')
@@ -206,8 +205,8 @@ def _shapes(given: Any, where: str) -> tuple[LinkShape, ...]:
 def _shape(given: Any, where: str) -> LinkShape:
     kinds = [key for key in given if key in SHAPES] if isinstance(given, Mapping) else []
     if len(kinds) != 1 or not set(given) <= {*SHAPES, 'xyz', 'rpy'}:
-        raise RobotError(f'{where} must be one of {", ".join(SHAPES)} with maybe xyz and rpy, is '
-                         f'{shown(given)}')
+        raise RobotError(f'{where} must be one of {", ".join(SHAPES)} with optional xyz and rpy, '
+                         f'is {shown(given)}')
     kind, sizes = kinds[0], given[kinds[0]]
     if not isinstance(sizes, Mapping) or set(sizes) != set(SHAPES[kind]):
         raise RobotError(f'{where}: {kind} must be a mapping of {", ".join(SHAPES[kind])} [m], is '
@@ -221,7 +220,7 @@ def _shape(given: Any, where: str) -> LinkShape:
 
 
 def _parameters(entry: Mapping[str, Any], where: str) -> FloatArray | None:
-    """Return the standard parameters (10,) of the link, None when its mass is not stated."""
+    """Return the standard parameters (10,) of the link, None without mass."""
     if 'mass' not in entry:
         if 'com' in entry or 'inertia' in entry:
             raise RobotError(f'{where}: com and inertia need mass')

@@ -1,4 +1,4 @@
-"""A RobotModel as plain numbers and names, for files that must stand alone."""
+"""Serialise a RobotModel as plain numbers and names, for self-contained files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from robot_dynid.types import FloatArray, frozen
 
 ENTRY = NumberRange(-1e12, 1e12)
 TYPE = NumberRange(0, 1, whole=True)
-#: keys of the drives that are left out where they have these values
+#: keys of the drives that are omitted if they have these values
 ABSENT: dict[str, Any] = {'elastic': [], 'torque_sensors': [], 'rotor_axes': None,
                           'gains_std': None, 'sensor': MOTOR}
 
@@ -35,15 +35,15 @@ ABSENT: dict[str, Any] = {'elastic': [], 'torque_sensors': [], 'rotor_axes': Non
 def robot_to_plain(robot: RobotModel) -> dict[str, Any]:
     """Return the robot as nested lists and mappings of numbers and strings."""
     if robot.linkage is not None:
-        own, limits = robot.linkage.own, {}
+        driven, limits = robot.linkage.driven, {}
         for f in fields(Limits):
             limits[f.name] = np.array(getattr(robot.tree.limits, f.name))
-            limits[f.name][own] = getattr(robot.limits, f.name)
+            limits[f.name][driven] = getattr(robot.limits, f.name)
         tree = replace(robot.tree, name=robot.name, limits=Limits(**limits),
                        wrenches=robot.wrenches, topics=robot.topics, shapes=robot.shapes,
                        columns=robot.columns)
         return {**robot_to_plain(tree), 'hash': robot.hash(), 'drive': _drive_to_plain(robot),
-                'linkage': to_plain({'own': own, 'matrix': robot.linkage.matrix,
+                'linkage': to_plain({'own': driven, 'matrix': robot.linkage.matrix,
                                      'offset': robot.linkage.offset})}
     joints = [
         {
@@ -134,8 +134,8 @@ class _Robot:
                        for joint in self.joints])
 
 
-def _indices(values: Iterable[int], most: int, where: str) -> tuple[int, ...]:
-    allowed = NumberRange(-1, most, whole=True)
+def _indices(values: Iterable[int], upper: int, where: str) -> tuple[int, ...]:
+    allowed = NumberRange(-1, upper, whole=True)
     return tuple(allowed.read_whole(value, where, RobotError) for value in values)
 
 
@@ -170,8 +170,8 @@ def _drive(drive: _Drive, n: int) -> Drive:
 def robot_from_plain(content: Any, source: str) -> RobotModel:
     """Rebuild a robot.
 
-    Raises ValueError or RobotError, naming the key, when the content is damaged; RobotError for
-    another robot than that of its hash.
+    Raises ValueError or RobotError, naming the key, if the content is damaged; RobotError if the
+    robot does not match its hash.
     """
     given = from_plain(_Robot, content, 'robot')
     joints, n = given.joints, len(given.joints)
@@ -200,13 +200,13 @@ def robot_from_plain(content: Any, source: str) -> RobotModel:
         columns=None if given.columns is None else column_mapping(given.columns),
     )
     if given.linkage is not None:
-        own = _indices(given.linkage.own, n - 1, 'own of the linkage')
+        driven = _indices(given.linkage.own, n - 1, 'own of the linkage')
         robot = Linkage(
-            robot, np.array(own, dtype=np.int64),
-            ENTRY.array(given.linkage.matrix, (n, len(own)), 'matrix of the linkage', RobotError),
+            robot, np.array(driven, dtype=np.int64),
+            ENTRY.array(given.linkage.matrix, (n, len(driven)), 'matrix of the linkage',
+                        RobotError),
             ENTRY.array(given.linkage.offset, (n,), 'offset of the linkage', RobotError)).robot()
     robot = replace(robot, drive=_drive(given.drive, robot.n))
     if robot.hash() != given.hash:
-        raise RobotError('the robot in it was changed after the identification; its parameters '
-                         'no longer fit')
+        raise RobotError('its robot was changed after the identification; identify again')
     return robot

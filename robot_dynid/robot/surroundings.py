@@ -1,4 +1,4 @@
-"""Surroundings of a robot: floor, boxes to keep out of, obstacles described by a URDF."""
+"""Surroundings of a robot: floor, keep-out boxes, and obstacles from a URDF."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class KeepOut:
         return homogeneous(rotation_from_rpy(self.rotation), np.array(self.centre))
 
 
-DISTANCE = NumberRange(0.0, 1e3, 'm', note='to let two bodies touch name them in ignore_pairs')
+DISTANCE = NumberRange(0.0, 1e3, 'm', note='name bodies that may touch in ignore_pairs')
 RANGES = {'centre': LENGTH, 'size': SIZE, 'rotation': ANGLE}
 
 
@@ -68,7 +68,7 @@ def _box(value: Any, where: str) -> KeepOut:
     if not isinstance(value, Mapping) or not {'centre', 'size'} <= set(value) <= {
             'centre', 'size', 'rotation'}:
         raise UsageError(f'{where} must be a mapping with centre: [x, y, z], size: [x, y, z] and '
-                         f'maybe rotation: [roll, pitch, yaw], is {shown(value)}')
+                         f'optional rotation: [roll, pitch, yaw], is {shown(value)}')
     return KeepOut(**{name: tuple(RANGES[name].array(numbers, (3,), f'{where}: {name}').tolist())
                       for name, numbers in value.items()})
 
@@ -83,10 +83,10 @@ def _path(value: Any, where: str) -> str:
 class Surroundings:
     """Obstacles of the robot, in the frame of its base link.
 
-    ``floor`` height z m of a horizontal floor, None: there is none; ``keep_out`` boxes;
-    ``environment`` path of a URDF of obstacles at rest, its root link on the base link, empty:
-    none; ``clearance`` m to be kept from everything; ``ignore_pairs`` names of bodies that may
-    touch each other; ``ignore_links`` those of links whose shapes are left out.
+    ``floor`` height z m of a horizontal floor, or None; ``keep_out`` boxes; ``environment`` path
+    of a URDF of fixed obstacles, its root link on the base link, or empty; ``clearance`` m to all
+    of them; ``ignore_pairs`` names of bodies that may touch; ``ignore_links`` links whose shapes
+    are ignored.
     """
 
     floor: float | None = setting(None, LENGTH)
@@ -104,15 +104,15 @@ KEYS = tuple(f.name for f in fields(Surroundings))
 
 
 def surroundings_from_plain(
-    given: Any, where: str, known: Surroundings | None = None
+    given: Any, where: str, base: Surroundings | None = None
 ) -> Surroundings:
-    """Return ``known`` with what the mapping ``given`` says, read from plain data.
+    """Update ``base`` with the plain mapping ``given``.
 
-    Raises UsageError that names the place ``where``, the key and what is expected.
+    Raises UsageError that names the location ``where``, the key and the expected value.
     """
     if not isinstance(given, Mapping):
         raise UsageError(f'{where} must be a mapping such as {{floor: 0.0, clearance: 0.02}}')
     for key in given:
         if key not in KEYS:
-            raise UsageError(f"{where}: unknown key '{key}'; known are {', '.join(KEYS)}")
-    return replace(known or Surroundings(), **read_settings(Surroundings, given, where))
+            raise UsageError(f"{where}: unknown key '{key}'; use {', '.join(KEYS)}")
+    return replace(base or Surroundings(), **read_settings(Surroundings, given, where))

@@ -1,4 +1,4 @@
-"""Topics of recordings by what they hold, as a robot YAML, a recipe or an option names them.
+"""Topics of recordings by role, as stated in a robot YAML, a recipe or an option.
 
 ``topics: {joint_states: /left/joint_states, effort: {topic: /lbr/state, effort: torque}}``
 """
@@ -16,7 +16,7 @@ from robot_dynid.robot.columns import FACTOR, QUANTITIES, UNITS, unit_of
 from robot_dynid.robot.model import FieldPaths, RobotModel, TopicFields
 from robot_dynid.yaml_text import load_yaml
 
-#: what topics hold, and the channels of which fields may be named: what a field becomes, by field
+#: roles of topics: channel by the key of a field
 ROLES: dict[str, dict[str, str]] = {
     'joint_states': {name: name for name in (
         'position', 'velocity', 'effort', 'motor_position', 'motor_velocity')},
@@ -24,13 +24,13 @@ ROLES: dict[str, dict[str, str]] = {
     'effort': {'effort': 'effort'},
     'joint_torques': {'effort': 'joint_torque'},
 }
-#: role of the topic with external wrenches, of which the robot YAML names the link
+#: role of the topic with external wrenches, whose link is in the robot YAML
 WRENCH_ROLE = 'wrench'
 #: further keys: the field with the names of the joints, and that with the stamp
 NAMES, STAMP = 'names', 'stamp'
 #: value of NAMES: the numbers are in the order of the robot's joints
 IN_ROBOT_ORDER = 'robot'
-#: stands for the name of the robot's joint in a pattern of names such as left_{joint}
+#: placeholder of the robot's joint name in a pattern such as left_{joint}
 JOINT = '{joint}'
 OPTION = re.compile(r'(?:(?P<role>[a-z_]+)=)?(?P<value>.*)', re.DOTALL)
 Named = Mapping[str, TopicFields]
@@ -39,7 +39,7 @@ Named = Mapping[str, TopicFields]
 def topics_from_plain(
     given: Any, where: str, error: type[DynIdError] = UsageError
 ) -> Named:
-    """Return the topics of a mapping of roles to topics, or to a topic and its fields.
+    """Parse a mapping of roles to topics, or to a topic and its fields.
 
     Raises ``error`` naming the key.
     """
@@ -76,7 +76,7 @@ def _fields(value: Any, where: str, role: str, error: type[DynIdError]) -> Topic
 
 
 def _paths(value: Any, channel: str, where: str) -> FieldPaths:
-    """Return the fields of a ``channel``, '' for names and stamp. Raises UsageError."""
+    """Return the fields of a ``channel``, '' for names and stamp; raises UsageError."""
     parts = value if channel and isinstance(value, Mapping) else {'field': value}
     paths = parts.get('field')
     several: list[Any] = paths if isinstance(paths, list) else [paths]
@@ -95,7 +95,7 @@ def _paths(value: Any, channel: str, where: str) -> FieldPaths:
 
 
 def topics_from_options(words: Sequence[str]) -> Named:
-    """Return the topics of options --topic: NAME or ROLE=NAME, or a mapping for NAME.
+    """Parse options --topic: NAME or ROLE=NAME, or a mapping for NAME.
 
     Raises UsageError.
     """
@@ -108,15 +108,15 @@ def topics_from_options(words: Sequence[str]) -> Named:
         one = topics_from_plain({role: value}, '--topic')[role]
         if role in topics:
             raise UsageError(f'--topic: {role} is given twice, as {topics[role].topic} and '
-                             f'{one.topic}; leave one out')
+                             f'{one.topic}; remove one')
         topics[role] = one
     return topics
 
 
 def with_topics(robot: RobotModel, topics: Named) -> RobotModel:
-    """Return the robot with topics by role, which replace those of its YAML.
+    """Return the robot with ``topics`` by role, which override those of its YAML.
 
-    Raises UsageError for wrenches of which the robot YAML names no link, or several.
+    Raises UsageError for wrenches if the robot YAML names no link, or several.
     """
     if not topics:
         return robot

@@ -1,4 +1,4 @@
-"""Kinematic tree of a RobotModel, indexed, from a description."""
+"""Build the indexed kinematic tree of a RobotModel from a description."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from robot_dynid.robot.linkage import followers_of, linkage_of
 from robot_dynid.robot.model import PRISMATIC, REVOLUTE, Limits, Link, RobotModel
 from robot_dynid.types import FloatArray, frozen
 
-#: movable joints of a robot; matrices of its dynamics grow with the square of them
-MOST_JOINTS = 4000
+#: limit of movable joints; matrices of the dynamics grow with its square
+MAX_JOINTS = 4000
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class Selection:
 
 
 def build_robot(description: Description, selection: Selection) -> RobotModel:
-    """Index the tree of a description.
+    """Build the kinematic tree of the selected part of a description.
 
-    Joints that are not selected stand at zero, those that mimic one where that is at zero. Raises
-    RobotError where something that the dynamics need cannot be read or a moving joint is of an
-    unsupported kind, UsageError when ``selection`` names something that does not exist.
+    Joints that are not selected are locked at zero, mimic joints where their leader is at zero.
+    Raises RobotError if data required by the dynamics cannot be read or a moving joint has an
+    unsupported type, UsageError if ``selection`` names an unknown element.
     """
     base = description.base(selection.base_link)
     below = description.path(base, selection.tip_link) if selection.tip_link else (
@@ -54,9 +54,9 @@ def build_robot(description: Description, selection: Selection) -> RobotModel:
         raise UsageError(f'{description.source}: no movable joint {", ".join(missing)} below '
                          f'{base!r}; there are {", ".join(names)}')
     moving = {n: j for n, j in names.items() if not selection.joints or n in selection.joints}
-    if len(moving) > MOST_JOINTS:
+    if len(moving) > MAX_JOINTS:
         raise description.error(f'{len(moving)} movable joints below {base!r}, at most '
-                                f'{MOST_JOINTS} are read; list those of the robot under "joints"')
+                                f'{MAX_JOINTS} are read; list those of the robot under "joints"')
     moved, standing, notes = followers_of(
         description, description.below(base), moving, selection.joints)
     moving |= {joint.name: joint for joint in description.below(base) if joint.name in moved}
@@ -80,7 +80,7 @@ def build_robot(description: Description, selection: Selection) -> RobotModel:
 def _findings(
     description: Description, base: str, moving: Mapping[str, JointDescription]
 ) -> list[str]:
-    """Return the warnings about elements by their place; raises RobotError for errors there."""
+    """Return the warnings about elements by their role; raises RobotError for errors."""
     outward, warnings = description.below(base), []
     leading: set[str] = set()
     for joint in reversed(outward):
@@ -116,9 +116,9 @@ def _index(
     while stack:
         link, body, placement = stack.pop()
         if body >= 0:
-            own = description.links[link]
-            members.append(Link(link, body, frozen(placement), frozen(own.parameters),
-                                own.has_inertial))
+            entry = description.links[link]
+            members.append(Link(link, body, frozen(placement), frozen(entry.parameters),
+                                entry.has_inertial))
         for joint in reversed(description.children.get(link, [])):
             if joint.name not in moving:
                 stack.append((joint.child, body,

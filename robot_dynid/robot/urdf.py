@@ -1,4 +1,4 @@
-"""URDF to RobotModel: own link frames kept, fixed and locked joints lumped."""
+"""Build a RobotModel from a URDF; fixed and locked joints are lumped."""
 
 from __future__ import annotations
 
@@ -40,26 +40,26 @@ from robot_dynid.robot.inertia import (
 from robot_dynid.robot.locate import XACRO_SUFFIX, YAML_SUFFIXES
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.tree import Selection, build_robot
-from robot_dynid.robot.urdf_text import XmlError, decoded, made_urdf, xml_root
+from robot_dynid.robot.urdf_text import XmlError, decoded, generate_urdf, xml_root
 from robot_dynid.types import FloatArray
 
-MASSLESS = ('it has inertia but no mass, which no body has: it is taken as a frame without '
-            'inertial; write its mass, or remove <inertial>')
+MASSLESS = ('it has inertia but no mass and counts as a frame without inertial; write its mass, '
+            'or remove <inertial>')
 NUMBER = NumberRange(-1e300, 1e300)
 LINK_MASS = replace(MASS, note='remove <inertial> if the link has no mass')
-#: limits [rad or m, their rate, N m or N] that are written where there is none are larger
+#: limits above this [rad or m, their rate, N m or N] count as undefined
 LIMITS = {'lower': 1e4, 'upper': 1e4, 'velocity': 1e4, 'effort': 1e9}
 XACRO = ('is a xacro file; expand it first: xacro FILE > robot.urdf (arguments as NAME:=VALUE), '
          'or name it .urdf.xacro')
-#: what xacro replaces
+#: substitutions of xacro
 MACROS = ('${', '$(')
-#: tags of xacro that add no element where they stand
+#: tags of xacro that add no element
 DEFINITIONS = ('xacro:property', 'xacro:arg', 'xacro:macro')
-#: roots of other files that are taken for a URDF, and what to give
+#: root elements of other file types, with remedies
 OTHERS = {
-    'mujoco': 'it is MJCF, a model of MuJoCo; give the URDF it was made from, or convert it (pip '
+    'mujoco': 'it is MJCF, a MuJoCo model; give the original URDF, or convert it (pip '
               'install mjcf-urdf-simple-converter)',
-    'sdf': 'it is SDF, a model of Gazebo; give the URDF it was made from',
+    'sdf': 'it is SDF, a Gazebo model; give the original URDF',
     'launch': 'it is a launch file; give the URDF that it names',
     'html': 'it is a web page; download the file itself (on GitHub: Raw)',
 }
@@ -67,18 +67,18 @@ OTHERS = {
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads numbers out of one file and names the place in every error."""
+    """Parse numbers of one file, with their location in every error."""
 
     source: str
 
     def fail(self, where: str, what: str) -> RobotError:
-        """Return the error to raise about a place."""
+        """Return the error about a location."""
         return RobotError(f'{self.source}: {where}: {what}')
 
     def numbers(
         self, text: str | None, where: str, count: int, allowed: NumberRange
     ) -> FloatArray:
-        """Return ``count`` numbers (count,) of an attribute; None: it is missing."""
+        """Return ``count`` numbers (count,) of an attribute; None if it is missing."""
         if text is None:
             raise self.fail(where, f'is missing; expected {count} finite number(s)')
         self.expanded(text, where)
@@ -95,11 +95,11 @@ class Reader:
         return np.array(values)
 
     def attribute(self, element: Element, key: str, where: str, allowed: NumberRange) -> float:
-        """Return an attribute that is one number."""
+        """Return a numeric attribute."""
         return float(self.numbers(element.get(key), f'{where} attribute {key}', 1, allowed)[0])
 
     def expanded(self, text: str, where: str) -> str:
-        """Return a text in which xacro has nothing to replace. Raises RobotError otherwise."""
+        """Return a text without xacro substitutions; raises RobotError if it has any."""
         if any(macro in text for macro in MACROS):
             raise self.fail(where, f'is {shown(text)}: this {XACRO}')
         return text
@@ -116,7 +116,7 @@ class Reader:
         return Finding(kind, str(error).removeprefix(f'{self.source}: '))
 
     def refuse_macros(self, element: Element, where: str) -> None:
-        """Raise RobotError where xacro would put something into an element."""
+        """Raise RobotError if an element contains unexpanded xacro."""
         for child in element:
             if child.tag.startswith('xacro:'):
                 raise self.fail(where, f'holds <{clipped(child.tag)}>, which is not expanded: '
@@ -132,7 +132,7 @@ class Reader:
         return homogeneous(rotation_from_rpy(rpy), xyz)
 
     def link(self, element: Element) -> LinkDescription:
-        """Return a link; what cannot be read of it is a finding."""
+        """Return a link; unreadable parts become findings."""
         link = LinkDescription(self.name(element), np.zeros(10), False)
         try:
             self.refuse_macros(element, f'link {link.name!r}')
@@ -142,7 +142,8 @@ class Reader:
             return replace(link, findings=(self.finding('inertial', error),))
 
     def inertial(self, link: LinkDescription, element: Element) -> LinkDescription:
-        """Return ``link`` with what <inertial> says. Raises RobotError where it cannot be read."""
+        """Return ``link`` with the values of <inertial>; raises RobotError if it cannot be read.
+        """
         where = f'link {link.name!r}'
         self.refuse_macros(element, where)
         mass_element, inertia_element = element.find('mass'), element.find('inertia')
@@ -151,7 +152,7 @@ class Reader:
         mass = self.attribute(mass_element, 'value', f'{where} mass', NUMBER)
         six = [self.attribute(inertia_element, k, f'{where} inertia', MOMENT_OF_INERTIA)
                for k in ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')]
-        if 0.0 <= mass < MASS.low:  # frames, and as Bullet's models write bodies that do not move
+        if 0.0 <= mass < MASS.low:  # frames, or fixed bodies in models of Bullet
             return replace(link, findings=(
                 Finding('massless', f'{where}: {MASSLESS}'),) if any(six) else ())
         LINK_MASS.read(mass, f'{self.source}: {where} mass attribute value', RobotError)
@@ -215,38 +216,37 @@ class Reader:
 
         What cannot be one is a finding.
         """
-        found, none = np.full(4, nan), []
+        values, none = np.full(4, nan), []
         limit = element.find('limit')
         for i, (key, largest) in enumerate(LIMITS.items()):
             text = None if limit is None else limit.get(key)
             if text is None or (kind == 'continuous' and i < 2):
                 continue
             try:
-                found[i] = float(self.expanded(text, f'{where} limit {key}'))
+                values[i] = float(self.expanded(text, f'{where} limit {key}'))
             except ValueError:
                 pass
             except RobotError as error:
                 findings.append(self.finding('axis', error))
-            if not abs(found[i]) <= largest or (i > 1 and found[i] < 0.0):
+            if not abs(values[i]) <= largest or (i > 1 and values[i] < 0.0):
                 none.append(f'{key} {shown(text)}')
-                found[i] = nan
+                values[i] = nan
         if none:
             findings.append(Finding('limit', f'{where}: limit {", ".join(none)}: taken as none'))
-        if found[0] > found[1]:
-            findings.append(Finding('limit', f'{where}: lower limit {found[0]:g} is above upper '
-                                    f'limit {found[1]:g}: both are taken as none; swap or correct '
-                                    'them'))
-            found[:2] = nan
-        return found
+        if values[0] > values[1]:
+            findings.append(Finding('limit', f'{where}: lower limit {values[0]:g} is above '
+                                    f'upper limit {values[1]:g}: both are '
+                                    'taken as none; swap or correct them'))
+            values[:2] = nan
+        return values
 
 
 def parse_urdf(text: str, source: str) -> Element:
-    """Return the root of a URDF text. Raises RobotError when it is something else."""
+    """Return the root of a URDF text; raises RobotError if it is something else."""
     before = (text[:max(text.find('<?xml'), 0)] or text.partition('<')[0]).strip('\ufeff \r\n\t')
     if before and '<' in text:
         line = before.splitlines()[0]
-        raise RobotError(f'{source}: {shown(line)} stands before the XML (<?xml or <robot>), '
-                         'probably the output of a program; remove it')
+        raise RobotError(f'{source}: {shown(line)} precedes the XML (<?xml or <robot>); remove it')
     try:
         root = xml_root(text)
     except XmlError as error:
@@ -263,14 +263,14 @@ def parse_urdf(text: str, source: str) -> Element:
 
 
 def described(text: str, source: str) -> Description:
-    """Return the links and joints of a URDF text. Raises RobotError where it is none."""
+    """Return the links and joints of a URDF text; raises RobotError if it is not a URDF."""
     root = parse_urdf(text, source)
     reader = Reader(source)
     links = [reader.link(e) for e in root.findall('link')]
     joints = [reader.joint(e) for e in root.findall('joint')]
     require_unique([x.name for x in links], 'link', source)
     require_unique([x.name for x in joints], 'joint', source)
-    macros = dict.fromkeys(  # those in links and joints are findings
+    macros = dict.fromkeys(  # those within links and joints are findings
         f'<{one.tag}>' for above in root.iter() if above.tag not in ('link', 'joint', 'inertial')
         for one in above if one.tag.startswith('xacro:'))
     notes = (f'tags that xacro did not expand are ignored: {clipped(", ".join(macros))}; expand '
@@ -280,7 +280,7 @@ def described(text: str, source: str) -> Description:
 
 
 def require_unique(names: Sequence[str], what: str, source: str) -> None:
-    """Raise RobotError where one of ``names`` is there twice."""
+    """Raise RobotError if one of ``names`` occurs twice."""
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise RobotError(f'{source}: {what} defined more than once: {", ".join(twice)}; '
@@ -291,20 +291,19 @@ def require_unique(names: Sequence[str], what: str, source: str) -> None:
 def robot_from_urdf(
     text: str, selection: Selection | None = None, source: str = 'URDF'
 ) -> RobotModel:
-    """Build the robot a URDF text describes.
+    """Build the robot described by a URDF text.
 
-    ``selection`` chooses base link, tip link or joints; joints that are not chosen are locked at
-    zero and their links lumped. What the dynamics do not need is a warning where it cannot be
-    read. Raises RobotError (broken file, loop, floating joint, mass negative), naming the element
-    and the remedy.
+    ``selection`` selects base link, tip link or joints; other joints are locked at zero and their
+    links lumped. Unreadable data that the dynamics do not need is a warning. Raises RobotError
+    (broken file, loop, floating joint, negative mass), naming the element and the remedy.
     """
     return build_robot(described(text, source), selection or Selection())
 
 
 def read_urdf_text(path: str | Path) -> str:
-    """Return the text of a URDF file, line ends as they are, whatever its encoding.
+    """Return the text of a URDF file in any encoding, with its line ends.
 
-    Raises UsageError when there is no such file, RobotError when it is not a text.
+    Raises UsageError if there is no such file, RobotError if it is not a text.
     """
     return decoded(read_bytes(path, RobotError), str(path))
 
@@ -315,7 +314,7 @@ def read_urdf(
 ) -> RobotModel:
     """Read a URDF file, or a xacro file with ``arguments``; see robot_from_urdf.
 
-    Raises UsageError when there is no such file, as `expanded` for xacro.
+    Raises UsageError if there is no such file, and as `expanded` for xacro.
     """
     given = dict(arguments or {})
     robot = robot_from_urdf(urdf_text(path, given), selection, str(path))
@@ -327,17 +326,17 @@ def urdf_text(path: str | Path, arguments: Mapping[str, str] | None = None) -> s
     if Path(path).suffix == XACRO_SUFFIX:
         return expanded(path, arguments or {})
     if arguments:
-        raise RobotError(f'{path}: is no xacro file ({XACRO_SUFFIX}), so it takes no arguments '
-                         f'({", ".join(arguments)})')
+        raise RobotError(f'{path}: is no xacro file ({XACRO_SUFFIX}); remove the arguments '
+                         f'{", ".join(arguments)}')
     return read_urdf_text(path)
 
 
 def expanded(path: str | Path, arguments: Mapping[str, str] | None = None) -> str:
-    """Return the URDF text of a xacro file; ``arguments`` that are not given have their defaults.
+    """Expand a xacro file to URDF text; missing ``arguments`` have their defaults.
 
-    xacro evaluates expressions of the file, so only files that users name themselves come here,
-    never those of requests. Raises UsageError when there is no such file, MissingDependency
-    without xacro, RobotError when xacro cannot expand it.
+    xacro evaluates expressions of the file, so it must be named by the user, never by a request.
+    Raises UsageError if there is no such file, MissingDependency without xacro, RobotError if
+    xacro cannot expand it.
     """
     read_bytes(path, RobotError)
     try:
@@ -349,21 +348,20 @@ def expanded(path: str | Path, arguments: Mapping[str, str] | None = None) -> st
             'robot.urdf') from None
     try:
         return str(xacro.process_file(str(path), mappings=dict(arguments or {})).toxml())
-    except Exception as error:  # whatever its expressions raise
+    except Exception as error:  # any error of its expressions
         raise RobotError(f'{path}: xacro cannot expand it: {error}') from error
 
 
 def has_urdf(robot: RobotModel) -> bool:
-    """Return whether ``robot`` was read from a URDF file, not from screws or a model file."""
+    """Return True if ``robot`` was read from a URDF file, not from screws or a model file."""
     return bool(robot.source) and Path(robot.source).suffix not in YAML_SUFFIXES
 
 
 def source_text(robot: RobotModel) -> str:
     """Return the text of the URDF file that ``robot`` was read from.
 
-    For a robot that was not read from one it is made of the description, see `made_urdf`. Raises
-    UsageError when the file is gone.
+    For other robots it is generated, see `generate_urdf`. Raises UsageError for a missing file.
     """
     if not has_urdf(robot):
-        return made_urdf(robot, robot.nominal)
+        return generate_urdf(robot, robot.nominal)
     return urdf_text(robot.source, dict(robot.xacro_arguments))

@@ -1,6 +1,6 @@
-"""URDF as text: elements of XML, changes at places of a text, and URDFs that are made anew.
+"""URDF as text: XML elements, edits in place, and generated URDFs.
 
-XML is read without entities and document types, and only so deep.
+XML is read without entities and document types, with limited depth.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from robot_dynid.types import FloatArray
 
 #: encoding in the first line of an XML file
 _DECLARED = re.compile(r'\s*<\?xml\b[^>]*?\bencoding\s*=\s*["\']([^"\']*)["\']')
-#: encodings by what a file begins with: byte order marks, and UTF-16 without one
+#: encodings by the first bytes of a file: byte order marks, and UTF-16 without one
 _BEGINS = {b'\xef\xbb\xbf': 'utf-8-sig', b'\xff\xfe': 'utf-16', b'\xfe\xff': 'utf-16',
            b'<\0': 'utf-16-le', b'\0<': 'utf-16-be'}
 _START_TAG = re.compile(rb'<[^\s/>]+(?:[^>"\']|"[^"]*"|\'[^\']*\')*>')
 _ATTRIBUTE = re.compile(rb'([^\s=<>/"\']+)\s*=\s*("[^"]*"|\'[^\']*\')')
 STEP = b'  '
-#: elements inside each other; those of a URDF are five
+#: limit of nested elements; a URDF has five levels
 DEPTH = 64
-#: elements of a text
+#: limit of elements
 ELEMENTS = 300_000
 #: entries of the inertia by their attribute
 INERTIA = {'ixx': (0, 0), 'ixy': (0, 1), 'ixz': (0, 2), 'iyy': (1, 1), 'iyz': (1, 2),
@@ -39,11 +39,11 @@ INERTIA = {'ixx': (0, 0), 'ixy': (0, 1), 'ixz': (0, 2), 'iyy': (1, 1), 'iyz': (1
 
 
 class XmlError(Exception):
-    """The text is no XML, or none that is read here."""
+    """The text is not XML, or uses features that are not read."""
 
 
 class _Builder(TreeBuilder):
-    """Makes elements and their text of the parser's events."""
+    """Build elements from parser events."""
 
     def __init__(self, parser: Any) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class _Builder(TreeBuilder):
         parser.StartDoctypeDeclHandler = self.refuse
 
     def begin(self, tag: str, attributes: dict[str, str]) -> None:
-        """Open an element. Raises XmlError where there are too many, or too deep."""
+        """Open an element; raises XmlError beyond the limits of number and depth."""
         self._depth += 1
         self._count += 1
         if self._depth > DEPTH:
@@ -69,9 +69,8 @@ class _Builder(TreeBuilder):
         self.end(tag)
 
     def refuse(self, *_: object) -> NoReturn:
-        """Refuse a document type, in which entities would be declared."""
-        raise XmlError('document types (<!DOCTYPE>) are not read; remove it and write entities '
-                       'out')
+        """Refuse a document type, which could declare entities."""
+        raise XmlError('document types (<!DOCTYPE>) are not read; remove it and expand entities')
 
 
 def xml_root(text: str) -> XmlElement:
@@ -83,31 +82,31 @@ def xml_root(text: str) -> XmlElement:
     except expat.ExpatError as error:
         raise XmlError(str(error)) from None
     except UnicodeError:
-        raise XmlError('holds characters that no text has') from None
+        raise XmlError('has invalid characters') from None
     return builder.close()
 
 
 def decoded(content: bytes, source: str) -> str:
-    """Return the text of an XML file by its byte order mark, the encoding it declares, or UTF-8.
+    """Decode an XML file by its byte order mark, its declared encoding, or UTF-8.
 
-    The text then declares UTF-8, and blank lines in front of it are left out. Raises RobotError
-    where it is not in that encoding.
+    The result declares UTF-8, without leading blank lines. Raises RobotError if it is not in that
+    encoding.
     """
     mark = next((name for start, name in _BEGINS.items() if content.startswith(start)), '')
-    found = _DECLARED.match(content[:400].decode('latin-1')) if not mark else None
-    declared = found[1] if found else ''
+    match = _DECLARED.match(content[:400].decode('latin-1')) if not mark else None
+    declared = match[1] if match else ''
     encoding = mark or declared or 'utf-8'
     try:
         if declared.lower().replace('_', '-').startswith(('utf-16', 'utf-32', 'ucs')):
-            raise LookupError  # then nothing could be read of it here
+            raise LookupError  # reported below
         text = content.decode('gb18030' if encoding.lower() in ('gb2312', 'gbk') else encoding)
     except (LookupError, UnicodeError) as error:
         if '\0' in content.decode('latin-1') or not content.lstrip().startswith(b'<'):
             raise RobotError(f'{source}: is no text; give a URDF file') from None
         where = f' (byte {error.start})' if isinstance(error, UnicodeDecodeError) else ''
         what = f'the {clipped(declared)} that its first line declares' if declared else encoding
-        raise RobotError(f'{source}: is no text in {what}{where}; convert it from the encoding in '
-                         'which it was written, such as gbk or cp1252: iconv -f ENCODING -t UTF-8 '
+        raise RobotError(f'{source}: is no text in {what}{where}; convert it from its encoding, '
+                         'such as gbk or cp1252: iconv -f ENCODING -t UTF-8 '
                          'FILE > robot.urdf, and declare encoding="UTF-8"') from None
     text = text.lstrip() if text.lstrip().startswith('<?xml') else text
     declaration = _DECLARED.match(text)
@@ -122,10 +121,9 @@ def number_text(values: Iterable[float]) -> str:
 
 
 class FreeNames:
-    """Names of elements, none of which is ``reserved`` or there twice.
+    """Unique names of elements, other than ``reserved`` ones.
 
-    What is renamed gets no name that is among the ``wanted``. Names with a ``separator`` get an
-    underscore instead.
+    Replacement names avoid the ``wanted`` ones. A ``separator`` in names becomes an underscore.
     """
 
     def __init__(
@@ -136,7 +134,7 @@ class FreeNames:
         self._changed: list[tuple[str, str, str]] = []
 
     def take(self, name: str, kind: str = 'link') -> str:
-        """Return ``name`` where it is free, else one that ends in ``kind``."""
+        """Return ``name`` if it is free, else one that ends in ``kind``."""
         free = name.replace(self._separator, '_') if self._separator else name
         while free in self._taken or (free != name and free in self._wanted):
             free += f'_{kind}'
@@ -146,18 +144,18 @@ class FreeNames:
         return free
 
     def warnings(self, form: str) -> Iterator[str]:
-        """Yield a sentence about each element that has another name in a ``form`` of file."""
+        """Yield a sentence about each element renamed in a file of type ``form``."""
         for kind, name, free in self._changed:
-            yield (f'{kind} {name!r} is called {free!r} in {form}, where its name is reserved or '
+            yield (f'{kind} {name!r} is renamed to {free!r} in {form}: its name is reserved or '
                    'taken')
 
 
 @dataclass(eq=False)
 class Element:
-    """An element and its place: ``start``, ``head`` after its start tag, ``tail``, ``end``.
+    """An element and its position: ``start``, ``head`` after its start tag, ``tail``, ``end``.
 
-    Places are bytes of the UTF-8 text; ``tail`` is where the end tag begins, ``end`` behind it.
-    In a self-closing element the three last ones are the same.
+    Positions are bytes of the UTF-8 text; ``tail`` is the begin of the end tag, ``end`` the
+    position after it. In a self-closing element the last three are equal.
     """
 
     tag: str
@@ -179,9 +177,9 @@ class Element:
 
 
 class UrdfText:
-    """A well-formed XML text with changes to be made to it.
+    """A well-formed XML text with pending edits.
 
-    Raises RobotError, which names ``source``, when `xml_root` refuses the text.
+    Raises RobotError, which names ``source``, if `xml_root` refuses the text.
     """
 
     def __init__(self, text: str, source: str = 'URDF') -> None:
@@ -199,9 +197,9 @@ class UrdfText:
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         start = self._parser.CurrentByteIndex
-        found = _START_TAG.match(self._data, start)
-        assert found is not None  # there are no entities that could hide elements
-        element = Element(tag, attributes, start, found.end())
+        match = _START_TAG.match(self._data, start)
+        assert match is not None  # entities are refused
+        element = Element(tag, attributes, start, match.end())
         if self._open:
             self._open[-1].children.append(element)
         else:
@@ -220,7 +218,7 @@ class UrdfText:
         return self._data[element.head - 2:element.head] == b'/>'
 
     def _before(self, element: Element) -> bytes:
-        """Return the line break and indentation in front of an element, as far as there are."""
+        """Return the line break and indentation before an element."""
         text = self._data[:element.start]
         rest = text.rstrip(b' \t')
         if rest.endswith(b'\n'):
@@ -228,9 +226,9 @@ class UrdfText:
         return text[len(rest):]
 
     def set_numbers(self, element: Element, values: Mapping[str, Sequence[float]]) -> None:
-        """Give attributes new numbers where they stand; those it lacks come last.
+        """Replace numeric attributes in place; missing ones are appended.
 
-        What has the same numbers already stays as it is written.
+        Attributes with the same values stay unchanged.
         """
         places = {m.group(1).decode(): m.span(2)
                   for m in _ATTRIBUTE.finditer(self._data, element.start, element.head)}
@@ -248,14 +246,14 @@ class UrdfText:
         self._change(close, close, new)
 
     def add_attribute(self, element: Element, name: str, text: str) -> None:
-        """Give an element an attribute that it lacks."""
+        """Add a missing attribute to an element."""
         place = element.start + len(f'<{element.tag}'.encode())
         self._change(place, place, f' {name}={quoteattr(text)}'.encode())
 
     def insert(self, parent: Element, lines: Sequence[str]) -> None:
-        """Put the ``lines`` of one element in front of the children of ``parent``.
+        """Insert the ``lines`` of one element before the children of ``parent``.
 
-        A tab at the begin of a line stands for one step of indentation.
+        A tab at the beginning of a line stands for one level of indentation.
         """
         outer = self._before(parent)
         inner = self._before(parent.children[0]) if parent.children else \
@@ -263,7 +261,7 @@ class UrdfText:
         self._put(parent, inner, outer, lines, parent.head)
 
     def append(self, parent: Element, line: str) -> None:
-        """Put one element behind the children of ``parent``, of which there must be some."""
+        """Append one element after the children of ``parent``, which must have some."""
         first, last = parent.children[0], parent.children[-1]
         self._put(parent, self._before(first), b'', [line], last.end)
 
@@ -288,7 +286,7 @@ class UrdfText:
         self._changes.append((start, stop, new))
 
     def changed(self) -> str:
-        """Return the text with all changes made."""
+        """Return the text with all edits applied."""
         pieces, place = [], 0
         for start, stop, new in sorted(self._changes, key=lambda change: change[:2]):
             pieces += [self._data[place:start], new]
@@ -303,13 +301,13 @@ def _same(text: str, numbers: Sequence[float]) -> bool:
         return False
 
 
-def made_urdf(robot: RobotModel, links: FloatArray) -> str:
-    """Return a URDF of ``robot`` whose bodies have the standard parameters ``links`` (n, 10).
+def generate_urdf(robot: RobotModel, links: FloatArray) -> str:
+    """Generate a URDF of ``robot`` whose bodies have the standard parameters ``links`` (n, 10).
 
-    Frames are those of the robot, for screws z along the axis of the joint. One link per body has
-    all that is fixed to it; links fixed to a body are frames without inertial, a body without
-    mass has none either. Limits of velocity and effort that are not known are zero, since a URDF
-    must state them. Gravity and drives are not in it.
+    Frames are those of the robot, for screws z along the joint axis. One link per body includes
+    all links fixed to it; these become frames without inertial, as do bodies without mass. Unknown
+    limits of velocity and effort are zero, because a URDF must state them. Gravity and drives are
+    not included.
     """
     root = XmlElement('robot', name=robot.name)
     SubElement(root, 'link', name=robot.base_link)
@@ -346,7 +344,7 @@ def _add_inertial(link: XmlElement, parameters: FloatArray) -> None:
 
 
 def _add_shape(link: XmlElement, shape: LinkShape) -> None:
-    """Add what is seen and what is touched."""
+    """Add visual and collision geometry."""
     for tag in ('visual', 'collision'):
         element = SubElement(link, tag)
         SubElement(element, 'origin', xyz=number_text(shape.xyz), rpy=number_text(shape.rpy))
@@ -360,7 +358,7 @@ def _joint(
     root: XmlElement, named: tuple[str, str], ends: tuple[str, str], rotation: FloatArray,
     translation: FloatArray,
 ) -> XmlElement:
-    """Return a new joint, of this name and type, between the links ``ends``."""
+    """Add a joint, of this name and type, between the links ``ends``."""
     joint = SubElement(root, 'joint', name=named[0], type=named[1])
     SubElement(joint, 'parent', link=ends[0])
     SubElement(joint, 'child', link=ends[1])

@@ -1,4 +1,4 @@
-"""The simulated arm with its position drives and its sensors, one control period at a time."""
+"""Simulated arm with position drives and sensors, one control period at a time."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from robot_dynid.types import FloatArray, RawLog, frozen
 
 @dataclass(frozen=True, eq=False)
 class GravityPD:
-    """Torque ``stiffness (theta_d - theta) + damping (theta_d' - theta') + g(theta_d)``.
+    """PD control with gravity: ``stiffness (theta_d - theta) + damping (dtheta_d - dtheta) + g``.
 
-    ``stiffness`` N m/rad and ``damping`` N m s/rad of each motor's loop, (n,) on the joint side.
-    With elastic joints it is stable where the stiffness exceeds what gravity changes per angle.
-    Raises UsageError for gains that are not above zero. Source: Tomei, IEEE Trans. Automatic
-    Control 1991, 36, 1208-1213; De Luca, Tomei, in Theory of Robot Control, 1996, chapter 5.
+    ``stiffness`` N m/rad and ``damping`` N m s/rad of each motor's loop, (n,) on the joint side; g
+    at theta_d. With elastic joints it is stable if the stiffness exceeds the gradient of gravity.
+    Raises UsageError for gains that are not positive. Source: Tomei, IEEE Trans. Automatic Control
+    1991, 36, 1208-1213; De Luca, Tomei, in Theory of Robot Control, 1996, chapter 5.
     """
 
     stiffness: FloatArray
@@ -36,19 +36,19 @@ class GravityPD:
         for name, gains in (('stiffness', stiffness), ('damping', damping)):
             values = frozen(np.atleast_1d(np.asarray(gains, dtype=np.float64)))
             if not np.all(np.isfinite(values) & (values > 0.0)):
-                raise UsageError(f'PD control: {name} must be above zero, is {values.tolist()}')
+                raise UsageError(f'PD control: {name} must be positive, is {values.tolist()}')
             object.__setattr__(self, name, values)
 
     def torque(self, error: FloatArray, rate: FloatArray, gravity: FloatArray) -> FloatArray:
-        """Return the torque (n,) for errors of position and velocity (n,) and the weight (n,)."""
+        """Return the torque (n,) for errors of position and velocity (n,) and gravity (n,)."""
         return np.asarray(self.stiffness * error + self.damping * rate + gravity)
 
 
 STEPS_PER_PERIOD = 4
 CONTROL_PERIOD = STEPS_PER_PERIOD * TIMESTEP
 NATURAL_FREQUENCY = 75.0  # rad/s of the position loop, critically damped
-LARGEST_ERROR = 0.5  # rad or m: farther setpoints pull no harder
-#: inertia the loop of a harmonic drive is made for, in that of its rotor: more, and it shakes
+LARGEST_ERROR = 0.5  # rad or m, saturation of the position error
+#: largest inertia, in rotor inertias, for which the loop of a harmonic drive is stable
 LOOP_INERTIA = 3.0
 
 
@@ -62,7 +62,7 @@ class Setpoint:
 
 
 def effort_limit(robot: RobotModel) -> FloatArray:
-    """Return the effort limits (n,) in the robot's effort unit; 100 N m where unknown."""
+    """Return the effort limits (n,) in the robot's effort unit; 100 N m if undefined."""
     limit = np.where(np.isfinite(robot.limits.effort), robot.limits.effort, 100.0)
     if robot.drive.kind == 'current' and robot.drive.gains is not None:
         limit = limit / np.abs(robot.drive.gains)
@@ -70,9 +70,9 @@ def effort_limit(robot: RobotModel) -> FloatArray:
 
 
 class Sensors:
-    """Encoders, velocity and effort sensors with their noise; ``rng`` is the only randomness.
+    """Encoders, velocity and effort sensors with noise; ``rng`` is the only randomness.
 
-    Motors have encoders with a step of their own.
+    Motor encoders have their own resolution.
     """
 
     def __init__(self, robot: RobotModel, noise: Noise, rng: np.random.Generator) -> None:
@@ -81,7 +81,7 @@ class Sensors:
         self._effort_noise = noise.effort * effort_limit(robot)
 
     def position(self, true: FloatArray, motors: bool = False) -> FloatArray:
-        """Return position (..., n) with noise, rounded to encoder counts, those of ``motors``."""
+        """Return position (..., n) with noise, quantised; with ``motors`` at their resolution."""
         noisy = self._spoil(true, self._noise.position)
         step = self._noise.motor_position_step if motors else self._noise.position_step
         return np.round(noisy / step) * step if step > 0.0 else noisy
@@ -101,15 +101,15 @@ class Sensors:
 
 
 class Arm:
-    """A plant under stiff position control.
+    """Simulated plant under stiff position control.
 
-    The drives are computed torque: MuJoCo's own inverse dynamics at the measured state for the
-    setpoint's acceleration plus a critically damped correction, clipped to the effort limits.
-    Every period is ``control`` (the torque for this state), ``effort``, ``advance``. A joint with
-    a harmonic drive is controlled on its motor: setpoints are the motor's, and the link gives.
-    With ``control`` all motors are under PD control and know of the arm but its weight.
-    ``position``, ``velocity`` (n,) are true at the beginning of the period, ``motor_position``,
-    ``motor_velocity`` (n,) those of the motors on the joint side.
+    Computed torque control: MuJoCo's inverse dynamics at the measured state for the acceleration
+    of the setpoint plus a critically damped correction, clipped to the effort limits. Every period
+    is ``control`` (sets the torque), ``effort``, ``advance``. A joint with a harmonic drive is
+    controlled at its motor, and its link deflects. With ``control`` all motors are under PD
+    control that uses only the gravity model. ``position``, ``velocity`` (n,) are true at the
+    beginning of the period, ``motor_position``, ``motor_velocity`` (n,) those of the motors on the
+    joint side.
     """
 
     def __init__(self, robot: RobotModel, truth: Truth | None = None,
@@ -122,11 +122,11 @@ class Arm:
         limit = robot.limits.effort
         self._limit = np.where(np.isfinite(limit), limit, np.inf)
         speed = robot.limits.velocity
-        # Twice the velocity limit: the drives follow what a controller may ask for by mistake.
+        # Twice the velocity limit: the drives follow commands beyond it.
         self._speed = 2.0 * np.where(np.isfinite(speed), speed, 10.0)
         self._gains = robot.drive.gains if robot.drive.kind == 'current' else None
         self._gravity_free = robot.drive.kind == 'gravity_compensated_torque'
-        # What the loop of a harmonic drive acts on; the rigid model takes the place of the rest.
+        # Inertia of the loop of a harmonic drive; other joints use the rigid model.
         self._rigid = np.where(self.plant.elastic, 0.0, 1.0)
         self._inertia = np.where(self.plant.elastic,
                                  LOOP_INERTIA * self.plant.truth.rotor_inertia, 0.0)
@@ -144,8 +144,8 @@ class Arm:
         self._torque = self._before = self._weight(self.position)
 
     def control(self, setpoint: Setpoint) -> None:
-        """Choose the torque of this period."""
-        # minimum and maximum, not clip: at 1 kHz its overhead shows.
+        """Set the torque of this period."""
+        # minimum and maximum, because the overhead of clip is noticeable at 1 kHz
         speed = np.minimum(np.maximum(setpoint.velocity, -self._speed), self._speed)
         error = np.minimum(np.maximum(setpoint.position - self.motor_position, -LARGEST_ERROR),
                            LARGEST_ERROR)
@@ -170,9 +170,9 @@ class Arm:
     def effort(self) -> FloatArray:
         """Return the true effort (n,), in the robot's effort unit, at the beginning of the period.
 
-        The torque jumps there, so this is the mean of the torques held before and after, as a
-        sensor with the bandwidth of the control loop shows it. The filter has no delay. Torque
-        sensors behind the gears show what the links get of it.
+        The torque jumps there, so this is the mean of the torques before and after, as measured by
+        a sensor with the bandwidth of the control loop, without delay. Torque sensors behind the
+        gears measure the torque transmitted to the links.
         """
         torque = 0.5 * (self._before + self._torque)
         if not self.plant.robot.drive.shows_motors:
@@ -184,7 +184,7 @@ class Arm:
         return torque
 
     def advance(self) -> None:
-        """Let one control period pass."""
+        """Simulate one control period."""
         self.plant.step(self._torque, STEPS_PER_PERIOD)
         self._look()
 
@@ -201,11 +201,11 @@ class TorqueStep:
 
 def record(arm: Arm, trajectory: Trajectory, rate: float = 500.0,
            external: Sequence[TorqueStep] = ()) -> RawLog:
-    """Let ``arm`` follow ``trajectory`` from rest; return ideal sensor readings at ``rate`` Hz.
+    """Simulate ``arm`` on ``trajectory`` from rest; return ideal sensor readings at ``rate`` Hz.
 
-    With harmonic drives position and velocity are those of the links, and the motors have their
-    own channels. The rate is rounded to a whole number of control periods of 1 ms. Raises
-    UsageError when the trajectory is for other joints.
+    With harmonic drives position and velocity are those of the links, and the motors have separate
+    channels. The rate is rounded to a whole number of control periods of 1 ms. Raises UsageError
+    if the trajectory is for other joints.
     """
     if trajectory.joints != arm.plant.joints:
         raise UsageError(f'the trajectory moves {", ".join(trajectory.joints)}, the robot has '
@@ -234,12 +234,12 @@ def record(arm: Arm, trajectory: Trajectory, rate: float = 500.0,
 
 
 def measured(log: RawLog, robot: RobotModel, noise: Noise, rng: np.random.Generator) -> RawLog:
-    """Return ``log`` as noisy sensors would have seen it."""
+    """Return ``log`` with sensor noise and quantisation."""
     sensors = Sensors(robot, noise, rng)
-    ways: dict[str, Callable[[FloatArray], FloatArray]] = {
+    sensor_of: dict[str, Callable[[FloatArray], FloatArray]] = {
         'velocity': sensors.velocity, 'effort': sensors.effort, 'position': sensors.position,
         'motor_position': partial(sensors.position, motors=True),
         'motor_velocity': sensors.velocity}
-    channels: dict[str, Any] = {name: way(true) for name, way in ways.items()
+    channels: dict[str, Any] = {name: sensor(true) for name, sensor in sensor_of.items()
                                 if (true := getattr(log, name)) is not None}
     return RawLog(log.source, log.joints, log.time, **channels)

@@ -1,4 +1,4 @@
-"""The MuJoCo model of an arm: links of its description, motors with friction, gears that give."""
+"""MuJoCo model of an arm: links of its description, motors with friction, elastic gears."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ['TIMESTEP', 'build_model', 'elastic_accelerations', 'motor_name', 'mu
 TIMESTEP = 2.5e-4
 # The friction constraint softens where |qd| < |qdd| / FRICTION_RATE; RK4 stays stable up to 2.7.
 FRICTION_RATE = 2.0 / TIMESTEP
-#: mass and inertia of the body a rotor needs in MuJoCo; its inertia proper is an armature
+#: mass and inertia of the rotor body that MuJoCo requires; its real inertia is an armature
 ROTOR_BODY = 1e-9
 
 
@@ -34,8 +34,8 @@ def compile_spec(robot: RobotModel, spec: mujoco.MjSpec) -> mujoco.MjModel:
     try:
         return spec.compile()
     except ValueError as error:
-        raise RobotError(f'{robot.source}: MuJoCo cannot use it: {error}; give every link that '
-                         'moves a mass and an inertia') from None
+        raise RobotError(f'{robot.source}: MuJoCo cannot use it: {error}; give every moving '
+                         'link a mass and an inertia') from None
 
 
 def servo_mjcf(robot: RobotModel, truth: Truth, bandwidth: float) -> str:
@@ -60,27 +60,27 @@ def servo_mjcf(robot: RobotModel, truth: Truth, bandwidth: float) -> str:
 
 
 def build_spec(robot: RobotModel, truth: Truth) -> mujoco.MjSpec:
-    """Return MuJoCo's specification of ``robot`` with ``truth``.
+    """Build the MuJoCo specification of ``robot`` with ``truth``.
 
-    Joints the robot does not list are locked at zero. Raises RobotError when MuJoCo refuses the
-    URDF (it wants a mass and a possible inertia on every moving link), and for rotors that spin on
-    moving links, which it does not simulate.
+    Joints the robot does not list are locked at zero. Raises RobotError if MuJoCo refuses the URDF
+    (it requires a mass and a valid inertia on every moving link), and for rotors that spin on
+    moving links, which are not simulated.
     """
     if robot.linkage is not None:
-        raise RobotError(f'{robot.name}: joints that move together (<mimic>) are not simulated')
-    carried = [j for j, own in zip(robot.joints, truth.rotor_inertia, strict=True)
-               if own > 0.0 and SpinningRotors(robot).mounted(robot.index(j))]
+        raise RobotError(f'{robot.name}: coupled joints (<mimic>) are not simulated')
+    carried = [j for j, rotor_inertia in zip(robot.joints, truth.rotor_inertia, strict=True)
+               if rotor_inertia > 0.0 and SpinningRotors(robot).mounted(robot.index(j))]
     if carried:
-        raise RobotError(f'{robot.name}: the simulated robot has no rotors that spin on moving '
-                         f'links: leave rotor_axes of {", ".join(carried)} out of the robot YAML')
+        raise RobotError(f'{robot.name}: the simulation supports no rotors that spin on moving '
+                         f'links; remove rotor_axes of {", ".join(carried)} from the robot YAML')
     try:
         spec = mujoco.MjSpec.from_string(source_text(robot))
     except ValueError as error:
         raise RobotError(f'{robot.source}: MuJoCo cannot read it: {error}') from None
     base = spec.body(robot.base_link)
     if base not in (None, spec.worldbody) and base.parent != spec.worldbody:
-        raise RobotError(f'{robot.source}: the simulated robot must start at the root of the '
-                         f'URDF, not at {robot.base_link}; take its root link as base_link')
+        raise RobotError(f'{robot.source}: base_link {robot.base_link} is not the root of the '
+                         'URDF, which the simulation requires; set base_link to its root link')
     spec.compiler.inertiafromgeom = int(mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE)
     spec.compiler.discardvisual = True
     spec.option.timestep, spec.option.tolerance = TIMESTEP, 1e-12
@@ -88,25 +88,25 @@ def build_spec(robot: RobotModel, truth: Truth) -> mujoco.MjSpec:
     flag = mujoco.mjtDisableBit
     spec.option.disableflags |= int(flag.mjDSBL_CONTACT) | int(flag.mjDSBL_LIMIT)
     spec.option.gravity = np.asarray(robot.gravity)
-    # nothing touches, files of meshes may be elsewhere, and joints that mimic are locked
+    # no contacts, no mesh files needed, mimic joints are locked
     for element in (*spec.geoms, *spec.meshes, *spec.equalities):
         spec.delete(element)
     for joint in list(spec.joints):
         if joint.name not in robot.joints:
             spec.delete(joint)
-        else:  # friction is that of the truth, also where the URDF has <dynamics>
+        else:  # friction is that of the truth; <dynamics> of the URDF is ignored
             joint.damping, joint.frictionloss = _linear(joint.damping, 0.0), 0.0
     _add_motors(spec, robot, truth)
     return spec
 
 
 def motor_name(joint: str, truth: Truth) -> str:
-    """Return the name of MuJoCo's joint that the motor of ``joint`` turns."""
+    """Return the MuJoCo joint driven by the motor of ``joint``."""
     return rotor_name(joint) if joint in truth.drives else joint
 
 
 def _add_motors(spec: mujoco.MjSpec, robot: RobotModel, truth: Truth) -> None:
-    """Give every motor its friction and rotor: on its joint, or on the joints it turns with."""
+    """Add friction and rotor of every motor to its joint, or to the joints it drives."""
     coupling = np.eye(robot.n) if robot.drive.coupling is None else robot.drive.coupling
     for i, name in enumerate(robot.joints):
         if np.array_equal(coupling[i], np.eye(robot.n)[i]):
@@ -114,10 +114,10 @@ def _add_motors(spec: mujoco.MjSpec, robot: RobotModel, truth: Truth) -> None:
                 _add_drive(spec, robot, truth, name)
             motor = spec.joint(motor_name(name, truth))
         else:
-            if name in truth.drives or any(own is not None and own[i] > 0.0 for own in (
+            if name in truth.drives or any(amount is not None and amount[i] > 0.0 for amount in (
                     truth.stribeck, truth.presliding)):
-                raise RobotError(f'{robot.name}: the motor of {name} turns with several joints; '
-                                 'drive, stribeck and presliding are for motors of a single joint')
+                raise RobotError(f'{robot.name}: the motor of {name} drives several joints; '
+                                 'remove its drive, stribeck and presliding')
             motor = spec.add_tendon(name=f'{name}_motor')
             for j in np.flatnonzero(coupling[i]):
                 motor.wrap_joint(robot.joints[j], float(coupling[i, j]))
@@ -129,9 +129,9 @@ def _add_motors(spec: mujoco.MjSpec, robot: RobotModel, truth: Truth) -> None:
 
 
 def _add_drive(spec: mujoco.MjSpec, robot: RobotModel, truth: Truth, joint: str) -> None:
-    """Add a rotor that turns by itself, and the linear spring and damper to its joint."""
+    """Add a separate rotor body, and the linear spring and damper to its joint."""
     if not truth.rotor_inertia[robot.index(joint)] > 0.0:
-        raise RobotError(f'{robot.name}: the drive of {joint} needs a rotor_inertia above zero')
+        raise RobotError(f'{robot.name}: the drive of {joint} needs a positive rotor_inertia')
     drive, name = truth.drives[joint], motor_name(joint, truth)
     body = spec.worldbody.add_body(name=name, mass=ROTOR_BODY, inertia=[ROTOR_BODY] * 3)
     body.explicitinertial = True
@@ -145,18 +145,18 @@ def _add_drive(spec: mujoco.MjSpec, robot: RobotModel, truth: Truth, joint: str)
 
 
 def _linear(given: object, value: float) -> object:
-    """Return a coefficient as MuJoCo takes it: a number, since version 4 a polynomial's."""
+    """Return a coefficient in MuJoCo's format: a number, since version 4 a polynomial."""
     return [value, *np.zeros(np.size(given) - 1)] if np.ndim(given) else value  # type: ignore
 
 
 def elastic_accelerations(
     robot: RobotModel, truth: Truth, states: Sequence[FloatArray], ramp: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the accelerations of links and motors (K, n) that MuJoCo gives.
+    """Return MuJoCo's accelerations of links and motors (K, n).
 
     ``states`` are position and velocity of links, those of motors, and the motors' effort, each
-    (K, n); without a drive in ``truth`` a motor is its link. Dry friction grows linearly within
-    +-ramp (rad/s) of zero speed; gears are linear, without kinematic error and hysteresis.
+    (K, n); without a drive in ``truth`` motor and link coincide. Dry friction grows linearly
+    within +-ramp (rad/s) of zero speed; gears are linear, without kinematic error and hysteresis.
     """
     model = build_model(robot, truth)
     model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_FRICTIONLOSS)

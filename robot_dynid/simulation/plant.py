@@ -4,10 +4,10 @@ Rotor and link are joined by the torque
 
     T = K d + D d' + h(d),    d = theta + e(theta) - q,    e = A sin(2 N theta),
 
-with the rotor at ``theta`` (motor angle over gear ratio N), the link at ``q``, and hysteresis h
-of Dahl's kind. The wave generator presses twice per motor turn, hence the 2. Power balance makes T
-act on the rotor as ``-(1 + de/dtheta) T``. The rotor spins, but its turning with the links before
-it is left out. Sources: Spong 1987 (elastic joint); Taghirad and Belanger 1998 (harmonic drive).
+with the rotor at ``theta`` (motor angle over gear ratio N), the link at ``q``, and Dahl hysteresis
+h. The wave generator engages twice per motor turn, hence the 2. By power balance T acts on the
+rotor as ``-(1 + de/dtheta) T``. The rotor's rotation with the preceding links is neglected.
+Sources: Spong 1987 (elastic joint); Taghirad and Belanger 1998 (harmonic drive).
 """
 
 from __future__ import annotations
@@ -25,50 +25,49 @@ from robot_dynid.simulation.truth import HarmonicDrive, Truth
 from robot_dynid.types import FloatArray
 
 IntArray = NDArray[np.intp]
-#: passes of the search for the deflection under gravity
+#: fixed-point iterations of the deflection under gravity
 DEFLECTION_PASSES = 50
-#: largest angle [rad] of the fastest vibration of a drive per step
+#: largest phase [rad] per step of the fastest drive vibration
 DRIVE_ANGLE_PER_STEP = 1.0
 
 
 class Bristles:
     """States of dry friction or hysteresis, between -1 and 1, which build up with travel.
 
-    Bristles bend before they slip: friction at rest is a function of where the motor came from,
-    and its encoder shows it. Source: Dahl 1968, with exponent one.
-    ``own`` (n,) says which of n have bristles, which bend over ``length`` (n,) [rad or m]; the
-    states of the others are zero.
+    Bristles bend before they slip, so friction at rest depends on the travel history. Source: Dahl
+    1968, with exponent one. ``active`` (n,) masks the joints with bristles, which bend over
+    ``length`` (n,) [rad or m]; the other states are zero.
     """
 
     def __init__(self, length: FloatArray) -> None:
-        self.own: NDArray[np.bool_] = length > 0.0
-        self.length = np.where(self.own, length, 1.0)
+        self.active: NDArray[np.bool_] = length > 0.0
+        self.length = np.where(self.active, length, 1.0)
         self._position = np.zeros(len(length))
         self._state = np.zeros(len(length))
 
     @classmethod
     def of(cls, length: FloatArray | None) -> Bristles | None:
-        """Return the bristles that bend over ``length`` (n,) [rad or m]; None where none does."""
+        """Return the bristles that bend over ``length`` (n,) [rad or m], None if all are zero."""
         return None if length is None or not np.any(length > 0.0) else cls(length)
 
     def relax(self, position: FloatArray) -> None:
-        """Forget the past: no bristle is bent with the motors at ``position`` (n,)."""
+        """Reset the history: no bristle is bent with the motors at ``position`` (n,)."""
         self._position, self._state = position.copy(), np.zeros_like(position)
 
     def states(self, position: FloatArray) -> FloatArray:
-        """Return the states (n,) at ``position`` (n,); exact while the direction holds."""
+        """Return the states (n,) at ``position`` (n,); exact for monotonic travel."""
         step = position - self._position
         left = np.exp(-np.abs(step) / self.length)
-        self._state = np.where(self.own, self._state * left + np.sign(step) * (1.0 - left), 0.0)
+        self._state = np.where(self.active, self._state * left + np.sign(step) * (1.0 - left), 0.0)
         self._position = position
         return self._state
 
 
 class Transmissions:
-    """The gears of d joints in motion; all arrays are (d,).
+    """Nonlinear torques of the gears of d joints; all arrays are (d,).
 
-    MuJoCo integrates the linear spring and damper; this adds what is not linear, as torques that
-    are held over a step and belong to its middle.
+    MuJoCo integrates the linear spring and damper; this adds the nonlinear part as torques that
+    are held over a step and evaluated at its middle.
     """
 
     def __init__(self, drives: Sequence[HarmonicDrive]) -> None:
@@ -78,7 +77,7 @@ class Transmissions:
         self._twice = 2.0 * self.ratio
         self._steepness = self._twice * amplitude
         self._loop = Bristles(length)
-        #: the largest stiffness (d,) N m/rad, where hysteresis turns
+        #: the largest stiffness (d,) N m/rad, at reversals of hysteresis
         self.steepest: FloatArray = self.stiffness + 2.0 * hysteresis / length
 
     def error(self, rotor: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -87,37 +86,36 @@ class Transmissions:
         return self._amplitude * np.sin(phase), self._steepness * np.cos(phase)
 
     def relax(self, rotor: FloatArray, link: FloatArray) -> None:
-        """Begin hysteresis at zero with the positions ``rotor`` and ``link`` (d,) rad."""
+        """Reset hysteresis to zero at the positions ``rotor`` and ``link`` (d,) rad."""
         self._loop.relax(rotor + self.error(rotor)[0] - link)
 
     def torques(
         self, rotor: Sequence[FloatArray], link: Sequence[FloatArray]
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the torques on rotors and links beside those of linear springs and dampers.
+        """Return the torques on rotors and links in addition to linear springs and dampers.
 
-        ``rotor`` and ``link`` are position and velocity (d,) at the middle of the step. To be
-        called once per step: the hysteresis moves on.
+        ``rotor`` and ``link`` are position and velocity (d,) at the middle of the step. Call once
+        per step, because the hysteresis state advances.
         """
         error, slope = self.error(rotor[0])
         twist = rotor[0] - link[0]
         linear = self.stiffness * twist + self.damping * (rotor[1] - link[1])
-        beside = (self.stiffness * error + self.damping * slope * rotor[1]
+        nonlinear = (self.stiffness * error + self.damping * slope * rotor[1]
                   + self._hysteresis * self._loop.states(twist + error))
-        return -slope * linear - (1.0 + slope) * beside, beside
+        return -slope * linear - (1.0 + slope) * nonlinear, nonlinear
 
 
 class Plant:
-    """A fixed-base arm driven by joint torques.
+    """A fixed-base arm driven by joint torques, simulated by MuJoCo.
 
-    Source of the dynamics is MuJoCo alone: Runge-Kutta steps of 0.25 ms, no contacts, no joint
-    stops. Friction acts on the motors: viscous as damping, Coulomb as dry friction, which sticks
-    at rest, or builds up over a travel, ``presliding``. All arrays are in the order of
-    ``robot.joints``, rad, N m and s (m and N where prismatic). ``external`` (n,) is torque from
-    outside, which no drive and no sensor knows.
+    Runge-Kutta steps of 0.25 ms, no contacts, no joint stops. Friction acts on the motors: viscous
+    as damping, Coulomb as dry friction, which sticks at rest, or builds up over a travel,
+    ``presliding``. All arrays are in the order of ``robot.joints``, rad, N m and s (m and N if
+    prismatic). ``external`` (n,) is external torque, which no sensor measures.
 
-    Where a joint has a harmonic drive its motor is a rotor of its own behind a spring. Motors and
-    links have states of their own then, ``acceleration``, ``inverse`` and ``torque_for`` are those
-    of the arm with rigid joints.
+    A joint with a harmonic drive has a separate rotor behind a spring, so motors and links have
+    separate states; ``acceleration``, ``inverse`` and ``torque_for`` are those of the arm with
+    rigid joints.
     """
 
     def __init__(self, robot: RobotModel, truth: Truth | None = None) -> None:
@@ -135,31 +133,31 @@ class Plant:
         self.external = np.zeros(robot.n)
         coupling = robot.drive.coupling
         self._coupling = np.eye(robot.n) if coupling is None else np.asarray(coupling)
-        #: which joints (n,) have a harmonic drive
+        #: joints (n,) with a harmonic drive
         self.elastic = np.array([name in self.truth.drives for name in robot.joints])
         self._bristles, fading = Bristles.of(self.truth.presliding), self.truth.stribeck
-        # whether torques besides those of the motors change from step to step
+        # True if torques other than those of the motors change from step to step
         self._changing = bool(self.elastic.any()) or self._bristles is not None \
             or fading is not None
         self.model = build_model(robot, self.truth) if self._changing else self._rigid
         self.data = mujoco.MjData(self.model)
         self._drives = Transmissions([self.truth.drives[j] for j in robot.joints
                                       if j in self.truth.drives])
-        #: where links and motors (n,) are in the coordinates of MuJoCo
+        #: MuJoCo coordinates of links and motors (n,)
         self.link_rows, self.motor_rows = (
             np.array([int(self.model.joint(name).dofadr[0]) for name in names]) for names in (
                 robot.joints, [motor_name(name, self.truth) for name in robot.joints]))
         self._geared = (self.motor_rows[self.elastic], self.link_rows[self.elastic]) \
             if self.elastic.any() else None
-        bent = np.zeros(robot.n, bool) if self._bristles is None else self._bristles.own
-        self.model.dof_frictionloss[self.motor_rows[bent]] = 0.0  # the bristles have it
+        bent = np.zeros(robot.n, bool) if self._bristles is None else self._bristles.active
+        self.model.dof_frictionloss[self.motor_rows[bent]] = 0.0  # modelled by the bristles
         self._fading = np.flatnonzero(~bent & (False if fading is None else fading > 0.0))
         self._check_steps()
         if self.elastic.any():
             self._drives.relax(*np.zeros((2, int(self.elastic.sum()))))
 
     def _check_steps(self) -> None:
-        """Raise RobotError where a drive, or a motor on its bristles, is too fast for the step."""
+        """Raise RobotError if a drive, or a motor with bristles, is too fast for the step."""
         if self._bristles is None and not self.elastic.any():
             return
         mujoco.mj_forward(self.model, self.data)
@@ -179,18 +177,18 @@ class Plant:
                                 f'{fastest / softness:.3g}')
         if too_fast:
             raise RobotError(
-                f'{self.robot.name}: drives are too stiff, or damped too much, for steps of '
-                f'{1e3 * TIMESTEP:g} ms; with their rotor_inertia, stiffness + 2 hysteresis / '
-                f'hysteresis_length, and damping, may be: {"; ".join(too_fast)}')
+                f'{self.robot.name}: drives are too stiff or too damped for steps of '
+                f'{1e3 * TIMESTEP:g} ms; with their rotor_inertia the limits of stiffness + 2 '
+                f'hysteresis / hysteresis_length, and of damping, are: {"; ".join(too_fast)}')
 
     def _check_bristles(self, softness: FloatArray) -> None:
         assert self._bristles is not None
         dry = self.truth.dry(np.zeros(self.robot.n))
         least = dry * softness * (TIMESTEP / DRIVE_ANGLE_PER_STEP) ** 2
-        for k in np.flatnonzero(self._bristles.own & (self._bristles.length < least)):
+        for k in np.flatnonzero(self._bristles.active & (self._bristles.length < least)):
             raise RobotError(f'{self.robot.name}: the presliding of {self.joints[k]} is too short '
-                             f'for steps of {1e3 * TIMESTEP:g} ms; it must be {least[k]:.2g} or '
-                             'more with its rotor_inertia')
+                             f'for steps of {1e3 * TIMESTEP:g} ms; set it to {least[k]:.2g} or '
+                             'more')
 
     @property
     def time(self) -> float:
@@ -206,9 +204,9 @@ class Plant:
         return self.data.qpos[self.motor_rows], self.data.qvel[self.motor_rows]
 
     def set_state(self, position: ArrayLike, velocity: ArrayLike) -> None:
-        """Put the motors at position (n,) with velocity (n,), the links where gravity lets them.
+        """Set position and velocity (n,) of the motors, with links in static equilibrium.
 
-        A link with a rigid joint is where its motor is.
+        The link of a rigid joint is at its motor.
         """
         rotor = np.array(position, dtype=np.float64)
         self.data.qpos[self.link_rows] = link = self._settled(rotor)
@@ -221,16 +219,16 @@ class Plant:
             self._drives.relax(rotor[self.elastic], link[self.elastic])
 
     def _settled(self, rotor: FloatArray) -> FloatArray:
-        """Return the positions (n,) of links at rest whose motors hold ``rotor`` (n,)."""
-        link, still, own = rotor.copy(), np.zeros_like(rotor), self.elastic
-        for _ in range(DEFLECTION_PASSES if own.any() else 0):
-            load = self.torque_for(link, still, still)[own]
-            error = self._drives.error(rotor[own])[0]
-            link[own] = rotor[own] + error - load / self._drives.stiffness
+        """Return the equilibrium positions (n,) of links whose motors hold ``rotor`` (n,)."""
+        link, still, elastic = rotor.copy(), np.zeros_like(rotor), self.elastic
+        for _ in range(DEFLECTION_PASSES if elastic.any() else 0):
+            load = self.torque_for(link, still, still)[elastic]
+            error = self._drives.error(rotor[elastic])[0]
+            link[elastic] = rotor[elastic] + error - load / self._drives.stiffness
         return link
 
     def step(self, torque: FloatArray, steps: int = 4) -> None:
-        """Hold motor torque (n,) for ``steps`` steps of TIMESTEP."""
+        """Simulate ``steps`` steps of TIMESTEP with constant motor torque (n,)."""
         held = self._held(torque)
         if not self._changing:
             self.data.qfrc_applied[:] = held
@@ -241,14 +239,14 @@ class Plant:
             mujoco.mj_step(self.model, self.data)
 
     def _held(self, torque: FloatArray) -> FloatArray:
-        """Return motor torque and that from outside, each (n,), by MuJoCo's coordinates."""
+        """Return motor torque and external torque, each (n,), in MuJoCo coordinates."""
         held = np.zeros(self.model.nv)
         held[self.motor_rows] = torque
         held[self.link_rows] += self.external
         return held
 
     def _apply(self, held: FloatArray) -> None:
-        """Set the torques of one step, which belong to its middle, beside those that are held."""
+        """Set the torques at the middle of one step, in addition to the constant ones."""
         data, applied, speed = self.data, held.copy(), self.data.qvel
         middle = data.qpos + 0.5 * TIMESTEP * speed
         if self._bristles is not None:
@@ -271,8 +269,8 @@ class Plant:
     ) -> FloatArray:
         """Return MuJoCo's accelerations (K, n) for K states and torques, each (K, n) or (n,).
 
-        With ``ramp`` 0 Coulomb friction is MuJoCo's own dry friction; otherwise it grows linearly
-        within +-ramp (rad/s) of zero speed. Raises UsageError when the shapes do not agree.
+        With ``ramp`` 0 Coulomb friction is MuJoCo's dry friction; else it grows linearly within
+        +-ramp (rad/s) of zero speed. Raises UsageError if the shapes do not agree.
         """
         q, qd, tau = self._rows(position, velocity, torque)
         if ramp > 0.0:
@@ -294,8 +292,8 @@ class Plant:
     ) -> FloatArray:
         """Return MuJoCo's joint torques (K, n) for K motions, each (K, n) or (n,).
 
-        Viscous friction and rotors are in; Coulomb friction only when ``ramp`` is given, as in
-        ``acceleration``. Raises UsageError when the shapes do not agree.
+        They include viscous friction and rotors, and Coulomb friction if ``ramp`` is given, as in
+        ``acceleration``. Raises UsageError if the shapes do not agree.
         """
         q, qd, qdd = self._rows(position, velocity, acceleration)
         out = np.empty_like(q)
@@ -306,7 +304,7 @@ class Plant:
     def torque_for(
         self, position: FloatArray, velocity: FloatArray, acceleration: FloatArray
     ) -> FloatArray:
-        """Return the torque (n,) that gives one acceleration (n,), Coulomb friction left out."""
+        """Return the torque (n,) of one acceleration (n,), without Coulomb friction."""
         data = self._scratch
         data.qpos[self._dof] = position
         data.qvel[self._dof] = velocity
@@ -316,10 +314,10 @@ class Plant:
         return torque
 
     def transmitted(self, torque: FloatArray) -> FloatArray:
-        """Return the torque (n,) [N m, N] of the gears on the links under motor torque (n,).
+        """Return the gear torque (n,) [N m, N] on the links under motor torque (n,).
 
-        It is what moves the bare links as they are accelerated now, less what comes from outside:
-        sensors behind the gears measure it.
+        It moves the bare links with their present acceleration, minus external torque, as sensors
+        behind the gears measure it.
         """
         data, (position, velocity) = self._behind, self.state()
         data.qpos[self._dof], data.qvel[self._dof] = position, velocity

@@ -1,4 +1,4 @@
-"""Arm, sensors and trajectory controller run together, one controller cycle after the other."""
+"""Simulated robot: arm, sensors and trajectory controller, cycle by cycle."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from robot_dynid.types import FloatArray
 
 FAULTS = ('none', 'stop_states', 'nan', 'no_effort', 'effort_spike', 'tracking_error', 'reject',
           'inactive')
-TRACKING_FAULT = 0.2  # rad or m by which the first joint misses its setpoint
+TRACKING_FAULT = 0.2  # rad or m, tracking error of the first joint under the fault
 #: s over which a setpoint from outside is extrapolated; the drives hold when none follows
 SETPOINT_HORIZON = 0.02
 
@@ -52,9 +52,9 @@ class Reading:
 
 
 class Simulator:
-    """A robot with its controller; ``advance`` belongs to one thread, the rest to any other.
+    """A robot with its controller; ``advance`` must stay on one thread, the rest is thread-safe.
 
-    ``fault`` is one of FAULTS: what shall go wrong, for tests of whoever drives this robot.
+    ``fault`` is one of FAULTS, injected to test clients of the robot.
     """
 
     def __init__(self, robot: RobotModel, truth: Truth, constraints: Constraints | None = None,
@@ -72,7 +72,7 @@ class Simulator:
 
     @property
     def has_motor_states(self) -> bool:
-        """Whether a joint has a harmonic drive, so that motors move apart from links."""
+        """True if a joint has a harmonic drive, so that motors and links differ."""
         return bool(self._arm.plant.elastic.any())
 
     @property
@@ -112,8 +112,8 @@ class Simulator:
     def place(self, position: FloatArray) -> None:
         """Put the robot at rest at ``position`` (n,); raises UsageError for a wrong length."""
         if np.shape(position) != (self.robot.n,) or not np.all(np.isfinite(position)):
-            raise UsageError(f'{self.robot.name}: start position must be {self.robot.n} finite '
-                             f'numbers, is {list(position)}')
+            raise UsageError(f'{self.robot.name}: start position must have {self.robot.n} finite '
+                             f'values, is {list(position)}')
         with self._lock:
             self._arm.place(np.asarray(position, dtype=np.float64))
             self._controller.activate(self._arm.motor_position)
@@ -130,7 +130,8 @@ class Simulator:
             self._setpoint = time, position, velocity
 
     def advance(self, cycles: int) -> Reading:
-        """Run ``cycles`` controller cycles of 1 ms and return the reading at their beginning."""
+        """Simulate ``cycles`` controller cycles of 1 ms and return the reading at their beginning.
+        """
         self._control()
         reading = self._read()
         self._finish_cycle()
@@ -145,7 +146,7 @@ class Simulator:
             return self._view, np.array([self._arm.motor_position, self._arm.motor_velocity])
 
     def goal(self) -> int | None:
-        """Return the number of the goal under way, or None."""
+        """Return the number of the active goal, or None."""
         return self._controller.goal
 
     def rejection(self, command: Command) -> str | None:
@@ -161,23 +162,23 @@ class Simulator:
             return self._controller.start(goal, self.time, self._measured())
 
     def follow(self, command: Command) -> str | None:
-        """Follow a trajectory of the topic; return why it is ignored, or None."""
+        """Follow a trajectory of the topic; return the reason if it is ignored, else None."""
         with self._lock:
             return self._controller.follow(command, self.time, self._measured())
 
     def cancel(self) -> bool:
-        """Cancel the goal under way and hold; return whether there was one."""
+        """Cancel the active goal and hold; return True if there was one."""
         with self._lock:
             return self._controller.cancel(self._arm.motor_position)
 
     def take_finished(self) -> list[Finished]:
-        """Return the goals that ended since the last call."""
+        """Return and clear the goals that ended since the last call."""
         with self._lock:
             ended, self._controller.finished = self._controller.finished, []
         return ended
 
     def take_messages(self) -> list[str]:
-        """Return the log texts of the controller since the last call."""
+        """Return and clear the log messages of the controller since the last call."""
         with self._lock:
             texts, self._controller.messages = self._controller.messages, []
         return texts

@@ -1,7 +1,7 @@
-"""A pure emulation of ros2_control's joint_trajectory_controller, its rules and its quirks.
+"""Emulation of joint_trajectory_controller of ros2_control, with its rules and quirks.
 
-No ROS, no clock: time comes in as seconds. What it does was observed on the controller of
-ros2_controllers 5.17.0 (Kilted) with position commands and default parameters.
+No ROS, no clock: time is passed in seconds. The behaviour is that observed on ros2_controllers
+5.17.0 (Kilted) with position commands and default parameters.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ State = tuple[FloatArray, FloatArray]  # position and velocity, (n,) each
 
 
 class Status(IntEnum):
-    """Status of a goal at its end: the codes of action_msgs/GoalStatus."""
+    """Final status of a goal: the codes of action_msgs/GoalStatus."""
 
     SUCCEEDED = 4
     CANCELED = 5
@@ -28,7 +28,7 @@ class Status(IntEnum):
 
 
 class Code(IntEnum):
-    """The result codes of control_msgs/FollowJointTrajectory."""
+    """Result codes of control_msgs/FollowJointTrajectory."""
 
     SUCCESSFUL = 0
     INVALID_GOAL = -1
@@ -40,7 +40,7 @@ class Code(IntEnum):
 
 @dataclass(frozen=True)
 class Constraints:
-    """The controller's defaults where a goal asks for nothing; 0 is unchecked.
+    """Default tolerances of the controller; 0 is unchecked.
 
     ``path`` and ``goal`` rad or m, ``stopped_velocity`` rad/s at the end, ``goal_time`` s.
     """
@@ -53,7 +53,7 @@ class Constraints:
 
 @dataclass(frozen=True)
 class Goal:
-    """A goal of the action; per joint tolerances: 0 the controller's default, -1 no check."""
+    """A goal of the action; tolerance 0 is the controller's default, -1 disables the check."""
 
     command: Command
     path_tolerance: Mapping[str, Tolerance] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Finished:
-    """The end of the goal ``number``."""
+    """Result of the goal ``number``."""
 
     number: int
     status: Status
@@ -73,7 +73,7 @@ class Finished:
 
 @dataclass(frozen=True, eq=False)
 class _Bounds:
-    """Tolerances in force: (3, n) along the way and at the end, 0 where unchecked; time in s."""
+    """Active tolerances: (3, n) along the path and at the goal, 0 if unchecked; time in s."""
 
     path: FloatArray
     goal: FloatArray
@@ -82,10 +82,10 @@ class _Bounds:
 
 @dataclass(frozen=True, eq=False)
 class Update:
-    """The controller's view after one cycle; each array (3, n): position, velocity, acceleration.
+    """State of the controller after one cycle; arrays (3, n): position, velocity, acceleration.
 
-    ``reference`` is what the trajectory says ``elapsed`` s after its start, ``output`` what the
-    drives get: where the reference is NaN the joint holds.
+    ``reference`` is the trajectory at ``elapsed`` s, ``output`` the command of the drives: a joint
+    holds where the reference is NaN.
     """
 
     reference: FloatArray
@@ -95,13 +95,13 @@ class Update:
 
 
 class TrajectoryController:
-    """The state machine behind the topic and the action of one controller.
+    """State machine behind the topic and the action of one controller.
 
-    ``rejection`` decides about a goal, ``start`` begins an accepted one and numbers it, ``follow``
-    takes a message of the topic, ``cancel`` and ``deactivate`` stop; ``update`` is called every
-    cycle. ``finished`` and ``messages`` collect ended goals and log texts for the caller to take.
-    ``scaling`` is the time of the trajectory per real time, as a speed slider sets it: a new
-    trajectory starts by the clock, and from then on its time runs at that rate.
+    ``rejection`` checks a goal, ``start`` begins an accepted one and numbers it, ``follow`` takes
+    a message of the topic, ``cancel`` and ``deactivate`` stop; call ``update`` every cycle.
+    ``finished`` and ``messages`` collect ended goals and log messages. ``scaling`` is trajectory
+    time per real time, as set by a speed slider: a new trajectory starts by the clock and then
+    runs at that rate.
     """
 
     def __init__(self, joints: Sequence[str], constraints: Constraints | None = None) -> None:
@@ -113,7 +113,7 @@ class TrajectoryController:
         self._constraints = constraints or Constraints()
         self._path: Path | None = None
         self._goal: int | None = None
-        self._time = self._updated = 0.0  # of the trajectory, and by the clock, s
+        self._time = self._updated = 0.0  # trajectory time and clock time, s
         self._numbers = 0
         self._bounds = self._default_bounds()
         self._held = np.zeros((3, len(self.joints)))
@@ -124,12 +124,12 @@ class TrajectoryController:
         return self._goal
 
     def activate(self, position: FloatArray) -> None:
-        """Start working, holding ``position`` (n,)."""
+        """Activate the controller, holding ``position`` (n,)."""
         self.active = True
         self._hold(position)
 
     def deactivate(self, position: FloatArray) -> None:
-        """Stop working; a goal under way is aborted and the arm holds ``position`` (n,)."""
+        """Deactivate the controller: abort the active goal and hold ``position`` (n,)."""
         self._finish(Status.ABORTED, Code.INVALID_GOAL,
                      'Current goal cancelled during deactivate transition.')
         self._hold(position)
@@ -144,7 +144,7 @@ class TrajectoryController:
     def start(self, goal: Goal, now: float, measured: State) -> int:
         """Begin an accepted goal from the measured position and velocity; return its number.
 
-        A goal under way ends at once with INVALID_GOAL.
+        An active goal ends at once with INVALID_GOAL.
         """
         self._finish(Status.ABORTED, Code.INVALID_GOAL,
                      'Current goal preempted by new incoming action.')
@@ -155,9 +155,9 @@ class TrajectoryController:
         return self._goal
 
     def follow(self, command: Command, now: float, measured: State) -> str | None:
-        """Take a trajectory from the topic; return why it is ignored, or None.
+        """Take a trajectory from the topic; return the reason if it is ignored, else None.
 
-        A goal under way is not aborted: it is reported as reached when this trajectory ends.
+        An active goal is not aborted: it is reported as reached when this trajectory ends.
         """
         reason = self.rejection(command, now)
         if reason is None:
@@ -169,7 +169,7 @@ class TrajectoryController:
         self._time = self._updated = now
 
     def cancel(self, position: FloatArray) -> bool:
-        """Cancel the goal under way and hold ``position`` (n,); return whether there was one."""
+        """Cancel the active goal and hold ``position`` (n,); return True if there was one."""
         if self._goal is None:
             return False
         self._finish(Status.CANCELED, Code.SUCCESSFUL, '')
@@ -191,7 +191,7 @@ class TrajectoryController:
 
     def _criteria(self, reference: Reference, error: FloatArray, now: float,
                position: FloatArray) -> None:
-        """End the trajectory where a tolerance or its end says so."""
+        """End the trajectory at its end or if a tolerance is violated."""
         if not reference.played:
             joint = self._outside(error, self._bounds.path)
             if joint is not None:
@@ -226,7 +226,7 @@ class TrajectoryController:
         self._held[0] = position
 
     def _output(self, motion: FloatArray) -> FloatArray:
-        """Return the command: NaN positions replaced by the last command, at rest."""
+        """Return the command: NaN positions are replaced by the last command, at rest."""
         if np.isfinite(motion).all():
             self._held = motion
             return motion
@@ -265,7 +265,7 @@ class TrajectoryController:
 
 
 def _in_force(asked: float, default: float) -> float:
-    """Return the tolerance in force: the one asked for, 0 for -1, otherwise the default."""
+    """Return the effective tolerance: the requested one, 0 for -1, else the default."""
     if asked > 0.0:
         return asked
     return 0.0 if asked == -1.0 else default

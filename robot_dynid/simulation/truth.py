@@ -1,4 +1,4 @@
-"""The truth of a simulated robot: friction, rotors, drives, sensor noise, base parameters."""
+"""True parameters of a simulated robot: friction, rotors, drives, sensor noise."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Noise:
 
 @dataclass(frozen=True)
 class HarmonicDrive:
-    """A gear with all quantities on the joint side (m and N for prismatic joints).
+    """Parameters of an elastic gear on the joint side (m and N for prismatic joints).
 
-    ``gear_ratio`` motor turns per turn of the joint; ``stiffness`` K N m/rad; ``damping`` D
-    N m s/rad; ``kinematic_error`` A rad; ``hysteresis`` N m, half the width of the loop, and
-    ``hysteresis_length`` rad, the deflection over which it turns. Raises RobotError for values
-    that cannot be.
+    ``gear_ratio`` motor turns per joint turn; ``stiffness`` K N m/rad; ``damping`` D N m s/rad;
+    ``kinematic_error`` A rad; ``hysteresis`` N m, half the width of the loop, and
+    ``hysteresis_length`` rad, the deflection over which it reverses. Raises RobotError for invalid
+    values.
     """
 
     gear_ratio: float
@@ -57,15 +57,14 @@ class HarmonicDrive:
         for entry in fields(self):
             value = getattr(self, entry.name)
             if not np.isfinite(value) or value < 0.0:
-                raise RobotError(f'drive: {entry.name} is {value}; it must be finite and not '
-                                 'negative')
+                raise RobotError(f'drive: {entry.name} must be finite and at least zero, is '
+                                 f'{value}')
         for name in ('gear_ratio', 'stiffness', 'hysteresis_length'):
             if getattr(self, name) == 0.0:
-                raise RobotError(f'drive: {name} must be above zero')
+                raise RobotError(f'drive: {name} must be positive')
         if 2.0 * self.gear_ratio * self.kinematic_error >= 1.0:
-            raise RobotError(f'drive: kinematic_error {self.kinematic_error:g} rad would turn the '
-                             f'link back; with gear_ratio {self.gear_ratio:g} it must be below '
-                             f'{0.5 / self.gear_ratio:g}')
+            raise RobotError(f'drive: kinematic_error must be below {0.5 / self.gear_ratio:g} rad '
+                             f'with gear_ratio {self.gear_ratio:g}, is {self.kinematic_error:g}')
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +72,11 @@ class Truth:
     """True friction and rotor inertia per motor, on the joint side, each (n,).
 
     ``viscous`` N m s/rad, ``coulomb`` N m, ``rotor_inertia`` kg m^2 (N s/m, N, kg for prismatic
-    joints). A motor turns with its joint, or with several where the robot has a coupling matrix.
-    ``stribeck`` N m is what dry friction has above ``coulomb`` at rest; it fades with the speed v
-    like ``1 - tanh(v / stribeck_speed)`` (rad/s); none of both: no joint has it. ``presliding``
-    rad (m) is the travel over which dry friction builds up, as bristles do that bend before they
-    slip; zero: it holds at rest without any travel. ``drives`` are the gears, by joint, that are
-    not rigid.
+    joints). A motor turns with its joint, or with several if the robot has a coupling matrix.
+    ``stribeck`` N m is the dry friction above ``coulomb`` at rest; it decays with the speed v like
+    ``1 - tanh(v / stribeck_speed)`` (rad/s); None: no joint has it. ``presliding`` rad (m) is the
+    travel over which dry friction builds up; zero: it sticks without travel. ``drives`` are the
+    elastic gears, by joint.
     """
 
     viscous: FloatArray
@@ -104,17 +102,16 @@ class Truth:
         return cls(zero, zero, zero)
 
 
-#: the entries of a joint that are numbers
+#: numeric entries of a joint
 NUMBERS = ('viscous', 'coulomb', 'rotor_inertia', 'stribeck', 'stribeck_speed', 'presliding')
 
 
 @reported
 def load_truth(robot: RobotModel, source: str | Path | None = None) -> Truth:
-    """Read the section ``simulation`` of the YAML file of ``robot`` (or of the file ``source``).
+    """Load the section ``simulation`` of the YAML file of ``robot`` (or of the file ``source``).
 
-    ``source`` may also be the name of a file in config/simulation. Robots without such a section
-    are ideal. Raises RobotError for unknown joints or keys and for numbers that are negative or
-    not finite.
+    ``source`` may also be the name of a file in config/simulation. Robots without the section are
+    ideal. Raises RobotError for unknown joints or keys, and for negative or non-finite numbers.
     """
     path = _file(source) if source else locate.find(f'config/robots/{robot.name}.yaml')
     section = read_yaml(path).get('simulation') if path else None
@@ -131,18 +128,18 @@ def load_truth(robot: RobotModel, source: str | Path | None = None) -> Truth:
             continue
         if joint not in robot.joints:
             raise RobotError(f'{where}: no joint {joint!r}; there are {", ".join(robot.joints)}')
-        own, i = f'{where}: {joint}', robot.index(joint)
+        joint_path, i = f'{where}: {joint}', robot.index(joint)
         if not isinstance(entry, Mapping):
-            raise RobotError(f'{own} must be a mapping, is {shown(entry)}')
+            raise RobotError(f'{joint_path} must be a mapping, is {shown(entry)}')
         drive = entry.get('drive')
         if drive is not None:
             ratios = robot.drive.gear_ratios
-            drives[joint] = _drive(drive, None if ratios is None else ratios[i], own)
+            drives[joint] = _drive(drive, None if ratios is None else ratios[i], joint_path)
         numbers = {key: value for key, value in entry.items() if key != 'drive'}
-        for key, value in _numbers(numbers, (*NUMBERS, 'drive'), own).items():
+        for key, value in _numbers(numbers, (*NUMBERS, 'drive'), joint_path).items():
             values[key][i] = value
         if (values['stribeck'][i] > 0.0) != (values['stribeck_speed'][i] > 0.0):
-            raise RobotError(f'{own}: stribeck and stribeck_speed belong together')
+            raise RobotError(f'{joint_path}: stribeck and stribeck_speed belong together')
     fading = np.any(values['stribeck'] > 0.0)
     values['stribeck_speed'][values['stribeck'] == 0.0] = 1.0
     used = {*NUMBERS[:3], *(NUMBERS[3:5] if fading else ()),
@@ -151,7 +148,7 @@ def load_truth(robot: RobotModel, source: str | Path | None = None) -> Truth:
 
 
 def _drive(content: Any, ratio: float | None, where: str) -> HarmonicDrive:
-    """Read a drive; ``ratio`` is the robot's gear ratio, taken where ``content`` has none."""
+    """Read a drive; the robot's gear ``ratio`` is the default of ``content``."""
     given = _numbers(content, HarmonicDrive.__dataclass_fields__, f'{where}: drive')
     if ratio is not None:
         given.setdefault('gear_ratio', abs(ratio))
@@ -165,18 +162,18 @@ def _drive(content: Any, ratio: float | None, where: str) -> HarmonicDrive:
 
 
 def _file(source: str | Path) -> Path:
-    """Return the path of a file, given as such or by its name in config/simulation."""
+    """Return the path of a file, given as path or by its name in config/simulation."""
     path = Path(source)
     return path if path.is_file() else locate.find(f'config/simulation/{source}.yaml') or path
 
 
-def _numbers(entry: Mapping[str, Any], known: Any, where: str) -> dict[str, float]:
+def _numbers(entry: Mapping[str, Any], keys: Any, where: str) -> dict[str, float]:
     if not isinstance(entry, Mapping):
         raise RobotError(f'{where} must be a mapping, is {shown(entry)}')
     numbers = {}
     for key, value in entry.items():
-        if key not in known:
-            raise RobotError(f'{where}: unknown key {key!r}; use {", ".join(known)}')
+        if key not in keys:
+            raise RobotError(f'{where}: unknown key {key!r}; use {", ".join(keys)}')
         numbers[key] = AMOUNT.read(value, f'{where}: {key}', RobotError)
     return numbers
 
@@ -199,5 +196,5 @@ def true_base(robot: RobotModel, truth: Truth, reduction: Reduction) -> FloatArr
 
 
 def distance(values: FloatArray, true: FloatArray) -> float:
-    """Return |values - true| / |true| of two parameter vectors (b,)."""
+    """Return the relative distance |values - true| / |true| of two parameter vectors (b,)."""
     return float(np.linalg.norm(values - true) / np.linalg.norm(true))

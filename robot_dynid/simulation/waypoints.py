@@ -1,4 +1,4 @@
-"""Trajectories as joint_trajectory_controller takes them: acceptance rules and interpolation."""
+"""Trajectory messages of joint_trajectory_controller: acceptance rules and interpolation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dynid.types import FloatArray
 
-# The end velocity may differ from zero by the resolution of a 32-bit float around one.
+# Tolerance of the final velocity: the resolution of a 32-bit float.
 END_VELOCITY = float(np.finfo(np.float32).eps)
 Values = Sequence[float]
 Point = tuple[FloatArray, FloatArray | None, FloatArray | None]
@@ -18,9 +18,9 @@ Point = tuple[FloatArray, FloatArray | None, FloatArray | None]
 
 @dataclass(frozen=True)
 class Waypoint:
-    """One point of a trajectory: ``time`` s from its start, values in the order of its joints.
+    """One trajectory point: ``time`` s from the start, values in the order of its joints.
 
-    Position in rad or m, then its derivatives; an empty sequence is a field left out.
+    Position in rad or m, then its derivatives; an empty sequence is an omitted field.
     """
 
     time: float
@@ -32,7 +32,7 @@ class Waypoint:
 
 @dataclass(frozen=True)
 class Command:
-    """A trajectory as it arrives; ``stamp`` s is its start, 0 for now."""
+    """A received trajectory; ``stamp`` s is its start, 0 for now."""
 
     joints: tuple[str, ...]
     points: tuple[Waypoint, ...]
@@ -42,8 +42,8 @@ class Command:
 def rejection(command: Command, joints: Sequence[str], now: float) -> str | None:
     """Return the reason a controller of ``joints`` rejects ``command`` at ``now`` s, or None.
 
-    Like the original it looks neither at position limits, nor at the first point, nor for NaN,
-    and a duplicate joint name that makes up the number passes.
+    Like the original it checks neither position limits, nor the first point, nor NaN, and a
+    duplicate joint name that completes the number passes.
     """
     if not command.joints:
         return 'empty joint names on incoming trajectory'
@@ -85,10 +85,10 @@ def _lengths(command: Command) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Reference point of a trajectory at one time.
+    """Reference of a trajectory at one time.
 
-    ``motion`` (3, n): position, velocity, acceleration; ``index`` of the point approached;
-    ``played`` once the last point is reached.
+    ``motion`` (3, n): position, velocity, acceleration; ``index`` of the next point; ``played`` is
+    True once the last point is reached.
     """
 
     motion: FloatArray
@@ -97,12 +97,12 @@ class Reference:
 
 
 class Path:
-    """A command on its way: from ``measured`` at ``now`` s through all points.
+    """Interpolated trajectory from ``measured`` at ``now`` s through all points of a command.
 
-    ``measured`` are position and velocity (n,). Between two points the interpolation is quintic
-    where both have accelerations, cubic where both have velocities, else linear. The beginning
-    counts as a point with zero acceleration: what was commanded before plays no part, so
-    the command of a robot that lags behind steps back to where it is, as with the original.
+    ``measured`` are position and velocity (n,). Between two points the interpolation is quintic if
+    both have accelerations, cubic if both have velocities, else linear. The beginning is a point
+    with zero acceleration; earlier commands are ignored, so the command of a robot that lags steps
+    back to its measured position, as in the original.
     """
 
     def __init__(self, command: Command, joints: Sequence[str],
@@ -123,7 +123,7 @@ class Path:
         return self._times[-1]
 
     def elapsed(self, now: float) -> float:
-        """Return the time of the command's points at ``now`` s."""
+        """Return the trajectory time at ``now`` s."""
         return now - self._start
 
     def sample(self, now: float) -> Reference:
@@ -135,7 +135,7 @@ class Path:
             motion = np.array([position, zero if velocity is None else velocity,
                                zero if acceleration is None else acceleration])
             return Reference(motion, last - 1, True)
-        # Points of the past keep their order behind the beginning; search only among them.
+        # Past points stay sorted after the first one; search only among them.
         index = bisect_right(self._times, now, lo=1)
         begin = index - 1
         if begin != self._segment:
@@ -147,7 +147,7 @@ class Path:
 
 
 def _sorted_values(point: Waypoint, columns: Sequence[int], n: int) -> Point:
-    """Return the values in the controller's order; a joint that is not named gets zero."""
+    """Return the values in the controller's order; unnamed joints get zero."""
     values: list[FloatArray | None] = []
     for field in (point.position, point.velocity, point.acceleration):
         if not len(field):
@@ -162,7 +162,7 @@ def _sorted_values(point: Waypoint, columns: Sequence[int], n: int) -> Point:
 
 
 def powers(t: float) -> FloatArray:
-    """Return (3, 6): the monomials up to t^5 and their first two derivatives."""
+    """Return the monomials up to t^5 and their first two derivatives, (3, 6)."""
     t2, t3, t4 = t * t, t**3, t**4
     return np.array([
         [1.0, t, t2, t3, t4, t4 * t],

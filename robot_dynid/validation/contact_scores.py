@@ -18,7 +18,7 @@ from robot_dynid.monitoring.monitor_input import (
     monitor_input,
 )
 from robot_dynid.monitoring.observer import CLAIMED, CONTACT, CONTACT_STATES, EXTERNAL, THRESHOLD
-from robot_dynid.monitoring.sight import WATCHED, sight_along
+from robot_dynid.monitoring.watched_joints import WATCHED, blind_codes
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, RawLog
 
@@ -143,7 +143,7 @@ def contact_score(
 
     settings, n, time = MonitorSettings(), model.robot.n, motion.time
     results = observer_of(model, settings).along(motion)
-    sight = sight_along(model, levels_of(model, settings).without.moving, settings.gain, motion)
+    sight = blind_codes(model, levels_of(model, settings).without.moving, settings.gain, motion)
     watched = (sight == WATCHED) if rows is None else (sight == WATCHED) & rows[:, None]
     off, threshold = results[:, EXTERNAL] - results[:, CLAIMED], results[:, THRESHOLD]
     excess = np.zeros(n) if excess is None else excess

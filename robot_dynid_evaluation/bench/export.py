@@ -15,7 +15,7 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.inertia import parameters_from_com
 from robot_dynid.robot.urdf import robot_from_urdf
-from robot_dynid.robot.urdf_text import made_urdf
+from robot_dynid.robot.urdf_text import generate_urdf
 from robot_dynid_evaluation.bench import Row
 from robot_dynid_evaluation.bench.arms import RAMP, model_with, true_model
 
@@ -54,7 +54,7 @@ def _row(what: str, facts: dict[str, Any]) -> Row:
 
 
 def _urdf(model: IdentifiedModel) -> dict[str, Any]:
-    return model.to_urdf(made_urdf(model.robot, model.arm.mechanism.links)).facts()
+    return model.to_urdf(generate_urdf(model.robot, model.arm.mechanism.links)).facts()
 
 
 def _pinocchio(model: IdentifiedModel) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from colliding_robots import colliding_robot, random_motion
 from tolerances import GJK
 
 from robot_dynid.collision.clearance import RESOLUTION, prove, travel
-from robot_dynid.collision.scene import scene_of
-from robot_dynid.collision.ways import approach
+from robot_dynid.collision.roadmap import approach
+from robot_dynid.collision.scene import build_scene
 from robot_dynid.errors import DynIdError
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.surroundings import surroundings_from_plain
@@ -41,7 +41,7 @@ def test_what_is_proven_free_is_free_on_a_dense_grid(tmp_path, seed):
     rng = np.random.default_rng(seed)
     robot = colliding_robot(tmp_path / 'r.urdf', rng, int(rng.integers(2, 7)),
                             float(rng.choice([0.0, 0.4])))
-    scene = scene_of(robot, around(floor=-0.6, keep_out=[POLE]))
+    scene = build_scene(robot, around(floor=-0.6, keep_out=[POLE]))
     verdicts = []
     for size in (0.02, 0.05, 0.1, 0.4):
         motion = random_motion(robot, rng, size)
@@ -70,7 +70,7 @@ def test_a_collision_shorter_than_any_grid_is_found(tmp_path):
         '<joint name="turn" type="revolute"><parent link="base"/><child link="rod"/>'
         '<axis xyz="0 0 1"/><limit lower="-3" upper="3" velocity="9" effort="1"/></joint></robot>')
     pin = {'centre': [1.0009, 0.0, 0.0], 'size': [0.002, 0.002, 0.1]}
-    scene = scene_of(load_robot(path), around(keep_out=[pin], clearance=0.0))
+    scene = build_scene(load_robot(path), around(keep_out=[pin], clearance=0.0))
     move = QuinticMove(('turn',), frozen([-1.0]), frozen([1.0]), 0.5)
     found = prove(scene, move)
     assert not found.free and found.pair == ('rod', 'keep_out[0]')
@@ -78,7 +78,7 @@ def test_a_collision_shorter_than_any_grid_is_found(tmp_path):
     assert scene.distances(move.sample(np.arange(0.0, 0.5, 0.02)).position).min() > 0.01
     beside = {**pin, 'centre': [1.0012, 0.0, 0.0]}
     assert prove(
-        scene_of(load_robot(path), around(keep_out=[beside], clearance=0.0)), move).free
+        build_scene(load_robot(path), around(keep_out=[beside], clearance=0.0)), move).free
 
 
 def test_the_smallest_distance_and_its_time_are_those_of_a_slide(tmp_path):
@@ -89,7 +89,7 @@ def test_the_smallest_distance_and_its_time_are_those_of_a_slide(tmp_path):
         '<parent link="base"/><child link="hand"/><axis xyz="1 0 0"/>'
         '<limit lower="-2" upper="2" velocity="1" effort="1"/></joint></robot>')
     wall = {'centre': [1.5, 0.0, 0.0], 'size': [1.0, 1.0, 1.0]}
-    scene = scene_of(load_robot(path), around(keep_out=[wall], clearance=0.05))
+    scene = build_scene(load_robot(path), around(keep_out=[wall], clearance=0.05))
     there = QuinticMove(('x',), frozen([0.0]), frozen([0.8]), 2.0)
     back = QuinticMove(('x',), frozen([0.8]), frozen([-0.5]), 2.0)
     found = prove(scene, Composite((there, back)))
@@ -121,7 +121,7 @@ def test_travel_bounds_the_motion_about_an_instant(half):
 def pole():
     """Return the UR10e behind a pole, its slow limits and poses on both sides."""
     robot = load_robot('ur10e')
-    scene = scene_of(robot, around(floor=0.0, keep_out=[POLE]))
+    scene = build_scene(robot, around(floor=0.0, keep_out=[POLE]))
     rest = np.array([-0.5, 0.2, 0.2, 0.3, 0.0])
     return scene, motion_limits(robot).scaled(1.0, 0.2), np.r_[0.9, rest], np.r_[-0.9, rest]
 
@@ -149,12 +149,12 @@ def test_ends_in_collision_are_named_with_millimetres(pole):
     depth = -1e3 * scene.distances(inside[None]).min()
     assert depth > 1.0
     with pytest.raises(DynIdError, match=rf'start pose in collision: \w+ and keep_out\[0\] overlap'
-                                         rf' by {depth:.1f} mm; move'):
+                                         rf' by {depth:.1f} mm; jog'):
         approach(scene, inside, goal, limits)
     with pytest.raises(DynIdError, match='goal pose in collision'):
         approach(scene, goal, inside, limits)
-    near = scene_of(scene.robot, around(floor=0.0, clearance=0.2))
-    with pytest.raises(DynIdError, match=r"start pose too near: .* mm apart, .* give 'clearance:"):
+    near = build_scene(scene.robot, around(floor=0.0, clearance=0.2))
+    with pytest.raises(DynIdError, match=r"start pose too near: .* mm apart, .* set 'clearance:"):
         approach(near, start * [1, 0.2, 1, 1, 1, 1], goal, limits)
 
 
@@ -168,7 +168,7 @@ def test_no_way_names_the_obstacle_and_the_nearest_pose(tmp_path):
     wall = {'centre': [0.0, 0.0, 0.0], 'size': [0.2, 1.0, 1.0]}
     robot = load_robot(path)
     limits = motion_limits(robot, {'x': {'acceleration': 5.0}})
-    with pytest.raises(DynIdError, match=r'no collision-free way .* hand and keep_out\[0\] collide'
-                                         r'; the nearest pose that was reached is \{x: -0\.\d+\}'):
-        approach(scene_of(robot, around(keep_out=[wall])), np.array([-1.0]), np.array([1.0]),
+    with pytest.raises(DynIdError, match=r'no collision-free path .* hand and keep_out\[0\] '
+                                         r'collide.* \(nearest pose reached: \{x: -0\.\d+\}\)'):
+        approach(build_scene(robot, around(keep_out=[wall])), np.array([-1.0]), np.array([1.0]),
                  limits)

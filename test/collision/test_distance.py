@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tolerances import GJK, PEER_DISTANCE, SAME_FORMULA
 
-from robot_dynid.collision.distance import BroadPhase, NarrowPhase, placed
+from robot_dynid.collision.distance import BroadPhase, NarrowPhase, shape_poses
 from robot_dynid.collision.shapes import BASE, Shape, floor_shape, plain_box, robot_shapes
 from robot_dynid.dynamics.rigid_body import LinkPoses
 from robot_dynid.robot.inertia import homogeneous
@@ -90,7 +90,7 @@ def test_height_over_the_floor_is_that_of_the_lowest_point(drawn, seed):
     found, bound = measured((shape, floor_shape('floor', -0.2)))
     ways = np.random.default_rng(seed).normal(size=(4000, 3))
     ways /= np.linalg.norm(ways, axis=1, keepdims=True)
-    (turn,), (place,) = placed(shape, NOWHERE)
+    (turn,), (place,) = shape_poses(shape, NOWHERE)
     points = place + surface(shape, ways) @ turn.T
     height = points[:, 2].min() + 0.2
     assert bound - GJK <= found.distance[0] <= height + SAME_FORMULA

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from described_arm import INERTIAL, joint, link, robot
 
-from robot_dynid.collision.scene import scene_of
+from robot_dynid.collision.scene import build_scene
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.robot.robot_file import load_robot
 
@@ -34,7 +34,7 @@ def described(folder: Path, text: str, more: str = '') -> Path:
 def test_what_is_behind_the_arm_is_left_out_and_told(tmp_path: Path, broken: str) -> None:
     text = robot(*FINGER).replace(link('camera'), link('camera', INERTIAL + broken)).replace(
         link('plate'), link('plate', broken))
-    scene = scene_of(load_robot(described(tmp_path, text)))
+    scene = build_scene(load_robot(described(tmp_path, text)))
     assert ('column', 'fore') in scene.pairs + scene.always_separated
     for name in ('finger', 'camera', 'plate'):
         assert [text for text in scene.unchecked
@@ -47,9 +47,9 @@ def test_a_missing_mesh_of_the_arm_is_an_error_unless_its_link_is_ignored(tmp_pa
     with pytest.raises(RobotError, match=re.escape(
             'mesh file package://hand/upper.stl is missing') + '.*' + re.escape(
             'scene: {ignore_links: [upper]} in a robot YAML')):
-        scene_of(load_robot(described(tmp_path, text)))
-    scene = scene_of(load_robot(described(tmp_path, text, 'scene: {ignore_links: [upper]}')))
+        build_scene(load_robot(described(tmp_path, text)))
+    scene = build_scene(load_robot(described(tmp_path, text, 'scene: {ignore_links: [upper]}')))
     assert scene.unchecked[0].startswith('upper without collision shape')
     assert 'upper: NOT checked, its shapes are ignored' in scene.unchecked
     with pytest.raises(UsageError, match="ignore_links: there is no link 'uper' of the robot"):
-        scene_of(load_robot(described(tmp_path, text, 'scene: {ignore_links: [uper]}')))
+        build_scene(load_robot(described(tmp_path, text, 'scene: {ignore_links: [uper]}')))

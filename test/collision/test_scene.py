@@ -14,7 +14,7 @@ from own_robots import own_robots
 from tolerances import DISTANCE_GRADIENT, GJK
 
 from robot_dynid.collision.distance import NarrowPhase
-from robot_dynid.collision.scene import Scene, scene_of
+from robot_dynid.collision.scene import Scene, build_scene
 from robot_dynid.collision.shapes import BASE, Shape
 from robot_dynid.dynamics.rigid_body import LinkPoses
 from robot_dynid.errors import RobotError, UsageError
@@ -65,7 +65,7 @@ def around(**given):
 
 def test_distances_of_balls_on_slides_are_those_of_their_centres(gantry):
     robot = gantry(base=ball(), a=ball(), c=ball(0.2), hand=ball(0.05))
-    found = scene_of(robot, around(floor=0.0, keep_out=[WALL]))
+    found = build_scene(robot, around(floor=0.0, keep_out=[WALL]))
     q = np.array([[0.5, -0.3, 0.2], [-1.0, 1.0, -0.4]])
     x, y, z = q.T
     expected = {
@@ -85,17 +85,17 @@ def test_distances_of_balls_on_slides_are_those_of_their_centres(gantry):
 
 def test_links_fixed_to_a_body_belong_to_it_and_pairs_may_be_ignored(gantry):
     robot = gantry(base=ball(), a=ball(), c=ball())
-    assert ('a', 'c') in scene_of(robot).pairs
-    assert ('a', 'c') not in scene_of(robot, around(ignore_pairs=[['hand', 'a']])).pairs
+    assert ('a', 'c') in build_scene(robot).pairs
+    assert ('a', 'c') not in build_scene(robot, around(ignore_pairs=[['hand', 'a']])).pairs
     with pytest.raises(UsageError, match=r"no body 'd'; there are a, b, base, c, floor, hand"):
-        scene_of(robot, around(ignore_pairs=[['a', 'd']]))
+        build_scene(robot, around(ignore_pairs=[['a', 'd']]))
 
 
 def test_pairs_that_always_touch_are_listed_and_tight_ones_keep_what_they_can(gantry):
-    always = scene_of(gantry(base=ball(), a=ball(), b=ball(), c=ball(9.0)))
+    always = build_scene(gantry(base=ball(), a=ball(), b=ball(), c=ball(9.0)))
     assert set(always.always_touching) == {('a', 'c'), ('c', 'base')}
-    assert any('always in touch, so not looked at: a and c' in text for text in always.checked)
-    tight = scene_of(gantry(a=ball(), c=ball(), base=ball()), around(clearance=10.0))
+    assert any('not checked because they always touch: a and c' in text for text in always.checked)
+    tight = build_scene(gantry(a=ball(), c=ball(), base=ball()), around(clearance=10.0))
     assert np.all(tight.required <= 0.5 * tight.largest)
     assert any('always close' in text for text in tight.checked)
 
@@ -103,16 +103,16 @@ def test_pairs_that_always_touch_are_listed_and_tight_ones_keep_what_they_can(ga
 def test_robots_without_shapes_are_kept_off_the_floor_by_their_axes():
     robot = load_robot('planar_3r')
     from_screws = robot.__class__(**{**vars(robot), 'source': ''})
-    found = scene_of(from_screws, around(floor=-1.0))
+    found = build_scene(from_screws, around(floor=-1.0))
     assert {pair[1] for pair in found.pairs} == {'floor'}
     assert 'no collision shapes' in found.unchecked[0]
     assert found.blind == found.unchecked
-    shaped = scene_of(robot)
-    assert shaped.blind == () and 'no floor is given' in shaped.unchecked[0]
+    shaped = build_scene(robot)
+    assert shaped.blind == () and 'floor NOT checked' in shaped.unchecked[0]
     assert any('rods along the axes' in text for text in found.checked)
     down = {pair[0]: value for pair, value in
             zip(found.pairs, found.distances(np.array([[0.0, 0.0, 0.0]]))[0])}
-    ends = scene_of(robot, around(floor=-1.0))
+    ends = build_scene(robot, around(floor=-1.0))
     exact = {pair[0]: value for pair, value in
              zip(ends.pairs, ends.distances(np.zeros((1, 3)))[0]) if pair[1] == 'floor'}
     assert set(down) == set(exact)
@@ -125,7 +125,7 @@ def test_robots_without_shapes_are_kept_off_the_floor_by_their_axes():
 def test_gradients_are_those_of_differences(tmp_path_factory, seed, moving, branching):
     rng = np.random.default_rng(seed)
     robot = colliding_robot(tmp_path_factory.mktemp('drawn') / 'r.urdf', rng, moving, branching)
-    found = scene_of(robot, around(floor=-0.5, keep_out=[WALL]))
+    found = build_scene(robot, around(floor=-0.5, keep_out=[WALL]))
     q, step = rng.uniform(-1.0, 1.0, (4, robot.n)), 1e-3
     near = found.nearest(q, np.inf)
     assert near.measured.all()
@@ -144,7 +144,7 @@ def test_gradients_are_those_of_differences(tmp_path_factory, seed, moving, bran
 
 def test_far_pairs_are_bounded_from_below_and_near_ones_exact():
     robot = load_robot('ur10e')
-    found, limits = scene_of(robot), motion_limits(robot)
+    found, limits = build_scene(robot), motion_limits(robot)
     q = np.random.default_rng(0).uniform(limits.lower, limits.upper, (100, robot.n))
     exact, quick = found.distances(q), found.nearest(q, 0.05)
     assert np.all(quick.distance <= exact + GJK)
@@ -155,7 +155,7 @@ def test_far_pairs_are_bounded_from_below_and_near_ones_exact():
 
 def test_the_constraint_has_the_sign_of_the_slack_and_its_own_gradient():
     robot = load_robot('seven_axis')
-    kept = KeepClear(scene_of(robot))
+    kept = KeepClear(build_scene(robot))
     assert np.all(kept.kept >= kept.scene.required) and np.all(kept.kept < kept.scene.largest)
     limits, rng = motion_limits(robot), np.random.default_rng(1)
     q = rng.uniform(limits.lower, limits.upper, (80, robot.n))
@@ -178,26 +178,27 @@ def test_the_constraint_has_the_sign_of_the_slack_and_its_own_gradient():
 @pytest.mark.parametrize('name', own_robots())
 def test_nothing_collides_at_mid_range_of_the_shared_robots(name):
     robot = load_robot(name)
-    found = scene_of(robot)
+    found = build_scene(robot)
     assert found.distances(motion_limits(robot).centre[None]).min(initial=np.inf) > 0.0
     assert not [pair for pair in found.always_touching if 'floor' not in pair]
 
 
 def test_shapes_that_cannot_be_read_are_named(gantry):
     with pytest.raises(RobotError, match=r"link 'a' collision: mesh file no.stl is missing"):
-        scene_of(gantry(a='<collision><geometry><mesh filename="no.stl"/></geometry></collision>'))
+        build_scene(gantry(
+            a='<collision><geometry><mesh filename="no.stl"/></geometry></collision>'))
     with pytest.raises(RobotError, match=r"link 'a' collision: is a <plane>, not one of box, "):
-        scene_of(gantry(a='<collision><geometry><plane/></geometry></collision>'))
+        build_scene(gantry(a='<collision><geometry><plane/></geometry></collision>'))
     with pytest.raises(UsageError, match=r'must all be \(N, 3\), found \(1, 2\)'):
-        scene_of(gantry(a=ball(), c=ball())).distances(np.zeros((1, 2)))
+        build_scene(gantry(a=ball(), c=ball())).distances(np.zeros((1, 2)))
 
 
 @pytest.mark.parametrize('name', ['ur10e', 'tx40', 'puma560'])
 def test_pairs_that_never_come_near_are_left_out_and_stay_apart(name, monkeypatch):
     robot = load_robot(name)
-    found = scene_of(robot)
+    found = build_scene(robot)
     monkeypatch.setattr(Scene, 'always_apart', lambda single: False)
-    every = scene_of(robot)
+    every = build_scene(robot)
     assert found.always_separated
     assert set(found.always_separated) | set(found.pairs) == set(every.pairs)
     lower, upper = robot.limits.lower, robot.limits.upper

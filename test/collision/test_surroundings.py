@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tolerances import GJK
 
-from robot_dynid.collision.scene import scene_of
+from robot_dynid.collision.scene import build_scene
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.excitation.families import parse_request
 from robot_dynid.robot.robot_file import load_robot
@@ -61,7 +61,7 @@ def test_meshes_are_read_scaled_and_placed(tmp_path, name, data):
     (tmp_path / name).write_bytes(data)
     robot = arm(tmp_path, f'<mesh filename="{name}" scale="2 1 3"/>', '<origin xyz="0 0 1"/>')
     wall = {'centre': [1.2, 0.0, 1.0], 'size': [0.2, 1.0, 6.0]}
-    found = scene_of(robot, surroundings_from_plain({'floor': 0.0, 'keep_out': [wall]}, 'x'))
+    found = build_scene(robot, surroundings_from_plain({'floor': 0.0, 'keep_out': [wall]}, 'x'))
     table = dict(zip(found.pairs, found.distances(np.array([[0.5]]))[0]))
     assert table['hand', 'floor'] == pytest.approx(0.7 + 0.4, abs=1e-6)
     assert table['hand', 'keep_out[0]'] == pytest.approx(1.1 - 0.3 - 0.2, abs=GJK)
@@ -77,11 +77,11 @@ def test_mesh_paths_are_relative_or_of_files_or_packages(tmp_path, monkeypatch):
     monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path / 'prefix'))
     for name in ('../hand.stl', f'file://{share}/hand.stl', 'package://arm_description/hand.stl',
                  'package://cell_description/meshes/hand.stl'):
-        found = scene_of(arm(beside, f'<mesh filename="{name}"/>'), Surroundings(floor=-1.0))
+        found = build_scene(arm(beside, f'<mesh filename="{name}"/>'), Surroundings(floor=-1.0))
         assert found.distances(np.zeros((1, 1)))[0, 0] == pytest.approx(0.9, abs=1e-6)
     with pytest.raises(RobotError, match=r'collision: mesh file package://nobody/h.stl '
                                          r'is missing \(a package is looked for in'):
-        scene_of(arm(beside, '<mesh filename="package://nobody/h.stl"/>'))
+        build_scene(arm(beside, '<mesh filename="package://nobody/h.stl"/>'))
 
 
 @pytest.mark.parametrize('data', [b'', b'solid nothing\nendsolid', b'not a mesh at all' * 20,
@@ -90,13 +90,13 @@ def test_files_that_are_no_mesh_are_named(tmp_path, data):
     (tmp_path / 'bad.stl').write_bytes(data)
     with pytest.raises(RobotError, match=r"link 'hand' collision: mesh file .*bad.stl is not a "
                                          'mesh with a volume'):
-        scene_of(arm(tmp_path, '<mesh filename="bad.stl"/>'))
+        build_scene(arm(tmp_path, '<mesh filename="bad.stl"/>'))
 
 
 def test_an_environment_is_kept_clear_of_by_its_links(tmp_path):
     (tmp_path / 'cell.urdf').write_text(WALL)
     robot = arm(tmp_path, '<sphere radius="0.1"/>')
-    found = scene_of(robot, Surroundings(environment=str(tmp_path / 'cell.urdf')))
+    found = build_scene(robot, Surroundings(environment=str(tmp_path / 'cell.urdf')))
     assert found.pairs == (('hand', 'wall'),)
     assert found.distances(np.array([[0.5]]))[0, 0] == pytest.approx(0.6, abs=GJK)
     for text, message in ((None, 'cannot be read'), ('<robot', 'not well-formed'),
@@ -106,7 +106,7 @@ def test_an_environment_is_kept_clear_of_by_its_links(tmp_path):
         if text is not None:
             path.write_text(text)
         with pytest.raises((RobotError, UsageError), match=f'bad.urdf: {message}'):
-            scene_of(robot, Surroundings(environment=str(path)))
+            build_scene(robot, Surroundings(environment=str(path)))
 
 
 @pytest.mark.parametrize(('given', 'message'), [

@@ -13,7 +13,7 @@ import pytest
 from described_arm import AXIS, INERTIAL, LIMIT, link, robot
 from random_robots import Peer, random_urdf
 
-from robot_dynid.collision.scene import scene_of
+from robot_dynid.collision.scene import build_scene
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.effects import frictionless_blocks
 from robot_dynid.errors import RobotError
@@ -183,7 +183,7 @@ def test_distances_change_as_their_gradients_say_and_no_faster_than_levers(tmp_p
         text = text.replace(link(name, inside), link(name, inside + box))
     (tmp_path / 'arm.urdf').write_text(text)
     around = Surroundings(floor=-0.3, keep_out=(KeepOut((0.5, 0.5, 0.0), (0.1, 0.1, 0.1)),))
-    scene = scene_of(load_robot(tmp_path / 'arm.urdf'), around)
+    scene = build_scene(load_robot(tmp_path / 'arm.urdf'), around)
     assert ('fore', 'floor') in scene.pairs and ('fore', 'keep_out[0]') in scene.pairs
     q = 0.5 * states(WRIST)[0]
     near = scene.nearest(q, np.inf)

@@ -8,7 +8,7 @@ import pytest
 from colliding_robots import colliding_urdf
 from random_robots import Peer
 
-from robot_dynid.collision.scene import scene_of
+from robot_dynid.collision.scene import build_scene
 from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.design import DesignCriteria, design_within
 from robot_dynid.excitation.design_criteria import keeping_clear
@@ -52,7 +52,7 @@ def collisions(path, robot, scene, q):
 def design_and_look(path, seed):
     """Return whether a motion was found; assert that it collides nowhere, not even finely."""
     robot, limits = drawn(path, seed)
-    scene = scene_of(robot, Surroundings(floor=-1.0))
+    scene = build_scene(robot, Surroundings(floor=-1.0))
     request = parse_request('fourier', {'duration': 6.0, 'harmonics': 3, 'seed': seed})
     try:
         found = design_within(limits, request, keeping_clear(DesignCriteria(), scene))
@@ -82,7 +82,7 @@ def test_pinocchio_sees_the_collisions_of_a_motion_that_was_not_designed(tmp_pat
     hits = 0
     for seed in range(8):
         robot, limits = drawn(tmp_path / 'r.urdf', seed)
-        scene = scene_of(robot, Surroundings(floor=-1.0))
+        scene = build_scene(robot, Surroundings(floor=-1.0))
         q = np.random.default_rng(seed).uniform(limits.lower, limits.upper, (100, robot.n))
         hits += bool(collisions(tmp_path / 'r.urdf', robot, scene, q))
     assert hits > 2

@@ -281,7 +281,7 @@ def test_limits_without_end_do_not_spoil_the_comparison() -> None:
     assert model_of(robot_from_urdf(text)).to_mjcf().facts()['error'] < MUJOCO_ACCELERATION
 
 
-def test_made_urdfs_name_no_joint_twice() -> None:
+def test_generate_urdfs_name_no_joint_twice() -> None:
     export = model_of(robot_from_urdf(plain(turn='tool_fixed'))).to_urdf()
     assert export.facts()['error'] < MUJOCO_ACCELERATION
     assert {e.attrib['name'] for e in ET.fromstring(export.content).iter('joint')} == {

@@ -321,7 +321,7 @@ def test_wrong_words_are_named(folder: Path, tmp_path: Path, capsys: Capture) ->
     words = ['identify', '--robot', 'planar_3r', '--out', tmp_path / 'm.yaml']
     for data, said in (
             ([empty], 'no recording in this folder'), ([f'{folder}/no_*.csv'], 'no_*.csv'),
-            ([f'@{listed}'], 'names no recording'), ([f'@{tmp_path}/no.txt'], 'no.txt'),
+            ([f'@{listed}'], 'write one recording per line'), ([f'@{tmp_path}/no.txt'], 'no.txt'),
             ([f'@{tmp_path}/lists.txt'], 'not other lists'),
             ([folder, '--workers', '0'], '--workers 0'),
             ([folder, '--workers', '2', '--scheduler', 'tcp://h:1'], 'give one of them'),

@@ -104,7 +104,7 @@ def columns() -> None:
         names = ['t', *(f'{name} {i}' for name in ('angle', 'torque') for i in range(3))]
         table = np.arange(70.0).reshape(10, 7) * 0.01
         np.savetxt(path, table, delimiter=',', header=','.join(names), comments='')
-        with pytest.raises(DataError, match='fit no preset'):
+        with pytest.raises(DataError, match='match no preset'):
             load_log(path, ROBOT)
         log = load_log(path, robot)
     np.testing.assert_allclose(log.position, table[:, 1:4])

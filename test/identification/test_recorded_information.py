@@ -171,11 +171,11 @@ def test_damage_is_noticed(early: RecordedInformation, tmp_path: Path) -> None:
     arrays['factors_0'] = 1.01 * arrays['factors_0']
     with path.open('wb') as file:
         np.savez_compressed(file, **arrays)
-    with pytest.raises(ModelError, match='its digest is not that of its content'):
+    with pytest.raises(ModelError, match='its digest does not match its content'):
         load_information(path)
     other = ('Izz9', *early.information.names[1:])
     save_information(replace(early, information=replace(early.information, names=other)), path)
-    with pytest.raises(ModelError, match='parameters are not those of its robot'):
+    with pytest.raises(ModelError, match='parameters do not match its robot'):
         load_information(path)
     for spoiled in (content[:len(content) // 2], b'', b'PK', content[:200]):
         path.write_bytes(spoiled)

@@ -326,7 +326,7 @@ def test_effort_of_another_topic(tmp_path: Path) -> None:
     require_same(read_bag(path, NAMES, named('effort=/torques')), effort=EFFORT)
     alone = write(tmp_path / 'c', {'/joint_states': states}, STORE)
     (told,) = [one for one in read_bag(alone, NAMES).findings if 'not recorded' in one]
-    assert 'no other topic of the bag has as many numbers as joints' in told
+    assert 'no other topic has as many numbers as joints' in told
 
 
 @pytest.mark.parametrize('storage', ['ros1', 'ros1 bz2', 'ros1 lz4'])
@@ -565,7 +565,7 @@ def test_a_new_kind_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_commands_are_taken_only_when_they_are_named(tmp_path: Path) -> None:
     path = write(tmp_path / 'b', {'/joint_commands': joint_states(
         STORE, TIME, NAMES, POSITION, VELOCITY, EFFORT)}, STORE)
-    with pytest.raises(DataError, match=r'they are commands; .*: --topic /joint_comm'):
+    with pytest.raises(DataError, match=r'named like commands; .*: --topic /joint_comm'):
         read_bag(path, NAMES)
     require_same(read_bag(path, NAMES, named('/joint_commands')), position=POSITION)
 

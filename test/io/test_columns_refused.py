@@ -45,7 +45,7 @@ REFUSED = {
         'tau0 [N m], a torque, and the robot has effort_kind: current', 'effort_kind: torque']),
     'a current in the header': (table('t[s]', {
         'position': 'position.{joint}', 'effort': 'effort.{joint} [A]'}), ARM, ['a current']),
-    'more joints': (wide(4), ARM, ['preset indexed fits but for this',
+    'more joints': (wide(4), ARM, ['preset indexed matches except',
                                    '4 columns, the robot has the 3 joints turn, shoulder, elbow',
                                    'position: [q0, q1, q2]']),
     'fewer joints': (wide(2), ARM, ['q0 .. q1 are 2 columns']),
@@ -59,8 +59,9 @@ REFUSED = {
     'no header': (as_text([], LOG.position, separator=' ').lstrip(), ARM, [
         'no header with names, 3 columns, separated by spaces', "position: '1-3'", 'rate: ']),
     'unknown names': (table('clock', {'position': 'foo_{i}', 'effort': 'bar_{i}'}), ARM, [
-        'fit no preset', 'foo_0, foo_1', '--columns', 'columns of the robot YAML', 'time: clock']),
-    'units of time': (table('time', SHORT, 1e-3), ARM, ['time advances by 4 a row', 'unit: ms']),
+        'match no preset', 'foo_0, foo_1', '--columns', 'columns in the robot YAML',
+        'time: clock']),
+    'units of time': (table('time', SHORT, 1e-3), ARM, ['time advances by 4 per row', 'unit: ms']),
     'another order by and by': (ros2_echo().replace(
         'elbow,turn,shoulder', 'turn,elbow,shoulder').replace(
         'turn,elbow,shoulder', 'elbow,turn,shoulder', 1), ARM, [
@@ -125,7 +126,7 @@ def test_wrong_mappings_are_named(case: str) -> None:
 
 HDF5 = b'MATLAB 7.3 MAT-file'.ljust(116) + bytes(8) + b'\x00\x02IM' + bytes(512)
 ARRAYS = {
-    'cut.npz': (b'PK\x03\x04' + bytes(90), 'is broken, cut off, or holds objects'),
+    'cut.npz': (b'PK\x03\x04' + bytes(90), 'is damaged, truncated, or holds objects'),
     'new.mat': (HDF5, "version 7.3 (HDF5), which is not read; in MATLAB: save('run.mat'"),
     'other.mat': (b'hello' * 40, 'is no MATLAB file, or damaged'),
     'cut.json': (b'{"a": [1, 2', 'cannot be read as .json'),
@@ -166,7 +167,8 @@ def test_a_file_that_takes_the_library_down_is_refused(
 
 @pytest.mark.parametrize(('name', 'words'), [
     ('run.xlsx', 'save it as CSV'), ('run.h5', 'numpy.savez'), ('run.ulg', 'ulog2csv'),
-    ('run.pickle', 'runs code'), ('run.abc', 'unknown kind of recording; give a table (.csv')])
+    ('run.pickle', 'can run arbitrary code'),
+    ('run.abc', 'unknown kind of recording; give a table (.csv')])
 def test_other_kinds_of_files_are_named_with_what_to_do(name: str, words: str) -> None:
     with pytest.raises(UsageError, match='unknown kind of recording') as error:
         load_log(name, ARM)

@@ -49,7 +49,7 @@ def test_round_trip_keeps_every_bit(tmp_path_factory, data):
     path = tmp_path_factory.mktemp('csv') / f'log{suffix}'
     write_csv(path, log)
     if log.external_torque is not None and not np.isfinite(log.external_torque).any():
-        with pytest.raises(DataError, match='the wrench has no number'):
+        with pytest.raises(DataError, match='the wrench has no value'):
             read_csv(path)
         return
     back = read_csv(path)

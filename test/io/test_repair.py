@@ -291,7 +291,7 @@ def test_a_growing_file_stays_as_it_is(
         monkeypatch.setattr(repair, 'copy_mcap', lambda *_: pytest.fail('it was begun'))
     else:
         monkeypatch.setattr(repair, 'copy_mcap', grow)
-    with pytest.raises(DataError, match='is growing: end the recording first'):
+    with pytest.raises(DataError, match='is growing: stop the recording first'):
         repair_bag(folder)
     assert looked
     assert list(folder.iterdir()) == [file]
@@ -319,7 +319,7 @@ def test_an_earlier_original_is_not_replaced(tmp_path: Path) -> None:
     folder = killed(tmp_path / 'run')
     file = storage_file(folder)
     file.with_name(f'{file.name}.unrepaired').write_text('mine')
-    with pytest.raises(UsageError, match='is there from an earlier repair'):
+    with pytest.raises(UsageError, match='exists from an earlier repair'):
         repair_bag(folder)
     assert file.with_name(f'{file.name}.unrepaired').read_text() == 'mine'
 
@@ -327,8 +327,8 @@ def test_an_earlier_original_is_not_replaced(tmp_path: Path) -> None:
 @pytest.mark.parametrize(('name', 'content', 'words'), [
     ('nowhere', None, 'no such file or folder'),
     ('notes.txt', b'text', 'not a bag; expected a folder with'),
-    ('empty.mcap', b'', 'is empty or no mcap file'),
-    ('text.mcap', b'no magic', 'is empty or no mcap file'),
+    ('empty.mcap', b'', 'is empty or not an mcap file'),
+    ('text.mcap', b'no magic', 'is empty or not an mcap file'),
     ('text.db3', b'no database', 'is no readable rosbag2 sqlite3 file'),
     ('packed.mcap.zstd', b'', 'is compressed as a whole; unpack'),
 ])

@@ -106,7 +106,7 @@ def test_wrong_columns_are_named(
 def test_a_wrench_without_numbers_is_refused(arm: RobotModel, tmp_path: Path) -> None:
     log, wrench = run(arm)
     path = write_pushed(tmp_path / 'a.csv', log, arm.bodies[1], np.full_like(wrench, np.nan))
-    with pytest.raises(DataError, match=r'a.csv: the wrench has no number at the time of any'):
+    with pytest.raises(DataError, match=r'a.csv: the wrench has no value at the time of any'):
         load_log(path, arm)
 
 
@@ -161,7 +161,7 @@ def test_a_topic_is_brought_to_the_joint_states(
     at = np.outer(log.time, np.arange(1.0, 7.0)) + 3.0
     np.testing.assert_allclose(
         found.external_torque, external_torque(with_topic, link, log.position, at), atol=1e-9)
-    assert any('taken for that of' in text for text in found.findings) == (
+    assert any('read as that of' in text for text in found.findings) == (
         frame == 'tool0_controller')
     assert load_log(path, load_robot('planar_3r')).external_torque is None
 
@@ -200,7 +200,7 @@ def test_other_times_are_refused(with_topic: RobotModel, tmp_path: Path) -> None
     log, wrench = run(with_topic)
     path = bag(tmp_path / 'bag', log, (
         TOPIC, wrench_messages(log.time + 5.0, wrench, with_topic.bodies[-1])))
-    with pytest.raises(DataError, match='the wrench has no number at the time of any position'):
+    with pytest.raises(DataError, match='the wrench has no value at the time of any position'):
         load_log(path, with_topic)
 
 

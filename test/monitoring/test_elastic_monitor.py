@@ -27,7 +27,7 @@ from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.monitoring.motor_states import OLDEST, MotorStates
 from robot_dynid.monitoring.noise_levels import learn_noise_levels, recorded_motions
 from robot_dynid.monitoring.observer import EXTERNAL, PREDICTED, RESIDUAL, THRESHOLD, Observer
-from robot_dynid.monitoring.sight import OBSERVER_CONSTANTS
+from robot_dynid.monitoring.watched_joints import OBSERVER_CONSTANTS
 from robot_dynid.robot.model import LINK
 from robot_dynid.signals.turns import TURN
 from robot_dynid.simulation.arm import Arm, TorqueStep, measured, record
@@ -116,7 +116,7 @@ def test_late_motor_states_are_done_without_as_if_there_were_none() -> None:
         if missing:
             assert monitor.without_motors == own.joints
             assert (reading.threshold >= 2.0 * levels.moving - 1e-12).all()
-            said = [text for text in monitor.advice() if 'without the deflection' in text]
+            said = [text for text in monitor.advice() if 'the deflection is not used' in text]
             assert 'joint_1, joint_2: no motor states of the last 0.03 s' in said[0]
     assert said and not monitor.advice()
     assert reading.deflected is not None and reading.deflected.all()
@@ -209,7 +209,7 @@ def test_a_push_that_friction_holds_is_seen_behind_the_gear() -> None:
     assert not blind.contacts
     assert (found.static_friction == 0.0).all() and (blind.static_friction >= [5.0, 2.0]).all()
     assert (found.moving < blind.moving).all()
-    assert any('looked for contact without the deflection' in note for note in blind.notes)
+    assert any('contact detected without the gear deflection' in note for note in blind.notes)
     (free,) = contact_events(own, [recorded(moved(3, 2.0), 3)])
     assert not free.contacts
 
@@ -364,6 +364,6 @@ def test_a_model_that_does_not_know_its_encoders_says_so() -> None:
     own = replace(model(), record=replace(model().record, motor_encoders=()))
     monitor = Monitor(own)
     assert not monitor.follows_motors
-    assert 'how its motor encoders read' in monitor.advice()[0]
+    assert 'no calibration of its motor encoders' in monitor.advice()[0]
     reading = next(followed(monitor, log()))
     assert reading.deflected is None

@@ -146,5 +146,5 @@ def test_states_one_by_one_are_the_recording() -> None:
 @pytest.mark.parametrize('gain', [0.0, -1.0, np.nan, np.inf])
 def test_impossible_gains_are_refused(gain: float) -> None:
     model, motion = still(np.zeros(7), np.zeros(7))
-    with pytest.raises(UsageError, match='gain of the observer must be positive'):
+    with pytest.raises(UsageError, match='observer gain must be positive'):
         external_torque(model, motion, gain)

@@ -12,7 +12,7 @@ import pytest
 from browser import NO_BROWSER, Page, PageError, browser, browser_path
 from synthetic_recordings import recording
 
-from robot_dynid.collision.scene import scene_of
+from robot_dynid.collision.scene import build_scene
 from robot_dynid.document import Chapter, Figure, Report, Row, Section, Table
 from robot_dynid.excitation.design import design
 from robot_dynid.excitation.design_criteria import design_criteria, keeping_clear
@@ -132,7 +132,7 @@ def planned(data: Path) -> Report:
     """Return the report of a motion that keeps clear of the floor."""
     robot = load_robot('tx40')
     request = parse_request('fourier', {'duration': 5, 'harmonics': 2, 'time_limit': 0.0})
-    scene = scene_of(robot, request.common.surroundings(robot.surroundings))
+    scene = build_scene(robot, request.common.surroundings(robot.surroundings))
     judge = keeping_clear(design_criteria(robot, elapsed=lambda: 1.0), scene)
     return plan_report(Plan('fourier', robot, design(robot, request, judge), judge, scene))
 

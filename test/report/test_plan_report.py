@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from robot_dynid.collision.scene import scene_of
+from robot_dynid.collision.scene import build_scene
 from robot_dynid.excitation.design import DesignCriteria, design, design_within
 from robot_dynid.excitation.design_criteria import design_criteria, keeping_clear
 from robot_dynid.excitation.families import parse_request
@@ -22,7 +22,7 @@ def plan():
     robot = load_robot('tx40')
     request = parse_request('fourier', {'duration': 5, 'harmonics': 2, 'time_limit': 0.0,
                                         'starts': 1, 'keep_out': [BOX]})
-    scene = scene_of(robot, request.common.surroundings(robot.surroundings))
+    scene = build_scene(robot, request.common.surroundings(robot.surroundings))
     judge = keeping_clear(design_criteria(robot, elapsed=lambda: 1.0), scene)
     return Plan('fourier', robot, design(robot, request, judge), judge, scene)
 

@@ -152,7 +152,7 @@ def test_byte_order_marks_and_wide_texts_are_read(
 
 @pytest.mark.parametrize(('declared', 'content', 'message'), [
     ('utf-8', b'gr\xf6\xdfe', r'is no text in the utf-8 that its first line declares \(byte \d+\)'
-     r'; convert it from the encoding in which it was written, such as gbk or cp1252: iconv -f'),
+     r'; convert it from its encoding, such as gbk or cp1252: iconv -f'),
     ('', b'gr\xf6\xdfe', r'is no text in utf-8 \(byte'),
     ('klingon', b'arm', 'is no text in the klingon that its first line declares; convert'),
     ('utf-16', b'arm', 'is no text in the utf-16 that its first line declares; convert'),
@@ -177,10 +177,10 @@ def test_blank_lines_may_stand_in_front(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(('text', 'message'), [
     (f'xacro: in-order processing became default\n{ARM}',
-     "'xacro: in-order processing became default' stands before the XML"),
-    (f'[INFO] done\n{ARM.partition("?>")[2]}', "'[INFO] done' stands before the XML"),
-    ('<mujoco model="arm"/>', 'it is MJCF, a model of MuJoCo; give the URDF it was made from'),
-    ('<sdf version="1.6"/>', 'it is SDF, a model of Gazebo; give the URDF'),
+     "'xacro: in-order processing became default' precedes the XML"),
+    (f'[INFO] done\n{ARM.partition("?>")[2]}', "'[INFO] done' precedes the XML"),
+    ('<mujoco model="arm"/>', 'it is MJCF, a MuJoCo model; give the original URDF'),
+    ('<sdf version="1.6"/>', 'it is SDF, a Gazebo model; give the original URDF'),
     ('<launch/>', 'it is a launch file'),
     ('<!DOCTYPE html><html lang="en"></html>', 'it is a web page; download the file itself'),
     ('robot: arm\njoints: []\n', 'not well-formed XML'),

@@ -14,7 +14,7 @@ from robot_dynid.reduction.base import MOST_REDUCED_JOINTS, Reduction
 from robot_dynid.reduction.numeric import reduce_numeric
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.screws import Screw, robot_from_screws
-from robot_dynid.robot.tree import MOST_JOINTS
+from robot_dynid.robot.tree import MAX_JOINTS
 from robot_dynid.robot.urdf import robot_from_urdf
 from robot_dynid.robot.urdf_text import DEPTH
 
@@ -57,8 +57,8 @@ def test_3000_screws_take_no_time() -> None:
 
 
 def test_too_many_movable_joints_are_refused() -> None:
-    with pytest.raises(RobotError, match=f'{MOST_JOINTS + 1} movable joints .* at most'):
-        robot_from_urdf(urdf('tree', MOST_JOINTS + 1))
+    with pytest.raises(RobotError, match=f'{MAX_JOINTS + 1} movable joints .* at most'):
+        robot_from_urdf(urdf('tree', MAX_JOINTS + 1))
 
 
 @pytest.mark.parametrize('reduce', [reduce_numeric, reduce_analytic])

@@ -19,7 +19,7 @@ from random_robots import Peer, random_urdf  # noqa: E402
 
 from robot_dynid import IdentifiedModel, load_robot  # noqa: E402
 from robot_dynid.cli.main import main  # noqa: E402
-from robot_dynid.collision.scene import scene_of  # noqa: E402
+from robot_dynid.collision.scene import build_scene  # noqa: E402
 from robot_dynid.dynamics import rigid_body  # noqa: E402
 from robot_dynid.errors import RobotError, UsageError  # noqa: E402
 from robot_dynid.export.description import Description  # noqa: E402
@@ -133,14 +133,14 @@ def test_shapes_of_screws_are_kept_apart(tmp_path: Path) -> None:
     path = tmp_path / 'shaped.yaml'
     path.write_text(SHAPED)
     robot = load_robot(path)
-    scene = scene_of(robot, Surroundings(floor=-2.0))
+    scene = build_scene(robot, Surroundings(floor=-2.0))
     found = dict(zip(scene.pairs, scene.distances(np.zeros((1, 3)))[0], strict=True))
     # the frame of c: x as the base's, z along its y; the box stands on its side there
     assert found[('a_link', 'c_link')] == pytest.approx(0.5 - 0.3 - 0.1, abs=2e-5)
     assert found[('c_link', 'floor')] == pytest.approx(2.5 - 0.3, abs=2e-5)
     assert not any('NOT checked' in text for text in scene.unchecked)
     made = load_robot_text(source_text(robot), tmp_path)
-    other = scene_of(made, Surroundings(floor=-2.0))
+    other = build_scene(made, Surroundings(floor=-2.0))
     assert dict(zip(other.pairs, other.distances(np.zeros((1, 3)))[0], strict=True)) == \
         pytest.approx(found)
     assert Description(robot).to_mjcf().model().ngeom == 8, 'seen and touched'
@@ -173,7 +173,7 @@ def test_wrong_shapes_are_named(tmp_path: Path, old: str, new: str, message: str
 
 def test_planning_keeps_clear_of_boxes_with_rods() -> None:
     robot = random_screws(5)
-    found = scene_of(robot, Surroundings(
+    found = build_scene(robot, Surroundings(
         floor=-3.0, keep_out=(KeepOut((1.5, 0.0, 0.0), (0.1, 0.1, 0.1)),)))
     assert {'floor'} < {name for pair in found.pairs for name in pair}
     assert any('rods along the axes' in text for text in found.checked)

@@ -32,15 +32,15 @@ def hand(first: str, second: str, offset: float = 0.0) -> tuple[str, ...]:
 def test_a_tool_is_locked_where_its_leader_is_at_zero(names: tuple[str, str]) -> None:
     found = robot_from_urdf(robot(*hand(*names, offset=0.04)))
     assert found.joints == PLAIN.joints
-    assert found.warnings == (f'{names[0]}, {names[1]}: move a tool, which is locked where '
-                              f'{names[0]} is at zero',)
+    assert found.warnings == (f'{names[0]}, {names[1]}: joints of a tool, locked with '
+                              f'{names[0]} at zero',)
     left, right = (next(one for one in found.links if one.name == name)
                    for name in ('left', 'right'))
     np.testing.assert_allclose(right.placement[:3, 3] - left.placement[:3, 3], [0, 0.04, 0],
                                atol=1e-15)
     tip = robot_from_urdf(robot(*hand(*names, offset=0.04)), Selection(tip_link='camera'))
     np.testing.assert_array_equal(tip.nominal, found.nominal)
-    assert tip.warnings == (f'{names[1]}: mimics {names[0]!r}, stands where that is at zero',)
+    assert tip.warnings == (f'{names[1]}: mimics {names[0]!r}, locked with that at zero',)
 
 
 def test_joints_of_a_gripper_that_mimic_each_other_in_a_chain_are_locked() -> None:
@@ -92,7 +92,7 @@ def test_a_side_branch_without_mass_moves_nothing() -> None:
     """As the rods and balancers of ABB's IRB 6640 and Fanuc's M-900iA."""
     parts = joint('rod_joint', 'column', 'rod', inside=follows('shoulder', -0.25)), link('rod', '')
     found = robot_from_urdf(robot(*parts))
-    assert found.warnings == ("rod_joint: mimics 'shoulder', stands where that is at zero",)
+    assert found.warnings == ("rod_joint: mimics 'shoulder', locked with that at zero",)
     assert found.linkage is None
     np.testing.assert_array_equal(found.nominal, PLAIN.nominal)
     heavy = robot_from_urdf(robot(parts[0], link('rod')), Selection(tip_link='camera'))
@@ -112,7 +112,7 @@ def test_a_joint_of_the_arm_moves_with_its_leader(leader: str, joints: tuple[str
     assert found.limits.lower[own] == -1.25 and found.limits.upper[own] == 0.75
     assert found.limits.velocity[own] == 1.5
     assert robot_from_urdf(text, Selection(joints=joints)).linkage is not None
-    with pytest.raises(RobotError, match='take them out of "joints"'):
+    with pytest.raises(RobotError, match='remove them from "joints"'):
         robot_from_urdf(text, Selection(joints=('turn', 'shoulder')))
 
 

@@ -125,7 +125,7 @@ def test_a_package_that_is_not_installed_is_named(
     package = content['urdf']['file'].removeprefix(SCHEME).split('/')[0]
     with pytest.raises(MissingDependency) as error:
         load_robot(name)
-    for words in (f'{name}.yaml', f'the ROS package {package} is not here',
+    for words in (f'{name}.yaml', f'the ROS package {package} is missing',
                   f'apt install ros-$ROS_DISTRO-{package.replace("_", "-")}',
                   content['urdf']['source'], 'source ROS'):
         assert words in str(error.value)
@@ -136,7 +136,7 @@ def test_a_package_that_is_not_installed_is_named(
     ('{file: a.urdf, name: b}', 'urdf must be a file, or'),
     ('{file: a.urdf, arguments: [b]}', 'urdf must be a file, or'),
     ('{file: "package://only"}', 'package://only must be package://PACKAGE/FILE'),
-    ('{file: a.urdf, arguments: {b: 1}}', 'is no xacro file .*, so it takes no arguments'),
+    ('{file: a.urdf, arguments: {b: 1}}', 'is no xacro file .*; remove the arguments b'),
 ])
 def test_what_is_no_urdf_with_arguments_is_told(
     urdf: str, message: str, tmp_path: Path

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.collision.ways import Roadmap
+from robot_dynid.collision.roadmap import Roadmap
 from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.design import DesignCriteria
 from robot_dynid.trajectories.composite import Composite
@@ -100,7 +100,7 @@ class Planner:
         direct, reason = self.straight(start, goal)
         if direct is not None:
             return (direct,)
-        found = self._roadmap.way(start, goal)
+        found = self._roadmap.shortest_path(start, goal)
         if found:
             return found
         raise DynIdError(

@@ -1,4 +1,4 @@
-"""Channels of a recording out of several topics, at the stamps of the joint states."""
+"""Assemble the channels of a recording from several topics, at the stamps of the joint states."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from robot_dynid.io.joint_states import Series, Topic, alignment_note, sampled
 from robot_dynid.io.messages.fields import IntArray
 from robot_dynid.types import FloatArray
 
-#: what further topics bring: channels of the recording, and fields of which the first is taken
+#: channels from further topics, with alternative fields of which the first present is read
 BROUGHT: dict[str, dict[str, tuple[str, ...]]] = {
     'motor_states': {'motor_position': ('motor_position', 'position'),
                      'motor_velocity': ('motor_velocity', 'velocity')},
@@ -28,7 +28,7 @@ ANGLES = ('position', 'motor_position', 'reference')
 class Assembly:
     """Joint states ``base`` of the topic ``main``, and all ``channels`` (T, n) at their stamps.
 
-    What was done is noted in ``notes``. Raises DataError where the joints are not on the topic.
+    Steps are listed in ``notes``. Raises DataError if the joints are not on the topic.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Assembly:
         notes: list[str],
     ) -> None:
         if joints is None and main.unnamed:
-            raise DataError(f'topic {main.name}: its messages name no joints; read it with a '
+            raise DataError(f'topic {main.name}: its messages have no joint names; read it with a '
                             'robot')
         if joints is not None:
             main.adopt_names(joints, notes)
@@ -50,7 +50,7 @@ class Assembly:
                           if name in MOTORS}
 
     def bring(self, role: str, name: str | None) -> None:
-        """Take the channels of a role from topic ``name``; empty where it is not there."""
+        """Add the channels of a role from topic ``name``; nothing if it is absent."""
         fields = BROUGHT[role]
         if name is not None and name not in self._decoded:
             self.channels |= dict.fromkeys(fields)
@@ -63,7 +63,7 @@ class Assembly:
                               f'{alignment_note(self.base, other)}')
 
     def follow_controller(self, controllers: Sequence[Topic]) -> None:
-        """Take the reference of the controller of the joints, and its effort where none is left.
+        """Add the reference of the controller of the joints, and its effort if there is no other.
         """
         effective = [topic for topic in controllers if topic.has('effort')]
         reference = self._of_controller(controllers, 'reference', 'reference_position')
@@ -79,9 +79,9 @@ class Assembly:
                               'it commands, not what is measured')
 
     def effort_messages(self) -> tuple[IntArray, FloatArray] | None:
-        """Return stamps (E,) [ns] and effort (E, n) of another topic as they came.
+        """Return stamps (E,) [ns] and effort (E, n) of another topic as received.
 
-        None without one, or where it lacks joints.
+        None without such a topic, or if it lacks joints.
         """
         efforts = self._efforts
         if efforts is None or 'effort' not in efforts.values or \
@@ -92,9 +92,9 @@ class Assembly:
         return time, efforts.values['effort'][rows][:, columns]
 
     def _other(self, topic: Topic) -> Series:
-        """Return the part of another topic on the joints, by the clock of the joint states.
+        """Return another topic for the joints, on the clock of the joint states.
 
-        One of both topics may be by its header stamps, and one without them by receive times.
+        If only one of both topics has header stamps, receive times are used.
         """
         if topic.name in self._series:
             return self._series[topic.name]
@@ -133,7 +133,7 @@ class Assembly:
     def _of_controller(
         self, controllers: Sequence[Topic], field: str, channel: str
     ) -> FloatArray | None:
-        """Return a field of a controller; None where there is none, or more than one."""
+        """Return a field of a controller; None without one, or with several."""
         if len(controllers) > 1:
             self.notes.append(f'{channel}: {len(controllers)} controllers '
                               f'({", ".join(sorted(topic.name for topic in controllers))}) have '

@@ -1,7 +1,7 @@
-"""Definitions of message types: those a bag holds, those of common types, those of installed ROS.
+"""Definitions of message types, from the bag, from common types, or from installed ROS packages.
 
-ROS 1 bags, mcap files and the sqlite3 files of ROS 2 Iron and later hold the definitions of their
-types. Older sqlite3 files hold none.
+ROS 1 bags, mcap files and sqlite3 files of ROS 2 Iron and later contain the definitions of their
+types; older sqlite3 files do not.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FRANKA_ROBOT_STATE = 'franka_msgs/msg/FrankaRobotState'
 FRANKA_STATE = 'franka_msgs/msg/FrankaState'
 #: longest text of a definition that is parsed [bytes]; that of a Franka state has 12 kB
 DEFINITION_BYTES = 1 << 18
-#: variable with the places of ROS packages
+#: environment variable with the prefixes of ROS packages
 PREFIXES = 'AMENT_PREFIX_PATH'
 _POINT = 'trajectory_msgs/JointTrajectoryPoint'
 _POINTS = 'trajectory_msgs/MultiDOFJointTrajectoryPoint'
@@ -54,29 +54,29 @@ COMMON = {
     'geometry_msgs/msg/Wrench': 'geometry_msgs/Vector3 force\ngeometry_msgs/Vector3 torque\n',
     'geometry_msgs/msg/Vector3': 'float64 x\nfloat64 y\nfloat64 z\n',
 }
-#: types that are read by COMMON although a ROS 2 bag defines them: they never changed
+#: types always read by COMMON, because they never changed
 FIXED = (JOINT_STATE, WRENCH)
 #: name of a field, and its type as the parser of rosbags gives it
 FieldList = Sequence[tuple[str, Any]]
 
 
 class Definitions:
-    """Fields of message types, by those of one bag first; ``ros1``: its messages are of ROS 1."""
+    """Fields of message types, preferably as defined in the bag; ``ros1``: messages of ROS 1."""
 
     def __init__(self, ros1: bool = False) -> None:
         self.ros1 = ros1
         self._texts: dict[str, tuple[str, bytes]] = {}
         self._fields: dict[str, FieldList] = {}
-        self.presumed: set[str] = set()  # types that are read by COMMON
+        self.presumed: set[str] = set()  # types read by COMMON
 
     def add(self, kind: str, encoding: str, text: bytes) -> None:
-        """Take the definition of a type and of those in it; the first of a name counts."""
+        """Add the definition of a type and of its nested types; the first of a name counts."""
         kind = kind.replace('/', '/msg/') if kind.count('/') == 1 else kind
         if 0 < len(text) <= DEFINITION_BYTES:
             self._texts.setdefault(kind, (encoding, text))
 
     def fields(self, kind: str) -> FieldList:
-        """Return the fields of a type. Raises DataError where it is defined nowhere."""
+        """Return the fields of a type; raises DataError if it is undefined."""
         if kind not in self._fields:
             self._parse(kind)
         return self._fields[kind]
@@ -114,14 +114,14 @@ def _parsed(kind: str, text: str, encoding: str = 'ros2msg') -> dict[str, FieldL
     try:
         types = get_types_from_idl('\n'.join(lines)) if encoding == 'ros2idl' else \
             get_types_from_msg(text, kind)
-    except Exception as error:  # of a parser of a text that anybody wrote
+    except Exception as error:  # any error of parsing untrusted text
         raise DataError(f'the definition of {clipped(kind)} in the bag cannot be parsed '
                         f'({type(error).__name__})') from None
     return {name: fields for name, (_, fields) in types.items()}
 
 
 def _stored(kind: str) -> dict[str, FieldList]:
-    """Return the fields of a type that rosbags has, empty without."""
+    """Return the fields of a type known to rosbags, else nothing."""
     from rosbags.typesys import Stores, get_typestore
 
     stored = get_typestore(Stores.ROS2_HUMBLE).fielddefs.get(kind)
@@ -129,7 +129,7 @@ def _stored(kind: str) -> dict[str, FieldList]:
 
 
 def _installed(kind: str) -> dict[str, FieldList]:
-    """Return the fields of a type of a ROS package that is installed, empty without."""
+    """Return the fields of a type of an installed ROS package, else nothing."""
     package, _, name = kind.partition('/msg/')
     for prefix in os.environ.get(PREFIXES, '').split(os.pathsep):
         file = Path(prefix) / 'share' / package / 'msg' / f'{name}.msg'

@@ -1,8 +1,8 @@
-"""Places of the fields of a message in its bytes, by path: `position`, `states[].effort`.
+"""Byte offsets of the fields of a message, by path: `position`, `states[].effort`.
 
-Elements of arrays of messages are taken together under one path. Source: OMG CDR (XCDR version 1)
-as ROS 2 uses it: 4 bytes of encapsulation, then fields aligned to their size, counted from after
-the encapsulation; ROS 1 has neither encapsulation nor alignment, nor NUL behind texts.
+Elements of arrays of messages share one path. Source: OMG CDR (XCDR version 1) as used by ROS 2: 4
+bytes of encapsulation, then fields aligned to their size, counted after the encapsulation; ROS 1
+has neither encapsulation nor alignment, nor a NUL after texts.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from robot_dynid.types import FloatArray
 
 IntArray = NDArray[np.int64]
 ByteArray = NDArray[np.uint8]
-HEADER = 4  # bytes of encapsulation, from behind which places are counted
-#: codes of NumPy by type; their last character is the size
+HEADER = 4  # bytes of encapsulation; offsets are counted after it
+#: NumPy codes by type; their last character is the size
 CODES = {'bool': 'u1', 'byte': 'u1', 'char': 'u1', 'octet': 'u1', 'uint8': 'u1', 'int8': 'i1',
          'uint16': 'u2', 'int16': 'i2', 'uint32': 'u4', 'int32': 'i4', 'uint64': 'u8',
          'int64': 'i8', 'float32': 'f4', 'float64': 'f8'}
-#: bytes that may follow a message: rclpy reserves the alignment of lists that are empty, too
+#: bytes that may follow a message: rclpy also reserves the alignment of empty lists
 PADDING = 24
 #: elements of arrays of texts and of messages of one message
 ELEMENTS = 10_000
@@ -41,7 +41,7 @@ PART = re.compile(r'(?P<path>.+?)\[(?P<start>-?\d*)(?P<range>:(?P<stop>-?\d*))?\
 
 @dataclass(frozen=True)
 class Run:
-    """Numbers side by side: ``place`` of the first, type ``code``, ``owner``: outermost index."""
+    """Contiguous numbers: ``place`` of the first, type ``code``, ``owner``: outermost index."""
 
     place: int
     count: int
@@ -61,9 +61,9 @@ class Text:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Numbers in every message: ``places`` (n,) in its bytes, -1 where one has none.
+    """Numbers in every message: ``places`` (n,) in its bytes, -1 if absent.
 
-    ``code`` of NumPy is that of all, with the byte order; ``factors`` turn them into SI.
+    ``code`` is their NumPy type with byte order; ``factors`` convert them to SI.
     """
 
     places: IntArray
@@ -72,7 +72,7 @@ class Columns:
 
     @property
     def start(self) -> int | None:
-        """The place of the first where all lie side by side, else None."""
+        """Offset of the first number if all are contiguous, else None."""
         size = int(self.code[-1])
         return int(self.places[0]) if (np.diff(self.places) == size).all() else None
 
@@ -94,10 +94,10 @@ def aligned(place: int, size: int) -> int:
 
 @dataclass(eq=False)
 class MessageFields:
-    """The fields of one message: ``numbers`` and ``texts`` by path, without brackets.
+    """Fields of one message: ``numbers`` and ``texts`` by path, without brackets.
 
-    ``fixed`` are the places of the bytes that define the layout: lengths; ``end`` that behind the
-    last field.
+    ``fixed`` are the offsets of the bytes that define the layout (lengths); ``end`` is that after
+    the last field.
     """
 
     data: bytes
@@ -114,9 +114,9 @@ class MessageFields:
     def of(
         cls, data: bytes, kind: str, definitions: Definitions, partial: bool = False
     ) -> MessageFields:
-        """Return the fields of a message. Raises DataError where it is none of that kind.
+        """Parse a message; raises DataError if it is not of that kind.
 
-        With ``partial`` those before the place where it is none, and ``whole`` is False.
+        With ``partial`` parsing stops at the first error, and ``whole`` is False.
         """
         walk = cls(data, definitions)
         if not definitions.ros1:
@@ -126,7 +126,7 @@ class MessageFields:
         try:
             walk._message(kind, '', 0, 0)
             if len(data) - walk.end > PADDING:
-                raise DataError(f'the message goes on for {len(data) - walk.end} bytes behind its '
+                raise DataError(f'the message has {len(data) - walk.end} extra bytes at its '
                                 'end')
         except (struct.error, DataError) as error:
             walk.whole = False
@@ -136,13 +136,13 @@ class MessageFields:
 
     @property
     def order(self) -> str:
-        """The byte order as NumPy writes it."""
+        """Byte order in NumPy notation."""
         return '<' if self.definitions.ros1 or self.data[1] else '>'
 
     def columns(self, path: str) -> Columns | None:
-        """Return the numbers at a path, or a part of them (``data[0:6]``); None without any.
+        """Return the numbers at a path, or a part of them (``data[0:6]``); None if empty.
 
-        Raises DataError where there is no such field, or its numbers have several types.
+        Raises DataError if there is no such field, or its numbers have several types.
         """
         part = PART.fullmatch(path)
         plain = (part['path'] if part else path).replace('[]', '')
@@ -172,7 +172,7 @@ class MessageFields:
         return start
 
     def _text(self, path: str, owner: int) -> None:
-        """Take a text; some write an empty one without its NUL."""
+        """Read a text; some writers omit the NUL of an empty one."""
         size = self._count()
         start = self._skip(size)
         value = self.data[start:self.end]
@@ -228,14 +228,14 @@ class MessageFields:
             self._field(path, inner, kind, owner if depth else k, depth + 1)
 
     def shown(self, path: str) -> str:
-        """Return a path with brackets behind the arrays of messages in it."""
+        """Return a path with brackets after the arrays of messages in it."""
         parts = path.split('.')
         whole = ['.'.join(parts[:k + 1]) for k in range(len(parts))]
         return '.'.join(f'{part}[]' if place in self.arrays and place != path else part
                         for part, place in zip(parts, whole, strict=True))
 
     def is_array(self, path: str) -> bool:
-        """Return whether a field is an array, or one of messages in an array."""
+        """Return True if a field is an array, or part of an array of messages."""
         return path in self.arrays or '[]' in self.shown(path)
 
     def lengths(self) -> Iterator[tuple[str, int, str]]:

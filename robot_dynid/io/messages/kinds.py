@@ -1,8 +1,7 @@
-"""Kinds of messages with states of joints: which fields are names, stamp and channels.
+"""Message types with joint states: their fields for names, stamp and channels.
 
-Messages of one publisher differ only in stamp and numbers. So the places of names and numbers are
-worked out once per layout, by the definition of the type, and all messages that share it are
-decoded by NumPy slices.
+Messages of one publisher differ only in stamp and numbers, so the offsets of names and numbers are
+determined once per layout, and all messages that share it are decoded by NumPy slices.
 """
 
 from __future__ import annotations
@@ -25,25 +24,24 @@ from robot_dynid.io.messages.definitions import (
 from robot_dynid.io.messages.fields import ByteArray, Columns, IntArray, MessageFields, Text
 from robot_dynid.types import WRENCH_COMPONENTS
 
-#: a message has at most so many bytes, a joint state so many joints, a name so many bytes
+#: limits: bytes of a message, joints of a joint state, bytes of a name
 MESSAGE_BYTES, JOINTS, NAME_BYTES = 1 << 20, 1000, 1000
-#: parts the name of a component of a wrench from that of the frame
+#: separates the component of a wrench from its frame
 IN_FRAME = '@'
 FRAME, STAMP = 'header.frame_id', 'header.stamp|stamp'
-#: parts alternatives of a path, of which the first that a message has is taken
+#: separates alternative paths; the first that exists is read
 OR = '|'
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Fields of a type of message, by path; several paths of a channel follow one another.
+    """Fields of a message type, by path; several paths of a channel are concatenated.
 
     Without ``names`` the numbers are in the order of the robot's joints. With ``labels``, the
-    paths of texts that name each number and of the numbers, both by joint, ``channels`` are such
-    texts. ``stamp`` is
-    a time, a number of seconds, or two fields with seconds and nanoseconds. ``factors`` by channel
-    turn numbers into SI, one factor for all or one for each. ``first`` are channels in fields that
-    come first in every release, and are read where a bag does not define what comes behind.
+    paths of the label and of the number of each value by joint, ``channels`` are such labels.
+    ``stamp`` is a time, a number of seconds, or two fields with seconds and nanoseconds.
+    ``factors`` by channel convert numbers to SI, one for all or one each. ``first`` are channels
+    in fields that come first in every release, readable even if the bag defines no type.
     """
 
     names: str = ''
@@ -55,7 +53,7 @@ class Kind:
 
     @property
     def has_positions(self) -> bool:
-        """Whether it can tell where joints are."""
+        """True if it contains joint positions."""
         return 'position' in self.channels
 
 
@@ -63,7 +61,7 @@ def _same(*fields: str) -> dict[str, tuple[str, ...]]:
     return {field: (field,) for field in fields}
 
 
-#: effort that a trajectory controller commands
+#: effort commanded by a trajectory controller
 OUTPUT = ('output.effort',)
 MESSAGE_KINDS: dict[str, Kind] = {
     JOINT_STATE: Kind('name', _same('position', 'velocity', 'effort')),
@@ -91,9 +89,9 @@ MESSAGE_KINDS: dict[str, Kind] = {
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Places of names and numbers in messages whose ``fixed`` bytes equal ``pattern``.
+    """Offsets of names and numbers in messages whose ``fixed`` bytes equal ``pattern``.
 
-    ``named``: the messages name their joints, else ``names`` are their numbers in brackets.
+    ``named``: the messages contain joint names, else ``names`` are their indices in brackets.
     ``stamp`` holds seconds and nanoseconds, or seconds, or nothing. Empty arrays are no channels.
     """
 
@@ -108,7 +106,7 @@ class Layout:
 
     @property
     def broken(self) -> bool:
-        """Whether an array is neither empty nor as long as the names."""
+        """True if an array is neither empty nor as long as the names."""
         return any(len(one.places) != len(self.names) or len(one.factors) not in (
             1, len(self.names)) for one in self.channels.values())
 
@@ -117,9 +115,9 @@ def layout_of(
     data: bytes, kind: str = JOINT_STATE, fields: Kind | None = None,
     definitions: Definitions | None = None,
 ) -> Layout:
-    """Return the layout of one message, with the ``fields`` of its ``kind`` or others.
+    """Return the layout of one message, by the ``fields`` of its ``kind`` unless given.
 
-    Raises DataError when it is not of that kind, or lacks one of them.
+    Raises DataError if it is not of that kind, or lacks a field.
     """
     if len(data) > MESSAGE_BYTES:
         raise DataError(f'the message has more than {MESSAGE_BYTES} bytes')
@@ -152,7 +150,7 @@ def layout_of(
 
 
 def numbered(count: int) -> tuple[str, ...]:
-    """Return names of joints that only have a place: [0], [1], ..."""
+    """Return names of joints without names: [0], [1], ..."""
     return tuple(f'[{k}]' for k in range(count))
 
 
@@ -166,7 +164,7 @@ def _name(text: Text) -> str:
 
 
 def _first(message: MessageFields, path: str) -> str:
-    """Return the first of the alternatives of a path that a message has, else the last one."""
+    """Return the first alternative of a path that exists, else the last one."""
     options = path.replace('[]', '').split(OR)
     return next((one for one in options if one in message.numbers or one in message.texts),
                 options[-1])
@@ -194,7 +192,7 @@ def _channels(message: MessageFields, fields: Kind) -> dict[str, Columns]:
 def _labelled(
     names: tuple[str, ...], message: MessageFields, fields: Kind
 ) -> tuple[tuple[str, ...], dict[str, Columns]]:
-    """Return the joints and channels of numbers that are labelled, joint by joint."""
+    """Return the joints and channels of labelled numbers, joint by joint."""
     assert fields.labels is not None
     texts, runs = (message.texts.get(fields.labels[0], []),
                    message.numbers.get(fields.labels[1], []))
@@ -205,7 +203,7 @@ def _labelled(
     for run in runs:
         named = by_joint.get(run.owner, [])
         if len(named) != run.count or run.owner >= len(names):
-            raise DataError('other numbers of values than of their names')
+            raise DataError('values and their labels differ in number')
         places |= {(run.owner, label): run.place + int(run.code[-1]) * k
                    for k, label in enumerate(named)}
     labels = {channel: label for channel, (label,) in fields.channels.items()}
@@ -217,7 +215,7 @@ def _labelled(
 
 
 def _stamp(message: MessageFields, paths: tuple[str, ...]) -> tuple[Columns, ...]:
-    """Return the places of seconds and nanoseconds, or of seconds; none without a stamp."""
+    """Return the offsets of seconds and nanoseconds, or of seconds; nothing without a stamp."""
     if len(paths) == 1:
         for path in paths[0].split(OR):
             if f'{path}.sec' in message.numbers:

@@ -1,4 +1,4 @@
-"""Names of joints in messages and in the robot: the same, with a prefix, in order, or none."""
+"""Match joint names in messages with joints of the robot: equal, prefixed, or by order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from robot_dynid.robot.topics import JOINT
 
 
 class SeveralNamings(DataError):
-    """Names of joints that match those of the robot in several ``ways``."""
+    """Joint names match those of the robot in several ``ways``."""
 
     def __init__(self, ways: Sequence[str]) -> None:
         super().__init__(f'names of joints match in {len(ways)} ways, '
@@ -20,7 +20,7 @@ class SeveralNamings(DataError):
 
 @dataclass(frozen=True)
 class Naming:
-    """Joint of the robot by name in the messages; ``note`` says so, empty where they are equal."""
+    """Joint of the robot by name in the messages; ``note`` is empty if the names are equal."""
 
     joints: dict[str, str]
     note: str = ''
@@ -29,11 +29,11 @@ class Naming:
 def naming_of(
     names: Sequence[str], joints: Sequence[str], pattern: str = '', in_order: bool = False
 ) -> Naming | None:
-    """Return the joints of the robot by the ``names`` in messages; None where they do not match.
+    """Map the ``names`` in messages to joints of the robot; None if they do not match.
 
-    With ``in_order`` the messages have no names, but numbers in the order of the robot's joints.
-    ``pattern`` is one of names that is asked for, such as left_{joint}. Some joints are enough
-    where names are equal. Raises SeveralNamings where several prefixes match.
+    With ``in_order`` the messages have no names but numbers in the order of the robot's joints.
+    ``pattern`` prescribes the names, such as left_{joint}. A subset of the joints suffices if
+    names are equal. Raises SeveralNamings if several prefixes match.
     """
     if in_order:
         return _in_order(names, joints)
@@ -61,7 +61,7 @@ def _in_order(names: Sequence[str], joints: Sequence[str]) -> Naming | None:
 def _options(names: Sequence[str], joints: Sequence[str]) -> dict[str, dict[str, str]]:
     """Return the joints by name, for each prefix or suffix, of messages or robot, that matches.
 
-    A single joint matches only where a character that is neither letter nor digit divides both.
+    A single joint matches only at a separator that is neither letter nor digit.
     """
     matches: dict[str, dict[str, str]] = {}
     there, first = set(names), joints[0]

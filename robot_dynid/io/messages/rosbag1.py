@@ -1,4 +1,4 @@
-"""Raw messages of a ROS 1 bag, which rosbags reads by its index."""
+"""Read raw messages of a ROS 1 bag, which rosbags reads by its index."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ MAGIC = b'#ROSBAG V2.0'
 def rosbag1_batches(
     path: Path, kinds: Collection[str] | None, contents: Contents
 ) -> Iterator[tuple[str, Batch]]:
-    """Yield (topic, messages) of all topics whose type is in ``kinds``, in order of their times.
+    """Yield (topic, messages) of all topics whose type is in ``kinds``, in order of time.
 
-    None: of all topics. Raises DataError where the file is no ROS 1 bag, or has no index.
+    None: of all topics. Raises DataError if the file is not a ROS 1 bag, or has no index.
     """
     from rosbags.rosbag1 import Reader
 
@@ -35,7 +35,7 @@ def rosbag1_batches(
     with ExitStack() as stack:
         try:
             reader: Any = stack.enter_context(Reader(path))
-        except Exception as error:  # of a reader of what anybody wrote
+        except Exception as error:  # any error of reading an untrusted file
             raise DataError(
                 f'{path}: its index is missing or damaged (crash while recording?); run rosbag '
                 f'reindex {path.name}, or rosbag fix, on it: '
@@ -54,7 +54,7 @@ def rosbag1_batches(
 
 
 def _bound_chunks(reader: Any) -> None:
-    """Let chunks unpack to so many bytes as those of mcap at most."""
+    """Limit the unpacked size of chunks to that of mcap."""
     def bounded(unpack: Any) -> Any:
         compression = next((name for name, one in decompressors.items() if one is unpack), '')
         return lambda data: b''.join(unpacked(
@@ -69,7 +69,7 @@ def _bound_chunks(reader: Any) -> None:
 def _messages(
     path: Path, reader: Any, wanted: list[Any], contents: Contents
 ) -> Iterator[tuple[str, Batch]]:
-    """Yield the messages of connections, some thousand at a time."""
+    """Yield the messages of connections in batches."""
     parts: dict[str, tuple[list[int], list[bytes]]] = {}
     size = 0
     messages = reader.messages(wanted) if wanted else iter(())

@@ -1,4 +1,4 @@
-"""The topics of a bag, and the uses of each: states of joints, efforts, motor states."""
+"""List the topics of a bag and their possible uses: joint states, efforts, motor states."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from robot_dynid.io.messages.naming import naming_of
 from robot_dynid.io.messages.topics import fitting_fields
 from robot_dynid.io.storage import bag_batches
 
-#: texts of a message are shown where there are at most so many in a field
+#: largest number of texts in a field that is listed
 SHOWN_TEXTS = 30
-#: words in the names of fields by the channel they can be, the best one first
+#: words in field names that indicate a channel, the best first
 WORDS = {'position': 'position|posj|angle|pos|q', 'velocity': 'velocitie|velocity|velj|vel|dq|qd',
          'effort': 'effort|torque|tau|tor|jts|motor_current'}
-#: words of fields that are not what was measured
+#: words in field names that indicate commands
 NOT_MEASURED = ('command', 'cmd', 'desired', 'target', 'external', 'ext_', 'goal', 'error',
                 'reference', 'ipo')
 
 
 @dataclass
 class TopicSummary:
-    """A topic: its messages, received from ``first`` to ``last`` [ns], and the first of them.
+    """A topic: its message count, receive times ``first`` to ``last`` [ns], and its fields.
 
-    ``fields`` are the lengths of its numbers by path, ``candidates`` those that can be of joints,
-    ``texts`` the names in it; ``layout`` what is read of a kind of message with joint states;
-    ``stamp`` fields that can be its time, where it has no header; ``labels`` names of values that
-    are not read by themselves; ``problem`` says why its fields are unknown.
+    ``fields`` are the lengths of its numbers by path, ``candidates`` those that may belong to
+    joints, ``texts`` the names in it; ``layout`` that of a supported message type; ``stamp``
+    fields that may be its time without a header; ``labels`` names of values that are not read by
+    default; ``problem`` says why its fields are unknown.
     """
 
     name: str
@@ -50,25 +50,25 @@ class TopicSummary:
 
     @property
     def rate(self) -> float:
-        """Messages per second, NaN of fewer than two."""
+        """Messages per second, NaN for fewer than two."""
         span = (self.last - self.first) * 1e-9
         return (self.messages - 1) / span if span > 0.0 else float('nan')
 
     @property
     def joints(self) -> tuple[str, ...]:
-        """The joints it names, where it is of a kind with joint states."""
+        """Joints it names, if it is a supported type with joint states."""
         return self.layout.names if self.layout is not None and self.layout.named else ()
 
     def fitting(self, count: int) -> list[str]:
-        """Return the fields with as many numbers as joints, none without joints."""
+        """Return the fields with as many numbers as joints."""
         return [path for path in self.candidates if self.fields[path] == count]
 
 
 def survey(path: Path, first_only: bool = False) -> list[TopicSummary]:
     """Return all topics of a bag, in order of their names.
 
-    With ``first_only`` it ends when there is a message of every topic. Raises DataError when it is
-    no bag.
+    With ``first_only`` it stops once every topic has a message. Raises DataError if it is not a
+    bag.
     """
     contents = Contents()
     topics: dict[str, TopicSummary] = {}
@@ -92,7 +92,7 @@ def survey(path: Path, first_only: bool = False) -> list[TopicSummary]:
 
 
 def _look_into(topic: TopicSummary, data: bytes, contents: Contents) -> None:
-    """Note the fields of a message of a topic."""
+    """Add the fields of a message to a topic."""
     try:
         message = MessageFields.of(data, topic.kind, contents.definitions)
         topic.fields = {message.shown(path): length for path, length, _ in message.lengths()
@@ -115,7 +115,7 @@ def _look_into(topic: TopicSummary, data: bytes, contents: Contents) -> None:
 
 
 def _stamp(message: MessageFields) -> tuple[str, ...]:
-    """Return the fields with seconds and nanoseconds, empty without such."""
+    """Return the fields with seconds and nanoseconds, empty without any."""
     for path in message.numbers:
         seconds = re.sub('nano_?|n(?=sec)', '', path)
         if seconds != path and seconds in message.numbers and path not in message.arrays:
@@ -126,10 +126,10 @@ def _stamp(message: MessageFields) -> tuple[str, ...]:
 def uses(topic: TopicSummary, joints: Sequence[str]) -> Iterator[str]:
     """Yield the uses of a topic for ``joints``, with the option that selects it.
 
-    Without joints only those of messages that name them.
+    Without joints only those of messages with joint names.
     """
     if topic.layout is not None and topic.layout.channels:
-        yield from _known(topic, topic.layout, joints)
+        yield from _supported_uses(topic, topic.layout, joints)
         return
     if topic.kind in MESSAGE_KINDS:
         return
@@ -141,10 +141,10 @@ def uses(topic: TopicSummary, joints: Sequence[str]) -> Iterator[str]:
         yield f'effort by --topic effort={topic.name}'
 
 
-def _known(
+def _supported_uses(
     topic: TopicSummary, layout: Layout, joints: Sequence[str]
 ) -> Iterator[str]:
-    """Yield the uses of a kind of message that is read by itself."""
+    """Yield the uses of a supported message type."""
     channels = ', '.join(layout.channels).replace('_', ' ')
     missing = [name for name in WORDS if name not in layout.channels
                and 'position' in layout.channels]
@@ -172,8 +172,7 @@ def _known(
 
 
 def proposed_fields(topic: TopicSummary, joints: Sequence[str]) -> dict[str, str]:
-    """Return the fields by what their names say they are; the measured one where there are more.
-    """
+    """Return the fields whose names indicate a channel, measured ones first."""
     fitting = topic.fitting(len(joints))
     proposed: dict[str, str] = {}
     for channel, words in WORDS.items():
@@ -192,14 +191,14 @@ def proposed_fields(topic: TopicSummary, joints: Sequence[str]) -> dict[str, str
 
 
 def option(role: str, topic: str, fields: dict[str, str]) -> str:
-    """Return the value of --topic for fields of a topic, to paste into a shell."""
+    """Return the value of --topic for fields of a topic, ready to paste into a shell."""
     named = ', '.join(f'{channel}: {path}' for channel, path in fields.items())
     mapping = f'{{topic: {topic}, {named}}}'
     return f"'{mapping}'" if role == 'joint_states' else f"'{role}={mapping}'"
 
 
 def states_advice(topics: Sequence[TopicSummary], joints: Sequence[str]) -> str:
-    """Return the remedy for a bag without joint states, by the content of its topics."""
+    """Return the remedy for a bag without joint states, from the fields of its topics."""
     hints = []
     for topic in topics:
         proposed, fitting = proposed_fields(topic, joints), topic.fitting(len(joints))
@@ -216,7 +215,7 @@ def states_advice(topics: Sequence[TopicSummary], joints: Sequence[str]) -> str:
 
 
 def effort_advice(topics: Sequence[TopicSummary], joints: Sequence[str]) -> str:
-    """Return the topics that could hold the effort a recording lacks, with their options."""
+    """Return the topics that may hold the missing effort, with their options."""
     hints = []
     for topic in topics:
         layout = topic.layout
@@ -232,5 +231,5 @@ def effort_advice(topics: Sequence[TopicSummary], joints: Sequence[str]) -> str:
                 f'effort={topic.name}' if len(fitting) == 1 else
                 option('effort', topic.name, {'effort': path})) for path in fitting]
     if not hints:
-        return '; no other topic of the bag has as many numbers as joints: record the effort, too'
-    return f'; topics that could hold it: {"; ".join(hints)}; give the one that does'
+        return '; no other topic has as many numbers as joints: record the effort'
+    return f'; it may be on: {"; ".join(hints)}'

@@ -1,4 +1,4 @@
-"""Topics of a bag by what they hold, and the fields that are read of their messages."""
+"""Topics of a recording by role, and the fields to read from their messages."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from robot_dynid.robot.topics import IN_ROBOT_ORDER, JOINT, NAMES, ROLES, STAMP
 
 @dataclass(frozen=True)
 class Topics:
-    """Names of the topics of a recording, or names with fields; None takes the usual one.
+    """Topic names of a recording by role, optionally with fields; None is the usual one.
 
-    ``wrenches`` are those of external wrenches, None: there are none.
+    ``wrenches`` are the topics of external wrenches, None without any.
     """
 
     joint_states: str | TopicFields | None = None
@@ -30,19 +30,19 @@ class Topics:
 
     @classmethod
     def of(cls, robot: RobotModel) -> Topics:
-        """Return the topics that a robot YAML, a recipe or an option names."""
+        """Return the topics stated in a robot YAML, a recipe or an option."""
         roles: dict[str, Any] = dict(robot.topics)
         return cls(**roles)
 
     def named(self) -> Iterator[tuple[str, TopicFields]]:
-        """Yield those that are named, by role."""
+        """Yield the stated topics, by role."""
         for role in ROLES:
             one = getattr(self, role)
             if one is not None:
                 yield role, TopicFields(one) if isinstance(one, str) else one
 
     def name(self, role: str) -> str | None:
-        """Return the name of the topic of a role, None where the usual one is taken."""
+        """Return the topic of a role, None for the usual one."""
         return dict(self.named())[role].topic if getattr(self, role) is not None else None
 
     def of_topic(self, name: str) -> list[tuple[str, TopicFields]]:
@@ -51,7 +51,7 @@ class Topics:
 
 
 def names_of(stated: Sequence[tuple[str, TopicFields]]) -> str:
-    """Return the field or pattern of names that is stated of a topic, empty without one."""
+    """Return the stated field or pattern of joint names of a topic, or ''."""
     return next((field.paths[0] for _, one in stated for key, field in one.fields
                  if key == NAMES), '')
 
@@ -60,10 +60,10 @@ def fields_of(
     topic: str, kind: str, stated: Sequence[tuple[str, TopicFields]], data: bytes,
     definitions: Definitions, count: int | None,
 ) -> Kind:
-    """Return the fields to read of a topic by what is ``stated`` of it, and by one message.
+    """Return the fields to read of a topic, from ``stated`` ones and one message.
 
-    ``count`` is the number of the robot's joints. Raises DataError where the type is not defined,
-    or has no such fields, or too many that could be meant.
+    ``count`` is the number of the robot's joints. Raises DataError if the type is undefined, or a
+    field is missing or ambiguous.
     """
     usual = MESSAGE_KINDS.get(kind)
     channels = {ROLES[role][key]: field for role, one in stated for key, field in one.fields
@@ -101,7 +101,7 @@ def fields_of(
 
 
 def _labels(message: MessageFields, fields: Kind) -> list[str]:
-    """Return the names of values of a kind of message that labels them."""
+    """Return the labels of values of a message type that has them."""
     assert fields.labels is not None
     return list(dict.fromkeys(text.value.decode('utf-8', 'replace')
                               for text in message.texts.get(fields.labels[0], [])))
@@ -110,26 +110,26 @@ def _labels(message: MessageFields, fields: Kind) -> list[str]:
 def _only_field(
     topic: str, kind: str, role: str, message: MessageFields, count: int | None
 ) -> FieldPaths:
-    """Return the one field that can be the effort of all joints."""
+    """Return the only field that can be the effort of all joints."""
     fitting = fitting_fields(message, count)
     if 'effort' in ROLES[role] and 'position' not in ROLES[role] and len(fitting) == 1:
         return FieldPaths((fitting[0],))
     example = {'joint_states': 'position: PATH, velocity: PATH, effort: PATH',
                'motor_states': 'position: PATH, velocity: PATH'}.get(role, 'effort: PATH')
     raise DataError(
-        f'topic {topic} is of type {clipped(kind)}: say which fields to read, --topic '
+        f'topic {topic} is of type {clipped(kind)}: select its fields, --topic '
         f"'{role}={{topic: {topic}, {example}}}'; it has {_described(message)}")
 
 
 def fitting_fields(message: MessageFields, count: int | None) -> list[str]:
-    """Return the paths of the fields with as many numbers as joints, bytes left out."""
+    """Return the paths of the numeric fields, except bytes, with as many numbers as joints."""
     return [message.shown(path) for path, length, code in message.lengths()
             if code[0] in 'fi' and code != 'i1' and length > 0 and count in (None, length)
             and message.is_array(path)]
 
 
 def _require_field(topic: str, kind: str, message: MessageFields, field: FieldPaths) -> None:
-    """Raise DataError where a message has no such fields, or not one number for each factor."""
+    """Raise DataError if a message lacks the fields, or factors and numbers differ in count."""
     try:
         columns = [message.columns(path) for path in field.paths]
     except DataError as error:
@@ -142,7 +142,7 @@ def _require_field(topic: str, kind: str, message: MessageFields, field: FieldPa
 
 
 def _described(message: MessageFields) -> str:
-    """Return the fields with numbers, and how many each has."""
+    """Return the numeric fields with their lengths."""
     return _listed(f'{message.shown(path)} ({length})' for path, length, _ in message.lengths())
 
 

@@ -1,4 +1,4 @@
-"""Tables of numbers in files of arrays: NumPy, MATLAB, JSON, Parquet."""
+"""Read tables of numbers from array files: NumPy, MATLAB, JSON, Parquet."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from robot_dynid.io.tables.matlab import read_matlab
 from robot_dynid.io.tables.table import COLUMNS, DEPTH, Layout, RowsOf, arrays_of
 from robot_dynid.types import FloatArray
 
-#: largest text of JSON [bytes], beside which its numbers take some ten times as much memory
+#: largest JSON text [bytes]; its numbers take about ten times as much memory
 JSON_BYTES = 4 * TEXT_BYTES
 
 
 def read_array_table(path: str) -> tuple[Layout, RowsOf]:
-    """Return the layout of a table of arrays, and a function that gives its rows in one piece.
+    """Return the layout of a table of arrays, and a function that returns its rows in one piece.
 
     Arrays of the length of the table are columns, those with a second dimension one per entry of
-    it: ``q[0]``, ``q[1]``, ... Raises DataError for what is no such table, MissingDependency
-    without the library of its kind.
+    it: ``q[0]``, ``q[1]``, ... Raises DataError for invalid files, MissingDependency without the
+    library of the format.
     """
     ending = Path(path).suffix
     try:
         content = READERS[ending](path)
     except DynIdError:
         raise
-    except Exception as error:  # the libraries have errors of their own kinds
+    except Exception as error:  # any error of a library
         raise DataError(f'{path}: cannot be read as {ending}: {clipped(str(error), 200)}; copy or '
                         'record it again') from None
     names, columns = _columns(path, dict(arrays_of(content)))
@@ -57,12 +57,12 @@ def _numpy(path: str) -> Any:
             loaded = np.load(file, allow_pickle=False)
             return loaded if isinstance(loaded, np.ndarray) else dict(loaded)
         except (ValueError, zipfile.BadZipFile) as error:
-            raise DataError(f'{path}: is broken, cut off, or holds objects ({error}); save arrays '
-                            'of numbers') from None
+            raise DataError(f'{path}: is damaged, truncated, or holds objects ({error}); save '
+                            'arrays of numbers') from None
 
 
 def _require_size(path: str, file: BinaryIO) -> None:
-    """Raise DataError where the arrays of a .npz unpack to more than they may."""
+    """Raise DataError if the arrays of a .npz unpack to more than the limit."""
     limit = budget(os.fstat(file.fileno()).st_size)
     with zipfile.ZipFile(file) as content:
         if sum(one.file_size for one in content.infolist()) > limit:
@@ -127,7 +127,7 @@ READERS: dict[str, Callable[[str], Any]] = {
 def _columns(
     path: str, arrays: dict[str, FloatArray]
 ) -> tuple[tuple[str, ...], list[FloatArray]]:
-    """Return the columns of arrays as long as the table; raises DataError for none."""
+    """Return the columns of arrays as long as the table; raises DataError if there are none."""
     shapes = ', '.join(f'{name or "array"} {value.shape}' for name, value in arrays.items())
     if not arrays:
         raise DataError(f'{path}: has no arrays of numbers')

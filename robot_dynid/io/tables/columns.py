@@ -1,4 +1,4 @@
-"""Column mappings applied to files: by what the user says, or by the preset that fits."""
+"""Column mappings applied to files: as stated by the user, or by a matching preset."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from robot_dynid.yaml_text import one_line
 
 
 class NoPreset(DataError):
-    """No preset fits a table; ``proposal`` is a mapping to be corrected."""
+    """No preset matches a table; ``proposal`` is a mapping to be corrected."""
 
     def __init__(self, words: str, proposal: Mapping[str, Any]) -> None:
         super().__init__(words)
@@ -29,10 +29,10 @@ def plan_of(
     layout: Layout, mapping: ColumnMapping | None, joints: tuple[str, ...] | None,
     robot: RobotModel | None,
 ) -> Plan:
-    """Return the plan of a table: by a ``mapping``, or by the preset that fits it.
+    """Return the column plan of a table: by a ``mapping``, or by the preset that matches it.
 
-    ``joints`` are those asked for, None for those that the file names. Raises DataError where it
-    does not fit, where no preset does, or the effort is of another kind than the robot's.
+    ``joints`` are the required ones, None for those the file names. Raises DataError if the
+    mapping or no preset matches, or the kind of effort differs from the robot's.
     """
     if mapping is not None and mapping.reshape:
         width = mapping.reshape
@@ -49,14 +49,14 @@ def plan_of(
             if joints and {TIME, *(f'position.{joint}' for joint in joints)} <= set(
                     layout.columns):  # a table of this package, of a robot with other logs
                 plan = Finder(layout, joints, robot, presets()[OWN]).own_plan()
-                return replace(plan, said='columns by the names of this package, not by the '
+                return replace(plan, summary='columns by the names of this package, not by the '
                                           f'mapping: {error}')
             of = f'preset {mapping.name}' if mapping.name else 'columns'
             raise DataError(f'{layout.source}: {of}: {error}; the file has '
                             f'{described(layout)}') from None
-    own = presets()[OWN]
+    standard = presets()[OWN]
     if mapping is not None or any(name.startswith('position.') for name in layout.columns):
-        return Finder(layout, joints, robot, own).own_plan()
+        return Finder(layout, joints, robot, standard).own_plan()
     return _by_preset(layout, joints, robot)
 
 
@@ -75,7 +75,7 @@ def _by_preset(
         except (WrongNumber, Ambiguous) as near:
             wrong.append((preset, near))
         except Unfit:
-            continue  # another one may fit
+            continue  # another preset may match
     if len(plans) == 1:
         return plans[0]
     example = proposal(layout, joints or ())
@@ -88,16 +88,16 @@ def _by_preset(
         example = dict(reason.example or example)
         remedy = f': say which with --columns, such as "{one_line(example)}"' \
             if isinstance(reason, Ambiguous) else ''
-        raise NoPreset(f'{layout.source}: preset {preset.name} fits but for this: {reason}'
+        raise NoPreset(f'{layout.source}: preset {preset.name} matches except: {reason}'
                        f'{remedy}', example)
     raise NoPreset(
-        f'{layout.source}: the columns fit no preset: the file has {described(layout)}. Say what '
-        f'they are with --columns, or the key columns of the robot YAML, such as '
-        f'"{one_line(example)}"', example)
+        f'{layout.source}: the columns match no preset: the file has {described(layout)}. Assign '
+        f'them with --columns, or columns in the robot YAML, such as "{one_line(example)}"',
+        example)
 
 
 def described(layout: Layout) -> str:
-    """Return the columns of a table and its form in words."""
+    """Describe the columns of a table and its format."""
     count = len(layout.columns)
     form = f', {layout.form}' if layout.form else ''
     if layout.numbered:
@@ -108,7 +108,7 @@ def described(layout: Layout) -> str:
 
 
 def _laid_out(layout: Layout, mapping: ColumnMapping) -> Layout | None:
-    """Return a table without a header with the names of a preset's layout; None: it is another."""
+    """Return a table without header with the names of a preset's layout, None if it differs."""
     if not mapping.layout:
         return layout
     if not layout.numbered or not layout.sample:

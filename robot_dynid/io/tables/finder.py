@@ -1,4 +1,4 @@
-"""The columns of one mapping, found in one table."""
+"""Match the columns of one table with one mapping."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WITH_UNIT = re.compile(r'(?P<name>.*?)\s*[\[(](?P<unit>[^\[\]()]+)[\])]')
 
 
 class Finder:
-    """Finds the columns of one mapping in one table."""
+    """Match the columns of one mapping with one table."""
 
     def __init__(
         self, layout: Layout, joints: tuple[str, ...] | None, robot: RobotModel | None,
@@ -50,21 +50,21 @@ class Finder:
         self._where = f'{layout.source}: columns'
 
     def plan(self) -> Plan:
-        """Return the plan; raises Unfit where something needed is not there, DataError."""
-        mapping, said, taken = self._mapping, list[str](), list[Taken]()
+        """Return the plan; raises Unfit if a required column is missing, DataError."""
+        mapping, sentences, taken = self._mapping, list[str](), list[Taken]()
         for channel, alternatives in mapping.channels.items():
             optional = bool(mapping.name) and channel not in (TIME, 'position')
             try:
-                found, words = self._channel(channel, alternatives)
+                columns, words = self._channel(channel, alternatives)
             except Unfit as error:
                 if not optional or (channel == 'effort' and isinstance(error, WrongNumber)):
                     raise
                 continue
-            taken += found
-            said.append(words)
-            self._written[channel] = self._written_as(channel, found)
+            taken += columns
+            sentences.append(words)
+            self._written[channel] = self._written_as(channel, columns)
         if mapping.rate is not None:
-            said.insert(0, f'time by the rows at {mapping.rate:g} Hz')
+            sentences.insert(0, f'time by the rows at {mapping.rate:g} Hz')
         used = {index for one in taken for index in one.indices}
         unused = tuple(name for k, name in enumerate(self._layout.columns)
                        if k not in used and k not in self._name_columns)
@@ -73,11 +73,11 @@ class Finder:
             if self._by_name else f', joints in the order {", ".join(self._joints or ())}' \
             if self._by_number else ''
         return Plan(mapping, tuple(taken), self._texts(used, taken),
-                    f'columns by {self._by}{form}: {"; ".join(said)}{order}', unused,
+                    f'columns by {self._by}{form}: {"; ".join(sentences)}{order}', unused,
                     self._written)
 
     def own_plan(self) -> Plan:
-        """Return the plan of a table with our names; raises DataError without any."""
+        """Return the plan of a table with standard names; raises DataError without any."""
         names = self._names
         if TIME not in names:
             try:
@@ -104,16 +104,16 @@ class Finder:
             taken.append(Taken(name, (k,), (factor,), offset))
         clock = [old for old, one in zip(self._layout.columns, taken, strict=True)
                  if one.name == TIME != old]
-        told = [text for text in (
+        details = [text for text in (
             self._layout.form, *(f'time is {name}' for name in clock), self._note,
             f'converted from {clipped(", ".join(converted), 200)}' if converted else '') if text]
-        said = f'columns: {"; ".join(told)}' if told else ''
+        summary = f'columns: {"; ".join(details)}' if details else ''
         used = {k for k, name in enumerate(names)
                 if name == TIME or name.partition('.')[0] in QUANTITIES}
-        return Plan(self._mapping, tuple(taken), self._texts(used, taken), said)
+        return Plan(self._mapping, tuple(taken), self._texts(used, taken), summary)
 
     def _written_as(self, channel: str, taken: Sequence[Taken]) -> Any:
-        """Return columns that were taken as a mapping says them: by a pattern, or each."""
+        """Return matched columns in mapping notation: as a pattern, or each."""
         names = [self._layout.columns[index] for one in taken for index in one.indices]
         patterns = {re.sub(r'\d+(?=\D*$)', '{i}', name) for name in names}
         by_joint = {name.replace(one.name.partition('.')[2], '{joint}', 1) for name, one in zip(
@@ -128,34 +128,34 @@ class Finder:
         return {'column': column, 'unit': written_unit(of)} if of else column
 
     def _texts(self, used: set[int], taken: Sequence[Taken]) -> dict[int, str]:
-        """Return the ways in which columns with text are read, by their number."""
+        """Return the readers of columns with text, by their number."""
         time = {index for one in taken if one.name == TIME for index in one.indices}
-        found = {k: IGNORED for k, text in enumerate(self._layout.text)
+        texts = {k: IGNORED for k, text in enumerate(self._layout.text)
                  if text is not None and k not in used - time}
-        return {**found, **{k: DATE for k in time if k in found},
+        return {**texts, **{k: DATE for k in time if k in texts},
                 **dict.fromkeys(self._name_columns, CONSTANT)}
 
     def _channel(
         self, channel: str, alternatives: Sequence[Columns]
     ) -> tuple[list[Taken], str]:
-        """Return the columns of a channel and a sentence on them; raises Unfit."""
+        """Return the columns of a channel and a sentence about them; raises Unfit."""
         if channel == TIME:
             return self._time(alternatives)
-        found, reasons = list[tuple[Columns, dict[str, int]]](), list[Unfit]()
+        matches, reasons = list[tuple[Columns, dict[str, int]]](), list[Unfit]()
         for one in alternatives:
             try:
-                found.append((one, self._per_joint(channel, one)))
+                matches.append((one, self._per_joint(channel, one)))
             except Unfit as error:
                 reasons.append(error)
-        if not found:
+        if not matches:
             raise next((one for one in reasons if isinstance(one, WrongNumber | Ambiguous)),
                        reasons[0])
         if channel == 'effort':
-            found = [pair for pair in found if self._fits_kind(*pair)] or found
-        elif self._mapping.name and len(found) > 1:
+            matches = [pair for pair in matches if self._fits_kind(*pair)] or matches
+        elif self._mapping.name and len(matches) > 1:
             raise Ambiguous(f'{channel} may be '
-                            f'{" or ".join(self._listed(c) for _, c in found)}')
-        columns, by_name = found[0]
+                            f'{" or ".join(self._listed(c) for _, c in matches)}')
+        columns, by_name = matches[0]
         return self._taken(channel, columns, by_name)
 
     def _fits_kind(self, columns: Columns, by_name: Mapping[str, int]) -> bool:
@@ -166,12 +166,13 @@ class Finder:
     def _units_of(self, columns: Columns, by_name: Mapping[str, int]) -> list[str]:
         stated = columns.unit * len(by_name) if len(columns.unit) == 1 else columns.unit
         units = []
-        for own, (joint, index) in zip(stated, by_name.items(), strict=True):
-            said = self._units[index]
-            if own and said and own != said and not self._mapping.name:
+        for stated_unit, (joint, index) in zip(stated, by_name.items(), strict=True):
+            file_unit = self._units[index]
+            if stated_unit and file_unit and stated_unit != file_unit and not self._mapping.name:
                 raise DataError(f'{self._where}: {self._layout.columns[index]} of {joint} is in '
-                                f'{said} by the file, in {own} by the mapping; correct one')
-            units.append(said or own)
+                                f'{file_unit} by the file, in {stated_unit} by the mapping; '
+                                'correct one')
+            units.append(file_unit or stated_unit)
         return units
 
     def _taken(
@@ -200,7 +201,7 @@ class Finder:
         return names[0] if len(names) == 1 else f'{names[0]} .. {names[-1]}'
 
     def _require_quantity(self, channel: str, unit: str, joint: str, column: str) -> None:
-        """Raise DataError where a unit is none of the channel, the joint, or the effort's kind."""
+        """Raise DataError if a unit is invalid for the channel, joint type, or kind of effort."""
         quantity, robot = UNITS[unit][0], self._robot
         if quantity not in QUANTITIES[channel]:
             raise DataError(f'{self._where}: {column} is in {written_unit(unit)}, no unit of '
@@ -219,7 +220,7 @@ class Finder:
                             f'{"turns" if turns else "slides"}; give a unit for each joint')
 
     def _other_kind(self, column: str, unit: str, kind: str) -> DataError:
-        """Return the error about an effort that is no torque, or no current, as the robot says."""
+        """Return the error for an effort whose unit contradicts the robot's effort kind."""
         assert self._robot is not None
         current = UNITS[unit][0] == 'current'
         entry = {'column': re.sub(r'\d+(?=\D*$)', '{i}', column),
@@ -243,17 +244,17 @@ class Finder:
         for columns in alternatives:
             parts = [replace(columns, column=(one,)) for one in columns.column]
             try:
-                found = [self._one(part) for part in parts]
+                singles = [self._one(part) for part in parts]
             except Unfit as error:
                 reasons.append(error)
                 continue
             units = columns.unit * len(parts) if len(columns.unit) == 1 else columns.unit
-            given = [said or own for own, (_, _, said) in zip(units, found, strict=True)]
+            given = [stated or unit for unit, (_, _, stated) in zip(units, singles, strict=True)]
             factor = float(columns.factor) if not isinstance(columns.factor, (list, dict)) else 1.0
             factors = tuple(factor * UNITS[unit or 's'][1] for unit in given)
             words = ' + '.join(f'{name}{f" [{written_unit(unit)}]" if unit else ""}'
-                               for (_, name, _), unit in zip(found, given, strict=True))
-            return [Taken(TIME, tuple(index for index, _, _ in found), factors)], \
+                               for (_, name, _), unit in zip(singles, given, strict=True))
+            return [Taken(TIME, tuple(index for index, _, _ in singles), factors)], \
                 f'time is {words}'
         raise next((one for one in reasons if isinstance(one, Ambiguous)), reasons[0])
 
@@ -263,13 +264,13 @@ class Finder:
         if isinstance(column, int):
             index = self._numbered(column)
             return index, self._layout.columns[index], self._units[index]
-        found = [index for group in self._matching(column).values() for index in group.values()]
-        if not found:
+        indices = [index for group in self._matching(column).values() for index in group.values()]
+        if not indices:
             raise Unfit(f'there is no column {column}')
-        if len(found) > 1:
+        if len(indices) > 1:
             raise Ambiguous(f'several columns fit {"it" if self._mapping.name else column}: '
-                            f'{", ".join(self._layout.columns[k] for k in found)}')
-        return found[0], self._layout.columns[found[0]], self._units[found[0]]
+                            f'{", ".join(self._layout.columns[k] for k in indices)}')
+        return indices[0], self._layout.columns[indices[0]], self._units[indices[0]]
 
     def _numbered(self, column: int) -> int:
         if column > len(self._layout.columns):
@@ -277,7 +278,7 @@ class Finder:
         return column - 1
 
     def _per_joint(self, channel: str, columns: Columns) -> dict[str, int]:
-        """Return the column of every joint; raises Unfit where one is not there."""
+        """Return the column of every joint; raises Unfit if one is missing."""
         pattern, joints = columns.pattern, self._joints
         if pattern is None:
             if joints is None or len(columns.column) != len(joints):
@@ -351,8 +352,8 @@ class Finder:
         raise Unfit(f'{channel}: there is no column {pattern}')
 
     def _example(self, columns: Sequence[str], count: int) -> dict[str, Any]:
-        """Return the mapping with a list of columns for so many joints."""
-        found: dict[str, Any] = {}
+        """Return an example mapping with a list of columns for ``count`` joints."""
+        example: dict[str, Any] = {}
         for channel, alternatives in self._mapping.channels.items():
             for one in alternatives:
                 groups = self._matching(one.pattern) if one.pattern else {}
@@ -370,18 +371,18 @@ class Finder:
                 else:
                     continue
                 unit = written_unit(one.unit[0])
-                found[channel] = {'column': entry, 'unit': unit} if unit else entry
+                example[channel] = {'column': entry, 'unit': unit} if unit else entry
                 break
-        return found
+        return example
 
     _by_name, _by_number, _note = False, False, ''
     _name_columns: tuple[int, ...] = ()
 
     def _names_in_file(self) -> dict[int, str]:
-        """Return the names of the joints by the index that the file has them under."""
+        """Return the joint names in the file by their index."""
         if self._mapping.names is None:
             return {}
-        found: dict[int, str] = {}
+        names: dict[int, str] = {}
         columns: list[int] = []
         for pattern in map(str, self._mapping.names.column):
             for key, index in (pair for group in self._matching(pattern).values()
@@ -389,16 +390,16 @@ class Finder:
                 text = self._layout.text[index] or ''
                 columns.append(index)
                 listed = re.findall(r"""['"]([^'"]+)['"]""", text)
-                found |= {int(key): text} if key else dict(enumerate(listed))
-        if not found or not all(found.values()):
+                names |= {int(key): text} if key else dict(enumerate(listed))
+        if not names or not all(names.values()):
             raise Unfit('there are no columns with the names of the joints, '
                         f'{", ".join(map(str, self._mapping.names.column))}')
         self._by_name, self._name_columns = True, tuple(columns)
-        renamed = self._renamed(tuple(found.values()))
-        return {key: renamed.get(name, name) for key, name in found.items()}
+        renamed = self._renamed(tuple(names.values()))
+        return {key: renamed.get(name, name) for key, name in names.items()}
 
     def _renamed(self, names: Sequence[str]) -> dict[str, str]:
-        """Return the joints of the robot by the names in the file, where these have a prefix."""
+        """Return the joints of the robot by the names in the file, if these have a prefix."""
         if self._joints is None or set(names) & set(self._joints):
             return {}
         try:
@@ -409,5 +410,5 @@ class Finder:
         return {} if naming is None else naming.joints
 
     def _matching(self, pattern: str) -> dict[tuple[str, ...], dict[str, int]]:
-        """Return the columns that match a pattern; presets match in any case."""
+        """Return the columns that match a pattern; presets ignore case."""
         return matching(pattern, self._names, self._joints, self._mapping.name not in ('', OWN))

@@ -1,4 +1,4 @@
-"""The form of tables in text: separator and decimals, cells of a line, numbers and words."""
+"""Format of text tables: separator and decimals, cells of a line, numbers and words."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from robot_dynid.errors import DataError
 
-#: so many of the first lines [lines] show what a file is like: the last ones of them
+#: lines at the beginning that determine the format; the last of them count
 SAMPLE = 20
-#: separators in the order in which one excludes the next: no number has a semicolon in it
+#: separators by precedence: no number contains a semicolon
 SEPARATORS = (';', '\t', '|', ',', ' ')
 NAMES = {';': 'semicolons', '\t': 'tabs', '|': 'bars', ',': 'commas', ' ': 'spaces', '': ''}
-#: begin lines that are no rows
+#: comment characters
 COMMENTS = ('#', '%', '//')
 #: words for a missing number
 MISSING = {'', 'na', 'n/a', '#n/a', 'null', 'none', '-', '-nan', 'nan(ind)', '-nan(ind)'}
@@ -24,11 +24,11 @@ _QUOTED = re.compile(r'"([^"]*)"')
 
 @dataclass(frozen=True)
 class Form:
-    """The form in which the text of a table is written.
+    """Text format of a table.
 
     ``separator`` is one of SEPARATORS, '' for one column; ``decimal`` a point or a comma;
-    ``first`` the number of the first line with a row, from 1; ``trailing`` whether rows end with a
-    separator that the header has not.
+    ``first`` the number of the first row's line, from 1; ``trailing``: rows end with a separator
+    that the header lacks.
     """
 
     separator: str = ','
@@ -37,7 +37,7 @@ class Form:
     trailing: bool = False
 
     def __str__(self) -> str:
-        """Return the unusual in words, '' for commas and decimal points."""
+        """Describe deviations from commas and decimal points, else ''."""
         commas = self.separator in (',', '')
         return ', '.join((*([] if commas else [f'separated by {NAMES[self.separator]}']),
                           *(['decimal commas'] if self.decimal == ',' else [])))
@@ -74,7 +74,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Asked:
-    """The form of a file as a mapping states it, None where the file is to say it."""
+    """Text format as stated by a mapping; None: detected from the file."""
 
     separator: str | None = None
     decimal: str | None = None
@@ -83,12 +83,12 @@ class Asked:
 
 
 def is_number(cell: str) -> bool:
-    """Return whether a cell holds a number, with a decimal point or comma."""
+    """Return True if a cell holds a number, with a decimal point or comma."""
     return _NUMBER.fullmatch(cell) is not None
 
 
 def is_text(cell: str) -> bool:
-    """Return whether a cell is neither a number nor says that there is none."""
+    """Return True if a cell is neither a number nor a marker of a missing one."""
     return not is_number(cell) and cell.lower() not in MISSING
 
 
@@ -97,7 +97,7 @@ def is_comment(line: str) -> bool:
 
 
 def separated(source: str, lines: list[str], asked: Asked) -> Form:
-    """Return separator and decimals of lines, the first of which may be a header."""
+    """Detect separator and decimals of lines, the first of which may be a header."""
     quoted = any(_DECIMAL_COMMA.fullmatch(cell) for line in lines
                  for cell in _QUOTED.findall(line))
     rows = [_QUOTED.sub(lambda cell: cell[1] if is_number(cell[1]) else 'text', line.strip())

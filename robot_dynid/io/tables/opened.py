@@ -1,4 +1,4 @@
-"""Tables of numbers by their files: opened by kind, and joined where a recording has several."""
+"""Open tables of numbers by file type, and join those of several files."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from robot_dynid.robot.columns import TIME, ColumnMapping
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 
-#: endings of texts, which may have .gz behind them
+#: endings of text tables, optionally followed by .gz
 TEXTS = ('.csv', '.txt', '.tsv', '.dat', '.log', '.asc')
 #: endings of all files that are read as tables
 TABLE_FILES = (*TEXTS, *(f'{ending}.gz' for ending in TEXTS), *READERS)
-#: what little compressed text may unpack to [bytes]
+#: smallest limit of unpacked text [bytes]
 TEXT_FLOOR = 1 << 24
 
 
 @contextmanager
 def open_table(path: str | Path, asked: Asked | None = None) -> Iterator[tuple[Layout, RowsOf]]:
-    """Open a table of numbers: what its head says, and a function that reads its rows.
+    """Open a table of numbers: its layout, and a function that reads its rows.
 
-    ``asked`` is what is known of the form of a text. Raises DataError, naming file and line, for
-    everything that is not such a table.
+    ``asked`` is the stated text format. Raises DataError, naming file and line, for invalid
+    tables.
     """
     source = str(path)
     if not os.path.lexists(path):
@@ -77,7 +77,7 @@ def recording_table(
     for name, other in mapping.files:
         place = Path(path).parent / name
         with recording_table(place, other, joints, robot) as (part, pieces):
-            plan, values = _beside(str(path), (plan, values), (part, _whole(pieces)), name)
+            plan, values = _joined(str(path), (plan, values), (part, _whole(pieces)), name)
     yield plan, iter([values])
 
 
@@ -95,10 +95,10 @@ def _whole(pieces: Iterator[FloatArray]) -> FloatArray:
     return joined(parts)
 
 
-def _beside(
+def _joined(
     source: str, first: tuple[Plan, FloatArray], second: tuple[Plan, FloatArray], name: str
 ) -> tuple[Plan, FloatArray]:
-    """Return two tables as one: by time where both have it, else row by row."""
+    """Join two tables: by time if both have it, else row by row."""
     (plan, values), (part, more) = first, second
     if TIME in plan.columns and TIME in part.columns:
         time, other = values[:, plan.columns.index(TIME)], more[:, part.columns.index(TIME)]
@@ -120,9 +120,9 @@ def _beside(
     if twice:
         raise DataError(f'{source}: files: {name} has {", ".join(sorted(twice))} again; give each '
                         'once')
-    said = f'{plan.said}; {how} with {name}: {part.said.partition(": ")[2]}'
+    summary = f'{plan.summary}; {how} with {name}: {part.summary.partition(": ")[2]}'
     whole = np.hstack([values, more])
-    both = replace(plan, taken=tuple(chain(plan.taken, part.taken)), said=said)
+    both = replace(plan, taken=tuple(chain(plan.taken, part.taken)), summary=summary)
     rated = part.mapping.rate is not None and plan.mapping.rate is None
     if rated:
         raise DataError(f'{source}: files: {name}: rate belongs to the recording itself; move it '

@@ -10,7 +10,7 @@ from robot_dynid.robot.columns import ANY, INDEX, JOINT, PLACE, WRITTEN
 
 
 class Unfit(Exception):
-    """A mapping does not fit a table; ``example`` is one to be corrected, if there is one."""
+    """A mapping does not match a table; ``example`` is one to be corrected, if any."""
 
     def __init__(self, words: str, example: Mapping[str, Any] | None = None) -> None:
         super().__init__(words)
@@ -18,11 +18,11 @@ class Unfit(Exception):
 
 
 class WrongNumber(Unfit):
-    """All is there, for another number of joints."""
+    """All columns exist, but for another number of joints."""
 
 
 class Ambiguous(Unfit):
-    """Several columns are the same to a mapping."""
+    """Several columns match a mapping."""
 
 
 def written_unit(unit: str) -> str:
@@ -32,7 +32,7 @@ def written_unit(unit: str) -> str:
 def matching(
     pattern: str, names: Sequence[str], joints: Sequence[str] | None, any_case: bool
 ) -> dict[tuple[str, ...], dict[str, int]]:
-    """Return columns that match a pattern by number or joint, by all else that varies."""
+    """Return columns that match a pattern by number or joint, grouped by other variations."""
     expression, count = '', 0
     for k, part in enumerate(PLACE.split(pattern)):
         if k % 2 == 0:

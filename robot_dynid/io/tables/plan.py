@@ -1,4 +1,4 @@
-"""The plan of a table: our columns, and how those of the file become them."""
+"""Column plan of a table: standard columns as functions of those of the file."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from robot_dynid.robot.columns import TIME, UNITS, ColumnMapping
 from robot_dynid.types import FloatArray
 from robot_dynid.yaml_text import one_line
 
-#: the preset of tables that this package writes
+#: preset of tables written by this package
 OWN = 'robot_dynid'
-#: steps of time [s] that robots are recorded with; another unit is meant outside of it
+#: plausible sample intervals [s]; others indicate another unit
 STEPS = (5e-5, 1.0)
 
 
 @dataclass(frozen=True)
 class Taken:
-    """One of our columns: the sum of ``factors`` times columns by ``indices``, and ``offset``."""
+    """A standard column: the sum of ``factors`` times columns by ``indices``, and ``offset``."""
 
     name: str
     indices: tuple[int, ...]
@@ -31,36 +31,36 @@ class Taken:
 
 @dataclass(frozen=True)
 class Plan:
-    """Our columns of a table, and how those of the file become them.
+    """Standard columns of a table as functions of those of the file.
 
-    ``texts`` are the columns of the file with text, and how they are read; ``said`` tells what was
-    taken for what, '' where there is nothing to tell; ``unused`` are columns of the file;
-    ``written`` is a mapping of the columns that were taken.
+    ``texts`` are the columns with text and how they are read; ``summary`` describes the
+    assignment, '' if there is nothing to report; ``unused`` are columns of the file; ``written``
+    is a mapping of the matched columns.
     """
 
     mapping: ColumnMapping
     taken: tuple[Taken, ...]
     texts: Mapping[int, str]
-    said: str
+    summary: str
     unused: tuple[str, ...] = ()
     written: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def plain(self) -> bool:
-        """Whether the columns are those of the file as they are."""
+        """True if the columns are those of the file unchanged."""
         return self.mapping.name == OWN and all(
             one.factors == (1.0,) and one.offset == 0.0 for one in self.taken)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of our columns."""
+        """Names of the standard columns."""
         rate = (TIME,) if self.mapping.rate is not None else ()
         return (*rate, *(one.name for one in self.taken))
 
     def rows(self, source: str, pieces: Iterator[FloatArray]) -> Iterator[FloatArray]:
-        """Yield our columns (T, n) of pieces (T, m) of the table.
+        """Yield the standard columns (T, n) of pieces (T, m) of the table.
 
-        Rows in which a mapping finds no number are those of something else and are left out.
+        Rows in which a mapping finds no number are left out.
         """
         if self.plain:
             yield from pieces
@@ -74,23 +74,23 @@ class Plan:
                     raise DataError(f'{source}: {piece.size} numbers are no rows of '
                                     f'{self.mapping.reshape} (reshape)')
                 piece = piece.reshape(-1, self.mapping.reshape)
-            found = np.empty((len(piece), len(self.columns)))
+            standard = np.empty((len(piece), len(self.columns)))
             start = len(self.columns) - len(self.taken)
             if self.mapping.rate is not None:
-                found[:, 0] = (count + np.arange(len(piece))) / self.mapping.rate
+                standard[:, 0] = (count + np.arange(len(piece))) / self.mapping.rate
             for k, one in enumerate(self.taken, start=start):
-                found[:, k] = one.offset
+                standard[:, k] = one.offset
                 for index, factor in zip(one.indices, one.factors, strict=True):
-                    found[:, k] += factor * piece[:, index]
+                    standard[:, k] += factor * piece[:, index]
             if not count and self.mapping.name not in ('', OWN):
-                self._check_time(source, found)
+                self._check_time(source, standard)
             count += len(piece)
-            there = np.isfinite(found[:, data]).any(axis=1)
-            yield found[there] if drops and not there.all() else found
+            there = np.isfinite(standard[:, data]).any(axis=1)
+            yield standard[there] if drops and not there.all() else standard
 
-    def _check_time(self, source: str, found: FloatArray) -> None:
-        """Raise DataError where steps of time are those of another unit than the preset says."""
-        time = found[:, self.columns.index(TIME)]
+    def _check_time(self, source: str, rows: FloatArray) -> None:
+        """Raise DataError if steps of time indicate another unit than that of the preset."""
+        time = rows[:, self.columns.index(TIME)]
         steps = np.diff(time[np.isfinite(time)])
         step = float(np.median(steps[steps > 0])) if np.any(steps > 0) else 0.0
         if not step or STEPS[0] <= step <= STEPS[1]:
@@ -103,5 +103,5 @@ class Plan:
         column = entry['column'] if isinstance(entry, dict) else entry
         mapping = {**self.written, TIME: {'column': column, 'unit': able[0] if able else 's'}}
         raise DataError(
-            f'{source}: time advances by {raw:.6g} a row, which would be {step:.6g} s: no robot '
-            f'is recorded so; give its unit: --columns "{one_line(mapping)}"')
+            f'{source}: time advances by {raw:.6g} per row, which would be {step:.6g} s; state '
+            f'its unit: --columns "{one_line(mapping)}"')

@@ -1,4 +1,4 @@
-"""A column mapping proposed for a table that no preset fits, to be corrected and pasted."""
+"""Propose a column mapping for a table without matching preset, to be corrected and pasted."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Any
 from robot_dynid.io.tables.table import Layout
 from robot_dynid.robot.columns import TIME
 
-#: words in names of columns and files by channel, in the order in which they are looked for
+#: words in names of columns and files that indicate a channel, by precedence
 WORDS = {
     'velocity': r'vel|speed|qd(?![a-z])|dq|dot|omega',
     'effort': r'tau|torq|trq|eff|curr|moment|load|force',
     'position': r'pos|ang|theta|joint|axis|enc|q',
 }
 CLOCK = re.compile(r'time|stamp|clock|clk|^t$|^sec|elapsed|duration', re.IGNORECASE)
-#: a rate [Hz] to be replaced by that of the recording
+#: placeholder of the sample rate [Hz]
 EXAMPLE_RATE = 100
 _NUMBERED = re.compile(r'(?P<before>.*?)(?P<i>\d+)(?P<after>\D*)')
 
 
 def proposal(layout: Layout, joints: Sequence[str]) -> dict[str, Any]:
-    """Return a mapping for a table; what its names and numbers do not tell is an example."""
+    """Propose a mapping for a table; what its names do not show is a placeholder."""
     n = max(len(joints), 1)
     if layout.numbered:
         return _by_number(len(layout.columns), n, Path(layout.source))
     clocks = [name for name in layout.columns if CLOCK.search(name)]
-    found: dict[str, Any] = {TIME: clocks[0]} if clocks else {'rate': EXAMPLE_RATE}
+    mapping: dict[str, Any] = {TIME: clocks[0]} if clocks else {'rate': EXAMPLE_RATE}
     channels: dict[str, Any] = {}
     fitting = [pattern for pattern, count in (
         *_by_joint(layout.columns, joints).items(), *_families(layout.columns).items())
@@ -43,8 +43,8 @@ def proposal(layout: Layout, joints: Sequence[str]) -> dict[str, Any]:
     for channel in ('position', 'effort'):
         if channel not in channels:
             channels[channel] = [f'{channel.upper()} OF {joint}' for joint in joints]
-    return {**found, **{key: channels[key] for key in ('position', 'velocity', 'effort')
-                        if key in channels}}
+    return {**mapping, **{key: channels[key] for key in ('position', 'velocity', 'effort')
+                          if key in channels}}
 
 
 def _channel(pattern: str, taken: dict[str, Any]) -> str:
@@ -53,45 +53,46 @@ def _channel(pattern: str, taken: dict[str, Any]) -> str:
 
 
 def _by_joint(columns: Sequence[str], joints: Sequence[str]) -> dict[str, int]:
-    """Return patterns of columns that differ by the name of a joint, and how many each has."""
-    found: dict[str, set[str]] = {}
+    """Return patterns of columns that differ by a joint name, with their counts."""
+    patterns: dict[str, set[str]] = {}
     for name in columns:
         for joint in sorted(joints, key=len, reverse=True):
             if joint in name:
-                found.setdefault(name.replace(joint, '{joint}', 1), set()).add(joint)
+                patterns.setdefault(name.replace(joint, '{joint}', 1), set()).add(joint)
                 break
-    return {pattern: len(there) for pattern, there in found.items()}
+    return {pattern: len(there) for pattern, there in patterns.items()}
 
 
 def _families(columns: Sequence[str]) -> dict[str, int]:
-    """Return patterns of columns that differ by one number, and how many each has."""
-    found: dict[str, set[int]] = {}
+    """Return patterns of columns that differ by one number, with their counts."""
+    patterns: dict[str, set[int]] = {}
     for name in columns:
         match = _NUMBERED.fullmatch(name)
         if match is not None:
-            found.setdefault(f'{match["before"]}{{i}}{match["after"]}', set()).add(
+            patterns.setdefault(f'{match["before"]}{{i}}{match["after"]}', set()).add(
                 int(match['i']))
-    return {pattern: len(numbers) for pattern, numbers in found.items()
+    return {pattern: len(numbers) for pattern, numbers in patterns.items()
             if sorted(numbers) in (list(range(len(numbers))),
                                    list(range(1, len(numbers) + 1)))}
 
 
 def _by_number(width: int, n: int, path: Path) -> dict[str, Any]:
-    """Return a mapping of columns without names, by how many there are and the files beside it."""
+    """Propose a mapping of unnamed columns, by their number and the neighbouring files."""
     start = {'header': False}
     if width in (1, n):
-        own = next((channel for channel, words in WORDS.items()
-                    if re.search(words, path.stem, re.IGNORECASE)), 'position')
+        given = next((channel for channel, words in WORDS.items()
+                             if re.search(words, path.stem, re.IGNORECASE)), 'position')
         form = {'reshape': n} if width < n else {}
-        files = {TIME: _beside(path, CLOCK.pattern), **{
-            channel: _beside(path, words) for channel, words in WORDS.items() if channel != own}}
+        files = {TIME: _neighbour(path, CLOCK.pattern), **{
+            channel: _neighbour(path, words) for channel, words in WORDS.items()
+            if channel != given}}
         others = {name: {**start, **(form if channel != TIME else {}),
                          channel: 1 if channel == TIME else _span(1, n)}
                   for channel, name in files.items() if name}
-        if not files.get('effort') and own != 'effort':
+        if not files.get('effort') and given != 'effort':
             others['torques.txt'] = {**start, **form, 'effort': _span(1, n)}
         return {**start, **form, **({} if files[TIME] else {'rate': EXAMPLE_RATE}),
-                own: _span(1, n), 'files': others}
+                given: _span(1, n), 'files': others}
     clock = width % n == 1 or (n == 1 and width > 2)
     first = 2 if clock else 1
     channels = ('position', 'velocity', 'effort') if width >= 3 * n + clock else (
@@ -101,11 +102,11 @@ def _by_number(width: int, n: int, path: Path) -> dict[str, Any]:
                for k, channel in enumerate(channels)}}
 
 
-def _beside(path: Path, words: str) -> str:
-    """Return the one file of the same kind beside a file whose name has one of the words."""
-    found = [one.name for one in path.parent.glob(f'*{path.suffix}')
+def _neighbour(path: Path, words: str) -> str:
+    """Return the only file of the same type in the folder whose name has one of the words."""
+    names = [one.name for one in path.parent.glob(f'*{path.suffix}')
              if one.name != path.name and re.search(words, one.stem, re.IGNORECASE)]
-    return found[0] if len(found) == 1 else ''
+    return names[0] if len(names) == 1 else ''
 
 
 def _span(first: int, last: int) -> int | str:

@@ -1,4 +1,4 @@
-"""Rows of tables in text: parsed in C, without the columns that have text."""
+"""Parse the rows of text tables in C, without the columns that have text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from robot_dynid.types import FloatArray
 LINE_BYTES = 1 << 20
 #: an empty cell
 _EMPTY = re.compile(rb'(?<![^,\n])(?=[,\n]|\Z)')
-#: how texts in cells are read: not at all, as the same in all rows, as dates
+#: how cells with text are read: ignored, constant in all rows, as dates
 IGNORED, CONSTANT, DATE = 'ignored', 'constant', 'date'
 
 
@@ -32,7 +32,7 @@ def too_long(source: str, line: int) -> DataError:
 def ragged(
     place: str, cells: Sequence[str], columns: int, form: Form, hint: str = ''
 ) -> DataError:
-    """Return the error about a row with more or fewer cells than there are columns."""
+    """Return the error about a row whose number of cells differs from that of the columns."""
     if form.separator == ',' and len(cells) > columns and all(
             cell.lstrip('-+').isdigit() for cell in cells if cell):
         return DataError(
@@ -63,7 +63,7 @@ def lines_from(source: str, pieces: Iterable[bytes], first: int) -> Iterator[tup
 
 @dataclass(frozen=True)
 class Rows:
-    """Reads the rows of a table: ``texts`` says how columns with text are read, by number.
+    """Read the rows of a table; ``texts`` says how columns with text are read, by number.
 
     ``constant`` has the text of the first row.
     """
@@ -75,7 +75,7 @@ class Rows:
     constant: tuple[str | None, ...]
 
     def rows(self, lines: Iterator[tuple[int, bytes]]) -> Iterator[FloatArray]:
-        """Yield the rows piece by piece, (T, n) each; raises DataError without any."""
+        """Yield the rows piece by piece, (T, n) each; raises DataError if there are none."""
         there = False
         for line, text in lines:
             body = self.form.with_commas(text).rstrip(b'\n ')
@@ -139,7 +139,7 @@ class Rows:
         return np.asarray((stamps - np.datetime64(0, 's')) / np.timedelta64(1, 's') - shift)
 
     def _without_text(self, body: bytes) -> tuple[bytes, dict[int, NDArray[np.bytes_]]] | None:
-        """Return the text without the columns of texts, and their cells; None: irregular."""
+        """Return the text without text columns, and their cells; None if irregular."""
         raw = np.frombuffer(body + b'\n', np.uint8)
         marks = (raw == ord(',')) | (raw == ord('\n'))
         if b'"' in body:
@@ -180,7 +180,7 @@ class Rows:
         return np.asarray(np.char.strip(np.char.strip(np.char.strip(cells), b'"')))
 
     def _slow(self, text: bytes, line: int) -> FloatArray:
-        """Parse row by row: empty cells become NaN, anything else irregular is named."""
+        """Parse row by row: empty cells become NaN, other irregularities raise."""
         rows = []
         lines = text.split(b'\n')
         for number, raw in enumerate(lines, start=line):
@@ -208,7 +208,7 @@ class Rows:
         if cell.lower() in MISSING:
             return float('nan')
         try:
-            if '_' not in cell:  # Python's own, which no table has
+            if '_' not in cell:  # Python's digit separator
                 return float(cell.replace(',', '.') if self.form.decimal == ',' else cell)
         except ValueError:
             pass
@@ -217,7 +217,7 @@ class Rows:
 
 
 def _fast(body: bytes, columns: int) -> FloatArray | None:
-    """Parse regular rows in C, or return None when anything is irregular."""
+    """Parse regular rows in C; return None if anything is irregular."""
     raw = np.frombuffer(body, np.uint8)
     ends = np.flatnonzero(raw == ord('\n'))
     commas = np.flatnonzero(raw == ord(','))

@@ -1,4 +1,4 @@
-"""A table of numbers and its layout, as all kinds of files give them."""
+"""A table of numbers and its layout, independent of the file type."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dynid.types import FloatArray
 
-#: most columns; levels of structures in each other
+#: limits of columns, and of nested structures
 COLUMNS, DEPTH = 5000, 8
 #: returns the rows (T, n) of a table piece by piece, one at least; takes how columns with text are
 #: read, by their number
@@ -21,10 +21,10 @@ RowsOf = Callable[[Mapping[int, str]], Iterator[FloatArray]]
 class Layout:
     """Names, units and first row of the columns of a table.
 
-    ``columns`` are names, or numbers from 1 where the file has none (``numbered``); ``units`` are
-    those of a row of units, '' for none; ``text`` is the first cell of columns that have text,
-    None for numbers; ``sample`` the cells of the first row, () where they are no text. ``form``
-    says in words how the file is written, where that is unusual.
+    ``columns`` are names, or numbers from 1 if the file has none (``numbered``); ``units`` are
+    those of a row of units, '' for none; ``text`` is the first cell of columns with text, None for
+    numbers; ``sample`` the cells of the first row, () unless text. ``form`` describes an unusual
+    format.
     """
 
     source: str
@@ -50,7 +50,7 @@ class Table:
 
 
 def arrays_of(content: Any, name: str = '', depth: int = 0) -> Iterator[tuple[str, FloatArray]]:
-    """Yield the arrays of numbers, (N,) or (N, k), and the names of those in structures."""
+    """Yield the numeric arrays, (N,) or (N, k), with the names of those in structures."""
     if isinstance(content, np.ndarray) and content.dtype.names:
         content = {key: content[key] for key in content.dtype.names}
     if isinstance(content, Mapping):

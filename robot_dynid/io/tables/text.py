@@ -1,6 +1,6 @@
-"""Tables of numbers in text: encoding, header and units as the file has them.
+"""Read tables of numbers from text: detect encoding, header and units.
 
-Whatever they are, a piece of the text becomes commas and decimal points and is parsed in C.
+Any format is converted to commas and decimal points piece by piece, and parsed in C.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from robot_dynid.io.tables.table import COLUMNS, Layout, RowsOf
 from robot_dynid.robot.columns import unit_of
 from robot_dynid.types import FloatArray
 
-#: a file is looked at so far [bytes, lines] to see what it is like
+#: beginning of a file [bytes, lines] from which its format is detected
 HEAD, LINES = 1 << 18, 500
 
 
 def read_text_table(
     source: str, pieces: Iterable[bytes], asked: Asked
 ) -> tuple[Layout, RowsOf]:
-    """Return the layout of a table in text, and a function that reads its rows.
+    """Return the layout of a text table, and a function that reads its rows.
 
     The function takes how columns with text are read, by their number. Raises DataError, naming
-    file and line, for what is no table.
+    file and line, for invalid tables.
     """
     stream = _decoded(iter(pieces))
     head = b''
@@ -61,7 +61,7 @@ def read_text_table(
 
 
 def _decoded(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield pieces in UTF-8 without a byte order mark; lines of old Macs end as others."""
+    """Yield pieces in UTF-8 without byte order mark, with line ends normalised."""
     first = next(pieces, b'')
     while len(first) < 4 and (more := next(pieces, b'')):
         first += more
@@ -92,7 +92,7 @@ def _text(source: str, head: bytes) -> str:
 
 
 def _recognised(source: str, lines: list[str], asked: Asked) -> tuple[Form, Layout]:
-    """Return the form of a text, and what its first lines say of the columns."""
+    """Return the format of a text, and the layout from its first lines."""
     filled = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
     form = separated(source, [line for _, line in filled if not is_comment(line)], asked)
     rows = [(number, form.cells(line)) for number, line in filled
@@ -125,11 +125,11 @@ def _recognised(source: str, lines: list[str], asked: Asked) -> tuple[Form, Layo
     _require_names(source, names, lines_of_names)
     form = replace(form, first=first)
     text = tuple(cell if is_text(cell) else None for cell in sample[:len(names)])
-    said = [str(form)] if str(form) else []
+    details = [str(form)] if str(form) else []
     if len(lines_of_names) > 1 and not units:
-        said.append(f'names taken from line {head}')
+        details.append(f'names taken from line {head}')
     return form, Layout(source, names, units or ('',) * len(names), text, tuple(sample),
-                        ', '.join(said), head is None)
+                        ', '.join(details), head is None)
 
 
 def _no_rows(source: str, rows: list[tuple[int, list[str]]], asked: Asked) -> DataError:
@@ -139,7 +139,7 @@ def _no_rows(source: str, rows: list[tuple[int, list[str]]], asked: Asked) -> Da
     between = f' with {NAMES[asked.separator]} between them' if asked.separator else ''
     return DataError(f'{source}: has no rows of numbers{between}' + (
         ' below its header' if len(rows[0][1]) > 1 else
-        '; is it not text with a number in every cell?'))
+        '; it must be text with a number in every cell'))
 
 
 def _bare(line: str) -> str:
@@ -150,7 +150,7 @@ def _bare(line: str) -> str:
 
 
 def _is_header(cells: list[str], below: list[tuple[int, list[str]]], first: bool) -> bool:
-    """Return whether a line names columns: words where the lines below it have numbers.
+    """Return True if a line names columns: words above numbers.
 
     The ``first`` line of a file may have the numbers of the columns, from 0.
     """
@@ -164,7 +164,7 @@ def _is_header(cells: list[str], below: list[tuple[int, list[str]]], first: bool
 def _header(
     above: list[tuple[int, list[str]]], width: int, asked: Asked
 ) -> tuple[int | None, tuple[str, ...]]:
-    """Return the line with the names, None for none, and the units of a row of them below it."""
+    """Return the line with the names, None without one, and the units in a row below it."""
     lines = [(number, cells) for number, cells in above if len(cells) > 1 or width == 1]
     if not lines or not asked.header:
         return None, ()
@@ -180,7 +180,7 @@ def _header(
 
 
 def _require_names(source: str, names: tuple[str, ...], lines: list[int]) -> None:
-    """Raise DataError for names twice; ``lines`` are those that may have the names."""
+    """Raise DataError for repeated names; ``lines`` are those that may have the names."""
     twice = sorted({name for name in names if name and names.count(name) > 1})
     if twice and len(lines) > 1:
         raise DataError(f'{source}: line {lines[-1]} has neither names of columns nor units that '

@@ -20,7 +20,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
-from robot_dynid.collision.scene import scene_of
+from robot_dynid.collision.scene import build_scene
 from robot_dynid.errors import DynIdError
 from robot_dynid.execution.checklist import OTHER_CLOCK, Facts, Requirements
 from robot_dynid.execution.guards import GuardSettings
@@ -198,7 +198,7 @@ def _live(robot: RobotModel, watch: Watch) -> Live:
     clocks = watch.node.count_publishers('/clock')
     topic = str(watch.node.resolve_topic_name(watch.watched.topic))
     limits, reason = limits_of_states(robot)
-    scene = scene_of(robot)
+    scene = build_scene(robot)
     wanted = Requirements(robot.joints, GuardSettings(), limits, reason, scene.blind,
                           scene.unchecked, in_pieces=False)
     live = Live(

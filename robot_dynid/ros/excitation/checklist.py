@@ -14,8 +14,8 @@ from control_msgs.msg import JointTrajectoryControllerState
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from robot_dynid.collision.scene import scene_of
-from robot_dynid.collision.ways import check_pose
+from robot_dynid.collision.roadmap import check_pose
+from robot_dynid.collision.scene import build_scene
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.errors import DynIdError
 from robot_dynid.execution.checklist import (
@@ -109,7 +109,7 @@ class Checklist:
             return quick_items(facts, wanted)
         if facts.sim_time:
             facts = replace(facts, clock_fault=not_real_time(tap.clock_rate))
-        scene = scene_of(self.robot)
+        scene = build_scene(self.robot)
         wanted = replace(wanted, blind=scene.blind, unchecked=scene.unchecked)
         position = position_of(facts, self.robot.joints)
         if position is not None:

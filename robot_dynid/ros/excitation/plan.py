@@ -15,8 +15,8 @@ import numpy as np
 from control_msgs.action import FollowJointTrajectory
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dynid.collision.scene import Scene, scene_of
-from robot_dynid.collision.ways import approach
+from robot_dynid.collision.roadmap import approach
+from robot_dynid.collision.scene import Scene, build_scene
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.excitation.design import (
     Design,
@@ -333,7 +333,7 @@ def _scene_and_criteria(
 
     Raises Refused where collisions have to be checked and cannot be.
     """
-    scene = scene_of(robot, around)
+    scene = build_scene(robot, around)
     if settings.require_collision_check and scene.blind:
         raise Refused(Code.NOT_CHECKED, 'a collision check is required (require_collision_check): '
                       f'{"; ".join(scene.blind)}')

@@ -122,7 +122,7 @@ def test_the_points_of_a_designed_file_are_commanded_bit_for_bit(
     assert result.code == Code.SUCCESS, result.message
     assert result.plan == '' and result.duration == 2 * PERIOD
     assert len(result.warnings) == 2
-    assert result.warnings[0].startswith('no floor is given, so none was kept clear of; give ')
+    assert result.warnings[0].startswith('floor NOT checked: none is given; add ')
     assert result.warnings[1].startswith('no emergency stop is heard, nor required; publish ')
     points = sampled(load_trajectory(files / 'good.yaml'), RATE, LEAD_IN)
     for shown, wanted in zip(columns(client.trajectories[-1]), own(points, 0.0), strict=True):

@@ -162,7 +162,7 @@ CAUSES: dict[str, tuple[Callable[[Stage], None], str, tuple[int, ...]]] = {
     'impossible': (lambda s: s.state(position=changed(POSE, 1e9)), 'beyond what the', (0, 1, 2)),
     'constant stamps': (lambda s: s.state(step=0), 'stamps repeat or go back', (0, 1, 2)),
     'time goes back': (lambda s: s.state(step=-10**9), 'stamps went back by 1 s', (0, 1, 2)),
-    'too slow': (lambda s: s.state(step=10**9), 'no joint states came', (0, 1, 2)),
+    'too slow': (lambda s: s.state(step=10**9), 'no joint states received', (0, 1, 2)),
     'unknown names': (lambda s: s.state(OTHERS), 'other_0, other_1, other_2 only', (0, 1, 2)),
     'a joint is missing': (lambda s: s.state(MODEL.joints[:2]), 'joint joint_3 of', (0, 1, 2)),
     'no effort': (lambda s: s.state(effort=[]), 'carry no effort', (0, 1, 2)),
@@ -172,7 +172,7 @@ CAUSES: dict[str, tuple[Callable[[Stage], None], str, tuple[int, ...]]] = {
     'waited': (lambda s: s.state(waited=300_000_000), 'have waited in the node', (0, 1, 2)),
     'no message': (lambda s: s.monitoring.receive(b'\0\1', 0, 0), '', (0, 1, 2)),
     'effort topic silent': (stale_effort, 'no messages on topic effort for', (0, 1, 2)),
-    'refused joint': (serve(not_identified=('joint_2',)), 'refused by the identif', (1,)),
+    'refused joint': (serve(not_identified=('joint_2',)), 'not identified', (1,)),
     'another model': (serve(robot=replace(MODEL.robot, joints=OTHERS)),
                       'joint states are of joint_1, joint_2, joint_3 only', (0, 1, 2)),
 }

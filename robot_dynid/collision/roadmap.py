@@ -1,4 +1,4 @@
-"""Ways from pose to pose round obstacles: a roadmap of random poses, moves checked where used.
+"""Collision-free paths between poses: a lazy probabilistic roadmap.
 
 Source: Bohlin, Kavraki, Path planning using lazy PRM, ICRA 2000.
 """
@@ -24,42 +24,42 @@ from robot_dynid.types import FloatArray
 if TYPE_CHECKING:
     from robot_dynid.collision.scene import Scene
 
-#: neighbours that a pose is linked to, and places looked at on the way between two
+#: neighbours that a pose is linked to, and configurations checked between two
 NEIGHBOURS, PLACES = 12, 20
-#: s that a stop costs beside the way
+#: cost of a stop [s], added to the travel time
 STOP_SECONDS = 1.0
-#: poses drawn for an approach, and how far beyond its ends as a part of the ranges: more of them,
-#: and farther, each time no way was found
+#: random poses of an approach, and their spread beyond its ends as a share of the joint ranges;
+#: the next entry is used if the previous one gave no path
 DRAWN = ((200, 0.1), (400, 0.3), (1600, 1.0))
 WAY_SEED = 0
 
 
 class Roadmap:
-    """Poses, and the straight moves between them that may be allowed.
+    """Random poses and the straight moves between them.
 
-    ``velocity`` (n,) limits, rad/s (m/s), as measure of ways; ``poses`` (K, n) rad (m), of which
-    those ``allowed`` are taken, at most ``most``; ``allowed`` returns a mask of the poses (K, n)
-    that may be held; ``straight`` the allowed move between two (n,), or None, after a closer look.
+    ``velocity`` (n,) limits, rad/s (m/s), scale path lengths to time; of ``poses`` (K, n) rad (m)
+    at most ``max_poses`` collision-free ones are used; ``allowed`` returns a mask of the
+    collision-free poses (K, n); ``straight`` the proven move between two poses (n,), or None.
     """
 
     def __init__(self, velocity: FloatArray, poses: FloatArray,
                  allowed: Callable[[FloatArray], NDArray[np.bool_]],
                  straight: Callable[[FloatArray, FloatArray], QuinticMove | None],
-                 most: int | None = None) -> None:
+                 max_poses: int | None = None) -> None:
         self._velocity, self._allowed, self._straight = velocity, allowed, straight
-        self.poses = poses[allowed(poses)][:most]
+        self.poses = poses[allowed(poses)][:max_poses]
         self._linked = np.zeros((len(self.poses), len(self.poses)), dtype=np.bool_)
         self._moves: dict[tuple[int, int], QuinticMove | None] = {}
         self._link(np.arange(len(self.poses)))
 
     def reachable(self, pose: FloatArray) -> bool:
-        """Return whether ``pose`` (n,) seems to be linked to most of the poses."""
+        """Return True if ``pose`` (n,) belongs to the largest connected group of poses."""
         index = self._index(pose)
         count, group = connected_components(self._linked, directed=False)
         return bool(group[index] == np.argmax(np.bincount(group, minlength=count)))
 
-    def way(self, start: FloatArray, goal: FloatArray) -> tuple[QuinticMove, ...]:
-        """Return the shortest way found from ``start`` to ``goal`` (n,); empty without one."""
+    def shortest_path(self, start: FloatArray, goal: FloatArray) -> tuple[QuinticMove, ...]:
+        """Return the shortest path from ``start`` to ``goal`` (n,), empty if there is none."""
         ends = self._index(start), self._index(goal)
         while path := self._shortest(*ends):
             moves = [move for link in pairwise(path) if (move := self._move(*link)) is not None]
@@ -68,7 +68,7 @@ class Roadmap:
         return ()
 
     def nearest_reached(self, start: FloatArray, goal: FloatArray) -> FloatArray:
-        """Return the pose (n,) nearest to ``goal`` of those linked to ``start`` (n,)."""
+        """Return the pose (n,) nearest to ``goal`` of those connected to ``start`` (n,)."""
         group = connected_components(self._linked, directed=False)[1]
         reached = self.poses[group == group[self._index(start)]]
         return np.asarray(reached[np.argmin(self._seconds(reached, goal[None])[:, 0])])
@@ -83,7 +83,7 @@ class Roadmap:
         return len(self.poses) - 1
 
     def _link(self, fresh: NDArray[np.int64]) -> None:
-        """Link the poses ``fresh`` to their neighbours where the straight way looks allowed."""
+        """Link the poses ``fresh`` to their neighbours where sampled straight moves are free."""
         if len(self.poses) < 2:
             return
         seconds = self._seconds(self.poses[fresh], self.poses)
@@ -98,12 +98,12 @@ class Roadmap:
         self._linked[first[good], second[good]] = self._linked[second[good], first[good]] = True
 
     def _seconds(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Return the cost (K, L) s of the ways from poses (K, n) to poses (L, n)."""
+        """Return the travel time (K, L) s from poses (K, n) to poses (L, n)."""
         apart = np.abs(first[:, None] - second[None])
         return np.asarray(np.max(apart / self._velocity, axis=2) + STOP_SECONDS)
 
     def _move(self, first: int, second: int) -> QuinticMove | None:
-        """Return the straight move, looked at once for both directions; unlink where refused."""
+        """Return the straight move, proven once for both directions; unlink if refused."""
         if (first, second) not in self._moves:
             move = self._straight(self.poses[first], self.poses[second])
             back = None if move is None else replace(move, start=move.goal, goal=move.start)
@@ -113,7 +113,7 @@ class Roadmap:
         return self._moves[first, second]
 
     def _shortest(self, start: int, goal: int) -> list[int]:
-        """Return the poses on the shortest way over the links; empty without one."""
+        """Return the poses of the shortest path over the links, empty if there is none."""
         graph = np.where(self._linked, self._seconds(self.poses, self.poses), 0.0)
         before = dijkstra(graph, indices=[start], return_predecessors=True)[1][0]
         path = [goal]
@@ -128,12 +128,11 @@ class Roadmap:
 def approach(
     scene: Scene, start: FloatArray, goal: FloatArray, limits: MotionLimits
 ) -> tuple[QuinticMove, ...]:
-    """Return moves from rest to rest, each within ``limits`` and proven to keep clear.
+    """Plan collision-free moves from rest to rest within ``limits``.
 
-    ``start``, ``goal`` (n,) rad (m). The straight move is taken where it is free, else the way
-    over a roadmap of random poses. The search is seeded. Raises DynIdError naming the pair that is
-    too near at an end, or on the straight way when no other was found, with the nearest pose that
-    was reached.
+    ``start``, ``goal`` (n,) rad (m). The straight move is used if it is free, else a path over a
+    seeded random roadmap. Raises DynIdError for a pair too near at an end, or on the straight way
+    if no path was found, with the nearest pose reached.
     """
     start, goal = np.asarray(start, dtype=np.float64), np.asarray(goal, dtype=np.float64)
     for name, pose in (('start', start), ('goal', goal)):
@@ -161,7 +160,7 @@ def approach(
                                   np.minimum(limits.upper, np.maximum(start, goal) + beyond),
                                   (count, len(start)))
         roadmap = Roadmap(limits.velocity, drawn, allowed, straight)
-        if moves := roadmap.way(start, goal):
+        if moves := roadmap.shortest_path(start, goal):
             return moves
     near = obstacles[0]
     how = ('collide' if near.smallest < 0.0 else
@@ -169,13 +168,13 @@ def approach(
     values = ', '.join(f'{joint}: {q:.3g}' for joint, q in zip(
         limits.joints, roadmap.nearest_reached(start, goal), strict=True))
     raise DynIdError(
-        f'no collision-free way to the goal was found among {DRAWN[-1][0]} random poses: on the '
-        f'straight way {" and ".join(near.pair)} {how}; the nearest pose that was reached is '
-        f'{{{values}}}: move the robot closer by hand or by a jog, or widen the position limits')
+        f'no collision-free path to the goal found among {DRAWN[-1][0]} random poses: on the '
+        f'straight move {" and ".join(near.pair)} {how}; jog the robot closer to the goal '
+        f'(nearest pose reached: {{{values}}}) or widen the position limits')
 
 
 def check_pose(scene: Scene, pose: FloatArray, name: str) -> None:
-    """Raise DynIdError naming the pair that is nearer than its clearance in a pose (n,)."""
+    """Raise DynIdError for a pair closer than its clearance in a pose (n,)."""
     near = scene.distances(pose[None, :])[0]
     slack = near - scene.required
     if not slack.size or slack.min() >= 0.0:
@@ -185,9 +184,9 @@ def check_pose(scene: Scene, pose: FloatArray, name: str) -> None:
     if near[worst] < 0.0:
         raise DynIdError(
             f'{name} pose in collision: {first} and {second} overlap by '
-            f'{-1e3 * near[worst]:.1f} mm; move the robot apart by hand or by a jog, or correct '
-            'floor, keep_out or environment')
+            f'{-1e3 * near[worst]:.1f} mm; jog them apart, or correct floor, keep_out or '
+            'environment')
     raise DynIdError(
         f'{name} pose too near: {first} and {second} are {1e3 * near[worst]:.1f} mm apart, '
-        f"{1e3 * scene.required[worst]:.1f} mm are to be kept; move them apart, or give "
+        f"required are {1e3 * scene.required[worst]:.1f} mm; jog them apart, or set "
         f"'clearance: {0.9 * near[worst]:.2g}'")

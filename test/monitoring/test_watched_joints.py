@@ -20,13 +20,13 @@ from robot_dynid.monitoring.contact_events import ContactEvents, contact_events
 from robot_dynid.monitoring.monitor import Monitor, MonitorSettings, Reading, levels_of
 from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.monitoring.observer import ContactSettings
-from robot_dynid.monitoring.sight import (
+from robot_dynid.monitoring.watched_joints import (
     BEGUN,
     OBSERVER_CONSTANTS,
     REASONS,
     WATCHED,
     TrainedRange,
-    sight_along,
+    blind_codes,
 )
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import FloatArray, RawLog
@@ -141,7 +141,7 @@ def test_a_joint_that_is_watched_shows_what_was_there_before(model: IdentifiedMo
 
 #: faults of all joints, from which no state is of use, or the observer has to begin anew
 LOSSES: dict[str, tuple[Callable[[Follower], None], str]] = {
-    'pause': (lambda f: f(1, step=0.3), 'no joint states came'),
+    'pause': (lambda f: f(1, step=0.3), 'no joint states received'),
     'time back': (lambda f: f(1, step=-3.0), 'stamps went back by 3 s'),
 }
 
@@ -161,12 +161,12 @@ def test_all_joints_are_blind_until_the_observer_has_settled_anew(
 
 
 @pytest.mark.parametrize(('states', 'words'), [
-    ({'q': np.full(3, np.nan)}, 'position, velocity or effort is no number'),
-    ({'qd': np.full(3, np.nan)}, 'position, velocity or effort is no number'),
-    ({'effort': np.full(3, np.nan)}, 'position, velocity or effort is no number'),
+    ({'q': np.full(3, np.nan)}, 'position, velocity or effort is NaN'),
+    ({'qd': np.full(3, np.nan)}, 'position, velocity or effort is NaN'),
+    ({'effort': np.full(3, np.nan)}, 'position, velocity or effort is NaN'),
     ({'q': with_value(POSE, 2, 1e9)}, 'joint_3: position'),
     ({'step': 0.0}, 'stamps repeat'),
-    ({'step': np.nan}, 'the stamp is no number'),
+    ({'step': np.nan}, 'the stamp is not finite'),
 ])
 def test_states_of_no_use_are_none_and_say_why(
     model: IdentifiedModel, states: dict[str, FloatArray], words: str
@@ -181,7 +181,7 @@ def test_states_of_no_use_are_none_and_say_why(
 def test_models_that_cannot_watch_a_joint_say_so(model: IdentifiedModel) -> None:
     follow = Follower(replace(model, not_identified=('joint_2',)))
     follow(2 * SETTLED)
-    assert 'refused by the identification' in follow.monitor.blind.pop('joint_2')
+    assert 'not identified: check' in follow.monitor.blind.pop('joint_2')
     assert follow.free[-1] is False
     assert follow.reading is not None
     for values in (follow.reading.predicted, follow.reading.residual):
@@ -228,7 +228,7 @@ def test_states_one_by_one_are_the_recording(model: IdentifiedModel, seed: int) 
         single.append([REASONS.index(one) if one in REASONS else BEGUN for one in reasons])
         assert reading is not None and (reading.blind == (np.array(single[-1]) != WATCHED)).all()
     moving = levels_of(model, SETTINGS).without.moving
-    whole = sight_along(model, moving, SETTINGS.gain, monitor_input(model, log))
+    whole = blind_codes(model, moving, SETTINGS.gain, monitor_input(model, log))
     assert 0.1 < (whole[:, :2] != WATCHED).mean() < 0.9
     assert (whole[:, 2] != WATCHED).all()
     np.testing.assert_array_equal(single, whole)
@@ -269,9 +269,9 @@ def test_blind_time_is_told_with_its_reason(model: IdentifiedModel) -> None:
     for changed, lost, reason in (
             ({'effort': effort}, (0.4 - bridged + settling, 0.0, 0.0), REASONS[2]),
             ({'position': position}, (0.4 - bridged + settling,) * 3, REASONS[2]),
-            ({'time': time}, (0.7 + settling,) * 3, 'no joint states came: check the'),
-            ({'time': back}, (0.2 + settling,) * 3, 'no joint states came: check the'),
-            ({'time': repeated}, (0.2 + settling,) * 3, 'no joint states came: check the')):
+            ({'time': time}, (0.7 + settling,) * 3, 'no joint states received: check the'),
+            ({'time': back}, (0.2 + settling,) * 3, 'no joint states received: check the'),
+            ({'time': repeated}, (0.2 + settling,) * 3, 'no joint states received: check the')):
         found = events(model, replace(log, **changed))
         assert not found.watched
         np.testing.assert_allclose(
@@ -304,10 +304,10 @@ def test_the_command_says_how_long_it_was_blind(
     write_csv(tmp_path / 'gap.csv', replace(log, effort=effort))
     model.save(tmp_path / 'm.yaml')
     assert main(['contact', str(tmp_path / 'm.yaml'), str(tmp_path / 'gap.csv')]) == 1
-    assert 'its values are no numbers' in capsys.readouterr().out
+    assert 'its values are NaN' in capsys.readouterr().out
     for refused, code in (((), 0), (('joint_2',), 1)):
         replace(model, not_identified=refused).save(tmp_path / 'm.yaml')
         assert main(['contact', str(tmp_path / 'm.yaml'), str(tmp_path / 'rest.csv')]) == code
         out = capsys.readouterr().out
-        assert ('refused by the identification' in out) == bool(refused)
+        assert ('not identified: check' in out) == bool(refused)
         assert ('says nothing' in out) == bool(refused)

@@ -1,9 +1,9 @@
-"""Joints that the monitor watches and those that are blind: unknown is not free of contact.
+"""Watched and blind joints: an unknown contact state is not "no contact".
 
 A joint is watched once the observer has followed usable states of it for OBSERVER_CONSTANTS time
-constants. It is blind before, while its effort has been missing for longer than INFORMED_STEP,
-and always where no threshold holds for it. Outside what the model was trained in it is watched,
-with a warning: the model may be wrong there, which looks like contact.
+constants. It is blind before that, while its effort has been missing for longer than
+INFORMED_STEP, and always if it has no threshold. Outside the trained range it is watched with a
+warning: a wrong model looks like contact there.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from robot_dynid.monitoring.monitor_input import INFORMED_STEP, MonitorInput
 from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.types import FloatArray
 
-#: time constants of the observer after which it shows 95 % of what was there when it began
+#: time constants after which the observer shows 95 % of a constant external torque
 OBSERVER_CONSTANTS = 3.0
-#: why a joint is blind, by the number that stands for it, and what to do; 0 is watched
+#: reasons why a joint is blind, with remedies, by code; 0 is watched
 WATCHED, BEGUN, UNUSABLE, NO_LEVEL, REFUSED = range(5)
 REASONS = (
-    '', 'the observer begins',
-    'its values are no numbers, or beyond what the robot can do: check its drive',
+    '', 'the observer is settling',
+    'its values are NaN or exceed the limits of the robot: check its drive',
     'the model has no noise levels: identify again, or give contact thresholds',
-    'refused by the identification (not_identified): check its effort and identify again')
+    'not identified: check its effort signal and identify again')
 
 
 class TrainedRange:
-    """Positions and velocities the model was trained in, and RANGE_MARGIN of them more."""
+    """Trained ranges of positions and velocities, widened by RANGE_MARGIN of their width."""
 
     def __init__(self, model: IdentifiedModel) -> None:
         shape = 2, model.robot.n
@@ -47,24 +47,23 @@ class TrainedRange:
         self._turn[0, model.robot.types != PRISMATIC] = 2.0 * np.pi
 
     def outside(self, states: FloatArray) -> NDArray[np.bool_]:
-        """Return a mask (..., n) of ``states`` (..., 2, n); whole turns make no difference."""
+        """Return a mask (..., n) of ``states`` (..., 2, n) outside, modulo whole turns."""
         off = states - self._middle
         off -= self._turn * np.rint(off / (2.0 * np.pi))
         return np.asarray((np.abs(off) > self._half).any(axis=-2))
 
 
 def never_watched(model: IdentifiedModel, moving: FloatArray) -> NDArray[np.int64]:
-    """Return reasons (n,) for which joints can never be watched, else WATCHED; ``moving`` (n,)."""
+    """Return reason codes (n,) of joints never watched by levels ``moving`` (n,), else WATCHED."""
     refused = np.isin(model.joints, model.not_identified)
     return np.where(refused, REFUSED, np.where(np.isfinite(moving), WATCHED, NO_LEVEL))
 
 
-class Sight:
-    """Watched and blind joints, from one joint state to the next.
+class JointWatch:
+    """Watched and blind joints along joint states.
 
-    The external torque of joints that are ``unseen`` (n,) is not known; those that are ``blind``
-    (n,) are unseen, or there is no threshold for their contact. Those ``outside`` (n,) are
-    outside what the model was trained in.
+    The external torque of ``unseen`` (n,) joints is unknown; ``blind`` (n,) joints are unseen or
+    have no contact threshold; ``outside`` (n,) joints are outside the trained range.
     """
 
     def __init__(self, model: IdentifiedModel, moving: FloatArray, gain: float) -> None:
@@ -81,10 +80,9 @@ class Sight:
 
     def take(self, step: float, state: FloatArray, missing: NDArray[np.bool_], began: str
              ) -> None:
-        """Take the state (2, n) or more rows, ``step`` [s] after the last.
+        """Process the state (2, n) or more rows, ``step`` [s] after the last.
 
-        A step of zero begins anew, for the reason ``began``; ``missing`` (n,) are the efforts that
-        came without use.
+        A step of zero restarts, for the reason ``began``; ``missing`` (n,) masks unusable efforts.
         """
         if step <= 0.0:
             self._elapsed[:], self._gap[:], self._cause[:] = 0.0, np.inf, BEGUN
@@ -109,9 +107,9 @@ class Sight:
 
 @dataclass(frozen=True)
 class BlindTime:
-    """A stretch from ``start`` to ``stop`` [s] in which contact of a joint could not be seen.
+    """A stretch from ``start`` to ``stop`` [s] without contact detection of a joint.
 
-    ``begins`` tells that it is only the observer that begins, at the start of the recording.
+    ``begins`` is True if it is only the settling of the observer at the start of the recording.
     """
 
     joint: str
@@ -122,20 +120,20 @@ class BlindTime:
 
     @property
     def seconds(self) -> float:
-        """Its length [s]."""
+        """Duration [s]."""
         return self.stop - self.start
 
 
-def sight_along(
+def blind_codes(
     model: IdentifiedModel, moving: FloatArray, gain: float, motion: MonitorInput
 ) -> NDArray[np.int64]:
-    """Return the reasons (N, n) of blind joints in a recording, WATCHED for the others.
+    """Return the codes (N, n) of blind joints in a recording, WATCHED for the others.
 
-    It is what `Sight` finds from one state to the next.
+    It equals `JointWatch` applied state by state.
     """
     steps, latest = motion.steps[:, None], np.maximum.accumulate
     missing = np.zeros(motion.position.shape, bool) if motion.missing is None else motion.missing
-    # what was of use before a new beginning tells nothing: it is longer ago than INFORMED_STEP
+    # states before a restart do not count: they are older than INFORMED_STEP
     time = np.cumsum(np.where(steps > 0.0, steps, 2.0 * INFORMED_STEP), axis=0)
     begun = latest(np.where(steps > 0.0, -np.inf, time))
     useful = latest(np.where(missing, -np.inf, time))
@@ -149,11 +147,11 @@ def sight_along(
 def blind_times(
     joints: Sequence[str], motion: MonitorInput, sight: NDArray[np.int64]
 ) -> tuple[BlindTime, ...]:
-    """Return the stretches in which joints are blind, for causes ``sight`` (N, n), in order.
+    """Return the times in which joints are blind, for codes ``sight`` (N, n), in order.
 
-    Pauses of the joint states are among them, and where their stamps repeat or go back.
+    They include pauses of the joint states, and times in which stamps repeat or go back.
     """
-    time, found = motion.time, []
+    time, times = motion.time, []
     for j, joint in enumerate(joints):
         edges = np.diff(sight[:, j], prepend=WATCHED, append=WATCHED)
         bounds = np.flatnonzero(edges)
@@ -161,7 +159,7 @@ def blind_times(
             cause = int(sight[a, j])
             if cause != WATCHED:
                 stop = float(time[min(b, len(time) - 1)])
-                found.append(BlindTime(joint, float(time[a]), stop, REASONS[cause],
+                times.append(BlindTime(joint, float(time[a]), stop, REASONS[cause],
                                        cause == BEGUN and a == 0))
-        found += [BlindTime(joint, start, stop, reason) for start, stop, reason in motion.pauses]
-    return tuple(sorted(found, key=lambda one: (one.start, one.stop)))
+        times += [BlindTime(joint, start, stop, reason) for start, stop, reason in motion.pauses]
+    return tuple(sorted(times, key=lambda one: (one.start, one.stop)))
