@@ -15,6 +15,7 @@ EXAMPLES = sorted((ROOT / 'examples').glob('*.py'))
 #: scripts that are run by other tests
 ELSEWHERE = {'call_services': 'ros/identifier/test_service_example.py',
              'predictive_control': 'export/test_predictive_control.py',
+             'retime_path': 'ros/identifier/test_service_example.py',
              'send_goal': 'ros/identifier/test_service_example.py',
              'rehearse': 'support/arm_recordings.py'}
 

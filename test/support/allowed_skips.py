@@ -13,6 +13,7 @@ ALLOWED = {
     'committed files: not a git repository': 'an unpacked archive has none',
     "could not import 'launch_ros": 'it comes with a ROS of the system only',
     'optional oracle is not installed': 'in a plain ROS installation: `colcon test` alone says so',
+    'rclcpp is not installed': 'it comes with a ROS of the system only',
     'Drake is not installed': 'an optional simulator of 150 MB',
     'cyipopt is not installed': 'a peer of the benchmarks, built from source',
     'figaroh is not installed': 'a peer of the benchmarks, built from source',

@@ -22,10 +22,13 @@ from rclpy.executors import (
 )
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile
 
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.ros.common.messages import sendable
 
+#: requests that wait while others are answered; the default of ROS, 10, drops the rest of a burst
+REQUESTS_QOS = QoSProfile(depth=1000)
 CLOSING_PATIENCE = 1.0  # s for requests under way when it is closed
 
 #: takes request and response, and may return the message of the response
@@ -134,7 +137,8 @@ class ServiceThread:
         """Offer ``~/name`` of the owner, answered by ``handler`` as `answered` does."""
         self._node.create_service(
             kind, self._owner.resolve_service_name(f'~/{name}'),
-            answered(handler, self._owner.get_logger()), callback_group=self._group)
+            answered(handler, self._owner.get_logger()), callback_group=self._group,
+            qos_profile=REQUESTS_QOS)
 
     def start(self) -> None:
         """Begin to answer."""
