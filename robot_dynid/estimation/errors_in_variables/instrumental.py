@@ -97,7 +97,8 @@ class InstrumentalVariables(Estimator):
     """
 
     instrument_cutoff: float | None = setting(
-        None, FREQUENCY, 'cut-off of the instruments [Hz]; chosen from the data unless given')
+        None, FREQUENCY, 'cut-off of the motion that gives the instruments [Hz]; chosen from '
+        'the data unless given')
     motors: Callable[[Samples], Samples] | None = None
     name = 'iv'
     summary = 'instrumental variables: unbiased with noisy encoders'

@@ -152,8 +152,10 @@ class SequentialFeasible(Feasible):
     Every problem holds ``generations`` of links: 1 is the procedure of the source.
     """
 
-    sweeps: int = setting(2, SWEEPS, 'sweeps of polishing at most')
-    generations: int = setting(2, GENERATIONS, 'generations of links in every problem')
+    sweeps: int = setting(2, SWEEPS, 'largest number of sweeps over all links that improve '
+                          'the result')
+    generations: int = setting(2, GENERATIONS, 'links in every problem: 1 for one '
+                               'link as published, 2 to add the next link')
     name = 'sequential-feasible'
     summary = 'parameters of bodies that can exist, link by link from the last one'
 

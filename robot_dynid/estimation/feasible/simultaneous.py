@@ -251,7 +251,8 @@ class Feasible(Estimator):
                          f'distance to the nominal links: {" or ".join(PRIORS)}')
     prior_weight: float | None = setting(
         None, PRIOR_WEIGHT, 'weight of the prior; cross-validated unless given')
-    bounds: Bounds = setting(Bounds, read_bounds, 'bounds of links, see docs/feasible.md')
+    bounds: Bounds = setting(Bounds, read_bounds, 'bounds of masses, centres and shapes of links, '
+                             'see docs/feasible.md')
     name = 'feasible'
     summary = 'parameters of bodies that can exist, all links at once'
     details_type = FeasibleDetails
