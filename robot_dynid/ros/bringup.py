@@ -38,8 +38,8 @@ from robot_dynid.simulation.truth import load_truth
 from robot_dynid.yaml_text import yaml_text
 
 CONTROLLERS = ('joint_state_broadcaster', 'joint_trajectory_controller')
-#: what the arm measures where mock components mirror the commands
-MEASURED = 'measured_joint_states'
+#: topic of the states of mock components, which mirror the commands
+COMMANDED = 'joint_state_broadcaster/joint_states'
 BANDWIDTH = 75.0  # rad/s of the servos of hardware:=mujoco, as of the drives of simulated_robot
 
 
@@ -81,14 +81,11 @@ def _arm(given: dict[str, str], names: tuple[str, ...]) -> list[Any]:
     """Return the nodes of the package, and with mock components the arm that these lack.
 
     Mock components mirror commands and know no effort: drives and arm follow their states, and
-    what they measure is what excitation and identifier read.
+    what they measure is on joint_states.
     """
-    if given['hardware'] != 'mock':
-        given['use_sim_time'] = 'true'
-        return nodes(given, names)
-    measured = {**given, 'joint_states': MEASURED, 'setpoints': given['joint_states']}
-    return [*nodes(measured, ('simulated_robot',)),
-            *nodes({**measured, 'setpoints': ''}, names)]
+    if given['hardware'] == 'mock':
+        return nodes({**given, 'setpoints': COMMANDED}, ('simulated_robot', *names))
+    return nodes({**given, 'use_sim_time': 'true'}, names)
 
 
 def _ros2_control(given: dict[str, str]) -> list[Any]:
@@ -98,7 +95,8 @@ def _ros2_control(given: dict[str, str]) -> list[Any]:
     robot = load_robot(given['robot'])
     mujoco, namespace = given['hardware'] == 'mujoco', given['namespace']
     file = folder / 'controllers.yaml'
-    content = controller_parameters(Path(given['controllers'] or config('controllers')), robot)
+    content = controller_parameters(
+        Path(given['controllers'] or config('controllers')), robot, given['hardware'])
     prefix = f'/{namespace.strip("/")}/' if namespace.strip('/') else ''
     atomic_write(file, yaml_text({prefix + name: value for name, value in content.items()}
                                  ).encode())

@@ -20,6 +20,7 @@ HARDWARE = {
     'mujoco': ('mujoco_ros2_control/MujocoSystemInterface', ('position', 'velocity', 'effort')),
 }
 CONTROLLER = 'joint_trajectory_controller/JointTrajectoryController'
+BROADCASTER = 'joint_state_broadcaster/JointStateBroadcaster'
 
 
 def urdf_with_hardware(robot: RobotModel, hardware: str, parameters: Mapping[str, str]) -> str:
@@ -47,17 +48,20 @@ def urdf_with_hardware(robot: RobotModel, hardware: str, parameters: Mapping[str
     return tostring(root, encoding='unicode')
 
 
-def controller_parameters(path: Path, robot: RobotModel) -> dict[str, Any]:
+def controller_parameters(path: Path, robot: RobotModel, hardware: str) -> dict[str, Any]:
     """Return the parameters of the controllers in a file, with the joints of ``robot`` filled in.
 
-    Trajectory controllers that name no joints move all of the robot. Raises UsageError where the
-    file has no controller manager.
+    Trajectory controllers that name no joints move all of the robot. Mock hardware mirrors the
+    commands, so its broadcaster publishes on ~/joint_states and leaves joint_states to the
+    simulated arm. Raises UsageError where the file has no controller manager.
     """
     parameters = load_yaml(read_text(path), str(path), UsageError)
     if not isinstance(parameters, dict) or 'controller_manager' not in parameters:
         raise UsageError(f'{path}: no controller_manager; see config/controllers.yaml')
     for node in parameters.values():
-        own = node.get('ros__parameters', {})
-        if own.get('type') == CONTROLLER:
-            own.setdefault('joints', list(robot.joints))
+        settings = node.get('ros__parameters', {})
+        if settings.get('type') == CONTROLLER:
+            settings.setdefault('joints', list(robot.joints))
+        if settings.get('type') == BROADCASTER and hardware == 'mock':
+            settings['use_local_topics'] = True
     return parameters

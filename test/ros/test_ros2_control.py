@@ -47,14 +47,16 @@ def test_controllers_move_the_joints_of_the_robot_unless_the_file_names_some(
     tmp_path: Path
 ) -> None:
     robot = load_robot('planar_3r')
-    parameters = controller_parameters(TEMPLATE, robot)
+    parameters = controller_parameters(TEMPLATE, robot, 'mock')
     arm = parameters['joint_trajectory_controller']['ros__parameters']
     assert arm['joints'] == list(robot.joints)
-    assert 'joints' not in parameters['joint_state_broadcaster']['ros__parameters']
+    states = parameters['joint_state_broadcaster']['ros__parameters']
+    assert 'joints' not in states and states['use_local_topics'] is True
     path = tmp_path / 'controllers.yaml'
     path.write_text(TEMPLATE.read_text().replace('# joints: [...]', 'joints: [joint_2]'))
-    arm = controller_parameters(path, robot)['joint_trajectory_controller']['ros__parameters']
-    assert arm['joints'] == ['joint_2']
+    parameters = controller_parameters(path, robot, 'mujoco')
+    assert parameters['joint_trajectory_controller']['ros__parameters']['joints'] == ['joint_2']
+    assert 'use_local_topics' not in parameters['joint_state_broadcaster']['ros__parameters']
     path.write_text('joint_trajectory_controller: {}\n')
     with pytest.raises(UsageError, match='no controller_manager'):
-        controller_parameters(path, robot)
+        controller_parameters(path, robot, 'mock')
