@@ -163,8 +163,9 @@ class Sheet:
 class Section:
     """A part of a document; everything but the title may be absent.
 
-    A page shows figures that are ``beside`` each other in columns, and of a ``folded`` section
-    the title.
+    A page shows figures that are ``beside`` each other in columns, below a ``legend`` of names and
+    colours that all of them share; and of a ``folded`` section the title and what it is in
+    ``brief``.
     """
 
     title: str
@@ -178,6 +179,8 @@ class Section:
     actions: tuple[Action, ...] = ()
     sheets: tuple[Sheet, ...] = ()
     folded: bool = False
+    brief: str = ''
+    legend: tuple[tuple[str, str], ...] = ()
 
 
 def tabled(title: str, text: str, *tables: Table, folded: bool = False) -> tuple[Section, ...]:

@@ -18,7 +18,7 @@ ROOMS = (
     ('blas', 'errors', 'registry', 'threads', 'version', 'workers'),
     ('files', 'types', 'kernels', 'yaml_text'),
     ('numbers', 'settings'),
-    ('document', 'plain'),
+    ('document', 'figures', 'plain'),
     ('robot',),
     ('dynamics', 'friction', 'signals', 'trajectories'),
     ('collision', 'effects', 'plausibility'),

@@ -10,10 +10,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from robot_dynid.document import Section, Table
 from robot_dynid.effects.effect import LinearTorque
 from robot_dynid.effects.joint_friction import low_passed
 from robot_dynid.effects.learnt import LearntEffect
 from robot_dynid.effects.links import RigidLinks
+from robot_dynid.effects.shown import FittedModel
 from robot_dynid.errors import DataError, MissingDependency
 from robot_dynid.numbers import number_array, shown
 from robot_dynid.plain import from_plain, to_plain
@@ -586,6 +588,24 @@ def known_joints(features: FloatArray) -> list[int]:
 
 class Deflection(LearntEffect):
     """Torque that the deflection of gears shows beyond the physics; parts are ResidualModels."""
+
+    @classmethod
+    def sections(cls, model: FittedModel) -> tuple[Section, ...]:
+        """Return one section about residual models and loops, none where there are none."""
+        record = model.record.residual
+        if record is None:
+            return ()
+        how = 'Friction from sweeps, links and residual were fitted in turn' \
+            if record.loops == 'three' else 'Friction and links were fitted at once'
+        text = (f'{how}, {record.rounds} round(s). RMS errors on held-out data. A model of the '
+                'deflection is used only if it reduces them significantly, by 1 % or more.')
+        errors = Table(('joint', 'friction', '+ links', '+ deflection', 'used', 'remark'), (
+            (r.joint, r.friction, r.physics, r.with_residual,
+             (r.kind or 'yes') if r.used else 'no', r.note) for r in record.joints),
+            'Held-out RMS error [N m]', words=True)
+        loops = Table(('loop', 'seconds'), (record.seconds or {}).items())
+        return (Section('Loops and deflection', text=text, tables=tuple(
+            table for table in (errors, loops) if table.rows)),)
 
     @classmethod
     def read(cls, content: Any, where: str = '') -> ResidualModel:

@@ -10,10 +10,14 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.document import Figure, Section, Table, tabled
 from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.regressor_columns import HISTORY, Entry, RegressorColumns, Signals
+from robot_dynid.effects.shown import ByJoint, FittedModel, Shown, Trace
 from robot_dynid.errors import ModelError
+from robot_dynid.figures import MODEL, axis, figure, line
 from robot_dynid.robot.model import PRISMATIC, RobotModel
+from robot_dynid.robot.units import length
 from robot_dynid.types import FloatArray, Samples
 
 
@@ -33,6 +37,10 @@ class ParameterWords:
     def sentence(self) -> str:
         """The part and what the parameter is of it."""
         return f'{self.part}: {self.words}' if self.part else self.words
+
+
+#: points and time [s] of the sweep along which a chosen effect is drawn
+SWEEP_POINTS, SWEEP_SECONDS = 100, 20.0
 
 
 class Effect(ABC):
@@ -115,7 +123,7 @@ class Effect(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class ChosenEffect(Effect):
+class ChosenEffect(Shown, Effect):
     """An effect of single joints that errors on distinct motion choose.
 
     ``parts`` are dataclasses of plain numbers, the entries of a model file, each with the number
@@ -159,6 +167,42 @@ class ChosenEffect(Effect):
     def shape(cls, part: Any) -> dict[str, Any]:
         """Return the numbers of a part beside its parameter, by words with their unit."""
         return {key: value for key, value in vars(part).items() if key != 'joint'}
+
+    @classmethod
+    def parts_in(cls, model: FittedModel) -> tuple[Any, ...]:
+        """Return the parts of the effect that a model has."""
+        return tuple(part for parts in model.structure.chosen.values() for part in parts
+                     if isinstance(part, cls.part))
+
+    @classmethod
+    def sections(cls, model: FittedModel) -> tuple[Section, ...]:
+        """Return a section with the parts and their numbers, none without any."""
+        parts, robot = cls.parts_in(model), model.robot
+        columns = ('joint', f'{cls.what} [{cls.unit}]', *dict.fromkeys(
+            words for part in parts for words in cls.shape(part)))
+        return tabled(cls.title, cls.about, Table(columns, (
+            (robot.joints[part.joint], model.standard[f'{cls.symbol}{part.joint + 1}'],
+             *cls.shape(part).values()) for part in parts)))
+
+    @classmethod
+    def figures(cls, model: FittedModel, traces: Sequence[Trace]) -> ByJoint:
+        """Return the torque of each part while its joint sweeps its range there and back."""
+        ranges, found = model.trained.quantities.get('position'), ByJoint()
+        share = 1.0 - np.abs(np.linspace(-1.0, 1.0, 2 * SWEEP_POINTS + 1))
+        for part in cls.parts_in(model) if ranges is not None else ():
+            effect, rows = cls(model.robot, (part,)), np.zeros((len(share), model.robot.n))
+            low, high = ranges[part.joint]
+            rows[:, part.joint] = low + share * (high - low)
+            time = np.linspace(0.0, SWEEP_SECONDS, len(share))
+            rates = np.asarray(np.gradient(rows, time, axis=0), dtype=np.float64)
+            moved = Samples(model.robot.joints, time, rows, rates, np.zeros_like(rows))
+            torque = model.standard[effect.names[0]] * effect.history(moved)[0]
+            found[part.joint] = (Figure(figure(
+                [line(rows[:, part.joint], torque, cls.what, MODEL, 2.0)],
+                axis(f'position [{length(model.robot, part.joint)}]'),
+                axis(f'torque [{cls.unit}]'),
+                {'height': 260}), cls.title, 'Its torque over the range of the training.'),)
+        return found
 
     @property
     def names(self) -> tuple[str, ...]:

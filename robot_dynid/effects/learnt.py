@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.effects.effect import LinearTorque
+from robot_dynid.effects.shown import Shown
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Samples
 
 
-class LearntEffect(ABC):
+class LearntEffect(Shown, ABC):
     """One physical cause of torque that the linear effects leave, joint by joint.
 
     ``parts`` are one of each joint, None where the recordings show none of it; they write
     themselves by ``plain()``, for the model file. A new one is a file, a line in `LEARNT`, which
-    files, prediction, scores and exports go over, and the stage of `identify` that finds it.
+    files, prediction, scores, exports and reports go over, and the stage of `identify` that finds
+    it.
     """
 
     def __init__(self, parts: Sequence[Any | None]) -> None:

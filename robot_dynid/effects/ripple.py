@@ -8,10 +8,32 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynid import figures
+from robot_dynid.document import Figure, Section, Table, number, percent
 from robot_dynid.effects.effect import LinearTorque
 from robot_dynid.effects.learnt import LearntEffect
+from robot_dynid.effects.shown import ByJoint, FittedModel, Trace
+from robot_dynid.figures import Spec, axis, line, points
 from robot_dynid.plain import from_plain, to_plain
+from robot_dynid.robot.units import length, unit
 from robot_dynid.types import FloatArray, Samples, frozen
+
+WAVES_SHOWN = 12  # waves that are shown at once
+LEAST_CHANCE = 1e-9  # smaller chances are all shown as this
+#: bins of one wave of ripple; share of the RMS speed from which a joint moves
+PHASES, MOVING_RMS_SHARE = 36, 0.05
+RIPPLE = (
+    'Gears and motors make torque that repeats with every turn of theirs. Errors are RMS of the '
+    'unfiltered effort on held-out data, without and with the waves; a wave is used only if it '
+    'reduces them and if noise of the same spectrum makes one as large with a probability below '
+    '1 in 1000. Delay: by how much the wave comes before the position of its row. Above the top '
+    'speed of the recordings no wave is predicted.')
+ALIASED = (
+    'Not used, because the sampling of the effort makes them look like others (record faster, or '
+    'move slowly through the range of the joint):')
+STIFFNESS = (
+    'Torque twists a gear, and shifts the waves of its motor against the encoder behind it. The '
+    'stiffness that this implies, with its 95 % interval, is experimental.')
 
 #: shares of a wave: at any speed, more with speed, at creeping speed; each has a sine and a cosine
 SHARES = 3
@@ -157,6 +179,55 @@ class RippleTorque(LearntEffect):
         return found
 
     @classmethod
+    def sections(cls, model: FittedModel) -> tuple[Section, ...]:
+        """Return one section about torque ripple, none where it was not looked for."""
+        found = model.record.ripple
+        if not found:
+            return ()
+        text = f'{RIPPLE} {STIFFNESS}' if any(one.stiffness for one in found) else RIPPLE
+        silent = ', '.join(one.joint for one in found if not one.waves + one.aliased)
+        if silent:
+            text = f'{text} None beyond chance at {silent}.'
+        hidden = '; '.join(f'{number(wave.order)} at {one.joint}, which looks like '
+                           f'{", ".join(map(number, wave.aliases))}'
+                           for one in found for wave in one.aliased)
+        if hidden:
+            text = f'{text} {ALIASED} {hidden}.'
+        count = sum(len(one.waves) for one in found)
+        errors = Table(('joint', 'without [N m]', 'with [N m]', 'variance explained [%]', 'waves',
+                        'stiffness [kN m/rad]'), (
+            (one.joint, one.before, one.after, percent(one.gain), len(one.waves),
+             _stiffness(one.stiffness)) for one in found if one.waves), 'Held-out RMS error')
+        waves = Table(('joint', 'waves per turn', 'rms [N m]', 'delay [ms]', 'chance'), (
+            (one.joint, wave.order, wave.amplitude,
+             f'{1e3 * wave.delay:.2f} ± {1e3 * wave.delay_std:.2f}',
+             f'{wave.chance:.0e}' if wave.chance > LEAST_CHANCE else f'< {LEAST_CHANCE:g}')
+            for one in found for wave in one.waves),
+            f'All {count} waves' if count > WAVES_SHOWN else 'Waves', folded=count > WAVES_SHOWN)
+        return (Section('Torque ripple', text=text, tables=(errors, waves) if count else ()),)
+
+    @classmethod
+    def figures(cls, model: FittedModel, traces: Sequence[Trace]) -> ByJoint:
+        """Return the largest wave of every joint with torque ripple, none without."""
+        robot, drawn = model.robot, ByJoint()
+        for joint in model.record.ripple:
+            if not joint.waves or any(t.waves is None or t.velocity is None for t in traces):
+                continue
+            j, order = robot.joints.index(joint.joint), joint.waves[0].order
+            phase, part = np.concatenate(
+                [t.waves[:, :, j] for t in traces], axis=1)  # type: ignore[index]
+            speed = np.abs(np.concatenate([t.velocity[:, j] for t in traces]))  # type: ignore[index]
+            moves = speed > MOVING_RMS_SHARE * np.sqrt(np.mean(speed**2))
+            measured = part + np.concatenate(
+                    [t.measured[:, j] - t.predicted[:, j] for t in traces])
+            drawn[j] = (Figure(
+                _wave(phase[moves], (measured[moves], part[moves]), order,
+                      (length(robot, j), unit(robot, j))),
+                f'Torque ripple over position, {order:.4g} waves per turn',
+                'The largest wave of the joint in motion: the points should follow the line.'),)
+        return drawn
+
+    @classmethod
     def read(cls, content: Any, where: str = '') -> TorqueRipple:
         """Return the ripple of a joint. Raises ValueError, TypeError where damaged."""
         return from_plain(TorqueRipple, content, where)
@@ -176,3 +247,26 @@ class RippleTorque(LearntEffect):
         if samples.raw_position is None or not self.any:
             return np.zeros_like(effort)
         return self(samples.raw_position, samples.at_stamps(samples.velocity), effort)
+
+
+def _wave(
+    phase: FloatArray, pair: tuple[FloatArray, FloatArray], order: float, units: tuple[str, str],
+) -> Spec:
+    """Return measured and modelled torque, each (N,), over one wave."""
+    edges = np.linspace(0.0, 2.0 * np.pi, PHASES + 1)
+    middle, low, data, high = figures.quartiles(np.mod(phase, 2.0 * np.pi), pair[0], edges)
+    _, _, law, _ = figures.quartiles(np.mod(phase, 2.0 * np.pi), pair[1], edges)
+    scale, name = 1e3 / order, f'm{units[0]}'
+    curves = [figures.band(scale * middle, low, high, 'quartiles', figures.CONTROL),
+              points(scale * middle, data, 'measured, median', figures.CONTROL),
+              line(scale * middle, law, 'model', figures.MODEL, width=2)]
+    return figures.figure(curves, axis(f'position within a wave [{name}]'),
+                          axis(f'torque [{units[1]}]'),
+                          {'height': 300, 'hovermode': 'closest'})
+
+
+def _stiffness(found: tuple[float, float, float] | None) -> str:
+    if found is None:
+        return ''
+    low, value, high = (1e-3 * one for one in found)
+    return f'{number(value, 3)} ({number(low, 3)} to {number(high, 3)})'

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from robot_dynid.document import Section, Table, number, percent, tabled
 from robot_dynid.effects.learnt import LearntEffect
+from robot_dynid.effects.shown import FittedModel
 from robot_dynid.kernels.adaptation import (
     FALLS,
     HEAD,
@@ -20,6 +22,12 @@ from robot_dynid.kernels.adaptation import (
 )
 from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.types import FloatArray
+
+SLOW = (
+    'Friction falls as a joint is warmed by the power it dissipates, and varies with time of day. '
+    'Warm-up: friction follows that power, without any measured effort. Adaptive: coefficients of '
+    'friction and ripple follow the residual before each sample. Each is used only if it reduces '
+    'the held-out error significantly. ')
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,6 +221,35 @@ class Adaptation:
 
 class SlowChanges(LearntEffect):
     """Slow changes of all joints; parts are Adaptations. They follow measured efforts."""
+
+    @classmethod
+    def sections(cls, model: FittedModel) -> tuple[Section, ...]:
+        """Return one section about slow changes, none where they were not looked for."""
+        by_joint = dict(zip(model.robot.joints, model.parts_of('adaptation'), strict=True))
+        rows, laws, warm = [], [], []
+        for one in model.record.slow_changes:
+            known = by_joint[one.joint]
+            warming, slow = (known.warming, known.slow) if known else (None, None)
+            rows.append((
+                one.joint, percent(one.warming), number(one.warming_deviations, 2), bool(warming),
+                percent(one.slow), number(one.slow_deviations, 2), bool(slow),
+                *((slow.viscous, slow.dry, slow.seconds) if slow else (None,) * 3)))
+            if warming:
+                warm.append(one.joint)
+                laws += [(
+                    one.joint, f'{seconds:.3g} ± {1.96 * float(warming.seconds_std[i]):.2g}',
+                    number(warming.power, 3),
+                    *(f'{100.0 * value:.1f} ± {196.0 * std:.1f}' for value, std in zip(
+                        warming.fall[:, i].tolist(), warming.fall_std[:, i].tolist())))
+                    for i, seconds in enumerate(warming.seconds.tolist())]
+        text = SLOW + (f'Friction that warms up shows at {", ".join(warm)}.' if warm else
+                       'The recordings show no friction that warms up.')
+        return tabled('Slow changes', text, Table(
+            ('joint', 'warm-up gain [%]', 'in deviations', 'used', 'adaptive gain [%]',
+             'in deviations', 'used', 'viscous share', 'dry share', 'over [s]'), rows,
+            'Squared error taken off data left out'), Table(
+            ('joint', 'time constant [s]', 'at [W]', 'viscous friction falls by [%]',
+             'dry friction falls by [%]'), laws, 'Friction that warms up, with 95 % intervals'))
 
     @classmethod
     def read(cls, content: Any, where: str = '') -> Adaptation:

@@ -123,15 +123,16 @@ class TorqueModel:
 
     def effort(self, samples: Samples, parameters: FloatArray) -> FloatArray:
         """Return the modelled effort (N, n) [N m] of a motion, at the stamps of its effort."""
-        regression = Regression(self, samples)
-        effort = np.empty((len(samples), self.robot.rows))
-        for rows in chunks(samples, self.chunk):
-            effort[rows] = np.tensordot(parameters, regression.columns(rows), (0, 1)).T
-        return effort
+        return np.asarray(self.efforts(samples, parameters[None])[0])
 
-    def friction_effort(self, samples: Samples, parameters: FloatArray) -> FloatArray:
-        """Return the part (N, n) [N m] of `effort` that friction makes."""
-        return self.effort(samples, np.where(self.base_of(JointFriction), parameters, 0.0))
+    def efforts(self, samples: Samples, parameters: FloatArray) -> FloatArray:
+        """Return `effort` (k, N, n) of each row of ``parameters`` (k, b)."""
+        regression = Regression(self, samples)
+        effort = np.empty((len(parameters), len(samples), self.robot.rows))
+        for rows in chunks(samples, self.chunk):
+            effort[:, rows] = np.tensordot(
+                parameters, regression.columns(rows), (1, 1)).transpose(0, 2, 1)
+        return effort
 
 
 @dataclass(frozen=True, eq=False)

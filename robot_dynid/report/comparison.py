@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from robot_dynid import figures
 from robot_dynid.document import (
     Chapter,
     Conclusion,
@@ -15,22 +16,20 @@ from robot_dynid.document import (
     number,
     percent,
 )
+from robot_dynid.figures import FROM_ZERO, Spec, axis
 from robot_dynid.identified.comparison import EFFECTS, Difference
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.report import figures
-from robot_dynid.report.figures import FROM_ZERO, Spec, axis
 from robot_dynid.report.texts import file_names
 from robot_dynid.report.trust import error_bars
 from robot_dynid.validation.validate import Validation
 
 TEXT = (
-    'Weight, friction and inertia of every joint as the models compute them at the same states, '
-    'within the ranges both were trained in: "size" is the root mean square by the first model, '
-    '"differs by" that of the difference. "At most" is the difference that is furthest from '
-    'zero in terms of its 95 % interval; "chance" is the probability of such a difference where '
-    'nothing changed. Of all that is called changed, 5 % are so by chance.')
-BARS = ('Above the dashed line: beyond the 95 % interval of one difference by itself, '
-        'as some of many are by chance')
+    'Weight, friction and inertia of every joint at the same states, within the ranges of both '
+    'models. Size: RMS by the first model; differs by: RMS of the difference; at most: the most '
+    'significant difference with its 95 % interval; chance: its probability if nothing changed. '
+    '5 % of the changes that are reported are chance.')
+BARS = ('Differences beyond their 95 % interval are above the dashed line; a few of many are '
+        'there by chance')
 COLUMNS = ('joint', 'effect', 'size', 'differs by', 'at most', 'unit', 'chance')
 
 
@@ -62,7 +61,7 @@ def _changes(title: str, found: Sequence[Difference]) -> Section:
     status = Conclusion('fair', 'Changed:', f'{", ".join(changed)}.') if changed else Conclusion(
         'good', 'Nothing changed', 'beyond the intervals of both models.')
     return Section(title, text=TEXT, status=status, figures=(Figure(changes(found), BARS),),
-                   tables=(Table(COLUMNS, rows, 'All differences'),))
+                   tables=(Table(COLUMNS, rows, 'All differences', folded=not changed),))
 
 
 def changes(found: Sequence[Difference]) -> Spec:
@@ -81,9 +80,10 @@ def changes(found: Sequence[Difference]) -> Spec:
 
 def _errors(scores: Mapping[str, Validation]) -> Section:
     """Return the relative errors of the models on the same recordings."""
-    by_model = {name: one.model['all'] for name, one in scores.items()}
+    by_model = {name: {joint: score.relative_error for joint, score in one.model['all'].items()}
+                for name, one in scores.items()}
     joints = list(next(iter(by_model.values())))
-    rows = tuple(Row((joint, *(percent(one[joint].relative_error) for one in by_model.values())))
+    rows = tuple(Row((joint, *(percent(one[joint]) for one in by_model.values())))
                  for joint in joints)
     drawn = Figure(error_bars(by_model))
     return Section('Relative error of the effort on the same recordings, in %', figures=(drawn,),

@@ -6,18 +6,29 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from robot_dynid.document import Card, Chapter, Figure, Report, Row, Section, Table, number
+from robot_dynid import figures
+from robot_dynid.document import (
+    Card,
+    Chapter,
+    Conclusion,
+    Figure,
+    Report,
+    Row,
+    Section,
+    Table,
+    number,
+)
+from robot_dynid.figures import Spec, axis, line, points
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.contact_events import ContactEvents
-from robot_dynid.report import figures
-from robot_dynid.report.figures import Spec, axis, line, points
-from robot_dynid.report.texts import effort_unit, file_names, unit, with_file_names
+from robot_dynid.report.texts import file_names, with_file_names
 from robot_dynid.report.thinning import extremes
+from robot_dynid.robot.units import effort_unit, unit
 
 CONTACT_POINTS = 4000  # per curve
-TEXT = ('External torque by the momentum observer, threshold dotted, contacts shaded. At rest '
-        'static friction hides what is smaller than it, and takes as much off the rest. While a '
-        'joint is blind, shaded in grey, nothing is known of its contact.')
+TEXT = ('A contact is shaded where the external torque exceeds its dotted threshold. At rest, '
+        'static friction hides smaller pushes. Grey: the joint is blind, and a contact would not '
+        'be seen.')
 
 
 def contact_report(model: IdentifiedModel, found: Sequence[ContactEvents]) -> Report:
@@ -33,10 +44,15 @@ def _chapter(
     model: IdentifiedModel, events: ContactEvents, names: dict[str, str]
 ) -> Chapter:
     name = names[events.source]
-    drawn = tuple(Figure(external_torque(model, events, j), joint, link=name)
-                  for j, joint in enumerate(model.joints))
-    return Chapter(name, (_summary(model, events, names),
-                          Section('External torque', text=TEXT, figures=drawn)))
+    touched = {contact.joint for contact in events.contacts}
+    drawn = {joint: Figure(external_torque(model, events, j), joint, link=name)
+             for j, joint in enumerate(model.joints)}
+    parts = (('External torque of the touched joints', False, TEXT, touched),
+             ('External torque of joints without contact', True, '', set(drawn) - touched))
+    return Chapter(name, (_summary(model, events, names), *(
+        Section(title, text=text, folded=folded, beside=True, figures=tuple(
+            drawn[joint] for joint in model.joints if joint in own))
+        for title, folded, text, own in parts if own)))
 
 
 def _summary(model: IdentifiedModel, events: ContactEvents, names: dict[str, str]) -> Section:
@@ -51,8 +67,8 @@ def _summary(model: IdentifiedModel, events: ContactEvents, names: dict[str, str
                     for c in events.contacts)
     lost = tuple(Row((b.joint, number(b.start, 3), number(b.stop, 3), b.reason))
                  for b in events.blind if not b.begins)
-    columns = ('joint', 'contacts seen', f'largest torque [{units}]',
-               f'largest without contact [{units}]', f'static friction may hide [{units}]',
+    columns = ('joint', 'contacts', f'largest external torque [{units}]',
+               f'largest without contact [{units}]', f'hidden by static friction [{units}]',
                'blind [s]')
     tables = [Table(columns, rows)]
     if touched:
@@ -62,10 +78,22 @@ def _summary(model: IdentifiedModel, events: ContactEvents, names: dict[str, str
         tables.append(Table(('joint', 'from [s]', 'to [s]', 'why'), lost, 'Blind', words=True,
                             folded=len(lost) > 12))
     return Section(
-        'Contacts seen', tables=tuple(tables), warnings=with_file_names(events.notes, names),
+        'Contacts', status=_answer(events),
+        tables=tuple(tables), warnings=with_file_names(events.notes, names),
         cards=(Card('contacts', str(len(events.contacts))),
                Card('joints touched', str(len({c.joint for c in events.contacts}))),
                Card('length', number(float(events.time[-1] - events.time[0]), 3), 's')))
+
+
+def _answer(events: ContactEvents) -> Conclusion:
+    """Return the touched joints, and the strongest contact."""
+    if not events.contacts:
+        return Conclusion('good', 'No contact:', 'no external torque exceeded its threshold.')
+    strongest = max(events.contacts, key=lambda contact: abs(contact.peak))
+    joints = ', '.join(dict.fromkeys(contact.joint for contact in events.contacts))
+    return Conclusion('fair', f'Contact at {joints}:',
+                      f'the strongest at {strongest.joint}, {number(strongest.start, 4)} to '
+                      f'{number(strongest.stop, 4)} s, peak {number(strongest.peak, 3)}.')
 
 
 def external_torque(model: IdentifiedModel, events: ContactEvents, j: int) -> Spec:

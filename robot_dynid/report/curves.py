@@ -1,44 +1,139 @@
-"""See it: measured and predicted effort over time, friction over speed, ripple over position."""
+"""Curves of single joints: effort over time and by cause, friction, ripple, simulated motion."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 
+from robot_dynid import figures
 from robot_dynid.document import Figure, Section
+from robot_dynid.effects.shown import ByJoint
+from robot_dynid.figures import FROM_ZERO, Spec, axis, line, on, points
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.report import figures, thinning
-from robot_dynid.report.figures import Spec, axis, line, on, points
-from robot_dynid.report.texts import file_names, length, unit
-from robot_dynid.robot.model import PRISMATIC
+from robot_dynid.report import thinning
+from robot_dynid.report.texts import file_names
+from robot_dynid.robot.units import length, rate, unit
 from robot_dynid.types import FloatArray
+from robot_dynid.validation.effort_parts import CAUSES
+from robot_dynid.validation.rollout_scores import CONTROL, INSTANTS, MODEL
 from robot_dynid.validation.validate import Trace, Validation
 
 #: name of the time axes that are zoomed together
 TIME = 'time'
 #: recordings whose names stand in the figures
 NAMED_RECORDINGS = 6
-#: bins of a speed range, finer about zero; samples that a bin must hold; samples drawn as they are
-SPEED_BINS, LEAST_BIN_SAMPLES, CLOUD = 33, 12, 1500
-#: bins of one wave of ripple; share of the RMS speed from which a joint moves
-PHASES, MOVING_RMS_SHARE = 36, 0.05
+#: points of each curve of the effort by cause
+SPLIT_POINTS = 1200
+HORIZONS_TITLE = 'Error of open-loop simulation over its horizon'
+#: bins of a speed range, finer about zero; samples drawn as they are
+SPEED_BINS, CLOUD = 33, 1500
 
 
-def predictions(validation: Validation, model: IdentifiedModel) -> tuple[Section, ...]:
-    """Return one section with a figure per equation: joints, then motors of elastic ones."""
+def predictions(validation: Validation, model: IdentifiedModel) -> ByJoint:
+    """Return measured and predicted effort of every equation: joints, then their motors."""
     robot = model.robot
-    drawn = tuple(
-        Figure(prediction(validation.traces, (i, joint), unit(robot, joint)), link=TIME,
-               title=name + (' (not identified)' if name in model.not_identified else ''))
-        for i, (name, joint) in enumerate(zip(robot.row_names, robot.row_joints, strict=True)))
-    text = ('Drag over a part of one figure to zoom all of them, double-click to see everything. '
-            'Nominal inertials with fitted friction are hidden at first: a click on "nominal" in '
-            'the legend shows them. Strokes below the residual: the joint reverses. Circles: '
-            'errors far outside all others. Shaded: nothing was recorded.')
-    return (Section('Measured and predicted effort', figures=drawn, text=text),)
+    found: ByJoint = {}
+    for i, (name, joint) in enumerate(zip(robot.row_names, robot.row_joints, strict=True)):
+        drawn = Figure(
+            prediction(validation.traces, (i, joint), unit(robot, joint)), link=TIME,
+            title=f'Measured and predicted effort of {name}' + (
+                ' (not identified)' if name in model.not_identified else ''),
+            text='Peaks of the residual at the strokes (reversals) are friction, lone circles '
+                 'faults of the recording.')
+        found[joint] = (*found.get(joint, ()), drawn)
+    return found
+
+
+def split(validation: Validation, model: IdentifiedModel) -> ByJoint:
+    """Return the modelled effort of every joint by cause, over time."""
+    traces, robot, found = validation.traces, model.robot, ByJoint()
+    if any(t.split is None for t in traces):
+        return found
+    for j in range(robot.n):
+        time, parts = thinning.joined(traces, [
+            {cause: getattr(trace.split, cause)[:, j] for cause in CAUSES} for trace in traces],
+            SPLIT_POINTS)
+        curves = [line(time, values, cause, figures.series(i))
+                  for i, (cause, values) in enumerate(parts.items()) if np.nanmax(np.abs(values))]
+        found[j] = (Figure(figures.figure(
+            curves, axis('time [s]'), axis(f'effort [{unit(robot, j)}]'), {'height': 240}),
+            'Where the effort goes', 'The curves add up to the predicted effort; the largest '
+            'decides what the model must know best.', link=TIME),)
+    return found
+
+
+def scatter(validation: Validation, model: IdentifiedModel) -> ByJoint:
+    """Return predicted over measured effort of every joint."""
+    traces, found = validation.traces, ByJoint()
+    for j in range(model.robot.n):
+        measured, predicted = (np.concatenate([getattr(t, name)[:, j] for t in traces])
+                               for name in ('measured', 'predicted'))
+        thin = slice(None, None, max(1, len(measured) // CLOUD))
+        ends = [float(measured.min()), float(measured.max())]
+        of = unit(model.robot, j)
+        found[j] = (Figure(figures.figure(
+            [points(measured[thin], predicted[thin], 'samples', f'{figures.MODEL}/45',
+                    {'marker': {'size': 3}, 'hoverinfo': 'skip', 'showlegend': False}),
+             line(ends, ends, 'equal', figures.INK, 1.0, {'showlegend': False})],
+            axis(f'measured effort [{of}]'), axis(f'predicted effort [{of}]'),
+            {'height': 320, 'hovermode': 'closest'}), 'Predicted over measured effort',
+            'Points off the line at one end: a wrong scale; a gap about zero: friction.'),)
+    return found
+
+
+def simulated(validation: Validation, model: IdentifiedModel) -> ByJoint:
+    """Return simulated and measured position of every joint along the longest recording."""
+    motions = [t.open_loop for t in validation.traces if t.open_loop is not None]
+    if not motions:
+        return {}
+    one = max(motions, key=lambda own: own.time.shape[0])
+    found = ByJoint()
+    for j in range(model.robot.n):
+        curves = [line(_with_gaps(one.time), _with_gaps(one.measured[:, :, j]), 'measured',
+                       figures.MEASURED, 3.0)]
+        for name, words, colour in ((CONTROL, 'baseline', figures.CONTROL),
+                                    (MODEL, 'identified', figures.MODEL)):
+            if name in one.positions:
+                curves.append(line(_with_gaps(one.time), _with_gaps(
+                    one.positions[name][:, :, j]), words, colour))
+        found[j] = (Figure(figures.figure(
+            curves, axis('time [s]'), axis(f'position [{length(model.robot, j)}]'),
+            {'height': 260}), 'Simulated and measured position',
+            'Every piece starts at a measured state and runs open loop under the measured '
+            'effort; the gap at its end is the error of the simulation.'),)
+    return found
+
+
+def _with_gaps(pieces: FloatArray) -> FloatArray:
+    """Return pieces (k, P) one after the other, with NaN between them."""
+    return np.pad(pieces, ((0, 0), (0, 1)), constant_values=np.nan).ravel()
+
+
+def horizons(validation: Validation, model: IdentifiedModel) -> Section:
+    """Return the error of open-loop simulations over their horizon."""
+    errors, robot = validation.open_loop, model.robot
+    if errors is None:
+        reason = validation.not_simulated or 'no recording is long enough'
+        return Section(HORIZONS_TITLE, text=f'Nothing was simulated: {reason}.')
+    drawn = []
+    for j, name in enumerate((*robot.joints, 'tip')):
+        scale, of = (1e3, 'mm') if name == 'tip' else (1.0, length(robot, j))
+        curves = [line(INSTANTS, scale * own[:, j], words, colour, 2.0, {'showlegend': False})
+                  for key, words, colour in (
+                      (CONTROL, 'baseline', figures.CONTROL),
+                      (MODEL, 'identified', figures.MODEL))
+                  if (own := errors.errors.get(key)) is not None]
+        drawn.append(Figure(figures.figure(curves, axis('horizon [s]'), axis(
+            f'RMS error [{of}]', FROM_ZERO), {'height': 200, 'margin': {'t': 6}}), name))
+    stopped = f', of which {errors.stopped} stopped' if errors.stopped else ''
+    return Section(HORIZONS_TITLE, beside=True, figures=tuple(drawn), text=(
+        f'{errors.count} motions from measured states under the measured effort{stopped}. Where '
+        'blue lies below orange, the identified model simulates better than the URDF with fitted '
+        'friction. Ripple and slow changes are not simulated.'),
+        legend=(('identified', 'model'), ('baseline: URDF inertials with fitted friction',
+                                          'control')))
 
 
 def prediction(traces: Sequence[Trace], row: tuple[int, int], unit: str) -> Spec:
@@ -71,7 +166,7 @@ def prediction(traces: Sequence[Trace], row: tuple[int, int], unit: str) -> Spec
                      more={'range': span}),
         [(axis(f'effort [{unit}]'), 2.0), (axis(f'residual [{unit}]'), 1.0)],
         {'yaxis3': {'overlaying': 'y2', 'range': [0, 1], 'visible': False, 'fixedrange': True},
-         'height': 400, 'shapes': shapes, 'annotations': notes,
+         'height': 380, 'shapes': shapes, 'annotations': notes,
          'legend': {'y': 1.03 if several else 1.0}})
 
 
@@ -93,28 +188,26 @@ def _short(name: str) -> str:
     return bare if len(bare) <= 24 else bare[:23] + '…'
 
 
-def friction_data(validation: Validation, model: IdentifiedModel) -> tuple[Section, ...]:
+def friction_data(validation: Validation, model: IdentifiedModel) -> ByJoint:
     """Return the friction of every joint over speed, none where speeds are not known.
 
     That of a gear that gives is on its motor, and in the whole effort of the joint, too: once.
     """
     robot, traces = model.robot, validation.traces
+    drawn = ByJoint()
     if any(t.friction is None or t.velocity is None for t in traces):
-        return ()
-    drawn: dict[int, Figure] = {}
-    for i, (name, joint) in enumerate(zip(robot.row_names, robot.row_joints, strict=True)):
+        return drawn
+    for i, joint in enumerate(robot.row_joints):
         speed = np.concatenate([t.velocity[:, joint] for t in traces])  # type: ignore[index]
         part = np.concatenate([t.friction[:, i] for t in traces])  # type: ignore[index]
         if joint in drawn or not np.any(part):
             continue
         measured = part + thinning.residuals(traces, i)
-        rate = 'm/s' if robot.types[joint] == PRISMATIC else 'rad/s'
-        drawn[joint] = Figure(friction(speed, measured, part, (rate, unit(robot, joint))), name)
-    text = ('Measured effort less everything of the model but friction. Points: median in bins of '
-            'speed, with bars that hold the middle half; dots: single samples. Line: the model, '
-            'likewise. Where the points leave the line, the friction law misses something.')
-    return (Section('Friction over speed', text=text, beside=True,
-                    figures=tuple(drawn.values())),) if drawn else ()
+        drawn[joint] = (Figure(
+            friction(speed, measured, part, (rate(length(robot, joint)), unit(robot, joint))),
+            'Friction over speed', 'Measured effort less all of the model but friction; where '
+            'the points leave the line, the friction law is wrong.'),)
+    return drawn
 
 
 def friction(
@@ -123,15 +216,15 @@ def friction(
     """Return friction over speed, all (N,), as a figure; ``units`` of speed and friction."""
     share = np.linspace(-1.0, 1.0, SPEED_BINS)
     edges = float(np.abs(speed).max()) * np.sign(share) * share**2
-    middle, low, data, high = _quartiles(speed, measured, edges)
-    _, _, law, _ = _quartiles(speed, modelled, edges)
+    middle, low, data, high = figures.quartiles(speed, measured, edges)
+    _, _, law, _ = figures.quartiles(speed, modelled, edges)
     thin = slice(None, None, max(1, len(speed) // CLOUD))
     inner = np.percentile(measured, (0.5, 99.5))
     reach = 0.1 * float(inner[1] - inner[0])
     curves = [
         points(speed[thin], measured[thin], 'samples', '@measured/25',
                {'marker': {'size': 3}, 'hoverinfo': 'skip'}),
-        points(middle, data, 'measured, median and middle half', figures.CONTROL,
+        points(middle, data, 'measured, median and quartiles', figures.CONTROL,
                {'error_y': {'type': 'data', 'symmetric': False, 'width': 0, 'thickness': 1.5,
                             'array': figures.packed(high - data), 'color': figures.CONTROL,
                             'arrayminus': figures.packed(data - low)}}),
@@ -141,52 +234,3 @@ def friction(
         axis(f'friction [{units[1]}]',
              {'range': [float(inner[0]) - reach, float(inner[1]) + reach]}),
         {'height': 320, 'hovermode': 'closest'})
-
-
-def _quartiles(
-    x: FloatArray, y: FloatArray, edges: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return mean x and the quartiles of y in each bin that holds enough, (k,) each."""
-    order = np.argsort(np.searchsorted(edges[1:-1], x), kind='stable')
-    bounds = np.searchsorted(np.searchsorted(edges[1:-1], x)[order], np.arange(len(edges)))
-    found = [(float(np.mean(x[own])), *np.percentile(y[own], (25, 50, 75)))
-             for own in (order[a:b] for a, b in pairwise(bounds))
-             if len(own) >= LEAST_BIN_SAMPLES]
-    return tuple(np.array(found).reshape(-1, 4).T)  # type: ignore[return-value]
-
-
-def ripple_data(validation: Validation, model: IdentifiedModel) -> tuple[Section, ...]:
-    """Return the largest wave of every joint with torque ripple, none without."""
-    robot, traces, drawn = model.robot, validation.traces, []
-    for joint in model.record.ripple:
-        if not joint.waves or any(t.waves is None or t.velocity is None for t in traces):
-            continue
-        j, order = robot.joints.index(joint.joint), joint.waves[0].order
-        phase, part = np.concatenate(
-            [t.waves[:, :, j] for t in traces], axis=1)  # type: ignore[index]
-        speed = np.abs(np.concatenate([t.velocity[:, j] for t in traces]))  # type: ignore[index]
-        moves = speed > MOVING_RMS_SHARE * np.sqrt(np.mean(speed**2))
-        measured = part + thinning.residuals(traces, j)
-        drawn.append(Figure(_wave(phase[moves], (measured[moves], part[moves]), order, (
-            length(robot, j), unit(robot, j))), f'{joint.joint}, {order:.4g} waves per turn'))
-    text = ('The largest wave of each joint and what the model leaves of the effort, while the '
-            'joint moves, over the position in the wave with twist and delay: median and middle '
-            'half. Line: the wave of the model.')
-    return (Section('Torque ripple over position', text=text, beside=True,
-                    figures=tuple(drawn)),) if drawn else ()
-
-
-def _wave(
-    phase: FloatArray, pair: tuple[FloatArray, FloatArray], order: float, units: tuple[str, str],
-) -> Spec:
-    """Return measured and modelled torque, each (N,), over one wave."""
-    edges = np.linspace(0.0, 2.0 * np.pi, PHASES + 1)
-    middle, low, data, high = _quartiles(np.mod(phase, 2.0 * np.pi), pair[0], edges)
-    _, _, law, _ = _quartiles(np.mod(phase, 2.0 * np.pi), pair[1], edges)
-    scale, name = 1e3 / order, f'm{units[0]}'
-    curves = [figures.band(scale * middle, low, high, 'middle half', figures.CONTROL),
-              points(scale * middle, data, 'measured, median', figures.CONTROL),
-              line(scale * middle, law, 'model', figures.MODEL, width=2)]
-    return figures.figure(curves, axis(f'position within a wave [{name}]'),
-                          axis(f'torque [{units[1]}]'),
-                          {'height': 300, 'hovermode': 'closest'})

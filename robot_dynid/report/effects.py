@@ -1,37 +1,35 @@
-"""Effects beyond rigid links: friction, torque ripple, slow changes, gears and what they hide."""
+"""Friction, elastic joints, and what effects show of themselves by their contract."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
 
+from robot_dynid import figures
 from robot_dynid.document import (
     DASH,
-    Fact,
     Figure,
     Row,
     Section,
-    Sheet,
     Table,
     number,
     percent,
     tabled,
     with_deviation,
 )
-from robot_dynid.effects import CHOSEN, JointFriction
+from robot_dynid.effects import CHOSEN, LEARNT
+from robot_dynid.effects.shown import ByJoint
 from robot_dynid.estimation.friction_sweeps import CurveSummary
+from robot_dynid.figures import FROM_ZERO, Spec, axis, line
 from robot_dynid.identification.gears import ATTENUATED
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.report import figures
-from robot_dynid.report.figures import FROM_ZERO, Spec, axis, line
-from robot_dynid.report.texts import effort_unit, length, unit
+from robot_dynid.robot.units import effort_unit, length, unit
 from robot_dynid.validation.validate import Validation
 
 #: laws shown for each axis, those with the least error
 LAWS_SHOWN = 6
-WAVES_SHOWN = 12  # waves that are shown at once
-LEAST_CHANCE = 1e-9  # chances below this are not told apart
 FAR_DEVIATIONS = 100  # a law that misses by more deviations has nothing to say at that speed
 SWEEPS = (
     'One joint there and back at constant speed while the others rest: half the difference of the '
@@ -40,25 +38,9 @@ SWEEPS = (
     'the law named and its 95 % band. What laws miss at speeds left out of their fit counts in '
     'deviations of the points, 1 % of the friction added. What friction has in common forward and '
     'backward (an offset) stays with gravity and does not show here.')
-RIPPLE = (
-    'What the model leaves of the unfiltered effort waves with the position of a joint: gears and '
-    'motors make torque that repeats with every turn of theirs. Errors are root mean squares on '
-    'stretches of the recordings left out in turn, without and with the waves. A wave is there '
-    'only where it lowers them, and where noise of the same spectrum gives one so large with a '
-    'probability below 1 in 1000. Delay: by how much the wave comes before the position of its '
-    'row, negative where it comes later. Above the top speed recorded no wave is predicted.')
-ALIASED = (
-    'Waves that the recordings do not tell from others, by their speeds and the sampling of the '
-    'effort, are not used (record faster, or move slowly through the range of the joint):')
-STIFFNESS = (
-    'Torque twists a gear, and shifts the waves of its motor against the encoder behind it. The '
-    'stiffness that this implies, with its 95 % interval, is experimental; it holds where the '
-    'encoder sits behind the gear, and its orders are known.')
-SLOW = (
-    'Friction falls as a joint is warmed by the power it dissipates, and varies with time of day. '
-    'Warm-up: friction follows that power, without any measured effort. Adaptive: coefficients of '
-    'friction and ripple follow the residual before each sample. Each is used only if it reduces '
-    'the held-out error significantly. ')
+PREDICTIONS = (
+    'Warm-up: friction follows the power it dissipates, without any measured effort. Adaptive: '
+    'coefficients follow the residual before each sample.')
 GEARS = (
     'A gear transmits K (theta - q) + D (theta_d - q_d), theta and J those of its motor on the '
     'joint side. The deflection is what both encoders differ by, so their steps and noise decide '
@@ -82,11 +64,11 @@ def friction_laws(model: IdentifiedModel) -> tuple[Section, ...]:
                      ', '.join(f'{law} {number(tried[law])}' for law in best), choice.note))
     width = 5 if any(row[-1] for row in rows) else 4
     columns = ('axis', 'law', "error over Coulomb's", 'best of those tried', 'remark')[:width]
-    text = ('Error on stretches of the recordings left out of the fit in turn, divided by that of '
-            'Coulomb friction. A law with more parameters is taken only where it lowers the error '
-            'by 2 % and in most of the stretches. In brackets: the number in names of parameters; '
-            'm marks a motor that turns with several joints.')
-    return tabled('Friction laws', text, Table(columns, (row[:width] for row in rows), words=True))
+    text = ('Held-out error divided by that of Coulomb friction. A law with more parameters is '
+            'used only if it reduces the held-out error by 2 % and on most of the folds. In '
+            'brackets: the suffix of its parameters; m marks a motor that turns several joints.')
+    return tabled('Friction laws', text, Table(columns, (row[:width] for row in rows), words=True),
+                  folded=True)
 
 
 def _axis(model: IdentifiedModel, axis: str) -> str:
@@ -137,70 +119,6 @@ def curve_figure(curve: CurveSummary, units: tuple[str, str]) -> Spec:
                           axis(f'friction [{units[1]}]', FROM_ZERO), {'height': 320})
 
 
-def torque_ripple(model: IdentifiedModel) -> tuple[Section, ...]:
-    """Return one section about torque ripple, none where it was not looked for."""
-    found = model.record.ripple
-    if not found:
-        return ()
-    text = f'{RIPPLE} {STIFFNESS}' if any(one.stiffness for one in found) else RIPPLE
-    silent = ', '.join(one.joint for one in found if not one.waves + one.aliased)
-    if silent:
-        text = f'{text} None beyond chance at {silent}.'
-    hidden = '; '.join(f'{number(wave.order)} at {one.joint}, which looks like '
-                       f'{", ".join(map(number, wave.aliases))}'
-                       for one in found for wave in one.aliased)
-    if hidden:
-        text = f'{text} {ALIASED} {hidden}.'
-    count = sum(len(one.waves) for one in found)
-    errors = Table(('joint', 'without [N m]', 'with [N m]', 'variance explained [%]', 'waves',
-                    'stiffness [kN m/rad]'), (
-        (one.joint, one.before, one.after, percent(one.gain), len(one.waves),
-         _stiffness(one.stiffness)) for one in found if one.waves), 'Error that is left')
-    waves = Table(('joint', 'waves per turn', 'rms [N m]', 'delay [ms]', 'chance'), (
-        (one.joint, wave.order, wave.amplitude,
-         f'{1e3 * wave.delay:.2f} ± {1e3 * wave.delay_std:.2f}',
-         f'{wave.chance:.0e}' if wave.chance > LEAST_CHANCE else f'< {LEAST_CHANCE:g}')
-        for one in found for wave in one.waves),
-        f'All {count} waves' if count > WAVES_SHOWN else 'Waves', folded=count > WAVES_SHOWN)
-    return (Section('Torque ripple', text=text, tables=(errors, waves) if count else ()),)
-
-
-def _stiffness(found: tuple[float, float, float] | None) -> str:
-    if found is None:
-        return ''
-    low, value, high = (1e-3 * one for one in found)
-    return f'{number(value, 3)} ({number(low, 3)} to {number(high, 3)})'
-
-
-def slow_changes(model: IdentifiedModel) -> tuple[Section, ...]:
-    """Return one section about slow changes, none where they were not looked for."""
-    by_joint = dict(zip(model.joints, model.parts_of('adaptation'), strict=True))
-    rows, laws, warm = [], [], []
-    for one in model.record.slow_changes:
-        known = by_joint[one.joint]
-        warming, slow = (known.warming, known.slow) if known else (None, None)
-        rows.append((
-            one.joint, percent(one.warming), number(one.warming_deviations, 2), bool(warming),
-            percent(one.slow), number(one.slow_deviations, 2), bool(slow),
-            *((slow.viscous, slow.dry, slow.seconds) if slow else (None,) * 3)))
-        if warming:
-            warm.append(one.joint)
-            laws += [(
-                one.joint, f'{seconds:.3g} ± {1.96 * float(warming.seconds_std[i]):.2g}',
-                number(warming.power, 3),
-                *(f'{100.0 * value:.1f} ± {196.0 * std:.1f}' for value, std in zip(
-                    warming.fall[:, i].tolist(), warming.fall_std[:, i].tolist())))
-                for i, seconds in enumerate(warming.seconds.tolist())]
-    text = SLOW + (f'Friction that warms up shows at {", ".join(warm)}.' if warm else
-                   'The recordings show no friction that warms up.')
-    return tabled('Slow changes', text, Table(
-        ('joint', 'warm-up gain [%]', 'in deviations', 'used', 'adaptive gain [%]',
-         'in deviations', 'used', 'viscous share', 'dry share', 'over [s]'), rows,
-        'Squared error taken off data left out'), Table(
-        ('joint', 'time constant [s]', 'at [W]', 'viscous friction falls by [%]',
-         'dry friction falls by [%]'), laws, 'Friction that warms up, with 95 % intervals'))
-
-
 def predictions_beside(model: IdentifiedModel, validation: Validation) -> tuple[Section, ...]:
     """Return one section with static, warm-up and adaptive scores, none for a model without."""
     if not validation.adaptive:
@@ -210,11 +128,11 @@ def predictions_beside(model: IdentifiedModel, validation: Validation) -> tuple[
     columns = ('joint', *(f'{kind} RMSE [{effort_unit(model.robot)}]' for kind in (
         'static', 'warm-up', 'adaptive')), 'static error [%]', 'warm-up [%]',
                'adaptive [%]', 'RMSE less by [%]')
-    return tabled('Static, warm-up and adaptive prediction', SLOW, Table(columns, (
+    return tabled('Static, warm-up and adaptive prediction', PREDICTIONS, Table(columns, (
         (joint, *(one[joint].rmse for one in kinds),
          *(percent(one[joint].relative_error) for one in kinds),
          percent(1.0 - kinds[2][joint].rmse / kinds[0][joint].rmse)
-         if kinds[0][joint].rmse > 0.0 else DASH) for joint in kinds[0])))
+         if kinds[0][joint].rmse > 0.0 else DASH) for joint in kinds[0])), folded=True)
 
 
 def elastic_joints(model: IdentifiedModel) -> tuple[Section, ...]:
@@ -252,53 +170,19 @@ def elastic_joints(model: IdentifiedModel) -> tuple[Section, ...]:
                     tables=(encoders, stiff)),)
 
 
-def deflection(model: IdentifiedModel) -> tuple[Section, ...]:
-    """Return one section about the residual models and the loops, none where there are none."""
-    record = model.record.residual
-    if record is None:
-        return ()
-    how = 'Friction from sweeps, links and residual were fitted in turn' \
-        if record.loops == 'three' else 'Friction and links were fitted at once'
-    text = (f'{how}, {record.rounds} round(s). Root mean squared errors on stretches of '
-            'the recordings left out of all fits in turn. A model of the deflection is used only '
-            'where it lowers the error by 1 % and by more than chance.')
-    errors = Table(('joint', 'friction', '+ links', '+ deflection', 'used', 'remark'), (
-        (r.joint, r.friction, r.physics, r.with_residual, (r.kind or 'yes') if r.used else 'no',
-         r.note) for r in record.joints), 'Error that is left [N m]', words=True)
-    loops = Table(('loop', 'seconds'), (record.seconds or {}).items())
-    return (Section('Loops and deflection', text=text, tables=tuple(
-        table for table in (errors, loops) if table.rows)),)
+def shown(model: IdentifiedModel) -> tuple[Section, ...]:
+    """Return the sections that effects have about themselves, folded."""
+    return tuple(replace(section, folded=True) for effect in (*CHOSEN.values(), *LEARNT.values())
+                 for section in effect.sections(model))
 
 
-def friction(model: IdentifiedModel) -> tuple[Section, ...]:
-    """Return the friction of every joint, and of motors that turn with several, in words."""
-    words = model.torque_model.words
-    deviations = dict(zip(model.names, model.std.tolist(), strict=True))
-    by_part: dict[str, list[Fact]] = {}
-    for block in model.torque_model.blocks:
-        for name in block.names if isinstance(block, JointFriction) else ():
-            one, std = words[name], deviations.get(name)
-            by_part.setdefault(one.part, []).append(Fact(
-                one.words, with_deviation(float(model.standard[name]), std),
-                one.unit.strip('-'), name))
-    sheets = tuple(Sheet(part, tuple(facts)) for part, facts in by_part.items())
-    return (Section('Friction of the joints', sheets=sheets, text=(
-        'After ±: one standard deviation. Words and names are those of the friction laws, '
-        'whose shapes are among the settings in the last chapter.')),) if sheets else ()
-
-
-def chosen_effects(model: IdentifiedModel) -> tuple[Section, ...]:
-    """Return one section about each effect that errors on distinct motion chose."""
-    sections: tuple[Section, ...] = ()
-    for key, effect in CHOSEN.items():
-        parts = model.structure.chosen.get(key, ())
-        rows = [(model.joints[part.joint],
-                 model.standard[f'{effect.symbol}{part.joint + 1}'], *effect.shape(part).values())
-                for part in parts]
-        columns = ('joint', f'{effect.what} [{effect.unit}]', *dict.fromkeys(
-            words for part in parts for words in effect.shape(part)))
-        sections += tabled(effect.title, effect.about, Table(columns, rows))
-    return sections
+def pictures(validation: Validation, model: IdentifiedModel) -> ByJoint:
+    """Return the pictures that effects draw of themselves, by joint."""
+    found = ByJoint()
+    for effect in (*CHOSEN.values(), *LEARNT.values()):
+        for joint, drawn in effect.figures(model, validation.traces).items():
+            found[joint] = (*found.get(joint, ()), *drawn)
+    return found
 
 
 def method(model: IdentifiedModel) -> tuple[Section, ...]:

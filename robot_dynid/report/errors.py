@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robot_dynid import figures
 from robot_dynid.document import Cell, Figure, Row, Section, Table, number, percent
+from robot_dynid.figures import FROM_ZERO, Spec, axis, line
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.report import figures, thinning
-from robot_dynid.report.figures import FROM_ZERO, Spec, axis, line
-from robot_dynid.report.texts import effort_unit, length, rate
+from robot_dynid.report import thinning
+from robot_dynid.robot.units import effort_unit, length, rate
 from robot_dynid.types import FloatArray
 from robot_dynid.validation.validate import Trace, Validation
 
@@ -124,9 +125,8 @@ def errors(validation: Validation, model: IdentifiedModel) -> tuple[Section, ...
     spectra = {name: spectrum(traces, i) for i, name in enumerate(found)}
     sizes = {name: float(np.sqrt(np.mean(np.concatenate(
         [t.measured[:, i] for t in traces])**2))) or 1.0 for i, name in enumerate(found)}
-    text = ('Root mean square of the error in bins, in per cent of the effort of the joint. Error '
-            'that grows at low speed is friction; with load, gears or inertials; with position, '
-            'cables, ripple or a wrong axis; over time, warming up.')
+    text = ('Error that grows at low speed is friction; with load, gears or inertials; with '
+            'position, cables, ripple or a wrong axis; over time, warming up.')
     at = ' or '.join(dict.fromkeys(length(robot, joint) for _, joint in rows))
     speed = rate(at)
     titles = {SPEED: ('By speed', f'speed [{speed}]'),
@@ -141,9 +141,11 @@ def errors(validation: Validation, model: IdentifiedModel) -> tuple[Section, ...
         f'largest {head}' for kind, head in units.items() if kind in next(iter(found.values()))))
     drawn.append(Figure(spectra_figure(effort_unit(robot), spectra), 'By frequency',
                         link='frequency'))
-    return (Section('By speed, position, load, time and frequency', text=text,
-                    tables=(_largest(heads, found, spectra),), figures=tuple(drawn),
-                    beside=True),)
+    return (Section('Where the error is largest', text=text,
+                    tables=(_largest(heads, found, spectra),)),
+            Section('Error by speed, position, load, time and frequency', figures=tuple(drawn),
+                    text='RMS error in bins, in per cent of the effort of the joint: a rising '
+                         'curve says what the model lacks.', beside=True, folded=True))
 
 
 def _by(found: dict[str, dict[str, ErrorProfile]], sizes: dict[str, float], kind: str,
@@ -157,7 +159,7 @@ def _by(found: dict[str, dict[str, ErrorProfile]], sizes: dict[str, float], kind
         curves.append(line(x, y, name, colour, more={} if kind == TIME else {
             'mode': 'lines+markers', 'marker': {'size': 4}, 'connectgaps': True}))
     return figures.figure(curves, axis(title), axis('error / effort, RMS [%]', FROM_ZERO),
-                          {'height': 320})
+                          {'height': 250})
 
 
 def spectra_figure(
@@ -170,7 +172,7 @@ def spectra_figure(
     across, up = ({'type': 'log', **figures.tick_names(float(values.min()), float(values.max()))}
                   if values.size else {} for values in map(np.concatenate, zip(*drawn)))
     return figures.figure(curves, axis('frequency [Hz]', across), axis(
-        f'error in each band, RMS [{units}]', up), {'height': 320})
+        f'error in each band, RMS [{units}]', up), {'height': 250})
 
 
 def _largest(heads: Sequence[str], found: dict[str, dict[str, ErrorProfile]],
@@ -184,9 +186,9 @@ def _largest(heads: Sequence[str], found: dict[str, dict[str, ErrorProfile]],
         half = float(frequency[np.searchsorted(power, 0.5 * power[-1])])
         rows.append(Row((name, number(next(iter(own.values())).whole, 3),
                          *(_place(own[kind]) for kind in kinds), f'half of it below '
-                         f'{number(half, 2)}\N{NO-BREAK SPACE}Hz')))
+                         f'{number(half, 2)} Hz')))
     return Table(('joint', *heads, 'frequency'), tuple(rows),
-                 'Where the error is largest, as multiples of the RMS error')
+                 'Multiples of the RMS error, and the share of the samples there')
 
 
 def _place(one: ErrorProfile) -> Cell:
@@ -210,9 +212,10 @@ def rounded(edges: FloatArray) -> tuple[str, ...]:
 def residuals(validation: Validation, model: IdentifiedModel) -> Section:
     """Return autocorrelation and distribution of the residuals."""
     traces, names = validation.traces, model.robot.row_names
-    text = ('What the model leaves over. A slow autocorrelation means an effect the model lacks '
-            '(friction near zero speed, elasticity, temperature), not noise.')
-    return Section('Residuals: noise, or something the model lacks?', text=text, beside=True,
+    text = ('A slowly falling autocorrelation is an effect that the model lacks (friction near '
+            'zero speed, elasticity, temperature); noise falls to zero at once.')
+    return Section('Autocorrelation and distribution of the residual', text=text, beside=True,
+                   folded=True,
                    figures=(Figure(correlation(traces, names), 'Autocorrelation'),
                             Figure(histogram(traces, names), 'Distribution')))
 
@@ -222,7 +225,7 @@ def correlation(traces: Sequence[Trace], joints: Sequence[str]) -> Spec:
     curves = [line(*thinning.autocorrelation(traces, i), joint, figures.series(i))
               for i, joint in enumerate(joints)]
     return figures.figure(curves, axis('lag [s]'), axis(
-        'autocorrelation of the residual', more={'range': [-1.05, 1.05]}), more={'height': 320})
+        'autocorrelation of the residual', more={'range': [-1.05, 1.05]}), more={'height': 250})
 
 
 def histogram(traces: Sequence[Trace], joints: Sequence[str]) -> Spec:
@@ -238,4 +241,4 @@ def histogram(traces: Sequence[Trace], joints: Sequence[str]) -> Spec:
         density = np.histogram(error / size, edges)[0] / max(len(error), 1) / (edges[1] - edges[0])
         curves.append(line(middle, density, joint, figures.series(i)))
     return figures.figure(curves, axis('residual / RMS of the residual'),
-                          axis('density', FROM_ZERO), more={'height': 320})
+                          axis('density', FROM_ZERO), more={'height': 250})

@@ -9,16 +9,19 @@ from robot_dynid.document import Chapter, Report, Section, counted
 from robot_dynid.identification.identify import IdentificationResult
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.suitability import Verdict
-from robot_dynid.report import curves, effects, errors, parameters, provenance, trust
+from robot_dynid.report import curves, effects, errors, joints, parameters, provenance, trust
 from robot_dynid.report.texts import file_names, with_file_names
+from robot_dynid.report.trust import Errors
 from robot_dynid.types import RawLog
 from robot_dynid.validation.forward_scores import ForwardValidation
 from robot_dynid.validation.validate import Validation
 from robot_dynid.validation.verdict import judged
 
-TRUST, NEXT, SEE, WHERE, PARAMETERS, DATA = QUESTIONS = (
-    'Can I trust it?', 'What next?', 'See it', 'Where is the error?', 'Parameters',
+GOOD_FOR, JOINTS, SIMULATION, WHERE, PARAMETERS, DATA = QUESTIONS = (
+    'What it is good for', 'Joint by joint', 'Simulation', 'Where is the error?', 'Parameters',
     'Data and provenance')
+#: recordings whose names stand in the head
+MOST_NAMES = 6
 #: next actions of a brief document
 BRIEF_ACTIONS = 3
 
@@ -33,16 +36,18 @@ def identification_report(
     command line, if any.
     """
     model, training, unseen = result.model, result.training, result.validation
-    scores = [(unseen, 'Prediction of recordings that the fit has not seen'),
-              (training, 'Prediction of the files of the fit')]
+    held = None if result.estimate.shares is not None else result.held_out
+    found = Errors.of(training, 'fit') if held is None else Errors.of(training, 'held-out', held)
     return _report(
         (model, training), logs, verdict or result.verdict, result.warnings, {
-            TRUST: (trust.summary(result), *(
-                replace(trust.scores(model, one, title), folded=one is training and bool(unseen))
-                for one, title in scores if one)),
+            GOOD_FOR: (trust.summary(result), *(
+                trust.scores(model, one, title) for one, title in (
+                    (unseen, 'Scores on held-out recordings'),
+                    (training, 'Scores on the training recordings')) if one)),
             DATA: (provenance.data(logs, model, result.choice),
                    provenance.excitation(model, result.estimate),
-                   provenance.provenance(model, logs, command))})
+                   provenance.provenance(model, logs, command))},
+        Errors.of(unseen, 'held-out') if unseen else found)
 
 
 def model_report(
@@ -55,10 +60,11 @@ def model_report(
     """
     return _report(
         (model, validation), logs, verdict or judged(model, validation), validation.warnings, {
-            TRUST: (trust.validated(model, validation), *extra,
-                    trust.scores(model, validation, 'Prediction')),
+            GOOD_FOR: (trust.validated(model, validation), *extra,
+                       trust.scores(model, validation, 'Scores')),
             DATA: (provenance.data(logs, model), provenance.excitation(model),
-                   provenance.provenance(model, logs, command))})
+                   provenance.provenance(model, logs, command))},
+        Errors.of(validation, 'prediction'))
 
 
 def validation_report(
@@ -75,8 +81,7 @@ def validation_report(
     validation = replace(validation, warnings=_warnings(validation, forward))
     report = model_report(model, validation, logs, extra, verdict, command)
     return replace(report, title=f'{model.robot.name}: validation of the identified dynamics',
-                   subtitle=f'{counted(len(provenance.recordings_of(logs)))} not used for the '
-                            f'fit, method {model.method}')
+                   subtitle=f'{_arm(model)}; validated on {_named(logs)}, not used for the fit')
 
 
 def brief_identification(result: IdentificationResult, verdict: Verdict) -> Report:
@@ -104,14 +109,14 @@ def _warnings(validation: Validation, forward: ForwardValidation | None) -> tupl
 def _brief(
     model: IdentifiedModel, verdict: Verdict, own: Sequence[Section], warnings: Sequence[str]
 ) -> Report:
-    return Report(f'{model.robot.name}: identified dynamics', model.method, (Chapter(TRUST, (
+    return Report(f'{model.robot.name}: identified dynamics', model.method, (Chapter(GOOD_FOR, (
         trust.suitability(verdict, own, brief=True), *trust.actions(verdict, BRIEF_ACTIONS), *own,
         *trust.warnings(warnings))),))
 
 
 def _report(
     shown: tuple[IdentifiedModel, Validation], logs: Sequence[RawLog], verdict: Verdict,
-    warnings: Sequence[str], own: dict[str, tuple[Section, ...]],
+    warnings: Sequence[str], own: dict[str, tuple[Section, ...]], found: Errors,
 ) -> Report:
     """Return the chapters that all of these reports share around their ``own`` sections."""
     model, validation = shown
@@ -119,21 +124,34 @@ def _report(
         log.source for log in provenance.recordings_of(logs)), *(
         trace.source for trace in validation.traces)])
     chapters = {
-        TRUST: (trust.suitability(verdict, own[TRUST]), *own[TRUST]),
-        NEXT: (*trust.actions(verdict), *trust.warnings(with_file_names(warnings, names))),
-        SEE: (*curves.predictions(validation, model), *curves.friction_data(validation, model),
-              *effects.friction_curves(model), *curves.ripple_data(validation, model)),
+        GOOD_FOR: (trust.suitability(verdict, own[GOOD_FOR], errors=found),
+                   *trust.actions(verdict), *own[GOOD_FOR],
+                   *trust.warnings(with_file_names(warnings, names))),
+        JOINTS: (*joints.overview(validation, model), *joints.by_joint(validation, model, found),
+                 *effects.friction_curves(model)),
+        SIMULATION: (curves.horizons(validation, model),),
         WHERE: (*errors.errors(validation, model), errors.residuals(validation, model),
                 *effects.predictions_beside(model, validation)),
-        PARAMETERS: (*parameters.links(model), *effects.friction(model),
-                     *effects.chosen_effects(model), *effects.elastic_joints(model),
-                     *effects.torque_ripple(model), *effects.slow_changes(model),
-                     *effects.deflection(model),
+        PARAMETERS: (*parameters.links(model),
+                     *effects.shown(model), *effects.elastic_joints(model),
                      *parameters.correlations(model), parameters.base_parameters(model),
                      *effects.friction_laws(model), *effects.method(model),
                      *parameters.categories(model)),
         DATA: own[DATA]}
-    recordings = counted(len(provenance.recordings_of(logs)))
     return Report(f'{model.robot.name}: identified dynamics',
-                  f'{model.method}, {recordings}',
+                  f'{_arm(model)}; fitted to {_named(logs)}',
                   tuple(Chapter(title, sections) for title, sections in chapters.items()))
+
+
+def _arm(model: IdentifiedModel) -> str:
+    """Return joints, method and friction laws of a model in words."""
+    count = model.robot.n
+    return f'{count} joint{"" if count == 1 else "s"}, method {model.method or "unknown"}'
+
+
+def _named(logs: Sequence[RawLog]) -> str:
+    """Return the recordings: their number, names where they are few, and length."""
+    recordings = provenance.recordings_of(logs)
+    names = list(file_names([one.source for one in recordings]).values())
+    few = f' ({", ".join(names)})' if names and len(names) <= MOST_NAMES else ''
+    return f'{counted(len(recordings))}{few}'

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from robot_dynid import figures
 from robot_dynid.document import (
     Card,
     Cell,
@@ -20,7 +21,9 @@ from robot_dynid.document import (
     with_deviation,
 )
 from robot_dynid.dynamics.rigid_body import chain_points, link_poses
+from robot_dynid.effects import JointFriction
 from robot_dynid.estimation.estimate import interval_factor
+from robot_dynid.figures import Spec, axis, line
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.parameter_card import NEAR_ZERO, ParameterRow, parameter_card
 from robot_dynid.identified.uncertainty import half_intervals
@@ -35,12 +38,13 @@ from robot_dynid.reduction.identifiability import (
 )
 from robot_dynid.reduction.numeric import COMBINED, MEASURED, PRIOR, kind_of
 from robot_dynid.reduction.sensor_configurations import SENSOR_CONFIGURATIONS
-from robot_dynid.report import figures
-from robot_dynid.report.figures import Spec, axis, line
 from robot_dynid.types import FloatArray
 
 WELL, FAIRLY = 0.1, 0.3  # relative standard deviations
-CLIP = 1.0  # half width of the forest plot, as a share of the value
+#: units of base parameters that are drawn beside the nominal ones
+COMPARED = ('kg', 'kg m', 'kg m^2')
+#: longest drawn half of an interval, over the largest value beside it
+ERROR_BAR = 2.0
 STRONG_CORRELATION, PAIRS = 0.9, 8  # correlations that are named, at most so many
 #: points of a drawn outline
 OUTLINE_POINTS = 61
@@ -52,30 +56,71 @@ UNSEEN = 'not seen'
 
 
 def links(model: IdentifiedModel) -> tuple[Section, ...]:
-    """Return the links on the robot, a sheet for each, and the card of all their parameters."""
+    """Return identified beside nominal parameters, the links on the robot, and their card."""
     card = parameter_card(model)
     bodies = model.feasible_links
     active = model.record.details.active_constraints
     if bodies is None:
-        text = ('Efforts show combinations of parameters, and this method asks for no more. '
-                'Masses, centres and inertias of single links that a real robot can have need a '
-                'prior: identify with --method feasible. After ±: one standard deviation.')
+        text = ('Efforts determine combinations of parameters only. For the mass, centre and '
+                'inertia of every link, identify with --method feasible, which adds a prior.')
     else:
-        text = ('Every link is a body that can exist. Ellipsoids are bodies of even density with '
-                'the same mass, centre and inertia. "Measured": the efforts show it by itself; '
-                '"consistent with zero": they do, and its 95 % interval holds zero; '
-                '"combination": they show it together with others only; "prior": the recordings '
-                'say nothing, and the nominal robot decided. The last two may be far off although '
-                'efforts are right. '
+        text = ('Every link is a physical body. Ellipsoids have the mass, centre and inertia of '
+                'the links. Measured: the efforts determine the parameter; consistent with zero: '
+                'its 95 % interval holds zero; combination: determined together with others '
+                'only; prior: decided by the nominal robot. The last two may be far off although '
+                'the efforts are right. '
                 + (f'At a bound: {", ".join(active)}.' if active else ''))
     drawn = () if bodies is None else tuple(
-        Figure(on_robot(model, bodies, side), f'Links on the robot, {words}')
+        Figure(on_robot(model, bodies, side), f'Links on the robot, {words}',
+               'Filled: identified; dotted (click on the legend): nominal.')
         for words, side in (('from the side', 0), ('from the front', 1)))
-    sheets = tuple(_sheet(model, j, card) for j in range(model.robot.n))
     tables = tuple(table for table in (_link_table(model), _card(card, bodies is not None))
                    if table.rows)
-    return (Section('Links', text=text, figures=drawn, beside=True, sheets=sheets,
-                    tables=tables),)
+    return (*compared(model), Section('Links', text=text, figures=drawn, beside=True,
+                                      tables=tables, folded=bodies is None))
+
+
+def compared(model: IdentifiedModel) -> tuple[Section, ...]:
+    """Return inertial base parameters beside the nominal ones, link by link."""
+    words, half, drawn = model.torque_model.words, half_intervals(model), []
+    for j, body in enumerate(model.robot.tree.bodies):
+        rows = [i for i, name in enumerate(model.names)
+                if name in words and words[name].unit in COMPARED and words[name].part in (
+                    body, model.robot.joints[min(j, model.robot.n - 1)])]
+        if rows:
+            drawn.append(Figure(_compared(model, rows, half), body))
+    return (Section(
+        'Identified and nominal parameters', beside=True, figures=tuple(drawn),
+        text='Base parameters: combinations that bear the name of their first parameter. Strokes: '
+             '95 % intervals. An orange bar outside the stroke of the blue one: the URDF is '
+             'wrong there, or friction hides in the parameter.',
+        legend=(('identified', 'model'), ('nominal', 'control'))),) if drawn else ()
+
+
+def _compared(model: IdentifiedModel, rows: Sequence[int], half: FloatArray) -> Spec:
+    """Return bars of the base parameters ``rows`` by unit, first moments left of inertias."""
+    words, curves, layout = model.torque_model.words, [], {}
+    units = [unit for unit in COMPARED if any(
+        words[model.names[i]].unit == unit for i in rows)]
+    for pane, unit in enumerate(units):
+        own = [i for i in rows if words[model.names[i]].unit == unit]
+        suffix = '' if pane == 0 else str(pane + 1)
+        for values, name, colour in ((model.values, 'identified', figures.MODEL),
+                                     (model.control, 'nominal', figures.CONTROL)):
+            bars = figures.bars([model.names[i] for i in own], values[own], name, colour)
+            curves.append({**bars, 'showlegend': False, 'xaxis': f'x{suffix}',
+                           'yaxis': f'y{suffix}', **({} if name == 'nominal' else {'error_y': {
+                               'type': 'data', 'thickness': 1.5, 'width': 3,
+                               'array': figures.packed(np.minimum(
+                                   half[own], ERROR_BAR * np.abs(values[own]).max())),
+                               'color': figures.INK}})})
+        share = 1.0 / len(units)
+        layout[f'xaxis{suffix}'] = axis(more={
+            'domain': [pane * share + (0.09 if pane else 0.0), (pane + 1) * share],
+            'anchor': f'y{suffix}', 'tickfont': {'size': 10}})
+        layout[f'yaxis{suffix}'] = axis(unit.replace('^2', '²'), {'anchor': f'x{suffix}'})
+    return {'data': curves, 'layout': {**layout, 'height': 210, 'margin': {'t': 6},
+                                       'hovermode': 'closest'}}
 
 
 def _link_table(model: IdentifiedModel) -> Table:
@@ -102,6 +147,27 @@ def _card(card: Sequence[ParameterRow], complete: bool) -> Table:
              '' if r.share is None else f'{percent(r.share)} %',
              '; '.join(r.combinations), r.measurement) for r in card),
         'Parameter card: where every standard parameter comes from', words=True, folded=True)
+
+
+def sheets(model: IdentifiedModel) -> tuple[tuple[Sheet, ...], ...]:
+    """Return the sheets of each joint: its link, and the parameters of its friction."""
+    card, words = parameter_card(model), model.torque_model.words
+    deviations = dict(zip(model.names, model.std.tolist(), strict=True))
+    by_part: dict[str, list[Fact]] = {}
+    for block in model.torque_model.blocks:
+        for name in block.names if isinstance(block, JointFriction) else ():
+            one, std = words[name], deviations.get(name)
+            by_part.setdefault(one.part, []).append(Fact(
+                one.words, with_deviation(float(model.standard[name]), std),
+                one.unit.strip('-'), name))
+    tree = model.robot.tree
+    bodies = [tree.bodies.index(body) for body in model.robot.bodies]
+    return tuple((
+        _sheet(model, bodies[j], card),
+        *(Sheet(f'friction of {part}' if part == joint else part, tuple(facts))
+          for part, facts in by_part.items()
+          if part == joint or part.startswith(f'motor of {joint} ')))
+        for j, joint in enumerate(model.joints))
 
 
 def _sheet(model: IdentifiedModel, j: int, card: Sequence[ParameterRow]) -> Sheet:
@@ -211,49 +277,13 @@ def base_parameters(model: IdentifiedModel) -> Section:
                  told.unit if told else '', percent(relative), label)
         rows.append(Row(cells, mark))
     columns = ('parameter', 'value', 'std', 'unit', 'std / value [%]', 'combination')
-    text = ('What the efforts show: combinations of standard parameters, in SI units. '
-            'Standard deviations hold for coloured residuals: they are computed from whole '
-            'stretches of time, not from single samples. 95 % interval: value ± '
+    text = ('Combinations of standard parameters that the efforts determine, in SI units. '
+            'Standard deviations are computed from stretches of time, so they hold for coloured '
+            'residuals. 95 % interval: value ± '
             f'{number(interval_factor(model.record.degrees_of_freedom or np.inf))} std. '
-            'What friction differs by from '
-            f'one recording to the next: {model.record.spread_sentence}.')
-    drawn = forest(model.names, model.values, (model.std, half_intervals(model)))
+            f'Spread of friction between recordings: {model.record.spread_sentence}.')
     return Section(f'All {len(model.names)} base parameters', text=text, folded=True,
-                   tables=(Table(columns, tuple(rows), words=True),),
-                   figures=(Figure(drawn, '95 % intervals'),))
-
-
-def forest(
-    names: Sequence[str], values: FloatArray, spread: tuple[FloatArray, FloatArray]
-) -> Spec:
-    """Return the 95 % interval of every parameter as a share of its value, clipped.
-
-    ``spread`` are deviations and halves of the intervals, (b,) each.
-    """
-    with np.errstate(divide='ignore', invalid='ignore'):
-        relative, reach = (np.where(values != 0.0, part / np.abs(values), np.inf)
-                           for part in spread)
-    relative, reach = (np.where(np.isnan(part), np.inf, part) for part in (relative, reach))
-    curves = []
-    for name, low, high, colour in (
-            ('std below 10 %', -1.0, WELL, figures.GOOD), ('10 to 30 %', WELL, FAIRLY,
-                                                           figures.FAIR),
-            ('above 30 %: hardly determined', FAIRLY, np.inf, figures.POOR)):
-        rows = np.flatnonzero((relative > low) & (relative <= high))
-        half = 100.0 * np.minimum(reach[rows], CLIP)
-        curves.append({
-            **figures.points(np.zeros(len(rows)), [], name, colour),
-            'y': [names[int(i)] for i in rows],
-            'customdata': figures.packed(np.minimum(100 * relative[rows], 1e6)),
-            'error_x': {'type': 'data', 'array': figures.packed(half), 'thickness': 2, 'width': 0,
-                        'color': colour},
-            'hovertemplate': '%{y}: std %{customdata:.3g} % of the value<extra></extra>'})
-    return figures.figure(
-        curves, axis('95 % interval about the value [% of the value, clipped at 100]',
-                     {'range': [-105, 105]}),
-        axis(more={'categoryorder': 'array', 'categoryarray': list(reversed(names)), 'dtick': 1,
-                   'range': [-0.8, len(names) - 0.2], 'tickfont': {'size': 10}}),
-        {'height': 110 + 15 * len(names), 'hovermode': 'closest'})
+                   tables=(Table(columns, tuple(rows), words=True),))
 
 
 def correlations(model: IdentifiedModel) -> tuple[Section, ...]:
@@ -268,8 +298,8 @@ def correlations(model: IdentifiedModel) -> tuple[Section, ...]:
         *np.triu_indices(len(names), 1)) if abs(matrix[i, k]) > STRONG_CORRELATION]
     pairs.sort(key=lambda pair: -abs(pair[0]))
     told = ', '.join(f'{a} and {b} ({r:+.2f})' for r, a, b in pairs[:PAIRS])
-    text = ('Where a cell is dark the recordings tell two parameters apart badly: an error of one '
-            'is made up for by the other. A motion that moves them differently helps. '
+    text = ('In a dark cell an error of one parameter is compensated by the other; a motion that '
+            'moves them differently separates them. '
             + (f'Strongest: {told}{" and more" if len(pairs) > PAIRS else ""}.' if pairs else
                f'No pair is correlated by more than {STRONG_CORRELATION:g}.'))
     small = {'tickfont': {'size': 9}, 'showgrid': False, 'dtick': 1}
@@ -282,8 +312,9 @@ def correlations(model: IdentifiedModel) -> tuple[Section, ...]:
         'layout': {'height': max(520, 150 + 11 * len(names)), 'hovermode': 'closest',
                    'xaxis': axis(more=small),
                    'yaxis': axis(more={**small, 'autorange': 'reversed'})}}
-    return (Section('Which parameters the recordings cannot tell apart', text=text,
-                    figures=(Figure(spec, 'Correlations of the base parameters'),)),)
+    return (Section('Correlation map of the base parameters', text=text, folded=True,
+                    brief=f'{len(pairs)} pairs above {STRONG_CORRELATION:g}',
+                    figures=(Figure(spec),)),)
 
 
 CATEGORIES_TEXT = (

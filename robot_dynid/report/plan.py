@@ -26,8 +26,9 @@ from robot_dynid.document import (
 from robot_dynid.dynamics.rigid_body import chain_points, tip_positions
 from robot_dynid.excitation.design import Design, DesignCriteria
 from robot_dynid.report import plan_figures as draw
-from robot_dynid.report.texts import effort_unit, length, name, rate
+from robot_dynid.report.texts import name
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.units import effort_unit, length, rate
 from robot_dynid.trajectories.composite import elements
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray
@@ -122,7 +123,7 @@ def _limits(plan: Plan) -> Section:
                f'velocity [{rate(at)}]', f'acceleration [{rate(at, "²")}]',
                f'effort [{effort_unit(plan.robot)}]')
     return Section('Limits', tables=(Table(columns, rows),), text=(
-        'How much of every limit the motion uses, then the limits themselves.'))
+        'The share of every limit that the motion uses, then the limits.'))
 
 
 def _motion(plan: Plan) -> Section:
@@ -130,11 +131,11 @@ def _motion(plan: Plan) -> Section:
     effort = None if inverse is None else inverse(motion.position, motion.velocity,
                                                   motion.acceleration)
     limits = plan.found.limits
-    return Section('Motion', figures=tuple(
+    return Section('Motion of each joint', folded=True, beside=True, figures=tuple(
         Figure(draw.motion(plan.time, (motion, effort), limits, j), joint, link='time')
         for j, joint in enumerate(limits.joints)),
-        text='Dashed: limits. Efforts are those of the nominal (or given) model without '
-             'friction. Drag over a part of one figure to zoom all of them.')
+        text='The curves stay within the dashed limits. Efforts are those of the nominal (or '
+             'given) model without friction. Drag over a part of one figure to zoom all.')
 
 
 def _path(plan: Plan) -> Section:
@@ -145,10 +146,10 @@ def _path(plan: Plan) -> Section:
     time, instants = (np.linspace(0.0, trajectory.duration, k) for k in (count, CHAINS))
     tip = tip_positions(plan.robot, trajectory.sample(time).position)
     chains = chain_points(plan.robot, trajectory.sample(instants).position)
-    return Section('Way of the tip', figures=(Figure(
+    return Section('Path of the tip', figures=(Figure(
         draw.path(time, tip, chains, around)),), text=(
-        f'In the frame {plan.robot.base_link}. Lines join the origins of the joints; they are not '
-        'the bodies.'))
+        f'In the frame {plan.robot.base_link}. Lines join the origins of the joints, not the '
+        'bodies: look whether the tip covers the space where the arm works.'))
 
 
 def _clearance(plan: Plan) -> tuple[Section, ...]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynid import figures
 from robot_dynid.collision.shapes import plain_box
-from robot_dynid.report import figures
-from robot_dynid.report.figures import Spec, axis, line, on, packed, points
+from robot_dynid.figures import Spec, axis, line, on, packed, points
 from robot_dynid.robot.surroundings import Surroundings
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.trajectories.trajectory import Motion

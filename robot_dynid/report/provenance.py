@@ -10,20 +10,14 @@ from pathlib import PurePath
 
 import numpy as np
 
+from robot_dynid import figures
 from robot_dynid.document import Action, Card, Cell, Figure, Row, Section, Table, number, percent
 from robot_dynid.estimation import Estimate
+from robot_dynid.figures import axis
 from robot_dynid.identification.selection import Choice
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.report import figures
-from robot_dynid.report.figures import axis
-from robot_dynid.report.texts import (
-    effort_unit,
-    file_names,
-    length,
-    setting,
-    unit,
-    with_file_names,
-)
+from robot_dynid.report.texts import file_names, setting, with_file_names
+from robot_dynid.robot.units import effort_unit, length, unit
 from robot_dynid.signals.parts import Parts, in_memory
 from robot_dynid.signals.prepare import Averaging
 from robot_dynid.types import RawLog, StoredRecording
@@ -47,7 +41,7 @@ def data(logs: Sequence[RawLog], model: IdentifiedModel, choice: Choice | None =
     rows = tuple(Row(_recording(log, names)) for log in recordings)
     columns = ('recording', 'samples', 'seconds', 'rate [Hz]', 'channels')
     tables = (Table(columns, rows, words=True),
-              Table((), _settings(model), 'Preprocessing and model', words=True),
+              Table((), _settings(model), 'Preprocessing and model', words=True, folded=True),
               *(_averaged(model, mean) for mean in model.record.averaging))
     found = tuple(f'{names[log.source]}: {text}' for log in recordings
                   for text in with_file_names(log.findings, names))
@@ -55,7 +49,8 @@ def data(logs: Sequence[RawLog], model: IdentifiedModel, choice: Choice | None =
     if choice is not None and len(choice.cutoffs) > 1:
         drawn = (Figure(cutoffs(choice.cutoffs, choice.preprocessing.cutoff,
                                 effort_unit(model.robot)),
-                        'Choice of the cut-off by the error on stretches left out of the fit'),)
+                        'Choice of the cut-off by the held-out error', 'The lowest point is '
+                        'chosen; a flat curve means that the choice hardly matters.'),)
     return Section('Data and preprocessing', warnings=found, tables=tables, figures=drawn)
 
 
@@ -151,8 +146,8 @@ def excitation(model: IdentifiedModel, estimate: Estimate | None = None) -> Sect
     columns = ('joint', 'position', 'velocity', 'acceleration', 'effort', 'of its range [%]',
                'of its top speed [%]')
     tables = (Table(columns, tuple(rows), 'Motion of the fit'),) if rows else ()
-    text += ('Outside these ranges the model extrapolates, and says so. A joint that uses little '
-             'of its range or speed shows little of its parameters.')
+    text += ('Outside these ranges the model extrapolates, with a warning. A joint that uses '
+             'little of its range or speed shows little of its parameters.')
     return Section('Excitation', text=text, cards=cards, tables=tables)
 
 
@@ -194,4 +189,5 @@ def provenance(
                         '--out', 'model.yaml')
     return Section('Provenance', actions=(
         Action('The command that repeats this:', shlex.join(words)),),
-        tables=(Table((), tuple(Row(pair) for pair in rows), 'What it came from', words=True),))
+        tables=(Table((), tuple(Row(pair) for pair in rows), 'Versions and SHA-256 digests',
+                      words=True, folded=True),))

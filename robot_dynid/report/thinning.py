@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,6 +67,24 @@ def offsets(traces: Sequence[Trace]) -> list[float]:
     pause = 0.02 * sum(lengths) / max(len(lengths), 1)
     starts = np.concatenate([[0.0], np.cumsum([length + pause for length in lengths])])
     return [float(start) for start in starts[:-1]]
+
+
+def joined(
+    traces: Sequence[Trace], signals: Sequence[Mapping[str, FloatArray]], points: int
+) -> tuple[FloatArray, dict[str, FloatArray]]:
+    """Return time (P,) and ``signals`` of all traces, about ``points`` of each, NaN between them.
+
+    ``signals`` (N,) by name for each trace; the result has (P,) by name.
+    """
+    total = max(sum(len(t.time) for t in traces), 1)
+    times, found = [], {name: list[FloatArray]() for name in signals[0]}
+    for trace, own, offset in zip(traces, signals, offsets(traces), strict=True):
+        count = max(points * len(trace.time) // total, 8) * len(own)
+        rows = extremes(list(own.values()), count)
+        times.append(np.append(trace.time[rows] - trace.time[0] + offset, np.nan))
+        for name, values in own.items():
+            found[name].append(np.append(values[rows], np.nan))
+    return np.concatenate(times), {name: np.concatenate(own) for name, own in found.items()}
 
 
 def curve(traces: Sequence[Trace], row: int, joint: int, points: int = JOINT_POINTS) -> Curve:

@@ -1,11 +1,13 @@
-"""Verdict, next actions and scores of a model: the first two chapters of a report."""
+"""Verdict, next actions and scores of a model: the first chapter of a report."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from robot_dynid import figures
 from robot_dynid.document import (
     DASH,
     Action,
@@ -20,18 +22,14 @@ from robot_dynid.document import (
     percent,
 )
 from robot_dynid.estimation import Status
+from robot_dynid.estimation.uncertainty.held_out import HeldOut
 from robot_dynid.identification.identify import IdentificationResult
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.suitability import UseVerdict, Verdict
-from robot_dynid.report import figures
-from robot_dynid.report.texts import effort_unit, name
-from robot_dynid.validation.forward_scores import (
-    CONSTANT_VELOCITY,
-    CONTROL,
-    MODEL,
-    ForwardValidation,
-    Horizon,
-)
+from robot_dynid.report.texts import name
+from robot_dynid.robot.units import effort_unit
+from robot_dynid.validation.forward_scores import ForwardValidation, Horizon
+from robot_dynid.validation.rollout_scores import CONSTANT_VELOCITY, CONTROL, MODEL
 from robot_dynid.validation.validate import NEAR, JointScore, Scores, Validation
 
 POOR_ERROR = 0.5  # relative error from which a joint is pointed out
@@ -40,11 +38,12 @@ WARNINGS_SHOWN = 5  # warnings that are shown at once
 PARTS = ('motion', 'rest', NEAR)
 PART_COLUMNS = ('in motion [%]', 'at rest [%]', 'near reversals [%]')
 FORWARD = (
-    'Accelerations that the model gives under the measured effort, against the filtered measured '
-    'ones; and motions simulated under the measured effort from measured states. Floor: what the '
-    'noise of the recordings makes of the RMSE, with any model. Nominal: the nominal inertials '
-    'with fitted friction. Constant velocity: joints that go on as they begin. Friction slides '
-    'steadily in all of these: at rest it holds a joint by less or more than the model can know.')
+    'Modelled accelerations under the measured effort, compared with the filtered measured ones; '
+    'and motions simulated under the measured effort from measured states. Floor: the RMSE that '
+    'the noise of the recordings causes with any model. Baseline: URDF inertials with fitted '
+    'friction. Constant velocity: joints that continue as they begin. All assume sliding '
+    'friction: at rest static friction holds a joint by an unpredictable amount.')
+BASELINE = 'Baseline: URDF inertials with fitted friction.'
 
 
 def conclusion(status: Status) -> Conclusion:
@@ -53,23 +52,78 @@ def conclusion(status: Status) -> Conclusion:
     return Conclusion(kind, f'{name(status.name.lower()).capitalize()}:', f'{status.value}.')
 
 
-def suitability(verdict: Verdict, below: Sequence[Section] = (), brief: bool = False) -> Section:
+def suitability(
+    verdict: Verdict, below: Sequence[Section] = (), brief: bool = False,
+    errors: Errors | None = None,
+) -> Section:
     """Return the uses each joint is good for, with numbers, thresholds and reasons.
 
-    Its banner is no better than those of the sections ``below`` it. Of ``brief`` reasons are those
-    against a use.
+    Its banner is no better than those of the sections ``below`` it. ``errors`` stand beside the
+    joints. Of ``brief`` reasons are those against a use.
     """
     uses = [(joint, use) for joint in verdict.joints for use in joint.uses]
     kinds = [section.status.kind for section in below if section.status is not None]
     kind = next((kind for kind in ('poor', 'fair') if kind in (_kind(verdict), *kinds)), 'good')
-    good_for = Table(('joint', *(use.use for use in verdict.joints[0].uses)), (
-        (joint.joint, *map(_use, joint.uses)) for joint in verdict.joints)) if uses else None
+    heads, by_joint = ((), {}) if errors is None else errors.cells
+    good_for = Table(('joint', *heads, *(use.use for use in verdict.joints[0].uses)), (
+        (joint.joint, *by_joint.get(joint.joint, (DASH,) * len(heads)), *map(_use, joint.uses))
+        for joint in verdict.joints)) if uses else None
     why = Table(('joint', 'use', 'because'), (
         (joint.joint, use.use, _because(use)) for joint, use in uses if use.words and (
             not brief or use.ok is False)),
-        'Why: what was measured, against what', words=True, folded=not brief)
+        'Reasons: what was measured, and the threshold', words=True, folded=not brief)
     return Section('What it is good for', tables=() if good_for is None else (good_for, why),
-                   status=Conclusion(kind, '', verdict.words))
+                   status=Conclusion(kind, '', verdict.words),
+                   figures=() if errors is None else (errors.figure,))
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """Relative errors of a model and of the baseline (URDF inertials with fitted friction).
+
+    ``kind`` says of which data, such as 'held-out'; by joint; ``repeated`` (rows,) [N m] are the
+    deviations of robot and noise.
+    """
+
+    kind: str
+    model: Mapping[str, float]
+    baseline: Mapping[str, float]
+    scores: Mapping[str, JointScore]
+    repeated: Sequence[float] | None = None
+
+    @classmethod
+    def of(cls, validation: Validation, kind: str, held: HeldOut | None = None) -> Errors:
+        """Return the errors on recordings; cross-validated ones where ``held`` out."""
+        scores = validation.model['all']
+        known = {joint: one.relative_error for joint, one in scores.items()}
+        if held is not None:
+            known = {joint: max(share, share / scores[joint].rmse * float(np.sqrt(raw)))
+                     if scores[joint].rmse > 0.0 else share
+                     for (joint, share), raw in zip(known.items(), held.raw)}
+        own, noise = validation.repeatability, validation.noise
+        return cls(kind, known, {joint: one.relative_error for joint, one in
+                                 validation.control.get('all', {}).items()}, scores,
+                   None if own is None or noise is None else np.hypot(own, noise).tolist())
+
+    @property
+    def cells(self) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
+        """Heads of columns, and cells by joint."""
+        heads = (f'{self.kind} error [%]', *(('baseline [%]',) if self.baseline else ()))
+        return heads, {joint: (percent(share), *(
+            (percent(self.baseline.get(joint)),) if self.baseline else ()))
+            for joint, share in self.model.items()}
+
+    @property
+    def figure(self) -> Figure:
+        """Bars of both errors, and of what the robot does not repeat."""
+        sizes = {} if self.repeated is None else {
+            joint: own * one.relative_error / one.rmse if one.rmse > 0.0 else np.nan
+            for own, (joint, one) in zip(self.repeated, self.scores.items(), strict=True)}
+        words = 'URDF inertials are described for no link.' if not self.baseline else (
+            'Blue below orange: identifying the links was worth it. ' + BASELINE)
+        return Figure(error_bars({
+            f'identified model, {self.kind}': self.model, 'baseline': self.baseline,
+            'robot itself and noise': sizes}), f'Relative error of the effort, {self.kind}', words)
 
 
 def _kind(verdict: Verdict) -> str:
@@ -95,19 +149,19 @@ def _use(use: UseVerdict) -> Cell:
         return Cell(use.word, mark)
     share = use.unit.startswith('of ')
     value, most = ((100.0 * one if share else one) for one in (use.value, use.threshold))
-    sign, limit = ' %' if share else '', number(most, 2)
+    sign, limit = ' %' if share else '', number(most, 3)
     told = next((text for digits in range(2, 7) if (text := number(value, digits)) != limit),
                 limit)  # as many digits as show that it is not the threshold
-    note = f'{told}{sign} {use.unit}, at most {limit}{sign}'
+    note = f'{told}{sign} {use.unit} (threshold {limit}{sign})'
     beaten = use.ok is False and use.value <= use.threshold
-    return Cell(use.word, mark, f'{note}, but nominal inertials do better' if beaten else note)
+    return Cell(use.word, mark, f'{note}, but the baseline is better' if beaten else note)
 
 
 def actions(verdict: Verdict, most: int | None = None) -> tuple[Section, ...]:
     """Return the section of the ``most`` valuable next actions, none without any."""
     found = tuple(Action(f'{one.words[:1].upper()}{one.words[1:]}', one.command)
                   for one in verdict.actions[:most])
-    return (Section('Actions, the most valuable first', actions=found),) if found else ()
+    return (Section('What to do next', actions=found),) if found else ()
 
 
 def warnings(texts: Sequence[str]) -> tuple[Section, ...]:
@@ -142,7 +196,8 @@ def validated(model: IdentifiedModel, validation: Validation) -> Section:
              if scores[j].relative_error > EQUAL_RATIO * control[j].relative_error]
     good = not worse and not model.not_identified
     comparison = f'worse in {", ".join(worse)}' if worse else 'no worse in any joint'
-    beside = f'{comparison} than nominal inertials with fitted friction. ' if control else ''
+    beside = f'{comparison} than the baseline (URDF inertials with fitted friction). ' \
+        if control else ''
     advice = f'{beside}Of the fit: {model.status}.'
     samples = next(iter(scores.values())).samples
     word = 'The model predicts' if good else 'The model predicts with reservations'
@@ -172,25 +227,19 @@ def scores(
             percent(score.outliers)), 'poor' if score.relative_error > POOR_ERROR else ''))
     units = effort_unit(model.robot)
     columns = ('joint', f'RMSE [{units}]', f'robot itself [{units}]', f'noise [{units}]',
-               'RMSE / std [%]', 'error [%]', 'nominal [%]', *PART_COLUMNS,
+               'RMSE / std [%]', 'error [%]', 'baseline [%]', *PART_COLUMNS,
                'R²', f'quartiles [{units}]', 'outliers [%]')
-    nominal = ('Nominal: the nominal inertials with fitted friction; a model that is not better '
-               'has learnt nothing about the links.' if control else
-               'The description has no inertials to compare with.')
-    text = ('Error: |measured − predicted| / |measured| against the raw effort. '
-            f'{nominal} At rest the error is mostly unpredictable static friction; '
-            'near reversals, where a joint sticks and turns, it matters most. '
-            'Robot itself and noise: RMS deviation from its own repetition, where the motion '
-            'repeats, and of single samples; no model can do better than both together.')
-    tables = [Table(columns, rows, 'All scores, joint by joint', folded=folded)]
+    text = ('Error: |measured − predicted| / |measured| of the raw effort. '
+            + (f'{BASELINE} ' if control else '') +
+            'At rest the error is mostly unpredictable static friction. Robot itself: RMS '
+            'deviation where the motion repeats; noise: that of single samples. No model predicts '
+            'better than both together.')
+    tables = [Table(columns, rows, 'All scores, joint by joint')]
     if validation.rollout is not None:
         found, steady = validation.rollout, validation.steady
         tables.append(_rollouts(model, Horizon(found.seconds, {
-            MODEL: found, **({} if steady is None else {CONSTANT_VELOCITY: steady})}), folded))
-    repeated = None if own is None or noise is None else np.hypot(own, noise).tolist()
-    return Section(title, text=text, tables=tuple(tables), figures=(Figure(error_bars({
-        'identified model': validation.model['all'],
-        'nominal inertials with fitted friction': control}, repeated)),))
+            MODEL: found, **({} if steady is None else {CONSTANT_VELOCITY: steady})})))
+    return Section(title, text=text, tables=tuple(tables), folded=folded)
 
 
 def _shares(model: Scores, control: Scores, joint: str) -> list[str]:
@@ -203,7 +252,8 @@ def _shares(model: Scores, control: Scores, joint: str) -> list[str]:
 def forward_dynamics(model: IdentifiedModel, found: ForwardValidation) -> Section:
     """Return the section of a validation of forward dynamics."""
     accelerations = Table(
-        ('joint', 'RMSE [rad/s², m/s²]', 'floor', 'error [%]', 'nominal [%]', *PART_COLUMNS, 'R²'),
+        ('joint', 'RMSE [rad/s², m/s²]', 'floor', 'error [%]', 'baseline [%]', *PART_COLUMNS,
+         'R²'),
         ((joint, score.rmse, floor, *_shares(found.model, found.control, joint),
           f'{score.r2:.3f}') for (joint, score), floor in zip(
             found.model['all'].items(), found.floor.tolist(), strict=True)), 'Accelerations')
@@ -211,9 +261,9 @@ def forward_dynamics(model: IdentifiedModel, found: ForwardValidation) -> Sectio
         accelerations, *(_rollouts(model, horizon) for horizon in found.horizons)))
 
 
-def _rollouts(model: IdentifiedModel, horizon: Horizon, folded: bool = False) -> Table:
+def _rollouts(model: IdentifiedModel, horizon: Horizon) -> Table:
     """Return the errors of rollouts of one length by what predicts them."""
-    words = {MODEL: '', CONTROL: 'nominal', CONSTANT_VELOCITY: 'constant velocity'}
+    words = {MODEL: '', CONTROL: 'baseline', CONSTANT_VELOCITY: 'constant velocity'}
     scores = {words[name]: one for name, one in horizon.scores.items()}
     stopped = ', '.join(f'{one.stopped} of {one.count} stopped' for name, one
                         in horizon.scores.items() if name == MODEL)
@@ -223,27 +273,15 @@ def _rollouts(model: IdentifiedModel, horizon: Horizon, folded: bool = False) ->
         ((joint, *(1e3 * float(getattr(one, what)[j]) if one.stopped < one.count else None
                    for what in ('position', 'velocity') for one in scores.values()))
          for j, joint in enumerate(model.joints)),
-        f'Rollouts of {horizon.seconds:g} s, RMS over all their samples ({stopped})',
-        folded=folded)
+        f'Simulated motions of {horizon.seconds:g} s, RMS over all their samples ({stopped})')
 
 
-def error_bars(
-    by_model: Mapping[str, Mapping[str, JointScore]], repeated: Sequence[float] | None = None
-) -> figures.Spec:
-    """Return bars of the relative error per joint, predictions by name beside each other.
-
-    ``repeated`` are the deviations of robot and noise, in the unit of the effort.
-    """
-    colours = (figures.MODEL, figures.CONTROL, *figures.SERIES[2:])
-    curves = [figures.bars(list(scores), [100.0 * s.relative_error for s in scores.values()],
-                           name, colours[i % len(colours)])
-              for i, (name, scores) in enumerate(by_model.items()) if scores]
-    if repeated is not None:
-        first = next(iter(by_model.values()))
-        sizes = [100.0 * own * s.relative_error / s.rmse if s.rmse > 0.0 else np.nan
-                 for own, s in zip(repeated, first.values(), strict=True)]
-        curves.append(figures.bars(list(first), sizes, 'robot itself and noise',
-                                   figures.MEASURED))
+def error_bars(by_model: Mapping[str, Mapping[str, float]]) -> figures.Spec:
+    """Return bars of relative errors by joint, those of each prediction next to the others."""
+    colours = (figures.MODEL, figures.CONTROL, figures.MEASURED, *figures.SERIES[3:])
+    curves = [figures.bars(list(errors), [100.0 * share for share in errors.values()], name,
+                           colours[i % len(colours)])
+              for i, (name, errors) in enumerate(by_model.items()) if errors]
     return figures.figure(
         curves, figures.axis(), figures.axis('relative error of the effort [%]',
-                                             more={'rangemode': 'tozero'}), more={'height': 300})
+                                             more={'rangemode': 'tozero'}), more={'height': 260})

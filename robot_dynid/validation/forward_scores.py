@@ -14,7 +14,7 @@ rounding at rest or a filter of the driver, is not in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,18 +27,22 @@ from robot_dynid.identified.caution import require_any_joint, warn
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import definite
 from robot_dynid.identified.uses import recordings_for
-from robot_dynid.robot.implausible import described
 from robot_dynid.signals.parts import LEFT_OUT, Parts
 from robot_dynid.signals.prepare import Preprocessing, moving, prepare, repair
 from robot_dynid.signals.stacked import drive_effort, per_joint
 from robot_dynid.types import FloatArray, RawLog, Samples, interpolated, take
-from robot_dynid.validation.rollout_scores import RolloutScore, Stretches
+from robot_dynid.validation.rollout_scores import (
+    CONSTANT_VELOCITY,
+    CONTROL,
+    MODEL,
+    RolloutScore,
+    Stretches,
+    control_model,
+)
 from robot_dynid.validation.validate import SCORED, Scores, subset_scores
 
 #: lengths of the rollouts [s]
 HORIZONS = (0.1, 0.5, 1.0)
-#: what motions are predicted by: the model, nominal inertials with fitted friction, no model
-MODEL, CONTROL, CONSTANT_VELOCITY = 'model', 'control', 'constant_velocity'
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +98,8 @@ def validate_forward(model: IdentifiedModel, logs: Sequence[RawLog]) -> ForwardV
     require_any_joint(model)
     logs, findings = recordings_for(model, model.robot, Parts.of(logs))
     stride = max(1, -(-(logs.rows if isinstance(logs, Parts) else 0) // SCORED))
-    control, notes = _control(model)
+    control, reason = control_model(model)
+    notes = [reason] if reason else []
     found, floors, rollouts = list[Accelerations](), list[FloatArray](), list[_Rollouts]()
     for log in logs:
         try:
@@ -127,22 +132,6 @@ def validate_forward(model: IdentifiedModel, logs: Sequence[RawLog]) -> ForwardV
         _scores(names, found, lambda a: a.predicted),
         {} if control is None else _scores(names, found, lambda a: a.control),
         np.sqrt(np.mean(floors, axis=0)), _horizons(rollouts), (*findings, *notes))
-
-
-def _control(model: IdentifiedModel) -> tuple[IdentifiedModel | None, list[str]]:
-    """Return the model of nominal inertials with fitted friction; None, and why, without."""
-    if not described(model.robot).any():
-        return None, []
-    control = replace(model, values=model.control, feasible=None, not_identified=())
-    poses = np.zeros((1, model.robot.n))
-    try:
-        if model.elastic_joints:
-            control.elastic_motion.accelerations(poses, poses, poses, poses, poses)
-        else:
-            control.accelerations(poses, poses, poses)
-    except ModelError as error:
-        return None, [f'nominal inertials with fitted friction are not compared: {error}']
-    return control, []
 
 
 def forward_accelerations(model: IdentifiedModel, samples: Samples) -> FloatArray:

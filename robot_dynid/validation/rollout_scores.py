@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from robot_dynid.dynamics.rigid_body import tip_positions
+from robot_dynid.errors import ModelError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.states import rollout
+from robot_dynid.robot.implausible import described
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.stacked import drive_effort, per_joint
 from robot_dynid.types import FloatArray, Samples
 
 #: length of a rollout [s], and rollouts of a recording at most: evenly spaced, side by side
 ROLLOUT_SECONDS, MOST_ROLLOUTS = 0.5, 32
+#: what motions are predicted by: the model, nominal inertials with fitted friction, no model
+MODEL, CONTROL, CONSTANT_VELOCITY = 'model', 'control', 'constant_velocity'
+#: lengths [s] of open-loop motions, of which the longest that fits into a recording is taken
+OPEN_LOOP_SECONDS = (2.0, 1.0, 0.5)
+#: instants [s] at which errors of open-loop motions are taken
+INSTANTS = tuple(0.1 * k for k in range(1, 21))
+#: points at which an open-loop motion is drawn
+DRAWN_POINTS = 41
 #: positions and velocities (K, m, n) of the joints
 Motions = tuple[FloatArray, FloatArray]
 
@@ -54,12 +65,13 @@ class RolloutScore:
 class Stretches:
     """K stretches of a recording of ``robot``, m steps long, that motions are compared with.
 
-    ``position`` and ``velocity`` (K, m + 1, c) of its coordinates are measured ones; ``effort``
-    (K, m, n) [N m] is that of the drives and from outside, filtered as these, held for ``step``
-    [s] each.
+    They begin at ``start`` (K,) [s]; ``position`` and ``velocity`` (K, m + 1, c) of its
+    coordinates are measured ones; ``effort`` (K, m, n) [N m] is that of the drives and from
+    outside, filtered as these, held for ``step`` [s] each.
     """
 
     robot: RobotModel
+    start: FloatArray
     position: FloatArray
     velocity: FloatArray
     effort: FloatArray
@@ -85,7 +97,8 @@ class Stretches:
         if samples.external is not None:
             effort = effort + samples.external
         held = 0.5 * (effort[rows[:, :-1]] + effort[rows[:, 1:]])
-        return cls(robot, samples.position[rows], samples.velocity[rows], held, step)
+        return cls(robot, samples.time[chosen], samples.position[rows], samples.velocity[rows],
+                   held, step)
 
     def rollouts(self, model: IdentifiedModel) -> Motions:
         """Return the motions of the model from the first states on, NaN where one stops.
@@ -104,6 +117,22 @@ class Stretches:
         q, qd = self.position[:, :1, :n], self.velocity[:, :1, :n]
         time = self.step * np.arange(1.0, self.position.shape[1])[:, None]
         return q + qd * time, np.broadcast_to(qd, (len(qd), len(time), n))
+
+    def distances(self, positions: FloatArray) -> FloatArray:
+        """Return by how much ``positions`` (K, m, n) of motions are off at INSTANTS.
+
+        (K, H, n + 1): joints [rad, m], then the tip [m]; NaN where a motion stops or ends earlier.
+        """
+        n, found = self.robot.n, np.full(
+            (len(positions), len(INSTANTS), self.robot.n + 1), np.nan)
+        rows = np.maximum(np.round(np.array(INSTANTS) / self.step).astype(np.int64), 1) - 1
+        rows = rows[rows < positions.shape[1]]
+        reached, measured = positions[:, rows], self.position[:, rows + 1, :n]
+        found[:, :len(rows), :n] = np.abs(reached - measured)
+        ran = np.isfinite(reached).all(axis=2)
+        off = tip_positions(self.robot, reached[ran]) - tip_positions(self.robot, measured[ran])
+        found[:, :len(rows), n][ran] = np.linalg.norm(off, axis=1)
+        return found
 
     def errors(self, motions: Motions, seconds: float) -> FloatArray:
         """Return the mean squared errors (K, 2 n) of the first ``seconds``, NaN where one stops.
@@ -129,3 +158,127 @@ def rollouts_along(model: IdentifiedModel, samples: Samples) -> tuple[FloatArray
         return np.empty((0, 2 * model.robot.n)), np.empty((0, 2 * model.robot.n))
     return (stretches.errors(stretches.rollouts(model), ROLLOUT_SECONDS),
             stretches.errors(stretches.at_constant_velocity(), ROLLOUT_SECONDS))
+
+
+@dataclass(frozen=True, eq=False)
+class OpenLoopMotions:
+    """Motions that are simulated from measured states under the measured effort.
+
+    ``distances`` (K, H, n + 1) from the measured motion at INSTANTS, see `Stretches.distances`, by
+    MODEL and CONTROL. Of those that do not overlap, to be drawn, ``time`` (k, P) [s] since the
+    recording began, and the ``measured`` and simulated ``positions`` (k, P, n) [rad, m].
+    """
+
+    distances: Mapping[str, FloatArray]
+    time: FloatArray
+    measured: FloatArray
+    positions: Mapping[str, FloatArray]
+
+    @classmethod
+    def of(cls, stretches: Stretches, motions: Mapping[str, Motions], began: float
+           ) -> OpenLoopMotions:
+        """Return those of ``motions`` along ``stretches`` of a recording that ``began`` [s]."""
+        n, count = stretches.robot.n, stretches.position.shape[1]
+        apart, last = [], -np.inf
+        for k, start in enumerate(stretches.start.tolist()):
+            if start >= last:
+                apart.append(k)
+                last = start + (count - 1) * stretches.step
+        rows = np.unique(np.linspace(0, count - 1, DRAWN_POINTS).astype(np.int64))
+        start = stretches.position[:, :1, :n]
+        whole = {name: np.concatenate([start, found], axis=1)
+                 for name, (found, _) in motions.items()}
+        return cls(
+            {name: stretches.distances(found) for name, (found, _) in motions.items()},
+            stretches.start[apart, None] + stretches.step * rows - began,
+            stretches.position[apart][:, rows, :n],
+            {name: found[apart][:, rows] for name, found in whole.items()})
+
+
+@dataclass(frozen=True, eq=False)
+class OpenLoopErrors:
+    """Errors of open-loop motions over INSTANTS, root mean square, by MODEL and CONTROL.
+
+    ``errors`` (H, n + 1): joints [rad, m], then the tip [m], NaN where no motion is as long;
+    of ``count`` motions, ``stopped`` of which the model could not go on with.
+    """
+
+    errors: Mapping[str, FloatArray]
+    count: int
+    stopped: int
+
+    @classmethod
+    def of(cls, recordings: Sequence[OpenLoopMotions]) -> OpenLoopErrors | None:
+        """Return the errors over all recordings, None without a motion."""
+        if not recordings:
+            return None
+        names = [name for name in (MODEL, CONTROL)
+                 if all(name in one.distances for one in recordings)]
+        found = {name: np.concatenate([one.distances[name] for one in recordings])
+                 for name in names}
+        ran = np.isfinite(found[MODEL][:, 0]).all(axis=1)
+        return cls({name: _root_mean_square(own) for name, own in found.items()},
+                   len(ran), int(np.sum(~ran)))
+
+
+def _root_mean_square(distances: FloatArray) -> FloatArray:
+    """Return the root mean square (H, m) of what is finite of (K, H, m), NaN of nothing."""
+    known = np.isfinite(distances)
+    total = np.sum(np.where(known, distances, 0.0)**2, axis=0)
+    count = known.sum(axis=0)
+    return np.asarray(np.sqrt(np.divide(
+        total, count, out=np.full_like(total, np.nan), where=count > 0)))
+
+
+class OpenLoop:
+    """Simulates a model, and nominal inertials with fitted friction, along recordings.
+
+    ``reason`` says why the model is not simulated, '' where it is.
+    """
+
+    def __init__(self, model: IdentifiedModel) -> None:
+        self._models = {MODEL: model}
+        control, _ = control_model(model)
+        if control is not None:
+            self._models[CONTROL] = control
+        self.reason = ''
+        if model.not_identified:
+            self.reason = 'a simulation moves all joints at once, and the model refuses ' \
+                f'{", ".join(model.not_identified)}'
+        elif model.robot.linkage is not None:
+            self.reason = 'simulations do not cover joints that move others'
+
+    def along(self, samples: Samples) -> OpenLoopMotions | None:
+        """Return the motions along ``samples``; None where there are none, see ``reason``."""
+        model = self._models[MODEL]
+        if self.reason:
+            return None
+        if model.elastic_joints and samples.external is not None:
+            self.reason = 'simulations of elastic joints take no external wrench'
+            return None
+        stretches = next((found for seconds in OPEN_LOOP_SECONDS if (
+            found := Stretches.along(model.robot, samples, seconds)) is not None), None)
+        if stretches is None:
+            return None
+        try:
+            motions = {name: stretches.rollouts(one) for name, one in self._models.items()}
+        except ModelError as error:
+            self.reason = str(error)
+            return None
+        return OpenLoopMotions.of(stretches, motions, float(samples.time[0]))
+
+
+def control_model(model: IdentifiedModel) -> tuple[IdentifiedModel | None, str]:
+    """Return the model of nominal inertials with fitted friction; None, and why, without."""
+    if not described(model.robot).any():
+        return None, ''
+    control = replace(model, values=model.control, feasible=None, not_identified=())
+    poses = np.zeros((1, model.robot.n))
+    try:
+        if model.elastic_joints:
+            control.elastic_motion.accelerations(poses, poses, poses, poses, poses)
+        else:
+            control.accelerations(poses, poses, poses)
+    except ModelError as error:
+        return None, f'nominal inertials with fitted friction are not compared: {error}'
+    return control, ''

@@ -22,10 +22,17 @@ from robot_dynid.signals.parts import LEFT_OUT, Parts
 from robot_dynid.signals.prepare import Repaired, moving, prepare, repair
 from robot_dynid.types import FloatArray, RawLog, Samples
 from robot_dynid.validation.contact_scores import ContactScore, scored_contact
+from robot_dynid.validation.effort_parts import EffortParts, effort_parts
 from robot_dynid.validation.encoder_steps import step_warning
 from robot_dynid.validation.passband import settings_for
 from robot_dynid.validation.residual_parts import ResidualParts, residual_parts
-from robot_dynid.validation.rollout_scores import RolloutScore, rollouts_along
+from robot_dynid.validation.rollout_scores import (
+    OpenLoop,
+    OpenLoopErrors,
+    OpenLoopMotions,
+    RolloutScore,
+    rollouts_along,
+)
 from robot_dynid.validation.slow_changes import SlowChanges
 
 NEAR = 'near reversals'
@@ -73,8 +80,9 @@ class Trace:
     those of what the model leaves, where they were asked for. ``warmed`` and ``adapted`` (N, n)
     [N m] are the effort with friction that warms up, and with all slow changes, None for a model
     without any. ``position`` and ``velocity`` (N, m) [rad, rad/s; m, m/s] of the joints at those
-    stamps, filtered as for the fit; ``friction`` (N, n) [N m] is the part of the modelled effort
-    that friction makes; ``waves`` (2, N, n) are phase [rad] and torque [N m] of the largest wave
+    stamps, filtered as for the fit; ``split`` are the parts of the modelled effort by cause, and
+    ``open_loop`` simulated motions, where they were asked for;
+    ``waves`` (2, N, n) are phase [rad] and torque [N m] of the largest wave
     of torque ripple of each joint, zero for joints and None for a model without.
     """
 
@@ -95,9 +103,15 @@ class Trace:
     adapted: FloatArray | None = None
     position: FloatArray | None = None
     velocity: FloatArray | None = None
-    friction: FloatArray | None = None
+    split: EffortParts | None = None
     waves: FloatArray | None = None
     noise: FloatArray | None = None
+    open_loop: OpenLoopMotions | None = None
+
+    @property
+    def friction(self) -> FloatArray | None:
+        """The part (N, n) [N m] of the modelled effort that friction makes."""
+        return None if self.split is None else self.split.friction
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +128,7 @@ class Validation:
     ``warm_up`` is the model with friction that follows the power it dissipates, and ``adaptive``
     with coefficients that were followed, too: they alone use the measured effort, that before
     each sample. Empty for a model without. ``contact`` is the score of contact detection, None
-    of models without noise levels.
+    of models without noise levels. ``not_simulated`` says why there is no `open_loop`.
     """
 
     model: Scores
@@ -124,6 +138,7 @@ class Validation:
     warm_up: Scores = field(default_factory=dict)
     adaptive: Scores = field(default_factory=dict)
     contact: ContactScore | None = field(default=None, kw_only=True)
+    not_simulated: str = field(default='', kw_only=True)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -144,6 +159,11 @@ class Validation:
     def rollout(self) -> RolloutScore | None:
         """The score of simulated motions; None without any, as with elastic joints."""
         return RolloutScore.of([t.rollouts for t in self.traces if t.rollouts is not None])
+
+    @property
+    def open_loop(self) -> OpenLoopErrors | None:
+        """Errors of open-loop motions over their horizon, None of none."""
+        return OpenLoopErrors.of([t.open_loop for t in self.traces if t.open_loop is not None])
 
     @property
     def steady(self) -> RolloutScore | None:
@@ -215,10 +235,11 @@ def score(
     ``in_full`` simulates its motion along them, too, and parts what it leaves.
     """
     traces, notes, slow = list[Trace](), list[str](), SlowChanges(model)
+    simulator = OpenLoop(model) if in_full else None
     for recording in recordings:
         notes += [*recording.notes, *_limited(model, recording)]
         try:
-            traces.append(_trace(model, recording, (stride, in_full), slow))
+            traces.append(_trace(model, recording, (stride, simulator), slow))
         except DataError as error:
             if recording.place is None:
                 raise
@@ -233,6 +254,7 @@ def score(
         tuple(traces), (),
         *(_scores(model.robot.row_names, traces, of) if slow.any else {} for of in (
             lambda t: t.warmed, lambda t: t.adapted)),
+        not_simulated=simulator.reason if simulator else '',
     )
     outside = (f'{t.source}: {sentence}' for t in traces for sentence in sentences(t.outside))
     warning = caution(model)
@@ -251,18 +273,20 @@ def _limited(model: IdentifiedModel, recording: Repaired) -> list[str]:
 
 
 def _trace(
-    model: IdentifiedModel, recording: Repaired, how: tuple[int, bool], slow: SlowChanges
+    model: IdentifiedModel, recording: Repaired, how: tuple[int, OpenLoop | None],
+    slow: SlowChanges,
 ) -> Trace:
-    """Return the trace of a recording; ``how``: stride, and whether in full."""
-    stride, in_full = how
+    """Return the trace of a recording; ``how``: stride, and what simulates it in full."""
+    stride, simulator = how
     samples = prepare(model.robot, recording, settings_for(model, recording))
     assert samples.measured is not None
     own = np.flatnonzero(samples.fresh)[::stride]
     smooth = model.without_ripple(samples)
-    predicted = (smooth + model.ripple_torque.of_samples(samples, smooth))[own]
+    whole = smooth + model.ripple_torque.of_samples(samples, smooth)
+    predicted = whole[own]
     warmed, adapted = (predicted + more[::stride] for more in slow(recording, samples, smooth)
                        ) if slow.any else (None, None)
-    rollouts, steady = rollouts_along(model, samples) if in_full else (None, None)
+    rollouts, steady = rollouts_along(model, samples) if simulator else (None, None)
     control, at_stamps = model.torque_model.effort(samples, model.control), samples.moved
     control = control + model.ripple_torque.of_samples(samples, control)
     control[:, ~described(model.robot)[list(model.robot.row_joints)]] = np.nan
@@ -275,12 +299,13 @@ def _trace(
             *(one.note(model.robot, samples) for one in model.learnt_effects.values()),
             doubt(samples, samples.measured - smooth)))),
         model.trained.found(model.robot, measured(model.robot, samples)),
-        rollouts, steady, residual_parts(model, samples, smooth) if in_full else None,
+        rollouts, steady, residual_parts(model, samples, smooth) if simulator else None,
         warmed, adapted,
         position=at_stamps.position[own, :model.robot.n],
         velocity=at_stamps.velocity[own, :model.robot.n],
-        friction=model.torque_model.friction_effort(samples, model.values)[own],
+        split=effort_parts(model, samples, whole).part(own),
         waves=_largest_waves(model, samples, smooth, own), noise=noise,
+        open_loop=simulator.along(samples) if simulator else None,
     )
 
 

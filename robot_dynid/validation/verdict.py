@@ -37,9 +37,9 @@ from robot_dynid.plausibility.finding import Finding
 from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.types import FloatArray
 from robot_dynid.validation.evidence import Evidence, Names
-from robot_dynid.validation.forward_scores import CONTROL, ForwardValidation
+from robot_dynid.validation.forward_scores import ForwardValidation
 from robot_dynid.validation.next_actions import next_actions
-from robot_dynid.validation.rollout_scores import ROLLOUT_SECONDS
+from robot_dynid.validation.rollout_scores import CONTROL, ROLLOUT_SECONDS
 from robot_dynid.validation.validate import Validation
 
 #: why an error that is small on average may be large

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
+from robot_dynid import figures
 from robot_dynid.cli.terminal import Progress
 from robot_dynid.document import Chapter, Figure, Report, Section
 from robot_dynid.errors import UsageError
 from robot_dynid.files import atomic_write, check_target
 from robot_dynid.io.csv import write_csv
-from robot_dynid.report import figures
 from robot_dynid.report.html import MARK, write_report
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot

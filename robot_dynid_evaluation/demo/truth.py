@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynid import figures
 from robot_dynid.document import Card, Figure, Row, Section, Table, number, percent
-from robot_dynid.report import figures
-from robot_dynid.report.figures import axis
+from robot_dynid.figures import axis
 
 
 def truth(parameters: Sequence[Mapping[str, Any]], distance: float, acceleration: float

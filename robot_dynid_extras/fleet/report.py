@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynid import figures
 from robot_dynid.document import (
     Chapter,
     Conclusion,
@@ -20,8 +21,7 @@ from robot_dynid.document import (
     number,
 )
 from robot_dynid.estimation.estimate import interval_factor
-from robot_dynid.report import figures
-from robot_dynid.report.figures import Spec, axis
+from robot_dynid.figures import Spec, axis
 from robot_dynid_extras.fleet.changes import OUTLIER, TREND
 from robot_dynid_extras.fleet.characteristics import Characteristic
 from robot_dynid_extras.fleet.fleet import Arm, Finding, Fleet

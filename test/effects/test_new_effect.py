@@ -20,7 +20,8 @@ from robot_dynid.friction.terms import STOP, Parameter, Term
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import recipe_from_dict
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.report.effects import chosen_effects, friction
+from robot_dynid.report.effects import shown
+from robot_dynid.report.parameters import sheets
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import prepare, repair
 from robot_dynid.types import FloatArray, RawLog, Samples
@@ -175,8 +176,8 @@ def test_predictions_have_its_past(identified: IdentificationResult) -> None:
 def test_the_words_are_in_its_parameters(identified: IdentificationResult) -> None:
     assert identified.model.torque_model.words['cc2'].sentence == \
         f'{ROBOT.joints[JOINT]}: drag of the cable carrier'
-    assert friction(identified.model)
-    (section,) = chosen_effects(identified.model)
+    assert len(sheets(identified.model)[0]) == 2
+    (section,) = shown(identified.model)
     assert section.tables[0].columns == ('joint', 'drag of the cable carrier [N m]', 'length')
 
 

@@ -12,6 +12,7 @@ from monitored import model_of
 
 from robot_dynid.cli.validate import ADAPTIVE, WARM_UP, joint_scores
 from robot_dynid.document import number
+from robot_dynid.effects.slow_changes import SlowChanges
 from robot_dynid.estimation import ESTIMATORS
 from robot_dynid.identification.gathered import Fit, Gathered
 from robot_dynid.identification.identify import IdentificationResult, identify
@@ -21,7 +22,7 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.trained import Extent
 from robot_dynid.io.bag import read_bag
 from robot_dynid.io.csv import read_csv
-from robot_dynid.report.effects import predictions_beside, slow_changes
+from robot_dynid.report.effects import predictions_beside
 from robot_dynid.robot.model import Drive
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.prepare import Repaired, repair
@@ -139,10 +140,10 @@ def test_the_three_predictions_are_shown_side_by_side(
     cells = section.tables[0].rows[1].cells
     assert cells[:4] == ('joint_2', *(number(one['all']['joint_2'].rmse) for one in (
         scores.model, scores.warm_up, scores.adaptive)))
-    (section,) = slow_changes(found.model)
+    (section,) = SlowChanges.sections(found.model)
     assert 'shows at joint_2.' in section.text
     assert [row.cells[0] for row in section.tables[1].rows] == ['joint_2']
-    (section,) = slow_changes(unchanged)
+    (section,) = SlowChanges.sections(unchanged)
     assert 'show no friction that warms up' in section.text
     plain = validate(unchanged, [recorded(arm, 9, False)[0]])
     assert predictions_beside(unchanged, plain) == ()

@@ -20,7 +20,7 @@ from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.contact_events import contact_events
 from robot_dynid.monitoring.monitor_input import MonitorInputStream, monitor_input
-from robot_dynid.report.curves import ripple_data
+from robot_dynid.report.effects import pictures
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.validation.validate import validate
@@ -65,8 +65,9 @@ def test_other_recordings_are_predicted_better(waving: IdentificationResult) -> 
 
 def test_what_is_drawn_is_the_largest_wave_over_its_phase(waving: IdentificationResult) -> None:
     found = validate(waving.model, [with_gear(recording(ROBOT, 3), 1, GEAR)])
-    (section,), (trace,) = ripple_data(found, waving.model), found.traces
-    assert [one.title for one in section.figures] == ['joint_2, 202 waves per turn']
+    drawn, (trace,) = pictures(found, waving.model), found.traces
+    assert {joint: [one.title for one in own] for joint, own in drawn.items()} == {
+        1: ['Torque ripple over position, 202 waves per turn']}
     assert trace.waves is not None and not trace.waves[:, :, (0, 2)].any()
     phase, torque = trace.waves[:, :, 1]
     left = torque + (trace.measured - trace.predicted)[:, 1]

@@ -13,7 +13,7 @@ from tolerances import SAME_FORMULA
 from robot_dynid import IdentifiedModel, load_robot
 from robot_dynid.dynamics.rigid_body import Momentum
 from robot_dynid.errors import ModelError
-from robot_dynid.report.effects import chosen_effects
+from robot_dynid.report.effects import shown
 
 
 @pytest.fixture(scope='module')
@@ -61,9 +61,9 @@ def test_the_file_holds_it(model: IdentifiedModel) -> None:
 def test_it_is_reported_in_words(model: IdentifiedModel) -> None:
     words = model.torque_model.words['cb2']
     assert (words.part, words.unit) == (model.joints[1], 'N m')
-    (section,) = chosen_effects(model)
+    (section,) = shown(model)
     assert [row.cells[0] for row in section.tables[0].rows] == [model.joints[1], model.joints[0]]
-    assert chosen_effects(replace(model, structure=replace(
+    assert shown(replace(model, structure=replace(
         model.structure, chosen={}))) == ()
 
 

@@ -12,6 +12,7 @@ import pytest
 from browser import NO_BROWSER, Page, PageError, browser, browser_path
 from synthetic_recordings import recording
 
+from robot_dynid import figures
 from robot_dynid.collision.scene import build_scene
 from robot_dynid.document import Chapter, Figure, Report, Row, Section, Table
 from robot_dynid.excitation.design import design
@@ -23,7 +24,6 @@ from robot_dynid.identified.comparison import differences
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.log import load_log
 from robot_dynid.monitoring.contact_events import contact_events
-from robot_dynid.report import figures
 from robot_dynid.report.comparison import comparison_report
 from robot_dynid.report.contact import contact_report
 from robot_dynid.report.html import write_report

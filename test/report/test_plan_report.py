@@ -30,7 +30,8 @@ def plan():
 def test_the_report_shows_motion_way_clearance_and_search(plan):
     report = plan_report(plan)
     titles = [section.title for section in report.sections]
-    assert titles == ['Summary', 'Clearance', 'Limits', 'Way of the tip', 'Motion', 'Search',
+    assert titles == ['Summary', 'Clearance', 'Limits', 'Path of the tip',
+                      'Motion of each joint', 'Search',
                       'Elements']
     page = render(report)
     for text in ('Proven to keep clear', 'keep_out[0]', 'smallest distance',
@@ -50,4 +51,4 @@ def test_a_plan_without_checks_says_so(plan):
     report = plan_report(Plan('fourier', plan.robot, free, DesignCriteria()))
     assert 'Collisions were not checked' in render(report)
     assert [section.title for section in report.sections][:4] == [
-        'Summary', 'Limits', 'Way of the tip', 'Motion']
+        'Summary', 'Limits', 'Path of the tip', 'Motion of each joint']

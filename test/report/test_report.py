@@ -37,7 +37,8 @@ from robot_dynid.report.identification import (
     validation_report,
 )
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.types import RawLog
+from robot_dynid.types import FloatArray, RawLog
+from robot_dynid.validation.effort_parts import EffortParts
 from robot_dynid.validation.validate import SCORED, Trace, Validation, validate
 from robot_dynid_evaluation.demo.truth import truth
 
@@ -106,22 +107,24 @@ def test_chapters_answer_the_questions_of_a_reader_in_their_order(
 
 
 def test_the_verdict_leads_and_actions_follow_with_their_commands(report: Report) -> None:
-    good_for, next_ = report.chapters[0].sections[0], report.chapters[1].sections[0]
+    good_for, next_ = report.chapters[0].sections[:2]
     assert good_for.status is not None and good_for.status.advice == 'Good for some uses.'
-    first = good_for.tables[0].rows[0].cells
-    assert [cell.mark for cell in first[1:]] == ['good', 'poor', '', 'good']
-    assert [cell.text for cell in first[1:]] == ['good', 'not good', 'not shown', 'good']
-    assert first[2].note == '0.12 N m, at most 0.1'
+    table = good_for.tables[0]
+    assert table.columns[:3] == ('joint', 'held-out error [%]', 'baseline [%]')
+    first = table.rows[0].cells
+    assert [cell.mark for cell in first[3:]] == ['good', 'poor', '', 'good']
+    assert [cell.text for cell in first[3:]] == ['good', 'not good', 'not shown', 'good']
+    assert first[4].note == '0.12 N m (threshold 0.1)'
     assert [action.command for action in next_.actions] == [
         'robot-dynid design planar_3r --out T.yaml', '']
 
 
 @pytest.mark.parametrize(('ok', 'value', 'told'), [
-    (False, 0.1004, '0.1004 N m, at most 0.1'),
-    (True, 0.1, '0.1 N m, at most 0.1'),
-    (False, 0.05, '0.05 N m, at most 0.1, but nominal inertials do better'),
-    (True, 0.12, '0.12 N m, at most 0.1'),
-    (None, 0.05, '0.05 N m, at most 0.1')])
+    (False, 0.1004, '0.1004 N m (threshold 0.1)'),
+    (True, 0.1, '0.1 N m (threshold 0.1)'),
+    (False, 0.05, '0.05 N m (threshold 0.1), but the baseline is better'),
+    (True, 0.12, '0.12 N m (threshold 0.1)'),
+    (None, 0.05, '0.05 N m (threshold 0.1)')])
 def test_a_cell_says_what_decided_where_the_number_did_not(
     ok: bool | None, value: float, told: str
 ) -> None:
@@ -188,7 +191,7 @@ def test_json_has_the_same_sections(report: Report) -> None:
     assert [chapter['title'] for chapter in found] == list(QUESTIONS)
     assert [s['title'] for c in found for s in c['sections']] == [
         section.title for section in report.sections]
-    figure = found[2]['sections'][0]['figures'][0]
+    figure = found[1]['sections'][1]['figures'][0]
     assert figure['curves'][:3] == ['measured', 'nominal', 'predicted']
     assert figure['axes']['yaxis'] == 'effort [N m]'
     tables = sum(len(s.get('tables', ())) for c in found for s in c['sections'])
@@ -244,7 +247,7 @@ def test_validation_has_its_report(result: IdentificationResult, log: RawLog, tm
     validation = validate(result.model, [log, log])
     path = tmp_path / 'report.html'
     html.write_report(validation_report(result.model, validation, [log, log]), path)
-    assert '2 recordings not used for the fit' in path.read_text()
+    assert 'validated on 2 recordings (run.csv), not used for the fit' in path.read_text()
 
 
 def test_hopeless_numbers_are_drawn_too(result: IdentificationResult) -> None:
@@ -253,8 +256,7 @@ def test_hopeless_numbers_are_drawn_too(result: IdentificationResult) -> None:
                     std=np.full_like(result.model.std, np.inf), not_identified=('joint_2',))
     assert parameters.base_parameters(model).tables[0].rows[0].cells[4] == '∞'
     validation = validate(model, [recording(model.robot, 1)])
-    drawn = curves.predictions(validation, model)[0].figures
-    assert 'not identified' in drawn[1].title
+    assert 'not identified' in curves.predictions(validation, model)[1][0].title
     assert html.render(validation_report(model, validation, []))
 
 
@@ -268,7 +270,13 @@ def long_trace(count: int) -> Trace:
     measured[count // 3] = 1e4
     return Trace('hour.csv', time, measured, 10.0 * velocity, 9.0 * velocity, np.ones(count),
                  None, position=np.sin(time[:, None] * np.linspace(1.0, 2.0, 7)),
-                 velocity=velocity, friction=5.0 * np.sign(velocity))
+                 velocity=velocity, split=of_friction(10.0 * velocity, 5.0 * np.sign(velocity)))
+
+
+def of_friction(effort: FloatArray, friction: FloatArray) -> EffortParts:
+    """Return an effort of which all but the friction is gravity."""
+    none = np.zeros_like(effort)
+    return EffortParts(effort - friction, none, friction, none)
 
 
 def test_long_recordings_keep_extremes_gaps_reversals_and_outliers() -> None:
@@ -301,16 +309,17 @@ def test_an_hour_at_a_kilohertz_stays_small_and_quick(result: IdentificationResu
     validation = Validation({}, {}, (trace,), ())
 
     def write() -> tuple[list[Section], str]:
-        sections = [*curves.predictions(validation, model),
-                    *curves.friction_data(validation, model), *errors.errors(validation, model),
-                    errors.residuals(validation, model)]
+        figures = [one for of in (curves.predictions, curves.friction_data)
+                   for own in of(validation, model).values() for one in own]
+        sections = [Section('joints', figures=tuple(figures)),
+                    *errors.errors(validation, model), errors.residuals(validation, model)]
         return sections, html.render(Report('hour', '', (Chapter('c', tuple(sections)),)))
 
     sections, page = write()
     # a step that takes much the same on every processor; sorting does not
     assert processor_time(write) < STEPS * processor_time(
         lambda: zlib.compress(trace.measured.tobytes(), 1))
-    assert len(sections[0].figures) == 7
+    assert len(sections[0].figures) == 14
     assert len(page) < LARGEST
 
 
@@ -318,11 +327,11 @@ def test_friction_of_a_gear_that_gives_is_drawn_once(result: IdentificationResul
     robot = load_robot('elastic_2r')  # two joints, and two equations of motors
     speed = np.sin(np.linspace(0.0, 9.0, 400))[:, None] * np.ones(2)
     effort = np.tile(speed, 2)
-    trace = replace(long_trace(400), measured=effort, predicted=effort, friction=effort,
-                    velocity=speed)
-    (section,) = curves.friction_data(Validation({}, {}, (trace,), ()),
-                                      replace(result.model, robot=robot))
-    assert [figure.title for figure in section.figures] == list(robot.joints)
+    trace = replace(long_trace(400), measured=effort, predicted=effort,
+                    split=of_friction(effort, effort), velocity=speed)
+    found = curves.friction_data(Validation({}, {}, (trace,), ()),
+                                 replace(result.model, robot=robot))
+    assert {joint: len(drawn) for joint, drawn in found.items()} == {0: 1, 1: 1}
 
 
 def test_errors_are_found_where_they_are() -> None:
@@ -354,7 +363,7 @@ def test_friction_is_drawn_with_its_data() -> None:
     spec = curves.friction(trace.velocity[:, 0], spoilt, trace.friction[:, 0], ('rad/s', 'N m'))
     drawn = {curve['name']: curve for curve in spec['data']}
     median, law = (unpacked(drawn[name]['y']) for name in (
-        'measured, median and middle half', 'model'))
+        'measured, median and quartiles', 'model'))
     np.testing.assert_allclose(median - law, 2.0, atol=1e-5)
     assert spec['layout']['xaxis']['title']['text'] == 'speed [rad/s]'
 

@@ -9,6 +9,7 @@ import pytest
 from drawn import unpacked
 from nominal import nominal_model
 
+from robot_dynid.effects.ripple import RippleTorque
 from robot_dynid.effects.ripple_search import Wave
 from robot_dynid.estimation.feasible.certificate import Certificate
 from robot_dynid.estimation.feasible.simultaneous import FeasibleDetails
@@ -23,13 +24,12 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.parameter_card import comment_lines, parameter_card
 from robot_dynid.identified.record import FitRecord, JointRipple
 from robot_dynid.identified.uses import link_table
+from robot_dynid.report import parameters
 from robot_dynid.report.effects import (
     curve_figure,
-    friction,
     friction_curves,
     friction_laws,
     method,
-    torque_ripple,
 )
 from robot_dynid.report.parameters import links, outline
 
@@ -44,10 +44,11 @@ def plain() -> IdentifiedModel:
 def test_models_without_links_or_stages_have_no_such_sections(plain: IdentifiedModel) -> None:
     assert link_table(plain) == ()
     assert method(plain) == () and friction_curves(plain) == ()
-    (section,) = links(plain)
+    *_, section = links(plain)
     assert section.figures == () and 'identify with --method feasible' in section.text
+    sheets = [own[0] for own in parameters.sheets(plain)]
     # no prior decided anything, and what is known in combinations only has no value of its own
-    assert 'prior' not in section.sheets[0].text and 'not seen' in section.sheets[0].text
+    assert 'prior' not in sheets[0].text and 'not seen' in sheets[0].text
     (card,) = section.tables
     told = {row.cells[1]: row.cells[2:4] for row in card.rows}
     assert told['m1'] == ('', 'not seen') and told['m2'] == ('', 'only in combination')
@@ -62,9 +63,9 @@ def test_an_interval_that_holds_zero_is_no_measurement(plain: IdentifiedModel) -
         (row,) = (row for row in parameter_card(model) if row.name == 'mx3')
         assert (row.origin, row.deviation) == (origin, model.std[i])
         assert f'mx3 {row.value:.6g}: {origin}, deviation' in '\n'.join(comment_lines([row]))
-        (section,) = links(model)
-        assert origin in section.sheets[2].text
-        (fact,) = (fact for fact in section.sheets[2].facts if fact.name == 'mx3')
+        sheet = parameters.sheets(model)[2][0]
+        assert origin in sheet.text
+        (fact,) = (fact for fact in sheet.facts if fact.name == 'mx3')
         assert fact.origin == origin
 
 
@@ -94,13 +95,14 @@ def test_links_are_told_with_what_the_prior_decided(plain: IdentifiedModel) -> N
     assert rows[0].mass == rows[0].nominal_mass == 4.5
     assert rows[0].centre == pytest.approx(plain.robot.nominal[0, 1:4] / 4.5)
     assert all(row.smallest_eigenvalue > 0.0 for row in rows)
-    (section,) = links(model)
+    *_, section = links(model)
     beside, told = section.tables
     assert len(told.rows) == len(card)
     assert 'inertia of link_3 at its least' in section.text
     assert [row.cells[0] for row in beside.rows] == ['link_1', 'link_2', 'link_3']
-    assert [sheet.title for sheet in section.sheets] == ['link_1', 'link_2', 'link_3']
-    mass, centre, inertia = section.sheets[0].facts
+    sheets = [own[0] for own in parameters.sheets(model)]
+    assert [sheet.title for sheet in sheets] == ['link_1', 'link_2', 'link_3']
+    mass, centre, inertia = sheets[0].facts
     assert (mass.value, mass.unit, mass.origin) == ('4.5', 'kg', 'prior')
     assert (centre.unit, inertia.origin) == ('mm', 'prior')
 
@@ -119,9 +121,9 @@ def test_bodies_are_drawn_where_they_are(plain: IdentifiedModel) -> None:
 
 
 def test_friction_is_told_in_words_and_units(plain: IdentifiedModel) -> None:
-    (section,) = friction(plain)
-    assert [sheet.title for sheet in section.sheets] == list(plain.joints)
-    found = {fact.origin: fact for fact in section.sheets[1].facts}
+    sheets = [own[1] for own in parameters.sheets(plain)]
+    assert [sheet.title for sheet in sheets] == [f'friction of {one}' for one in plain.joints]
+    found = {fact.origin: fact for fact in sheets[1].facts}
     assert found['fv2'].name == 'viscous friction' and found['fv2'].unit == 'N m s/rad'
     assert found['fv2'].value.startswith(f'{plain.standard["fv2"]:.2f}')
     assert ' ± ' in found['fv2'].value
@@ -164,19 +166,19 @@ def test_laws_are_those_of_joints_and_of_motors_that_turn_with_several(
 
 
 def test_torque_ripple_is_told_with_where_there_is_none(plain: IdentifiedModel) -> None:
-    assert torque_ripple(plain) == ()
+    assert RippleTorque.sections(plain) == ()
     wave = Wave(1010.0, 0.5, -4e-3, 1e-4, 1e-9)
     found = (JointRipple('joint_1', 2.0, 1.0, (wave,), 1e-4, 1e-5),
              JointRipple('joint_2', 3.0, 3.0))
-    (section,) = torque_ripple(replace(plain, record=FitRecord(ripple=found)))
+    (section,) = RippleTorque.sections(replace(plain, record=FitRecord(ripple=found)))
     assert 'None beyond chance at joint_2.' in section.text
     errors, waves = section.tables
     assert errors.rows[0].cells == ('joint_1', '2', '1', '75.0', '1', '10 (8.36 to 12.4)')
     assert waves.rows[0].cells[:4] == ('joint_1', '1010', '0.5', '-4.00 ± 0.10')
     assert (waves.title, waves.folded) == ('Waves', False)
     many = replace(found[0], waves=13 * (wave,))
-    (section,) = torque_ripple(replace(plain, record=FitRecord(ripple=(many,))))
+    (section,) = RippleTorque.sections(replace(plain, record=FitRecord(ripple=(many,))))
     assert (section.tables[1].title, section.tables[1].folded) == ('All 13 waves', True)
-    (section,) = torque_ripple(replace(plain, record=FitRecord(ripple=found[1:])))
+    (section,) = RippleTorque.sections(replace(plain, record=FitRecord(ripple=found[1:])))
     assert section.tables == ()
     assert 'stiffness' not in section.text

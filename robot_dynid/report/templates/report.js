@@ -7,6 +7,7 @@
   const plots = [...document.querySelectorAll('.plot')].map((box, i) => (
     {box, spec: unpacked(figures[i].spec), link: figures[i].link, drawn: false}));
   for (const plot of plots) if (plot.link) plot.box.dataset.link = plot.link;
+  const PAPER_HEIGHT = 0.68;  // of a figure, over that on a screen
   const ranges = {};  // of linked axes, by the name of the link
   let following = false;
 
@@ -80,7 +81,7 @@
       barmode: 'group', bargap: 0.35, separators: '. ', ...layout,
       margin: {l: narrow() ? 44 : 60, r: 10, t: 34, b: 44, ...layout.margin},
       paper_bgcolor: of('paper'), plot_bgcolor: of('paper'),
-      font: {family: getComputedStyle(document.body).fontFamily, size: narrow() ? 11 : 12,
+      font: {family: getComputedStyle(document.body).fontFamily, size: printing ? 9 : narrow() ? 11 : 12,
         color: of('soft')},
       hoverlabel: {bgcolor: of('paper'), bordercolor: of('line'), font: {color: of('ink')}},
       legend: {orientation: 'h', x: 0, y: 1, yanchor: 'bottom', yref: 'paper',
@@ -108,6 +109,9 @@
 
   function draw(plot) {
     const {data, layout} = styled(plot, getComputedStyle(root));
+    layout.height = Math.round(layout.height * (printing ? PAPER_HEIGHT : 1));
+    plot.box.style.height = `${layout.height}px`;
+    if (printing) layout.width = plot.box.clientWidth;  // paper waits for no second drawing
     const config = {displaylogo: false, responsive: true, displayModeBar: !narrow()};
     if (!layout.scene) {
       config.modeBarButtons = [['zoom2d', 'pan2d', 'zoomIn2d', 'zoomOut2d', 'resetScale2d',
@@ -180,13 +184,13 @@
     (p) => Plotly.Plots.resize(p.box));
   window.addEventListener('beforeprint', () => {
     printing = true;
-    document.querySelector('main').style.width = '680px';
+    root.dataset.paper = '';
     dress();
     resized();
   });
   window.addEventListener('afterprint', () => {
     printing = false;
-    document.querySelector('main').style.width = '';
+    delete root.dataset.paper;
     dress();
     resized();
   });

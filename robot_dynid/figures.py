@@ -1,14 +1,15 @@
 """Figures in Plotly's schema, as plain data: curves, bars, markers, axes in words.
 
 The page knows the colours of both themes, so a colour here is a name in its palette (see
-`report.css`), with its opacity in per cent where there is one: @model/20. Curves are packed as
-32-bit numbers, which the page unpacks.
+`report/templates/report.css`), with its opacity in per cent where there is one: @model/20. Curves
+are packed as 32-bit numbers, which the page unpacks.
 """
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,9 @@ INK, SOFT, LINE = '@ink', '@soft', '@line'
 SERIES = tuple(f'@series{i}' for i in range(8))
 #: an axis that shows zero
 FROM_ZERO: dict[str, Any] = {'rangemode': 'tozero'}
+
+#: samples that a bin must hold
+LEAST_BIN_SAMPLES = 12
 
 Spec = dict[str, Any]
 
@@ -116,3 +120,15 @@ def tick_names(low: float, high: float) -> Mapping[str, list[Any]]:
     decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
     ticks = [float(f'{digit}e{d}') for d in decades for digit in (1, 2, 5)]
     return {'tickvals': ticks, 'ticktext': [f'{t:g}' for t in ticks]}
+
+
+def quartiles(
+    x: FloatArray, y: FloatArray, edges: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return mean x and the quartiles of y in each bin that holds enough, (k,) each."""
+    order = np.argsort(np.searchsorted(edges[1:-1], x), kind='stable')
+    bounds = np.searchsorted(np.searchsorted(edges[1:-1], x)[order], np.arange(len(edges)))
+    found = [(float(np.mean(x[own])), *np.percentile(y[own], (25, 50, 75)))
+             for own in (order[a:b] for a, b in pairwise(bounds))
+             if len(own) >= LEAST_BIN_SAMPLES]
+    return tuple(np.array(found).reshape(-1, 4).T)  # type: ignore[return-value]
