@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     found = with_advice(robot, blocks, reduction)
     return {
         'robot': robot.name, 'method': arguments.method, 'joints': robot.joints,
-        'standard': len(reduction.standard), 'base': len(reduction.kept),
+        'standard': len(reduction.standard), 'base': len(reduction.pivots),
         'kept': reduction.names, 'labels': reduction.labels, 'gap': reduction.gap,
         'categories': {name: one.plain() for name, one in found.items()},
         'constants': _constants(robot) if arguments.method == COMPOSITE else [],

@@ -1,4 +1,4 @@
-"""The coordinates of a mechanism: its joints, then the motors that move apart from them."""
+"""The coordinates of a mechanism: its joints, then the motors of elastic joints."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from robot_dynid.types import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """N coordinates, n joints and then the motors of elastic ones, and what acts between them.
+    """N coordinates, n joints and then the motors of elastic joints, with rotors, friction,
+    springs.
 
-    ``names`` (N,); ``motors`` (n,) the coordinate on which the drive of each joint acts, its own
-    where the joint is rigid; ``friction`` in steady sliding.
+    ``names`` (N,); ``motors`` (n,) the coordinate that the drive of each joint acts on, the joint
+    itself if rigid; ``friction`` in steady sliding.
     """
 
     names: tuple[str, ...]
@@ -30,7 +31,7 @@ class Coordinates:
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> Coordinates:
-        """Return those of a mechanism; without gears they are its joints."""
+        """Return the coordinates of a mechanism: its joints only, if it has no elastic gears."""
         joints, gears = mechanism.robot.joints, mechanism.gears
         n = len(joints)
         if gears is None:
@@ -42,7 +43,7 @@ class Coordinates:
                    mechanism.friction.on(motors, len(names)).sliding, gears.springs(n))
 
     def straight(self) -> FloatArray:
-        """Return stiffness, damping and inertia (3, N, N) that no state changes."""
+        """Return the state-independent stiffness, damping and inertia (3, N, N)."""
         friction, springs = self.friction, self.springs
         return np.array([
             springs.axes.T @ (springs.stiffness[:, None] * springs.axes),
@@ -51,6 +52,6 @@ class Coordinates:
             self.rotors.inertia])
 
     def offset(self) -> FloatArray:
-        """Return the effort (N,) that is there in every state: of friction and of gears."""
+        """Return the state-independent effort (N,) of friction and gears."""
         return np.asarray(self.friction.straight[:, 1] @ self.friction.axes
                           + self.springs.offset @ self.springs.axes)

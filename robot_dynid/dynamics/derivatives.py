@@ -1,4 +1,4 @@
-"""Derivatives of inverse and forward dynamics by motion, effort and parameters."""
+"""Derivatives of inverse and forward dynamics by motion and effort."""
 
 from __future__ import annotations
 
@@ -12,57 +12,59 @@ from robot_dynid.dynamics.rigid_body import _tree, require_solved
 from robot_dynid.kernels import derivatives as kernels
 from robot_dynid.types import FloatArray, contiguous
 
-#: derivatives (K, N, N) by position, by velocity, and by acceleration or by effort
+#: derivatives (K, N, N) by position, by velocity, and by acceleration or effort
 Slopes = tuple[FloatArray, FloatArray, FloatArray]
 
 
 class Derivatives:
     """Derivatives of a mechanism of N coordinates, prepared for many calls.
 
-    The coordinates are its n joints; where it has gears then the motors of its elastic joints, and
-    effort is that of every coordinate: drives act on ``motors`` (n,). Friction is that of steady
-    sliding. Where it has a corner (dry friction at the ends of its ramp, the load at zero) its
-    slope is that of one side. Source: Singh, Russell, Wensing, IEEE RA-L 2022, 7, 1776-1783.
+    The coordinates are its n joints, then the motors of elastic joints; effort is that of every
+    coordinate: drives act on ``motors`` (n,). Friction is that of steady sliding; at its corners
+    (ends of the dry ramp, zero load) the slope of one side is used.
+
+    Source: Singh, Russell, Wensing, IEEE RA-L 2022, 7, 1776-1783.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
         self._robot, self._links = mechanism.robot, mechanism.links
-        self._own = Coordinates.of(mechanism)
-        self.motors, self.count = self._own.motors, len(self._own.names)
+        self._coordinates = Coordinates.of(mechanism)
+        self.motors, self.count = self._coordinates.motors, len(self._coordinates.names)
         self._constants = (
-            _tree(mechanism.robot), (contiguous(mechanism.links), self._own.rotors.tables),
-            contiguous(self._own.straight()), self._own.friction.tables)
+            _tree(mechanism.robot), (contiguous(mechanism.links), self._coordinates.rotors.tables),
+            contiguous(self._coordinates.straight()), self._coordinates.friction.tables)
         self._dynamics = rigid_body.ForwardDynamics(
-            mechanism.robot, mechanism.links, self._own.rotors, self._own.friction)
+            mechanism.robot, mechanism.links, self._coordinates.rotors, self._coordinates.friction)
 
     def effort(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the effort (K, N) [N m, N] of float states (K, N), unchecked."""
-        robot, friction, n = self._robot, self._own.friction, self._robot.n
+        robot, friction, n = self._robot, self._coordinates.friction, self._robot.n
         x, v, a = q[:, :n], qd[:, :n], qdd[:, :n]
-        found = rigid_body.rotor_effort(robot, self._own.rotors, q, qd, qdd)
-        found[:, :n] += rigid_body.inverse_dynamics(robot, x, v, a, self._links)
+        effort = rigid_body.rotor_effort(robot, self._coordinates.rotors, q, qd, qdd)
+        effort[:, :n] += rigid_body.inverse_dynamics(robot, x, v, a, self._links)
         load = None
         if friction.needs_load:
             load = rigid_body.inverse_dynamics(robot, x, v, a, friction.links) \
                 @ friction.transmission.T
-        return found + friction.torque(qd, load) + _pull(self._own.springs, q, qd)
+        return effort + friction.torque(qd, load) + _gear_effort(self._coordinates.springs, q, qd)
 
     def acceleration(self, q: FloatArray, qd: FloatArray, effort: FloatArray) -> FloatArray:
         """Return the acceleration (K, N) of float states (K, N), unchecked.
 
-        Raises ModelError where the mass matrix is not positive definite, or friction under load
-        leaves no acceleration.
+        Raises ModelError if the mass matrix is not positive definite, or if friction under load
+        allows no acceleration.
         """
-        found, verdicts = self._dynamics(q, qd, effort - _pull(self._own.springs, q, qd))
+        acceleration, verdicts = self._dynamics(
+            q, qd, effort - _gear_effort(self._coordinates.springs, q, qd))
         require_solved(verdicts, q)
-        return found
+        return acceleration
 
     def inverse(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> Slopes:
         """Return the derivatives (K, N, N) of the effort by q, qd and qdd, (K, N) each.
 
         Entry (k, i, j): effort of i by the motion of j [N m/rad, N m s/rad, kg m^2]. States are
-        float, unchecked. That by the acceleration is the mass matrix, and what friction adds to
-        it where it grows with the load.
+        float, unchecked. The derivative by the acceleration is the mass matrix plus the slope of
+        load-dependent friction.
         """
         out = (np.empty((*q.shape, q.shape[1])), np.empty((*q.shape, q.shape[1])),
                np.empty((*q.shape, q.shape[1])))
@@ -76,19 +78,19 @@ class Derivatives:
     ) -> Slopes:
         """Return the derivatives (K, N, N) of the acceleration by q, qd and effort, (K, N) each.
 
-        States are float, unchecked; ``qdd`` (K, N) their acceleration where it is known. By the
-        theorem of implicit functions from those of `inverse`. Raises ModelError where the mass
-        matrix is not positive definite.
+        States are float, unchecked; ``qdd`` (K, N) their acceleration, computed if None. Follows
+        from `inverse` by the implicit function theorem. Raises ModelError if the mass matrix is
+        not positive definite.
         """
         if qdd is None:
             qdd = self.acceleration(q, qd, effort)
-        found, pivots = self.inverse(q, qd, qdd), np.empty(len(q))
-        kernels.solved_derivatives(found, pivots)
+        slopes, pivots = self.inverse(q, qd, qdd), np.empty(len(q))
+        kernels.solved_derivatives(slopes, pivots)
         require_solved(pivots, q)
-        return found
+        return slopes
 
 
-def _pull(springs: Springs, q: FloatArray, qd: FloatArray) -> FloatArray:
+def _gear_effort(springs: Springs, q: FloatArray, qd: FloatArray) -> FloatArray:
     """Return the effort (K, N) of gears."""
     axes = springs.axes
     return np.asarray((springs.stiffness * (q @ axes.T) + springs.damping * (qd @ axes.T)

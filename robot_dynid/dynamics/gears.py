@@ -2,13 +2,14 @@
 
 Between the motor at theta (motor angle over gear ratio) and the link at q a gear transmits
 
-    T = K u + D u' + s + sum_k h_k z_k(u),    u = theta + e(theta) - q,
+T = K u + D u' + s + sum_k h_k z_k(u),    u = theta + e(theta) - q,
 
-e = a sin(w theta) + b cos(w theta) being its kinematic error and z_k, between -1 and 1, states of
-hysteresis driven by u: stop operators or Dahl's. By the balance of power the motor bears
-(1 + de/dtheta) T. Only an ordered motion has states; what knows single states leaves them out.
-Sources: Spong, ASME J. Dyn. Syst. Meas. Control 1987, 109, 310-319; Taghirad and Belanger, ASME
-J. Dyn. Syst. Meas. Control 1998, 120, 463; Al-Bender, Lampaert, Swevers 2005; Dahl 1968.
+where e = a sin(w theta) + b cos(w theta) is its kinematic error and z_k, between -1 and 1, are
+states of hysteresis driven by u: stop operators or Dahl's. By the balance of power the motor
+bears (1 + de/dtheta) T. States need an ordered motion; single states omit them.
+
+Sources: Spong, ASME J. Dyn. Syst. Meas. Control 1987, 109, 310-319; Taghirad and Belanger, ASME J.
+Dyn. Syst. Meas. Control 1998, 120, 463; Al-Bender, Lampaert, Swevers 2005; Dahl 1968.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from robot_dynid.kernels.gears import (
 )
 from robot_dynid.types import FloatArray
 
-#: rounds in which motors are sought at most, and the part by which the last one is off
+#: most Newton steps of the motor position, and the relative residual at which they end
 MOTOR_ROUNDS, MOTOR_RESIDUAL = 30, 1e-15
 
 
@@ -60,10 +61,10 @@ class Gears:
     """Motors and gears of e elastic joints, everything on the joint side.
 
     ``joints`` (e,) their indices; the others (e,): ``inertia`` J of the rotors kg m^2,
-    ``stiffness`` K N m/rad, ``damping`` D N m s/rad, ``offset`` s N m, which is K times what the
-    encoders are off against each other. ``waves`` (e, 3), or one row for all, hold w rad/rad and
-    the sizes a, b rad of the kinematic error; ``states`` (k, 4) of hysteresis: the place of the
-    gear, the kind of friction's terms (STOP or DAHL), the length rad and the amplitude h N m.
+    ``stiffness`` K N m/rad, ``damping`` D N m s/rad, ``offset`` s N m, which is K times the offset
+    between the encoders. ``waves`` (e, 3), or one row for all, hold w rad/rad and the amplitudes
+    a, b rad of the kinematic error; ``states`` (k, 4) of hysteresis: index of the gear, kind of
+    friction term (STOP or DAHL), length rad and amplitude h N m.
     """
 
     joints: tuple[int, ...]
@@ -75,7 +76,7 @@ class Gears:
     states: FloatArray = field(default_factory=_without_states)
 
     def require_possible(self, names: tuple[str, ...]) -> None:
-        """Raise ModelError, naming the joint of ``names`` (n,), for a gear that cannot be."""
+        """Raise ModelError for an impossible gear, with the joint's name from ``names`` (n,)."""
         for name in ('inertia', 'stiffness', 'damping', 'offset'):
             values = getattr(self, name)
             if np.shape(values) != (len(self.joints),):
@@ -87,7 +88,7 @@ class Gears:
                     raise ModelError(
                         f'elastic joint {names[joint]}: {name} is {value:g}; it must be '
                         f'{"above zero" if above else "finite"}: identify from a motion that '
-                        'shows it, with method feasible, or take the joint as rigid')
+                        'excites it, with method feasible, or make the joint rigid')
         rate, *sizes = np.broadcast_to(self.waves, (len(self.joints), 3)).T
         for joint, slope in zip(self.joints, rate * np.hypot(*sizes), strict=True):
             if not slope < 1.0:
@@ -102,21 +103,21 @@ class Gears:
 
     @property
     def wavy(self) -> NDArray[np.bool_]:
-        """A mask (e,) of the gears that have kinematic error."""
+        """A mask (e,) of the gears with kinematic error."""
         rate, sine, cosine = np.broadcast_to(self.waves, (len(self.joints), 3)).T
         return np.asarray((rate != 0.0) & ((sine != 0.0) | (cosine != 0.0)))
 
     @property
     def amplitudes(self) -> FloatArray:
-        """Sums (e,) [N m] of the amplitudes of hysteresis."""
-        own = self.states[:, OWNER] == np.arange(len(self.joints))[:, None]
-        return np.asarray(own @ self.states[:, AMPLITUDE], dtype=np.float64)
+        """Sums (e,) [N m] of the hysteresis amplitudes."""
+        owner = self.states[:, OWNER] == np.arange(len(self.joints))[:, None]
+        return np.asarray(owner @ self.states[:, AMPLITUDE], dtype=np.float64)
 
     @property
     def hysteretic(self) -> NDArray[np.bool_]:
-        """A mask (e,) of the gears that have hysteresis."""
-        own = self.states[self.states[:, AMPLITUDE] != 0.0, OWNER].astype(np.int64)
-        return np.isin(np.arange(len(self.joints)), own)
+        """A mask (e,) of the gears with hysteresis."""
+        gears = self.states[self.states[:, AMPLITUDE] != 0.0, OWNER].astype(np.int64)
+        return np.isin(np.arange(len(self.joints)), gears)
 
     def error(self, motor: FloatArray) -> FloatArray:
         """Return the kinematic error [rad], its slope and curvature (3, K, e) at motors (K, e)."""
@@ -126,15 +127,17 @@ class Gears:
         return np.array([error, rate * (sine * c - cosine * s), -rate**2 * error])
 
     def deflection(self, motor: FloatArray, link: FloatArray) -> FloatArray:
-        """Return u [rad] and its rate (2, K, e); ``motor`` and ``link`` (2, K, e) with theirs."""
+        """Return the deflection u [rad] and its rate (2, K, e); ``motor`` and ``link`` are (2, K,
+        e).
+        """
         error, slope, _ = self.error(motor[0])
         return np.array([motor[0] + error - link[0], (1.0 + slope) * motor[1] - link[1]])
 
     def motor(self, output: FloatArray) -> FloatArray:
-        """Return the motors behind gears whose ``output`` is theta + e(theta), and its rates.
+        """Return the motor motion of gears whose ``output`` is theta + e(theta) and its rates.
 
         ``output`` and motors (3, ..., e) are positions [rad], velocities and accelerations, or
-        the first (2, ..., e). By Newton's method; the slope of the error is below one.
+        only the first two (2, ..., e). Newton's method; the slope of the error is below one.
         """
         motion = output.copy()
         for _ in range(MOTOR_ROUNDS):
@@ -150,62 +153,65 @@ class Gears:
         return motion
 
     def torque(self, bent: FloatArray) -> FloatArray:
-        """Return the torque (K, e) N m, hysteresis left out, at a `deflection` (2, K, e)."""
+        """Return the torque (K, e) N m without hysteresis at a `deflection` (2, K, e)."""
         return np.asarray(self.stiffness * bent[0] + self.damping * bent[1] + self.offset)
 
     def springs(self, n: int) -> Springs:
-        """Return springs between the coordinates of a robot of n joints, without the effects."""
+        """Return springs between the coordinates of a robot of n joints, without error and
+        hysteresis.
+        """
         axes = np.eye(n + len(self.joints))[n:]
         axes[np.arange(len(self.joints)), list(self.joints)] = -1.0
         return Springs(axes, self.stiffness, self.damping, self.offset)
 
     def table(self, n: int) -> FloatArray:
-        """Return the gears (e, 8) of a robot of n joints, columns as of the kernels."""
+        """Return the table (e, 8) of the gears of a robot of n joints for the kernels."""
         e = len(self.joints)
-        found = np.column_stack([
+        table = np.column_stack([
             n + np.arange(e), self.joints, self.stiffness, self.damping, self.offset,
             np.broadcast_to(self.waves, (e, 3))])
-        return np.require(found.reshape(-1, GEAR_COLUMNS), np.float64, ['C'])
+        return np.require(table.reshape(-1, GEAR_COLUMNS), np.float64, ['C'])
 
     def bent(self, torque: FloatArray, step: float) -> FloatArray:
         """Return the deflection and its rate (2, N, e) at which gears transmit ``torque`` (N, e).
 
-        Of samples ``step`` [s] apart, from relaxed gears at rest, hysteresis included.
+        Samples are ``step`` [s] apart, starting with relaxed gears at rest; hysteresis is
+        included.
         """
-        found = np.empty((2, *torque.shape))
-        bent_along(self.table(0), self.states, np.ascontiguousarray(torque), step, found)
-        return found
+        deflection = np.empty((2, *torque.shape))
+        bent_along(self.table(0), self.states, np.ascontiguousarray(torque), step, deflection)
+        return deflection
 
     def motors(self, n: int) -> tuple[int, ...]:
-        """Return the coordinate (n,) of each joint's motor: its own where the joint is rigid."""
+        """Return the coordinate (n,) of each joint's motor: the joint itself if rigid."""
         return tuple(n + self.joints.index(j) if j in self.joints else j for j in range(n))
 
 
 class GearStates:
-    """The states of hysteresis of ``gears`` along samples that come in order.
+    """The states of hysteresis of ``gears`` along ordered samples.
 
-    A motion begins relaxed. What its past was before is not known, so two more motions begin at
-    either end of the loop: true torque is between them. Deflections that are noisy would wear the
-    states off, which forget with every way there and back, so a way back counts once it is more
-    than noise.
+    A motion begins relaxed. Its past is unknown, so two more motions begin at either end of the
+    loop: the true torque lies between them. Noisy deflections would wear the states down, because
+    every reversal makes them forget; a reversal therefore counts only if it exceeds the noise.
     """
 
     def __init__(self, gears: Gears) -> None:
         self._states, count = gears.states, len(gears.states)
         self._begins = [np.full(count, z) for z in (0.0, -1.0, 1.0)]
         still = np.zeros(len(gears.joints))
-        self._before = [(still + np.nan, still.copy(), z.copy()) for z in self._begins]
+        self._previous = [(still + np.nan, still.copy(), z.copy()) for z in self._begins]
 
     def along(self, bent: FloatArray, begins: NDArray[np.bool_],
               noise: FloatArray | None = None) -> FloatArray:
-        """Return torque, what a way back of less than noise would make, half of its range [N m].
+        """Return torque, torque of a reversal smaller than noise, and half its range [N m], (3, N,
+        e).
 
-        Each (N, e), at deflections ``bent`` (N, e), NaN where they are not known; ``begins`` (N,):
-        motions; ``noise`` (N, e) [rad], by default none: by so much they differ without a motion.
+        At deflections ``bent`` (N, e), NaN where unknown; ``begins`` (N,) marks the first samples
+        of motions; ``noise`` (N, e) [rad], by default zero, of the deflection.
         """
-        known = np.zeros(bent.shape) if noise is None else np.ascontiguousarray(noise)
-        found = np.zeros((3, 2, *bent.shape))
-        for relaxed, before, out in zip(self._begins, self._before, found, strict=True):
-            hysteresis_along(self._states, np.ascontiguousarray(bent), known, begins, relaxed,
-                             before, out)
-        return np.array([*found[0], 0.5 * (found[2, 0] - found[1, 0])])
+        threshold = np.zeros(bent.shape) if noise is None else np.ascontiguousarray(noise)
+        torque = np.zeros((3, 2, *bent.shape))
+        for start, previous, out in zip(self._begins, self._previous, torque, strict=True):
+            hysteresis_along(self._states, np.ascontiguousarray(bent), threshold, begins, start,
+                             previous, out)
+        return np.array([*torque[0], 0.5 * (torque[2, 0] - torque[1, 0])])

@@ -1,4 +1,4 @@
-"""Content of the columns of a regressor, as tables for the kernel that fills all of them."""
+"""Content of the columns of a regressor, as tables for the kernel that fills them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from robot_dynid.types import FloatArray, contiguous
 POSITION, VELOCITY, ACCELERATION = kernel.POSITION, kernel.VELOCITY, kernel.ACCELERATION
 ONE, HISTORY = kernel.ONE, kernel.HISTORY
 MOTION = POSITION, VELOCITY, ACCELERATION
-#: most samples that are filled at once, and bytes of their regressor: beyond the share of the
-#: last cache that one core may count on, filling it waits for memory
+#: most samples filled at once, and the size of their regressor [bytes]: beyond one core's share of
+#: the last-level cache, filling waits for memory
 SAMPLES_AT_ONCE, CACHE = 1024, 2**22
-#: samples from which on a chunk is copied into a longer array faster than it is filled there
+#: samples from which on copying a chunk into a longer array is faster than filling it there
 LEAST_RUN = 256
 #: row, column, kind of a signal, its index, share: column = share * signal in that equation
 Entry = tuple[int, int, int, int, float]
@@ -33,9 +33,9 @@ Entry = tuple[int, int, int, int, float]
 
 @dataclass(frozen=True, eq=False)
 class RotorColumns:
-    """Columns (m,) of ``rotors`` with inertia one that moving links carry.
+    """Columns (m,) of ``rotors`` of inertia one on moving links.
 
-    ``shares`` (N, R): how much of an effort on each coordinate enters each equation.
+    ``shares`` (N, R): share of the effort on each coordinate in each equation.
     """
 
     columns: NDArray[np.int64]
@@ -52,24 +52,24 @@ class Signals:
 
     @classmethod
     def of(cls, motion: Iterable[FloatArray], histories: Sequence[FloatArray] = ()) -> Signals:
-        """Return ``motion`` q, qd, qdd (K, N) and ``histories`` (h, K), one below the other.
+        """Return ``motion`` q, qd, qdd (K, N) and the stacked ``histories`` (h, K).
 
-        Copied only where they are not in order, or where several have rows.
+        Copied only if not contiguous, or if several histories have rows.
         """
         q, qd, qdd = (contiguous(signal) for signal in motion)
-        known = [history for history in histories if len(history)]
-        if not known:
+        filled = [history for history in histories if len(history)]
+        if not filled:
             return cls((q, qd, qdd), contiguous(np.empty((0, len(q)))))
-        return cls((q, qd, qdd), contiguous(known[0] if len(known) == 1 else np.vstack(known)))
+        return cls((q, qd, qdd), contiguous(filled[0] if len(filled) == 1 else np.vstack(filled)))
 
 
 @dataclass(frozen=True, eq=False)
 class RegressorColumns:
-    """``count`` columns of a regressor, as far as the kernel knows what they hold.
+    """``count`` columns of a regressor in the form that the kernel fills.
 
-    ``links`` (n, 10) is the column of each standard parameter of the links of ``robot``, -1 where
-    it has none; ``rotors`` those on its moving links; ``entries`` all that is linear in position,
-    velocity, acceleration, one and the ``past`` rows of the history: those of the same row and
+    ``links`` (n, 10) is the column of each standard parameter of the links of ``robot``, -1 if it
+    has none; ``rotors`` those on its moving links; ``entries`` everything linear in position,
+    velocity, acceleration, one and the ``past`` rows of the history. Entries of the same row and
     column add up.
     """
 
@@ -87,10 +87,10 @@ class RegressorColumns:
         table[chosen] = np.arange(len(chosen))
         return cls(len(chosen), robot, table.reshape(robot.tree.n, 10))
 
-    def beside(self, other: RegressorColumns) -> RegressorColumns | None:
-        """Return these columns, then those of ``other``; None where both have links or rotors.
+    def append(self, other: RegressorColumns) -> RegressorColumns | None:
+        """Return these columns followed by those of ``other``; None if both have links or rotors.
 
-        The rows of its history follow as well.
+        The rows of its history follow likewise.
         """
         if (self.links is not None and other.links is not None) or (
                 self.rotors is not None and other.rotors is not None):
@@ -110,7 +110,7 @@ class RegressorColumns:
 
     @cached_property
     def _tree(self) -> tuple[FloatArray, NDArray[np.int64], FloatArray]:
-        """Return geometry, parents and gravity; without links and rotors there are no joints."""
+        """Return geometry, parents and gravity; without a robot there are no joints."""
         if self.robot is None:
             return (contiguous(np.empty((0, 39))), np.empty(0, dtype=np.int64),
                     contiguous(np.zeros(3)))
@@ -132,29 +132,30 @@ class RegressorColumns:
 
     @cached_property
     def _of_tree(self) -> RegressorColumns:
-        """The columns of the tree of a robot with a linkage: entries are of the joints moved."""
+        """The columns of the tree of a robot with a linkage, with entries on the driven joints."""
         assert self.robot is not None and self.robot.linkage is not None
-        own = self.robot.linkage.driven.tolist()
+        tree_joints = self.robot.linkage.driven.tolist()
         return replace(self, robot=self.robot.tree, entries=tuple(
-            (own[row], column, kind, own[index] if kind in MOTION else index, share)
+            (tree_joints[row], column, kind,
+             tree_joints[index] if kind in MOTION else index, share)
             for row, column, kind, index, share in self.entries))
 
     def fill(self, signals: Signals, rows: slice, place: NDArray[np.int64], out: FloatArray
              ) -> None:
-        """Fill memory ``out`` (M,) with the columns of ``rows`` of the signals.
+        """Fill memory ``out`` (M,) with the columns of samples ``rows`` of the signals.
 
-        ``place`` (R, k) is where the first sample of each equation and column goes, -1 for those
-        that are not wanted; the others follow it. What is always zero is not written.
+        ``place`` (R, k) is the offset of the first sample of each equation and column, -1 to skip
+        it; the other samples follow it. Zero entries are not written.
         """
         kernel.fill_regressor(self._tree, self._tables, (signals.motion, signals.history),
                               (rows.start, rows.stop), (place, out))
 
     def fill_array(self, signals: Signals, rows: slice, out: FloatArray) -> None:
-        """Fill ``out`` (R, k, N), whose samples lie side by side, with ``rows``.
+        """Fill ``out`` (R, k, N), contiguous in samples, with ``rows``.
 
-        It must be zero where nothing is written: where a joint does not carry a link. A long array
-        is filled by chunks: the kernel writes to all columns in turn, which memory takes slowly,
-        and copies of longer runs fast. Several chunks are shared out over threads.
+        It must be zero where nothing is written: where a joint does not carry a link. Long arrays
+        are filled in chunks, because the kernel writes to all columns in turn, which is slow in
+        memory, and copies of longer runs are fast. Chunks are spread over threads.
         """
         robot = self.robot
         if robot is not None and robot.linkage is not None:
@@ -188,7 +189,7 @@ class RegressorColumns:
                 out[row, run, part] = chunk[row, run, :size]
 
     def _runs(self, rows: int) -> list[tuple[int, slice]]:
-        """Return the columns next to each other that are written, by row."""
+        """Return the runs of adjacent columns that are written, by row."""
         written = np.zeros((rows, self.count + 1), dtype=np.int64)
         if self.robot is not None and self.links is not None:
             joint, parameter = np.nonzero(self.links >= 0)
@@ -197,27 +198,27 @@ class RegressorColumns:
             written[:, self.rotors.columns] = 1
         for row, column, *_ in self.entries:
             written[row, column] = 1
-        found = []
+        runs = []
         for row, steps in enumerate(np.diff(written, axis=1, prepend=0)):
-            found += [(row, slice(int(first), int(stop))) for first, stop in zip(
+            runs += [(row, slice(int(first), int(stop))) for first, stop in zip(
                 np.flatnonzero(steps == 1), np.flatnonzero(steps == -1), strict=True)]
-        return found
+        return runs
 
 
 def chunk_length(rows: int, columns: int) -> int:
-    """Return the number of samples at a time of ``rows`` equations and ``columns``."""
+    """Return the chunk length in samples for ``rows`` equations and ``columns``."""
     tiles = CACHE // max(8 * rows * columns * LANES, 1)
     return int(min(max(tiles, 1) * LANES, SAMPLES_AT_ONCE))
 
 
 def places(out: FloatArray) -> NDArray[np.int64]:
-    """Return the place (R, k) of each row and column of ``out`` (R, k, N) in its memory."""
+    """Return the memory offset (R, k) of each row and column of ``out`` (R, k, N)."""
     first, second = (step // out.itemsize for step in out.strides[:2])
     return first * np.arange(out.shape[0])[:, None] + second * np.arange(out.shape[1])
 
 
 def _memory(out: FloatArray) -> FloatArray:
-    """Return the memory (M,) that ``out`` (R, k, N) is spread over, from its first number on."""
+    """Return the memory (M,) that ``out`` (R, k, N) spans, from its first number on."""
     if out.flags.c_contiguous:
         return out.reshape(-1)
     assert out.shape[2] == 1 or out.strides[2] == out.itemsize, 'samples must lie side by side'

@@ -3,11 +3,11 @@
 Positions are rad (m), efforts N m (N) on the joint side. Every function takes arrays (N, n) and
 returns new arrays.
 
-A wrench is a force f [N] and a torque t [N m] about the origin of a link's frame, both in the axes
-of that frame unless others are named. It does the work ``w . V`` on the link, so it acts on the
-joints as ``J^T w``, and the drives have to give
+A wrench is a force f [N] and a torque t [N m] about the origin of a link's frame, in the axes of
+that frame unless other axes are named. It does the work ``w . V`` on the link, so it acts on the
+joints as ``J^T w``, and the drives have to supply
 
-    torque = regressor @ parameters - J^T w.
+torque = regressor @ parameters - J^T w.
 
 Source: Wang, Han, Li, Guo, Lu, Sensors 2025, 25, 5749, eq. 14; Lynch, Park, Modern Robotics, 2017,
 section 8.3.
@@ -39,7 +39,7 @@ from robot_dynid.types import WRENCH_COMPONENTS, FloatArray, contiguous
 
 
 def require_solved(verdicts: FloatArray, q: FloatArray) -> None:
-    """Raise ModelError unless all ``verdicts`` (K,) on accelerations at ``q`` (K, n) are good.
+    """Raise ModelError unless all ``verdicts`` (K,) on accelerations at ``q`` (K, n) are positive.
 
     Verdicts are those of `rigid_body.ForwardDynamics`.
     """
@@ -49,14 +49,14 @@ def require_solved(verdicts: FloatArray, q: FloatArray) -> None:
     state = f'state {k} (q = {np.round(q[k], 3).tolist()})'
     if verdicts[k] == UNSETTLED:
         raise ModelError(
-            f'no acceleration fits the friction in {state}: it grows with load so much that the '
-            'joints lock themselves; is fw, friction per load, what the gears can have?')
+            f'no acceleration solves the dynamics in {state}: friction grows with load so '
+            'much that the joints self-lock; check fw, the friction per load, against the gears')
     raise ModelError(
         f'the identified mass matrix is not positive definite in {state}, which least squares '
         f'does not guarantee; {FEASIBLE}')
 
 
-#: least states [1 us each] that are worth a thread
+#: least number of states [1 us each] per thread
 THREAD_STATES = 8 * LANES
 
 
@@ -66,7 +66,7 @@ def _states(robot: RobotModel, *arrays: ArrayLike) -> tuple[FloatArray, ...]:
     shape = states[0].shape
     if len(shape) != 2 or shape[1] != robot.n or any(s.shape != shape for s in states):
         shapes = ', '.join(str(s.shape) for s in states)
-        raise UsageError(f'states of {robot.name} must all be (N, {robot.n}), found {shapes}')
+        raise UsageError(f'states of {robot.name} must all be (N, {robot.n}), are {shapes}')
     return states
 
 
@@ -84,10 +84,11 @@ def inverse_dynamics(
     robot: RobotModel, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike,
     parameters: ArrayLike | None = None,
 ) -> FloatArray:
-    """Return the rigid-body effort (N, n) of the motion (recursive Newton-Euler).
+    """Return the rigid-body effort (N, n) of a motion (recursive Newton-Euler).
 
-    ``parameters`` (n, 10) standard parameters, by default the nominal ones; those of springs are
-    behind them, (n, 14), see `counterbalance`. Raises UsageError on wrong shapes.
+    ``parameters`` (n, 10) standard parameters, by default the nominal ones; with springs (n, 14),
+    see `counterbalance`. Raises UsageError on wrong shapes.
+
     Source: Luh, Walker, Paul 1980; Featherstone 2008, section 5.3.
     """
     inputs = robot.motion(*_states(robot, q, qd, qdd))
@@ -99,7 +100,7 @@ def inverse_dynamics(
 def gravity_effort(
     robot: RobotModel, q: ArrayLike, parameters: ArrayLike | None = None
 ) -> FloatArray:
-    """Return the effort (N, n) that holds the robot at rest in ``q``."""
+    """Return the effort (N, n) that holds the robot at rest at ``q`` (N, n)."""
     still = np.zeros(np.shape(q))
     return inverse_dynamics(robot, q, still, still, parameters)
 
@@ -108,7 +109,8 @@ def mass_matrix(
     robot: RobotModel, q: ArrayLike, parameters: ArrayLike | None = None,
     rotors: Rotors | None = None,
 ) -> FloatArray:
-    """Return the joint-space inertia (N, n, n) kg m^2 (composite rigid bodies), ``rotors`` added.
+    """Return the joint-space inertia (N, n, n) kg m^2 (composite rigid bodies), ``rotors``
+    included.
 
     Source: Featherstone 2008, section 6.2.
     """
@@ -150,8 +152,8 @@ def forward_dynamics(
     """Return accelerations (N, n) rad/s^2 and the least pivot (N,) of each mass matrix.
 
     ``states`` are q, qd and effort (N, n); ``rotors`` or their inertia (n, n) kg m^2, by default
-    none. Where the pivot is not positive the mass matrix is not definite and the acceleration
-    meaningless: the caller decides what to say.
+    none. If the pivot is not positive, the mass matrix is not positive definite and the
+    acceleration is meaningless: the caller decides what to do.
     """
     inputs = _states(robot, *states)
     return ForwardDynamics(robot, parameters, rotors)(*inputs)
@@ -160,28 +162,28 @@ def forward_dynamics(
 class ForwardDynamics:
     """Accelerations of one robot, prepared for many calls.
 
-    ``parameters`` and ``rotors`` as of `forward_dynamics`; of the N coordinates that rotors have
-    those beyond the joints move by their rotors alone. ``friction``, by default none, acts on all
-    of them; where it grows with load, that is the load under these accelerations.
+    ``parameters`` and ``rotors`` as in `forward_dynamics`; of the N coordinates of the rotors,
+    those beyond the joints move with their rotors only. ``friction``, by default none, acts on all
+    of them; load-dependent friction uses the load under these accelerations.
     """
 
     def __init__(self, robot: RobotModel, parameters: ArrayLike | None = None,
                  rotors: Rotors | FloatArray | None = None,
                  friction: AxisFriction | None = None) -> None:
-        own = Rotors.of(np.zeros((robot.n, robot.n)) if rotors is None else rotors)
-        rough = AxisFriction.none(len(own.inertia)) if friction is None else friction
-        self._linked = None if robot.linkage is None else _Linked(robot, parameters, own, rough)
+        spinning = Rotors.of(np.zeros((robot.n, robot.n)) if rotors is None else rotors)
+        dry = AxisFriction.none(len(spinning.inertia)) if friction is None else friction
+        self._linked = None if robot.linkage is None else _Linked(robot, parameters, spinning, dry)
         self._constants = (
-            _tree(robot.tree), (_parameters(robot, parameters), own.tables), rough.tables)
+            _tree(robot.tree), (_parameters(robot, parameters), spinning.tables), dry.tables)
 
     def __call__(
         self, q: FloatArray, qd: FloatArray, effort: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return accelerations (K, N) and verdicts (K,) of float states (K, N), unchecked.
 
-        A verdict is the least pivot of the mass matrix. Where it is not positive that is not
-        definite, or, at `UNSETTLED`, friction under load leaves no acceleration: what is returned
-        means nothing there.
+        A verdict is the least pivot of the mass matrix. If it is not positive, the mass matrix is
+        not positive definite or, at `UNSETTLED`, load-dependent friction allows no acceleration;
+        the returned acceleration is then meaningless.
         """
         if self._linked is not None:
             return self._linked.forward(q, qd, effort)
@@ -203,11 +205,11 @@ class InverseDynamics:
     def __init__(self, robot: RobotModel, parameters: ArrayLike | None = None,
                  rotors: Rotors | FloatArray | None = None,
                  friction: AxisFriction | None = None) -> None:
-        own = Rotors.of(np.zeros((robot.n, robot.n)) if rotors is None else rotors)
-        rough = AxisFriction.none(robot.n) if friction is None else friction
-        self._linked = None if robot.linkage is None else _Linked(robot, parameters, own, rough)
+        spinning = Rotors.of(np.zeros((robot.n, robot.n)) if rotors is None else rotors)
+        dry = AxisFriction.none(robot.n) if friction is None else friction
+        self._linked = None if robot.linkage is None else _Linked(robot, parameters, spinning, dry)
         self._constants = (
-            _tree(robot.tree), (_parameters(robot, parameters), own.tables), rough.tables)
+            _tree(robot.tree), (_parameters(robot, parameters), spinning.tables), dry.tables)
 
     def __call__(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the efforts (K, n) of float states (K, n), unchecked."""
@@ -225,15 +227,15 @@ class InverseDynamics:
         return out
 
 
-#: passes at most that look for accelerations under friction that grows with their load, and the
-#: share of them that the last pass may change
+#: most iterations for accelerations under load-dependent friction, and the relative change at
+#: which they end
 PASSES, SETTLED = 100, 1e-12
 
 
 class _Linked:
-    """Inverse and forward dynamics of a robot with a linkage; arguments as of `ForwardDynamics`.
+    """Inverse and forward dynamics of a robot with a linkage; arguments as in `ForwardDynamics`.
 
-    Those of its tree, projected: the kernels solve for all joints of a tree.
+    They are those of its tree, projected; the kernels only solve for all joints of a tree.
     """
 
     def __init__(self, robot: RobotModel, parameters: ArrayLike | None, rotors: Rotors,
@@ -244,10 +246,10 @@ class _Linked:
     def inverse(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the efforts (K, n) of float states (K, n)."""
         smooth = inverse_dynamics(self._robot, q, qd, qdd, self._links)
-        return smooth + qdd @ self._rotors.inertia + self._dry(q, qd, qdd)
+        return smooth + qdd @ self._rotors.inertia + self._friction_effort(q, qd, qdd)
 
-    def _dry(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
-        """Return the friction (K, n), under the load of the motion where it needs that."""
+    def _friction_effort(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Return the friction (K, n), under the load of the motion if it depends on load."""
         load = None
         if self._friction.needs_load:
             load = inverse_dynamics(self._robot, q, qd, qdd, self._friction.links
@@ -257,23 +259,24 @@ class _Linked:
     def forward(
         self, q: FloatArray, qd: FloatArray, effort: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return accelerations and verdicts as `ForwardDynamics`."""
+        """Return accelerations and verdicts as `ForwardDynamics` does."""
         matrix = mass_matrix(self._robot, q, self._links, self._rotors)
         verdicts = np.asarray(np.linalg.eigvalsh(matrix)[:, 0], dtype=np.float64)
         safe = np.where((verdicts > 0.0)[:, None, None], matrix, np.eye(self._robot.n))
         still = np.zeros_like(q)
         smooth = effort - inverse_dynamics(self._robot, q, qd, still, self._links)
-        found = still
+        acceleration = still
         for _ in range(PASSES if self._friction.needs_load else 1):
-            before = found
-            rest = smooth - self._dry(q, qd, before)
-            found = np.asarray(np.linalg.solve(safe, rest[:, :, None])[:, :, 0])
-            settled = np.abs(found - before) <= SETTLED * np.abs(found).max(initial=1.0)
+            previous = acceleration
+            rest = smooth - self._friction_effort(q, qd, previous)
+            acceleration = np.asarray(np.linalg.solve(safe, rest[:, :, None])[:, :, 0])
+            settled = np.abs(acceleration - previous) \
+                <= SETTLED * np.abs(acceleration).max(initial=1.0)
             if settled.all():
                 break
         if self._friction.needs_load:
             verdicts = np.where(settled.all(axis=1), verdicts, np.minimum(verdicts, UNSETTLED))
-        return found, verdicts
+        return acceleration, verdicts
 
 
 def regressor(
@@ -282,16 +285,16 @@ def regressor(
 ) -> FloatArray:
     """Return the rigid-body regressor Y (n, k, N): effort[s, i] = sum_c Y[i, c, s] p[c].
 
-    ``motion`` is q, qd, qdd (N, n); ``columns`` chooses standard parameters (indices into the
-    flattened (n, 10) array, default all); ``out`` (n, k, N) is filled in place when given, and
-    must be zero where a joint does not carry a link.
-    Source: Atkeson, An, Hollerbach 1986, in base coordinates.
+    ``motion`` is q, qd, qdd (N, n); ``columns`` selects standard parameters (indices into the
+    flattened (n, 10) array, default all); ``out`` (n, k, N) is filled in place if given, and must
+    be zero where a joint does not carry a link. Source: Atkeson, An, Hollerbach 1986, in base
+    coordinates.
     """
     inputs = _states(robot, *motion)
-    known = RegressorColumns.of_links(robot, _chosen(robot, columns))
+    content = RegressorColumns.of_links(robot, _chosen(robot, columns))
     if out is None:
-        out = np.zeros((robot.n, known.count, len(inputs[0])))
-    known.fill_array(Signals.of(inputs), slice(0, len(inputs[0])), out)
+        out = np.zeros((robot.n, content.count, len(inputs[0])))
+    content.fill_array(Signals.of(inputs), slice(0, len(inputs[0])), out)
     return out
 
 
@@ -316,24 +319,23 @@ def regressor_pullback(
 
 
 def _chosen(robot: RobotModel, columns: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """Return the indices of standard parameters, by default of all."""
+    """Return the indices of the standard parameters, all by default."""
     return np.arange(10 * robot.tree.n) if columns is None else np.asarray(columns)
 
 
 def stacked(columns: FloatArray) -> FloatArray:
-    """Return a regressor (n, k, N) as the textbook's tall matrix (N n, k), sample by sample."""
+    """Return a regressor (n, k, N) as a tall matrix (N n, k), sample by sample."""
     n, k, samples = columns.shape
     return np.ascontiguousarray(columns.transpose(2, 0, 1)).reshape(samples * n, k)
 
 
 class Momentum:
-    """p = M(q) qd and dL/dq = C(q, qd)^T qd - g(q), prepared for many short calls.
+    """Momentum p = M(q) qd and dL/dq = C(q, qd)^T qd - g(q), prepared for many short calls.
 
-    The equation of motion is dp/dt = effort + dL/dq with the Lagrangian L = T - V, because
-    dM/dt = C + C^T: no acceleration and no Coriolis matrix are needed. ``parameters`` (n, 10)
-    standard parameters, by default the nominal ones; ``rotors`` or their inertia (n, n) kg m^2,
-    by default none. Source: De Luca, Mattone 2003; De Luca, Ferrajoli 2009 (C^T qd by a
-    recursion).
+    The equation of motion is dp/dt = effort + dL/dq with the Lagrangian L = T - V, because dM/dt =
+    C + C^T: neither acceleration nor Coriolis matrix is needed. ``parameters`` (n, 10) standard
+    parameters, by default the nominal ones; ``rotors`` or their inertia (n, n) kg m^2, by default
+    none. Source: De Luca, Mattone 2003; De Luca, Ferrajoli 2009 (C^T qd by a recursion).
     """
 
     def __init__(self, robot: RobotModel, parameters: ArrayLike | None = None,
@@ -354,8 +356,7 @@ class Momentum:
 class LinkPoses(NamedTuple):
     """Frames of the moving links in the base frame.
 
-    ``rotations`` (N, n, 3, 3) from the frame of the link to that of the base, ``origins``
-    (N, n, 3) m.
+    ``rotations`` (N, n, 3, 3) from the link frame to the base frame, ``origins`` (N, n, 3) m.
     """
 
     rotations: FloatArray
@@ -365,7 +366,7 @@ class LinkPoses(NamedTuple):
 def link_poses(robot: RobotModel, q: ArrayLike) -> LinkPoses:
     """Return the poses of all links at positions ``q`` (N, n) rad (m).
 
-    Raises UsageError when ``q`` has another shape.
+    Raises UsageError if ``q`` has another shape.
     """
     (positions,) = robot.motion(*_states(robot, q))
     count, n = positions.shape
@@ -378,7 +379,7 @@ def link_poses(robot: RobotModel, q: ArrayLike) -> LinkPoses:
 def chain_points(robot: RobotModel, q: ArrayLike) -> FloatArray:
     """Return base, joint origins and tip (N, k, 3) m of the longest chain at ``q`` (N, n).
 
-    In the base frame. Raises UsageError when ``q`` has another shape.
+    In the base frame. Raises UsageError if ``q`` has another shape.
     """
     poses, chain = link_poses(robot, q), list(robot.tree.longest_chain)
     base = np.zeros((len(poses.origins), 1, 3))
@@ -391,16 +392,17 @@ def tip_positions(robot: RobotModel, q: ArrayLike) -> FloatArray:
     return chain_points(robot, q)[:, -1]
 
 
-#: between a link and the link whose axes its wrench is given in: ``<link>@<axes>``
+#: separator of a link and the link whose axes its wrench is given in: ``<link>@<axes>``
 IN_AXES = '@'
 
 
 class ExternalWrench:
-    """Wrenches on ``link`` of ``robot``, any of its description that moves, fixed frames too.
+    """Wrenches on ``link`` of ``robot``: any moving link of its description, fixed frames
+    included.
 
-    ``axes`` is the link whose axes force and torque are given in, the base link among them; by
-    default those of ``link``. The torque is about the origin of ``link`` in any case.
-    Raises UsageError, naming those there are, for a link that no joint moves or that is unknown.
+    ``axes`` is the link whose axes force and torque are given in, by default ``link``; the base
+    link is allowed. The torque is about the origin of ``link`` in any case. Raises UsageError,
+    with the links there are, for an unknown link or one that does not move.
     """
 
     def __init__(self, robot: RobotModel, link: str, axes: str = '') -> None:
@@ -421,27 +423,27 @@ class ExternalWrench:
             poses.rotations[:, self._frame[0]] @ self._frame[1][:3, :3])
         force, torque = ((turn @ part[:, :, None])[:, :, 0]
                          for part in (wrench[:, :3], wrench[:, 3:]))
-        own, tree = poses.rotations[:, self._body], robot.tree
-        point = poses.origins[:, self._body] + own @ self._place[:3, 3]
-        found = np.zeros((len(q), tree.n))
+        rotation, tree = poses.rotations[:, self._body], robot.tree
+        point = poses.origins[:, self._body] + rotation @ self._place[:3, 3]
+        effort = np.zeros((len(q), tree.n))
         for j in np.flatnonzero(tree.carried[:, self._body]):
             axis = poses.rotations[:, j] @ tree.axes[j]
             moment = force if tree.types[j] == PRISMATIC else (
                 torque + np.cross(point - poses.origins[:, j], force))
-            found[:, j] = np.einsum('ka,ka->k', axis, moment)
-        return robot.projected(found)
+            effort[:, j] = np.einsum('ka,ka->k', axis, moment)
+        return robot.projected(effort)
 
 
 @one_blas_thread()
 def external_torque(
     robot: RobotModel, link: str, q: ArrayLike, wrench: ArrayLike, axes: str = ''
 ) -> FloatArray:
-    """Return the torque (K, n) or (n,) [N m, N] of a wrench on ``link`` on the joints, J^T w.
+    """Return the joint torque J^T w (K, n) or (n,) [N m, N] of a wrench on ``link``.
 
     ``q`` (K, n) or (n,) rad (m); ``wrench`` (K, 6) or (6,): force [N] and torque [N m] that the
-    surroundings exert on the link, about the origin of its frame, in its axes or in those of the
-    link ``axes``. Raises UsageError for an unknown link, wrong shapes or numbers that are not
-    finite. Source: see the module.
+    surroundings exert on the link, about the origin of its frame, in its axes or those of the link
+    ``axes``. Raises UsageError for an unknown link, wrong shapes or non-finite numbers. Source:
+    see the module.
     """
     states, wrenches = (np.array(a, dtype=np.float64, ndmin=2) for a in (q, wrench))
     if states.shape[1] != robot.n or wrenches.shape != (len(states), len(WRENCH_COMPONENTS)):
@@ -449,15 +451,15 @@ def external_torque(
                          f'{states.shape} and {wrenches.shape}')
     if not (np.isfinite(states).all() and np.isfinite(wrenches).all()):
         raise UsageError('positions and wrenches must be finite')
-    found = ExternalWrench(robot, link, axes)(states, wrenches)
-    return found[0] if np.ndim(q) == 1 else found
+    torque = ExternalWrench(robot, link, axes)(states, wrenches)
+    return torque[0] if np.ndim(q) == 1 else torque
 
 
 def _place(robot: RobotModel, link: str) -> tuple[int, FloatArray]:
-    """Return the index of the joint that moves ``link``, and its frame (4, 4) behind it."""
+    """Return the index of the joint that moves ``link``, and the link frame (4, 4) in its body."""
     for one in robot.tree.links:
         if one.name == link:
             return one.body, one.placement
     moved = ', '.join(one.name for one in robot.tree.links)
-    why = 'does not move' if link == robot.base_link else 'is no link that moves'
-    raise UsageError(f'{link!r} {why}; {robot.name} has {moved}')
+    why = 'does not move' if link == robot.base_link else 'is no moving link'
+    raise UsageError(f'{link!r} {why}: choose one of {moved}')

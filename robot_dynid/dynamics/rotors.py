@@ -1,12 +1,14 @@
-"""Rotors of motors: their inertia, and how those that spin on moving links couple with them.
+"""Rotors of motors: their inertia, and the coupling of rotors that spin on moving links.
 
 A rotor of inertia J (on the joint side) and gear ratio r, mounted on a link that turns at w and
 spinning about the axis a fixed to it, has the kinetic energy
 
-    J/2 theta_d^2 + J/r theta_d (a . w)
+J/2 theta_d^2 + J/r theta_d (a . w)
 
-beside that of the link, to which its mass and its inertia without the spin belong: it drags the
-link by J/r (theta_dd a + theta_d w x a), and the motor by J/r (a . w_d) beside J theta_dd.
+in addition to that of the link, to which its mass and its inertia without the spin belong: it
+drags the link by J/r (theta_dd a + theta_d w x a), and the motor by J/r (a . w_d) in addition to
+J theta_dd.
+
 Source: Spong, ASME J. Dyn. Syst. Meas. Control 1987, 109, 310-319, without its third assumption;
 De Luca, Book, Springer Handbook of Robotics 2016, chapter 11.
 """
@@ -22,17 +24,17 @@ from numpy.typing import ArrayLike, NDArray
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, frozen
 
-#: what the kernels read of rotors
+#: tables of the rotors for the kernels
 RotorTables = tuple[FloatArray, NDArray[np.int64], FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
 class Rotors:
-    """Rotors between N coordinates: those of the joints, then those of motors apart from them.
+    """Rotors between N coordinates: those of the joints, then those of motors of elastic joints.
 
-    ``inertia`` (N, N) kg m^2 of the spin alone; of the m rotors that moving links carry
-    ``carriers`` (m,) the links, ``axes`` (m, 3) J/r times the axis in the frame of the link, and
-    ``motions`` (m, N): spin on the joint side = motions @ velocity.
+    ``inertia`` (N, N) kg m^2 of the spin; for the m rotors on moving links, ``carriers`` (m,) are
+    the links, ``axes`` (m, 3) J/r times the axis in the frame of the link, and ``motions`` (m, N):
+    spin on the joint side = motions @ velocity.
     """
 
     inertia: FloatArray
@@ -51,7 +53,7 @@ class Rotors:
 
     @property
     def coupled(self) -> bool:
-        """Whether moving links carry any."""
+        """Whether moving links carry a rotor."""
         return len(self.carriers) > 0
 
     @cached_property
@@ -66,8 +68,8 @@ class Rotors:
 class SpinningRotors:
     """The rotors of a robot that spin on moving links, by the axes that rotors act on.
 
-    Those are every joint, then every motor that turns with several joints: such a motor sits on
-    the link before the first of them, and none is left on the axis of its own joint.
+    These are all joints, then all motors that turn with several joints: such a motor sits on the
+    link before the first of them, and the axis of its own joint has no rotor.
     """
 
     robot: RobotModel
@@ -78,20 +80,20 @@ class SpinningRotors:
 
     @cached_property
     def carriers(self) -> tuple[int, ...]:
-        """The link that carries the rotor of each axis; -1 for the base, and for no known axis."""
+        """The link that carries the rotor of each axis; -1 for the base or an unknown axis."""
         robot, drive = self.robot, self.robot.drive
-        found = []
+        carriers = []
         for axis, motor in enumerate(self._motors):
             turned = motor
             if axis >= robot.n and drive.coupling is not None:
                 turned = int(np.flatnonzero(drive.coupling[motor])[0])
-            known = drive.rotor_axes is not None and bool(drive.rotor_axes[motor].any())
-            own = axis >= robot.n or motor not in drive.coupled
-            found.append(int(robot.parents[turned]) if known and own else -1)
-        return tuple(found)
+            has_axis = drive.rotor_axes is not None and bool(drive.rotor_axes[motor].any())
+            has_rotor = axis >= robot.n or motor not in drive.coupled
+            carriers.append(int(robot.parents[turned]) if has_axis and has_rotor else -1)
+        return tuple(carriers)
 
     def mounted(self, axis: int) -> bool:
-        """Return whether the rotor of ``axis`` spins on a moving link."""
+        """Return True if the rotor of ``axis`` spins on a moving link."""
         return self.carriers[axis] >= 0
 
     def rotors(self, motions: FloatArray, inertia: FloatArray) -> Rotors:
@@ -101,13 +103,13 @@ class SpinningRotors:
         """
         drive = self.robot.drive
         reflected = np.ascontiguousarray(motions.T @ (inertia[:, None] * motions))
-        own = [i for i in range(len(motions)) if self.mounted(i) and inertia[i] != 0.0]
-        if not own or drive.rotor_axes is None or drive.gear_ratios is None:
+        mounted = [i for i in range(len(motions)) if self.mounted(i) and inertia[i] != 0.0]
+        if not mounted or drive.rotor_axes is None or drive.gear_ratios is None:
             return Rotors.of(reflected)
-        motors = [self._motors[i] for i in own]
-        sizes = inertia[own] / drive.gear_ratios[motors]
-        return Rotors(reflected, np.array([self.carriers[i] for i in own], dtype=np.int64),
-                      sizes[:, None] * drive.rotor_axes[motors], motions[own])
+        motors = [self._motors[i] for i in mounted]
+        sizes = inertia[mounted] / drive.gear_ratios[motors]
+        return Rotors(reflected, np.array([self.carriers[i] for i in mounted], dtype=np.int64),
+                      sizes[:, None] * drive.rotor_axes[motors], motions[mounted])
 
 
 @dataclass(frozen=True, eq=False)

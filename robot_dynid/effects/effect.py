@@ -339,10 +339,10 @@ class Assembly:
         columns, apart = RegressorColumns(0), {}
         for place, (block, own) in enumerate(zip(blocks, chosen, strict=True)):
             by_kernel = type(block).fill is Effect.fill
-            both = columns.beside(block.kernel_columns(own)) if by_kernel else None
+            both = columns.append(block.kernel_columns(own)) if by_kernel else None
             if both is None:
                 apart[place] = columns.count
-                both = columns.beside(RegressorColumns(len(own)))
+                both = columns.append(RegressorColumns(len(own)))
             assert both is not None
             columns = both
         return cls(tuple(blocks), tuple(chosen), columns, apart)

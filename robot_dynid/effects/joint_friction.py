@@ -73,7 +73,7 @@ class JointFriction(Effect):
     def acting(self, mechanism: Mechanism, values: Mapping[str, float]) -> Mechanism:
         """Return ``mechanism`` with this friction beside that it has; axes move with joints."""
         own = self.with_values(values)
-        return replace(mechanism, friction=mechanism.friction.beside(
+        return replace(mechanism, friction=mechanism.friction.combine(
             replace(own, axes=self.axes.rigid)))
 
     @property

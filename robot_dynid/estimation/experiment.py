@@ -52,7 +52,7 @@ class TorqueModel:
     def kept_by_block(self) -> tuple[NDArray[np.int64], ...]:
         """Indices (k,) of the kept parameters within every block."""
         firsts = np.cumsum([0, *(len(block.names) for block in self.blocks)])
-        kept = self.reduction.kept
+        kept = self.reduction.pivots
         return tuple(kept[(kept >= first) & (kept < last)] - first
                      for first, last in pairwise(firsts))
 
@@ -69,7 +69,7 @@ class TorqueModel:
     @property
     def chunk(self) -> int:
         """Number of samples at a time for which the base regressor is filled fastest."""
-        return chunk_length(self.robot.rows, len(self.reduction.kept))
+        return chunk_length(self.robot.rows, len(self.reduction.pivots))
 
     @cached_property
     def gears(self) -> tuple[Gear, ...]:
@@ -84,7 +84,7 @@ class TorqueModel:
     @cached_property
     def structure(self) -> NDArray[np.bool_]:
         """Matrix (n, b): true where a base parameter enters the effort of a joint."""
-        return entries(self.robot, self.blocks)[:, self.reduction.kept]
+        return entries(self.robot, self.blocks)[:, self.reduction.pivots]
 
     @cached_property
     def moderate_effort(self) -> FloatArray:
@@ -95,7 +95,7 @@ class TorqueModel:
     @cached_property
     def held(self) -> NDArray[np.bool_]:
         """The joints (n,) that friction may hold at rest, as far as the model goes."""
-        return np.asarray(self.holding(np.ones(len(self.reduction.kept))) > 0.0)
+        return np.asarray(self.holding(np.ones(len(self.reduction.pivots))) > 0.0)
 
     @cached_property
     def words(self) -> dict[str, ParameterWords]:
@@ -158,7 +158,7 @@ class Regression:
         if count not in self._buffers:
             if len(self._buffers) == BUFFERS:  # chunks of other lengths have been
                 del self._buffers[next(iter(self._buffers))]
-            shape = (model.robot.rows, len(model.reduction.kept), count)
+            shape = (model.robot.rows, len(model.reduction.pivots), count)
             self._buffers[count] = np.zeros(shape)
         out = self._buffers[count]
         self._columns.fill(rows, out)
@@ -213,7 +213,7 @@ class Experiment:
         Raises DataError when there are fewer samples than parameters.
         """
         count = information.samples if information else 0
-        parameters = len(model.reduction.kept)
+        parameters = len(model.reduction.pivots)
         if information is None or count < parameters:
             raise DataError(f'{count} usable samples for {parameters} base parameters: too few; '
                             'record a longer motion')

@@ -34,10 +34,11 @@ ADDITIONS: dict[str, type[Addition]] = {
 
 
 def law_from(name: str, settings: Mapping[str, Any] | None = None) -> FrictionLaw:
-    """Return the law called ``name``: a key of LAWS, or one with additions, ``maxwell+load``.
+    """Return the law called ``name``: a key of LAWS, or one with additions, such as
+    ``maxwell+load``.
 
-    ``settings`` are those of the law, with those of every addition under its name; what is left
-    out has its default. Raises UsageError for an unknown name or setting.
+    ``settings`` holds the settings of the law and, under its name, those of each addition; missing
+    ones take their defaults. Raises UsageError for an unknown name or setting.
     """
     base, *added = name.split('+') if isinstance(name, str) else ['']
     given = dict(settings or {})
@@ -52,11 +53,11 @@ def law_from(name: str, settings: Mapping[str, Any] | None = None) -> FrictionLa
 
 
 def _made(name: str, kind: Any, settings: Mapping[str, Any]) -> Any:
-    known = [f.name for f in fields(kind)]
-    unknown = [key for key in settings if key not in known]
+    allowed = [f.name for f in fields(kind)]
+    unknown = [key for key in settings if key not in allowed]
     if unknown:
-        raise UsageError(f'friction law {name}: unknown setting {", ".join(unknown)}; known are '
-                         f'{", ".join(known) or "none"}')
+        raise UsageError(f'friction law {name}: unknown setting {", ".join(unknown)}; choose from '
+                         f'{", ".join(allowed) or "none"}')
     return kind(**settings)
 
 

@@ -1,4 +1,4 @@
-"""Friction of all axes of a robot with given parameters, as the tables of the kernels."""
+"""Friction of all axes of a robot with fixed parameter values, as tables for the kernels."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ FrictionTables = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArra
 
 @dataclass(frozen=True, eq=False)
 class AxisFriction:
-    """Friction of a axes whose motion is ``axes`` (a, n) @ that of n coordinates.
+    """Friction of a axes whose motion is ``axes`` (a, n) @ the motion of n coordinates.
 
     ``straight`` (a, 2): viscous friction [N m s/rad, N s/m] and offset [N m, N]; ``terms`` (t,
-    COLUMNS): all else, by axis, see `kernels.friction`. Joints are warm, and have the temperature
-    of reference. Where friction grows with load, that is ``transmission`` (a, joints) @ the effort
-    of links with parameters ``links`` (joints, 10); both are (0, ...) where nothing does.
+    COLUMNS): all other terms, by axis, see `kernels.friction`. Joints are warm and at the
+    reference temperature. If friction depends on load, the load is ``transmission`` (a, joints) @
+    the effort of links with parameters ``links`` (joints, 10); otherwise both are (0, ...).
     """
 
     axes: FloatArray
@@ -53,12 +53,12 @@ class AxisFriction:
         values: Sequence[FloatArray] | FloatArray,
         load: tuple[FloatArray, FloatArray] | None = None,
     ) -> AxisFriction:
-        """Return the friction of ``laws`` with the ``values`` (k,) of their parameters.
+        """Return the friction of ``laws`` with parameter ``values`` (k,), one array per law.
 
-        ``load``: transmission and links, where they are known.
+        ``load``: transmission and link parameters; None drops the load-dependent terms.
         """
-        rows = [_weighted(law, own, i)
-                for i, (law, own) in enumerate(zip(laws, values, strict=True))]
+        rows = [_weight_terms(law, law_values, i)
+                for i, (law, law_values) in enumerate(zip(laws, values, strict=True))]
         terms = np.concatenate([np.empty((0, COLUMNS)), *rows])
         terms = warm(terms[np.isnan(terms[:, REFERENCE])])
         straight = np.zeros((len(axes), 2))
@@ -66,9 +66,9 @@ class AxisFriction:
             & (terms[:, LOAD] == 0.0)
         viscous = plain & (terms[:, KIND] == POWER) & (terms[:, SCALE] == 1.0)
         offset = plain & (terms[:, KIND] == CONSTANT)
-        for column, own in enumerate((viscous, offset)):
-            np.add.at(straight[:, column], terms[own, ROW].astype(np.int64), terms[own, WEIGHT])
-        terms = _merged(terms[~viscous & ~offset])
+        for column, mask in enumerate((viscous, offset)):
+            np.add.at(straight[:, column], terms[mask, ROW].astype(np.int64), terms[mask, WEIGHT])
+        terms = _merge_terms(terms[~viscous & ~offset])
         if load is None or not np.any(terms[:, LOAD]):
             load = np.zeros((0, axes.shape[1])), np.zeros((0, 10))
             terms[:, LOAD] = 0.0
@@ -80,14 +80,14 @@ class AxisFriction:
         """Return no friction on n coordinates."""
         return cls.of(np.zeros((0, n)), (), ())
 
-    def beside(self, more: AxisFriction) -> AxisFriction:
-        """Return this friction and ``more`` on the same coordinates."""
+    def combine(self, more: AxisFriction) -> AxisFriction:
+        """Return this friction combined with ``more`` on the same coordinates."""
         if not len(self.axes):
             return more
         terms = more.terms.copy()
         terms[:, ROW] += len(self.axes)
         load = [self.transmission, more.transmission]
-        if any(map(len, load)):  # axes without load transmit none of it
+        if any(map(len, load)):  # axes without load-dependent friction transmit no load
             load = [part if len(part) else np.zeros((len(one.axes), width.shape[1]))
                     for one, part, width in zip((self, more), load, reversed(load), strict=True)]
         return AxisFriction(
@@ -102,50 +102,54 @@ class AxisFriction:
 
     @cached_property
     def sliding(self) -> AxisFriction:
-        """The friction of states without a past."""
+        """The friction in steady sliding, for states without a past."""
         terms = slid(self.terms)
         terms[:, [HOLDS, WIDTH]] = 0.0
-        return replace(self, terms=_merged(terms))
+        return replace(self, terms=_merge_terms(terms))
 
     @cached_property
     def tables(self) -> FrictionTables:
-        """Read-only tables for the kernels of states without a past."""
-        own = self.sliding
-        return (frozen(own.axes), frozen(own.straight), frozen(own.terms),
-                frozen(own.transmission), frozen(own.links))
+        """Read-only tables of the friction in steady sliding."""
+        friction = self.sliding
+        return (frozen(friction.axes), frozen(friction.straight), frozen(friction.terms),
+                frozen(friction.transmission), frozen(friction.links))
 
     def on(self, columns: Sequence[int], count: int) -> AxisFriction:
-        """Return the friction on ``count`` coordinates; ``columns`` (n,) turn the axes."""
+        """Return the friction on ``count`` coordinates; coordinate ``columns[i]`` (n,) drives axis
+        i.
+        """
         axes = np.zeros((len(self.axes), count))
         axes[:, list(columns)] = self.axes
         return replace(self, axes=axes)
 
     def torque(self, velocity: FloatArray, load: FloatArray | None = None) -> FloatArray:
-        """Return the torque (K, n) [N m, N] of states without a past at ``velocity`` (K, n).
+        """Return the steady-sliding torque (K, n) [N m, N] at ``velocity`` (K, n).
 
-        ``load`` (K, a) [N m] of the axes, where friction needs it.
+        ``load`` (K, a) [N m] of the axes, needed for load-dependent friction.
         """
-        own, out = self.sliding, np.empty(velocity.shape)
-        sliding_torque((own.axes, own.straight, own.terms), contiguous(velocity), contiguous(
-            np.zeros((0, len(own.axes))) if load is None else load), out)
+        friction, out = self.sliding, np.empty(velocity.shape)
+        sliding_torque((friction.axes, friction.straight, friction.terms), contiguous(velocity),
+                       contiguous(np.zeros((0, len(friction.axes))) if load is None else load),
+                       out)
         return out
 
 
-def _weighted(law: FrictionLaw, values: FloatArray, axis: int) -> FloatArray:
-    """Return the terms (t, COLUMNS) of a law on one axis."""
+def _weight_terms(law: FrictionLaw, values: FloatArray, axis: int) -> FloatArray:
+    """Return the terms (t, COLUMNS) of a law on one axis, weighted with its parameter ``values``.
+"""
     terms = table_of(law.table)
     terms[:, [WEIGHT, LOAD]] *= values[terms[:, ROW].astype(np.int64), None]
     terms[:, ROW] = axis
     return terms
 
 
-def _merged(terms: FloatArray) -> FloatArray:
-    """Return terms (t, COLUMNS) that differ in more than their weights, those of none left out."""
-    found: dict[bytes, FloatArray] = {}
+def _merge_terms(terms: FloatArray) -> FloatArray:
+    """Return terms (t, COLUMNS) with equal shapes summed and zero terms dropped."""
+    merged: dict[bytes, FloatArray] = {}
     for term in terms:
         key = term.copy()
         key[[WEIGHT, LOAD]] = 0.0
-        same = found.setdefault(key.tobytes(), key)
+        same = merged.setdefault(key.tobytes(), key)
         same[[WEIGHT, LOAD]] += term[[WEIGHT, LOAD]]
-    kept = [row for row in found.values() if row[WEIGHT] != 0.0 or row[LOAD] != 0.0]
-    return np.array(kept).reshape(-1, COLUMNS)
+    nonzero = [row for row in merged.values() if row[WEIGHT] != 0.0 or row[LOAD] != 0.0]
+    return np.array(nonzero).reshape(-1, COLUMNS)

@@ -1,4 +1,4 @@
-"""Textbook Stribeck friction."""
+"""Textbook Stribeck friction with an exponential fall."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from robot_dynid.numbers import SPEED, NumberRange
 from robot_dynid.settings import setting
 from robot_dynid.types import FloatArray
 
-#: speeds, in terms of the Stribeck speed, over which the terms of the fall fade, and those up to
-#: which their sum is fitted: within 0.4 % of the exponential
+#: fade speeds of the terms that approximate the fall, and the speeds up to which their sum is
+#: fitted, both in units of the Stribeck speed: within 0.4 % of the exponential
 FADES, REACH = np.geomspace(0.2, 2.5, 6), np.linspace(0.0, 6.0, 601)
 
 
@@ -22,9 +22,10 @@ FADES, REACH = np.geomspace(0.2, 2.5, 6), np.linspace(0.0, 6.0, 601)
 class Exponential(FrictionLaw):
     """``(fc + fs exp(-|v / speed|^exponent)) tanh(v / width) + fv v + f0``.
 
-    ``width`` and the Stribeck ``speed`` [rad/s or m/s]; ``speeds`` of the axis in the fit, beyond
-    the higher of which the law is linear. The exponential is a sum of terms that fade as 1 -
-    tanh. It is used where it is named: the data does not tell it from ``breakaway``.
+    ``width`` and the Stribeck ``speed`` [rad/s or m/s]; ``speeds``: velocity range of the axis in
+    the fit; above the higher speed the law is linear. The exponential is approximated by a sum of
+    terms that fade as 1 - tanh. Used only if named: data cannot distinguish it from ``breakaway``.
+
     Source: Armstrong-Helouvry, Dupont, Canudas de Wit 1994, section 2.2.
     """
 
@@ -57,5 +58,5 @@ def exponential_shares(exponent: float) -> FloatArray:
     """Return the shares (k,), whose sum is one, of the terms of exp(-x^exponent)."""
     fading = 1.0 - np.tanh(REACH[:, None] / FADES)
     free = fading[:, :-1] - fading[:, -1:]
-    found = np.linalg.lstsq(free, np.exp(-REACH**exponent) - fading[:, -1])[0]
-    return np.append(found, 1.0 - found.sum())
+    shares = np.linalg.lstsq(free, np.exp(-REACH**exponent) - fading[:, -1])[0]
+    return np.append(shares, 1.0 - shares.sum())

@@ -1,4 +1,4 @@
-"""The friction laws, and what adds to each of them."""
+"""The friction laws and their additions."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 class Coulomb(FrictionLaw):
     """``fv v + fc clip(v / width, -1, 1) + f0``; ``width`` [rad/s or m/s] must be positive.
 
-    Within the ramp the law stands for the average of sticking and creeping; a plain sign would
-    flip with the noise of the velocity.
+    Inside the ramp the law averages sticking and creeping; a sign function would flip with
+    velocity noise.
     """
 
     width: float = setting(0.01, SPEED)
@@ -52,7 +52,7 @@ class Coulomb(FrictionLaw):
 class Asymmetric(FrictionLaw):
     """``fvp v + fcp r`` forward, ``fvn v + fcn r`` backward, ``r = clip(v / width, -1, 1)``.
 
-    ``width`` [rad/s or m/s]. An offset would only repeat half the difference of the Coulomb terms.
+    ``width`` [rad/s or m/s]. An offset would duplicate half the difference of the Coulomb terms.
     """
 
     width: float = setting(0.01, SPEED)
@@ -110,17 +110,17 @@ class TwoSpeed(FrictionLaw):
     def table(self) -> tuple[Parameter, ...]:
         """Forward and backward in turn: Coulomb, linear, square, cube."""
         ways = [('p', 1.0), ('n', -1.0)]
-        dry = [Parameter(f'fc{way}', self._opened(replace(self.dry, side=side)), holds=True)
+        dry = [Parameter(f'fc{way}', self._opening_terms(replace(self.dry, side=side)), holds=True)
                for way, side in ways]
         fast = [(letter, Term(POWER, power, above=self.threshold, speeds=self.speeds))
                 for letter, power in (('v', 1.0), ('q', 2.0), ('k', 3.0))]
-        return (*dry, *(Parameter(f'f{letter}{way}', self._opened(replace(term, side=side))
+        return (*dry, *(Parameter(f'f{letter}{way}', self._opening_terms(replace(term, side=side))
                                   if letter == 'v' else (replace(term, side=side),),
                                   nonnegative=False)
                         for letter, term in fast for way, side in ways))
 
-    def _opened(self, term: Term) -> tuple[Term, ...]:
-        """Return terms of (1 + |s|) / 2 = 1 - (1 - |s|) / 2 times a term."""
+    def _opening_terms(self, term: Term) -> tuple[Term, ...]:
+        """Return the terms of (1 + |s|) / 2 = 1 - (1 - |s|) / 2 times a term."""
         return term, replace(term, weight=-0.5, fade=self.steepness)
 
     @property
@@ -133,9 +133,9 @@ class TwoSpeed(FrictionLaw):
 class Stribeck(FrictionLaw):
     """``fv v + fc tanh(v / width) + fs (tanh(v / width) - tanh(v / speed)) + f0``.
 
-    ``fs`` is what static friction has above Coulomb's; it is gone above ``speed``, which must be
-    larger than ``width`` (both rad/s or m/s). ``speeds`` of the axis in the fit, beyond the higher
-    of which the law is linear. Source: Makkar, Dixon, Sawyer, Hu 2005, eq. 2.
+    ``fs`` is the excess of static over Coulomb friction; it vanishes above ``speed``, which must
+    be larger than ``width`` (both rad/s or m/s). ``speeds``: velocity range of the axis in the
+    fit; above the higher speed the law is linear. Source: Makkar, Dixon, Sawyer, Hu 2005, eq. 2.
     """
 
     width: float = setting(0.01, SPEED)
@@ -168,10 +168,9 @@ class Stribeck(FrictionLaw):
 class Dahl(FrictionLaw):
     """``fv v + fc z + f0`` with ``dz = (dq - |dq| z) / length``; ``length`` [rad or m].
 
-    A recording begins relaxed, z = 0, or as it slides where it begins in motion; the state forgets
-    its beginning over a few lengths of travel. A state without a past slides steadily: ``z =
-    clip(v / width, -1, 1)``.
-    Source: Dahl 1968, with exponent one.
+    A recording begins relaxed, z = 0, or sliding if it begins in motion; the initial state decays
+    within a few lengths of travel. A state without a past slides steadily: ``z = clip(v / width,
+    -1, 1)``. Source: Dahl 1968, with exponent one.
     """
 
     length: float = setting(3e-4, TRAVEL)
@@ -181,14 +180,13 @@ class Dahl(FrictionLaw):
 
     @property
     def dry(self) -> Term:
-        """The state."""
+        """The Dahl state."""
         return Term(DAHL, self.length, width=self.width)
 
 
-#: what the lengths are chosen from [rad or m]: two per decade; the amplitudes of nearer ones could
-#: not be told apart
+#: candidate lengths [rad or m]: two per decade; closer ones have indistinguishable amplitudes
 LENGTHS = (2e-5, 6e-5, 2e-4, 6e-4, 2e-3, 6e-3, 2e-2)
-#: length of the state that additions scale; on the UR10e all from 2e-5 to 3e-4 do as well
+#: length of the state that additions scale; on the UR10e any value from 2e-5 to 3e-4 does as well
 DRY_LENGTH = 6e-5
 
 
@@ -196,11 +194,12 @@ DRY_LENGTH = 6e-5
 class Maxwell(FrictionLaw):
     """``fv v + sum_k fc_k z_k + f0``; each z_k a spring that slips at the travel ``lengths[k]``.
 
-    ``z_k`` grows by dq / lengths[k] and stops at -1 and 1. The torque is linear in the amplitudes
-    ``fca, fcb, ...``, one per length [rad or m], which add up to the Coulomb friction of steady
-    sliding. A recording begins relaxed, z = 0, or as it slides where it begins in motion; a state
-    forgets its beginning once the axis has moved two lengths. A state without a past slides: ``z =
+    ``z_k`` grows by dq / lengths[k] and saturates at -1 and 1. The torque is linear in the
+    amplitudes ``fca, fcb, ...``, one per length [rad or m], which add up to the Coulomb friction
+    of steady sliding. A recording begins relaxed, z = 0, or sliding if it begins in motion; the
+    initial state is gone after a travel of two lengths. A state without a past slides: ``z =
     clip(v / width, -1, 1)``.
+
     Source: Al-Bender, Lampaert, Swevers 2005 without their rate law; Kuhnen 2003.
     """
 
@@ -222,24 +221,24 @@ class Maxwell(FrictionLaw):
 
     @property
     def dry(self) -> Term:
-        """A state that does not depend on the lengths chosen."""
+        """A state independent of the chosen lengths."""
         return Term(STOP, DRY_LENGTH, width=self.width)
 
     @classmethod
     def candidates(cls) -> Sequence[Self]:
-        """Return the law with all lengths, of which data takes away."""
+        """Return the law with all lengths; pruning removes some."""
         return [cls(LENGTHS)]
 
     @property
     def prunable(self) -> tuple[str, ...]:
-        """The amplitudes, unless there is one only."""
+        """The amplitudes, unless there is only one."""
         return self.holding if len(self.lengths) > 1 else ()
 
     def without(self, parameters: Collection[str]) -> Maxwell:
-        """Return the law without the lengths of these amplitudes; one always stays."""
-        kept = tuple(length for name, length in zip(self.holding, self.lengths, strict=True)
+        """Return the law without the lengths of these amplitudes; at least one remains."""
+        remaining = tuple(length for name, length in zip(self.holding, self.lengths, strict=True)
                      if name not in parameters)
-        return replace(self, lengths=kept or self.lengths[:1])
+        return replace(self, lengths=remaining or self.lengths[:1])
 
     def unpruned(self) -> Maxwell:
         """Return the law with all lengths."""
@@ -252,7 +251,7 @@ WIDTH = 0.01
 
 @dataclass(frozen=True)
 class NoFriction(FrictionLaw):
-    """``f0``: the offset of a sensor; for axes to be left out of the friction."""
+    """``f0`` only: the offset of a sensor; for axes without friction."""
 
     name: ClassVar[str] = 'none'
 
@@ -263,7 +262,7 @@ class NoFriction(FrictionLaw):
 
     @property
     def dry(self) -> Term:
-        """A ramp, for an addition that is all the friction there is, such as ``none+load``."""
+        """A ramp, for an addition that is the only friction, such as ``none+load``."""
         return Term(RAMP, WIDTH)
 
 
@@ -271,9 +270,9 @@ class NoFriction(FrictionLaw):
 class Levelling(Addition):
     """``fl clip(v / speed, -1, 1)``: viscous friction that levels off at ``speed`` [rad/s, m/s].
 
-    Greased gears shear-thin: friction rises quickly at low speed and slowly above; and what holds
-    an axis at rest is on average less than its friction in motion. Where the ``speeds`` of the
-    axis in the fit are below ``speed``, nothing was seen to level off.
+    Greased gears shear-thin: friction rises quickly at low speed and slowly above. An axis at rest
+    is held by less, on average, than its friction in motion. If the ``speeds`` of the axis in the
+    fit are below ``speed``, levelling off was not observed.
     """
 
     speed: float = setting(0.3, SPEED)
@@ -288,12 +287,13 @@ class Levelling(Addition):
 
 @dataclass(frozen=True)
 class Breakaway(Addition):
-    """``fb (1 - tanh(|v| / speed)) dry``: dry friction that is larger at rest, Stribeck's.
+    """``fb (1 - tanh(|v| / speed)) dry``: dry friction that is larger at rest (Stribeck).
 
-    ``speed`` [rad/s, m/s] over which it fades. On a law with presliding it makes friction build up
-    over a travel to more than it is in motion. Linear beyond the higher of the ``speeds`` of the
-    axis in the fit. Source: Armstrong-Helouvry, Dupont, Canudas de Wit 1994, with a hyperbolic
-    tangent.
+    It fades over ``speed`` [rad/s, m/s]. On a law with presliding, friction then builds up over a
+    travel to more than in motion. Linear above the higher of the ``speeds`` of the axis in the
+    fit.
+
+    Source: Armstrong-Helouvry, Dupont, Canudas de Wit 1994, with a hyperbolic tangent.
     """
 
     speed: float = setting(0.1, SPEED)
@@ -302,22 +302,22 @@ class Breakaway(Addition):
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('speed', 0.005, 0.2, 4),)
 
     def table(self, dry: Term) -> tuple[Parameter, ...]:
-        """Return the dry friction that fades with the speed."""
+        """Return the dry friction that fades with speed."""
         fading = replace(dry, fade=self.speed, speeds=both_ways(self.speeds))
         return (Parameter('fb', (fading,)),)
 
 
 @dataclass(frozen=True)
 class LoadDependent(Addition):
-    """``fw |load| dry``: dry friction that grows with the torque the axis transmits.
+    """``fw |load| dry``: dry friction proportional to the torque the axis transmits.
 
-    ``fw`` has no unit. Source: Hamon, Gautier, Garrec, Janot 2010.
+    ``fw`` is dimensionless. Source: Hamon, Gautier, Garrec, Janot 2010.
     """
 
     name: ClassVar[str] = 'load'
 
     def table(self, dry: Term) -> tuple[Parameter, ...]:
-        """Return the size of the load with the sign of the dry friction."""
+        """Return the magnitude of the load with the sign of the dry friction."""
         return (Parameter('fw', (replace(dry, load=True),)),)
 
 
@@ -325,9 +325,9 @@ class LoadDependent(Addition):
 class Drift(Addition):
     """``fd exp(-t / seconds) dry``: dry friction of a joint that warms up.
 
-    ``t`` counts from the first sample of a recording, so every recording is taken to begin with
-    the joint as cold. After ``longest`` [s], the longest recording of the fit, it stays as it is
-    by then: so it is for a state without a past, which is warm.
+    ``t`` counts from the first sample of a recording: every recording is assumed to begin equally
+    cold. After ``longest`` [s], the longest recording of the fit, it stays constant; a state
+    without a past is warm and has that value.
     """
 
     seconds: float = setting(30.0, SECONDS)
@@ -336,7 +336,7 @@ class Drift(Addition):
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('seconds', 5.0, 500.0, 5),)
 
     def table(self, dry: Term) -> tuple[Parameter, ...]:
-        """Return the fading dry friction."""
+        """Return the decaying dry friction."""
         least = 0.0 if self.longest is None else float(np.exp(-self.longest / self.seconds))
         return (Parameter('fd', (replace(dry, seconds=self.seconds, least=least),),
                           nonnegative=False),)
@@ -346,8 +346,8 @@ class Drift(Addition):
 class TemperatureDependent(Addition):
     """``(T - reference) (ft dry + fu v)``: dry and viscous friction linear in temperature.
 
-    ``reference`` [deg C]; a joint of unknown temperature is taken to have it. Beyond the
-    ``temperatures`` of the axis in the fit friction is as it is at their end.
+    ``reference`` [deg C] is also used where the temperature is unknown. Outside the
+    ``temperatures`` of the axis in the fit, friction is that at the nearest end.
     """
 
     reference: float = setting(25.0, TEMPERATURE)
@@ -355,7 +355,7 @@ class TemperatureDependent(Addition):
     name: ClassVar[str] = 'temperature'
 
     def table(self, dry: Term) -> tuple[Parameter, ...]:
-        """Return dry friction and velocity, each times the excess temperature."""
+        """Return dry friction and velocity, each times the temperature above the reference."""
         return tuple(Parameter(name, (replace(term, reference=self.reference,
                                               temperatures=self.temperatures),), nonnegative=False)
                      for name, term in (('ft', dry), ('fu', Term(POWER))))

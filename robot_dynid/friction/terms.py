@@ -1,4 +1,4 @@
-"""Friction as data: elementary terms of the motion of an axis, and parameters in words."""
+"""Friction as data: elementary terms of the motion of an axis, and parameter names in words."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ['CONSTANT', 'DAHL', 'POWER', 'RAMP', 'STOP', 'TANH', 'Parameter', 'Ra
 
 
 
-#: lowest and highest of what a law was fitted to; None where nothing is known of it
+#: lowest and highest value a law was fitted to; None if unknown
 Range = tuple[float, float] | None
 
 
@@ -44,12 +44,12 @@ class Term:
 
     ``kind`` and its ``scale``: CONSTANT 1; POWER v |v|^(scale - 1); RAMP clip(v / scale, -1, 1)
     and TANH tanh(v / scale), scale in rad/s or m/s; STOP, a spring that slips at the travel
-    ``scale`` [rad, m], and DAHL's state, both between -1 and 1, in steady sliding a ramp of
-    ``width``. Times ``weight``, and the factors there are: the size of the ``load``; 1 - tanh(|v|
-    / ``fade``); exp(-t / ``seconds``), of which at ``least`` that share stays; temperature minus
-    ``reference`` [deg C], known within ``temperatures``. ``side`` 1 acts forward only, -1
-    backward; below the speed ``above`` there is nothing; beyond ``speeds`` a function of the
-    velocity goes on along its tangent.
+    ``scale`` [rad, m], and DAHL, the Dahl state, both between -1 and 1, in steady sliding a ramp
+    of ``width``. Factors, where set: ``weight``; the magnitude of the ``load``; 1 - tanh(|v| /
+    ``fade``); exp(-t / ``seconds``), not below ``least``; temperature minus ``reference`` [deg C],
+    within ``temperatures``. ``side`` 1 acts forward only, -1 backward only; below the speed
+    ``above`` the term is zero; outside ``speeds`` a function of velocity continues along its
+    tangent.
     """
 
     kind: float
@@ -74,16 +74,16 @@ class Term:
 
     @property
     def odd(self) -> bool:
-        """Whether it changes its sign with the motion."""
+        """Whether its sign changes with the direction of motion."""
         return self.kind != CONSTANT and self.side == 0.0
 
     @property
     def viscous(self) -> bool:
-        """Whether it is proportional to the velocity, in one direction at least."""
+        """Whether it is proportional to velocity in at least one direction."""
         return self.kind == POWER and self.scale == 1.0 and self.reference is None
 
     def row(self, place: int, holds: bool) -> tuple[float, ...]:
-        """Return it as a row of the kernels' table, adding to the result ``place``."""
+        """Return it as a row of the kernels' table that adds to the result at index ``place``."""
         weight, load = (0.0, self.weight) if self.load else (self.weight, 0.0)
         return (place, self.kind, self.scale, weight, load, holds, self.side, self.above,
                 *(self.speeds or (-np.inf, np.inf)), self.fade, self.width, self.seconds,
@@ -93,7 +93,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of friction: its torque at one is the sum of its ``terms``.
+    """A friction parameter: its torque at value one is the sum of its ``terms``.
 
     ``nonnegative``: a passive axis has it at zero or above; ``holds``: it holds an axis at rest
     against a load of either sign.
@@ -106,33 +106,33 @@ class Parameter:
 
 
 def table_of(parameters: Sequence[Parameter]) -> FloatArray:
-    """Return the terms of parameters (t, COLUMNS); each parameter has a row of the result."""
+    """Return the terms (t, COLUMNS) of parameters; each parameter has a row of the result."""
     return np.array([term.row(i, parameter.holds) for i, parameter in enumerate(parameters)
                      for term in parameter.terms]).reshape(-1, COLUMNS)
 
 
 def warm(terms: FloatArray) -> FloatArray:
-    """Return terms (t, COLUMNS) of a joint that has warmed up: what decays has decayed."""
-    found = terms.copy()
+    """Return terms (t, COLUMNS) of a warm joint: decaying terms have decayed."""
+    decayed = terms.copy()
     share = np.where(terms[:, SECONDS] > 0.0, terms[:, LEAST], 1.0)
-    found[:, [WEIGHT, LOAD]] *= share[:, None]
-    found[:, SECONDS] = 0.0
-    return found
+    decayed[:, [WEIGHT, LOAD]] *= share[:, None]
+    decayed[:, SECONDS] = 0.0
+    return decayed
 
 
 def slid(terms: FloatArray) -> FloatArray:
-    """Return terms (t, COLUMNS) of an axis in steady sliding: states are ramps."""
-    found = terms.copy()
+    """Return terms (t, COLUMNS) in steady sliding: states become ramps."""
+    ramps = terms.copy()
     states = terms[:, KIND] >= STOP
-    found[states, KIND], found[states, SCALE] = RAMP, terms[states, WIDTH]
-    return found
+    ramps[states, KIND], ramps[states, SCALE] = RAMP, terms[states, WIDTH]
+    return ramps
 
 
 def sliding_table(laws: Sequence[Sequence[Parameter]], widths: FloatArray) -> FloatArray:
     """Return the terms (t, COLUMNS) of the parameters of many axes in steady sliding.
 
-    Each parameter has a row of the result; dry friction is no steeper than the ramps of
-    ``widths`` (m,) [rad/s, m/s]. Nothing is known of loads and temperatures.
+    Each parameter has a row of the result; dry friction is no steeper than the ramps of ``widths``
+    (m,) [rad/s, m/s]. Load and temperature terms are dropped.
     """
     terms = slid(warm(table_of([parameter for law in laws for parameter in law])))
     wide = np.repeat(widths, [len(law) for law in laws])[terms[:, ROW].astype(np.int64)]
@@ -146,27 +146,27 @@ WAYS = {1.0: ' forward', -1.0: ' backward'}
 
 
 def words_of(parameter: Parameter, slides: bool = False) -> str:
-    """Return the name in words of a parameter of a law; ``slides`` for a prismatic joint."""
+    """Return a parameter of a law in words; ``slides`` for a prismatic joint."""
     term, speed = parameter.terms[0], 'm/s' if slides else 'rad/s'
     plain = _plain(parameter, term, slides)
     excess = [other for other in parameter.terms[1:] if other.weight == -term.weight]
     if excess:
-        found = f'static friction above the dry one, gone above {excess[0].scale:.3g} {speed}'
+        words = f'static friction above the dry one, gone above {excess[0].scale:.3g} {speed}'
     elif term.fade > 0.0:
         gone = max(one.fade for one in parameter.terms)
-        found = f'break-away: dry friction at rest above that in motion, gone above ' \
+        words = f'break-away: dry friction at rest above that in motion, gone above ' \
                 f'{gone:.3g} {speed}'
     elif term.load:
-        found = 'dry friction per torque that the joint transmits'
+        words = 'dry friction per torque that the joint transmits'
     elif term.seconds > 0.0:
-        found = f'dry friction of the cold joint above that of the warm one, fading over ' \
+        words = f'dry friction of the cold joint above that of the warm one, fading over ' \
                 f'{term.seconds:.3g} s'
     elif term.reference is not None:
-        found = f'change of {plain} with temperature, zero at {term.reference:.3g} deg C'
+        words = f'change of {plain} with temperature, zero at {term.reference:.3g} deg C'
     else:
-        found = plain
+        words = plain
     above = f', above {term.above:.3g} {speed}' if term.above > 0.0 else ''
-    return f'{found}{WAYS.get(term.side, "")}{above}'
+    return f'{words}{WAYS.get(term.side, "")}{above}'
 
 
 def unit_of(parameter: Parameter, slides: bool = False) -> str:
@@ -186,7 +186,7 @@ def unit_of(parameter: Parameter, slides: bool = False) -> str:
 
 
 def _plain(parameter: Parameter, term: Term, slides: bool) -> str:
-    """Return the elementary friction of a term."""
+    """Return the elementary friction of a term in words."""
     if term.kind == CONSTANT:
         return 'constant offset'
     if term.kind == POWER:

@@ -135,7 +135,7 @@ class _Search:
         matrix[:b, :p], matrix[b:, p:] = reduction.matrix, np.eye(count)
         wide = TorqueModel(robot, (*model.blocks, basis), replace(
             reduction, standard=(*reduction.standard, *basis.names), matrix=matrix,
-            kept=np.append(reduction.kept, p + np.arange(count))))
+            pivots=np.append(reduction.pivots, p + np.arange(count))))
         information = by_fold(Experiment.of(wide, samples).information)
         near = NearNominal.of(Experiment(model, information.about(np.arange(b))))
         return cls(kind, near, information, basis, tuple(groups), tuple(ranges))

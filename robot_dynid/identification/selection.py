@@ -164,7 +164,7 @@ class Excerpt:
     ) -> tuple[Preprocessing, list[Samples]]:
         """Return the samples, thinned only where that leaves enough to fit ``model``."""
         samples = self._prepared(settings)
-        enough = SAMPLES_PER_PARAMETER * len(model.reduction.kept)
+        enough = SAMPLES_PER_PARAMETER * len(model.reduction.pivots)
         if settings.decimate and sum(map(len, samples)) < enough:
             settings = replace(settings, decimate=False)
             samples = self._prepared(settings)
@@ -353,7 +353,7 @@ def _choose_cutoff(
         try:
             _, samples = part.thinned(model, Preprocessing(cutoff, decimate=not structure.gears))
             seconds = sum(len(s) * float(s.time[1] - s.time[0]) for s in samples if len(s) > 1)
-            return (OVERSAMPLING * cutoff * seconds / len(model.reduction.kept),
+            return (OVERSAMPLING * cutoff * seconds / len(model.reduction.pivots),
                     part.errors(model, samples))
         except DataError as error:
             return error

@@ -32,7 +32,7 @@ def rigid_equivalent(model: IdentifiedModel) -> IdentifiedModel:
     standard = np.array([model.standard[name] for name in reduction.standard])
     return replace(
         model, robot=robot, structure=structure, reduction=reduction,
-        values=reduction.base(standard), std=np.full(len(reduction.kept), np.nan),
+        values=reduction.base(standard), std=np.full(len(reduction.pivots), np.nan),
         correlation_factor=None,
         control=reduction.base(control), feasible=None if model.feasible is None else standard)
 

@@ -1,4 +1,4 @@
-"""Minimal parameter sets; every method returns the same type."""
+"""Base parameters (minimal parameter sets); every method returns the same type."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,7 @@
-"""Minimal set of a robot from its axes alone: the inertia constants of composite bodies.
+"""Base parameters of a robot from its axes alone: the inertia constants of composite bodies.
 
-Joint r is the first revolute one, s the first revolute one whose axis is not parallel to it. Of
-the constants of the composite bodies (composite_inertia) these reach some effort (Theorem 2):
+Joint r is the first revolute joint, s the first revolute joint whose axis is not parallel to it.
+Of the constants of the composite bodies (composite_inertia) these affect an effort (Theorem 2):
 
 1. revolute j from r to before s: U_33; k_x, k_y unless nothing moves the axis sideways;
 2. revolute j from s on: U_11 - U_22, U_33, U_12, U_13, U_23, k_x, k_y;
@@ -10,21 +10,20 @@ the constants of the composite bodies (composite_inertia) these reach some effor
 5. prismatic i between r and s, not parallel to r: -u_y k_x + u_x k_y and
    -u_z (u_x k_x + u_y k_y) + (1 - u_z^2) k_z with u the axis of r in its frame.
 
-Without s items 1 and 5 hold to the end of the chain, without r only item 3. In a tree all this
-holds of the way from the base to each joint, and a link carries all its branches.
+Without s, items 1 and 5 hold to the end of the chain; without r, only item 3. In a tree this holds
+for the path from the base to each joint, and a link carries all its branches.
 
 "Nothing moves the axis sideways" (delta_j = 0 in the source): gravity is parallel to u_r, so are
-all prismatic axes before j, and the axes of all revolute joints before j are the axis of j.
+all prismatic axes before j, and the axes of all revolute joints before j coincide with that of j.
 
-What differs from the source. It always counts k_x, k_y from s on, which is minimal only where
-there is gravity. Without gravity, a revolute joint from s on whose axis passes through a point
-that rests whatever the joints before it do (no prismatic joint among them, all their axes through
-that point: a wrist on the ground) feels no first moment: only U_13 + t k_x and U_23 + t k_y
-matter, the products of inertia about that point, t being its place along the axis. Zero gravity
-counts as parallel to everything in delta_j.
+Difference from the source: it always counts k_x, k_y from s on, which is minimal only with
+gravity. Without gravity, a revolute joint from s on whose axis passes through a point at rest (no
+prismatic joint before it, all earlier axes through that point: a wrist on the ground) feels no
+first moment: only U_13 + t k_x and U_23 + t k_y matter, the products of inertia about that point,
+t being its position along the axis. Zero gravity counts as parallel to everything in delta_j.
 
-Source: Lin, An Identification Method for Estimating the Inertia Parameters of a Manipulator,
-1991, Theorems 2 and 4.
+Source: Lin, An Identification Method for Estimating the Inertia Parameters of a Manipulator, 1991,
+Theorems 2 and 4.
 """
 
 from __future__ import annotations
@@ -49,10 +48,10 @@ from robot_dynid.types import FloatArray
 #: constants of one composite body, in the order of standard parameters
 CONSTANTS = ('m^{}', '(k{})x', '(k{})y', '(k{})z', '(U{})11', '(U{})12', '(U{})22', '(U{})13',
              '(U{})23', '(U{})33')
-#: axes closer than this [rad, lengths of the robot] are parallel, or meet: they are so in all but
-#: the rounding of a description (1.5708 for pi/2)
+#: axes closer than this [rad, lengths of the robot] are parallel or intersect: the rest is
+#: rounding of the description (1.5708 for pi/2)
 PARALLEL_AXES = 1e-5
-#: coefficients this small beside the largest of their row come from angles in ten digits
+#: coefficients below this share of the largest of their row come from angles with ten digits
 ANGLE_DIGITS_ROUNDING = 1e-8
 M, KX, KY, KZ, U11, U12, U22, U13, U23, U33 = np.eye(10)
 
@@ -61,9 +60,9 @@ M, KX, KY, KZ, U11, U12, U22, U13, U23, U33 = np.eye(10)
 class InertiaConstants:
     """The minimal set of Theorem 2.
 
-    ``names`` (b,) such as ``(U2)11-(U2)22``, ``(k3)z``, ``m^3``; ``rows`` (b, 10 n):
-    constants = rows @ standard parameters; ``joints`` (b,) index of the composite body.
-    ``standard`` (10 n,) are the names of the standard parameters.
+    ``names`` (b,) such as ``(U2)11-(U2)22``, ``(k3)z``, ``m^3``; ``rows`` (b, 10 n): constants =
+    rows @ standard parameters; ``joints`` (b,) index of the composite body; ``standard`` (10 n,)
+    names of the standard parameters.
     """
 
     names: tuple[str, ...]
@@ -73,19 +72,21 @@ class InertiaConstants:
 
     @property
     def clean_rows(self) -> FloatArray:
-        """The rows (b, 10 n) without rounding of angles."""
+        """The rows (b, 10 n) without the rounding of angles."""
         sizes = np.abs(self.rows)
         return np.where(
             sizes > ANGLE_DIGITS_ROUNDING * sizes.max(axis=1, keepdims=True), self.rows, 0.0)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Each constant as a combination of standard parameters, its own link's first."""
+        """Each constant as a combination of standard parameters, starting with one of its own
+        link.
+        """
         clean = self.clean_rows
-        own = [10 * int(j) + int(np.argmax(np.abs(row[10 * j:10 * j + 10])))
+        leading = [10 * int(j) + int(np.argmax(np.abs(row[10 * j:10 * j + 10])))
                for row, j in zip(clean, self.joints, strict=True)]
         return tuple(combination_label(row, self.standard, i)
-                     for row, i in zip(clean, own, strict=True))
+                     for row, i in zip(clean, leading, strict=True))
 
     def values(self, robot: RobotModel) -> FloatArray:
         """Return the constants (b,) [kg, kg m, kg m^2] of the nominal links of a robot."""
@@ -94,11 +95,10 @@ class InertiaConstants:
 
 @dataclass(frozen=True, eq=False)
 class _Axes:
-    """Axes of the n joints of a way from the base on, at q = 0.
+    """Axes of the n joints of a path from the base, at q = 0.
 
-    Poses (n, 4, 4) in the base frame, gravity of length 1 or 0.
-
-    What is less than ``tolerance`` [rad, lengths of the robot] apart is parallel, or meets.
+    Poses (n, 4, 4) in the base frame, gravity of length 1 or 0. Axes less than ``tolerance`` [rad,
+    lengths of the robot] apart are parallel or intersect.
     """
 
     poses: FloatArray
@@ -109,7 +109,7 @@ class _Axes:
 
     @classmethod
     def of(cls, robot: RobotModel, tolerance: float) -> tuple[_Axes, ...]:
-        """Return the axes of the way to each joint, that of the joint last."""
+        """Return the axes of the path to each joint, ending with that joint."""
         poses, ways = driving_placements(robot), list[list[int]]()
         size, length = float(np.linalg.norm(robot.gravity)), length_of(robot)
         gravity = robot.gravity / size if size > 0.0 else np.zeros(3)
@@ -133,34 +133,36 @@ class _Axes:
 
     @property
     def first(self) -> int:
-        """Joint r, n without."""
+        """Joint r; n if there is none."""
         return int(np.argmax(np.append(self.revolute, True)))
 
     @property
     def second(self) -> int:
-        """Joint s, n without."""
+        """Joint s; n if there is none."""
         for j in range(self.first + 1, len(self.poses)):
             if self.revolute[j] and not self.parallel(j, self.direction(self.first)):
                 return j
         return len(self.poses)
 
     def moves_sideways(self, j: int) -> bool:
-        """Whether gravity or a joint before it acts across the axis of revolute j before s."""
+        """Whether gravity or a joint before it acts across the axis of a revolute joint j before
+        s.
+        """
         axis = self.direction(j)
         return not (self.parallel(j, self.gravity) and all(
             self.through(m, self.poses[j, :3, 3]) if self.revolute[m] else self.parallel(m, axis)
             for m in range(j)))
 
     def resting_point(self, j: int) -> float | None:
-        """Return the point [m] along the axis of revolute j from s on at rest without gravity.
+        """Return the point [m] along the axis of revolute joint j, from s on, that stays at rest.
 
-        None where there is gravity, or no such point.
+        None with gravity, or without such a point.
         """
         if self.gravity.any() or not self.revolute[:j].all():
             return None
         axis, origin = self.direction(self.first), self.poses[self.first, :3, 3]
         normal = np.cross(axis, self.direction(self.second))
-        # where the axis of r comes nearest to that of s
+        # the point of the axis of r nearest to that of s
         reach = np.cross(self.poses[self.second, :3, 3] - origin, self.direction(self.second))
         point = origin + (reach @ normal) / (normal @ normal) * axis
         if not all(self.through(m, point) for m in range(j + 1)):
@@ -174,13 +176,13 @@ def inertia_constants(
 ) -> InertiaConstants:
     """Return the inertia constants of Theorem 2, joint by joint.
 
-    Axes closer than ``tolerance`` [rad, lengths of the robot] are parallel, or meet.
+    Axes closer than ``tolerance`` [rad, lengths of the robot] are parallel or intersect.
     """
-    bodies, found = composite_map(robot), _constants(robot, tolerance)
+    bodies, constants = composite_map(robot), _constants(robot, tolerance)
     return InertiaConstants(
-        tuple(_name(constant, j + 1) for j, constant in found),
-        np.array([constant @ bodies[j] for j, constant in found]),
-        np.array([j for j, _ in found]), standard_names(robot))
+        tuple(_name(constant, j + 1) for j, constant in constants),
+        np.array([constant @ bodies[j] for j, constant in constants]),
+        np.array([j for j, _ in constants]), standard_names(robot))
 
 
 def standard_names(robot: RobotModel) -> tuple[str, ...]:
@@ -189,13 +191,14 @@ def standard_names(robot: RobotModel) -> tuple[str, ...]:
 
 
 def _constants(robot: RobotModel, tolerance: float) -> list[tuple[int, FloatArray]]:
-    """Return joint by joint the combinations (10,) of its constants that reach an effort."""
+    """Return, joint by joint, the combinations (10,) of constants that affect an effort."""
     return [(j, constant) for j, axes in enumerate(_Axes.of(robot, tolerance))
-            for constant in _of_last_body(axes)]
+            for constant in _last_body_constants(axes)]
 
 
-def _of_last_body(axes: _Axes) -> list[FloatArray]:
-    """Return combinations of the constants of the last composite body that are in the efforts."""
+def _last_body_constants(axes: _Axes) -> list[FloatArray]:
+    """Return the combinations of the constants of the last composite body that affect an effort.
+"""
     j = len(axes.poses) - 1
     if axes.revolute[j]:
         if j < axes.second:
@@ -224,30 +227,30 @@ def _name(constant: FloatArray, number: int) -> str:
 
 @one_blas_thread()
 def reduce_analytic(robot: RobotModel, blocks: Sequence[Effect] = ()) -> Reduction:
-    """Return the minimal set of the links of a robot by Theorem 2.
+    """Return the base parameters of the links of a robot by Theorem 2.
 
-    Kept are the leftmost independent columns, as `reduce_numeric` does, so names are the same.
-    ``gap`` is infinite: the rank is counted from the axes, nothing is measured. A warning names
-    the constants that depend on whether axes are taken as parallel, or as meeting.
-    Raises UsageError when ``blocks`` hold more than its links.
+    The pivots are the leftmost independent columns, as in `reduce_numeric`, so names are the same.
+    ``gap`` is infinite: the rank is counted from the axes, not measured. A warning names the
+    constants that depend on whether axes count as parallel or intersecting. Raises UsageError if
+    ``blocks`` hold more than the links.
     """
     check_size(robot)
     more = [type(block).__name__ for block in blocks if not isinstance(block, RigidLinks)]
     if more:
-        raise UsageError(f'the analytic reduction is for the links alone, not for '
-                         f'{", ".join(more)}; use the numeric method')
+        raise UsageError(f'the analytic reduction covers links only, not {", ".join(more)}: '
+                         'use the numeric method')
     rows, sizes = inertia_constants(robot).rows, parameter_sizes(robot.n, length_of(robot))
     _, directions = row_space(rows / sizes)
-    kept, matrix = row_echelon(rows / sizes, directions[:len(rows)], sizes)
-    return Reduction(standard_names(robot), kept, matrix, float('inf'), tuple(_doubts(robot)))
+    pivots, matrix = row_echelon(rows / sizes, directions[:len(rows)], sizes)
+    return Reduction(standard_names(robot), pivots, matrix, float('inf'), tuple(_doubts(robot)))
 
 
 def _doubts(robot: RobotModel) -> list[str]:
-    """Return a warning when the set would be another with another tolerance."""
+    """Return a warning if the base parameters change with the tolerance."""
     strict, loose = (
         {_name(constant, j + 1) for j, constant in _constants(robot, tolerance)}
         for tolerance in (1e-2 * PARALLEL_AXES, 1e3 * PARALLEL_AXES))
     doubtful = sorted(strict ^ loose)
-    return [f'{robot.name}: the number of base parameters is in doubt: axes are nearly but not '
-            f'quite parallel, or nearly meet, so it is open whether {", ".join(doubtful)} matter; '
-            'are angles of the description rounded (1.57 for pi/2)?'] if doubtful else []
+    return [f'{robot.name}: the number of base parameters is uncertain, because axes are nearly '
+            f'parallel or nearly intersect and {", ".join(doubtful)} hardly matter: give the '
+            'angles of the description with all digits (1.570796, not 1.57)'] if doubtful else []

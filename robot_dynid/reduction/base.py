@@ -1,4 +1,4 @@
-"""The result of a reduction: which standard parameters are kept and how the others enter them."""
+"""The result of a reduction: the pivot columns, and how the other parameters enter them."""
 
 from __future__ import annotations
 
@@ -11,45 +11,45 @@ from robot_dynid.errors import RobotError
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 
-#: joints of a robot whose parameters are reduced; time grows with the cube of them
-MOST_REDUCED_JOINTS = 64
+#: most joints of a robot to reduce; the time grows with their cube
+MAX_REDUCED_JOINTS = 64
 
 
 def check_size(robot: RobotModel) -> None:
-    """Raise RobotError for a robot of more joints than MOST_REDUCED_JOINTS."""
-    if robot.n > MOST_REDUCED_JOINTS:
-        raise RobotError(f'{robot.name} has {robot.n} joints; the parameters of at most '
-                         f'{MOST_REDUCED_JOINTS} are reduced: list those that move under "joints" '
-                         'in a robot YAML, the others are locked')
+    """Raise RobotError for a robot with more than MAX_REDUCED_JOINTS joints."""
+    if robot.n > MAX_REDUCED_JOINTS:
+        raise RobotError(f'{robot.name} has {robot.n} joints, more than {MAX_REDUCED_JOINTS}: '
+                         'list those that move under "joints" in a robot YAML, which locks the '
+                         'others')
 
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """``base = matrix @ standard``.
+    """Base parameters: ``base = matrix @ standard``.
 
-    ``standard`` (p,) names; ``kept`` (b,) indices of the kept, leftmost independent columns;
-    ``matrix`` (b, p), identity on the kept columns, none of its coefficients above 100 in lengths
-    of the robot; ``gap`` the ratio between the smallest independent and the largest dependent
-    column, far above one when the rank is certain, and infinite when it was counted instead of
-    measured; ``warnings`` what is doubtful about it.
+    ``standard`` (p,) names; ``pivots`` (b,) indices of the leftmost independent columns;
+    ``matrix`` (b, p), identity on the pivots, no coefficient above 100 in lengths of the robot;
+    ``gap`` the ratio of the smallest independent to the largest dependent singular value, far
+    above one if the rank is certain, infinite if it was counted instead of measured; ``warnings``
+    about the rank.
     """
 
     standard: tuple[str, ...]
-    kept: NDArray[np.int64]
+    pivots: NDArray[np.int64]
     matrix: FloatArray
     gap: float
     warnings: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the base parameters: those of the kept columns."""
-        return tuple(self.standard[i] for i in self.kept)
+        """Names of the base parameters: those of the pivots."""
+        return tuple(self.standard[i] for i in self.pivots)
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Each base parameter as a combination, such as ``Izz1 + 0.1296*m2``; for display."""
         return tuple(combination_label(row, self.standard, int(k))
-                     for row, k in zip(self.matrix, self.kept, strict=True))
+                     for row, k in zip(self.matrix, self.pivots, strict=True))
 
     def base(self, standard: ArrayLike) -> FloatArray:
         """Return the base parameters (b,) of standard parameters (p,)."""
@@ -57,20 +57,22 @@ class Reduction:
         return product
 
     def standard_values(self, base: ArrayLike) -> FloatArray:
-        """Return standard parameters (p,) of the same torque: the dependent ones are zero."""
+        """Return standard parameters (p,) with the same torque; dependent ones are zero."""
         values = np.zeros(len(self.standard))
-        values[self.kept] = np.asarray(base, dtype=np.float64)
+        values[self.pivots] = np.asarray(base, dtype=np.float64)
         return values
 
 
-def combination_label(row: FloatArray, names: tuple[str, ...], own: int) -> str:
-    """Return the linear combination ``row`` (p,) of ``names`` as text, its own one first."""
-    terms = [('-' if row[own] < 0.0 else '') + _term(row, names, own)]
+def combination_label(row: FloatArray, names: tuple[str, ...], first: int) -> str:
+    """Return the linear combination ``row`` (p,) of ``names`` as text, starting with number
+    ``first``.
+    """
+    terms = [('-' if row[first] < 0.0 else '') + _term(row, names, first)]
     terms += [f'{"-" if row[i] < 0.0 else "+"} {_term(row, names, i)}'
-              for i in np.flatnonzero(row).tolist() if i != own]
+              for i in np.flatnonzero(row).tolist() if i != first]
     return ' '.join(terms)
 
 
 def _term(row: FloatArray, names: tuple[str, ...], i: int) -> str:
-    size = f'{float(f"{abs(row[i]):.9g}"):.6g}'  # rounding must not decide the sixth digit
+    size = f'{float(f"{abs(row[i]):.9g}"):.6g}'  # rounding must not change the sixth digit
     return names[i] if size == '1' else f'{size}*{names[i]}'

@@ -1,23 +1,23 @@
 """Inertia constants of composite bodies, as linear maps of the standard parameters.
 
 Composite body i is link i and all links it carries. Its first moment and inertia about the origin
-of link i split into parts that are constant, k_i and U_i, and parts that vary with the joints
-behind i (Lemma 1 of the source). What is constant is what a joint cannot turn or shift:
+of link i split into constant parts, k_i and U_i, and parts that vary with the joints after i
+(Lemma 1 of the source). Constant is what a joint cannot turn or shift:
 
 - Seen from link i, revolute joint i+1 leaves the mass m^_{i+1}, the moment (k_{i+1})_z along its
   axis, and diag(U_22, U_22, U_33) of the inertia unchanged (eqs. 18, 20): a body that is
   symmetric about the axis, moved rigidly by the placement of the joint.
-- Prismatic joint i+1 leaves the whole of k_{i+1} and U_{i+1} unchanged (eqs. 22, 24), placed where
-  the axis comes nearest to the origin of link i; the distance d along the axis varies.
+- Prismatic joint i+1 leaves all of k_{i+1} and U_{i+1} unchanged (eqs. 22, 24), placed where the
+  axis comes nearest to the origin of link i; the distance d along the axis varies.
 
-So one step inwards is: keep what the joint leaves unchanged, move it like the parameters of a
-rigid body, add the link's own. Frames are driving-axis frames (eq. 2): the origin of the link
-frame, z turned onto the joint axis by the least rotation; where the axis is z already they are
-the link frames. The source writes placements with four numbers, b, beta, d, theta (eqs. 3, 4);
-here they are arbitrary, with its b and d the parts of the translation across and along the axis.
+One step inwards is therefore: take what the joint leaves unchanged, move it like the parameters of
+a rigid body, add those of the link. Frames are driving-axis frames (eq. 2): the origin of the link
+frame, z turned onto the joint axis by the smallest rotation; where the axis is z they are the link
+frames. The source writes placements with four numbers, b, beta, d, theta (eqs. 3, 4); here they
+are arbitrary, its b and d being the translation across and along the axis.
 
-Source: Lin, An Identification Method for Estimating the Inertia Parameters of a Manipulator,
-1991, Lemma 1.
+Source: Lin, An Identification Method for Estimating the Inertia Parameters of a Manipulator, 1991,
+Lemma 1.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.robot.screws import rotation_to
 from robot_dynid.types import FloatArray
 
-#: what a revolute joint about z leaves unchanged of m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz:
-#: m, mz, and Iyy (U_22) in the place of both Ixx and Iyy, Izz
+#: the part of m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz that a revolute joint about z leaves
+#: unchanged: m, mz, Iyy (U_22) for both Ixx and Iyy, and Izz
 _SYMMETRIC = np.zeros((10, 10))
 _SYMMETRIC[[0, 3, 4, 6, 9], [0, 3, 6, 6, 9]] = 1.0
 
@@ -42,10 +42,10 @@ def driving_rotations(robot: RobotModel) -> FloatArray:
 
 
 def driving_placements(robot: RobotModel) -> FloatArray:
-    """Return the pose (n, 4, 4) of each driving-axis frame in the one before it, at q = 0.
+    """Return the pose (n, 4, 4) of each driving-axis frame in its parent's, at q = 0.
 
-    The first are given in the base frame. A joint moves its frame about or along its own z:
-    by Rot(z, q), or by q.
+    Frames without a parent are given in the base frame. A joint moves its frame about or along its
+    z axis, by Rot(z, q) or by q.
     """
     turns = driving_rotations(robot)
     poses = np.empty((robot.n, 4, 4))
@@ -57,7 +57,7 @@ def driving_placements(robot: RobotModel) -> FloatArray:
 
 
 def moving_map(a_from_b: ArrayLike) -> FloatArray:
-    """Return the (10, 10) matrix that takes standard parameters from frame b to frame a."""
+    """Return the (10, 10) matrix that transforms standard parameters from frame b to frame a."""
     return np.array([move_parameters(unit, a_from_b) for unit in np.eye(10)]).T
 
 
@@ -65,8 +65,8 @@ def composite_map(robot: RobotModel) -> FloatArray:
     """Return (n, 10, 10 n): constants of every composite body = map @ standard parameters.
 
     The ten rows are m^, k_x, k_y, k_z, U_11, U_12, U_22, U_13, U_23, U_33 in the driving-axis
-    frame of the joint; columns are the standard parameters in link frames, link by link. In a
-    tree a link carries all its children. Source: Lin 1991, eqs. 14, 16, 18, 20, 22, 24.
+    frame of the joint; columns are the standard parameters in link frames, link by link. In a tree
+    a link carries all its children. Source: Lin 1991, eqs. 14, 16, 18, 20, 22, 24.
     """
     constants = np.zeros((robot.n, 10, 10 * robot.n))
     poses = driving_placements(robot)
@@ -81,7 +81,9 @@ def composite_map(robot: RobotModel) -> FloatArray:
 
 
 def _unchanged(pose: FloatArray, prismatic: bool) -> FloatArray:
-    """Return (10, 10): constants of a body to what of them is constant in the frame before."""
+    """Return the map (10, 10) from the constants of a body to those that are constant in its
+    parent.
+    """
     if not prismatic:
         return moving_map(pose) @ _SYMMETRIC
     along, offset = pose[:3, 2], pose[:3, 3]
@@ -93,8 +95,8 @@ def composite_constants(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return masses m^ (n,) kg, k (n, 3) kg m and U (n, 3, 3) kg m^2 of the composite bodies.
 
-    ``parameters`` (n, 10) standard parameters in link frames, by default the nominal ones; the
-    results are in driving-axis frames, about the origins of the link frames.
+    ``parameters`` (n, 10) standard parameters in link frames, by default the nominal ones; results
+    are in driving-axis frames, about the origins of the link frames.
     """
     chosen = robot.nominal if parameters is None else parameters
     values = composite_map(robot) @ np.asarray(chosen, dtype=np.float64).reshape(10 * robot.n)

@@ -1,8 +1,9 @@
 """Identifiability of every standard parameter: alone, in combinations, or not at all.
 
-A parameter without any influence is unidentifiable; one whose influence others can imitate is
-linearly dependent, and only combinations with those others are known; one whose unit vector lies
+A parameter without influence is unidentifiable. One whose influence other parameters can reproduce
+is linearly dependent: only its combinations with them are identifiable. One whose unit vector lies
 in the row space of the regressor is independently identifiable.
+
 Source: Lopez, Zollo, Guglielmelli, Math. Probl. Eng. 2014, 843186, section 5.
 """
 
@@ -24,16 +25,16 @@ from robot_dynid.robot.model import RobotModel
 UNIDENTIFIABLE, DEPENDENT, INDEPENDENT = CATEGORIES = (
     'unidentifiable', 'linearly dependent', 'independently identifiable')
 SENTENCE_SEED = 7
-#: measurements named in a sentence, the cheapest
+#: number of measurements named in a sentence, the cheapest first
 NAMED_MEASUREMENTS = 2
 
 
 @dataclass(frozen=True)
 class Category:
-    """One of CATEGORIES, and for dependent parameters the names of their base parameters.
+    """One of CATEGORIES; for a dependent parameter also the names of its base parameters.
 
-    ``sensor_configurations`` (keys of SENSOR_CONFIGURATIONS) are those that would lift the
-    category, with the one it would become.
+    ``sensor_configurations``: pairs (key of SENSOR_CONFIGURATIONS, category it would raise this
+    one to).
     """
 
     category: str
@@ -43,17 +44,17 @@ class Category:
 
     def plain(self) -> dict[str, Any]:
         """Return the category in plain types."""
-        found: dict[str, Any] = {'category': self.category}
+        content: dict[str, Any] = {'category': self.category}
         if self.combinations:
-            found['in'] = list(self.combinations)
+            content['in'] = list(self.combinations)
         if self.category != INDEPENDENT:
-            found['further'] = dict(self.sensor_configurations)
-            found['advice'] = self.advice
-        return found
+            content['further'] = dict(self.sensor_configurations)
+            content['advice'] = self.advice
+        return content
 
     @property
     def advice(self) -> str:
-        """Sensor configurations that lift the category, as a sentence; empty for the highest."""
+        """Sensor configurations that raise the category, as a sentence; empty for the highest."""
         if self.category == INDEPENDENT or not self.tried:
             return ''
         for lifted, effect in ((INDEPENDENT, 'identifiable alone with'),
@@ -76,7 +77,7 @@ def category_of(reduction: Reduction, index: int) -> Category:
 
 
 def categories(reduction: Reduction) -> dict[str, Category]:
-    """Return the category of every standard parameter, by name."""
+    """Return the category of every standard parameter by name."""
     return {name: category_of(reduction, i) for i, name in enumerate(reduction.standard)}
 
 
@@ -84,35 +85,35 @@ def categories(reduction: Reduction) -> dict[str, Category]:
 def with_advice(
     robot: RobotModel, blocks: Sequence[Effect], reduction: Reduction
 ) -> dict[str, Category]:
-    """Return the categories, with the sensor configurations that would lift them.
+    """Return the categories, with the sensor configurations that would raise them.
 
-    Each of SENSOR_CONFIGURATIONS is tried: its equations join those of the robot, and the whole
-    is reduced anew.
+    Each of SENSOR_CONFIGURATIONS is tried: its equations are added to those of the robot, and the
+    whole is reduced again.
     """
-    found = categories(reduction)
-    if robot.linkage is not None:  # what other sensors would show is known of single joints
-        return {name: replace(one, tried=False) for name, one in found.items()}
-    if all(one.category == INDEPENDENT for one in found.values()):
-        return found
+    current = categories(reduction)
+    if robot.linkage is not None:  # sensor configurations apply to single joints only
+        return {name: replace(one, tried=False) for name, one in current.items()}
+    if all(one.category == INDEPENDENT for one in current.values()):
+        return current
     states = random_states(robot, 20 + 3 * len(reduction.standard) // robot.rows,
                            np.random.default_rng(SENTENCE_SEED))
-    lifted: dict[str, list[tuple[str, str]]] = {name: [] for name in found}
+    lifted: dict[str, list[tuple[str, str]]] = {name: [] for name in current}
     for key, configuration in SENSOR_CONFIGURATIONS.items():
         reduced = configuration.reduced(robot, blocks, states)
         seen = {} if reduced is None else categories(reduced)
-        for name, one in found.items():
+        for name, one in current.items():
             new = seen.get(name, one).category
             if CATEGORIES.index(new) > CATEGORIES.index(one.category):
                 lifted[name].append((key, new))
     return {name: Category(one.category, one.combinations, tuple(lifted[name]))
-            for name, one in found.items()}
+            for name, one in current.items()}
 
 
-def lifted_by(found: Mapping[str, Category]) -> dict[str, dict[str, list[str]]]:
-    """Return by key of SENSOR_CONFIGURATIONS the names it would lift, by new category."""
+def lifted_by(current: Mapping[str, Category]) -> dict[str, dict[str, list[str]]]:
+    """Return the parameters that each sensor configuration would raise, by new category."""
     lifted: dict[str, dict[str, list[str]]] = {
         key: {INDEPENDENT: [], DEPENDENT: []} for key in SENSOR_CONFIGURATIONS}
-    for name, one in found.items():
+    for name, one in current.items():
         for key, category in one.sensor_configurations:
             lifted[key][category].append(name)
     return lifted

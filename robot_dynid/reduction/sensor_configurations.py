@@ -1,7 +1,7 @@
-"""Sensor configurations beside that of the robot, and the minimal set with each of them.
+"""Base parameters with additional sensors.
 
-Sensors of force and torque are joints that do not move: six of them, three that slide and three
-that turn, stand where the sensor sits, and their efforts are what it measures.
+Force and torque sensors are modelled as six locked joints at the sensor, three prismatic and three
+revolute; their efforts are the measurement.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from robot_dynid.reduction.numeric import (
 from robot_dynid.robot.model import PRISMATIC, REVOLUTE, Limits, RobotModel
 from robot_dynid.types import FloatArray, Samples
 
-#: the minimal set of a robot's blocks with a sensor configuration, at states; None where it does
+#: base parameters of a robot's blocks with a sensor configuration, at states; None where it does
 #: not apply
 Reduced = Callable[[RobotModel, Sequence[Effect], Samples], 'Reduction | None']
-#: the columns (m, 10 n, N) of the standard parameters of the links in what a sensor measures
+#: columns (m, 10 n, N) of the standard parameters of the links in what a sensor measures
 LinkColumns = Callable[[RobotModel, Samples], FloatArray]
-#: joints of a body that is free
+#: joints of a free body
 FREE_JOINTS = 6
 
 
 @dataclass(frozen=True)
 class SensorConfiguration:
-    """A sensor configuration in ``words``, and the minimal set with it."""
+    """A sensor configuration in ``words``, and the base parameters with it."""
 
     words: str
     reduced: Reduced
@@ -61,9 +61,9 @@ def _another_mounting(
 def _motor_encoders(
     robot: RobotModel, blocks: Sequence[Effect], states: Samples
 ) -> Reduction | None:
-    """Let every gear give that can: its motor turns apart, stiffness and damping are to be found.
+    """Return the base parameters if every gear is elastic, with stiffness and damping unknown.
 
-    None where no rotor is asked for, or no rigid joint has a gear of its own.
+    None without rotors, or if no rigid joint has a gear of its own.
     """
     drive = robot.drive
     shared = np.zeros((robot.n, robot.n), dtype=bool) if drive.coupling is None else \
@@ -99,22 +99,22 @@ def _joint_wrenches(robot: RobotModel, states: Samples) -> FloatArray:
 
 
 def _moving_base(robot: RobotModel, states: Samples) -> FloatArray:
-    """Let the base accelerate and turn; efforts are those of the joints, as ever."""
+    """Return the columns in the joint efforts while the base accelerates and turns."""
     free, joints, moved = _on_moving_base(robot, states)
     return _links_at(free, joints, moved)[joints]
 
 
 def _everything(robot: RobotModel, states: Samples) -> FloatArray:
-    """Let the base move, with the force and torque in every joint measured."""
+    """Return the columns in the wrenches of all joints while the base moves."""
     free, joints, moved = _on_moving_base(robot, states)
     links = [10 * k + i for k in joints for i in range(10)]
     return np.concatenate([_wrench(free, moved, joint)[:, links] for joint in joints])
 
 
 def _measured(links: LinkColumns, efforts: bool = False) -> Reduced:
-    """Return the minimal set with further rows, in which the columns of ``links`` appear.
+    """Return a function that adds the rows ``links`` and reduces again.
 
-    Nothing else does, or, for ``efforts`` of the joints, all that does so in theirs.
+    Only links appear in these rows; with ``efforts``, all effects do as in the joint efforts.
     """
 
     def reduced(robot: RobotModel, blocks: Sequence[Effect], states: Samples) -> Reduction:
@@ -136,7 +136,7 @@ def _measured(links: LinkColumns, efforts: bool = False) -> Reduced:
     return reduced
 
 
-#: by key: what is tried, the cheapest first
+#: configurations by key, cheapest first
 SENSOR_CONFIGURATIONS = {
     'mounting': SensorConfiguration(
         'the base mounted so that gravity comes from other sides', _another_mounting),
@@ -157,39 +157,42 @@ SENSOR_CONFIGURATIONS = {
 
 
 def freed(robot: RobotModel, joint: int) -> tuple[RobotModel, list[int]]:
-    """Return ``robot``, rigid, with six joints before ``joint``, and where its own joints are.
+    """Return ``robot``, rigid, with six massless joints before ``joint``, and the indices of its
+    joints.
 
-    Before the base for -1. The six are without mass, at the frame of the joint.
+    The six joints are at the frame of ``joint``, before the base for -1.
     """
     at, n = max(joint, 0), robot.n
-    own = [j if j < at else j + FREE_JOINTS for j in range(n)]
+    robot_joints = [j if j < at else j + FREE_JOINTS for j in range(n)]
     new = list(range(at, at + FREE_JOINTS))
     parents = np.full(n + FREE_JOINTS, at - 1)
     rotations = np.tile(np.eye(3), (n + FREE_JOINTS, 1, 1))
     translations = np.zeros((n + FREE_JOINTS, 3))
-    rotations[own], translations[own] = robot.rotations, robot.translations
+    rotations[robot_joints], translations[robot_joints] = robot.rotations, robot.translations
     axes = np.zeros((n + FREE_JOINTS, 3))
-    axes[own], axes[new] = robot.axes, np.tile(np.eye(3), (2, 1))
-    parents[own] = [own[p] if p >= 0 else (new[-1] if joint < 0 else -1) for p in robot.parents]
+    axes[robot_joints], axes[new] = robot.axes, np.tile(np.eye(3), (2, 1))
+    parents[robot_joints] = [
+        robot_joints[p] if p >= 0 else (new[-1] if joint < 0 else -1) for p in robot.parents]
     parents[new] = [-1, *new[:-1]]
     if joint >= 0:
-        parents[new[0]] = parents[own[joint]]
+        parents[new[0]] = parents[robot_joints[joint]]
         rotations[new[0]], translations[new[0]] = robot.rotations[joint], robot.translations[joint]
-        rotations[own[joint]], translations[own[joint]] = np.eye(3), np.zeros(3)
-        parents[own[joint]] = new[-1]
+        rotations[robot_joints[joint]], translations[robot_joints[joint]] = np.eye(3), np.zeros(3)
+        parents[robot_joints[joint]] = new[-1]
     types = np.full(n + FREE_JOINTS, PRISMATIC, dtype=np.int8)
-    types[new[3:]], types[own] = REVOLUTE, robot.types
+    types[new[3:]], types[robot_joints] = REVOLUTE, robot.types
     nominal = np.zeros((n + FREE_JOINTS, 10))
-    nominal[own] = robot.nominal
-    names = tuple(robot.joints[own.index(k)] if k in own else f'free {k}'
+    nominal[robot_joints] = robot.nominal
+    names = tuple(robot.joints[robot_joints.index(k)] if k in robot_joints else f'free {k}'
                   for k in range(n + FREE_JOINTS))
     return RobotModel(
         robot.name, names, types, parents, rotations, translations, axes, names, nominal,
-        Limits.unknown(n + FREE_JOINTS), robot.gravity), own
+        Limits.unknown(n + FREE_JOINTS), robot.gravity), robot_joints
 
 
 def _wrench(robot: RobotModel, states: Samples, joint: int) -> FloatArray:
-    """Return force and torque (6, 10 n, N) of what hangs on ``joint``, of everything for -1."""
+    """Return the columns (6, 10 n, N) of the wrench on what ``joint`` carries; -1: on all links.
+"""
     free, joints = freed(robot, joint)
     still = np.zeros((len(states), free.n))
     rest = Samples(free.joints, states.time, still, still, still, starts=states.starts)
@@ -200,20 +203,21 @@ def _wrench(robot: RobotModel, states: Samples, joint: int) -> FloatArray:
 def _on_moving_base(
     robot: RobotModel, states: Samples
 ) -> tuple[RobotModel, list[int], Samples]:
-    """Return the robot on a free base, where its joints are, and its states there."""
+    """Return the robot on a free base, the indices of its joints, and its states there."""
     free, joints = freed(robot, -1)
     anywhere = random_states(free, len(states), np.random.default_rng(0))
     return free, joints, _placed(joints, states, anywhere)
 
 
 def _links_at(free: RobotModel, joints: Sequence[int], states: Samples) -> FloatArray:
-    """Return the columns (n + 6, 10 n, N) of the robot's links at states of the freed one."""
+    """Return the columns (n + 6, 10 n, N) of the robot's links at states of the freed robot."""
     columns = similar_columns(free, (RigidLinks(free),), paced(free, states))
     return np.asarray(columns[:, [10 * k + i for k in joints for i in range(10)]])
 
 
 def _placed(joints: Sequence[int], states: Samples, others: Samples) -> Samples:
-    """Return states of the freed robot: its own joints as in ``states``, the six as others."""
+    """Return states of the freed robot: its own joints as in ``states``, the six as in ``others``.
+"""
     signals = {}
     for name in ('position', 'velocity', 'acceleration'):
         signals[name] = getattr(others, name).copy()

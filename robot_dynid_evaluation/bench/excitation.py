@@ -91,7 +91,7 @@ def compared(setting: Setting, ours: Entry, peer: Entry, soon: Target | None) ->
     """Return three rows; the ratio of two log dets is that of the mean standard deviations."""
     what = f'{setting.robot.name} / {peer.name}'
     assert setting.criteria.model is not None
-    count = 2.0 * len(setting.criteria.model.reduction.kept)
+    count = 2.0 * len(setting.criteria.model.reduction.pivots)
     deviations = row(f'{what}: log det (ratio: mean std)', '',
                      1.0, float(np.exp((ours.log_det - peer.log_det) / count)), BETTER)
     seconds = row(f'{what}: time', 's', ours.seconds, peer.seconds, soon or BETTER)

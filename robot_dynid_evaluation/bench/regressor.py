@@ -138,7 +138,7 @@ def beside_python(progress: Progress) -> list[Row]:
     found = milliseconds({
         'ours': lambda: in_chunks(model, arm.samples), 'bare': bare, 'stacking': stacking,
     }, progress)
-    base = len(model.reduction.kept)
+    base = len(model.reduction.pivots)
     return [
         row(f'{base} base columns in chunks / stacking loop in Python', 'ms', found['ours'],
             found['stacking'], Target(15.0)),

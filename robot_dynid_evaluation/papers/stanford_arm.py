@@ -179,7 +179,7 @@ def samples_of(robot: RobotModel, step: Step) -> Samples:
 def coefficients(robot: RobotModel, samples: Samples) -> FloatArray:
     """Return the coefficients (n, c, N) that the constants of TABLE_2 have in the efforts."""
     rows = constant_rows(robot)
-    kept = reduce_numeric(robot, (RigidLinks(robot),)).kept
+    kept = reduce_numeric(robot, (RigidLinks(robot),)).pivots
     base = np.linalg.inv(np.array([rows[key] for key in TABLE_2])[:, kept])
     columns = rigid_body.regressor(
         robot, (samples.position, samples.velocity, samples.acceleration))[:, kept]
@@ -328,7 +328,7 @@ def _consistency(robot: RobotModel, found: Estimates, true: Estimates) -> list[R
     reduction = reduce_numeric(robot, (RigidLinks(robot),))
     combinations = np.array([constant_rows(robot)[key] for key in TABLE_2])
     constants = np.array([found[key] for key in TABLE_2])
-    base = np.linalg.solve(combinations[:, reduction.kept], constants)
+    base = np.linalg.solve(combinations[:, reduction.pivots], constants)
     links = reduction.standard_values(base)
     states = random_states(robot, 100, np.random.default_rng(0))
     motion = (states.position, states.velocity, states.acceleration)
@@ -336,7 +336,7 @@ def _consistency(robot: RobotModel, found: Estimates, true: Estimates) -> list[R
     error = np.abs(rigid_body.inverse_dynamics(robot, *motion, links) - effort).max()
     return [
         compared('largest error of table II against Lemma 1', 0.0, worst, SAME),
-        compared('constants in the minimal set', float(len(TABLE_2)), len(reduction.kept), 0.0,
+        compared('constants in the minimal set', float(len(TABLE_2)), len(reduction.pivots), 0.0,
                  'ours is the rank of the regressor at random states'),
         compared('effort of 100 states from table II alone, relative error', 0.0,
                  float(error / np.abs(effort).max()), SAME),
@@ -386,7 +386,7 @@ def estimate_from_recordings(
                                    for motion in _motions(step))) for step in STEPS]
     estimate = fit_stages(experiment, stages, information)
     rows = constant_rows(robot)
-    combinations = np.array([rows[key] for key in keys])[:, model.reduction.kept]
+    combinations = np.array([rows[key] for key in keys])[:, model.reduction.pivots]
     values = combinations @ estimate.values
     spread = combinations @ estimate.covariance @ combinations.T
     deviations = np.sqrt(np.maximum(np.diag(spread), 0.0))

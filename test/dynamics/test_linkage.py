@@ -137,10 +137,10 @@ def test_a_minimal_set_gives_the_effort_of_all_links() -> None:
     tall = np.concatenate([linkage.matrix.T @ pin.computeJointTorqueRegressor(
         model, model.createData(), *state) for state in zip(*linkage.motion(*motion))])
     assert len(reduction.standard) == tall.shape[1] == 30
-    assert len(reduction.kept) == np.linalg.matrix_rank(tall) < tall.shape[1]
+    assert len(reduction.pivots) == np.linalg.matrix_rank(tall) < tall.shape[1]
     columns = rigid_body.regressor(WRIST, motion)
     np.testing.assert_allclose(
-        np.einsum('nkt,k->nt', columns[:, reduction.kept], reduction.base(nominal)),
+        np.einsum('nkt,k->nt', columns[:, reduction.pivots], reduction.base(nominal)),
         np.einsum('nkt,k->nt', columns, nominal), atol=1e-9)
 
 
@@ -164,7 +164,7 @@ def test_columns_of_all_effects_are_the_torque_of_the_mechanism() -> None:
     """Links on the tree, rotors and friction on the joints that have motors."""
     model = Structure.uniform(WRIST, True, 'coulomb', {}).torque_model(WRIST)
     rng = np.random.default_rng(3)
-    values = rng.uniform(0.5, 1.0, len(model.reduction.kept))
+    values = rng.uniform(0.5, 1.0, len(model.reduction.pivots))
     samples = random_states(WRIST, COUNT, rng)
     standard = dict(zip(model.reduction.standard, model.reduction.standard_values(values)))
     mechanism = model.mechanism(standard)

@@ -127,7 +127,7 @@ def test_served_forward_dynamics_are_those_of_the_minimal_set(seed: int) -> None
     if condition > 1e8:
         pytest.skip('the last link has no mass')
     model = identified(robot, rng)
-    kept = model.reduction.kept
+    kept = model.reduction.pivots
     links = kept < 10 * robot.n
     minimal = screws.MinimalDynamics(robot, kept[links], model.values[links])
     values = np.array([model.standard[f'{p}{i + 1}'] for i in range(robot.n)

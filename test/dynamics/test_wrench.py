@@ -101,9 +101,9 @@ def test_the_motors_of_elastic_joints_do_not_feel_it() -> None:
 
 
 @pytest.mark.parametrize(('link', 'axes', 'message'), [
-    ('hand', '', "'hand' is no link that moves; planar_3r has "),
-    ('base_link', '', "'base_link' does not move; planar_3r has "),
-    ('', 'hand', "'hand' is no link that moves"),
+    ('hand', '', "'hand' is no moving link: choose one of "),
+    ('base_link', '', "'base_link' does not move: choose one of "),
+    ('', 'hand', "'hand' is no moving link"),
 ])
 def test_unknown_links_are_named(link: str, axes: str, message: str) -> None:
     robot = load_robot('planar_3r')

@@ -246,12 +246,12 @@ def test_base_regressor_in_chunks_is_the_kept_part_of_the_full_one(name):
         axes, tuple(Coulomb(0.05) for _ in axes.labels))))
     samples = motion(robot, 1500, cutoff=8.0)
     full = np.concatenate([columns(b, samples) for b in model.blocks], axis=1)
-    kept = full[:, model.reduction.kept]
+    kept = full[:, model.reduction.pivots]
     regression = Regression(model, samples)
     for rows in chunks(samples, 700):
         assert regression.columns(rows) == pytest.approx(kept[:, :, rows], abs=1e-9)
     assert not np.any(kept[~model.structure])
-    parameters = np.random.default_rng(5).normal(size=len(model.reduction.kept))
+    parameters = np.random.default_rng(5).normal(size=len(model.reduction.pivots))
     assert model.effort(samples, parameters) == pytest.approx(
         np.einsum('ikn,k->ni', kept, parameters), abs=1e-9)
 

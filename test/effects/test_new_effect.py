@@ -79,7 +79,7 @@ class CableDrag(ChosenEffect):
         axes = np.eye(len(mechanism.links))[[part.joint for part in self.parts]]
         drag = AxisFriction.of(axes, [SimpleNamespace(table=part.table) for part in self.parts],
                                [np.array([values[name]]) for name in self.names])
-        return replace(mechanism, friction=mechanism.friction.beside(drag))
+        return replace(mechanism, friction=mechanism.friction.combine(drag))
 
 
 # What follows tries it.

@@ -104,7 +104,7 @@ def test_prior_alone_decides_what_no_effort_shows(prior):
     assert estimate.certificate.prior_share['m1'] == pytest.approx(1.0)
     assert estimate.certificate.prior_share['fc3'] < 1e-6
     assert {'m1', 'mx1'} <= set(estimate.certificate.from_prior)
-    rank = len(data.model.reduction.kept)
+    rank = len(data.model.reduction.pivots)
     assert estimate.certificate.directions_from_prior == len(names) - rank
 
 

@@ -57,7 +57,7 @@ def test_rows_compare_both_figures(setting: excitation.Setting) -> None:
     worse = excitation.Entry('peer', 4.0, 40.0, 60.0)
     condition, deviations, seconds = excitation.compared(setting, ours, worse, Target(10.0))
     assert (condition['ratio'], seconds['ratio']) == (2.0, 20.0)
-    count = len(setting.criteria.model.reduction.kept)
+    count = len(setting.criteria.model.reduction.pivots)
     assert deviations['ratio'] == pytest.approx(np.exp(10.0 / (2.0 * count)))
     assert (deviations['ours'], deviations['peer']) == (50.0, 40.0)
     assert all(r['kept'] for r in (condition, deviations, seconds))

@@ -30,8 +30,8 @@ def test_score_is_that_of_the_weighted_base_regressor(name):
     samples = Samples(robot.joints, np.arange(400.0), motion.position, motion.velocity,
                       motion.acceleration)
     reduction = reduce_numeric(robot, blocks)
-    tall = full_regressor(robot, blocks, samples)[:, reduction.kept] / noise[:, None, None]
-    tall = tall.transpose(0, 2, 1).reshape(-1, len(reduction.kept))
+    tall = full_regressor(robot, blocks, samples)[:, reduction.pivots] / noise[:, None, None]
+    tall = tall.transpose(0, 2, 1).reshape(-1, len(reduction.pivots))
     assert score.condition_number == pytest.approx(
         np.linalg.cond(tall / np.linalg.norm(tall, axis=0)), rel=1e-6)
     information = 100.0 * 10.0 / 400.0 * tall.T @ tall

@@ -68,7 +68,7 @@ def test_a_short_recording_keeps_samples_for_its_parameters():
         friction='coulomb', ramp_width=0.05, effort_lag=0.0), lambda *_: None, kind=Lower)
     (two, _), (three, _) = choice.cutoffs[:2]
     assert [two, three] == [2.0, 3.0]
-    needed = SAMPLES_PER_PARAMETER * len(COULOMB.reduction.kept) / OVERSAMPLING
+    needed = SAMPLES_PER_PARAMETER * len(COULOMB.reduction.pivots) / OVERSAMPLING
     assert two * (6.0 - 4.0 / two) < needed < three * (6.0 - 4.0 / three)
     assert choice.preprocessing == Preprocessing(three)
 

@@ -237,8 +237,8 @@ def test_first_excess_of_a_joint_limit_is_named():
     (sentence,) = found.warnings
     first = left[0]
     assert sentence == (
-        f'{len(left)} of 20 motions leave the joint limits: motion {first} those of '
-        f'{model.joints[found.limit_joint[first]]} in sample {expected[first]}')
+        f'{len(left)} of 20 motions exceed the joint limits, first at '
+        f'{model.joints[found.limit_joint[first]]} in motion {first}, sample {expected[first]}')
 
 
 def indefinite_model():
@@ -267,7 +267,8 @@ def test_motion_through_an_indefinite_mass_matrix_stops_alone():
     last = found.position[2, found.stop_step[2] - 1]
     assert np.linalg.eigvalsh(model.mass_matrix(last)).min() < 0.05
     (sentence,) = found.warnings
-    assert sentence.startswith('2 of 3 motions stop: motion 1 in sample 0, the mass matrix is not')
+    assert sentence.startswith(
+        '2 of 3 motions stop, the first in motion 1, sample 0: the mass matrix is not')
 
 
 @pytest.mark.parametrize('rollout', [IdentifiedModel.rollout, stepped_rollout])

@@ -95,7 +95,7 @@ def test_rank_is_that_of_pinocchios_regressor(seed):
     states = random_states(robot, 15 + 3 * 10, np.random.default_rng(1))
     tall = pinocchio_regressor(robot, states.position, states.velocity, states.acceleration)
     values = np.linalg.svd(tall / np.sqrt(len(tall)), compute_uv=False)
-    rank = len(reduce_analytic(robot).kept)
+    rank = len(reduce_analytic(robot).pivots)
     assert values[rank - 1] > 1e-5
     assert np.all(values[rank:] < 1e-10)
 
@@ -171,9 +171,9 @@ def test_wrist_in_space_differs_from_the_theorem_as_printed():
     """Joints 2 and 3 through one resting point: item 2 would count four constants too many."""
     robot = arm('RRR', [Z, X, Y], gravity=STILL)
     numeric = reduce_numeric(robot, (RigidLinks(robot),))
-    assert len(numeric.kept) == len(reduce_analytic(robot).kept) == 1 + 7 + 7 - 4
+    assert len(numeric.pivots) == len(reduce_analytic(robot).pivots) == 1 + 7 + 7 - 4
     there = robot.with_gravity([0.0, 0.0, -9.81])
-    assert len(reduce_numeric(there, (RigidLinks(there),)).kept) == 1 + 7 + 7
+    assert len(reduce_numeric(there, (RigidLinks(there),)).pivots) == 1 + 7 + 7
 
 
 def tilted(angle):
@@ -204,7 +204,7 @@ def test_parallel_and_tilted_axes_are_not_doubtful(angle, size):
     numeric, analytic = reduce_numeric(robot, (RigidLinks(robot),)), reduce_analytic(robot)
     assert numeric.warnings + analytic.warnings == ()
     assert numeric.names == analytic.names
-    assert len(numeric.kept) == size
+    assert len(numeric.pivots) == size
 
 
 def test_further_blocks_are_refused():

@@ -97,7 +97,7 @@ def test_coincident_frames_are_reduced():
                   [[0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
     numeric = reduce_numeric(robot, (RigidLinks(robot),))
     assert numeric.names[:2] == ('Izz1', 'Izz2')
-    assert len(numeric.kept) == 1 + 1 + 7
+    assert len(numeric.pivots) == 1 + 1 + 7
     assert numeric.gap > 1e9
     assert METHODS['analytic'](robot, ()).labels == numeric.labels
 
@@ -109,7 +109,7 @@ def test_choice_does_not_depend_on_the_random_states(name):
     first = reduce_numeric(robot, blocks)
     for seed in range(3):
         other = reduce_numeric(robot, blocks, np.random.default_rng(seed))
-        assert np.array_equal(first.kept, other.kept)
+        assert np.array_equal(first.pivots, other.pivots)
         assert other.matrix == pytest.approx(first.matrix, abs=1e-8)
 
 
@@ -153,10 +153,10 @@ def test_place_of_the_base_does_not_matter():
 def test_matrix_is_the_identity_on_the_kept_columns():
     robot = load_robot('seven_axis')
     reduction = reduce_numeric(robot, all_blocks(robot))
-    assert np.array_equal(reduction.matrix[:, reduction.kept], np.eye(len(reduction.kept)))
+    assert np.array_equal(reduction.matrix[:, reduction.pivots], np.eye(len(reduction.pivots)))
     # leftmost: a dependent column combines only columns before it
-    for i in set(range(len(reduction.standard))) - set(reduction.kept.tolist()):
-        assert np.all(reduction.kept[np.abs(reduction.matrix[:, i]) > 0.0] < i)
+    for i in set(range(len(reduction.standard))) - set(reduction.pivots.tolist()):
+        assert np.all(reduction.pivots[np.abs(reduction.matrix[:, i]) > 0.0] < i)
 
 
 @pytest.mark.parametrize('seed', range(12))
@@ -172,8 +172,8 @@ def test_rank_and_space_are_those_of_pinocchios_regressor(seed):
     reduction = reduce_numeric(robot, (RigidLinks(robot),))
     norms = np.linalg.norm(tall, axis=0)
     unit = tall / np.where(norms > 1e-9 * norms.max(), norms, np.inf)
-    assert len(reduction.kept) == np.linalg.matrix_rank(unit, tol=1e-7)
-    rebuilt = tall[:, reduction.kept] @ reduction.matrix
+    assert len(reduction.pivots) == np.linalg.matrix_rank(unit, tol=1e-7)
+    rebuilt = tall[:, reduction.pivots] @ reduction.matrix
     assert rebuilt == pytest.approx(tall, abs=1e-7 * norms.max())
 
 
@@ -210,4 +210,4 @@ def test_axes_count_as_parallel_up_to_the_rounding_of_descriptions(tilt, size):
     second = [0.0, np.cos(tilt), np.sin(tilt)]
     robot = chain([0, 0], [np.eye(3)] * 2, [[0.0, 0.0, 0.0], [0.5, 0.0, 0.0]],
                   [[0.0, 1.0, 0.0], second])
-    assert len(reduce_numeric(robot, (RigidLinks(robot),)).kept) == size
+    assert len(reduce_numeric(robot, (RigidLinks(robot),)).pivots) == size

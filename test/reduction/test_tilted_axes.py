@@ -67,7 +67,7 @@ def plausible(robot, blocks, rng):
 def coefficients(robot, reduction):
     """Return K (b, p) in lengths of the robot."""
     sizes = parameter_sizes(robot.n, length_of(robot))
-    return reduction.matrix * sizes[reduction.kept][:, None] / sizes
+    return reduction.matrix * sizes[reduction.pivots][:, None] / sizes
 
 
 def lost(robot, blocks, reduction, seed):
@@ -80,7 +80,7 @@ def lost(robot, blocks, reduction, seed):
     values = plausible(robot, blocks, rng)
     torque = np.einsum('ikn,k->in', columns, values)
     size = np.linalg.norm(torque, axis=1)[:, None]
-    kept, torque = columns[:, reduction.kept] / size[:, None], torque / size
+    kept, torque = columns[:, reduction.pivots] / size[:, None], torque / size
     tall = kept.transpose(0, 2, 1).reshape(torque.size, -1)
     norms = np.linalg.norm(tall, axis=0)
     fit = np.linalg.lstsq(tall / norms, torque.ravel(), rcond=1e-12)[0] / norms
@@ -124,7 +124,7 @@ def test_torque_is_represented_at_every_tilt(name, axes):
 @pytest.mark.parametrize('name', SIZES)
 def test_sizes_without_tilt(name):
     robot = load_robot(name)
-    assert len(reduce_numeric(robot, blocks_of(robot)).kept) == SIZES[name]
+    assert len(reduce_numeric(robot, blocks_of(robot)).pivots) == SIZES[name]
 
 
 @settings(max_examples=60)
@@ -139,7 +139,7 @@ def test_random_chains_may_be_tilted(seed, joints, size, axes):
         columns = full_regressor(robot, blocks, random_states(robot, 100, rng))
         values = robot.nominal.ravel()
         torque = np.einsum('ikn,k->in', columns, values)
-        found = np.einsum('ikn,k->in', columns[:, reduction.kept], reduction.base(values))
+        found = np.einsum('ikn,k->in', columns[:, reduction.pivots], reduction.base(values))
         assert np.linalg.norm(found - torque) < REPRESENTED * np.linalg.norm(torque)
         assert np.abs(coefficients(robot, reduction)).max() < LARGEST_COEFFICIENT * (1.0 + 1e-6)
 

@@ -10,7 +10,7 @@ import pytest
 from robot_dynid.effects import Effect, RigidLinks
 from robot_dynid.errors import RobotError
 from robot_dynid.reduction.analytic import reduce_analytic
-from robot_dynid.reduction.base import MOST_REDUCED_JOINTS, Reduction
+from robot_dynid.reduction.base import MAX_REDUCED_JOINTS, Reduction
 from robot_dynid.reduction.numeric import reduce_numeric
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.screws import Screw, robot_from_screws
@@ -65,7 +65,7 @@ def test_too_many_movable_joints_are_refused() -> None:
 def test_parameters_of_too_many_joints_are_not_reduced(
     reduce: Callable[[RobotModel, Sequence[Effect]], Reduction]
 ) -> None:
-    robot = robot_from_urdf(urdf('chain', MOST_REDUCED_JOINTS + 1))
+    robot = robot_from_urdf(urdf('chain', MAX_REDUCED_JOINTS + 1))
     start = time.process_time()
     with pytest.raises(RobotError, match='has 65 joints; the parameters of at most 64'):
         reduce(robot, (RigidLinks(robot),))

@@ -110,7 +110,7 @@ def _any_chain(rng: np.random.Generator, n: int, prismatic: float) -> RobotModel
 def dimensionless(robot: RobotModel, reduction: Reduction) -> FloatArray:
     """Return K (b, p) in lengths of the robot, by the largest coefficient of each row."""
     sizes = parameter_sizes(robot.n, length_of(robot))
-    matrix = reduction.matrix * sizes[reduction.kept][:, None] / sizes
+    matrix = reduction.matrix * sizes[reduction.pivots][:, None] / sizes
     return matrix / np.abs(matrix).max(axis=1, keepdims=True)
 
 

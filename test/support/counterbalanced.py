@@ -23,7 +23,7 @@ def counterbalanced(
     values = model.standard | {
         f'cb{spring.joint + 1}': torque + 10.0 * i for i, spring in enumerate(springs)}
     standard = np.array([values[name] for name in reduction.standard])
-    base, none = reduction.base(standard), np.zeros(len(reduction.kept))
+    base, none = reduction.base(standard), np.zeros(len(reduction.pivots))
     return replace(model, structure=structure, reduction=reduction, values=base, std=none,
                    control=base, correlation_factor=None,
                    feasible=None if model.feasible is None else standard)

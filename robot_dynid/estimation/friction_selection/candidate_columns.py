@@ -121,7 +121,7 @@ class Factors:
 
         Raises DataError where no part of the motion can be left out.
         """
-        links, effort = len(model.reduction.kept), friction.axes.effort
+        links, effort = len(model.reduction.pivots), friction.axes.effort
         counts = [len(law.parameters) for law in friction.laws]
         owners = np.repeat(np.arange(len(counts)), counts)
         first = links + np.concatenate([[0], np.cumsum(counts)])

@@ -205,11 +205,11 @@ class OwnEffort(TorqueModel):
         """Return the part of ``model`` that a motion shows."""
         j, reduction = motion.joint, model.reduction
         stage = Stage(model.robot.joints[j], motion.motions, (j,), names_from(model, j))
-        found = decompose(model, stage, Free.everything(len(reduction.kept)))
+        found = decompose(model, stage, Free.everything(len(reduction.pivots)))
         order = np.argsort(found.solved)  # whatever enters the effort of a joint may be solved
         own = found.solved[order]
         return cls(model.robot, model.blocks, replace(
-            reduction, kept=reduction.kept[own], matrix=reduction.matrix[own]), j,
+            reduction, pivots=reduction.pivots[own], matrix=reduction.matrix[own]), j,
             found.combination[order])
 
     @cached_property
@@ -225,7 +225,7 @@ class OwnEffort(TorqueModel):
         rows, columns = known.matrix.shape
         return replace(self, blocks=(*self.blocks, friction), reduction=replace(
             known, standard=(*known.standard, *friction.names),
-            kept=np.concatenate([known.kept, columns + np.arange(count)]),
+            pivots=np.concatenate([known.pivots, columns + np.arange(count)]),
             matrix=np.block([[known.matrix, np.zeros((rows, count))],
                              [np.zeros((count, columns)), np.eye(count)]])))
 

@@ -85,7 +85,7 @@ class Identifier(Node):
         with ExitStack() as opened:  # threads must not outlive a start that fails
             self._open(load_parameters(self, IdentifierParameters, *(
                 part.parameters for part in PARTS.values())), opened)
-            self._opened = opened.pop_all()
+            self._expand_opening = opened.pop_all()
 
     def _open(self, loaded: list[Any], opened: ExitStack) -> None:
         """Start all parts with their parameters; ``opened`` closes those that did."""
@@ -138,7 +138,7 @@ class Identifier(Node):
 
     def close(self) -> None:
         """End the recording and the worker process."""
-        self._opened.close()
+        self._expand_opening.close()
 
     def _diagnose(self) -> None:
         statuses = [diagnosis(
