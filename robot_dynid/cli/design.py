@@ -146,7 +146,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             if not over.met:
                 raise
             return {**NOTHING_MORE, 'robot': robot.name, 'type': request.kind,
-                    'session': {**MET, 'accuracy': request.options.wanted.accuracy},
+                    'session': {**MET, 'accuracy': request.options.goal.accuracy},
                     **dict(zip(('least_known', 'largest_deviation'), over.worst)),
                     'seconds': time.perf_counter() - started}
     plans = [Plan(request.kind, robot, one, criteria, scene) for one in (found, judge) if one]

@@ -506,7 +506,7 @@ def gear_load(model: LinearTorque, values: FloatArray) -> FloatArray:
     Their effort is what the links take of the torque that passes through the gears.
     """
     own = [np.full(len(kept), isinstance(block, RigidLinks))
-           for block, kept in zip(model.blocks, model.kept_by_block, strict=True)]
+           for block, kept in zip(model.blocks, model.pivots_by_block, strict=True)]
     return np.where(np.concatenate(own), values, 0.0)
 
 

@@ -234,7 +234,7 @@ class LinearTorque(Protocol):
         """The effects."""
 
     @property
-    def kept_by_block(self) -> tuple[NDArray[np.int64], ...]:
+    def pivots_by_block(self) -> tuple[NDArray[np.int64], ...]:
         """Of each effect the parameters (k,) that are base parameters."""
 
     def effort(self, samples: Samples, parameters: FloatArray) -> FloatArray:

@@ -49,7 +49,7 @@ class TorqueModel:
         return cls(robot, blocks, reduce_numeric(robot, blocks))
 
     @cached_property
-    def kept_by_block(self) -> tuple[NDArray[np.int64], ...]:
+    def pivots_by_block(self) -> tuple[NDArray[np.int64], ...]:
         """Indices (k,) of the kept parameters within every block."""
         firsts = np.cumsum([0, *(len(block.names) for block in self.blocks)])
         kept = self.reduction.pivots
@@ -59,12 +59,12 @@ class TorqueModel:
     def base_of(self, *kinds: type[Effect]) -> NDArray[np.bool_]:
         """Return a mask (b,) of the base parameters of effects of these kinds."""
         return np.repeat([isinstance(block, kinds) for block in self.blocks],
-                         [len(kept) for kept in self.kept_by_block])
+                         [len(kept) for kept in self.pivots_by_block])
 
     @cached_property
     def assembly(self) -> Assembly:
         """The kept columns of all blocks."""
-        return Assembly.of(self.blocks, self.kept_by_block)
+        return Assembly.of(self.blocks, self.pivots_by_block)
 
     @property
     def chunk(self) -> int:
@@ -115,7 +115,7 @@ class TorqueModel:
     def holding(self, parameters: FloatArray) -> FloatArray:
         """Return the friction (n,) [N m] that may hold each joint at rest, of either sign."""
         held, values = np.zeros(self.robot.rows), np.abs(parameters)
-        for block, kept in zip(self.blocks, self.kept_by_block, strict=True):
+        for block, kept in zip(self.blocks, self.pivots_by_block, strict=True):
             if isinstance(block, JointFriction):
                 held += block.holding[:, kept] @ values[:len(kept)]
             values = values[len(kept):]

@@ -1,1 +1,1 @@
-"""Design of excitation trajectories within limits; the kinds of them are in families.py."""
+"""Design of excitation trajectories within limits; families.py lists the kinds."""

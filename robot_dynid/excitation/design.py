@@ -18,35 +18,34 @@ from robot_dynid.excitation.score import Score
 from robot_dynid.excitation.search.basis import Basis
 from robot_dynid.excitation.search.constraints import Constraint, EffortLimits, RigidEffort
 from robot_dynid.excitation.search.objective import Objective
-from robot_dynid.excitation.search.optimise import Found, Problem, StartRow, search
+from robot_dynid.excitation.search.optimise import Problem, SearchResult, StartRow, search
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.held_out_motion import STATE_RATE, DistinctMotion
 from robot_dynid.trajectories.limits import MotionLimits, fractions_used, motion_limits, violations
 from robot_dynid.trajectories.trajectory import Motion, Trajectory
 from robot_dynid.types import FloatArray, Progress, RawLog, Samples, frozen
 
-#: step [s] of the grid on which predicted efforts are checked in the end
+#: step [s] of the grid on which predicted efforts are checked at the end
 EFFORT_STEP = 0.001
-#: instants of that grid looked at together: bounds the memory
+#: instants of that grid evaluated together: bounds the memory
 EFFORT_BATCH = 50_000
-#: the longest motion, s: the work of looking at all of it grows with its length
+#: longest motion [s]: the cost of checking all of it grows with its duration
 LONGEST_MOTION = 36_000.0
-#: part of the effort limits used on the coarser grid of the search
+#: share of the effort limits used on the coarser grid of the search
 EFFORT_MARGIN = 0.98
 #: condition number above which parameters are not excited
 INDISTINCT = 1e6
-#: parts of the way from the start to the optimum, of which the largest that keeps everything
-#: between the instants of the search, too, is taken
+#: fractions of the way from the start to the optimum: the largest that keeps everything also
+#: between the instants of the search is taken
 FRACTIONS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0)
-#: motions to judge by that are designed until one is distinct
+#: validation motions designed until one is distinct
 ATTEMPTS = 3
-#: share of the range and of the speeds of a motion to fit that one to judge by covers: less shows
-#: nothing of the rest
+#: least share of the range and the speeds of the fit motion that a validation motion must cover
 JUDGED_SHARE = 0.6
 
 
 class Reason(Enum):
-    """Why a given motion is refused."""
+    """Reason for which a given motion is refused."""
 
     JOINTS = 'joints'
     LIMITS = 'limits'
@@ -55,7 +54,7 @@ class Reason(Enum):
 
 
 class MotionRefused(DynIdError):
-    """A motion does not fit the robot; ``reason`` is the first, the message names all."""
+    """A motion does not fit the robot; ``reason`` is the first reason, the message names all."""
 
     def __init__(self, reason: Reason, text: str) -> None:
         super().__init__(text)
@@ -63,10 +62,10 @@ class MotionRefused(DynIdError):
 
 
 class SessionOver(DynIdError):
-    """No further swing is worth its time: the accuracy asked for is ``met``, or out of reach.
+    """No further swing is worthwhile: the requested accuracy is ``met``, or out of reach.
 
-    ``worst`` is the parameter known worst with its ``deviation``, ``unreachable`` the parameters
-    that miss the accuracy.
+    ``worst`` is the least known parameter with its ``deviation``; ``unreachable`` are the
+    parameters that miss the accuracy.
     """
 
     def __init__(self, text: str, worst: tuple[str, float], unreachable: tuple[str, ...] = ()
@@ -81,13 +80,13 @@ class DesignCriteria:
     """Objective and checks of a design; everything is optional.
 
     ``score`` maps a trajectory to a Score; ``objective`` maps a name, a typical motion and the
-    seconds of the execution to what is minimised; ``inverse`` predicts efforts; ``progress`` may
+    duration [s] of the execution to an Objective; ``inverse`` predicts efforts; ``progress`` may
     raise Cancelled; ``elapsed`` returns the seconds that count against the time limit, which has
-    no effect without it; ``model`` holds the parameters that planned excitations have to find;
-    ``constraints`` are kept at every instant; ``proof`` looks at the whole continuous motion in
-    the end; ``warnings`` are those of every design. ``sizes`` (b,) of the parameters of ``model``,
-    to which deviations are relative, None where there are no nominal ones; ``noise`` (n,) N m (N)
-    of an effort sample; an adaptive sequence goes on from ``recordings``.
+    no effect without it; ``model`` holds the parameters that planned excitations must identify;
+    ``constraints`` hold at every instant; ``proof`` checks the whole continuous motion at the end;
+    ``warnings`` are added to every design. ``sizes`` (b,) are the parameter values that deviations
+    are relative to, None without nominal ones; ``noise`` (n,) N m (N) of an effort sample; an
+    adaptive sequence continues from ``recordings``.
     """
 
     score: Callable[[Trajectory], Score] | None = None
@@ -116,8 +115,8 @@ class DesignCriteria:
 class StageRow:
     """A stage of a planned excitation.
 
-    ``moving`` joints that swing, ``swings`` their number; ``solves`` labels of what it
-    finds; ``condition_number`` of that with unit columns.
+    ``moving`` joints that swing, ``swings`` their number; ``solves`` labels of the parameters it
+    identifies; ``condition_number`` of their columns, scaled to unit length.
     """
 
     name: str
@@ -129,9 +128,9 @@ class StageRow:
 
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """A motion, its stages, warnings, and whether a time limit ended the search for it early.
+    """A motion, its stages, warnings, and whether a time limit ended its search early.
 
-    ``session`` of swings that were chosen one by one, see `ADAPTIVE_PLANNERS`.
+    ``session`` holds the swings that were chosen one by one, see `ADAPTIVE_PLANNERS`.
     """
 
     trajectory: Trajectory
@@ -143,14 +142,13 @@ class Planned:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """A trajectory with what it uses of the limits.
+    """A trajectory with the fraction it uses of the limits.
 
-    ``used`` joint -> limit -> fraction of the full limit; ``effort`` likewise within it, where an
-    inverse model was given; ``stages`` of a planned excitation; ``starts`` what became of every
-    start of an optimised one; ``session`` that of an adaptive sequence; ``clearance`` what the
-    proof found, None without one. The motion is a function of robot, request and seed, unless
-    ``ended_early``: then a time limit cut the search, and another machine, or this one under
-    another load, finds another motion.
+    ``used`` joint -> limit -> fraction of the full limit, ``effort`` included if an inverse model
+    was given; ``stages`` of a planned excitation; ``starts`` results of the starts of an optimised
+    one; ``session`` of an adaptive sequence; ``clearance`` result of the proof, None without one.
+    The motion is a function of robot, request and seed, unless ``ended_early``: then a time limit
+    cut the search, and the result also depends on the machine and its load.
     """
 
     trajectory: Trajectory
@@ -168,10 +166,10 @@ class Design:
 @reported
 @one_blas_thread()
 def design(robot: RobotModel, request: Request, criteria: DesignCriteria | None = None) -> Design:
-    """Return the best motion found; it keeps all limits, whenever the search is ended.
+    """Return the best motion of a search; it keeps all limits, whenever the search is ended.
 
-    Raises RobotError when limits are missing, DynIdError when no motion keeps the limits or none
-    reaches the accuracy asked for, Cancelled when the progress callable asks to stop.
+    Raises RobotError if limits are missing, DynIdError if no motion keeps the limits or none
+    reaches the requested accuracy, Cancelled if the progress callable asks to stop.
     """
     return design_within(
         motion_limits(robot, request.common.limits), request, criteria or DesignCriteria()
@@ -183,49 +181,49 @@ def design(robot: RobotModel, request: Request, criteria: DesignCriteria | None 
 def design_pair(
     limits: MotionLimits, request: Request, criteria: DesignCriteria
 ) -> tuple[Design, Design | None]:
-    """Return the best motion within ``limits``, and a distinct one to judge a model by.
+    """Return the best motion within ``limits``, and a distinct validation motion.
 
-    The latter is None where the request asks for none, or its kind has none. It stays within the
-    range, the speeds and the accelerations of the other, and is the first of a few that covers
-    JUDGED_SHARE of the range and the speeds, and passes no states of it; where all do, the one
-    that does least, with a warning. Raises what `design_within` raises, for either.
+    The validation motion is None if the request asks for none, or its kind has none. It stays
+    within the range, speeds and accelerations of the fit motion. It is the first of ATTEMPTS that
+    covers JUDGED_SHARE of range and speeds and visits no state of the fit motion; otherwise the
+    one that visits the fewest, with a warning. Raises what `design_within` raises, for either.
     """
     if validation_request(request) is None:
         return design_within(limits, request, criteria), None
     fit = design_within(limits, request, criteria.part(0, 2))
-    reached, scale = _reached(fit, request.common.scale), request.common.scale
-    found: list[tuple[float, float, Design]] = []
+    reached, scale = _validation_limits(fit, request.common.scale), request.common.scale
+    candidates: list[tuple[float, float, Design]] = []
     for attempt in range(ATTEMPTS):
         another = validation_request(request, attempt)
         assert another is not None
-        made = design_within(reached, another, criteria.part(1, 2))
-        found.append((repeated(fit.trajectory, made.trajectory),
-                      max(JUDGED_SHARE - _covered(fit.trajectory, made.trajectory), 0.0), made))
-        if not any(found[-1][:2]):
+        candidate = design_within(reached, another, criteria.part(1, 2))
+        coverage = _coverage(fit.trajectory, candidate.trajectory)
+        candidates.append((repeated_share(fit.trajectory, candidate.trajectory),
+                           max(JUDGED_SHARE - coverage, 0.0), candidate))
+        if not any(candidates[-1][:2]):
             break
-    share, lack, judge = min(found, key=lambda one: one[:2])
-    notes = list(judge.warnings)
+    share, lack, validation = min(candidates, key=lambda one: one[:2])
+    notes = list(validation.warnings)
     if share:
-        notes.append(f'{share:.0%} of the motion to judge by passes states of the motion to fit, '
-                     'as those of few joints do: only the rest of it tells something new')
+        notes.append(f'{share:.0%} of the validation motion repeats states of the fit motion, '
+                     'which is common with few joints: validate on the rest')
     if lack:
-        notes.append(f'the motion to judge by covers {JUDGED_SHARE - lack:.0%} of the range or '
-                     'speeds of a joint: a longer motion to fit, or more iterations, give a wider '
-                     'one')
-    used = fractions_used(judge.trajectory.peaks(), limits)
-    for joint, shares in judge.used.items():
+        notes.append(f'the validation motion covers only {JUDGED_SHARE - lack:.0%} of the range '
+                     'or the speeds of a joint: design a longer motion, or raise iterations')
+    used = fractions_used(validation.trajectory.peaks(), limits)
+    for joint, shares in validation.used.items():
         if 'effort' in shares:
             used[joint]['effort'] = scale * shares['effort']
-    return fit, replace(judge, limits=limits, used=used, warnings=tuple(notes))
+    return fit, replace(validation, limits=limits, used=used, warnings=tuple(notes))
 
 
-def _reached(fit: Design, scale: float) -> MotionLimits:
-    """Return the limits within which a motion to judge by stays in the range of that to fit.
+def _validation_limits(fit: Design, scale: float) -> MotionLimits:
+    """Return the limits that confine a validation motion to the range of the fit motion.
 
-    Speeds and accelerations are those reached both ways, but at least half of the larger ones.
+    Speeds and accelerations are those reached in both directions, but at least half of the larger.
     """
     limits, peaks = fit.limits, fit.trajectory.peaks()
-    motion = _sampled(fit.trajectory)
+    motion = _sample_states(fit.trajectory)
     velocity, acceleration = (
         frozen(np.maximum(np.minimum(values.max(axis=0), -values.min(axis=0)), 0.5 * peak))
         for values, peak in ((motion.velocity, peaks.velocity),
@@ -235,33 +233,33 @@ def _reached(fit: Design, scale: float) -> MotionLimits:
                    effort=frozen(scale * limits.effort))
 
 
-def _covered(trajectory: Trajectory, other: Trajectory) -> float:
-    """Return the least share of a joint's range, or of its speeds, that the ``other`` covers."""
+def _coverage(trajectory: Trajectory, other: Trajectory) -> float:
+    """Return the least share of a joint's range or speeds that the ``other`` motion covers."""
     whole, part = (np.concatenate([np.ptp(one.position, axis=0), np.ptp(one.velocity, axis=0)])
-                   for one in (_sampled(trajectory), _sampled(other)))
+                   for one in (_sample_states(trajectory), _sample_states(other)))
     return float(np.min(part / np.maximum(whole, 1e-12)))
 
 
-def _sampled(trajectory: Trajectory) -> Samples:
-    """Return the states of a motion as samples at STATE_RATE."""
+def _sample_states(trajectory: Trajectory) -> Samples:
+    """Return the states of a motion, sampled at STATE_RATE."""
     time = np.arange(0.0, trajectory.duration, 1.0 / STATE_RATE)
     motion = trajectory.sample(time)
     return Samples(trajectory.joints, time, motion.position, motion.velocity, motion.acceleration)
 
 
-def repeated(trajectory: Trajectory, other: Trajectory) -> float:
-    """Return the share of the ``other`` motion that passes states of a trajectory."""
+def repeated_share(trajectory: Trajectory, other: Trajectory) -> float:
+    """Return the share of the ``other`` motion that visits states of a trajectory."""
     distinct = DistinctMotion()
-    first, second = (distinct.add(_sampled(one)) for one in (trajectory, other))
+    first, second = (distinct.add(_sample_states(one)) for one in (trajectory, other))
     return float(np.mean(np.isin(second, first)))
 
 
 @one_blas_thread()
 def review(trajectory: Trajectory, limits: MotionLimits, criteria: DesignCriteria) -> Design:
-    """Return limits used and excitation of a given motion, which is not changed.
+    """Return the limits used and the excitation of a given motion, which is not changed.
 
-    Raises MotionRefused where it moves other joints, or breaks a limit of the motion, the
-    predicted effort of a joint or a clearance.
+    Raises MotionRefused if it moves other joints, or exceeds a motion limit, an effort limit or a
+    clearance.
     """
     if trajectory.joints != limits.joints:
         raise MotionRefused(
@@ -272,7 +270,7 @@ def review(trajectory: Trajectory, limits: MotionLimits, criteria: DesignCriteri
 
 @one_blas_thread()
 def design_within(limits: MotionLimits, request: Request, criteria: DesignCriteria) -> Design:
-    """Return the best motion within given limits, see `design`."""
+    """Return the best motion within the given limits, see `design`."""
     common, family = request.common, request.family
     allowed = replace(limits.scaled(common.scale), effort=frozen(common.scale * limits.effort))
     generator = np.random.default_rng(common.seed)
@@ -283,17 +281,18 @@ def design_within(limits: MotionLimits, request: Request, criteria: DesignCriter
     basis = family.basis(limits.joints, request.options)
     check_length(basis.duration)
     blank = Problem(basis, allowed, _constant_objective)
-    found, warnings = _searched(blank, request, criteria, generator)
-    planned = Planned(_feasible(basis, allowed, found, criteria), (), warnings, bool(warnings))
-    result = replace(_report(planned, limits, criteria), starts=found.rows)
+    optimum, warnings = _search_motion(blank, request, criteria, generator)
+    trajectory = _feasible_trajectory(basis, allowed, optimum, criteria)
+    planned = Planned(trajectory, (), warnings, bool(warnings))
+    result = replace(_report(planned, limits, criteria), starts=optimum.rows)
     _check_accuracy(result.score, basis, common.accuracy)
     return result
 
 
-def _searched(
+def _search_motion(
     blank: Problem, request: Request, criteria: DesignCriteria, generator: np.random.Generator
-) -> tuple[Found, tuple[str, ...]]:
-    """Return the design of a ``blank`` problem, and a warning where it ended early."""
+) -> tuple[SearchResult, tuple[str, ...]]:
+    """Return the optimised motion of a ``blank`` problem, and a warning if it ended early."""
     common, allowed = request.common, blank.limits
     constraints = criteria.constraints
     if criteria.inverse is not None and not np.all(np.isnan(allowed.effort)):
@@ -306,20 +305,20 @@ def _searched(
     problem = replace(problem, objective=criteria.objective(
         common.objective, typical, problem.basis.duration))
     termination = Termination(common, criteria)
-    found = search(problem, common.starts, generator, termination)
-    return found, (termination.warning(found),) if termination.ended_early else ()
+    optimum = search(problem, common.starts, generator, termination)
+    return optimum, (termination.warning(optimum),) if termination.ended_early else ()
 
 
 def _constant_objective(motion: Motion) -> tuple[float, tuple[FloatArray, FloatArray, FloatArray]]:
-    """Return one value for all motions."""
+    """Return the same value for all motions."""
     none = np.zeros_like(motion.position)
     return 0.0, (none, none, none)
 
 
 class Termination:
-    """Reports the progress of a search, counts the iterations of a start, looks at the clock.
+    """Progress of a search: reports it, counts the iterations of a start, checks the time limit.
 
-    ``ended_early``: the time limit was over before all starts had ended by themselves.
+    ``ended_early``: the time limit ended the search before all starts had converged.
     """
 
     def __init__(self, common: DesignOptions, criteria: DesignCriteria) -> None:
@@ -327,7 +326,7 @@ class Termination:
         self._common, self._criteria = common, criteria
 
     def __call__(self, start: int, iteration: int, value: float) -> bool:
-        """Return whether a start ends at this iteration; ``value`` is the best so far."""
+        """Return True if a start ends at this iteration; ``value`` is the best so far."""
         common, criteria = self._common, self._criteria
         elapsed = criteria.elapsed() if criteria.elapsed is not None else 0.0
         if criteria.progress is not None:
@@ -341,26 +340,26 @@ class Termination:
         self.ended_early |= criteria.elapsed is not None and elapsed >= common.time_limit
         return self.ended_early
 
-    def warning(self, found: Found) -> str:
-        """Return the sentence about a search that ended early."""
+    def warning(self, result: SearchResult) -> str:
+        """Return the warning about a search that ended early."""
         limit = f'the time limit of {self._common.time_limit:g} s'
-        if sum(row.iterations for row in found.rows) == 0:
-            return (f'{limit} was over before the motion could be improved: it keeps all limits, '
-                    'but is a random one')
-        return (f'{limit} ended the search in start {len(found.rows)} of {self._common.starts}: '
-                'the same seed may find another motion next time; raise time_limit, or lower '
-                'starts or iterations')
+        if sum(row.iterations for row in result.rows) == 0:
+            return (f'{limit} ended before the motion was improved, so it is random within the '
+                    'limits: raise time_limit')
+        return (f'{limit} ended the search in start {len(result.rows)} of {self._common.starts}, '
+                'so the same seed may give another motion: raise time_limit, or lower starts or '
+                'iterations')
 
 
-def _feasible(
-    basis: Basis, allowed: MotionLimits, found: Found, criteria: DesignCriteria
+def _feasible_trajectory(
+    basis: Basis, allowed: MotionLimits, optimum: SearchResult, criteria: DesignCriteria
 ) -> Trajectory:
-    """Return the optimum, or the nearest to it on the way from its start that keeps everything.
+    """Return the optimum, or the nearest motion towards its start that keeps everything.
 
-    Raises DynIdError with what is broken when not even the start does.
+    Raises DynIdError with what is exceeded if not even the start does.
     """
     for way in FRACTIONS:
-        mixed = found.start + way * (found.coefficients - found.start)
+        mixed = optimum.start + way * (optimum.coefficients - optimum.start)
         trajectory = basis.trajectory(mixed)
         broken, *_ = _check(trajectory, allowed, criteria)
         if not broken:
@@ -370,10 +369,10 @@ def _feasible(
 
 
 def check_length(duration: float) -> None:
-    """Raise UsageError when a motion of ``duration`` s is longer than LONGEST_MOTION."""
+    """Raise UsageError if a motion of ``duration`` s is longer than LONGEST_MOTION."""
     if duration > LONGEST_MOTION:
-        raise UsageError(f'the motion takes {duration:.6g} s, at most {LONGEST_MOTION:g} s are '
-                         'possible; ask for less of it at once')
+        raise UsageError(f'the motion takes {duration:.6g} s, more than {LONGEST_MOTION:g} s: '
+                         'design a shorter one')
 
 
 def effort_peaks(trajectory: Trajectory, inverse: RigidEffort, step: float) -> FloatArray:
@@ -389,27 +388,29 @@ def effort_peaks(trajectory: Trajectory, inverse: RigidEffort, step: float) -> F
 
 
 def _check_accuracy(score: Score | None, basis: Basis, accuracy: float) -> None:
-    """Raise DynIdError when the parameters will not be known as well as asked for."""
+    """Raise DynIdError if the parameters will be less accurate than requested."""
     if not np.isfinite(accuracy):
         return
     if score is None or score.largest_deviation is None:
-        raise DynIdError("option 'accuracy' compares with nominal parameters: the robot has none; "
-                         'leave it out, or give the links inertials')
+        raise DynIdError("option 'accuracy' is relative to nominal parameters and the robot has "
+                         "none: "
+                         'omit it, or give the links inertials')
     reached = score.largest_deviation
     if reached > accuracy:
         times = int(np.ceil(basis.repetitions * (reached / accuracy) ** 2))
         raise DynIdError(
             f'accuracy {accuracy:g} is out of reach: {score.least_known} will have a relative '
-            f'standard deviation of {reached:.3g} after {basis.duration:g} s; deviations fall as '
-            f'the root of time grows, so {times} periods of {basis.span:g} s would do')
+            f'standard deviation of {reached:.3g} after {basis.duration:g} s; ask for {times} '
+            f'periods of {basis.span:g} s')
 
 
 def _check(
     trajectory: Trajectory, limits: MotionLimits, criteria: DesignCriteria
 ) -> tuple[list[tuple[Reason, str]], FloatArray | None, Clearance | None]:
-    """Check limits and efforts at every instant; clearances where these are kept.
+    """Check limits and efforts at every instant, and clearances if these hold.
 
-    Returns the breaches, sentences by reason, the effort peaks (n,) and the clearance, if known.
+    Returns the violations (reason, sentence), the effort peaks (n,) and the clearance, None if not
+    computed.
     """
     broken = [(Reason.LIMITS, text) for text in violations(trajectory.peaks(), limits)]
     effort = clearance = None
@@ -428,7 +429,7 @@ def _check(
 
 
 def _report(planned: Planned, limits: MotionLimits, criteria: DesignCriteria) -> Design:
-    """Return the design of a motion; raises MotionRefused when it breaks anything."""
+    """Return the design of a motion; raises MotionRefused if it exceeds anything."""
     trajectory = planned.trajectory
     check_length(trajectory.duration)
     broken, effort, clearance = _check(trajectory, limits, criteria)
@@ -446,9 +447,9 @@ def _report(planned: Planned, limits: MotionLimits, criteria: DesignCriteria) ->
                 used[joint]['effort'] = float(value / limit)
     warnings += ('collisions were NOT checked',) if clearance is None else clearance.unchecked
     score = criteria.score(trajectory) if criteria.score is not None else None
-    alone = planned.session is None  # a swing of a session is only a part of what excites all
+    alone = planned.session is None  # a swing of a session is only part of the excitation
     if alone and score is not None and score.condition_number > INDISTINCT:
         warnings.append(f'the motion does not excite all parameters (condition number '
-                        f'{score.condition_number:.3g}): give it more harmonics, knots or poses')
+                        f'{score.condition_number:.3g}): ask for more harmonics, knots or poses')
     return Design(trajectory, limits, used, score, tuple(dict.fromkeys(warnings)), planned.stages,
                   clearance=clearance, ended_early=planned.ended_early, session=planned.session)

@@ -46,9 +46,9 @@ from robot_dynid.types import FloatArray, Progress, frozen
 if TYPE_CHECKING:
     from robot_dynid.collision.scene import Scene
 
-#: noise of an effort sample in terms of the effort limit of the joint
+#: noise of an effort sample as a share of the effort limit of the joint
 NOISE_SHARE = 0.01
-#: width of the ramps of friction in the search, in terms of the velocity limit
+#: width of the friction ramps in the search as a share of the velocity limit
 RAMP_SHARE = 0.05
 
 
@@ -58,39 +58,40 @@ def design_criteria(
     elapsed: Callable[[], float] | None = None, noise: ArrayLike | None = None,
     links: FloatArray | None = None,
 ) -> DesignCriteria:
-    """Return the criteria for a robot for the parameters of ``blocks`` (default: links, friction).
+    """Return the design criteria for the parameters of ``blocks`` (default: links, friction).
 
-    Planned excitations look for rotor inertias, too, unless ``blocks`` are given. ``noise`` (n,)
-    N m (N) is the deviation of an effort sample of each joint, by default 1 % of its effort limit
-    (all alike where a limit is unknown). Efforts are predicted with ``links`` (n, 10), those of a
-    previous model, or the nominal inertials where the robot has them and none is misleading.
-    Elastic joints are taken as rigid: what moves the links bends their gears.
+    Planned excitations identify rotor inertias, too, unless ``blocks`` are given. ``noise`` (n,) N
+    m (N) is the standard deviation of an effort sample of each joint, by default 1 % of its effort
+    limit (equal for all if a limit is unknown). Efforts are predicted with ``links`` (n, 10) of a
+    previous model, by default with the nominal inertials unless they are missing or misleading.
+    Elastic joints are treated as rigid: what moves the links deflects their gears.
     """
     robot = robot.rigid
     spread = _noise(robot) if noise is None else frozen(np.broadcast_to(noise, (robot.n,)))
     chosen = _default_blocks(robot) if blocks is None else tuple(blocks)
     model = TorqueModel.of(robot, chosen)
-    seen = TorqueModel.of(robot, _smooth(robot, chosen))
-    known, warnings = links, _warnings(robot, chosen, noise is None)
-    if known is None:
+    observed = TorqueModel.of(robot, _smooth_blocks(robot, chosen))
+    inertials, warnings = links, _warnings(robot, chosen, noise is None)
+    if inertials is None:
         misleading = [f'link {one.link!r}: {one.text}' for one in implausible_inertials(robot)
                       if one.misleading]
         warnings += tuple(misleading)
         nominal = robot.tree.nominal
-        known = nominal if np.any(nominal[:, 0] > 0.0) and not misleading else None
+        inertials = nominal if np.any(nominal[:, 0] > 0.0) and not misleading else None
     parts = part_observations(robot, spread)
     planned = TorqueModel.of(robot, _with_rotors(robot)) if blocks is None else model
     return DesignCriteria(
         score=Scorer(Observation.of(model, spread), model.reduction.names, parts,
-                     _sizes(model, spread, known)),
-        inverse=None if known is None else RigidEffort(robot, known), progress=progress,
+                     _sizes(model, spread, inertials)),
+        inverse=None if inertials is None else RigidEffort(robot, inertials), progress=progress,
         model=planned, elapsed=elapsed,
-        objective=_objectives(Observation.of(seen, spread), parts, _sizes(seen, spread, known)),
-        sizes=_sizes(planned, spread, known), noise=spread, warnings=warnings)
+        objective=_objectives(
+            Observation.of(observed, spread), parts, _sizes(observed, spread, inertials)),
+        sizes=_sizes(planned, spread, inertials), noise=spread, warnings=warnings)
 
 
 def keeping_clear(criteria: DesignCriteria, scene: Scene) -> DesignCriteria:
-    """Return criteria that also keeps all pairs of a scene apart, and proves it in the end."""
+    """Return criteria that also keep all pairs of a scene apart, and prove it at the end."""
     pairs = (KeepClear(scene),) if scene.pairs else ()
     return replace(criteria, constraints=(*criteria.constraints, *pairs),
                    proof=partial(prove, scene))
@@ -99,9 +100,9 @@ def keeping_clear(criteria: DesignCriteria, scene: Scene) -> DesignCriteria:
 def _objectives(
     observation: Observation, parts: Mapping[str, Observation], sizes: FloatArray | None
 ) -> Callable[[str, Motion, float], Objective]:
-    """Return a function that builds objectives by name; ``sizes`` (b,) of the parameters.
+    """Return a function that builds an objective by name; ``sizes`` (b,) of the parameters.
 
-    It raises DynIdError where the robot has no nominal parameters to compare with.
+    It raises DynIdError if the objective needs nominal parameters and the robot has none.
     """
     def objective(name: str, typical: Motion, seconds: float) -> Objective:
         samples = EFFORT_RATE * seconds
@@ -109,24 +110,24 @@ def _objectives(
             return WeightedBlocks.at(observation, tuple(parts.values()), typical)
         if name == 'precision':
             if sizes is None:
-                raise DynIdError("objective 'precision' is relative to nominal parameters: the "
-                                 "robot has none; take 'log-det', or give the links inertials")
+                raise DynIdError("objective 'precision' is relative to nominal parameters and the "
+                                 "robot has none: use 'log-det', or give the links inertials")
             return Measured(observation, partial(log_largest_deviation, sizes=sizes), samples)
         return Measured(observation, both if name == 'condition' else log_mean_deviation, samples)
     return objective
 
 
 def _noise(robot: RobotModel) -> FloatArray:
-    """Return the deviation (n,) of an effort sample: a share of the limit, or one for all."""
+    """Return the standard deviation (n,) of an effort sample: a share of its limit, or one."""
     limits = robot.limits.effort
     return frozen(NOISE_SHARE * limits if np.all(limits > 0.0) else np.ones(robot.n))
 
 
 def _sizes(model: TorqueModel, noise: FloatArray, links: FloatArray | None) -> FloatArray | None:
-    """Return sizes (b,) of the base parameters to which deviations are relative.
+    """Return the sizes (b,) of the base parameters that deviations are relative to.
 
-    They are the nominal ones, but at least so large that the effort of the parameter at about
-    1 rad/s is as large as the noise: what is less need not be known in relation to itself.
+    They are the nominal values, but at least so large that the effort of the parameter at about 1
+    rad/s equals the noise: a smaller value needs no relative accuracy.
     """
     if links is None:
         return None
@@ -136,25 +137,25 @@ def _sizes(model: TorqueModel, noise: FloatArray, links: FloatArray | None) -> F
     return np.asarray(np.maximum(np.abs(model.reduction.base(standard)), least))
 
 
-def _smooth(robot: RobotModel, blocks: Sequence[Effect]) -> tuple[Effect, ...]:
-    """Return the blocks with gradients."""
+def _smooth_blocks(robot: RobotModel, blocks: Sequence[Effect]) -> tuple[Effect, ...]:
+    """Return the blocks that have gradients."""
     speeds = np.where(robot.limits.velocity > 0.0, robot.limits.velocity, 1.0)
-    found: list[Effect] = []
+    smooth: list[Effect] = []
     for block in blocks:
         if isinstance(block, JointFriction):
             widths = RAMP_SHARE * np.abs(block.axes.matrix) @ speeds
-            found.append(SlidingFriction(block.axes, block.laws, frozen(widths)))
+            smooth.append(SlidingFriction(block.axes, block.laws, frozen(widths)))
         elif block.smooth:
-            found.append(block)
-    return tuple(found)
+            smooth.append(block)
+    return tuple(smooth)
 
 
 def _warnings(robot: RobotModel, blocks: Sequence[Effect], assumed: bool) -> tuple[str, ...]:
-    found = [f'{type(block).__name__} has no gradient in the motion: the search leaves it out'
+    warnings = [f'{type(block).__name__} has no gradient in the motion: the search omits it'
              for block in blocks if not (block.smooth or isinstance(block, JointFriction))]
     if assumed and not np.all(robot.limits.effort > 0.0):
-        found.append('efforts of all joints weigh alike, since not all effort limits are known')
-    return tuple(found)
+        warnings.append('all joints have equal weight, because not all effort limits are known')
+    return tuple(warnings)
 
 
 def _default_blocks(robot: RobotModel) -> tuple[Effect, ...]:

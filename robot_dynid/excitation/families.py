@@ -23,10 +23,10 @@ from robot_dynid.excitation.request import (
 from robot_dynid.excitation.search.basis import BSplineBasis, FourierBasis
 from robot_dynid.trajectories.bspline import BSplineOptions
 from robot_dynid.trajectories.fourier import FourierOptions
-from robot_dynid.trajectories.limits import MotionLimits, narrowed
+from robot_dynid.trajectories.limits import MotionLimits, narrow_limits
 
-#: length of a motion to judge by, in terms of a period of the motion to fit: other frequencies,
-#: and time enough for its range without its accelerations
+#: duration of a validation motion in periods of the fit motion: other frequencies, and enough time
+#: for its range without its accelerations
 LONGER = 1.5
 
 
@@ -34,8 +34,8 @@ LONGER = 1.5
 class CompositeOptions:
     """Settings of a composite: ``segments``, each a type with its own options.
 
-    A segment's ``limits`` narrow those of the whole, its ``scale`` (default 1) is a part of them,
-    its ``seed`` follows from that of the whole unless it is given.
+    A segment's ``limits`` narrow those of the whole, its ``scale`` (default 1) is relative to the
+    whole, its ``seed`` follows from that of the whole unless given.
     """
 
     segments: tuple[Request, ...] = ()
@@ -52,26 +52,26 @@ def plan_composite(
     options: CompositeOptions,
     generator: np.random.Generator,
 ) -> Planned:
-    """Return the segments, each designed within its own limits, with moves in between.
+    """Return the segments, each designed within its own limits, joined by moves.
 
     Raises what the design of a segment raises.
     """
     designs: list[Design] = []
     for done, request in enumerate(options.segments):
         shared = criteria.part(done, len(options.segments))
-        own = narrowed(limits, request.common.limits)
-        designs.append(design_within(own, request, shared))
-    trajectory = Planner(criteria, limits).joined([found.trajectory for found in designs])
+        segment_limits = narrow_limits(limits, request.common.limits)
+        designs.append(design_within(segment_limits, request, shared))
+    trajectory = Planner(criteria, limits).joined([part.trajectory for part in designs])
     stages = tuple(replace(stage, name=f'{number}: {stage.name}')
-                   for number, found in enumerate(designs, start=1) for stage in found.stages)
-    return Planned(trajectory, stages, tuple(w for found in designs for w in found.warnings),
-                   any(found.ended_early for found in designs))
+                   for number, part in enumerate(designs, start=1) for stage in part.stages)
+    return Planned(trajectory, stages, tuple(w for part in designs for w in part.warnings),
+                   any(part.ended_early for part in designs))
 
 
 def _segments(options: CompositeOptions, attempt: int) -> CompositeOptions | None:
-    """Return a composite of the segments that have a motion to judge by, None without any."""
-    found = (validation_request(segment, attempt) for segment in options.segments)
-    segments = tuple(segment for segment in found if segment is not None)
+    """Return a composite of the segments that have a validation motion, None without any."""
+    requests = (validation_request(segment, attempt) for segment in options.segments)
+    segments = tuple(segment for segment in requests if segment is not None)
     return CompositeOptions(segments) if segments else None
 
 

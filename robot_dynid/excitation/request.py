@@ -18,20 +18,21 @@ from robot_dynid.types import FIT, PURPOSES, VALIDATION
 
 #: common options that only the search for coefficients reads
 SEARCH = ('starts', 'iterations', 'time_limit', 'objective', 'accuracy')
-#: makes the basis of some joints from the options of the family
+#: builds the basis of joints from the options of the family
 MakeBasis = Callable[[tuple[str, ...], Any], Basis]
-#: type of an option that lists designs of their own
+#: type of an option that lists further designs
 SEGMENTS = 'tuple[Request, ...]'
-MOST_REQUESTED = 100
+MAX_SEGMENTS = 100
 SEED = NumberRange(0, 2**63 - 1, whole=True)
 
 
 @dataclass(frozen=True)
 class Family:
-    """A kind of excitation: its options class, and either the basis whose coefficients are
-    optimised, or how the whole is planned for a robot: ``plan(criteria, limits, options,
-    generator)`` returns a Planned. ``validation(options, attempt)`` returns the options of a
-    motion to judge a model by, None where it has none, as families without it.
+    """A kind of excitation: its options class, and either a basis to optimise or a plan.
+
+    ``plan(criteria, limits, options, generator)`` returns a Planned. ``validation(options,
+    attempt)`` returns the options of a validation motion, None if there is none; families without
+    it have none.
     """
 
     options: type[Any]
@@ -44,16 +45,15 @@ class Family:
 class DesignOptions:
     """Settings common to all kinds.
 
-    ``scale`` in (0, 1] is the part of every limit that may be used; ``objective`` is one of
-    objective.NAMES, improved from ``starts`` random starts by at most so many ``iterations`` each:
-    with these the seed decides. After ``time_limit`` seconds the best so far is taken, which
-    depends on the machine;
-    ``accuracy`` is the largest standard deviation wanted, relative to nominal parameters;
-    ``limits`` (joint -> limit) narrows or completes those of the robot.
+    ``scale`` in (0, 1] is the share of every limit that may be used; ``objective`` is one of
+    objective.NAMES, improved from ``starts`` random starts by at most ``iterations`` each: the
+    seed then determines the result. After ``time_limit`` seconds the best so far is taken, which
+    depends on the machine; ``accuracy`` is the largest allowed standard deviation, relative to
+    nominal parameters; ``limits`` (joint -> limit) narrows or completes those of the robot.
     ``floor``, ``keep_out``, ``environment``, ``clearance``, ``ignore_pairs`` and ``ignore_links``
-    (Surroundings) replace what the robot's file says, None: they do not.
-    ``purpose`` of the motion is one of PURPOSES; with ``validation`` a motion to fit comes with
-    another, distinct one to judge by, where the kind has one.
+    (Surroundings) replace those of the robot's file unless None. ``purpose`` of the motion is one
+    of PURPOSES; with ``validation`` a fit motion comes with a distinct validation motion, if the
+    kind has one.
     """
 
     seed: int = setting(0, SEED)
@@ -77,18 +77,18 @@ class DesignOptions:
         require_allowed(self, "option '{}'")
         self.surroundings(Surroundings())
 
-    def surroundings(self, known: Surroundings) -> Surroundings:
-        """Return ``known``, those of the robot's file, with what is given here.
+    def surroundings(self, robot_surroundings: Surroundings) -> Surroundings:
+        """Return ``robot_surroundings`` with the options of this request in their place.
 
         Raises UsageError that names the wrong option.
         """
         given = {name: getattr(self, name) for name in KEYS if getattr(self, name) is not None}
-        return surroundings_from_plain(given, 'options', known)
+        return surroundings_from_plain(given, 'options', robot_surroundings)
 
 
 @dataclass(frozen=True)
 class Request:
-    """A design that is asked for: kind and its family, its own options, common options."""
+    """A requested design: kind and its family, its options, common options."""
 
     kind: str
     family: Family
@@ -97,10 +97,10 @@ class Request:
 
 
 def validation_request(request: Request, attempt: int = 0) -> Request | None:
-    """Return the request of the motion by which a model fitted to another one is judged.
+    """Return the request of the validation motion for the motion of ``request``.
 
-    Every ``attempt`` gives another one. None where none is asked for, or the kind has none. Within
-    what the other motion reaches one start is enough.
+    Every ``attempt`` gives another one. None if none is requested, or the kind has none. Within
+    what the fit motion reaches, one start is enough.
     """
     common, validation = request.common, request.family.validation
     if validation is None or common.purpose != FIT or not common.validation:
@@ -115,63 +115,66 @@ def validation_request(request: Request, attempt: int = 0) -> Request | None:
 def checked_request(
     families: Mapping[str, Family], kind: str, options: Mapping[str, Any] | None
 ) -> Request:
-    """Return the request of a kind in ``families``; segments of a composite are requests, too.
+    """Return the request of a kind in ``families``, with those of the segments of a composite.
 
     Raises UsageError naming the wrong kind or option.
     """
     if not isinstance(kind, str) or kind not in families:
-        raise UsageError(f"unknown excitation type {shown(kind)}; known: {', '.join(families)}")
+        raise UsageError(f"unknown excitation type {shown(kind)}; choose one of "
+                         f"{', '.join(families)}")
     given = {} if options is None else options
     if not isinstance(given, Mapping):
         raise UsageError('options must be a mapping such as {duration: 20, harmonics: 5}')
     family = families[kind]
     own_names = {f.name for f in fields(family.options)}
     common_fields = [f for f in fields(DesignOptions) if f.name not in own_names]
-    known = {f.name: f for f in (*fields(family.options), *common_fields)}
+    allowed = {f.name: f for f in (*fields(family.options), *common_fields)}
     for name in given:
         if name == 'validation' and given[name] and family.validation is None:
-            raise UsageError(f"option 'validation' has no effect on {kind}; design the motion to "
-                             "judge by with another type and the option 'purpose: validation'")
+            raise UsageError(f"option 'validation' has no effect on {kind}: design the validation "
+                             "motion with another type and the option 'purpose: validation'")
         if name in SEARCH and family.basis is None and name not in own_names:
             raise UsageError(f"option '{name}' has no effect on {kind}, which is planned, not "
-                             'searched for; leave it out')
-        if name not in known:
-            raise UsageError(f"unknown option '{name}' of {kind}; known: {', '.join(known)}")
+                             'searched for: omit it')
+        if name not in allowed:
+            raise UsageError(f"unknown option '{name}' of {kind}; choose one of "
+                             f"{', '.join(allowed)}")
     ranges = {**settings_of(DesignOptions), **settings_of(family.options)}
     values = {name: ranges[name].read(value, f"option '{name}'") if name in ranges else value
               for name, value in given.items()}
     common = DesignOptions(**{f.name: values[f.name] for f in common_fields if f.name in values})
-    own = {f.name: values[f.name] for f in fields(family.options) if f.name in values}
-    for name, value in own.items():
-        if known[name].type == SEGMENTS:
-            own[name] = _segments(families, value, common.seed)
-    return Request(kind, family, family.options(**own), common)
+    options_of_kind = {f.name: values[f.name] for f in fields(family.options)
+                       if f.name in values}
+    for name, value in options_of_kind.items():
+        if allowed[name].type == SEGMENTS:
+            options_of_kind[name] = _segments(families, value, common.seed)
+    return Request(kind, family, family.options(**options_of_kind), common)
 
 
 def _segments(families: Mapping[str, Family], given: Any, seed: int) -> tuple[Request, ...]:
-    """Return the checked request of every segment, whose seeds follow from that of the whole.
+    """Return the checked request of every segment, with seeds that follow from that of the whole.
 
     Raises UsageError naming the segment.
     """
     if isinstance(given, (str, Mapping)) or not isinstance(given, Sequence):
         raise UsageError("option 'segments' must be a list such as "
                          '[{type: fourier, duration: 20}, {type: static-poses}]')
-    if len(given) > MOST_REQUESTED:
-        raise UsageError(f"option 'segments' lists {len(given)}, at most {MOST_REQUESTED}")
+    if len(given) > MAX_SEGMENTS:
+        raise UsageError(f"option 'segments' lists {len(given)}, more than {MAX_SEGMENTS}")
     generator = np.random.default_rng(seed)
-    found = []
+    requests = []
     for number, segment in enumerate(given, start=1):
         if not isinstance(segment, Mapping) or not isinstance(segment.get('type'), str):
             raise UsageError(f"segment {number}: must be a mapping with a 'type', got "
                              f'{shown(segment)}')
-        own = {name: value for name, value in segment.items() if name != 'type'}
-        shared = [name for name in own if name in KEYS]
+        segment_options = {name: value for name, value in segment.items() if name != 'type'}
+        shared = [name for name in segment_options if name in KEYS]
         if shared:
-            raise UsageError(f"segment {number}: option '{shared[0]}' holds for the whole: "
-                             'give it beside segments')
-        options = {'seed': int(generator.integers(2**31)), 'scale': 1.0, **own}
+            raise UsageError(f"segment {number}: option '{shared[0]}' applies to the whole: "
+                             'move it next to segments')
+        options = {'seed': int(generator.integers(2**31)), 'scale': 1.0, **segment_options}
         try:
-            found.append(checked_request(families, segment['type'], options))
+            requests.append(checked_request(families, segment['type'], options))
         except UsageError as error:
             raise UsageError(f'segment {number}: {error}') from error
-    return tuple(found)
+    return tuple(requests)

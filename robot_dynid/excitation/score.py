@@ -12,21 +12,21 @@ from robot_dynid.excitation.search.observation import Observation
 from robot_dynid.trajectories.trajectory import Trajectory
 from robot_dynid.types import FloatArray
 
-#: independent effort samples per second, by which deviations are predicted
+#: independent effort samples per second for predicted deviations
 EFFORT_RATE = 100.0
-#: instants per second at which a motion is looked at, and the least and largest number of them
-DENSITY, FEWEST_INSTANTS, MOST_INSTANTS = 25.0, 400, 6000
+#: instants per second at which a motion is evaluated, and their least and largest number
+DENSITY, FEWEST_INSTANTS, MAX_INSTANTS = 25.0, 400, 6000
 
 
 @dataclass(frozen=True)
 class Score:
     """Figures of how well a motion excites the base parameters.
 
-    ``condition_number`` of the base regressor with weighted rows and unit columns (small is
-    good); ``log_det`` of its information matrix W^T W of the whole execution (large is good);
-    ``parts`` the condition numbers of the terms with acceleration, velocity, position;
-    ``largest_deviation`` the largest standard deviation relative to the nominal parameter, that
-    of the base parameter ``least_known``, None without nominal ones.
+    ``condition_number`` of the base regressor with weighted rows and unit columns (small is good);
+    ``log_det`` of its information matrix W^T W over the whole execution (large is good); ``parts``
+    the condition numbers of the terms with acceleration, velocity, position; ``largest_deviation``
+    the largest standard deviation relative to the nominal value, that of the base parameter
+    ``least_known``, None without nominal values.
     """
 
     condition_number: float
@@ -38,10 +38,10 @@ class Score:
 
 @dataclass(frozen=True, eq=False)
 class Scorer:
-    """Scores executions from what is observed of them.
+    """Scores executions by their observation.
 
-    ``parts`` the observations of the parts; ``sizes`` (b,) of the base parameters ``names``, to
-    which deviations are relative, None where they are unknown.
+    ``parts`` the observations of the parts; ``sizes`` (b,) of the base parameters ``names`` that
+    deviations are relative to, None if unknown.
     """
 
     observation: Observation
@@ -51,7 +51,7 @@ class Scorer:
 
     def __call__(self, trajectory: Trajectory) -> Score:
         """Return the score of the whole execution."""
-        count = int(np.clip(DENSITY * trajectory.duration, FEWEST_INSTANTS, MOST_INSTANTS))
+        count = int(np.clip(DENSITY * trajectory.duration, FEWEST_INSTANTS, MAX_INSTANTS))
         motion = trajectory.sample(np.linspace(0.0, trajectory.duration, count))
         share = EFFORT_RATE * trajectory.duration / count
         factor = triangle_of(np.sqrt(share) * self.observation.rows(motion))

@@ -198,7 +198,7 @@ def friction_step(
 def friction_parameters(model: TorqueModel) -> NDArray[np.bool_]:
     """Return a mask (b,) of the base parameters of friction."""
     found = [np.full(len(kept), isinstance(block, JointFriction))
-             for block, kept in zip(model.blocks, model.kept_by_block, strict=True)]
+             for block, kept in zip(model.blocks, model.pivots_by_block, strict=True)]
     return np.asarray(np.concatenate(found), dtype=bool)
 
 

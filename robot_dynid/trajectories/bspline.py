@@ -1,7 +1,8 @@
-"""Quintic B-splines that start and end at rest, and the poses of theirs that are free.
+"""Quintic B-splines that start and end at rest.
 
 q(t) = sum_i c_i N_i(t) with basis functions of degree 5 on uniform knots, clamped at both ends;
 the first four and the last four c_i are equal, so velocity, acceleration and jerk vanish there.
+
 Source: Zollo, Lopez et al., dynamic parameters of robots with elastic joints, 2014, section 6
 (fifth-order B-splines as excitation); the poses are optimised here.
 """
@@ -26,20 +27,20 @@ if TYPE_CHECKING:
     from scipy.interpolate import BSpline
 
 DEGREE = 5
-#: the work of a spline grows with the square of it
+#: the cost of a spline grows with the square of the number of knots
 KNOTS = NumberRange(2, 200, whole=True, note='one pose is no motion')
-#: control points that are equal at an end, so that three derivatives vanish
+#: equal control points at each end, so that three derivatives vanish
 EQUAL_END_POINTS = 4
-#: Bezier pieces that every knot interval is cut into for the bounds; the control polygon's
-#: distance from the curve falls with the square of it
+#: Bezier pieces per knot interval for the bounds; the distance of the control polygon from the
+#: curve falls with its square
 BEZIER_PIECES = 16
-#: share of a bound for rounding
+#: share of a bound added for rounding
 BOUND_ROUNDING = 1e-10
 
 
 @dataclass(frozen=True)
 class BSplineOptions:
-    """Settings of a B-spline: ``duration`` s, and ``knots`` inside it, as many as free poses."""
+    """Settings of a B-spline: ``duration`` s, and the number of inner ``knots`` (free poses)."""
 
     duration: float = setting(20.0, SECONDS)
     knots: int = setting(15, KNOTS)
@@ -52,7 +53,7 @@ class BSplineOptions:
 class BSplineTrajectory(Parametric):
     """A clamped quintic B-spline per joint.
 
-    ``points`` (n, P) rad (m): the control points; the first and the last count four times.
+    ``points`` (n, P) rad (m): the control points; the first and the last are repeated four times.
     ``duration`` s.
     """
 
@@ -84,10 +85,10 @@ class BSplineTrajectory(Parametric):
         """
         (lower, upper), *derivatives = (
             _extremes(curve, self.points.shape[1]) for curve in self._orders)
-        room = BOUND_ROUNDING * (upper - lower)
+        tolerance = BOUND_ROUNDING * (upper - lower)
         highest = (np.maximum(-low, high) / self.duration**k * (1.0 + BOUND_ROUNDING)
                    for k, (low, high) in enumerate(derivatives, start=1))
-        return Peaks(lower - room, upper + room, *highest)
+        return Peaks(lower - tolerance, upper + tolerance, *highest)
 
     def element(self) -> dict[str, Any] | None:
         """Return the time between knots [s], and bounds of every joint's motion [rad, m]."""
@@ -106,7 +107,7 @@ def repeated_ends(count: int) -> FloatArray:
 
 
 def knot_edges(count: int) -> FloatArray:
-    """Return the ends (P + 2,) of the knot intervals of P knots over unit time."""
+    """Return the ends (P + 2,) of the knot intervals for P knots over unit time."""
     return np.linspace(0.0, 1.0, count + 2)
 
 
@@ -132,7 +133,7 @@ def _extremes(curve: BSpline, count: int) -> tuple[FloatArray, FloatArray]:
 
 @cache
 def _bezier_from_values(degree: int) -> FloatArray:
-    """Return the matrix from values at equidistant places of [0, 1] to Bezier control points."""
+    """Return the matrix from values at equidistant points of [0, 1] to Bezier control points."""
     s = np.arange(degree + 1) / degree
     bernstein = np.array([[comb(degree, i) * u**i * (1.0 - u) ** (degree - i)
                            for i in range(degree + 1)] for u in s])

@@ -1,4 +1,4 @@
-"""Trajectories by the name of their type, and the sequence of several of them."""
+"""Registry of trajectory types, and sequences of trajectories."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from robot_dynid.trajectories.trajectory import Motion, Peaks, QuinticMove, Traj
 from robot_dynid.types import FloatArray
 
 CONTINUITY = 1e-9
-MOST_COMPOSED = 20_000
+MAX_SEGMENTS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
 class Composite:
     """Trajectories of the same joints, one after the other.
 
-    Raises UsageError when the joints differ, or when position, velocity or acceleration would
-    jump between two segments.
+    Raises UsageError if the joints differ, or if position, velocity or acceleration would jump
+    between two segments.
     """
 
     segments: tuple[Trajectory, ...]
@@ -35,17 +35,18 @@ class Composite:
     def __post_init__(self) -> None:
         if not self.segments:
             raise UsageError('a composite trajectory needs at least one segment')
-        for index, (before, after) in enumerate(pairwise(self.segments), start=1):
-            if after.joints != self.joints:
-                raise UsageError(f'segment {index} moves {after.joints}, expected {self.joints}')
-            end, begin = before.sample(before.duration), after.sample(0.0)
+        for index, (previous, following) in enumerate(pairwise(self.segments), start=1):
+            if following.joints != self.joints:
+                raise UsageError(f'segment {index} moves {following.joints}, expected '
+                                 f'{self.joints}')
+            end, begin = previous.sample(previous.duration), following.sample(0.0)
             for name in ('position', 'velocity', 'acceleration'):
                 jump = np.abs(getattr(begin, name) - getattr(end, name))[0]
                 worst = int(np.argmax(jump))
                 if jump[worst] > CONTINUITY:
                     raise UsageError(
                         f"{name} of joint '{self.joints[worst]}' jumps by {jump[worst]:.3g} "
-                        f'between segments {index - 1} and {index}; put a move in between')
+                        f'between segments {index - 1} and {index}: insert a move')
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -64,7 +65,7 @@ class Composite:
         return np.concatenate([[0.0], np.cumsum(durations)])
 
     def sample(self, time: ArrayLike) -> Motion:
-        """Return the motion at ``time`` (T,) s; at a border the later segment counts."""
+        """Return the motion at ``time`` (T,) s; at a border, that of the later segment."""
         t = clipped(time, self.duration)
         starts = self.starts
         owner = np.searchsorted(starts, t, side='right') - 1
@@ -77,14 +78,14 @@ class Composite:
         return result
 
     def peaks(self) -> Peaks:
-        """Return the widest bounds of the segments."""
+        """Return the union of the segments' bounds."""
         parts = [segment.peaks() for segment in self.segments]
         highest = (np.max([getattr(p, name) for p in parts], axis=0) for name in (
             'upper', 'velocity', 'acceleration', 'jerk'))
         return Peaks(np.min([p.lower for p in parts], axis=0), *highest)
 
     def element(self) -> dict[str, Any] | None:
-        """Return None: its segments are the elements."""
+        """Return None: the segments are the elements."""
         return None
 
     def parameters(self) -> dict[str, Any]:
@@ -93,26 +94,26 @@ class Composite:
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Composite:
-        """Rebuild the sequence; raises UsageError when a segment is missing or wrong."""
+        """Rebuild the sequence; raises UsageError if a segment is missing or wrong."""
         segments = parameters.get('segments')
         if not isinstance(segments, Sequence) or isinstance(segments, str):
             raise UsageError("trajectory parameter 'segments' must be a list")
-        if len(segments) > MOST_COMPOSED:
-            raise UsageError(f"trajectory parameter 'segments' lists {len(segments)}, at most "
-                             f'{MOST_COMPOSED} are read')
+        if len(segments) > MAX_SEGMENTS:
+            raise UsageError(f"trajectory parameter 'segments' lists {len(segments)}, more "
+                             f'than {MAX_SEGMENTS}')
         return cls(tuple(build(segment) for segment in segments))
 
 
 @dataclass(frozen=True, eq=False)
 class Dwell:
-    """A stretch at rest at ``position`` (n,) rad (m), from ``begin`` to ``end`` s."""
+    """A dwell at ``position`` (n,) rad (m), from ``begin`` to ``end`` s."""
 
     position: FloatArray
     begin: float
     end: float
 
 
-# Everything a trajectory file can hold, by the name of its type.
+# all types that a trajectory file can hold, by name
 TRAJECTORIES: dict[str, type[Trajectory]] = {
     'fourier': FourierTrajectory,
     'bspline': BSplineTrajectory,
@@ -124,7 +125,7 @@ TRAJECTORIES: dict[str, type[Trajectory]] = {
 
 
 def describe(trajectory: Trajectory) -> dict[str, Any]:
-    """Return type and parameters of a trajectory in plain types; `build` is the inverse."""
+    """Return type and parameters of a trajectory in plain types; the inverse of `build`."""
     for name, kind in TRAJECTORIES.items():
         if type(trajectory) is kind:
             return {'type': name, **trajectory.parameters()}
@@ -132,7 +133,7 @@ def describe(trajectory: Trajectory) -> dict[str, Any]:
 
 
 def build(description: Mapping[str, Any]) -> Trajectory:
-    """Return the trajectory that `describe` described.
+    """Return the trajectory of a description made by `describe`.
 
     Raises UsageError that names the wrong type or parameter.
     """
@@ -140,13 +141,13 @@ def build(description: Mapping[str, Any]) -> Trajectory:
         raise UsageError('a trajectory must be a mapping with type and parameters')
     name = description.get('type')
     if not isinstance(name, str) or name not in TRAJECTORIES:
-        raise UsageError(f'unknown trajectory type {shown(name)}; known: '
+        raise UsageError(f'unknown trajectory type {shown(name)}; choose one of '
                          f'{", ".join(TRAJECTORIES)}')
     return TRAJECTORIES[name].from_parameters(description)
 
 
 def elementary(trajectory: Trajectory, start: float = 0.0) -> Iterator[tuple[float, Trajectory]]:
-    """Yield (start [s], trajectory) of all that a trajectory consists of, in order."""
+    """Yield (start [s], trajectory) of all elementary trajectories in order."""
     if not isinstance(trajectory, Composite):
         yield start, trajectory
         return
@@ -155,14 +156,14 @@ def elementary(trajectory: Trajectory, start: float = 0.0) -> Iterator[tuple[flo
 
 
 def plateaus(trajectory: Trajectory) -> Iterator[Plateau]:
-    """Yield the stretches of constant speed of all sweeps in a trajectory, in order."""
+    """Yield the constant-speed plateaus of all sweeps in a trajectory, in order."""
     for start, part in elementary(trajectory):
         if isinstance(part, Sweep):
             yield from part.plateaus(start)
 
 
 def dwells(trajectory: Trajectory) -> Iterator[Dwell]:
-    """Yield the stretches at rest of a trajectory, in order."""
+    """Yield the dwells of a trajectory in order."""
     for start, part in elementary(trajectory):
         if isinstance(part, QuinticMove) and np.array_equal(part.start, part.goal):
             yield Dwell(part.start, start, start + part.duration)
@@ -171,12 +172,12 @@ def dwells(trajectory: Trajectory) -> Iterator[Dwell]:
 def elements(trajectory: Trajectory) -> list[dict[str, Any]]:
     """Return the elements of a trajectory in order, in plain types and SI units.
 
-    Every element has its ``type``, ``begin`` and ``seconds``. Of a Fourier series ``frequencies``
-    of the harmonics, and of its ``joints`` the ``offset``, and by harmonic ``amplitudes`` with
-    their parts ``sine`` and ``cosine``; of a swing or sweep the ``joint`` that moves,
-    ``amplitude`` and ``frequency``, or ``speed`` and ``travel``, and the ``configuration`` of all
-    joints about which it goes; of a B-spline ``knot_interval`` and the bounds of every joint; of
-    poses at rest the ``configuration``. Trajectories without an element are left out.
+    Every element has its ``type``, ``begin`` and ``seconds``. Further keys: of a Fourier series
+    the ``frequencies`` of the harmonics and, per joint, ``offset`` and the ``amplitudes`` by
+    harmonic with their ``sine`` and ``cosine`` parts; of a swing or sweep the ``joint`` that
+    moves, ``amplitude`` and ``frequency`` or ``speed`` and ``travel``, and the ``configuration``
+    of all joints; of a B-spline ``knot_interval`` and the bounds of every joint; of a pose the
+    ``configuration``. Trajectories without an element are omitted.
     """
     described = ((begin, part, part.element()) for begin, part in elementary(trajectory))
     return [{'type': element.pop('type'), 'begin': begin, 'seconds': part.duration, **element}

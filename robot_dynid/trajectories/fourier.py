@@ -1,7 +1,7 @@
-"""Finite Fourier series that start and end at rest, drawn at random into the limits.
+"""Finite Fourier series that start and end at rest, drawn at random within limits.
 
 q(t) = o + sum_k s_k sin(k w t) + c_k cos(k w t), k = 1..N, w = 2 pi f, over whole periods.
-Velocity and acceleration vanish at both ends when sum_k k s_k = 0 and sum_k k^2 c_k = 0.
+Velocity and acceleration vanish at both ends if sum_k k s_k = 0 and sum_k k^2 c_k = 0.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from robot_dynid.trajectories.limits import MotionLimits, largest_gain
 from robot_dynid.trajectories.trajectory import Motion, Parametric, Peaks, clipped, parameter
 from robot_dynid.types import FloatArray, frozen
 
-#: the work of a series grows with the square of it
+#: the cost of a series grows with the square of the number of harmonics
 HARMONICS = NumberRange(2, 100, whole=True, note='a single harmonic cannot start at rest, and '
-                        'more tell no more')
+                        'more than this add nothing')
 PERIODS = NumberRange(1, 10_000, whole=True)
-#: instants per period and harmonic at which peaks are looked for; between them a trigonometric
+#: instants per period and harmonic at which peaks are evaluated; between them a trigonometric
 #: polynomial of degree N exceeds its largest value on M instants at most by 1 / cos(pi N / M)
 #: (Ehlich and Zeller, Math. Z. 86, 1964): here 1.000075
 INSTANTS_PER_HARMONIC = 256
@@ -33,8 +33,8 @@ PEAK_FACTOR = 1.0 / float(np.cos(np.pi / INSTANTS_PER_HARMONIC))
 class FourierOptions:
     """Settings of a random Fourier series.
 
-    ``duration`` s in all, made of ``periods`` equal periods; ``harmonics`` at least 2, since one
-    harmonic cannot start at rest.
+    ``duration`` s in total, made of ``periods`` equal periods; at least 2 ``harmonics``, because
+    one harmonic cannot start at rest.
     """
 
     duration: float = setting(20.0, SECONDS)
@@ -50,7 +50,7 @@ class FourierTrajectory(Parametric):
     """A finite Fourier series per joint.
 
     ``base_frequency`` Hz; ``offset`` (n,) rad (m); ``sine``, ``cosine`` (n, N) rad (m), the
-    amplitudes of harmonics 1..N; ``periods`` whole periods are executed.
+    amplitudes of harmonics 1..N; ``periods``, the number of periods executed.
     """
 
     joints: tuple[str, ...]
@@ -62,7 +62,7 @@ class FourierTrajectory(Parametric):
 
     @property
     def duration(self) -> float:
-        """Length of all periods, s."""
+        """Duration of all periods, s."""
         return self.periods / self.base_frequency
 
     def sample(self, time: ArrayLike) -> Motion:
@@ -73,7 +73,7 @@ class FourierTrajectory(Parametric):
         return self._motion(np.sin(phase), np.cos(phase))
 
     def peaks(self) -> Peaks:
-        """Return bounds valid at every instant of a period."""
+        """Return bounds that hold at every instant of a period."""
         count = INSTANTS_PER_HARMONIC * len(self._harmonics)
         index = np.outer(np.arange(count), self._harmonics.astype(int)) % count
         phase = 2.0 * np.pi * index / count
@@ -85,7 +85,7 @@ class FourierTrajectory(Parametric):
         return Peaks(middle - half, middle + half, *highest)
 
     def element(self) -> dict[str, Any] | None:
-        """Return frequencies [Hz], and of every joint its offset and amplitudes [rad, m]."""
+        """Return the frequencies [Hz], and offset and amplitudes [rad, m] of every joint."""
         return {'type': 'fourier', 'periods': self.periods,
                 'frequencies': (self.base_frequency * self._harmonics).tolist(),
                 'joints': {joint: {
@@ -99,7 +99,7 @@ class FourierTrajectory(Parametric):
         return np.arange(1.0, np.shape(self.sine)[1] + 1.0)
 
     def _motion(self, sin: FloatArray, cos: FloatArray) -> Motion:
-        """Return the motion where sin and cos of k w t are (T, N)."""
+        """Return the motion for sin and cos of k w t, (T, N) each."""
         rate = 2.0 * np.pi * self.base_frequency * self._harmonics
         s, c = self.sine, self.cosine
         orders = []
@@ -112,15 +112,15 @@ class FourierTrajectory(Parametric):
 def random_fourier(
     limits: MotionLimits, options: FourierOptions, generator: np.random.Generator
 ) -> FourierTrajectory:
-    """Draw a Fourier series and scale every joint until its first limit is reached.
+    """Draw a Fourier series and scale every joint until it reaches its first limit.
 
-    The occupied position range lies in the middle of the allowed one. The limits hold at every
-    instant, not only at samples.
+    The range used is centred in the allowed one. The limits hold at every instant, not only at
+    samples.
     """
     limits.require('lower', 'upper', 'velocity', 'acceleration')
     shape = (len(limits.joints), options.harmonics)
     k = np.arange(1.0, options.harmonics + 1.0)
-    # Amplitudes fall with 1/k, so that every harmonic has a like share in the velocity.
+    # amplitudes fall with 1/k, so that all harmonics contribute equally to the velocity
     sine = _without(generator.standard_normal(shape) / k, k)
     cosine = _without(generator.standard_normal(shape) / k, k**2)
     frequency = options.periods / options.duration

@@ -1,4 +1,4 @@
-"""Limits of a motion, the parts a trajectory uses of them, moves as fast as they allow."""
+"""Limits of a motion, the fraction of them a trajectory uses, and moves as fast as they allow."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from robot_dynid.types import FloatArray, frozen
 
 SCALARS = ('velocity', 'acceleration', 'jerk', 'effort')
 REQUIRED = ('lower', 'upper', 'velocity', 'acceleration')
-#: part of the limits left to the controller, which interpolates between the points sent, and to
-#: rounding; where limits decide a duration it is made longer by the same part
+#: share of the limits reserved for the controller, which interpolates between the points sent, and
+#: for rounding; a duration that follows from limits is lengthened by the same share
 HEADROOM = 1e-3
-#: s; a shorter move would hardly be followed
+#: shortest move [s] that a controller can follow
 SHORTEST_MOVE = 0.5
 Overrides = Mapping[str, Mapping[str, Any]]
 
@@ -53,8 +53,9 @@ class MotionLimits:
     def scaled(self, range_scale: float, speed_scale: float = 1.0) -> MotionLimits:
         """Return narrower limits.
 
-        ``range_scale`` narrows every limit about the centre of the range; ``speed_scale`` slows
-        down: velocity by s, acceleration by s^2, jerk by s^3. Efforts are kept. Both in (0, 1].
+        ``range_scale`` scales every limit about the centre of the range; ``speed_scale`` s slows
+        down: velocity by s, acceleration by s^2, jerk by s^3. Efforts are unchanged. Both in (0,
+        1].
         """
         for name, value in (('scale', range_scale), ('speed scale', speed_scale)):
             if not 0.0 < value <= 1.0:
@@ -70,7 +71,7 @@ class MotionLimits:
         )
 
     def require(self, *names: str) -> None:
-        """Raise RobotError naming every joint whose limit is unknown; limits are not invented."""
+        """Raise RobotError naming every joint with an unknown limit among ``names``."""
         missing = [
             f"'{joint}': {'position' if name in ('lower', 'upper') else name}"
             for name in names
@@ -88,19 +89,19 @@ class MotionLimits:
 def motion_limits(robot: RobotModel, overrides: Overrides | None = None) -> MotionLimits:
     """Return the robot's limits, narrowed or completed by ``overrides`` (joint -> limit).
 
-    Raises RobotError when position, velocity or acceleration of a joint stays unknown, and
-    UsageError when an override is wrong or wider than a limit of the robot.
+    Raises RobotError if position, velocity or acceleration of a joint stays unknown, and
+    UsageError if an override is wrong or wider than a limit of the robot.
     """
     values = {name: np.array(getattr(robot.limits, name), dtype=np.float64)
               for name in ('lower', 'upper', 'velocity', 'acceleration', 'effort')}
-    for name in ('velocity', 'effort'):  # URDF demands these, so a zero stands for unknown
+    for name in ('velocity', 'effort'):  # URDF requires these, so zero means unknown
         values[name][values[name] == 0.0] = np.nan
     values['jerk'] = np.full(len(robot.joints), np.nan)
     limits = MotionLimits(robot.joints, **{k: frozen(v) for k, v in values.items()})
-    return narrowed(limits, overrides)
+    return narrow_limits(limits, overrides)
 
 
-def narrowed(limits: MotionLimits, overrides: Overrides | None) -> MotionLimits:
+def narrow_limits(limits: MotionLimits, overrides: Overrides | None) -> MotionLimits:
     """Return ``limits`` narrowed or completed by ``overrides`` (joint -> limit).
 
     Raises as `motion_limits` does.
@@ -126,7 +127,7 @@ def narrowed(limits: MotionLimits, overrides: Overrides | None) -> MotionLimits:
 def _narrow(values: dict[str, FloatArray], joint: tuple[int, str], name: str, value: Any) -> None:
     index, label = joint
     if name not in ('position', *SCALARS):
-        raise UsageError(f"unknown limit '{name}' of joint '{label}'; known: position, "
+        raise UsageError(f"unknown limit '{name}' of joint '{label}'; choose one of position, "
                          f'{", ".join(SCALARS)}')
     where = f"limit {name} of joint '{label}'"
     if name == 'position':
@@ -135,18 +136,18 @@ def _narrow(values: dict[str, FloatArray], joint: tuple[int, str], name: str, va
         new = {name: LARGEST.read(value, where)}
     old = {key: values[key][index] for key in new}
     if any(new[key] < old[key] if key == 'lower' else new[key] > old[key] for key in new):
-        known = ' to '.join(f'{limit:.6g}' for limit in old.values())
-        raise UsageError(f'{where} is given as {shown(value)}, wider than the known {known}; give '
-                         'a narrower one')
+        robot_limit = ' to '.join(f'{limit:.6g}' for limit in old.values())
+        raise UsageError(f'{where} is {shown(value)}, wider than the {robot_limit} of the robot: '
+                         'give a narrower one')
     for key, limit in new.items():
         values[key][index] = limit
 
 
 def fractions_used(peaks: Peaks, limits: MotionLimits) -> dict[str, dict[str, float]]:
-    """Return the fraction of each limit the continuous motion uses, per joint, 1 = all of it.
+    """Return the fraction of each limit that the continuous motion uses, by joint and limit.
 
-    Position: the distance from the centre of the range over half the range. Limits that are
-    unknown (jerk) are left out.
+    Position: the distance from the centre of the range over half the range. Unknown limits (jerk)
+    are omitted.
     """
     half = np.where(limits.half_range > 0.0, limits.half_range, np.nan)
     reach = np.maximum(peaks.upper - limits.centre, limits.centre - peaks.lower)
@@ -169,15 +170,15 @@ def largest_gain(peaks: Peaks, limits: MotionLimits) -> FloatArray:
 
 
 def violations(peaks: Peaks, limits: MotionLimits) -> tuple[str, ...]:
-    """Return one sentence per limit that the motion breaks; empty when all are kept."""
-    broken = []
+    """Return one sentence per limit that the motion exceeds."""
+    sentences = []
     for f in fields(Peaks):
         value, limit = getattr(peaks, f.name), getattr(limits, f.name)
         name = 'position' if f.name in ('lower', 'upper') else f.name
-        broken += [f"{name} of joint '{limits.joints[i]}' reaches {value[i]:.6g}, its limit is "
+        sentences += [f"{name} of joint '{limits.joints[i]}' reaches {value[i]:.6g}, its limit is "
                    f'{limit[i]:.6g}'
                    for i in np.flatnonzero(value < limit if f.name == 'lower' else value > limit)]
-    return tuple(broken)
+    return tuple(sentences)
 
 
 def quintic_move(
@@ -186,11 +187,10 @@ def quintic_move(
     limits: MotionLimits,
     shortest: float = SHORTEST_MOVE,
 ) -> QuinticMove:
-    """Return the shortest straight move which keeps velocity, acceleration and jerk limits.
+    """Return the fastest straight move within velocity, acceleration and jerk limits.
 
-    ``ends`` are start and goal, (n,) rad (m) each; ``shortest`` s bounds the duration from below.
-    Slow moves come from slow limits (`MotionLimits.scaled`). Raises UsageError when an end is not
-    finite.
+    ``ends`` are start and goal, (n,) rad (m) each; ``shortest`` [s] is the least duration. For
+    slow moves, use slow limits (`MotionLimits.scaled`). Raises UsageError if an end is not finite.
     """
     start, goal = (np.asarray(end, dtype=np.float64) for end in ends)
     bad = np.flatnonzero(~np.isfinite(start + goal))

@@ -1,13 +1,12 @@
 """Motions of one joint while all others hold: sine swings, and sweeps at constant speed.
 
 A swing is q(t) = c + a e(t) sin(2 pi f t) with an envelope e that rises like the quintic
-rest-to-rest move over whole periods, stays at one, and falls again. Between the ends of the
-envelope it is the excitation of Wang et al., Sensors 2025, 25, 5749, eq. 30.
+rest-to-rest move over whole periods, stays at one, and falls again. At full envelope it is the
+excitation of Wang et al., Sensors 2025, 25, 5749, eq. 30.
 
-A sweep goes there and back. Its speed rises and falls like the quintic blend
-10 s^3 - 15 s^4 + 6 s^5, so acceleration and jerk are continuous; in between is a plateau. At one
-position of the two plateaus gravity is the same and the friction opposite:
-tau_f = (tau_there - tau_back) / 2.
+A sweep goes there and back. Its speed rises and falls like the quintic blend 10 s^3 - 15 s^4 + 6
+s^5, so acceleration and jerk are continuous; in between is a plateau. At the same position of the
+two plateaus gravity is equal and friction opposite: tau_f = (tau_there - tau_back) / 2.
 """
 
 from __future__ import annotations
@@ -34,21 +33,21 @@ from robot_dynid.trajectories.trajectory import (
 )
 from robot_dynid.types import FloatArray
 
-#: periods over which the envelope of a swing rises and falls
+#: periods over which the envelope of a swing rises or falls
 RAMP_PERIODS = 1.0
 AMPLITUDE = NumberRange(1e-9, 1e6, 'rad or m')
 PERIODS = NumberRange(1, 10_000, whole=True)
-#: largest magnitudes of the quintic blend's derivatives of order 0 to 4 over unit time
+#: largest magnitudes of the derivatives of order 0 to 4 of the quintic blend over unit time
 BLEND_PEAKS = (1.0, *QUINTIC_PEAKS, 360.0)
-#: instants per period at which the peaks of a swing are looked for
+#: instants per period at which the peaks of a swing are evaluated
 PEAK_INSTANTS = 2048
-#: s; a controller that gets 50 points per second still sees the ramp of a sweep
+#: shortest ramp [s] of a sweep that a controller with 50 points per second can follow
 SHORTEST_RAMP = 0.2
 
 
 @dataclass(frozen=True, eq=False)
 class SingleJointMotion(Parametric):
-    """A motion of the joint ``moving`` about its ``position`` (n,) rad (m), where all hold."""
+    """A motion of the joint ``moving`` about ``position`` (n,) rad (m), where the others hold."""
 
     joints: tuple[str, ...]
     moving: str
@@ -56,18 +55,18 @@ class SingleJointMotion(Parametric):
 
     def __post_init__(self) -> None:
         if self.moving not in self.joints:
-            raise UsageError(f"the moving joint '{self.moving}' is none of "
+            raise UsageError(f"the moving joint '{self.moving}' is not among "
                              f'{", ".join(self.joints)}')
         super().__post_init__()
 
     @property
     def index(self) -> int:
-        """Position of the moving joint among the joints."""
+        """Index of the moving joint."""
         return self.joints.index(self.moving)
 
     @property
     def duration(self) -> float:
-        """Length, s."""
+        """Duration, s."""
         raise NotImplementedError
 
     def _path(self, time: FloatArray) -> Sequence[FloatArray]:
@@ -75,7 +74,7 @@ class SingleJointMotion(Parametric):
         raise NotImplementedError
 
     def _bounds(self) -> Sequence[float]:
-        """Return bounds of the magnitudes of the same."""
+        """Return bounds of the magnitudes of the displacement and its derivatives."""
         raise NotImplementedError
 
     def sample(self, time: ArrayLike) -> Motion:
@@ -100,7 +99,7 @@ class SingleJointMotion(Parametric):
 
 @dataclass(frozen=True, eq=False)
 class SineSwing(SingleJointMotion):
-    """The swing of one joint, faded in and out so that it starts at rest.
+    """A sine swing of one joint, faded in and out so that it starts at rest.
 
     ``amplitude`` rad (m); ``frequency`` Hz; ``periods`` at full amplitude, at least one.
     """
@@ -111,7 +110,7 @@ class SineSwing(SingleJointMotion):
 
     @property
     def duration(self) -> float:
-        """Length with rise and fall, s."""
+        """Duration including rise and fall, s."""
         return (self.periods + 2.0 * RAMP_PERIODS) / self.frequency
 
     def _path(self, time: FloatArray) -> Sequence[FloatArray]:
@@ -123,13 +122,13 @@ class SineSwing(SingleJointMotion):
                                   for order, peak in enumerate(unit_peaks(), start=1))]
 
     def element(self) -> dict[str, Any] | None:
-        """Return joint, amplitude, frequency, periods and the pose it swings about."""
+        """Return joint, amplitude, frequency, periods and the centre pose."""
         return {'type': 'sine', 'amplitude': self.amplitude, 'frequency': self.frequency,
                 'periods': self.periods, **(super().element() or {})}
 
 
 def fastest(limits: MotionLimits, joint: int, amplitude: float) -> float:
-    """Return the highest frequency [Hz] of a swing that keeps the limits of its joint."""
+    """Return the highest frequency [Hz] of a swing within the limits of its joint."""
     bounds = (((1.0 - HEADROOM) * float(getattr(limits, name)[joint]) / (amplitude * peak), order)
               for order, (name, peak) in enumerate(
                   zip(('velocity', 'acceleration', 'jerk'), unit_peaks(), strict=True), start=1))
@@ -188,9 +187,9 @@ class Plateau:
 
 @dataclass(frozen=True, eq=False)
 class Sweep(SingleJointMotion):
-    """The sweep of one joint, its ``position`` the middle of its path.
+    """A sweep of one joint; ``position`` is the middle of its path.
 
-    ``speed`` rad/s (m/s) on the plateaus; ``ramp``, ``plateau`` s, their lengths.
+    ``speed`` rad/s (m/s) on the plateaus; ``ramp`` and ``plateau`` [s] are durations.
     """
 
     speed: float = parameter(SPEED)
@@ -204,13 +203,13 @@ class Sweep(SingleJointMotion):
 
     @property
     def duration(self) -> float:
-        """Length there and back, s."""
+        """Duration there and back, s."""
         return 2.0 * (2.0 * self.ramp + self.plateau)
 
     def _path(self, time: FloatArray) -> Sequence[FloatArray]:
         whole = 2.0 * self.ramp + self.plateau
         back = time > whole
-        u = np.where(back, time - whole, time)  # time on the way there, or on the way back
+        u = np.where(back, time - whole, time)  # time since the current direction began
         falling = u > 0.5 * whole
         v = np.where(falling, whole - u, u)
         s = np.minimum(v / self.ramp, 1.0)
@@ -238,7 +237,7 @@ class Sweep(SingleJointMotion):
                 Plateau(self.moving, -self.speed, back, back + self.plateau, *ends))
 
     def element(self) -> dict[str, Any] | None:
-        """Return joint, speed, travel and the pose it sweeps about."""
+        """Return joint, speed, travel and the centre pose."""
         return {'type': 'sweep', 'speed': self.speed, 'travel': self.travel,
                 **(super().element() or {})}
 

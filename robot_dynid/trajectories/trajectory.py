@@ -1,4 +1,4 @@
-"""Interface of trajectories, the parameters they are stored by, and the quintic move."""
+"""Interface of trajectories, their stored parameters, and the quintic move."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ QUINTIC_PEAKS = (15.0 / 8.0, 10.0 / np.sqrt(3.0), 60.0)
 class Motion:
     """A trajectory at T instants.
 
-    ``position`` (T, n) rad (m for prismatic joints), then its derivatives with time:
-    ``velocity``, ``acceleration`` and ``jerk``, each (T, n).
+    ``position`` (T, n) rad (m for prismatic joints) and its time derivatives ``velocity``,
+    ``acceleration`` and ``jerk``, each (T, n).
     """
 
     position: FloatArray
@@ -38,7 +38,7 @@ class Motion:
 
 @dataclass(frozen=True, eq=False)
 class Peaks:
-    """Bounds that the continuous motion never leaves, not even between samples.
+    """Bounds of the continuous motion, valid also between samples.
 
     ``lower``, ``upper`` (n,) rad or m; ``velocity``, ``acceleration``, ``jerk`` (n,) largest
     magnitudes.
@@ -52,7 +52,7 @@ class Peaks:
 
 
 class Trajectory(Protocol):
-    """A motion of named joints which starts and ends at rest."""
+    """A motion of named joints that starts and ends at rest."""
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ class Trajectory(Protocol):
 
     @property
     def duration(self) -> float:
-        """Length in seconds."""
+        """Duration in seconds."""
 
     def sample(self, time: ArrayLike) -> Motion:
         """Return the motion at ``time`` (T,) s, held at both ends outside [0, duration]."""
@@ -69,14 +69,14 @@ class Trajectory(Protocol):
         """Return bounds of the continuous motion."""
 
     def element(self) -> dict[str, Any] | None:
-        """Return a description for tables in SI units, with its ``type``; None for a mere way."""
+        """Return a description for tables in SI units, with its ``type``; None if it has none."""
 
     def parameters(self) -> dict[str, Any]:
         """Return the arguments of `from_parameters` as plain numbers, lists and strings."""
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Trajectory:
-        """Rebuild the trajectory; raises UsageError when a parameter is missing or wrong."""
+        """Rebuild the trajectory; raises UsageError if a parameter is missing or wrong."""
 
 
 def clipped(time: ArrayLike, duration: float) -> FloatArray:
@@ -87,10 +87,10 @@ def clipped(time: ArrayLike, duration: float) -> FloatArray:
 def parameter(
     allowed: NumberRange, *shape: str, default: Any = MISSING, longest: float = np.inf
 ) -> Any:
-    """Return the dataclass field of a parameter: numbers of a range, none for ``shape`` ().
+    """Return a dataclass field for a parameter: an array of ``shape`` with numbers in ``allowed``.
 
-    ``shape`` names the dimensions: 'n' is the number of joints, another one the length of a row
-    in the file, at most ``longest``.
+    ``shape`` names the dimensions, () for a scalar: 'n' is the number of joints, any other the
+    length of a row in the file, at most ``longest``.
     """
     return field(default=default, metadata={'range': allowed, 'shape': shape, 'longest': longest})
 
@@ -98,16 +98,16 @@ def parameter(
 class Parametric:
     """A trajectory whose dataclass fields are its parameters.
 
-    They are ``joints``, those of `parameter`, and names. Raises UsageError naming a parameter of
-    another shape, or one number that is not positive.
+    They are ``joints``, fields made by `parameter`, and names. Raises UsageError naming a
+    parameter of wrong shape, or a number that is not positive.
     """
 
     joints: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        own: Any = self
+        instance: Any = self
         sizes = {'n': len(self.joints)}
-        for f in fields(own):
+        for f in fields(instance):
             value, letters = getattr(self, f.name), f.metadata.get('shape', ())
             shape = np.shape(value)
             if letters and (len(shape) != len(letters) or any(
@@ -119,17 +119,17 @@ class Parametric:
                 raise UsageError(f'{f.name} of a motion must be positive, got {value}')
 
     def element(self) -> dict[str, Any] | None:
-        """Return None: it is no element of its own."""
+        """Return None: it is not an element."""
         return None
 
     def parameters(self) -> dict[str, Any]:
         """Return the fields in plain types."""
-        own: Any = self
-        return {f.name: np.asarray(getattr(self, f.name)).tolist() for f in fields(own)}
+        instance: Any = self
+        return {f.name: np.asarray(getattr(self, f.name)).tolist() for f in fields(instance)}
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
-        """Rebuild the trajectory; raises UsageError when a parameter is missing or wrong."""
+        """Rebuild the trajectory; raises UsageError if a parameter is missing or wrong."""
         kind: Any = cls
         joints = joint_names(parameters)
         sizes, values = {'n': len(joints)}, dict[str, Any](joints=joints)
@@ -158,12 +158,12 @@ def _row_length(given: Any, where: str, longest: float) -> int:
     except (KeyError, IndexError, TypeError):
         raise UsageError(f'{where} must be a list of rows, one per joint') from None
     if length > longest:
-        raise UsageError(f'{where} has {length} numbers a row, at most {longest:g} are read')
+        raise UsageError(f'{where} has {length} numbers per row, more than {longest:g}')
     return length
 
 
 def joint_names(parameters: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the joint names; raises UsageError when there are none, or one occurs twice."""
+    """Return the joint names; raises UsageError if there are none, or one occurs twice."""
     names = parameters.get('joints')
     if not isinstance(names, (list, tuple)) or not names:
         raise UsageError("trajectory parameter 'joints' must list the joint names")
@@ -176,7 +176,7 @@ def joint_names(parameters: Mapping[str, Any]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class QuinticMove(Parametric):
-    """A straight move in joint space between two rests, a fifth-order polynomial in time.
+    """A straight move in joint space from rest to rest, a fifth-order polynomial in time.
 
     ``start``, ``goal`` (n,) rad or m; ``duration`` s.
     """
@@ -205,7 +205,7 @@ class QuinticMove(Parametric):
                      *highest)
 
     def element(self) -> dict[str, Any] | None:
-        """Return the pose of a stretch at rest; ways from one place to the next are no element."""
+        """Return the pose of a dwell; None for a connecting move."""
         if not np.array_equal(self.start, self.goal):
             return None
         return {'type': 'pose', 'configuration': dict(zip(

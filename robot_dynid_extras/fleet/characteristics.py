@@ -260,7 +260,7 @@ def _base(
 ) -> Iterator[tuple[Characteristic, FloatArray]]:
     """Yield the characteristics but those of friction, with their directions (b,)."""
     words, place = model.words, 0
-    for block, chosen in zip(model.blocks, model.kept_by_block, strict=True):
+    for block, chosen in zip(model.blocks, model.pivots_by_block, strict=True):
         for parameter in chosen.tolist():
             if not isinstance(block, JointFriction):
                 name = block.names[parameter]

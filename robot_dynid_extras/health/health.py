@@ -192,7 +192,7 @@ def groups_of(model: IdentifiedModel) -> tuple[Group, ...]:
     torque, words = model.torque_model, model.torque_model.words
     found: dict[tuple[str, bool], list[int]] = {}
     column = 0
-    for block, kept in zip(torque.blocks, torque.kept_by_block, strict=True):
+    for block, kept in zip(torque.blocks, torque.pivots_by_block, strict=True):
         what = next((text for kind, text in WORDS.items() if isinstance(block, kind)), '')
         for name in np.array(block.names, dtype=object)[kept]:
             part = words[name].part

@@ -411,7 +411,7 @@ class LatentProblem:
         found = np.zeros((len(equations.rows), len(self.searched), len(samples)))
         first = 0
         model = equations.model
-        for block, kept in zip(model.blocks, model.kept_by_block, strict=True):
+        for block, kept in zip(model.blocks, model.pivots_by_block, strict=True):
             values = state.values[first:first + len(kept)]
             first += len(kept)
             if not isinstance(block, JointFriction):

@@ -23,8 +23,8 @@ from robot_dynid.excitation.design import DesignCriteria, Planned, SessionOver
 from robot_dynid.excitation.planned.planner import MOVE_SPEEDS, Planner
 from robot_dynid.excitation.planned.sine_sequence import (
     CANDIDATES,
+    AdaptiveGoal,
     Swings,
-    Wanted,
     wide_and_narrow,
 )
 from robot_dynid.trajectories.limits import MotionLimits, quintic_move
@@ -303,17 +303,17 @@ class Choice:
 
 
 def adaptive_swings(
-    criteria: DesignCriteria, limits: MotionLimits, wanted: Wanted, rng: np.random.Generator
+    criteria: DesignCriteria, limits: MotionLimits, target: AdaptiveGoal, rng: np.random.Generator
 ) -> Planned:
     """Return the next swings until the accuracy is met as predicted, and how well by then.
 
     Raises what `precision_of` and `next_swings` raise.
     """
-    return next_swings(criteria, precision_of(criteria), limits, wanted, rng)
+    return next_swings(criteria, precision_of(criteria), limits, target, rng)
 
 
 def next_swings(
-    criteria: DesignCriteria, precision: Precision, limits: MotionLimits, wanted: Wanted,
+    criteria: DesignCriteria, precision: Precision, limits: MotionLimits, target: AdaptiveGoal,
     rng: np.random.Generator,
 ) -> Planned:
     """Return the next swings after what is known with a ``precision``.
@@ -324,9 +324,9 @@ def next_swings(
     model = criteria.model
     assert model is not None
     limits.require('lower', 'upper', 'velocity', 'acceleration')
-    if precision.worst[1] <= wanted.accuracy:
+    if precision.worst[1] <= target.accuracy:
         raise SessionOver(
-            f'the accuracy {wanted.accuracy:g} is met: {precision.worst[0]} is known worst, to '
+            f'the accuracy {target.accuracy:g} is met: {precision.worst[0]} is known worst, to '
             f'{precision.worst[1]:.3g}; nothing more is to be recorded', precision.worst)
     planner, known = Planner(criteria, limits), Known.of(precision)
     swings = Swings(planner)
@@ -334,48 +334,48 @@ def next_swings(
     for draw in range(DRAWS):
         places = [swings.home, *swings.somewhere(rng, CANDIDATES - 1)] if draw == 0 else list(
             swings.somewhere(rng, CANDIDATES))
-        candidates += _candidates(model, swings, places, precision, wanted)
-        reach = Reach.of(known, candidates, MARGIN * wanted.accuracy, wanted.longest)
+        candidates += _candidates(model, swings, places, precision, target)
+        reach = Reach.of(known, candidates, MARGIN * target.accuracy, target.longest)
         if not np.any(reach.missed):
             break
-    goal = Goal(wanted, ~reach.missed, limits.scaled(1.0, MOVE_SPEEDS[0]),
+    goal = Goal(target, ~reach.missed, limits.scaled(1.0, MOVE_SPEEDS[0]),
                 criteria.progress or (lambda *_: None))
     choice = _ordered(goal, _shortened(goal, _chosen(goal, known, candidates)))
     why = reach.words(precision.names)
     if not choice.chosen:
-        raise _over(precision, wanted, why)
+        raise _over(precision, target, why)
     trajectory = planner.joined([replace(c.swing, periods=n)
-                                 for c, n in choice.chosen[:wanted.swings]])
+                                 for c, n in choice.chosen[:target.swings]])
     return Planned(trajectory, session=_session(precision, goal, choice, why))
 
 
 def _candidates(
     model: TorqueModel, swings: Swings, places: Sequence[FloatArray], precision: Precision,
-    wanted: Wanted,
+    target: AdaptiveGoal,
 ) -> Iterator[Candidate]:
     """Yield the swings that take no longer than the whole session may."""
     for joint in range(model.robot.n):
         for motion in swings.motions(joint, places):
-            for swing in wide_and_narrow(swings.planner, motion, wanted.periods):
-                if swing.duration <= wanted.longest:
+            for swing in wide_and_narrow(swings.planner, motion, target.periods):
+                if swing.duration <= target.longest:
                     yield Candidate.of(model, swing, precision)
 
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """Goal of a session: the ``counted`` (b,) parameters known as ``wanted``.
+    """Goal of a session: the ``counted`` (b,) parameters known as ``target``.
 
     ``slow`` limits of the moves; ``progress`` may end the search: it may take many steps.
     """
 
-    wanted: Wanted
+    target: AdaptiveGoal
     counted: NDArray[np.bool_]
     slow: MotionLimits
     progress: Progress
 
     def missing(self, deviations: FloatArray) -> FloatArray:
         """Return the distance of deviations (..., b) from those planned for, zero where met."""
-        excess = deviations[..., self.counted] / (MARGIN * self.wanted.accuracy)
+        excess = deviations[..., self.counted] / (MARGIN * self.target.accuracy)
         return np.asarray(np.log(np.maximum(excess, 1.0)).sum(axis=-1))
 
     def met(self, choice: Choice) -> bool:
@@ -406,7 +406,7 @@ def _chosen(goal: Goal, known: Known, candidates: Sequence[Candidate]) -> Choice
                  for told, one in zip(shortest, candidates, strict=True)]
         options = [(*option, min(place, len(longer)))
                    for place, option in enumerate([*longer, *fresh])
-                   if seconds + option[0].seconds + option[1] <= goal.wanted.longest]
+                   if seconds + option[0].seconds + option[1] <= goal.target.longest]
         if not options:
             break
         cost = np.array([told.seconds + move for told, move, *_ in options])
@@ -449,7 +449,7 @@ def _ordered(goal: Goal, choice: Choice) -> Choice:
         cost = [t.seconds + goal.move(found, one) for t, (one, _) in zip(told, left, strict=True)]
         gain = (goal.missing(found.known.deviations) - after) / np.array(cost)
         best = int(np.argmax(gain))
-        if seconds + cost[best] <= goal.wanted.longest:  # in another order moves may take longer
+        if seconds + cost[best] <= goal.target.longest:  # in another order moves may take longer
             found = replace(found, chosen=(*found.chosen, left[best]))
             seconds += cost[best]
         del left[best]
@@ -461,18 +461,18 @@ def _steps(one: Candidate, periods: int) -> int:
     return max(1, periods // (one.swing.periods * STEPS))
 
 
-def _over(precision: Precision, wanted: Wanted, why: str) -> SessionOver:
+def _over(precision: Precision, target: AdaptiveGoal, why: str) -> SessionOver:
     """Return the end of a session after which no swing brings what is missing any nearer."""
     missed = tuple(precision.names[i] for i in np.flatnonzero(
-        precision.deviations > wanted.accuracy))
+        precision.deviations > target.accuracy))
     return SessionOver(
-        f'the accuracy {wanted.accuracy:g} is out of reach for {why or ", ".join(missed)}; all '
+        f'the accuracy {target.accuracy:g} is out of reach for {why or ", ".join(missed)}; all '
         f'else is known as well as asked for', precision.worst, missed)
 
 
 def _session(precision: Precision, goal: Goal, choice: Choice, why: str) -> Session:
     """Return the swings of a choice, with the deviation after each of them."""
-    wanted, rows, known = goal.wanted, list[SwingRow](), choice.before
+    target, rows, known = goal.target, list[SwingRow](), choice.before
     for one, periods in choice.chosen:
         swing = replace(one.swing, periods=periods)
         known = known.after([one.told(periods)])
@@ -483,8 +483,8 @@ def _session(precision: Precision, goal: Goal, choice: Choice, why: str) -> Sess
                 swing.joints, swing.position, strict=True) if name != swing.moving},
             float(swing.position[swing.index]), float(swing.amplitude), float(swing.frequency),
             periods, swing.duration, float(deviations[worst]), precision.names[worst],
-            int(np.sum(deviations > wanted.accuracy))))
-    given = tuple(rows[:wanted.swings])
+            int(np.sum(deviations > target.accuracy))))
+    given = tuple(rows[:target.swings])
     names = tuple(np.array(precision.names)[~goal.counted].tolist())
-    return Session(wanted.accuracy, not given[-1].missing and not names, given, names, why,
-                   tuple(rows[wanted.swings:]))
+    return Session(target.accuracy, not given[-1].missing and not names, given, names, why,
+                   tuple(rows[target.swings:]))

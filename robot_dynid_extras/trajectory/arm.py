@@ -79,12 +79,13 @@ class ArmModel:
         """Mask (b,) of the parameters of links and rotors."""
         return np.concatenate([
             np.full(len(chosen), block.smooth)
-            for block, chosen in zip(self.torque.blocks, self.torque.kept_by_block, strict=True)])
+            for block, chosen in zip(self.torque.blocks, self.torque.pivots_by_block,
+                                     strict=True)])
 
     @cached_property
     def sliding(self) -> SlidingFriction:
         """Friction in steady sliding."""
-        for block, chosen in zip(self.torque.blocks, self.torque.kept_by_block, strict=True):
+        for block, chosen in zip(self.torque.blocks, self.torque.pivots_by_block, strict=True):
             if isinstance(block, JointFriction):
                 return SlidingFriction.of(block, chosen)
         return SlidingFriction.none(self.torque.robot.n)
@@ -94,7 +95,8 @@ class ArmModel:
         """Mask (b,) of the parameters of friction."""
         return np.concatenate([
             np.full(len(chosen), isinstance(block, JointFriction))
-            for block, chosen in zip(self.torque.blocks, self.torque.kept_by_block, strict=True)])
+            for block, chosen in zip(self.torque.blocks, self.torque.pivots_by_block,
+                                     strict=True)])
 
     def pressed(self, samples: Samples) -> FloatArray:
         """Return the size (N, a) [N m] of the loads on the axes along a motion."""
@@ -109,7 +111,7 @@ class ArmModel:
         states = Samples(self.torque.robot.joints, np.arange(len(q), dtype=np.float64), q, qd, qdd)
         out = np.zeros((self.torque.robot.n, int(self.moving.sum()), len(q)))
         first = 0
-        for block, chosen in zip(self.torque.blocks, self.torque.kept_by_block, strict=True):
+        for block, chosen in zip(self.torque.blocks, self.torque.pivots_by_block, strict=True):
             if block.smooth and len(chosen):
                 own = out[:, first:first + len(chosen)]
                 block.fill(states, block.history(states), chosen, own)

@@ -16,7 +16,7 @@ from robot_dynid.cli.files import with_text
 from robot_dynid.cli.main import main
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.errors import UsageError
-from robot_dynid.excitation.design import repeated
+from robot_dynid.excitation.design import repeated_share
 from robot_dynid.excitation.families import FAMILIES
 from robot_dynid.io.trajectory_file import load_motion, load_trajectory
 from robot_dynid.robot.robot_file import load_robot
@@ -84,7 +84,7 @@ def test_another_motion_to_judge_by_is_written_beside(designed, tmp_path):
     found, trajectory = designed(*SHORT, '--report', tmp_path / 'plan.html')
     judge, purpose = load_motion(tmp_path / 'T_validation.yaml')
     assert (purpose, load_motion(tmp_path / 'T.yaml')[1]) == ('validation', 'fit')
-    assert not repeated(trajectory, judge) and judge.duration != trajectory.duration
+    assert not repeated_share(trajectory, judge) and judge.duration != trajectory.duration
     told = found['validation']
     assert told['out'] == str(tmp_path / 'T_validation.yaml')
     assert told['duration'] == judge.duration and told['chapters']

@@ -156,12 +156,13 @@ def test_far_pairs_are_bounded_from_below_and_near_ones_exact():
 def test_the_constraint_has_the_sign_of_the_slack_and_its_own_gradient():
     robot = load_robot('seven_axis')
     kept = KeepClear(build_scene(robot))
-    assert np.all(kept.kept >= kept.scene.required) and np.all(kept.kept < kept.scene.largest)
+    assert np.all(kept.clearances
+                  >= kept.scene.required) and np.all(kept.clearances < kept.scene.largest)
     limits, rng = motion_limits(robot), np.random.default_rng(1)
     q = rng.uniform(limits.lower, limits.upper, (80, robot.n))
     still = np.zeros_like(q)
     values = kept.values(Motion(q, still, still, still))
-    assert np.array_equal(values < 0.0, kept.scene.distances(q) < kept.kept)
+    assert np.array_equal(values < 0.0, kept.scene.distances(q) < kept.clearances)
     assert values.max() == 1.0 and values.min() < -1.0
     weights = rng.uniform(size=values.shape) * ((values > 0.1) & (values < 0.9))
     gradient, *rest = kept.pullback(Motion(q, still, still, still), weights)

@@ -179,7 +179,7 @@ def test_joints_that_lock_themselves_are_named() -> None:
     good, _ = settled(np.array([[-3.0]]), np.array([1.0]))
     assert good == 0.0
     assert not loads(np.array([[-3.0]]), np.array([1.0]))
-    with pytest.raises(ModelError, match='no acceleration fits the friction in state 1'):
+    with pytest.raises(ModelError, match='no acceleration solves the dynamics in state 1'):
         require_solved(np.array([1.0, UNSETTLED]), np.zeros((2, 3)))
 
 

@@ -83,7 +83,8 @@ def test_progress_never_goes_back():
      "segment 2: unknown excitation type 'spiral'"),
     ({'segments': [{'type': 'static-poses', 'starts': 3}]}, "segment 1: option 'starts' has no"),
     ({'segments': [{'type': 'bspline', 'knots': 1}]}, 'segment 1: .*at least 2'),
-    ({'segments': [{'type': 'bspline', 'floor': 0.0}]}, "segment 1: option 'floor' holds for the"),
+    ({'segments': [{'type': 'bspline', 'floor': 0.0}]},
+     "segment 1: option 'floor' applies to the"),
     ({'segments': [{'type': 'bspline'}], 'duration': 3}, "unknown option 'duration' of composite"),
     ({'segments': [{'type': 'bspline'}], 'starts': 3}, "option 'starts' has no effect")])
 def test_wrong_options_are_explained(options, words):

@@ -84,12 +84,12 @@ def test_only_the_joints_named_sweep():
 def test_a_short_range_shortens_the_ladder_and_says_so():
     limits = box(2, upper=[2.5, -1.5])
     found = planned(limits, scale=1.0)
-    assert any("joint 'joint_1' sweeps at most at" in w and 'range is too short' in w
+    assert any("joint 'joint_1' sweeps only up to" in w and 'range is too short' in w
                for w in found.warnings)
     top = max(p.speed for p in plateaus(found.trajectory) if p.joint == 'joint_1')
     ladder = Ladder(limits, 1, 0.5)
     assert top == pytest.approx(ladder.highest())
-    assert ladder.path(top) == pytest.approx(ladder.room)
+    assert ladder.path(top) == pytest.approx(ladder.usable_range)
     assert found.used['joint_1']['position'] > 0.998
 
 

@@ -135,7 +135,8 @@ def test_a_weak_joint_is_named_where_no_pose_can_be_held():
     robot = load_robot('planar_3r').with_gravity(np.array([0.0, -9.81, 0.0]))
     criteria = replace(design_criteria(robot), inverse=RigidEffort(robot, robot.nominal))
     narrow = box(robot, lower=-0.2, upper=0.2, effort=[1.0, 100.0, 100.0])
-    with pytest.raises(DynIdError, match=rf"joint '{robot.joints[0]}' needs .*, allowed are 0.88"):
+    with pytest.raises(DynIdError,
+                       match=rf"joint '{robot.joints[0]}' needs .*, its limit is 0.88"):
         design_within(narrow, parse_request('', {}), criteria)
 
 
@@ -170,7 +171,7 @@ def test_constraints_are_kept_from_a_start_beside_the_middle():
     motion = found.trajectory.sample(np.linspace(0.0, 20.0, 1000))
     highest = np.sin(motion.position[:, 0]).max()
     assert -0.55 < highest < -0.49
-    with pytest.raises(DynIdError, match='at the middle of the position range sine of the first'):
+    with pytest.raises(DynIdError, match='at the centre of the position range sine of the first'):
         design(robot, parse_request('', {}), replace(criteria, constraints=(Below(-2.0),)))
 
 
@@ -197,7 +198,7 @@ def test_a_time_limit_ends_the_search_with_the_best_so_far_and_says_so():
         return design(robot, parse_request('', {'time_limit': limit, 'starts': 2}), criteria)
 
     nothing, some = found(0), found(30)
-    assert any('is a random one' in warning for warning in nothing.warnings)
+    assert any('so it is random' in warning for warning in nothing.warnings)
     check_limits(nothing, motion_limits(robot))
     assert nothing.starts[0].iterations == 0 and not nothing.starts[0].converged
     assert any('ended the search in start 1 of 2' in warning for warning in some.warnings)

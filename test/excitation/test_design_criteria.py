@@ -82,7 +82,7 @@ def test_predicted_efforts_are_those_of_the_nominal_inertials():
     result = design(unknown, parse_request('', {'starts': 1, 'harmonics': 2}), criteria)
     assert any('efforts were not predicted' in warning for warning in result.warnings)
     assert result.score.largest_deviation is None
-    with pytest.raises(DynIdError, match='leave it out, or give the links inertials'):
+    with pytest.raises(DynIdError, match='omit it, or give the links inertials'):
         design(
             unknown, parse_request('', {'starts': 1, 'harmonics': 2, 'accuracy': 0.1}), criteria
         )

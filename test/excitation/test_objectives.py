@@ -58,7 +58,7 @@ def test_gradients_in_the_coefficients_are_exact(which, name):
     robot = robots()[which]
     problem, start = problem_of(robot, name, wide(robot))
     rng = np.random.default_rng(2)
-    for function in (problem.value, problem.barrier_of_constraints):
+    for function in (problem.value, problem.constraint_barrier):
         slope = function(start)[1]
         for _ in range(3):
             way = rng.normal(size=start.shape)

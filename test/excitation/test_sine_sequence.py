@@ -126,7 +126,8 @@ def test_a_joint_without_range_is_named():
 
 def test_a_chain_without_rotational_joint_is_told_what_to_use():
     robot = chain(('prismatic', 'prismatic'), (X, Z))
-    with pytest.raises(UsageError, match='no rotational joint: procedure body-by-body needs one'):
+    with pytest.raises(UsageError,
+                       match='no rotational joint, which procedure body-by-body needs'):
         left_open(robot, 'body-by-body', {k: LIMITS[k] for k in ('joint_1', 'joint_2')})
     assert left_open(robot, 'distal-to-proximal',
                      {k: LIMITS[k] for k in ('joint_1', 'joint_2')}) == []

@@ -120,13 +120,13 @@ class Wall(Post):
 def test_a_way_that_does_not_exist_is_named():
     robot = load_robot('planar_3r')
     limits = motion_limits(robot)
-    with pytest.raises(DynIdError, match=r'no way found from .* distance from the post'):
+    with pytest.raises(DynIdError, match=r'no path found from .* distance from the post'):
         Planner(DesignCriteria(constraints=(Wall((-1.0, 0.0), 0.1),)), limits).moves(
             np.array([-1.7, 0.0, 0.0]), np.array([1.0, 0.0, 0.0]))
 
 
 @pytest.mark.parametrize(('options', 'words'), [
-    ({'poses': 2}, r'2 poses do not determine the 16 parameters that show at rest; at least 3'),
+    ({'poses': 2}, r'2 poses do not determine the 16 parameters that act at rest: give at least 3'),
     ({'poses': 0}, 'at least 1'), ({'dwell': 0.0}, 'must be positive'),
     ({'periods': 2}, "unknown option 'periods' of static-poses"),
     ({'starts': 2}, "'starts' has no effect")])

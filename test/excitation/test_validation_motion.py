@@ -11,7 +11,7 @@ from robot_dynid.excitation.design import (
     DesignCriteria,
     design_pair,
     design_within,
-    repeated,
+    repeated_share,
 )
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import parse_request
@@ -57,7 +57,7 @@ def test_the_motion_to_judge_by_is_distinct_and_keeps_the_limits(robot, kind, op
     assert judge.limits is limits
     for joint, share in judge.used.items():
         assert all(share[name] <= fit.used[joint][name] for name in ('velocity', 'acceleration'))
-    assert repeated(fit.trajectory, fit.trajectory) > 0.98
+    assert repeated_share(fit.trajectory, fit.trajectory) > 0.98
 
 
 @pytest.mark.parametrize('robot', ['planar_3r', 'seven_axis'])
@@ -76,7 +76,7 @@ def test_a_motion_that_covers_little_says_so():
     robot = load_robot('seven_axis')
     _, judge = design_pair(motion_limits(robot), parse_request('fourier', {**SHORT, 'periods': 3}),
                            design_criteria(robot))
-    (words,) = [text for text in judge.warnings if 'the motion to judge by covers' in text]
+    (words,) = [text for text in judge.warnings if 'the validation motion covers' in text]
     assert 0.0 < float(words.partition('covers ')[2].partition('%')[0]) < 100.0 * JUDGED_SHARE
 
 
@@ -100,7 +100,7 @@ def test_constraints_hold_for_either():
 def test_a_motion_of_one_joint_says_what_it_shares():
     _, judge = design_pair(box(1), parse_request('fourier', {'duration': 30.0, 'starts': 1}),
                            DesignCriteria())
-    (words,) = [text for text in judge.warnings if 'passes states of the motion to fit' in text]
+    (words,) = [text for text in judge.warnings if 'repeats states of the fit motion' in text]
     assert 0.0 < float(words.partition('%')[0]) < 50.0
 
 

@@ -35,7 +35,7 @@ def adaptive(robot=PLANAR, criteria=CRITERIA, precision=None, **options):
     request = parse_request('sine-sequence', {'procedure': 'adaptive', **options})
 
     def plan(criteria, limits, options, rng):
-        return next_swings(criteria, precision, limits, options.wanted, rng)
+        return next_swings(criteria, precision, limits, options.goal, rng)
 
     if precision is not None:
         request = replace(request, family=replace(request.family, plan=plan))

@@ -191,7 +191,7 @@ def test_without_gravity_the_masses_of_a_prismatic_axis_stay():
 
 def test_robot_that_nothing_moves_is_refused():
     robot = load_robot('planar_3r')
-    with pytest.raises(RobotError, match='no parameter influences'):
+    with pytest.raises(RobotError, match='no parameter affects'):
         reduce_numeric(robot, (Empty(),))
 
 

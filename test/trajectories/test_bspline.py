@@ -90,7 +90,7 @@ def test_wrong_options_are_explained(options, words):
 @pytest.mark.parametrize(('change', 'words'), [
     ({'points': [[0.0], [1.0]]}, 'at least two control points'), ({'points': 3}, 'list of rows'),
     ({'points': [[0.0, 1.0], [2.0]]}, "'points' must be 2 lists of 2 finite"),
-    ({'points': [[0.0] * 201] * 2}, '201 numbers a row, at most 200 are read'),
+    ({'points': [[0.0] * 201] * 2}, '201 numbers per row, more than 200'),
     ({'duration': -1.0}, 'must be positive')])
 def test_a_wrong_description_is_explained(change, words):
     basis = BSplineBasis(('a', 'b'), BSplineOptions())

@@ -141,9 +141,9 @@ def test_missing_limits_are_named_and_not_invented():
 @pytest.mark.parametrize(('limits', 'words'), [
     ({'nowhere': {'velocity': 1.0}}, "names joint 'nowhere'"),
     ({'shoulder_pan_joint': {'speed': 1.0}}, "unknown limit 'speed'"),
-    ({'shoulder_pan_joint': {'velocity': 1e3}}, 'wider than the known 2.09'),
-    ({'shoulder_pan_joint': {'position': [-6.3, 1.0]}}, 'wider than the known -6.28'),
-    ({'shoulder_pan_joint': {'position': [-1.0, 6.3]}}, 'wider than the known -6.28'),
+    ({'shoulder_pan_joint': {'velocity': 1e3}}, 'wider than the 2.09'),
+    ({'shoulder_pan_joint': {'position': [-6.3, 1.0]}}, 'wider than the -6.28'),
+    ({'shoulder_pan_joint': {'position': [-1.0, 6.3]}}, 'wider than the -6.28'),
     ({'shoulder_pan_joint': {'position': [1.0, 0.5]}}, 'no range to move in'),
     ({'shoulder_pan_joint': {'velocity': 'fast'}}, 'must be a finite number'),
     (['shoulder_pan_joint'], 'must map joint names'),

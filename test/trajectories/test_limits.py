@@ -16,7 +16,7 @@ from robot_dynid.trajectories.limits import (
     fractions_used,
     largest_gain,
     motion_limits,
-    narrowed,
+    narrow_limits,
     violations,
 )
 from robot_dynid.trajectories.trajectory import Peaks
@@ -76,9 +76,9 @@ def test_every_limit_that_is_broken_is_named(name: str, value: float, limit: str
 def test_limits_are_narrowed_and_never_widened(
     name: str, wider: object, narrower: object
 ) -> None:
-    with pytest.raises(UsageError, match='wider than the known'):
-        narrowed(LIMITS, {'a': {name: wider}})
-    found = narrowed(LIMITS, {'a': {name: narrower}})
+    with pytest.raises(UsageError, match='wider than the'):
+        narrow_limits(LIMITS, {'a': {name: wider}})
+    found = narrow_limits(LIMITS, {'a': {name: narrower}})
     kept = [found.lower[0], found.upper[0]] if name == 'position' else getattr(found, name)[0]
     assert kept == narrower
 

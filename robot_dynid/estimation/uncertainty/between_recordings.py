@@ -215,7 +215,7 @@ def friction_scales(model: TorqueModel, values: FloatArray) -> FrictionScales | 
     """Return the scales of friction with parameters ``values`` (b,); None without friction."""
     directions: dict[tuple[str, int], FloatArray] = {}
     place = 0
-    for block, kept in zip(model.blocks, model.kept_by_block, strict=True):
+    for block, kept in zip(model.blocks, model.pivots_by_block, strict=True):
         if isinstance(block, JointFriction):
             for i, parameter in enumerate(kept.tolist(), start=place):
                 key = block.kinds[parameter], block.owners[parameter]

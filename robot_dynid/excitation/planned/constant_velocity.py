@@ -1,7 +1,7 @@
 """Plans of constant-velocity sweeps: friction over speed, free of inertia.
 
 Every joint runs through a ladder of speeds, there and back through the same positions, while the
-others hold in several configurations which load it differently.
+others hold in several configurations that load it differently.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from robot_dynid.types import FloatArray, Samples, frozen
 PLATEAU = NumberRange(1e-3, 600.0, 's')
 #: slow plateaus last until they cover this share of the joint's range
 LEAST_PATH = 0.02
-#: configurations looked at
+#: candidate configurations
 SWEEP_CONFIGURATIONS = 24
-#: halvings of the range of speeds in the search for the highest that the range allows
+#: bisections for the highest speed that the range allows
 SPEED_HALVINGS = 60
 
 
@@ -35,9 +35,9 @@ SPEED_HALVINGS = 60
 class ConstantVelocityOptions:
     """Settings of constant-velocity sweeps.
 
-    ``joints`` that sweep (none named: all); ``speeds`` in a geometric ladder from ``slowest``, a
-    part of the velocity limit; or a ``ladder`` (joint -> speeds, rad/s or m/s). Every plateau
-    lasts at least ``plateau`` s. ``configurations`` of the other joints.
+    ``joints`` that sweep (empty: all); number of ``speeds`` in a geometric ladder from
+    ``slowest``, a share of the velocity limit; or a ``ladder`` (joint -> speeds, rad/s or m/s).
+    Every plateau lasts at least ``plateau`` s. ``configurations`` of the other joints.
     """
 
     joints: Sequence[str] = ()
@@ -64,25 +64,25 @@ class ConstantVelocityOptions:
                                  f'{shown(speeds)}')
             SPEED.array(list(speeds), (len(speeds),), where)
 
-    def check_joints(self, known: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the joints that sweep; raises UsageError when the robot does not have one."""
+    def check_joints(self, joints: tuple[str, ...]) -> tuple[str, ...]:
+        """Return those of ``joints`` that sweep; raises UsageError if the robot lacks one."""
         for option, names in (('joints', self.joints), ('ladder', self.ladder)):
             for name in names:
-                if name not in known:
+                if name not in joints:
                     raise UsageError(f"option '{option}' names joint '{name}'; the robot has "
-                                     f'{", ".join(known)}')
-        return tuple(j for j in known if j in self.joints) if self.joints else known
+                                     f'{", ".join(joints)}')
+        return tuple(j for j in joints if j in self.joints) if self.joints else joints
 
 
 def plan_sweeps(
     criteria: DesignCriteria, limits: MotionLimits, options: ConstantVelocityOptions,
     generator: np.random.Generator,
 ) -> Planned:
-    """Return the sweeps of all joints with slow moves in between.
+    """Return the sweeps of all joints, joined by slow moves.
 
-    A ladder is shortened, with a warning, where the range of a joint, an effort limit or a
-    constraint allows less. Raises UsageError with the nearest choice when an asked speed or
-    plateau is not possible, DynIdError naming the joint that cannot sweep at all.
+    A ladder is shortened, with a warning, if the range of a joint, an effort limit or a constraint
+    allows less. Raises UsageError with the nearest possible value if a requested speed or plateau
+    is impossible, DynIdError naming a joint that cannot sweep at all.
     """
     limits.require('lower', 'upper', 'velocity', 'acceleration')
     planner, warnings = Planner(criteria, limits), []
@@ -115,32 +115,33 @@ class Ladder:
         return self.limits.joints[self.joint]
 
     @property
-    def room(self) -> float:
+    def usable_range(self) -> float:
         """Usable range of the joint, rad (m)."""
         return 2.0 * (1.0 - HEADROOM) * float(self.limits.half_range[self.joint])
 
     def sweep(self, position: FloatArray, speed: float) -> Sweep:
         """Return the sweep at ``speed`` about ``position`` (n,)."""
         ramp = shortest_ramp(self.limits, self.joint, speed)
-        lasting = min(max(self.plateau, LEAST_PATH * self.room / speed), self.room / speed - ramp)
+        lasting = min(max(self.plateau, LEAST_PATH * self.usable_range / speed),
+                      self.usable_range / speed - ramp)
         return Sweep(self.limits.joints, self.name, frozen(position), speed, ramp, lasting)
 
     def path(self, speed: float) -> float:
-        """Return the length [rad, m] that a plateau at ``speed`` and its ramps need."""
+        """Return the length [rad, m] that a plateau at ``speed`` needs with its ramps."""
         return speed * (self.plateau + shortest_ramp(self.limits, self.joint, speed))
 
     def highest(self) -> float:
         """Return the highest speed that velocity limit and range allow."""
         low, high = 0.0, (1.0 - HEADROOM) * float(self.limits.velocity[self.joint])
-        if self.path(high) <= self.room:
+        if self.path(high) <= self.usable_range:
             return high
         for _ in range(SPEED_HALVINGS):
             middle = 0.5 * (low + high)
-            low, high = (middle, high) if self.path(middle) <= self.room else (low, middle)
+            low, high = (middle, high) if self.path(middle) <= self.usable_range else (low, middle)
         return low
 
     def speeds(self, options: ConstantVelocityOptions) -> tuple[list[float], list[str]]:
-        """Return the ladder, slowest first, and a warning where it had to be shortened."""
+        """Return the ladder, slowest first, and a warning if it had to be shortened."""
         highest, limit = self.highest(), float(self.limits.velocity[self.joint])
         if self.name in options.ladder:
             ladder = sorted(float(speed) for speed in options.ladder[self.name])
@@ -151,16 +152,16 @@ class Ladder:
             return ladder, []
         slowest = options.slowest * limit
         if slowest > highest or (slowest == highest and options.speeds > 1):
-            longest = self.room / slowest - shortest_ramp(self.limits, self.joint, slowest)
+            longest = self.usable_range / slowest - shortest_ramp(self.limits, self.joint, slowest)
             raise UsageError(
                 f"option 'plateau': joint '{self.name}' cannot hold even its slowest speed "
-                f'{slowest:.4g} for {self.plateau:.4g} s within its range; at most '
+                f'{slowest:.4g} for {self.plateau:.4g} s within its range: give at most '
                 f'{longest:.4g} s, or a smaller slowest')
         count = options.speeds
         speeds = np.geomspace(slowest, highest, count) if count > 1 else np.array([highest])
         notes = [] if highest >= (1.0 - 2.0 * HEADROOM) * limit else [
-            f"joint '{self.name}' sweeps at most at {highest:.4g}, not at the allowed "
-            f'{limit:.4g}: its range is too short for plateaus of {self.plateau:.4g} s at more']
+            f"joint '{self.name}' sweeps only up to {highest:.4g}, below its limit "
+            f'{limit:.4g}: its range is too short for faster plateaus of {self.plateau:.4g} s']
         return [float(speed) for speed in speeds], notes
 
 
@@ -173,38 +174,39 @@ def _sweeps(
     candidates = [planner.limits.centre,
                   *(planner.somewhere(generator) for _ in range(SWEEP_CONFIGURATIONS - 1))]
     reason: str | None = None
-    for kept in range(len(speeds), 0, -1):
+    for count_used in range(len(speeds), 0, -1):
         allowed = []
         for candidate in candidates:
-            sweeps = [ladder.sweep(_inside(ladder, candidate, speeds[:kept]), speed)
-                      for speed in speeds[:kept]]
+            sweeps = [ladder.sweep(_inside(ladder, candidate, speeds[:count_used]), speed)
+                      for speed in speeds[:count_used]]
             broken = next(filter(None, map(planner.overloaded, reversed(sweeps))), None)
             broken = broken or planner.blocked(_widest(sweeps))
             if broken is None:
                 allowed.append(sweeps)
             else:
                 reason = broken
-        chosen, unproven = _different(planner, ladder.joint, allowed, count)
+        chosen, unproven = _choose_different(planner, ladder.joint, allowed, count)
         reason = unproven or reason
         if chosen:
-            notes = [] if kept == len(speeds) else [
-                f"joint '{ladder.name}' sweeps at most at {speeds[kept - 1]:.4g}: faster {reason}"]
+            notes = [] if count_used == len(speeds) else [
+                f"joint '{ladder.name}' sweeps only up to {speeds[count_used - 1]:.4g}: "
+                f'faster {reason}']
             if len(chosen) < count:
                 notes.append(f"joint '{ladder.name}' sweeps in {len(chosen)} of {count} "
                              f'configurations: elsewhere {reason}')
             return [sweep for sweeps in chosen for sweep in sweeps], notes
     raise DynIdError(
         f"joint '{ladder.name}' cannot sweep in any of {SWEEP_CONFIGURATIONS} configurations, "
-        f"{reason}; leave it out with option 'joints', or change the range with option "
+        f"because {reason}; omit it with option 'joints', or change the range with option "
         "'limits: {joint: {position: [lower, upper]}}'")
 
 
 def _inside(ladder: Ladder, candidate: FloatArray, speeds: Sequence[float]) -> FloatArray:
-    """Return the configuration with the sweeping joint where its longest path has room."""
+    """Return the configuration shifted so that the longest path of the joint fits its range."""
     position, j = np.array(candidate), ladder.joint
     reach = 0.5 * max(ladder.sweep(candidate, speed).travel for speed in speeds)
-    centre, room = ladder.limits.centre[j], 0.5 * ladder.room
-    position[j] = np.clip(position[j], centre - (room - reach), centre + (room - reach))
+    centre, slack = ladder.limits.centre[j], 0.5 * ladder.usable_range - reach
+    position[j] = np.clip(position[j], centre - slack, centre + slack)
     return position
 
 
@@ -213,13 +215,14 @@ def _widest(sweeps: Sequence[Sweep]) -> Sweep:
     return max(sweeps, key=lambda sweep: sweep.travel)
 
 
-def _different(
+def _choose_different(
     planner: Planner, joint: int, allowed: list[list[Sweep]], count: int
 ) -> tuple[list[list[Sweep]], str | None]:
-    """Choose up to ``count`` configurations, the first and those most unlike the chosen ones.
+    """Choose up to ``count`` configurations: the first, then those most unlike the chosen ones.
 
-    Unlike is the load of gravity on the joint where it is known, else the configuration. Returns,
-    too, why the last one refused cannot be proven: the widest sweep covers all paths.
+    Unlike in the gravity load of the joint if an inverse model is given, else in the
+    configuration. Also returns why the last refused one cannot be proven: the widest sweep covers
+    all paths.
     """
     marks = positions = np.array([sweeps[0].position for sweeps in allowed])
     if planner.criteria.inverse is not None and allowed:
@@ -233,7 +236,7 @@ def _different(
         widest = _widest(allowed[best])
         refused = planner.unproven(widest)
         if refused is None and not planner.reachable(widest.sample(0.0).position[0]):
-            refused = 'there is no way to them'
+            refused = 'no path leads to them'
         if refused is None:
             chosen.append(best)
         else:
@@ -242,28 +245,29 @@ def _different(
 
 
 def friction_row(model: TorqueModel, sweeps: Sequence[Sweep]) -> tuple[StageRow, ...]:
-    """Return the stage whose half differences between there and back hold friction alone.
+    """Return the stage in which half differences of both directions contain friction only.
 
-    Its parameters are those whose torque changes its sign with the speed.
+    Its parameters are those whose torque changes sign with the speed.
     """
-    found = [p for sweep in sweeps for p in sweep.plateaus(0.0) if p.speed > 0.0]
-    columns = _half_differences(model, sweeps, found)
+    plateaus = [p for sweep in sweeps for p in sweep.plateaus(0.0) if p.speed > 0.0]
+    columns = _half_differences(model, sweeps, plateaus)
     solved = np.flatnonzero(np.any(columns != 0.0, axis=0))
     if not len(solved):
         return ()
     tall = columns[:, solved] / np.linalg.norm(columns[:, solved], axis=0)
     names = tuple(model.reduction.names[i] for i in solved)
-    moving = tuple(dict.fromkeys(p.joint for p in found))
+    moving = tuple(dict.fromkeys(p.joint for p in plateaus))
     return (StageRow('friction', moving, len(sweeps), names, float(np.linalg.cond(tall))),)
 
 
 def _half_differences(
-    model: TorqueModel, sweeps: Sequence[Sweep], found: Sequence[Plateau]
+    model: TorqueModel, sweeps: Sequence[Sweep], plateaus: Sequence[Plateau]
 ) -> FloatArray:
-    """Return the base regressor (rows, b) there minus back, halved, at the sweeps' middles."""
+    """Return half the difference (rows, b) of the base regressor of both directions at mid-sweep.
+"""
     q = np.array([sweep.position for sweep in sweeps])
     qd = np.zeros_like(q)
-    for row, plateau in enumerate(found):
+    for row, plateau in enumerate(plateaus):
         qd[row, sweeps[row].index] = plateau.speed
     parts = []
     for velocity in (qd, -qd):

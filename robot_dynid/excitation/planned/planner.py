@@ -1,4 +1,4 @@
-"""Planner of pieces of motion: checks of efforts and constraints, ways from pose to pose."""
+"""Planner of motion pieces: checks of efforts and constraints, paths between poses."""
 
 from __future__ import annotations
 
@@ -17,33 +17,34 @@ from robot_dynid.trajectories.limits import MotionLimits, quintic_move
 from robot_dynid.trajectories.trajectory import Motion, QuinticMove, Trajectory
 from robot_dynid.types import FloatArray, frozen
 
-#: instants per second at which a piece is looked at, and the most of them
-LOOKS, MOST_LOOKS = 50.0, 400
-#: part of the effort limits used while planning; the result is looked at on a finer grid
+#: instants per second at which a piece is checked, and the most of them
+LOOKS, MAX_LOOKS = 50.0, 400
+#: share of the effort limits used while planning; the result is checked on a finer grid
 PLANNED_EFFORT = 0.97
-#: parts of the velocity limits tried for moves between the pieces
+#: shares of the velocity limits tried for moves between pieces
 MOVE_SPEEDS = (0.5, 0.25, 0.1)
-#: random poses drawn for the roadmap, and the most that are kept
+#: random poses drawn for the roadmap, and the most that it holds
 ROADMAP_DRAWS, ROADMAP_POSES = 2000, 150
-#: poses looked at together: bounds the memory
+#: poses checked together: bounds the memory
 POSES_AT_ONCE = 4000
 
 
 @dataclass(frozen=True, eq=False)
 class Planner:
-    """Motions within ``limits`` that also keep what ``criteria`` asks for: efforts, constraints,
-    proof. The limits' efforts (n,) N m (N) are those that may be used.
+    """Motions within ``limits`` that also satisfy ``criteria``: efforts, constraints, proof.
+
+    The limits' efforts (n,) N m (N) are those that may be used.
     """
 
     criteria: DesignCriteria
     limits: MotionLimits
 
     def broken(self, piece: Trajectory) -> str | None:
-        """Return in words which effort or constraint ``piece`` breaks at some instant, or None."""
+        """Return the effort or constraint that ``piece`` violates in words, or None."""
         return self.overloaded(piece) or self.blocked(piece)
 
     def overloaded(self, piece: Trajectory) -> str | None:
-        """Return in words which effort ``piece`` needs too much of, or None."""
+        """Return the effort limit that ``piece`` exceeds in words, or None."""
         if self.criteria.inverse is None:
             return None
         motion = piece.sample(_instants(piece))
@@ -57,7 +58,7 @@ class Planner:
                 f'{PLANNED_EFFORT:.0%} of the allowed {self.limits.effort[i]:.4g}')
 
     def blocked(self, piece: Trajectory) -> str | None:
-        """Return in words which constraint ``piece`` breaks at some instant, or None."""
+        """Return the constraint that ``piece`` violates in words, or None."""
         motion = piece.sample(_instants(piece))
         for constraint in self.criteria.constraints:
             if np.any(constraint.values(motion) < 0.0):
@@ -65,7 +66,8 @@ class Planner:
         return None
 
     def unproven(self, piece: Trajectory) -> str | None:
-        """Return in words what the proof has against the whole continuous ``piece``, or None."""
+        """Return the objection of the proof to the whole continuous ``piece`` in words, or None.
+"""
         clearance = None if self.criteria.proof is None else self.criteria.proof(piece)
         if clearance is None or clearance.free:
             return None
@@ -73,7 +75,7 @@ class Planner:
                 f'{clearance.time:.4g} s')
 
     def allowed(self, positions: FloatArray) -> NDArray[np.bool_]:
-        """Return a mask of the poses (K, n) that may be held, by efforts and constraints."""
+        """Return a mask of the poses (K, n) that efforts and constraints allow to hold."""
         parts = []
         for part in np.array_split(positions, range(POSES_AT_ONCE, len(positions), POSES_AT_ONCE)):
             still, good = np.zeros_like(part), np.ones(len(part), dtype=np.bool_)
@@ -87,33 +89,33 @@ class Planner:
         return np.concatenate(parts)
 
     def rest(self, position: FloatArray, seconds: float) -> QuinticMove:
-        """Return the piece that stays at ``position`` (n,)."""
+        """Return a dwell at ``position`` (n,)."""
         return QuinticMove(self.limits.joints, frozen(position), frozen(position), seconds)
 
     def moves(self, start: FloatArray, goal: FloatArray) -> tuple[QuinticMove, ...]:
-        """Return slow moves between two poses (n,), straight or round obstacles; none when equal.
+        """Return slow moves between two poses (n,), straight or around obstacles; none if equal.
 
-        Raises DynIdError when no allowed way was found.
+        Raises DynIdError if no allowed path was found.
         """
         if np.array_equal(start, goal):
             return ()
         direct, reason = self.straight(start, goal)
         if direct is not None:
             return (direct,)
-        found = self._roadmap.shortest_path(start, goal)
-        if found:
-            return found
+        detour = self._roadmap.shortest_path(start, goal)
+        if detour:
+            return detour
         raise DynIdError(
-            f'no way found from {_text(start)} to {_text(goal)}: on the straight one {reason}; '
+            f'no path found from {_text(start)} to {_text(goal)}: on the straight one {reason}; '
             "narrow the positions with option 'limits: {joint: {position: [lower, upper]}}'")
 
     def joined(self, pieces: Sequence[Trajectory]) -> Composite:
-        """Return the pieces one after the other, with moves in between where poses differ."""
+        """Return the pieces in sequence, with moves in between where poses differ."""
         segments: list[Trajectory] = []
         for piece in pieces:
             if segments:
-                before = segments[-1].sample(segments[-1].duration).position[0]
-                segments += self.moves(before, piece.sample(0.0).position[0])
+                end = segments[-1].sample(segments[-1].duration).position[0]
+                segments += self.moves(end, piece.sample(0.0).position[0])
             segments.append(piece)
         return Composite(tuple(segments))
 
@@ -139,7 +141,7 @@ class Planner:
         return None, reason
 
     def reachable(self, position: FloatArray) -> bool:
-        """Return whether a pose (n,) is among those between which there seem to be ways."""
+        """Return True if a pose (n,) is connected to the roadmap."""
         free = not self.criteria.constraints and self.criteria.proof is None
         return free or self._roadmap.reachable(position)
 
@@ -155,7 +157,7 @@ class Planner:
 def _instants(piece: Trajectory) -> FloatArray:
     if not np.any(piece.peaks().velocity):
         return np.zeros(1)
-    count = int(np.clip(np.ceil(LOOKS * piece.duration), 2, MOST_LOOKS))
+    count = int(np.clip(np.ceil(LOOKS * piece.duration), 2, MAX_LOOKS))
     return np.linspace(0.0, piece.duration, count + 1)
 
 

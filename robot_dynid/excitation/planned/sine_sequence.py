@@ -1,8 +1,8 @@
-"""Plans of sine sequences: swings of single joints by which every stage finds its parameters.
+"""Plans of sine sequences: swings of single joints from which stages identify parameters.
 
 Two procedures: from the last joint to the first with the efforts of all joints (Wang et al.,
-Sensors 2025, 25, 5749, section 4), and body by body with its own effort only, where in the largest
-part the first rotational joint swings (Lin 1991, Algorithm 2).
+Sensors 2025, 25, 5749, section 4), and body by body with only the effort of its joint, where the
+first rotational joint swings for the most part (Lin 1991, Algorithm 2).
 """
 
 from __future__ import annotations
@@ -35,38 +35,38 @@ from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.trajectories.single_joint import SineSwing, fastest, unit_peaks
 from robot_dynid.types import FloatArray, Samples, concatenate, frozen
 
-#: procedure whose swings are chosen one by one from what is known so far
+#: procedure whose swings are chosen one by one from the current estimate
 ADAPTIVE = 'adaptive'
 ACCURACY = NumberRange(1e-6, 1e6, note='it is a deviation relative to nominal parameters')
 LONGEST = NumberRange(1.0, 36_000.0, 's')
 SWINGS = NumberRange(1, 1000, whole=True)
-#: periods of the swings of a sequence that is planned as a whole
+#: periods of the swings of a sequence planned as a whole
 PERIODS = 3
-#: accuracy, and s of swings, of an adaptive sequence where nothing else is asked for
+#: default relative accuracy and duration [s] of an adaptive sequence
 DEFAULT_ACCURACY, DEFAULT_LONGEST = 0.1, 3600.0
-#: random configurations looked at until the first is allowed
+#: random configurations tried until one is allowed
 CONFIGURATION_PATIENCE = 64
 #: another configuration must lower the condition number of its stage by this factor
 IMPROVEMENT = 1.5
-#: instants of every swing at which its stage is looked at
+#: instants of every swing at which its stage is evaluated
 SWING_INSTANTS = 200
-#: a swing of a quarter turn to both sides shows all of gravity; more would be slower
+#: a swing of a quarter turn to both sides shows all of gravity; a larger one would be slower
 LARGEST_SWING = 0.5 * np.pi
-#: random configurations looked at for every one that is added
+#: random candidate configurations for every one added
 CANDIDATES = 8
 #: shares of the largest amplitude tried, and of the highest frequency for a slow swing
 WIDTHS, SLOW_FREQUENCY = (1.0, 0.5, 0.25, 0.1), 0.05
-#: halvings of the range of frequencies in the search for the highest that is allowed
+#: bisections for the highest allowed frequency
 FREQUENCY_HALVINGS = 12
-#: the narrow swing is left out where it would be wider than this share of the wide one
+#: the narrow swing is omitted if it is wider than this share of the wide one
 NARROW = 0.7
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Goal of an adaptive sequence: the relative ``accuracy`` within ``longest`` s of swings.
+class AdaptiveGoal:
+    """Goal of an adaptive sequence: relative ``accuracy`` within ``longest`` s of swings.
 
-    ``swings`` is the largest number given at once, the first of those needed; ``periods`` of the
+    ``swings`` is the most to return at once, the first of those needed; ``periods`` of the
     shortest swing.
     """
 
@@ -78,7 +78,7 @@ class Wanted:
 
 #: planners of adaptive sequences, by procedure
 ADAPTIVE_PLANNERS: Registry[
-    Callable[[DesignCriteria, MotionLimits, Wanted, np.random.Generator], Planned]
+    Callable[[DesignCriteria, MotionLimits, AdaptiveGoal, np.random.Generator], Planned]
 ] = Registry('robot_dynid.adaptive_planners', {})
 
 
@@ -87,9 +87,9 @@ class SineSequenceOptions:
     """Settings of a sine sequence.
 
     ``procedure`` is one of PROCEDURES, or ADAPTIVE; every swing has ``periods`` at full amplitude
-    (default PERIODS), at least so many where it is adaptive (default 1); at most
-    ``configurations`` of the locked joints per stage. An adaptive sequence ends at the relative
-    ``accuracy`` (default DEFAULT_ACCURACY), after ``longest`` s of swings, or as many ``swings``.
+    (default PERIODS), at least as many if adaptive (default 1); at most ``configurations`` of the
+    locked joints per stage. An adaptive sequence ends at the relative ``accuracy`` (default
+    DEFAULT_ACCURACY), after ``longest`` s of swings, or after ``swings``.
     """
 
     procedure: str = 'distal-to-proximal'
@@ -100,30 +100,30 @@ class SineSequenceOptions:
     swings: int | None = setting(None, SWINGS)
 
     def __post_init__(self) -> None:
-        known = (*PROCEDURES, *ADAPTIVE_PLANNERS)
-        if not isinstance(self.procedure, str) or self.procedure not in known:
+        procedures = (*PROCEDURES, *ADAPTIVE_PLANNERS)
+        if not isinstance(self.procedure, str) or self.procedure not in procedures:
             ADAPTIVE_PLANNERS.require(str(self.procedure))
-            raise UsageError(f"option 'procedure' must be one of {', '.join(known)}, got "
+            raise UsageError(f"option 'procedure' must be one of {', '.join(procedures)}, got "
                              f'{shown(self.procedure)}')
         require_allowed(self, "option '{}'")
         given = [name for name in ('accuracy', 'longest', 'swings')
                  if getattr(self, name) is not None]
         if given and self.procedure in PROCEDURES:
             raise UsageError(f"option '{given[0]}' has no effect on a sine-sequence that is "
-                             f"planned as a whole; leave it out, or ask for procedure {ADAPTIVE}")
+                             f"planned as a whole: omit it, or use procedure {ADAPTIVE}")
 
     @property
-    def wanted(self) -> Wanted:
+    def goal(self) -> AdaptiveGoal:
         """The goal of an adaptive sequence."""
-        return Wanted(self.accuracy or DEFAULT_ACCURACY, self.longest or DEFAULT_LONGEST,
-                      self.swings or int(SWINGS.high), self.periods or 1)
+        return AdaptiveGoal(self.accuracy or DEFAULT_ACCURACY, self.longest or DEFAULT_LONGEST,
+                            self.swings or int(SWINGS.high), self.periods or 1)
 
 
 def plan_motions(
     model: TorqueModel, planner: Planner, options: SineSequenceOptions,
     rng: np.random.Generator,
 ) -> list[LockedJointsMotion]:
-    """Return the swings in the order of execution; the more of them only where they help."""
+    """Return the swings in the order of execution; additional ones only if they help."""
     swings = Swings(planner)
     if options.procedure == 'distal-to-proximal':
         return _each_joint(model, swings, options.configurations, rng)
@@ -131,9 +131,9 @@ def plan_motions(
 
 
 def _each_joint(
-    model: TorqueModel, swings: Swings, most: int, rng: np.random.Generator
+    model: TorqueModel, swings: Swings, max_count: int, rng: np.random.Generator
 ) -> list[LockedJointsMotion]:
-    """Swing every joint, the last one first, with the others in up to ``most`` configurations."""
+    """Swing every joint, last one first, with the others in up to ``max_count`` configurations."""
     planned: list[LockedJointsMotion] = []
     rows = tuple(range(model.robot.n))
     for j in reversed(range(model.robot.n)):
@@ -144,7 +144,7 @@ def _each_joint(
             return Stage(model.robot.joints[joint], tuple(motions), rows,
                          names_from(model, joint))
 
-        while len(chosen) < most and _extend(
+        while len(chosen) < max_count and _extend(
             model, stage, chosen, swings.motions(j, swings.somewhere(rng))):
             pass
         planned += chosen
@@ -152,39 +152,39 @@ def _each_joint(
 
 
 def _first_joint(
-    model: TorqueModel, swings: Swings, most: int, rng: np.random.Generator
+    model: TorqueModel, swings: Swings, max_count: int, rng: np.random.Generator
 ) -> list[LockedJointsMotion]:
-    """Swing every joint once, and the first rotational one with a body's joint in several places.
+    """Swing every joint once, and the first rotational one with a body's joint at several angles.
 
-    Where a joint before the body (one at a distance, or a prismatic one) finds more than the
+    If a joint before the body (one at a distance, or a prismatic one) identifies more than the
     first rotational joint, it swings, too: cases (b) and (c) of step 3.1.
     """
     robot = model.robot
     rotational = [j for j in range(robot.n) if robot.types[j] != PRISMATIC]
     if not rotational:
-        raise UsageError(f'{robot.name} has no rotational joint: procedure body-by-body needs one '
-                         'to swing; use distal-to-proximal')
-    bent, planned = _bent(swings, rng)
+        raise UsageError(f'{robot.name} has no rotational joint, which procedure body-by-body '
+                         'needs: use distal-to-proximal')
+    bent, planned = _choose_bent_pose(swings, rng)
     for j in reversed(range(robot.n)):
 
         def stage(motions: list[LockedJointsMotion], body: int = j) -> Stage:
             usable = tuple(m for m in motions if robot.carried[m.moving, body])
             return Stage(f'body {robot.joints[body]}', usable, (body,), names_from(model, body))
 
-        before = [i for i in range(j) if robot.carried[i, j]]
-        for mover in sorted(before, key=lambda i: i != rotational[0]):
+        predecessors = [i for i in range(j) if robot.carried[i, j]]
+        for mover in sorted(predecessors, key=lambda i: i != rotational[0]):
             improvement = IMPROVEMENT if mover == rotational[0] else np.inf
             places = np.tile(bent, (CANDIDATES, 1))
             reach = min(LARGEST_SWING, float(swings.limits.half_range[j]))
             places[:, j] = swings.home[j] + reach * np.linspace(-0.95, 0.95, CANDIDATES)
             turned = list(swings.motions(mover, places))
-            for _ in range(most - 1):
+            for _ in range(max_count - 1):
                 if not _extend(model, stage, planned, turned, improvement):
                     break
     return planned
 
 
-def _bent(
+def _choose_bent_pose(
     swings: Swings, rng: np.random.Generator
 ) -> tuple[FloatArray, list[LockedJointsMotion]]:
     """Return a random configuration in which every joint may swing, and these swings."""
@@ -203,7 +203,7 @@ def _extend(
     candidates: Iterable[LockedJointsMotion],
     improvement: float = IMPROVEMENT,
 ) -> bool:
-    """Add the best candidate to ``chosen``, if there is one; return whether it was.
+    """Add the best candidate to ``chosen`` and return True, if one qualifies.
 
     It must let the stage solve more, or lower its condition number by the factor ``improvement``.
     """
@@ -224,15 +224,14 @@ def sine_sequence(
     options: SineSequenceOptions,
     rng: np.random.Generator,
 ) -> Planned:
-    """Return the planned swings with slow moves between them, and the stages they are for.
+    """Return the planned swings with slow moves between them, and the stages they serve.
 
-    Those of an adaptive sequence are chosen one by one, see ADAPTIVE_PLANNERS. Every swing is as
-    fast as the limits allow, also those of ``criteria``: efforts, constraints.
-    Raises DynIdError naming joint and stage where the limits allow no
-    excitation.
+    Swings of an adaptive sequence are chosen one by one, see ADAPTIVE_PLANNERS. Every swing is as
+    fast as the limits and ``criteria`` (efforts, constraints) allow. Raises DynIdError naming
+    joint and stage if the limits allow no excitation.
     """
     if options.procedure not in PROCEDURES:
-        return ADAPTIVE_PLANNERS[options.procedure](criteria, limits, options.wanted, rng)
+        return ADAPTIVE_PLANNERS[options.procedure](criteria, limits, options.goal, rng)
     model = criteria.model
     assert model is not None
     limits.require('lower', 'upper', 'velocity', 'acceleration')
@@ -247,21 +246,21 @@ def sine_sequence(
 def _stage_rows(
     model: TorqueModel, swings: Sequence[SineSwing], procedure: str
 ) -> tuple[StageRow, ...]:
-    """Return the stages that find something, in their order."""
+    """Return the stages that identify a parameter, in order."""
     motions = {LockedJointsMotion(s.index, s.position, s.amplitude): s for s in swings}
     free = Free.everything(len(model.reduction.names))
     rows = []
     for stage in PROCEDURES[procedure](model, tuple(motions)):
-        found = decompose(model, stage, free)
-        if not len(found.solved):
+        solution = decompose(model, stage, free)
+        if not len(solution.solved):
             continue
         tall = _regressor(model, stage, [motions[m] for m in stage.motions])
-        fitted = tall @ free.directions[:, found.fitted]
+        fitted = tall @ free.directions[:, solution.fitted]
         condition = np.linalg.cond(fitted / np.linalg.norm(fitted, axis=0))
         moving = tuple(dict.fromkeys(motions[m].moving for m in stage.motions))
-        rows.append(StageRow(stage.name, moving, len(stage.motions), labels(model, free, found),
+        rows.append(StageRow(stage.name, moving, len(stage.motions), labels(model, free, solution),
                              float(condition)))
-        free = free.without(found)
+        free = free.without(solution)
     return tuple(rows)
 
 
@@ -290,7 +289,7 @@ class Swings:
 
     @property
     def home(self) -> FloatArray:
-        """The middle (n,) of the position ranges."""
+        """The centre (n,) of the position ranges."""
         return self.limits.centre
 
     def motions(self, joint: int, places: Iterable[FloatArray]) -> Iterator[LockedJointsMotion]:
@@ -303,7 +302,7 @@ class Swings:
     def first(self, joint: int, places: Iterable[FloatArray]) -> LockedJointsMotion:
         """Return the first of `motions` in locked configurations ``places``, each (n,) rad (m).
 
-        Raises DynIdError naming the joint when there is none.
+        Raises DynIdError naming the joint if there is none.
         """
         reason: str | None = None
         for place in places:
@@ -315,9 +314,9 @@ class Swings:
     def _widest(
         self, joint: int, locked: FloatArray
     ) -> tuple[LockedJointsMotion | None, str | None]:
-        """Return the swing about the middle of the joint's range, or else about where it is.
+        """Return the widest allowed swing about the centre of the range or the locked position.
 
-        None, and why not, when not even a narrow one is allowed.
+        None with the reason if not even a narrow one is allowed.
         """
         half, reason = float(self.limits.half_range[joint]), None
         for share in WIDTHS:
@@ -338,22 +337,22 @@ class Swings:
         reason = (self.planner.overloaded(_swing(self.limits, motion, 1, SLOW_FREQUENCY * fast))
                or self.planner.blocked(quick) or self.planner.unproven(quick))
         if reason is None and not self.planner.reachable(motion.position):
-            return 'there is no way to it'
+            return 'no path leads to it'
         return reason
 
     def somewhere(
         self, rng: np.random.Generator, count: int = CANDIDATES
     ) -> Iterator[FloatArray]:
-        """Yield random configurations (n,), at most a quarter turn from the middle."""
+        """Yield random configurations (n,), at most a quarter turn from the centre."""
         reach = np.minimum(LARGEST_SWING, self.limits.half_range)
         for _ in range(count):
             yield self.home + reach * rng.uniform(-1.0, 1.0, len(reach))
 
 
 def wide_and_narrow(planner: Planner, motion: LockedJointsMotion, periods: int) -> list[SineSwing]:
-    """Return a wide swing, which shows the weight, and a narrow one, which shows the inertia.
+    """Return a wide swing, which shows gravity, and a narrow one, which shows inertia.
 
-    The narrow one is where velocity and acceleration limits are reached together.
+    The narrow one reaches velocity and acceleration limits together.
     """
     joint, peaks = motion.moving, unit_peaks()
     speed, rate = planner.limits.velocity[joint], planner.limits.acceleration[joint]
@@ -365,7 +364,7 @@ def wide_and_narrow(planner: Planner, motion: LockedJointsMotion, periods: int) 
 
 
 def _fast_swing(planner: Planner, motion: LockedJointsMotion, periods: int) -> SineSwing:
-    """Raise the frequency until the first limit is reached: speed, acceleration, jerk, effort."""
+    """Return the swing at the highest allowed frequency: speed, acceleration, jerk, effort."""
     highest = fastest(planner.limits, motion.moving, motion.amplitude)
     low, high, frequency, reason = 0.0, highest, highest, None
     for _ in range(FREQUENCY_HALVINGS):
@@ -391,6 +390,6 @@ def _swing(
 
 def _nothing_allowed(joint: str, reason: str | None) -> DynIdError:
     return DynIdError(
-        f"stage '{joint}': the limits allow no excitation of joint '{joint}', since {reason} even "
-        "in slow motion; narrow the positions with option 'limits: {joint: {position: [lower, "
-        "upper]}}'")
+        f"stage '{joint}': the limits allow no excitation of joint '{joint}', because {reason} "
+        "even in slow motion; narrow the positions with option 'limits: "
+        "{joint: {position: [lower, upper]}}'")

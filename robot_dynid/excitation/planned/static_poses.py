@@ -1,9 +1,9 @@
 """Plans of static poses: efforts of gravity with dry friction averaged out.
 
-The poses maximise the determinant of the information about the parameters that show at rest
+The poses maximise the determinant of the information about the parameters that act at rest
 (D-optimality), chosen among random ones: greedily, then by exchange (Fedorov, Theory of Optimal
-Experiments, 1972, section 3.3). Each is held twice, reached once from below and once from above in
-every joint: dry friction then has opposite signs.
+Experiments, 1972, section 3.3). Each is held twice, approached once from below and once from above
+in every joint: dry friction then has opposite signs.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from robot_dynid.types import FloatArray, Samples
 
 #: random poses to choose from
 POSES_DRAWN = 600
-#: the work of choosing them grows with the square of their number
+#: the cost of choosing poses grows with the square of their number
 POSES = NumberRange(1, 200, whole=True)
 DWELL = NumberRange(1e-3, 600.0, 's')
-#: rounds of exchange at most; a handful is enough
+#: most rounds of exchange; a handful is enough
 EXCHANGE_ROUNDS = 50
-#: a pose is reached from this share of half the range below and above it
+#: a pose is approached from this share of half the range below and above it
 APPROACH = 0.04
-#: a parameter of which less than this share is new in all candidates together does not show
+#: a parameter with a new share below this in all candidates together does not act at rest
 NEW_SHARE = 1e-3
 #: smallest singular value at which chosen poses separate the parameters
 SEPARATING_VALUE = 1e-5
-#: information assumed before the first pose, share of the mean of all candidates'
+#: information assumed before the first pose, as a share of the mean of all candidates
 PRIOR = 1e-9
 
 
@@ -56,30 +56,30 @@ def plan_static_poses(
     criteria: DesignCriteria, limits: MotionLimits, options: StaticPosesOptions,
     generator: np.random.Generator,
 ) -> Planned:
-    """Return the poses in an order that shortens the way, with slow moves in between.
+    """Return the poses in an order that shortens the path, joined by slow moves.
 
-    Raises UsageError with the least number of poses when there are too few of them, DynIdError
-    when the effort limits or constraints leave none.
+    Raises UsageError with the least number of poses if there are too few, DynIdError if effort
+    limits or constraints exclude all.
     """
     if criteria.model is None:
         raise UsageError('static poses are chosen for a model: the criteria have none')
     limits.require('lower', 'upper', 'velocity', 'acceleration')
     planner = Planner(criteria, limits)
-    pool = _pool(planner, generator)
+    pool = _draw_poses(planner, generator)
     choice = GravityChoice.of(criteria.model, pool, limits.effort)
     chosen = _reachable(planner, choice, options.poses)
     order = shortest_tour(choice.positions[chosen], limits.velocity)
     pieces: list[Trajectory] = []
     step = _step(limits)
-    for pose in choice.positions[chosen][order]:  # from below, held, from above, held
+    for pose in choice.positions[chosen][order]:  # from below, hold, from above, hold
         hold = planner.rest(pose, options.dwell)
         pieces += [*planner.moves(pose - step, pose), hold, *planner.moves(pose, pose + step),
                    *planner.moves(pose + step, pose), hold]
     row = StageRow('gravity', limits.joints, len(chosen), choice.names,
                    choice.condition_number(chosen))
     fewer = () if len(chosen) == options.poses else (
-        f'{len(chosen)} poses, not {options.poses}: effort limits and constraints leave no more '
-        f'of {POSES_DRAWN} random ones',)
+        f'{len(chosen)} poses, not {options.poses}: effort limits and constraints exclude the '
+        f'others of {POSES_DRAWN} random ones',)
     return Planned(planner.joined(pieces), (row,), fewer)
 
 
@@ -87,7 +87,7 @@ def plan_static_poses(
 class GravityChoice:
     """Candidates and the regressor rows of the parameters that act at rest.
 
-    ``positions`` (K, n) rad (m); ``rows`` (K, n, r) base regressor at rest, rows in parts of the
+    ``positions`` (K, n) rad (m); ``rows`` (K, n, r) base regressor at rest, rows divided by the
     effort limits, columns of unit length over all candidates; ``names`` of the r columns.
     """
 
@@ -97,7 +97,7 @@ class GravityChoice:
 
     @classmethod
     def of(cls, model: TorqueModel, positions: FloatArray, effort: FloatArray) -> GravityChoice:
-        """Evaluate ``model`` at rest; ``effort`` (n,) N m (N) limits, as scale of the noise."""
+        """Evaluate ``model`` at rest; the ``effort`` limits (n,) N m (N) scale the noise."""
         still = np.zeros_like(positions)
         samples = Samples(model.robot.joints, np.arange(float(len(positions))), positions, still,
                           still, starts=tuple(range(len(positions))))
@@ -107,30 +107,31 @@ class GravityChoice:
         tall = columns.reshape(-1, columns.shape[2])
         norms = np.linalg.norm(tall, axis=0)
         unit = np.divide(tall, norms, out=np.zeros_like(tall), where=norms > 0.0)
-        kept = independent_columns(unit, NEW_SHARE)
-        if not len(kept):
-            raise DynIdError('no parameter shows at rest: the robot carries no weight; design '
-                             'another type of excitation')
-        return cls(positions, unit[:, kept].reshape(*columns.shape[:2], -1),
-                   tuple(model.reduction.names[i] for i in kept))
+        independent = independent_columns(unit, NEW_SHARE)
+        if not len(independent):
+            raise DynIdError('no parameter acts at rest, because the robot carries no weight: '
+                             'design another type of excitation')
+        return cls(positions, unit[:, independent].reshape(*columns.shape[:2], -1),
+                   tuple(model.reduction.names[i] for i in independent))
 
     def best(self, count: int, usable: Sequence[int]) -> list[int]:
-        """Return up to ``count`` of the ``usable`` candidates, indices: greedy, then exchange."""
+        """Return indices of up to ``count`` of the ``usable`` candidates: greedy, then exchange.
+"""
         prior = PRIOR / self.rows.shape[2] * np.eye(self.rows.shape[2])
         chosen: list[int] = []
         while len(chosen) < min(count, len(usable)):
             chosen.append(self._next(chosen, usable, prior))
         for _ in range(EXCHANGE_ROUNDS):
-            before = list(chosen)
+            previous = list(chosen)
             for place in range(len(chosen)):
                 others = chosen[:place] + chosen[place + 1:]
                 chosen[place] = self._next(others, usable, prior)
-            if chosen == before:
+            if chosen == previous:
                 break
         return chosen
 
     def _next(self, chosen: list[int], usable: Sequence[int], prior: FloatArray) -> int:
-        """Return the candidate that adds most: log det(I + Y M^-1 Y^T)."""
+        """Return the candidate with the largest gain log det(I + Y M^-1 Y^T)."""
         left = np.setdiff1d(usable, chosen)
         factor = np.linalg.cholesky(prior + self.information(chosen))
         solved = np.linalg.solve(factor, self.rows[left].transpose(0, 2, 1))
@@ -143,11 +144,11 @@ class GravityChoice:
         return np.asarray(tall.T @ tall)
 
     def rank(self, chosen: Sequence[int]) -> int:
-        """Return the number of parameters the candidates ``chosen`` separate."""
+        """Return the number of parameters that the candidates ``chosen`` separate."""
         return int(np.linalg.matrix_rank(self._tall(chosen), tol=SEPARATING_VALUE))
 
     def condition_number(self, chosen: Sequence[int]) -> float:
-        """Return that of the columns of unit length."""
+        """Return the condition number of the columns, scaled to unit length."""
         tall = self._tall(chosen)
         return float(np.linalg.cond(tall / np.linalg.norm(tall, axis=0)))
 
@@ -177,8 +178,8 @@ def _step(limits: MotionLimits) -> FloatArray:
     return np.asarray(APPROACH * limits.half_range)
 
 
-def _pool(planner: Planner, generator: np.random.Generator) -> FloatArray:
-    """Return the random poses (K, n) that may be held and reached from both sides."""
+def _draw_poses(planner: Planner, generator: np.random.Generator) -> FloatArray:
+    """Return the random poses (K, n) that may be held and approached from both sides."""
     limits = planner.limits
     step = _step(limits)
     poses = generator.uniform(limits.lower + step, limits.upper - step,
@@ -192,13 +193,13 @@ def _pool(planner: Planner, generator: np.random.Generator) -> FloatArray:
 
 
 def _reachable(planner: Planner, choice: GravityChoice, count: int) -> list[int]:
-    """Return the best candidates whose short approaches are allowed, too."""
-    usable, known = list(range(len(choice.positions))), set[int]()
+    """Return the best candidates whose short approaches are also allowed."""
+    usable, accepted = list(range(len(choice.positions))), set[int]()
     while True:
         chosen = choice.best(count, usable)
         _check_rank(choice, chosen, usable, count)
         refused = []
-        for c in (c for c in chosen if c not in known):
+        for c in (c for c in chosen if c not in accepted):
             pose, step = choice.positions[c], _step(planner.limits)
             ways = ((pose - step, pose), (pose, pose + step), (pose + step, pose))
             if not planner.reachable(pose) or any(
@@ -206,7 +207,7 @@ def _reachable(planner: Planner, choice: GravityChoice, count: int) -> list[int]
                 refused.append(c)
         if not refused:
             return chosen
-        known.update(c for c in chosen if c not in refused)
+        accepted.update(c for c in chosen if c not in refused)
         usable = [c for c in usable if c not in refused]
 
 
@@ -217,9 +218,9 @@ def _check_rank(
     if choice.rank(chosen) == needed:
         return
     if not usable or choice.rank(usable) < needed:
-        raise DynIdError('the poses that effort limits and constraints leave do not separate '
+        raise DynIdError('the poses that effort limits and constraints allow do not separate '
                          f'{", ".join(choice.names)}')
     least = next(k for k in range(1, len(usable) + 1)
                  if choice.rank(choice.best(k, usable)) == needed)
     raise UsageError(f"option 'poses': {count} poses do not determine the {needed} parameters "
-                     f'that show at rest; at least {least}')
+                     f'that act at rest: give at least {least}')

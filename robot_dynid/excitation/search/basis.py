@@ -22,22 +22,22 @@ from robot_dynid.trajectories.trajectory import Motion, Trajectory, clipped
 from robot_dynid.types import FloatArray, frozen
 
 #: instants of the grid per period and harmonic, and per knot interval: at 64 the motion exceeds
-#: its values on the grid by 0.12 % between them (Fourier), 0.75 % (B-spline), see `Basis.margin`
+#: its values on the grid by 0.12 % (Fourier) or 0.75 % (B-spline) in between, see `Basis.margin`
 INSTANTS = 64
 #: a basis and its first three derivatives at T instants, each (T, P)
 Matrices = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 class Basis(ABC):
-    """Motions q_j(t) = sum_p C[j, p] phi_p(t) that start and end at rest whatever the C (n, P).
+    """Motions q_j(t) = sum_p C[j, p] phi_p(t) that start and end at rest for any C (n, P).
 
-    The conditions at the ends are eliminated (a basis of their null space), and the position is
-    shifted by one of the coefficients, so every C is a trajectory, and limits on position and
-    its derivatives are linear in C.
+    The end conditions are eliminated (a basis of their null space), and one of the coefficients
+    shifts the position, so every C is a trajectory, and limits on position and its derivatives are
+    linear in C.
 
-    ``duration`` s of what is executed: ``repetitions`` of the ``span`` s; ``size`` P, the number
-    of coefficients of a joint; ``margin`` in (0, 1], the part of the limits that may be used on
-    the `grid` to keep them between its instants.
+    ``duration`` s of the execution: ``repetitions`` of the ``span`` s; ``size`` P, the number of
+    coefficients of a joint; ``margin`` in (0, 1], the share of the limits that may be used on the
+    `grid` to keep them between its instants.
     """
 
     joints: tuple[str, ...]
@@ -61,7 +61,7 @@ class Basis(ABC):
 
     @abstractmethod
     def random(self, limits: MotionLimits, generator: np.random.Generator) -> FloatArray:
-        """Return a random C (n, P) that keeps the position, velocity, ... limits."""
+        """Return a random C (n, P) that keeps the position, velocity and acceleration limits."""
 
 
 def motion_of(matrices: Matrices, coefficients: FloatArray) -> Motion:
@@ -73,7 +73,7 @@ def motion_of(matrices: Matrices, coefficients: FloatArray) -> Motion:
 class FourierBasis(Basis):
     """Offset, N - 1 combinations of sines and N - 1 of cosines: 2 N - 1 coefficients per joint.
 
-    The sines fulfil sum_k k s_k = 0 (velocity), the cosines sum_k k^2 c_k = 0 (acceleration at
+    The sines satisfy sum_k k s_k = 0 (velocity), the cosines sum_k k^2 c_k = 0 (acceleration at
     the ends); both are combinations of an orthonormal basis of these null spaces. The margin is
     cos(pi N / M) on M instants (Ehlich and Zeller, Math. Z. 86, 1964).
     """
@@ -119,7 +119,7 @@ class FourierBasis(Basis):
 
 
 class BSplineBasis(Basis):
-    """The control points of a quintic B-spline, one for every knot inside.
+    """The control points of a quintic B-spline, one for every inner knot.
 
     The margin is cos(pi d / 2 M): a polynomial of degree d on M + 1 extremes of the Chebyshev
     polynomial of degree M (Ehlich and Zeller, Math. Z. 86, 1964).
@@ -148,7 +148,7 @@ class BSplineBasis(Basis):
         return BSplineTrajectory(self.joints, self.duration, frozen(coefficients))
 
     def random(self, limits: MotionLimits, generator: np.random.Generator) -> FloatArray:
-        """Return random control points (n, P): every joint as far as its first limit allows."""
+        """Return random control points (n, P), every joint scaled to its first limit."""
         limits.require('lower', 'upper', 'velocity', 'acceleration')
         points = generator.standard_normal((len(self.joints), self.size))
         peaks = self.trajectory(points).peaks()

@@ -1,4 +1,4 @@
-"""Constraints of a motion that are not linear in it, efforts and clearances, and their barrier."""
+"""Constraints that are nonlinear in a motion, efforts and clearances, and their barrier."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from robot_dynid.types import FloatArray
 if TYPE_CHECKING:
     from robot_dynid.collision.scene import Nearest, Scene
 
-#: m that are kept in addition to the clearance, since between the instants of the search pairs
-#: come nearer
+#: margin [m] added to the clearance, because pairs come closer between the instants of the search
 CLEARANCE_MARGIN = 5e-3
-#: a pair counts as far apart from here, m, or from this part of what it can be at all
+#: distance [m] from which a pair counts as far apart, at most this share of its largest distance
 RANGE, FAR_SHARE = 0.04, 0.5
 
 
@@ -29,13 +28,13 @@ class Constraint(Protocol):
 
     @property
     def name(self) -> str:
-        """Name of what is kept, for messages, such as ``effort``."""
+        """Name of the quantity for messages, such as ``effort``."""
 
     def values(self, motion: Motion) -> FloatArray:
-        """Return (T, m): at least 0 where kept, scaled so that 1 is far from the bound."""
+        """Return (T, m): at least 0 where satisfied, scaled so that 1 is far from the bound."""
 
     def worst(self, motion: Motion) -> str:
-        """Return a sentence that names what is nearest to its bound in ``motion``, in numbers."""
+        """Return a sentence with the quantity nearest to its bound in ``motion``."""
 
     def pullback(self, motion: Motion, weights: FloatArray) -> MotionGradient:
         """Return the gradients (T, n) of sum(weights * values): position, velocity, acceleration.
@@ -46,9 +45,9 @@ class Constraint(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class RigidEffort:
-    """Efforts of the links; ``parameters`` (n, 10), the robot's nominal ones or identified ones.
+    """Efforts of the links with ``parameters`` (n, 10), nominal or identified.
 
-    Friction is not in them: option scale leaves some of the limits for it.
+    Friction is not included: option scale reserves a share of the limits for it.
     """
 
     robot: RobotModel
@@ -80,16 +79,17 @@ class EffortLimits:
 
     def pullback(self, motion: Motion, weights: FloatArray) -> MotionGradient:
         """Return the gradients (T, n) of sum(weights * values), ``weights`` (T, m)."""
-        spread, known = np.zeros(motion.position.shape), ~np.isnan(self.limits)
-        spread[:, known] = -2.0 * weights * self._shares(motion)[:, known] / self.limits[known]
+        spread, limited = np.zeros(motion.position.shape), ~np.isnan(self.limits)
+        spread[:, limited] = -2.0 * weights * self._shares(motion)[:,
+                                                                   limited] / self.limits[limited]
         return self.inverse.pullback(motion, spread)
 
     def worst(self, motion: Motion) -> str:
-        """Return a sentence about the effort that uses most of its limit."""
+        """Return a sentence about the effort that uses the largest share of its limit."""
         shares = np.abs(self._shares(motion))
         joint = int(np.nanargmax(np.nanmax(shares, axis=0)))
         needed = float(np.max(shares[:, joint]) * self.limits[joint])
-        return (f"joint '{self.joints[joint]}' needs {needed:.4g}, allowed are "
+        return (f"joint '{self.joints[joint]}' needs {needed:.4g}, its limit is "
                 f'{self.limits[joint]:.4g}')
 
     def _shares(self, motion: Motion) -> FloatArray:
@@ -98,33 +98,33 @@ class EffortLimits:
 
 
 class KeepClear:
-    """One value per pair of bodies: s (2 - s) with s = (distance - kept) / range, at most 1.
+    """One value per pair of bodies: s (2 - s) with s = (distance - clearance) / range, at most 1.
 
-    Smooth where one pair of shapes is the nearest; linear below the distance that is kept.
-    ``kept`` (m,) m at the instants of the search, ``ranges`` (m,) m beyond.
+    Smooth where one pair of shapes is nearest; linear below the clearance. ``clearances`` (m,) m
+    at the instants of the search, ``ranges`` (m,) m beyond.
     """
 
     name = 'clearance'
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
-        self.kept = scene.required + np.minimum(
+        self.clearances = scene.required + np.minimum(
             CLEARANCE_MARGIN, 0.5 * FAR_SHARE * (scene.largest - scene.required))
-        self.ranges = np.minimum(RANGE, FAR_SHARE * (scene.largest - self.kept))
+        self.ranges = np.minimum(RANGE, FAR_SHARE * (scene.largest - self.clearances))
         self._nearest: tuple[FloatArray, Nearest] | None = None  # of the latest positions
 
     def values(self, motion: Motion) -> FloatArray:
-        """Return (T, m): 0 at the distance that is kept, 1 far apart."""
+        """Return (T, m): 0 at the clearance, 1 far apart."""
         share, _ = self._share(motion.position)
         return np.where(share > 0.0, share * (2.0 - share), 2.0 * share)
 
     def worst(self, motion: Motion) -> str:
-        """Return the pair nearest to its required distance, and the distance, as a sentence."""
-        near = self.scene.nearest(motion.position, self.kept + self.ranges)
+        """Return a sentence about the pair nearest to its required distance."""
+        near = self.scene.nearest(motion.position, self.clearances + self.ranges)
         pair = int(np.argmin(np.min(near.distance - self.scene.required, axis=0)))
-        return (f'{" and ".join(self.scene.pairs[pair])} come as near as '
-                f'{np.min(near.distance[:, pair]):.4g} m, {self.scene.required[pair]:.4g} m are '
-                'to be kept')
+        return (f'{" and ".join(self.scene.pairs[pair])} come within '
+                f'{np.min(near.distance[:, pair]):.4g} m, the clearance is '
+                f'{self.scene.required[pair]:.4g} m')
 
     def pullback(self, motion: Motion, weights: FloatArray) -> MotionGradient:
         """Return the gradients (T, n) of sum(weights * values)."""
@@ -139,15 +139,15 @@ class KeepClear:
 
     def _share(self, q: FloatArray) -> tuple[FloatArray, Nearest]:
         if self._nearest is None or not np.array_equal(self._nearest[0], q):
-            self._nearest = (q.copy(), self.scene.nearest(q, self.kept + self.ranges))
+            self._nearest = (q.copy(), self.scene.nearest(q, self.clearances + self.ranges))
         near = self._nearest[1]
-        return np.minimum((near.distance - self.kept) / self.ranges, 1.0), near
+        return np.minimum((near.distance - self.clearances) / self.ranges, 1.0), near
 
 
 def constraint_barrier(
     constraints: Sequence[Constraint], motion: Motion, values: Sequence[FloatArray]
 ) -> tuple[float, MotionGradient]:
-    """Return -mean_t sum log(values) of all constraints and its gradients (T, n).
+    """Return the barrier -mean_t sum log(values) of all constraints and its gradients (T, n).
 
     ``values`` (T, m) of each constraint, all positive.
     """
@@ -159,7 +159,7 @@ def constraint_barrier(
 def constraint_values(
     constraints: Sequence[Constraint], motion: Motion
 ) -> tuple[FloatArray, ...]:
-    """Return the values (T, m) of all constraints, those after a broken one left out."""
+    """Return the values (T, m) of the constraints up to the first violated one."""
     values: list[FloatArray] = []
     for constraint in constraints:
         values.append(constraint.values(motion))
@@ -169,17 +169,17 @@ def constraint_values(
 
 
 def inside(values: Sequence[FloatArray]) -> bool:
-    """Return whether all ``values`` (T, m) of every constraint are positive."""
+    """Return True if all ``values`` (T, m) of every constraint are positive."""
     return all(bool(np.all(v > 0.0)) for v in values)
 
 
-def share_inside(before: Sequence[FloatArray], values: Sequence[FloatArray]) -> float:
-    """Return the share of a step up to the first broken constraint, values taken as linear.
+def share_inside(start: Sequence[FloatArray], end: Sequence[FloatArray]) -> float:
+    """Return the share of a step up to the first violated constraint, values taken as linear.
 
-    ``before`` and ``values`` (T, m) of each constraint at the ends of the step.
+    ``start`` and ``end`` (T, m) of each constraint at the ends of the step.
     """
     share = 1.0
-    for old, new in zip(before, values):
+    for old, new in zip(start, end):
         broken = ~(new > 0.0)
         if np.any(broken):
             parts = old[broken] / (old[broken] - new[broken])

@@ -1,15 +1,15 @@
-"""Objectives of a design: a motion in, a value to be minimised and its exact gradient out.
+"""Objectives of a design: map a motion to a value to minimise and its exact gradient.
 
-``condition``: squared condition number of the weighted base regressor with unit columns, times
-the geometric mean of the parameters' deviations (which keeps the efforts large).
-``log-det``: that mean alone, which is D-optimality.
-``precision``: the largest standard deviation relative to the nominal parameter.
-``blocks``: the weighted condition numbers of the whole and of its parts, see `WeightedBlocks`.
+``condition``: squared condition number of the weighted base regressor with unit columns, times the
+geometric mean of the parameters' deviations (which keeps the efforts large). ``log-det``: that
+mean alone, which is D-optimality. ``precision``: the largest standard deviation relative to the
+nominal parameter. ``blocks``: the weighted condition numbers of the whole and of its parts, see
+`WeightedBlocks`.
 
 The measures are functions of an information matrix M (b, b), each with its gradient in M. All are
-logarithms, so that a difference of 0.01 is one percent, and all are to be minimised. The largest
-of several values is not smooth where two are equal, and optima lie just there; so the p-norm
-stands in for it, which is above the largest by at most log(number) / p.
+logarithms, so that a difference of 0.01 is one percent, and are minimised. The maximum of several
+values is not smooth where two are equal, which is where optima lie; the p-norm replaces it, which
+exceeds the maximum by at most log(number) / p.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray
 
 NAMES = ('condition', 'blocks', 'log-det', 'precision')
-#: p of the p-norms of eigenvalues and of variances: 8 is above the largest of 60 by half of it
-#: where all are alike, and by a percent where one stands out
+#: p of the p-norms of eigenvalues and variances: 8 exceeds the maximum of 60 values by half of it
+#: if all are equal, and by one percent if one stands out
 NORM_POWER = 8.0
-#: eigenvalues of the scaled information are at least about this: rounding leaves 1e-15, and where
-#: a motion leaves parameters dependent the gradient must still be finite
+#: least eigenvalue of the scaled information: rounding leaves 1e-15, and the gradient must stay
+#: finite where a motion leaves parameters dependent
 LEAST_INFORMATION = 1e-12
-#: weight of the condition number beside the mean deviation. From 1 to 2 the condition numbers of
-#: our designs for ur10e, tx40, puma560 and seven_axis (20 s, 5 harmonics, best of 8 starts) fall
-#: by 7 to 16 % and the mean deviations grow by 10 to 18 %; from 2 to 3 condition numbers fall by
-#: only 0 to 5 % more, and deviations grow by 2 to 9 %
+#: weight of the condition number relative to the mean deviation. From 1 to 2 the condition numbers
+#: of designs for ur10e, tx40, puma560 and seven_axis (20 s, 5 harmonics, best of 8 starts) fall by
+#: 7 to 16 % and the mean deviations grow by 10 to 18 %; from 2 to 3 condition numbers fall by only
+#: 0 to 5 % more, and deviations grow by 2 to 9 %
 BALANCE = 2.0
 
 #: maps an information matrix to a value and its gradient, (b, b) each
 Measure = Callable[[FloatArray], tuple[float, FloatArray]]
-#: maps a motion to the value that is minimised, and its gradients (T, n) in position, velocity,
+#: maps a motion to the value to minimise and its gradients (T, n) in position, velocity,
 #: acceleration
 Objective = Callable[[Motion], tuple[float, MotionGradient]]
 
@@ -48,7 +48,7 @@ def log_condition(information: FloatArray) -> tuple[float, FloatArray]:
     """Return the logarithm of the condition number of the regressor with unit columns.
 
     With eigenvalues l of the scaled information: (log |l|_p + log |1/l|_p) / 2. ``information``
-    and the gradient returned second are (b, b).
+    and the gradient, returned second, are (b, b).
     """
     scaled, scale = _unit_columns(information)
     values, vectors = np.linalg.eigh(scaled)
@@ -84,8 +84,8 @@ def log_largest_deviation(information: FloatArray, sizes: FloatArray) -> tuple[f
 def both(information: FloatArray) -> tuple[float, FloatArray]:
     """Return BALANCE times `log_condition`, plus `log_mean_deviation`, and the gradient (b, b).
 
-    The condition number alone does not ask for large efforts, only for balanced ones; the mean
-    deviation alone accepts that some parameters are known badly.
+    The condition number alone does not reward large efforts, only balanced ones; the mean
+    deviation alone accepts poor accuracy of some parameters.
     """
     condition, first = log_condition(information)
     deviation, second = log_mean_deviation(information)
@@ -93,7 +93,7 @@ def both(information: FloatArray) -> tuple[float, FloatArray]:
 
 
 def _unit_columns(information: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the information of unit columns, and what the columns were multiplied by."""
+    """Return the information of unit columns, and the factors of the columns."""
     squares = np.diag(information)
     least = max(LEAST_INFORMATION**2 * float(np.max(squares)), np.finfo(float).tiny)
     scale = 1.0 / np.sqrt(np.maximum(squares, least))
@@ -101,7 +101,7 @@ def _unit_columns(information: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _inverse(information: FloatArray) -> tuple[FloatArray, float]:
-    """Return inverse and logarithm of the determinant, see LEAST_INFORMATION."""
+    """Return the inverse and the log determinant, see LEAST_INFORMATION."""
     scaled, scale = _unit_columns(information)
     factor = cho_factor(scaled + LEAST_INFORMATION * np.eye(len(scaled)), lower=True)
     inverse = cho_solve(factor, np.eye(len(scaled))) * scale[:, None] * scale
@@ -117,7 +117,7 @@ def _log_sum(logs: FloatArray) -> tuple[float, FloatArray]:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A measure of the information that ``samples`` effort samples of a motion give."""
+    """A measure of the information in ``samples`` effort samples of a motion."""
 
     observation: Observation
     measure: Measure
@@ -135,16 +135,16 @@ class WeightedBlocks:
     """Logarithm of the weighted sum of condition numbers, whole first, then the parts.
 
     co = (wa + wb + wc) cond(W) + wa cond(Wa) + wb cond(Wb) + wc cond(Wc), where W is the sum of
-    the terms with accelerations, with products of velocities, and of the positions (weight).
-    Source: Liu, Xu, Song et al., Actuators 2023, 12, 454, equation 14. The text leaves open
+    the terms with accelerations, with products of velocities, and with positions (gravity).
 
-    - which columns a part has: here the leftmost independent ones of the part by itself (most
-      base parameters do not enter the weight at all);
+    Source: Liu, Xu, Song et al., Actuators 2023, 12, 454, equation 14. The text leaves open
+    - the columns of a part: here the leftmost independent ones of the part by itself (most base
+      parameters do not enter gravity at all);
     - the weights, "the variance of the corresponding columns": here the mean variance of the
       columns of a part, relative to the sum over the parts, of the motion the search starts from,
-      since weights that follow the motion would reward small parts;
-    - the noise behind the row weights; and it leaves out friction, which we keep in the whole,
-      because it is estimated together with the links.
+      because weights that follow the motion would reward small parts;
+    - the noise behind the row weights. It omits friction, which the whole includes here because
+      it is estimated together with the links.
     """
 
     objectives: tuple[Measured, ...]
@@ -154,7 +154,8 @@ class WeightedBlocks:
     def at(
         cls, whole: Observation, parts: Sequence[Observation], motion: Motion
     ) -> WeightedBlocks:
-        """Weight the parts by the variance of their columns in ``motion``."""
+        """Return the objective with parts weighted by the variance of their columns in ``motion``.
+"""
         variances = np.array([np.mean(np.var(part.rows(motion), axis=0)) for part in parts])
         shares = variances / np.sum(variances)
         objectives = tuple(Measured(o, log_condition) for o in (whole, *parts))
@@ -162,9 +163,9 @@ class WeightedBlocks:
 
     def __call__(self, motion: Motion) -> tuple[float, MotionGradient]:
         """Return value and gradients."""
-        found = [objective(motion) for objective in self.objectives]
-        terms = self.weights * np.exp([value for value, _ in found])
+        measured = [objective(motion) for objective in self.objectives]
+        terms = self.weights * np.exp([value for value, _ in measured])
         shares = terms / np.sum(terms)
         gradients = [(s * g[0], s * g[1], s * g[2])
-                     for s, (_, g) in zip(shares, found, strict=True)]
+                     for s, (_, g) in zip(shares, measured, strict=True)]
         return float(np.log(np.sum(terms))), total(gradients)

@@ -1,7 +1,8 @@
 """Observation of the base parameters: weighted regressor rows and information of a motion.
 
-Friction slides in the search of a design, so that gradients see its reversals; the regressor of
-the links is also looked at in parts: terms with accelerations, velocities, and positions only.
+Friction is that of sliding in the search of a design, so that gradients see its reversals; the
+regressor of the links is also split into parts: terms with accelerations, velocities, and
+positions only.
 """
 
 from __future__ import annotations
@@ -29,37 +30,38 @@ from robot_dynid.types import FloatArray, Samples
 MotionGradient = tuple[FloatArray, FloatArray, FloatArray]
 CHANNELS = ('position', 'velocity', 'acceleration')
 PARTS = ('acceleration', 'velocity', 'position')
-#: channels of the motion that a part does not see; it has weight where velocities are none
+#: channels of the motion that a part does not see; gravity enters the part without velocities
 WITHOUT = {'acceleration': ('velocity',), 'velocity': ('acceleration',),
            'position': ('velocity', 'acceleration')}
 
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """The base regressor of a robot; its rows count by the noise of the joints.
+    """The base regressor of a robot, with rows weighted by the noise of the joints.
 
-    ``kept`` holds the columns of every block; ``noise`` (n,) N m (N) the standard deviation of an
-    effort sample of each joint.
+    ``pivots`` holds the columns of every block; ``noise`` (n,) N m (N) the standard deviation of
+    an effort sample of each joint.
     """
 
     joints: tuple[str, ...]
     blocks: tuple[Effect, ...]
-    kept: tuple[NDArray[np.int64], ...]
+    pivots: tuple[NDArray[np.int64], ...]
     noise: FloatArray
 
     @classmethod
     def of(cls, model: TorqueModel, noise: FloatArray) -> Observation:
-        """Observe the base parameters of a model, with ``noise`` (n,) N m (N) in the efforts."""
-        return cls(model.robot.joints, model.blocks, model.kept_by_block, noise)
+        """Return the observation of a model's base parameters with effort ``noise`` (n,) N m (N).
+"""
+        return cls(model.robot.joints, model.blocks, model.pivots_by_block, noise)
 
     @cached_property
     def _assembly(self) -> Assembly:
-        return Assembly.of(self.blocks, self.kept)
+        return Assembly.of(self.blocks, self.pivots)
 
     @property
     def size(self) -> int:
         """Number b of base parameters."""
-        return sum(len(kept) for kept in self.kept)
+        return sum(map(len, self.pivots))
 
     def columns(self, motion: Motion) -> FloatArray:
         """Return the base regressor (n, b, T)."""
@@ -83,14 +85,14 @@ class Observation:
         samples = self._samples(motion)
         weights = 2.0 / (self.noise**2 * columns.shape[2])
         spread = slope @ (weights[:, None, None] * columns)
-        parts = [block.pullback(samples, kept, np.ascontiguousarray(spread[:, part]))
-                 for block, kept, part in self._parts() if block.smooth]
+        parts = [block.pullback(samples, pivots, np.ascontiguousarray(spread[:, part]))
+                 for block, pivots, part in self._parts() if block.smooth]
         return total(parts)
 
     def _parts(self) -> Sequence[tuple[Effect, NDArray[np.int64], slice]]:
-        stops = np.cumsum([len(kept) for kept in self.kept])
-        return [(block, kept, slice(int(stop) - len(kept), int(stop)))
-                for block, kept, stop in zip(self.blocks, self.kept, stops, strict=True)]
+        stops = np.cumsum([len(pivots) for pivots in self.pivots])
+        return [(block, pivots, slice(int(stop) - len(pivots), int(stop)))
+                for block, pivots, stop in zip(self.blocks, self.pivots, stops, strict=True)]
 
     def _samples(self, motion: Motion) -> Samples:
         return Samples(self.joints, np.arange(float(len(motion.position))), motion.position,
@@ -105,10 +107,10 @@ def total(parts: Sequence[MotionGradient]) -> MotionGradient:
 
 @dataclass(frozen=True, eq=False)
 class SlidingFriction(Effect):
-    """Friction of every axis without a past; ``widths`` (m,) rad/s (m/s) of its dry friction.
+    """Steady-sliding friction of every axis; ``widths`` (m,) rad/s (m/s) of its dry friction.
 
-    The ramps are wide: on a steep one there would be no instant of the search, so that its
-    gradient would not see that a motion reverses earlier or later. The load is not known.
+    The ramps are wide: a steep one would contain no instant of the search, and its gradient would
+    not see that a motion reverses earlier or later. Load-dependent friction is omitted.
     """
 
     axes: Axes
@@ -142,7 +144,7 @@ class SlidingFriction(Effect):
     def pullback(
         self, samples: Samples, chosen: NDArray[np.int64], weights: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return gradients (N, n) of sum(weights * columns), zero but in the velocity.
+        """Return gradients (N, n) of sum(weights * columns), nonzero only in the velocity.
 
         ``weights`` (n, len(chosen), N).
         """
@@ -154,7 +156,8 @@ class SlidingFriction(Effect):
         return position, gradient, acceleration
 
     def _sliding(self, samples: Samples) -> tuple[FloatArray, FloatArray]:
-        """Return the torque (k, N) of all parameters at one, and its slope in the velocity."""
+        """Return the torque (k, N) of all parameters at value one, and its slope in the velocity.
+"""
         velocity = np.ascontiguousarray(self.axes.matrix @ samples.velocity.T)
         values, slopes = np.empty((2, len(self._axis), len(samples)))
         fill_sliding(self._terms, velocity[self._axis], values, slopes)
@@ -163,7 +166,7 @@ class SlidingFriction(Effect):
 
 @dataclass(frozen=True, eq=False)
 class PartOfLinks(RigidLinks):
-    """Columns of the links with only one kind of term: Y = Ya(q, qdd) + Yv(q, qd) + Yp(q)."""
+    """Columns of the links with one kind of term: Y = Ya(q, qdd) + Yv(q, qd) + Yp(q)."""
 
     without: tuple[str, ...]
 
@@ -182,7 +185,7 @@ class PartOfLinks(RigidLinks):
     def pullback(
         self, samples: Samples, chosen: NDArray[np.int64], weights: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return gradients (N, n) of sum(weights * columns), zero in channels left out.
+        """Return gradients (N, n) of sum(weights * columns), zero in omitted channels.
 
         ``weights`` (n, len(chosen), N).
         """
@@ -200,14 +203,14 @@ class PartOfLinks(RigidLinks):
 def part_observations(robot: RobotModel, noise: FloatArray) -> dict[str, Observation]:
     """Return the observation of every part that the robot has, by name.
 
-    ``noise`` (n,) N m (N) is the deviation of an effort sample of each joint. A robot whose axes
-    are all vertical has no part of positions; one joint none of velocities.
+    ``noise`` (n,) N m (N) is the standard deviation of an effort sample of each joint. A robot
+    with vertical axes only has no position part; a single joint has no velocity part.
     """
-    found = {}
+    observations = {}
     for part in PARTS:
         try:
             model = TorqueModel.of(robot, (PartOfLinks.of(robot, part),))
-        except RobotError:  # no parameter has any effect
+        except RobotError:  # no parameter affects an effort
             continue
-        found[part] = Observation.of(model, noise)
-    return found
+        observations[part] = Observation.of(model, noise)
+    return observations

@@ -1,6 +1,6 @@
-"""Interior-point search for the coefficients of a motion, from random starts that keep all limits.
+"""Interior-point search for the coefficients of a motion, from random starts within all limits.
 
-Minimised is f(C) + mu (b(C) + h(C)) for falling mu, with the barriers b of the limits and h of the
+It minimises f(C) + mu (b(C) + h(C)) for falling mu, with the barriers b of the limits and h of the
 constraints. The Hessian of b is exact, a block per joint; those of h and f are approximated by
 damped BFGS updates from exact gradients (Nocedal, Wright, Numerical Optimization, 2006, procedure
 18.2 and section 19.3). Steps that leave the limits are cut before anything is evaluated.
@@ -31,30 +31,30 @@ from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray
 
-#: instants of the objective per free coefficient of a joint, and at least; constraints are
-#: imposed on twice as many, and are checked on twenty times as many in the end
+#: instants of the objective per free coefficient of a joint, and their least number; constraints
+#: are imposed on twice as many, and checked on twenty times as many at the end
 INSTANTS_EACH, INSTANTS_LEAST = 12, 200
-#: weights of the barriers; at the last one they hold the optimum off the limits by about 1 %
+#: weights of the barriers; the last one keeps the optimum about 1 % off the limits
 WEIGHTS = (0.1, 0.01, 1e-3, 1e-4)
 #: expected gain (logarithmic) below which a search has converged
 CONVERGED_GAIN = 1e-4
-#: part of the way to the nearest limit that a step may go; Armijo's share; cuts of a step
+#: share of the distance to the nearest limit that a step may go; Armijo's share; cuts of a step
 LIMIT_REACH, SUFFICIENT, CUTS = 0.95, 1e-4, 10
-#: a step that is too long is shortened to a part between these, where constraints break by linear
+#: range of the factor that shortens a step which is too long, where constraints break by linear
 #: interpolation of their values
 CUT = (0.1, 0.4)
-#: first guess of the Hessian of f in terms of that of b, and bounds of its correction
+#: first guess of the Hessian of f relative to that of b, and bounds of its correction
 GUESS, CORRECTION = 0.05, (1e-2, 1e2)
-#: Powell's damping: the least curvature of a BFGS update in terms of that before
+#: Powell's damping: least curvature of a BFGS update relative to the previous one
 DAMPING = 0.2
 #: random motions per start, of which the best is improved
 MOTIONS_PER_START = 10
-#: part of the limits that a start uses, and how often that is halved
+#: share of the limits that a start uses, and the most halvings of it
 FILLED, HALVINGS = 0.8, 12
-#: random poses to move about where the middle of the ranges does not keep the constraints
+#: random centre poses tried if the centre of the ranges violates the constraints
 START_POSES = 300
 
-#: returns whether a start ends, from its number, the iteration and the best value so far
+#: returns True if a start ends, from its number, the iteration and the best value so far
 Terminate = Callable[[int, int, float], bool]
 
 
@@ -82,7 +82,8 @@ class LimitBarrier:
 
     @classmethod
     def of(cls, basis: Basis, limits: MotionLimits) -> LimitBarrier:
-        """Return the barrier on the grid of a basis, with its margin for what is between."""
+        """Return the barrier on the grid of a basis, with its margin for the instants in between.
+"""
         matrices, still = basis.matrices(basis.grid()), np.zeros(len(limits.joints))
         ranges = ((limits.centre, limits.half_range), (still, limits.velocity),
                   (still, limits.acceleration), (still, limits.jerk))
@@ -123,9 +124,9 @@ class LimitBarrier:
         longest = float('inf')
         for band in self.bands:
             share, way = band.share(coefficients), (band.matrix @ step.T) / band.half
-            room = np.where(way > 0.0, 1.0 - share, 1.0 + share)
+            slack = np.where(way > 0.0, 1.0 - share, 1.0 + share)
             with np.errstate(divide='ignore'):
-                longest = min(longest, float(np.min(room / np.abs(way))))
+                longest = min(longest, float(np.min(slack / np.abs(way))))
         return longest
 
 
@@ -140,7 +141,7 @@ class Problem:
 
     @cached_property
     def barrier(self) -> LimitBarrier:
-        """That of the limits."""
+        """The barrier of the limits."""
         return LimitBarrier.of(self.basis, self.limits)
 
     def instants(self, density: int = 1) -> FloatArray:
@@ -149,25 +150,25 @@ class Problem:
         return np.linspace(0.0, self.basis.span, count, endpoint=False)
 
     def motion(self, coefficients: FloatArray) -> Motion:
-        """Return the motion of coefficients (n, P) that the objective takes."""
+        """Return the motion of coefficients (n, P) at the instants of the objective."""
         return motion_of(self._matrices, coefficients)
 
     def value(self, coefficients: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient (n, P)."""
         value, gradient = self.objective(self.motion(coefficients))
-        return value, _pulled(self._matrices, gradient)
+        return value, _coefficient_gradient(self._matrices, gradient)
 
     def keeps(self, coefficients: FloatArray) -> bool:
-        """Return whether the motion of ``coefficients`` (n, P) keeps all constraints."""
+        """Return True if the motion of ``coefficients`` (n, P) satisfies all constraints."""
         return inside(constraint_values(
             self.constraints, motion_of(self._fine_matrices, coefficients)))
 
-    def barrier_of_constraints(
+    def constraint_barrier(
         self, coefficients: FloatArray
     ) -> tuple[float, FloatArray, tuple[FloatArray, ...]]:
         """Return the barrier of the constraints, its gradient (n, P), and their values (T, m).
 
-        Where a constraint is broken the barrier is infinite and the values after it are left out.
+        If a constraint is violated, the barrier is infinite and the values after it are omitted.
         """
         none = np.zeros(coefficients.shape)
         if not self.constraints:
@@ -177,7 +178,7 @@ class Problem:
         if not inside(values):
             return float('inf'), none, values
         value, gradient = constraint_barrier(self.constraints, motion, values)
-        return value, _pulled(self._fine_matrices, gradient), values
+        return value, _coefficient_gradient(self._fine_matrices, gradient), values
 
     @cached_property
     def _matrices(self) -> Matrices:
@@ -188,8 +189,8 @@ class Problem:
         return self.basis.matrices(self.instants(2))
 
 
-def _pulled(matrices: Matrices, gradient: MotionGradient) -> FloatArray:
-    """Return the gradient (n, P) in the coefficients of one in the motion."""
+def _coefficient_gradient(matrices: Matrices, gradient: MotionGradient) -> FloatArray:
+    """Return the gradient (n, P) in the coefficients for a gradient in the motion."""
     parts = [g.T @ matrix for g, matrix in zip(gradient, matrices)]
     return np.asarray(parts[0] + parts[1] + parts[2])
 
@@ -204,7 +205,7 @@ class Point:
     constraint_barrier: float
     constraint_slope: FloatArray
     barrier: float
-    kept: tuple[FloatArray, ...] = ()
+    margins: tuple[FloatArray, ...] = ()
 
     @classmethod
     def at(cls, problem: Problem, coefficients: FloatArray) -> Point:
@@ -213,11 +214,13 @@ class Point:
         outside = np.zeros(coefficients.shape)
         if not np.isfinite(barrier):
             return cls(coefficients, np.inf, outside, np.inf, outside, barrier)
-        constraint_barrier, constraint_slope, kept = problem.barrier_of_constraints(coefficients)
+        constraint_barrier, constraint_slope, margins = problem.constraint_barrier(coefficients)
         if not np.isfinite(constraint_barrier):
-            return cls(coefficients, np.inf, outside, constraint_barrier, outside, barrier, kept)
+            return cls(coefficients, np.inf, outside, constraint_barrier, outside, barrier,
+                       margins)
         value, slope = problem.value(coefficients)
-        return cls(coefficients, value, slope, constraint_barrier, constraint_slope, barrier, kept)
+        return cls(coefficients, value, slope, constraint_barrier, constraint_slope, barrier,
+                   margins)
 
     def merit(self, weight: float) -> float:
         """Return the objective plus the weighted barriers."""
@@ -238,9 +241,10 @@ class Optimum:
 def minimise(
     problem: Problem, start: FloatArray, terminate: Callable[[int, float], bool]
 ) -> Optimum:
-    """Search from ``start`` (n, P), which keeps everything.
+    """Search from ``start`` (n, P), which satisfies everything.
 
-    ``terminate`` is asked before every step, with iteration and value, whether the search ends.
+    ``terminate`` is called before every step with iteration and value, and ends the search if
+    True.
     """
     descent = Descent(problem, start)
     iterations, weight, settled = 0, WEIGHTS[0], False
@@ -256,7 +260,7 @@ def minimise(
 
 
 class Descent:
-    """The state of a search: the point, and what is known of the curvature."""
+    """The state of a search: the point and the curvature estimates."""
 
     def __init__(self, problem: Problem, start: FloatArray) -> None:
         self.problem = problem
@@ -270,7 +274,7 @@ class Descent:
         return Optimum(self.point.coefficients, self.point.value, converged, iterations)
 
     def step(self, weight: float) -> float:
-        """Go one step; return the gain that was expected of it, 0 where none was possible."""
+        """Take one step; return its expected gain, 0 if none was possible."""
         point, shape = self.point, self.point.coefficients.shape
         slope, curvature = self.problem.barrier.slopes(point.coefficients)
         gradient = (point.slope + weight * (slope + point.constraint_slope)).ravel()
@@ -282,25 +286,25 @@ class Descent:
         except LinAlgError:
             return 0.0
         gain = float(-gradient @ way)
-        found = self._along(way.reshape(shape), weight, gain)
-        if found is None:
+        accepted = self._along(way.reshape(shape), weight, gain)
+        if accepted is None:
             return 0.0
-        moved = (found.coefficients - point.coefficients).ravel()
-        self._value.update(moved, (found.slope - point.slope).ravel())
-        self._rest.update(moved, (found.constraint_slope - point.constraint_slope).ravel())
-        self.point = found
+        moved = (accepted.coefficients - point.coefficients).ravel()
+        self._value.update(moved, (accepted.slope - point.slope).ravel())
+        self._rest.update(moved, (accepted.constraint_slope - point.constraint_slope).ravel())
+        self.point = accepted
         return gain
 
     def _along(self, way: FloatArray, weight: float, gain: float) -> Point | None:
-        """Return a point along ``way`` (n, P) that is better by enough, None if there is none."""
+        """Return a sufficiently better point along ``way`` (n, P), None if there is none."""
         point, merit = self.point, self.point.merit(weight)
         length = min(1.0, LIMIT_REACH * self.problem.barrier.longest(point.coefficients, way))
         for _ in range(CUTS):
-            found = Point.at(self.problem, point.coefficients + length * way)
-            if found.merit(weight) <= merit - SUFFICIENT * length * gain:
-                return found
-            room = LIMIT_REACH * share_inside(point.kept, found.kept)
-            length *= float(np.clip(room, *CUT)) if room < LIMIT_REACH else CUT[1]
+            trial = Point.at(self.problem, point.coefficients + length * way)
+            if trial.merit(weight) <= merit - SUFFICIENT * length * gain:
+                return trial
+            reach = LIMIT_REACH * share_inside(point.margins, trial.margins)
+            length *= float(np.clip(reach, *CUT)) if reach < LIMIT_REACH else CUT[1]
         return None
 
 
@@ -312,25 +316,26 @@ class Curvature:
         self._fresh = True
 
     def update(self, step: FloatArray, change: FloatArray) -> None:
-        """Take up the ``change`` (k,) of the gradient along a ``step`` (k,): damped BFGS."""
+        """Update with the ``change`` (k,) of the gradient along a ``step`` (k,): damped BFGS."""
         along = self.matrix @ step
-        before, after = float(step @ along), float(step @ change)
-        if not before > 0.0:
+        predicted, observed = float(step @ along), float(step @ change)
+        if not predicted > 0.0:
             return
-        if self._fresh and after > 0.0:  # the guess knows directions, not the size
-            factor = float(np.clip(after / before, *CORRECTION))
-            self.matrix, along, before = factor * self.matrix, factor * along, factor * before
+        if self._fresh and observed > 0.0:  # the guess has the right directions, not the scale
+            factor = float(np.clip(observed / predicted, *CORRECTION))
+            self.matrix = factor * self.matrix
+            along, predicted = factor * along, factor * predicted
             self._fresh = False
-        if after < DAMPING * before:
-            mixed = (1.0 - DAMPING) * before / (before - after)
+        if observed < DAMPING * predicted:
+            mixed = (1.0 - DAMPING) * predicted / (predicted - observed)
             change = mixed * change + (1.0 - mixed) * along
-        self.matrix = (self.matrix - np.outer(along, along) / before
+        self.matrix = (self.matrix - np.outer(along, along) / predicted
                        + np.outer(change, change) / float(step @ change))
 
 
 @dataclass(frozen=True)
 class StartRow:
-    """One start: its logarithmic objective at first and in the end."""
+    """One start: its logarithmic objective at the beginning and at the end."""
 
     first: float
     value: float
@@ -339,7 +344,7 @@ class StartRow:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchResult:
     """The best coefficients (n, P), the ``start`` (n, P) they came from, and all starts."""
 
     coefficients: FloatArray
@@ -350,37 +355,38 @@ class Found:
 @one_blas_thread()
 def search(
     problem: Problem, starts: int, generator: np.random.Generator, terminate: Terminate
-) -> Found:
+) -> SearchResult:
     """Improve ``starts`` random motions, each until ``terminate`` ends it; return the best.
 
-    No further start is begun where ``terminate`` ends it before its first iteration. Raises
-    DynIdError where no pose keeps the constraints.
+    No further start begins if ``terminate`` ends it before its first iteration. Raises DynIdError
+    if no pose satisfies the constraints.
     """
     best: tuple[float, FloatArray, FloatArray] | None = None
     rows: list[StartRow] = []
     for index, (first, start) in enumerate(random_starts(problem, starts, generator)):
-        known = best[0] if best is not None else float('inf')
-        if terminate(index, 0, known) and best is not None:
+        least_value = best[0] if best is not None else float('inf')
+        if terminate(index, 0, least_value) and best is not None:
             break
 
-        def ends(iteration: int, value: float, index: int = index, least: float = known) -> bool:
+        def ends(iteration: int, value: float, index: int = index,
+                 least: float = least_value) -> bool:
             return terminate(index, iteration, min(value, least))
 
-        found = minimise(problem, start, ends)
-        rows.append(StartRow(first, found.value, found.converged, found.iterations))
-        if best is None or found.value < best[0]:
-            best = (found.value, found.coefficients, start)
+        optimum = minimise(problem, start, ends)
+        rows.append(StartRow(first, optimum.value, optimum.converged, optimum.iterations))
+        if best is None or optimum.value < best[0]:
+            best = (optimum.value, optimum.coefficients, start)
     assert best is not None
-    return Found(best[1], best[2], tuple(rows))
+    return SearchResult(best[1], best[2], tuple(rows))
 
 
 def random_starts(
     problem: Problem, count: int, generator: np.random.Generator
 ) -> Iterator[tuple[float, FloatArray]]:
-    """Yield objective and coefficients (n, P) of ``count`` starts that keep everything.
+    """Yield objective and coefficients (n, P) of ``count`` starts that satisfy everything.
 
-    Each is the best of MOTIONS_PER_START random motions, which depend on the generator alone.
-    Raises DynIdError where no pose keeps the constraints.
+    Each is the best of MOTIONS_PER_START random motions, which depend on the generator only.
+    Raises DynIdError if no pose satisfies the constraints.
     """
     poses = clear_poses(problem, generator)
     for seeds in generator.integers(2**63, size=(count, MOTIONS_PER_START)):
@@ -388,10 +394,10 @@ def random_starts(
 
 
 def clear_poses(problem: Problem, generator: np.random.Generator) -> FloatArray:
-    """Return poses (K, n) that keep the constraints well, to move about; the middle if it does.
+    """Return centre poses (K, n) well inside the constraints, only the centre if it is.
 
-    The middle of the ranges leaves most room to the joints. Where it is not at least half as far
-    from what is to be kept as the best of some random poses, all that are take its place.
+    The centre of the ranges gives the joints the largest range. If its margin is less than half of
+    the best of some random poses, all poses with more replace it.
     """
     limits = problem.limits
     spread = generator.uniform(-0.9, 0.9, (START_POSES, len(limits.joints)))
@@ -403,14 +409,14 @@ def clear_poses(problem: Problem, generator: np.random.Generator) -> FloatArray:
     largest = float(np.max(margins))
     if largest <= 0.0:
         middle = _resting(poses[:1])
-        words = ' and '.join(c.worst(middle) for c in problem.constraints
+        causes = ' and '.join(c.worst(middle) for c in problem.constraints
                              if np.any(c.values(middle) <= 0.0))
         raise DynIdError(
-            f'no pose of {START_POSES} random ones keeps the constraints: at the middle of the '
-            f'position range {words}; move the range with option '
+            f'none of {START_POSES} random poses satisfies the constraints: at the centre of the '
+            f'position range {causes}; move the range with option '
             "'limits: {joint: {position: [lower, upper]}}'")
-    kept = poses[margins >= 0.5 * min(largest, 1.0)]
-    return poses[:1] if margins[0] >= 0.5 * min(largest, 1.0) else kept
+    clear = poses[margins >= 0.5 * min(largest, 1.0)]
+    return poses[:1] if margins[0] >= 0.5 * min(largest, 1.0) else clear
 
 
 def _resting(poses: FloatArray) -> Motion:
@@ -421,7 +427,7 @@ def _resting(poses: FloatArray) -> Motion:
 def _best_candidate(
     problem: Problem, poses: FloatArray, seeds: FloatArray
 ) -> tuple[float, FloatArray]:
-    """Return value and coefficients (n, P) of the best of random motions about ``poses``."""
+    """Return value and coefficients (n, P) of the best random motion about ``poses``."""
     candidates = []
     for seed in seeds:
         generator = np.random.default_rng(int(seed))
@@ -432,9 +438,9 @@ def _best_candidate(
 
 
 def _inside(problem: Problem, pose: FloatArray, shape: FloatArray) -> FloatArray:
-    """Return ``shape`` (n, P) moved to a pose and made small enough to keep everything."""
+    """Return ``shape`` (n, P) moved to a pose and shrunk until it satisfies everything."""
     position = problem.basis.matrices(problem.basis.grid())[0]
-    constant = np.linalg.lstsq(position, np.ones(len(position)), rcond=None)[0]  # at rest at one
+    constant = np.linalg.lstsq(position, np.ones(len(position)), rcond=None)[0]  # constant one
     about = np.outer(problem.limits.centre, constant)
     size, rest = FILLED, np.outer(pose, constant)
     for _ in range(HALVINGS):
@@ -442,5 +448,5 @@ def _inside(problem: Problem, pose: FloatArray, shape: FloatArray) -> FloatArray
         if problem.barrier.largest(start) < 0.99 and problem.keeps(start):
             return start
         size *= 0.5
-    raise DynIdError('the constraints leave no room for a motion about any pose that keeps them; '
+    raise DynIdError('the constraints allow no motion about any pose that satisfies them; '
                      "move the range with option 'limits: {joint: {position: [lower, upper]}}'")

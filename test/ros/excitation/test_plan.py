@@ -17,7 +17,7 @@ pytest.importorskip('robot_dynid_interfaces')
 from robot_dynid.cli.main import main
 from robot_dynid.dynamics.rigid_body import chain_points, inverse_dynamics
 from robot_dynid.errors import DynIdError, UsageError
-from robot_dynid.excitation.design import MotionRefused, Reason, repeated
+from robot_dynid.excitation.design import MotionRefused, Reason, repeated_share
 from robot_dynid.execution.guards import Code, GuardSettings, JointStates
 from robot_dynid.io.trajectory_file import load_trajectory, save_trajectory
 from robot_dynid.robot.model import RobotModel
@@ -92,7 +92,7 @@ def test_a_design_comes_with_a_distinct_motion_to_judge_by() -> None:
     plan = designed()
     fit, judge = plan.motions
     assert fit is plan and (fit.purpose, judge.purpose) == ('fit', 'validation')
-    assert not repeated(fit.design.trajectory, judge.design.trajectory)
+    assert not repeated_share(fit.design.trajectory, judge.design.trajectory)
     assert judge.motions == (judge,) and judge.scene is fit.scene
     assert set(plan.warnings) == {*fit.design.warnings, *judge.design.warnings}
     names = [segment.name for segment in judge.segments]
