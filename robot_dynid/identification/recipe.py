@@ -21,7 +21,7 @@ from robot_dynid.estimation.friction_selection.law_request import AUTO, COULOMB,
 from robot_dynid.estimation.friction_selection.law_request import NONE as NO_FRICTION
 from robot_dynid.files import read_text
 from robot_dynid.numbers import NumberRange, shown
-from robot_dynid.plausibility.finding import checked_kinds
+from robot_dynid.plausibility.finding import check_kinds
 from robot_dynid.robot.columns import ColumnMapping, column_mapping
 from robot_dynid.robot.model import RobotModel, TopicFields
 from robot_dynid.robot.topics import topics_from_plain, with_topics
@@ -83,7 +83,7 @@ def _read_columns(value: Any, key: str) -> ColumnMapping | None:
 def _read_kinds(value: Any, key: str) -> tuple[str, ...]:
     if not isinstance(value, str | list | tuple) or not all(isinstance(x, str) for x in value):
         raise UsageError(f'{key} must be a list of kinds of findings, is {value!r}')
-    return checked_kinds([value] if isinstance(value, str) else value)
+    return check_kinds([value] if isinstance(value, str) else value)
 
 
 def _read_estimator(value: Any, key: str) -> Mapping[str, Any]:
@@ -248,7 +248,7 @@ class Recipe:
         else:
             check_settings(settings)
         require_allowed(self, 'recipe: {}')
-        checked_kinds(self.accept)
+        check_kinds(self.accept)
         for text in self._laws.values():
             request = LawRequest.of(text)  # refuses an unknown one
             if self.ramp_width is not None and not request.auto \

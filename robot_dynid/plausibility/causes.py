@@ -1,4 +1,4 @@
-"""The causes of what contradicts a description: the explanations that are far better than it."""
+"""Causes of contradictions between a recording and the description: the best explanations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import groupby
 
 import numpy as np
 
-from robot_dynid.plausibility.excerpt import Excerpt, thinned
+from robot_dynid.plausibility.excerpt import Excerpt, thin_excerpt
 from robot_dynid.plausibility.explanations import (
     MOVING_JOINTS_SHARE,
     Change,
@@ -28,28 +28,28 @@ from robot_dynid.plausibility.score import (
 )
 from robot_dynid.robot.model import RobotModel
 
-#: nats by which an explanation is better than what is stated, within which one that is no fault
-#: counts as well, within which two are as good, and one is before another in the table
+#: nats by which an explanation must beat the stated description; within which an explanation that
+#: is no fault also counts; within which two are equally good; within which table order decides
 CONVINCING, NO_FAULT, AS_GOOD_NATS, SAME_NATS = 12.0, 6.0, 4.0, 1.0
-#: shares of an effort that nominal links have at least whose unit they show, of the largest
-#: evidence that is given, and of the travel that velocities leave which say nothing
+#: least share of an effort due to nominal links for which they show its unit; least share of the
+#: largest evidence that is reported; share of the travel that uninformative velocities leave
 WEIGHTY, STRONG_EVIDENCE, SAYS_NOTHING = 0.2, 0.4, 0.5
-#: what rests on efforts must lower what is left of them, in sum of all joints' logarithms, or make
-#: inertials more probable, by so many nats
+#: explanations that rest on efforts must lower their residual by this much, as the sum of all
+#: joints' logarithms, or make the inertials more probable by this many nats
 BY_EFFORTS = ('joint_order', 'position_offset', 'position_sign', 'position_unit', 'gravity',
               'description', 'counterbalance')
 LOWER, SURE_NATS = 0.3, 36.0
-#: factors of the mass of all links that an arm of another size has to explain better
+#: factors of the mass of all links that an arm of another size has to beat
 HEAVIER = np.geomspace(0.1, 10.0, 14)
-#: nats of each number that is fitted to the recording
+#: nats per number fitted to the recording
 NATS_PER_NUMBER = 2.0
-#: so many explanations are fitted in full, at most so many alike, by so many rows, after a first
-#: look at all by fewer; so many motions at once
-FITTED, MOST_ALIKE, FITTED_ROWS, FIRST_ROWS, MOTIONS_AT_ONCE = 14, 3, 200, 70, 8
+#: number of explanations fitted in full, of these at most so many of the same kind and joints, and
+#: their rows; rows of the first pass over all explanations; motions evaluated at once
+FITTED, MAX_ALIKE, FITTED_ROWS, FIRST_ROWS, MOTIONS_AT_ONCE = 14, 3, 200, 70, 8
 #: first and last step [degrees] of the search for a zero
 FIRST_ZERO_STEP, LAST_ZERO_STEP = 16.0, 1.0
 
-#: an excerpt of the recording with stamps times a factor
+#: returns an excerpt of the recording with stamps scaled by a factor
 InUnit = Callable[[float], Excerpt]
 Fit = tuple[Explanation, Score]
 
@@ -57,11 +57,11 @@ Fit = tuple[Explanation, Score]
 def causes(
     robot: RobotModel, source: str, rows: Excerpt, in_unit: InUnit | None = None
 ) -> list[Finding]:
-    """Return findings of the explanations that are far better than what is stated, best first.
+    """Return findings for the explanations that clearly beat the stated description, best first.
 
-    ``in_unit`` makes the excerpt again, since the unit of time decides what of it is noise.
-    After the first that is about some joints, others of its kind are looked for in what it leaves
-    of the recording.
+    ``in_unit`` extracts the excerpt again, because the unit of time decides what of it is noise.
+    After a finding about some joints, further ones of its kind are searched with that change
+    applied.
     """
     findings, kind, named = list[Finding](), '', set[tuple[int, ...]]()
     for _ in range(robot.n + 1):
@@ -73,31 +73,31 @@ def causes(
         if not fits:
             break
         best, kind = fits[0][0], fits[0][0].kind
-        findings.append(_finding(robot, source, fits, score))
+        findings.append(_build_finding(robot, source, fits, score))
         if len(best.joints) in (0, robot.n):
             break
         named.add(best.joints)
         robot, rows = best.change.robot(robot), best.change.rows(rows)
-    merged = (list(same) for _, same in groupby(
+    merged = (list(group) for _, group in groupby(
         findings, lambda finding: (finding.kind, finding.severity, finding.remedy)))
-    return [replace(same[0], joints=tuple(dict.fromkeys(
-        joint for one in same for joint in one.joints))) for same in merged]
+    return [replace(group[0], joints=tuple(dict.fromkeys(
+        joint for one in group for joint in one.joints))) for group in merged]
 
 
 def _best(
     stated: Explained, score: Score, table: Sequence[Explanation], in_unit: InUnit | None
 ) -> list[Fit]:
-    """Return the explanation that is named, then others that are as good; none if none is.
+    """Return the best explanation, then equally good ones; empty if none is convincing.
 
-    None either if one without a remedy is as good: then nothing is to be said.
+    Also empty if an explanation without a remedy is equally good.
     """
-    few = stated.changed(stated.stated, thinned(stated.rows, FIRST_ROWS))
+    few = stated.changed(stated.stated, thin_excerpt(stated.rows, FIRST_ROWS))
     look = few.score(1)
     gains = look.total - np.array([fit[1].total for fit in _fits(few, look, table, 1)])
     chosen, about = set[int](), defaultdict[tuple[str, tuple[int, ...]], int](int)
     for i in (i for i in np.argsort(-gains, kind='stable').tolist() if gains[i] > SAME_NATS):
         about[table[i].kind, table[i].joints] += 1
-        if len(chosen) < FITTED and about[table[i].kind, table[i].joints] <= MOST_ALIKE:
+        if len(chosen) < FITTED and about[table[i].kind, table[i].joints] <= MAX_ALIKE:
             chosen.add(i)
     if in_unit and (score.parts[5].sum() > 0.5 * CONVINCING or (score.off > SAYS_NOTHING).any()):
         chosen |= {i for i, one in enumerate(table) if one.kind == 'time_unit'}
@@ -126,9 +126,9 @@ def _total(fit: Fit) -> float:
 
 
 def _other_size(stated: Explained, score: Score, fits: Sequence[Fit]) -> list[Fit]:
-    """Return fits; an arm of another size is among them where its lengths explain the efforts.
+    """Return fits, with an arm of another size only if its lengths explain the efforts.
 
-    If links that all are as many times heavier do so, the lengths may be as described.
+    Links that are all heavier by the same factor must not explain them equally well.
     """
     sizes = [fit for fit in fits if fit[0].kind == 'description'
              and score.total - _total(fit) >= CONVINCING]
@@ -141,7 +141,7 @@ def _other_size(stated: Explained, score: Score, fits: Sequence[Fit]) -> list[Fi
 
 
 def _with_finer_zero(stated: Explained, score: Score, best: Fit) -> Fit:
-    """Return the explanation with the zero of its joint to LAST_ZERO_STEP."""
+    """Return the explanation with the zero of its joint refined to LAST_ZERO_STEP."""
     assert best[0].change.offset is not None
     (j,), step, angle = best[0].joints, FIRST_ZERO_STEP, -np.degrees(best[0].change.offset.sum())
     while step >= LAST_ZERO_STEP:
@@ -160,8 +160,7 @@ def _fits(
     stated: Explained, score: Score, table: Sequence[Explanation], rounds: int,
     in_unit: InUnit | None = None,
 ) -> list[Fit]:
-    """Return explanations with their scores; velocities left out count as ones that say nothing.
-    """
+    """Return explanations with their scores; omitted velocities count as uninformative ones."""
     n, rows = stated.stated.n, stated.rows
     motions = defaultdict[Hashable, list[int]](list)
     for i, one in enumerate(table):
@@ -198,21 +197,22 @@ def _fits(
 
 
 def _shown(stated: Explained, score: Score, one: Explanation, then: Score) -> tuple[bool, bool]:
-    """Return whether an explanation is better where it should be, and whether that shows it.
+    """Return whether an explanation is better where it should be, and whether that is evidence.
 
-    What rests on efforts must explain them better, unless motion, friction or limits speak for it.
-    Links show the size of an effort or angle by their share of the effort, or since they need far
-    more of it than there is: where they do not, they may as well be lighter than described.
+    Explanations that rest on efforts must explain them better, unless motion, friction or limits
+    support them. Links show the size of an effort or angle by their share of the effort, or if
+    they need far more of it than was measured; otherwise they may simply be lighter than
+    described.
     """
     fall = float(np.sum(np.log(score.left / then.left)))
-    # the sign of friction says nothing of the size of an effort, nor does it speak for what leaves
-    # more of the efforts: links that are not as described may turn it, too
+    # the sign of friction neither shows the size of an effort nor supports an explanation that
+    # leaves a larger residual: links that differ from their description may flip it, too
     of_efforts = one.kind in ('effort_scale', 'description') or (
         one.kind in BY_EFFORTS and fall <= 0.0)
     by_motion = sum(float((score.parts[k] - then.parts[k]).sum()) for k in (
         (1, 5) if of_efforts else (1, 2, 5))) > 0.5 * CONVINCING
     sure = score.total - then.total > SURE_NATS
-    # lengths must explain them better than masses do, which _other_size looks at
+    # lengths must beat masses, which _other_size compares
     lower = fall > LOWER or sure or one.kind == 'description'
     if by_motion or one.kind == 'time_unit':
         return by_motion and (one.kind not in BY_EFFORTS or _heavy(score, then)), True
@@ -226,19 +226,19 @@ def _shown(stated: Explained, score: Score, one: Explanation, then: Score) -> tu
     swapped = one.change.channels == ('effort',)
     falls = swapped and np.all(np.log(score.left / then.left)[list(one.joints)] > LOWER)
     angle = one.kind == 'position_unit' and one.change.velocity is not None
-    shown = by_links or falls or not (angle or swapped)
-    return bool(np.mean(stated.moves) >= MOVING_JOINTS_SHARE and shown), (
+    is_shown = by_links or falls or not (angle or swapped)
+    return bool(np.mean(stated.moves) >= MOVING_JOINTS_SHARE and is_shown), (
         by_links or one.kind != 'effort_scale')
 
 
 def _heavy(score: Score, then: Score) -> bool:
-    """Return whether links weigh something, or what no robot can do counts more than that."""
+    """Return True if links have weight, or impossible values count for more."""
     return bool(np.all(then.size[then.weight > WEIGHTY] > 0.0)
                 or (score.parts[5] - then.parts[5]).sum() > CONVINCING)
 
 
-def _finding(robot: RobotModel, source: str, fits: Sequence[Fit], score: Score) -> Finding:
-    """Return the finding of the first explanation, which also has what the second looks like."""
+def _build_finding(robot: RobotModel, source: str, fits: Sequence[Fit], score: Score) -> Finding:
+    """Return the finding of the first explanation, with the second as an alternative."""
     (one, then), *others = fits[:2]
     looks = ' or '.join([one.looks, *(
         f'of {", ".join(robot.joints[j] for j in other.joints)} ' * (
@@ -253,21 +253,21 @@ def _finding(robot: RobotModel, source: str, fits: Sequence[Fit], score: Score) 
         ', or '.join([one.remedy, *(other.remedy for other, _ in others)]))
 
 
-def _evidence(before: Score, after: Score) -> Iterator[str]:
-    """Yield in words by what an explanation is better than what is stated."""
-    falls = [np.nan_to_num(a - b) for a, b in zip(before.parts, after.parts, strict=True)]
+def _evidence(stated: Score, changed: Score) -> Iterator[str]:
+    """Yield in words the evidence for an explanation."""
+    falls = [np.nan_to_num(a - b) for a, b in zip(stated.parts, changed.parts, strict=True)]
     sums = [float(fall.sum()) for fall in falls]
     worst = [int(np.argmax(fall)) for fall in falls]
-    fell = falls[0] > 0.0 if np.any(falls[0] > 0.0) else np.isfinite(before.left)
-    left = [float(np.exp(np.mean(np.log(s.left[fell])))) for s in (before, after)]
+    fell = falls[0] > 0.0 if np.any(falls[0] > 0.0) else np.isfinite(stated.left)
+    left = [float(np.exp(np.mean(np.log(s.left[fell])))) for s in (stated, changed)]
     words = (
         f'{left[0]:.0%} of the efforts are unexplained, then {left[1]:.0%}',
-        f'velocity differs from the change of position by {before.off[worst[1]]:.0%}, then by '
-        f'{after.off[worst[1]]:.0%}',
-        f'friction takes {before.taken[worst[2]]:.0%} of effort times speed, then '
-        f'{after.taken[worst[2]]:.0%}',
-        f'links have to be {before.size[worst[3]]:.2g} times as heavy as described, then '
-        f'{after.size[worst[3]]:.2g} times',
+        f'velocity differs from the change of position by {stated.off[worst[1]]:.0%}, then by '
+        f'{changed.off[worst[1]]:.0%}',
+        f'friction takes {stated.taken[worst[2]]:.0%} of effort times speed, then '
+        f'{changed.taken[worst[2]]:.0%}',
+        f'links have to be {stated.size[worst[3]]:.2g} times as heavy as described, then '
+        f'{changed.size[worst[3]]:.2g} times',
         f'the inertials have to be far from those described, by {sums[4]:.0f} in the logarithm of '
         'their probability',
         'motion, efforts or stamps are beyond what a robot can do, by factors of '

@@ -1,4 +1,4 @@
-"""Excerpts of recordings: so many rows at most, smoothed, for checks before any fit."""
+"""Excerpts of recordings: a bounded number of smoothed rows for checks before a fit."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from robot_dynid.signals.filters import derivative, zero_phase_low_pass
 from robot_dynid.signals.plausible import plausible
 from robot_dynid.types import FloatArray, RawLog, take
 
-#: a recording is looked at in so many windows of so many seconds, and rows, at most
+#: most windows of a recording, their length [s], and most rows per window
 EXCERPT_WINDOWS, WINDOW_SECONDS, WINDOW_ROWS = 8, 10.0, 20_000
-#: step [s] of the grid, low-pass [Hz] there, and the rows taken of it [Hz]
+#: step [s] of the grid, low-pass [Hz] there, and the rate [Hz] of the rows taken
 EXCERPT_STEP, EXCERPT_CUTOFF, EXCERPT_RATE = 0.01, 4.0, 16.0
-#: edge [s] left out at either end of a stretch, where the filter has only one side; travel and
-#: velocity are compared over so long [s]
+#: edge [s] omitted at either end of a stretch, where the filter is one-sided; time [s] over which
+#: travel and velocity are compared
 EDGE_SECONDS, COMPARED_SECONDS = 0.25, 0.2
-#: what there is for every row
+#: tables with one row per sample
 TABLES = ('position', 'velocity', 'acceleration', 'torque')
 
 
 @dataclass(frozen=True, eq=False)
 class Excerpt:
-    """Motion and torque of the joints in parts of one recording, or of several.
+    """Motion and torque of the joints in parts of one or several recordings.
 
-    ``position``, ``velocity``, ``acceleration`` (N, n) from the measured position alone, and
-    ``torque`` (N, n) [N m, N], low-passed. Within (K,) blocks of about COMPARED_SECONDS the
-    position moved by ``travel`` (K, n), and measured velocity sums up to ``integrated`` (K, n),
-    NaN without it, in ``seconds`` (K,). ``step`` [s] is the typical one of the stamps, NaN for
-    none.
+    ``position``, ``velocity``, ``acceleration`` (N, n) from the measured position only, and
+    ``torque`` (N, n) [N m, N], low-passed. In blocks (K,) of about COMPARED_SECONDS the position
+    moves by ``travel`` (K, n), and measured velocity integrates to ``integrated`` (K, n), NaN
+    without it, in ``seconds`` (K,). ``step`` [s] is the typical step of the stamps, NaN without
+    any.
     """
 
     position: FloatArray
@@ -52,41 +52,41 @@ class Excerpt:
 
 
 def excerpt(robot: RobotModel, log: RawLog) -> Excerpt:
-    """Return the excerpt of a recording; parts without numbers are left out."""
+    """Return the excerpt of a recording; parts with missing values are omitted."""
     count, step = len(log.time), typical_step(log.time)
     rows = int(min(max(WINDOW_SECONDS / step, 100.0), WINDOW_ROWS)) if step > 0.0 else WINDOW_ROWS
     starts = np.arange(0, count, rows) if count <= EXCERPT_WINDOWS * rows else np.linspace(
         0, count - rows, EXCERPT_WINDOWS).astype(int)
     pieces = [_piece(robot, part) for start in starts.tolist() for part in _stretches(
         plausible(robot, take(log, slice(start, start + rows)))[0])]
-    return replace(joined([_empty(robot.n), *pieces]), step=step)
+    return replace(join_excerpts([_empty(robot.n), *pieces]), step=step)
 
 
-def joined(parts: list[Excerpt]) -> Excerpt:
-    """Return several excerpts as one."""
+def join_excerpts(parts: list[Excerpt]) -> Excerpt:
+    """Return several excerpts joined into one."""
     steps = [part.step for part in parts if np.isfinite(part.step)]
     whole: dict[str, Any] = {f.name: np.concatenate([getattr(part, f.name) for part in parts])
                              for f in fields(Excerpt) if f.name != 'step'}
     return Excerpt(**whole, step=float(np.median(steps)) if steps else float('nan'))
 
 
-def thinned(whole: Excerpt, rows: int) -> Excerpt:
-    """Return an excerpt with about so many ``rows`` at most."""
+def thin_excerpt(whole: Excerpt, rows: int) -> Excerpt:
+    """Return an excerpt thinned to about ``rows`` at most."""
     every = max(1, -(-len(whole) // rows))
     return replace(whole, **{name: getattr(whole, name)[::every] for name in TABLES})
 
 
-def spread(parts: Sequence[Excerpt], rows: int) -> Excerpt:
-    """Return about so many ``rows`` of all parts, without blocks of travel.
+def sample_excerpts(parts: Sequence[Excerpt], rows: int) -> Excerpt:
+    """Return about ``rows`` rows of all parts, without blocks of travel.
 
-    As many of each, where it has so many, and one at least.
+    Each part contributes equally, as far as it has enough, and at least one row.
     """
     share, left = 0, rows
     for number, length in enumerate(sorted(len(part) for part in parts)):
         share = left // (len(parts) - number)
         left -= min(length, share)
-    few = [thinned(part, max(share, 1)) for part in parts]
-    return joined([replace(_empty(part.position.shape[1]), step=part.step, **{
+    few = [thin_excerpt(part, max(share, 1)) for part in parts]
+    return join_excerpts([replace(_empty(part.position.shape[1]), step=part.step, **{
         name: getattr(part, name) for name in TABLES}) for part in few])
 
 
@@ -96,7 +96,7 @@ def _empty(n: int) -> Excerpt:
 
 
 def typical_step(time: FloatArray) -> float:
-    """Return the median step of stamps (N,) that move on; NaN for none."""
+    """Return the median positive step of stamps (N,); NaN without any."""
     with np.errstate(invalid='ignore', over='ignore'):
         steps = np.diff(time)
         steps = steps[np.isfinite(steps) & (steps > 0.0)]
@@ -104,7 +104,7 @@ def typical_step(time: FloatArray) -> float:
 
 
 def _stretches(log: RawLog) -> Iterator[RawLog]:
-    """Yield the parts of a window without pause whose positions and efforts are numbers."""
+    """Yield the parts of a window without pauses whose positions and efforts are finite."""
     tables = [table for table in (log.position, log.effort, log.external_torque)
               if table is not None]
     log = take(log, np.flatnonzero(np.isfinite(np.hstack(tables)).all(axis=1)))
@@ -138,11 +138,11 @@ def _piece(robot: RobotModel, part: RawLog) -> Excerpt:
     qdd = derivative(qd, dt)
     edge = max(2, round(EDGE_SECONDS / dt))
     rows = slice(edge, len(grid) - edge, max(1, round(1.0 / (EXCERPT_RATE * dt))))
-    return Excerpt(q[rows], qd[rows], qdd[rows], tau[rows], *_travelled(part), float('nan'))
+    return Excerpt(q[rows], qd[rows], qdd[rows], tau[rows], *_travel_blocks(part), float('nan'))
 
 
-def _travelled(part: RawLog) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return travel and integrated velocity (K, n) of blocks, and how long they are (K,) s."""
+def _travel_blocks(part: RawLog) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return travel and integrated velocity (K, n) of blocks, and their durations (K,) s."""
     every = max(1, round(COMPARED_SECONDS / typical_step(part.time)))
     rows = np.arange(0, len(part.time), every)
     travel = np.diff(part.position[rows], axis=0)

@@ -1,4 +1,4 @@
-"""The table of explanations: what a recording, or its description, may be in truth."""
+"""The table of explanations: possible mistakes in a recording or its description."""
 
 from __future__ import annotations
 
@@ -16,45 +16,47 @@ from robot_dynid.plausibility.score import Explained
 from robot_dynid.robot.model import PRISMATIC, REVOLUTE, STANDARD_GRAVITY, RobotModel
 from robot_dynid.types import FloatArray, frozen
 
-#: what is reported joint by joint
+#: channels recorded per joint
 CHANNELS = ('position', 'velocity', 'effort')
 DEGREES = 180.0 / np.pi
 GRAVITY = float(np.linalg.norm(STANDARD_GRAVITY))
-#: units of stamps [s], and their names
+#: units of stamps [s] and their names
 TIMES = {'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9, 'minutes': 60.0}
-#: velocities, or a clock, that are off by less than the first share go unsaid, from the second on
-#: a clock is refused; slopes of velocities that agree to the first share are of one clock
+#: velocities or a clock off by less than the first share are not reported, from the second on a
+#: clock is refused; slopes of velocities that agree to the first share share one clock
 CLOCK, WRONG_CLOCK, SLOWEST_CLOCK = 0.05, 0.1, 0.1
-#: factors of stamps that no velocity shows: what they explain as well is not said
+#: factors of stamps that velocities do not show: a finding these explain equally well is not
+#: reported
 CLOCKS = (0.5, 0.8, 1.25, 2.0)
-#: factors of units of velocity over rad/s
+#: factors of velocity units relative to rad/s
 SPEEDS = {DEGREES: 'deg/s', 30.0 / np.pi: 'rpm', 0.5 / np.pi: 'turns per second',
           np.pi / 180.0: 'rad/s while positions are degrees', 1e3: 'mm/s or mrad/s'}
-#: factors of efforts over N m (A), and the prefix of their unit
+#: factors of efforts relative to N m (A), and the prefix of their unit
 UNITS = {1e3: 'm', 1e-3: 'k'}
-#: currents are at least so many times smaller than torque in numbers, in mA larger; gains that are
-#: right may be off by the next factor
+#: currents are smaller than torque in numbers by at least this factor, in mA larger; correct gains
+#: may be off by the second factor
 CURRENTS, GAINS = 5.0, 1.3
-#: gear ratios where none is stated, and the least
+#: gear ratios tried if none is stated, and the least ratio
 RATIOS, LEAST_RATIO = (30.0, 50.0, 80.0, 100.0, 130.0, 160.0), 10.0
-#: factors of all efforts, as of N cm; of one effort these and their inverse, too, of one position
+#: factors of all efforts, such as N cm; for a single effort these and their inverses, for single
+#: efforts and positions also the second
 SLIPS, FACTORS = (10.0, 100.0), (2.0, 0.5)
-#: share of joints that move, below which efforts say nothing of single ones or the description
+#: share of moving joints below which efforts show nothing about single joints or the description
 MOVING_JOINTS_SHARE = 0.5
-#: zeros that are tried [degrees]
+#: zeros tried [degrees]
 ZEROS = (5, -5, 30, -30, 60, -60, 90, -90, 120, -120, 150, -150, 180)
-#: lengths of an arm over those of its description, of which the mass goes with a power
+#: lengths of an arm relative to its description, and the power of them that the mass follows
 LENGTHS, MASSES = (0.4, 0.5, 0.6, 0.7, 0.8, 1.25, 1.4, 1.7, 2.0, 2.5), (1, 2)
-#: directions that have a name are taken within this angle [degrees]
+#: angle [degrees] within which a direction has a name
 NAMED_DIRECTION_ANGLE = 12.0
 
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """A change of a recording, and of the robot that it is of.
+    """A change of a recording and its robot.
 
-    Factors and offsets (n,) of positions, and of measured velocities and efforts; the columns of
-    two ``swapped`` joints change places in ``channels``; ``time`` is the factor of stamps. Of the
+    Factors and offsets (n,) of positions, measured velocities and efforts; the columns of two
+    ``swapped`` joints are exchanged in ``channels``; ``time`` is the factor of the stamps. Of the
     robot: ``gravity`` (3,) [m/s^2], the ``kind`` of efforts, the factors ``length`` of all
     distances and ``mass``. ``sprung`` are joints with a spring.
     """
@@ -74,7 +76,7 @@ class Change:
 
     @property
     def motion(self) -> Hashable:
-        """Key of the changes of motion and robot; those that share it share normal equations."""
+        """Key of the changes of motion and robot; equal keys share normal equations."""
         tables = (None if table is None else tuple(table.tolist())
                   for table in (self.position, self.offset, self.gravity))
         return (*tables, self.swapped * ('position' in self.channels), self.time, self.kind,
@@ -88,7 +90,7 @@ class Change:
         return order
 
     def robot(self, robot: RobotModel) -> RobotModel:
-        """Return the robot as it would be."""
+        """Return the changed robot."""
         if self.gravity is not None:
             robot = robot.with_gravity(self.gravity)
         if self.kind:
@@ -102,21 +104,20 @@ class Change:
         return robot
 
     def integrated(self, rows: Excerpt) -> FloatArray:
-        """Return the integrated velocity (K, n) of an excerpt as it would be."""
+        """Return the changed integrated velocity (K, n) of an excerpt."""
         factor = self.time if self.velocity is None else self.time * self.velocity
         return np.asarray(
             rows.integrated[:, self.order('velocity', rows.integrated.shape[1])] * factor)
 
     def rows(self, rows: Excerpt) -> Excerpt:
-        """Return the excerpt as it would be."""
+        """Return the changed excerpt."""
         motion = self.of_motion(rows)
         torque = rows.torque[:, self.order('effort', rows.torque.shape[1])]
         return replace(motion, torque=torque if self.effort is None else torque * self.effort,
                        integrated=self.integrated(rows))
 
     def of_motion(self, rows: Excerpt) -> Excerpt:
-        """Return the excerpt but for measured velocity and torque; what stays is the same array.
-        """
+        """Return the excerpt with changed motion; unchanged arrays are shared."""
         order = self.order('position', rows.position.shape[1])
         factor = np.ones(1) if self.position is None else self.position
         position, velocity, acceleration, travel = (
@@ -136,7 +137,8 @@ class Explanation:
     """A ``change`` that would explain a recording, in words.
 
     ``kind`` is one of finding.KINDS; ``joints`` are those concerned, ``looks`` is the evidence and
-    ``remedy`` what to do, empty where nothing is said. So many numbers of the change are ``free``.
+    ``remedy`` what to do, empty if nothing is reported. ``free`` is the number of fitted values of
+    the change.
     """
 
     kind: str
@@ -149,7 +151,7 @@ class Explanation:
 
 
 def explanations(stated: Explained) -> Iterator[Explanation]:
-    """Yield every explanation of an excerpt; of those as good, the first is said."""
+    """Yield every explanation of an excerpt; of equally good ones, the first is reported."""
     robot = stated.stated
     yield from _times(stated)
     yield from _velocities(stated)
@@ -161,7 +163,7 @@ def explanations(stated: Explained) -> Iterator[Explanation]:
     for j in range(robot.n):
         other = only(robot.n, j, -1.0)
         yield Explanation(
-            'position_sign', (j,), 'the axis looks the other way round', 'change the sign of its '
+            'position_sign', (j,), 'the axis looks reversed', 'change the sign of its '
             'positions, velocities and efforts, or turn its axis in the URDF',
             Change(position=other, velocity=other, effort=other))
     for pair in combinations(range(robot.n), 2):
@@ -184,7 +186,7 @@ def explanations(stated: Explained) -> Iterator[Explanation]:
 
 
 def only(n: int, j: int, value: float, other: float = 1.0) -> FloatArray:
-    """Return (n,) of ``value`` at joint j and ``other`` elsewhere."""
+    """Return (n,) with ``value`` at joint j and ``other`` elsewhere."""
     values = np.full(n, other)
     values[j] = value
     return values
@@ -199,7 +201,7 @@ def zero(n: int, j: int, angle: float) -> Explanation:
 
 
 def _times(stated: Explained) -> Iterator[Explanation]:
-    """Stamps in another unit, or of a clock that goes wrong."""
+    """Yield explanations by stamps in another unit, or from a wrong clock."""
     for name, unit in TIMES.items():
         yield Explanation('time_unit', (), f'stamps look like {name}', f'multiply time by '
                           f'{unit:g}, so that it is in seconds', Change(time=unit))
@@ -219,7 +221,7 @@ def _times(stated: Explained) -> Iterator[Explanation]:
 
 
 def _velocities(stated: Explained) -> Iterator[Explanation]:
-    """Measured velocities with another unit or sign, or that say nothing."""
+    """Yield explanations by velocities with another unit or sign, or uninformative ones."""
     n, ratios = stated.stated.n, stated.stated.drive.gear_ratios
     if not stated.travels.any():
         return
@@ -246,7 +248,7 @@ def _velocities(stated: Explained) -> Iterator[Explanation]:
 
 
 def _positions(stated: Explained) -> Iterator[Explanation]:
-    """Positions in another unit, of motors, with another sign."""
+    """Yield explanations by positions in another unit, of motors, or with another sign."""
     n, types, ratios = stated.stated.n, stated.stated.types, stated.stated.drive.gear_ratios
     turning, sliding = (tuple(np.flatnonzero(types == one).tolist())
                         for one in (REVOLUTE, PRISMATIC))
@@ -274,7 +276,7 @@ def _positions(stated: Explained) -> Iterator[Explanation]:
                 f'divide positions{also} by the gear ratios', Change(
                     position=1.0 / ratio, velocity=velocity), free=len(np.unique(ratio)))
     for j, also in product(range(n), (' and velocities', '')):
-        # friction of a joint that slides slowly is of another shape at another speed
+        # friction of a slowly sliding joint has another shape at another speed
         for factor in FACTORS if types[j] == REVOLUTE else ():
             smaller = only(n, j, 1.0 / factor)
             yield Explanation(
@@ -288,7 +290,7 @@ def _positions(stated: Explained) -> Iterator[Explanation]:
 
 
 def _efforts(stated: Explained) -> Iterator[Explanation]:
-    """Efforts with another sign or unit."""
+    """Yield explanations by efforts with another sign or unit."""
     n, drive = stated.stated.n, stated.stated.drive
     everyone, unit = tuple(range(n)), 'A' if drive.kind == 'current' else 'N m'
     negated = 'efforts look negated', 'change the sign of the efforts, so that they point along ' \
@@ -315,7 +317,7 @@ def _efforts(stated: Explained) -> Iterator[Explanation]:
         yield from _currents(stated)
     for j in range(n):
         yield Explanation('effort_sign', (j,), *negated, Change(effort=only(n, j, -1.0)))
-        # gains are off by less without being wrong
+        # gains may be off by less without being wrong
         for factor in (GAINS, 1.0 / GAINS):
             yield Explanation('effort_scale', (j,), '', '',
                               Change(effort=only(n, j, 1.0 / factor)), free=1)
@@ -333,15 +335,15 @@ def _rescale(what: str, factor: float) -> str:
 
 
 def _currents(stated: Explained) -> Iterator[Explanation]:
-    """Efforts of another size in every joint: currents, or torque of motors."""
+    """Yield explanations by efforts of another size in every joint: currents, or motor torque."""
     n, scales = stated.stated.n, stated.free_sizes
-    shown = np.isfinite(scales)
-    if not shown.any():
+    determined = np.isfinite(scales)
+    if not determined.any():
         return
-    scales = np.where(shown, scales, np.median(scales[shown]))
+    scales = np.where(determined, scales, np.median(scales[determined]))
     typical = float(np.median(scales))
     if abs(np.log(typical)) < np.log(CURRENTS):
-        # links that are heavier, all of them, are no fault of the recording
+        # links that are all heavier are no fault of the recording
         yield Explanation('effort_scale', (), '', '', Change(effort=np.full(n, 1.0 / typical)),
                           free=1)
         return
@@ -360,7 +362,7 @@ def _currents(stated: Explained) -> Iterator[Explanation]:
 
 
 def _gravity(stated: Explained) -> Iterator[Explanation]:
-    """Gravity that efforts hold or not, and where it points to."""
+    """Yield explanations by compensated or missing gravity, and by its direction."""
     robot = stated.stated
     if robot.drive.kind == 'gravity_compensated_torque':
         yield Explanation('gravity', (), 'efforts hold gravity: they look like torque',
@@ -384,10 +386,10 @@ def _gravity(stated: Explained) -> Iterator[Explanation]:
 
 
 def gravity_direction(stated: Explained) -> FloatArray | None:
-    """Return the gravity (3,) [m/s^2] in the base frame by which efforts are nominal, or None.
+    """Return the gravity (3,) [m/s^2] in the base frame that explains nominal efforts, or None.
 
-    Least squares over all joints, of ``A(q) g = tau - inertial``: torque of the weight is linear
-    in gravity. Friction, rotor and offset of a joint that moves are free.
+    Least squares over all joints of ``A(q) g = tau - inertial``: gravity torque is linear in
+    gravity. Friction, rotor and offset of a moving joint are free.
     """
     robot, rows = stated.stated, stated.rows
     still = np.zeros_like(rows.position)
@@ -406,7 +408,7 @@ def gravity_direction(stated: Explained) -> FloatArray | None:
 
 
 def mounting(direction: FloatArray) -> tuple[str, str]:
-    """Return gravity of a direction (3,) as a robot YAML has it, and how the base is mounted."""
+    """Return gravity along a direction (3,) as a robot YAML states it, and the mounting."""
     unit = direction / np.linalg.norm(direction)
     axis = int(np.argmax(np.abs(unit)))
     pure = only(3, axis, float(np.sign(unit[axis])), 0.0)

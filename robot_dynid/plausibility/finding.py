@@ -9,7 +9,7 @@ from enum import Enum
 
 from robot_dynid.errors import UsageError
 
-#: the kinds of findings, each with what is in doubt
+#: kinds of findings, each with the property in question
 KINDS: Mapping[str, str] = {
     'time_unit': 'the unit of the stamps',
     'clock': 'stamps of one publisher and one clock',
@@ -20,17 +20,17 @@ KINDS: Mapping[str, str] = {
     'joint_order': 'which column belongs to which joint',
     'effort_scale': 'the unit of efforts',
     'effort_sign': 'the sign of efforts',
-    'gravity': 'whether efforts hold gravity, as their kind and the mounting of the base say',
-    'description': 'whether the description is of this arm',
-    'counterbalance': 'springs that the description does not state',
+    'gravity': 'whether efforts include gravity, as their kind and the mounting of the base state',
+    'description': 'whether the description matches the arm',
+    'counterbalance': 'springs missing from the description',
     'duplicate': 'recordings that are counted once',
 }
-#: end of the sentence about a finding that is meant to be so
+#: end of the sentence of an accepted finding
 ACCEPTED = ' (accepted)'
 
 
 class Severity(Enum):
-    """Consequence of a finding: recordings are refused, a warning is given, it is meant so."""
+    """Consequence of a finding: the recording is refused, a warning is given, it is accepted."""
 
     REFUSE = 'refuse'
     WARN = 'warn'
@@ -39,7 +39,7 @@ class Severity(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """Something of a recording that contradicts the robot, or itself.
+    """A contradiction of a recording with the robot, or with itself.
 
     ``kind`` is one of KINDS, ``joints`` those concerned (empty: all, or none in particular);
     ``looks_like`` gives the evidence in numbers, ``remedy`` what to set.
@@ -60,25 +60,25 @@ class Finding:
         return f'{self.recording}: {self.kind}{joints}: {self.looks_like}; {self.remedy}{end}'
 
 
-def checked_kinds(kinds: Iterable[str]) -> tuple[str, ...]:
-    """Return kinds of findings that are accepted; raises UsageError for an unknown one."""
+def check_kinds(kinds: Iterable[str]) -> tuple[str, ...]:
+    """Return the accepted kinds of findings; raises UsageError for an unknown one."""
     given = tuple(kinds)
     unknown = [kind for kind in given if kind not in KINDS]
     if unknown:
-        raise UsageError(f'accept: there is no finding {unknown[0]!r}; choose of '
+        raise UsageError(f'accept: there is no finding {unknown[0]!r}; choose one of '
                          f'{", ".join(KINDS)}')
     return given
 
 
-def accepted(findings: Sequence[Finding], kinds: Sequence[str]) -> tuple[Finding, ...]:
-    """Return the findings, those of the accepted ``kinds`` as meant so."""
+def accept_findings(findings: Sequence[Finding], kinds: Sequence[str]) -> tuple[Finding, ...]:
+    """Return the findings, those of ``kinds`` with severity ACCEPT."""
     return tuple(replace(f, severity=Severity.ACCEPT) if f.kind in kinds else f for f in findings)
 
 
 def read_sentences(sentences: Iterable[str]) -> tuple[Finding, ...]:
-    """Return the findings among sentences that are not of accepted ones, as warnings.
+    """Return the findings among sentences, as warnings, except accepted ones.
 
-    The evidence is all but the remedy, which begins after the first semicolon.
+    The remedy begins after the first semicolon; everything before it is the evidence.
     """
     parsed = (_SENTENCE.fullmatch(one) for one in sentences if not one.endswith(ACCEPTED))
     return tuple(Finding(

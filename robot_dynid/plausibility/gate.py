@@ -1,4 +1,4 @@
-"""The gate before every fit: recordings that contradict the robot or themselves are refused."""
+"""Checks before every fit: refuse recordings that contradict the robot or themselves."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
 from robot_dynid.plausibility.causes import FITTED_ROWS, causes
-from robot_dynid.plausibility.content import candidates, digests, merged, shared
+from robot_dynid.plausibility.content import candidates, digests, merge_digests, shared_share
 from robot_dynid.plausibility.excerpt import (
     EXCERPT_WINDOWS,
     Excerpt,
     excerpt,
-    joined,
-    spread,
-    thinned,
+    join_excerpts,
+    sample_excerpts,
+    thin_excerpt,
 )
-from robot_dynid.plausibility.finding import Finding, Severity, accepted, checked_kinds
+from robot_dynid.plausibility.finding import Finding, Severity, accept_findings, check_kinds
 from robot_dynid.plausibility.stamps import stamp_findings
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.parts import Parts
 from robot_dynid.signals.prepare import check_usable
 from robot_dynid.types import DAMAGE, RawLog
 
-#: recordings share samples from the first share on; from the second on one is a copy
+#: share of common samples from which recordings overlap; from the second on one is a copy
 PART, COPY = 0.03, 0.9
 
 
 @dataclass(frozen=True, eq=False)
 class Examination:
-    """Findings about one recording, and what it is compared by with others.
+    """Findings about one recording, and the data to compare it with others.
 
-    ``rows`` is a thinned excerpt, ``samples`` are digests (k,) of its content, ``accepted`` kinds
-    of findings that are meant so.
+    ``rows`` is a thinned excerpt, ``samples`` are digests (k,) of its content, ``accepted`` the
+    kinds of findings that are accepted.
     """
 
     source: str
@@ -47,7 +47,7 @@ class Examination:
 
 @dataclass(frozen=True, eq=False)
 class Chosen(Sequence[RawLog]):
-    """Some of a sequence of recordings, which are read when they are asked for."""
+    """A selection from a sequence of recordings, read on access."""
 
     logs: Sequence[RawLog]
     indices: tuple[int, ...]
@@ -68,21 +68,21 @@ class Chosen(Sequence[RawLog]):
 
 
 def examine(robot: RobotModel, log: RawLog) -> Examination:
-    """Examine one recording; bounded work and memory whatever its length."""
+    """Return the examination of one recording, with bounded work and memory."""
     robot = robot.rigid
-    rows = thinned(excerpt(robot, log), FITTED_ROWS)
+    rows = thin_excerpt(excerpt(robot, log), FITTED_ROWS)
     findings = stamp_findings(log)
     if not _refused(findings):
-        findings += causes(robot, log.source, rows, lambda factor: thinned(excerpt(
+        findings += causes(robot, log.source, rows, lambda factor: thin_excerpt(excerpt(
             robot, replace(log, time=factor * log.time)), FITTED_ROWS))
     return Examination(log.source, tuple(findings), rows, digests(log), log.accepted)
 
 
 def examine_recording(robot: RobotModel, source: str, parts: Sequence[RawLog]) -> Examination:
-    """Examine a recording that is read in one part or several.
+    """Return the examination of a recording that is read in one or several parts.
 
-    EXCERPT_WINDOWS of them, all for samples. ``parts`` may overlap: a sample counts once. Raises
-    DataError as `repair`.
+    EXCERPT_WINDOWS of the parts are examined, all are sampled. ``parts`` may overlap: a sample
+    counts once. Raises DataError as `repair` does.
     """
     chosen = np.linspace(0, len(parts) - 1, min(len(parts), EXCERPT_WINDOWS)).astype(int)
     findings, rows, samples = dict[tuple[str, tuple[str, ...]], Finding](), [], []
@@ -97,22 +97,23 @@ def examine_recording(robot: RobotModel, source: str, parts: Sequence[RawLog]) -
         findings = {(f.kind, f.joints): f for f in one.findings} | findings
         rows.append(one.rows)
         samples.append(one.samples)
-    return Examination(source, tuple(findings.values()), thinned(joined(rows), FITTED_ROWS),
-                       merged(samples), accepted_kinds)
+    return Examination(source, tuple(findings.values()),
+                       thin_excerpt(join_excerpts(rows), FITTED_ROWS),
+                       merge_digests(samples), accepted_kinds)
 
 
 def plausible_recordings(
     robot: RobotModel, logs: Sequence[RawLog], accept: Iterable[str] = (),
     examinations: Iterable[Examination] | None = None,
 ) -> tuple[Sequence[RawLog], tuple[str, ...]]:
-    """Return the recordings without copies, and warnings, among them damage of their files.
+    """Return the recordings without copies, and warnings, including damage of their files.
 
-    ``accept`` holds kinds of findings (finding.KINDS) that are warnings then, beside those that
-    are accepted of single recordings; ``examinations`` are those of the recordings where they
-    have been examined. Raises DataError with every finding that is not accepted,
-    and its remedy; UsageError for an unknown kind.
+    ``accept`` holds kinds of findings (finding.KINDS) to turn into warnings, in addition to those
+    accepted for single recordings; ``examinations`` are those of the recordings, if already made.
+    Raises DataError with every finding that is not accepted and its remedy, UsageError for an
+    unknown kind.
     """
-    kinds = list(checked_kinds(accept))
+    kinds = list(check_kinds(accept))
     damage = list[str]()
 
     def examine_all() -> Iterator[Examination]:
@@ -135,14 +136,14 @@ def plausible_recordings(
                    if text.startswith(DAMAGE)]
     examined = list(examinations)
     for one in examined:
-        kinds += checked_kinds(one.accepted)
+        kinds += check_kinds(one.accepted)
     findings, copies = verdict(robot, examined)
-    findings = accepted(findings, kinds)
+    findings = accept_findings(findings, kinds)
     refused = [f for f in findings if f.severity is Severity.REFUSE]
     if refused:
         named = ', '.join(dict.fromkeys(f.kind for f in refused))
         raise DataError(
-            f'{"; ".join(f.sentence for f in refused)}. If it is meant to be so, accept it with '
+            f'{"; ".join(f.sentence for f in refused)}. If this is intended, accept it with '
             f'--accept or the key accept of the recipe: {named}', tuple(refused))
     warnings = (*damage, *(f.sentence for f in findings))
     if not copies:
@@ -155,12 +156,12 @@ def plausible_recordings(
 def verdict(
     robot: RobotModel, examined: Sequence[Examination]
 ) -> tuple[tuple[Finding, ...], frozenset[int]]:
-    """Return findings of recordings, each and all together, and which are copies of others."""
+    """Return findings about each recording and all together, and the indices of copies."""
     duplicates, copies = _duplicates(examined)
     findings = [*(f for one in examined for f in one.findings), *duplicates]
     different = [one for i, one in enumerate(examined) if i not in copies]
     if not _refused(findings) and len(different) > 1:
-        rows = spread([one.rows for one in different], FITTED_ROWS)
+        rows = sample_excerpts([one.rows for one in different], FITTED_ROWS)
         kinds = {f.kind for f in findings}
         findings += [f for f in causes(
             robot.rigid, 'all recordings together', rows) if f.kind not in kinds]
@@ -172,23 +173,23 @@ def _refused(findings: Iterable[Finding]) -> bool:
 
 
 def _duplicates(examined: Sequence[Examination]) -> tuple[list[Finding], frozenset[int]]:
-    """Return findings about samples that several recordings hold, and which are copies."""
+    """Return findings about samples that several recordings share, and the indices of copies."""
     findings, copies = list[Finding](), set[int]()
     pairs = candidates(len(examined), lambda i: examined[i].samples)
     for b, a in sorted((b, a) for a, b in pairs):
         first, second = examined[a], examined[b]
         if a not in copies and b not in copies:
-            share = shared(first.samples, second.samples)
+            share = shared_share(first.samples, second.samples)
             if share > COPY:
                 copies.add(b)
                 findings.append(Finding(
                     'duplicate', second.source, (), Severity.WARN,
-                    f'{share:.0%} of its samples are in {first.source}, too: it looks like a '
-                    'copy', 'it is left out, so that no sample counts twice'))
-            elif max(share, back := shared(second.samples, first.samples)) > PART:
+                    f'{share:.0%} of its samples are also in {first.source}: it looks like a '
+                    'copy', 'it is omitted, so that no sample counts twice'))
+            elif max(share, back := shared_share(second.samples, first.samples)) > PART:
                 findings.append(Finding(
                     'duplicate', second.source, (), Severity.REFUSE,
-                    f'{share:.0%} of its samples are in {first.source}, too, and {back:.0%} of '
-                    'those in it: one looks like a part of the other', 'leave one of them out, or '
+                    f'{share:.0%} of its samples are also in {first.source}, and {back:.0%} the '
+                    'other way round: one looks like a part of the other', 'omit one of them, or '
                     'cut what they share'))
     return findings, frozenset(copies)

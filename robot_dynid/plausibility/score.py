@@ -1,10 +1,12 @@
-"""Score of a recording by one fit: how well the description of the robot explains it, in nats.
+"""Score of a recording by one fit [nats]: how well the description of the robot explains it.
 
-Links have the nominal inertials, or others as far as descriptions are off (HYPOTHESES), rotors and
-friction are free, offsets small. What the fit leaves counts by its logarithm, as do measured
-velocities that are not the change of position, friction that drives, efforts of another size than
-the links give them, and what no robot can do. Source: marginal likelihood of a linear model with
-Gaussian priors, Bishop, Pattern recognition and machine learning, 2006, section 3.5.
+Links have the nominal inertials, or deviate as descriptions typically do (HYPOTHESES); rotors and
+friction are free, offsets small. The residual of the fit counts by its logarithm, as do measured
+velocities that differ from the change of position, friction that drives, efforts whose size
+differs from that of the links, and values no robot can have.
+
+Source: marginal likelihood of a linear model with Gaussian priors, Bishop, Pattern recognition and
+machine learning, 2006, section 3.5.
 """
 
 from __future__ import annotations
@@ -26,72 +28,74 @@ from robot_dynid.robot.inertia import symmetric
 from robot_dynid.robot.model import STANDARD_GRAVITY, RobotModel
 from robot_dynid.types import FloatArray
 
-#: rows of smoothed motion per independent one, and so many of these say all there is to say:
-#: what no model has in it goes on in further ones
+#: rows of smoothed motion per independent one, and the independent rows that suffice: model errors
+#: repeat in further ones
 ROWS_PER_INDEPENDENT, ENOUGH_ROWS = 8.0, 20.0
 
 
 class Hypothesis(NamedTuple):
-    """Standard deviations of links from their description; only ends carry unless ``anywhere``."""
+    """Standard deviations of links from their description; loads at ends or ``anywhere``."""
 
-    #: of all parameters of a link, of each by itself, and of what it carries over the mass of all
+    #: of all parameters of a link, of each parameter, and of the carried mass over the total mass
     factor: float
     each: float
     carried: float
     anywhere: bool = False
 
 
-#: links are as described, or carry something at the ends, or are off by factors
+#: links are as described, or carry loads at the ends, or are off by factors
 HYPOTHESES = (Hypothesis(0.05, 0.03, 0.0), Hypothesis(0.05, 0.03, 0.1),
               Hypothesis(1.1, 0.3, 0.1, True))
-#: the least mass of a link over the mean one, its least length [m]; the mass [kg] of those of
-#: which nothing is known, and the effort [N m] of joints with such
+#: least mass of a link over the mean mass, its least length [m]; mass [kg] of undescribed links,
+#: and effort [N m] of joints with such links
 SMALL, SHORTEST_LINK, UNKNOWN_MASS, UNKNOWN_EFFORT = 0.02, 0.05, 5.0, 1e6
 #: deviation of an offset over the effort; shares of efforts and of travel below which is noise
 OFFSET_DEVIATION, LEAST_EFFORT, LEAST_TRAVEL_SHARE = 0.3, 0.04, 0.03
-#: friction bends at these speeds [rad/s, m/s]
+#: speeds [rad/s, m/s] at which friction bends
 RAMPS = 0.02, 0.2
-#: friction drives where it has this share of rms effort times rms speed, and by so many deviations
+#: friction drives from this share of rms effort times rms speed, and by this many deviations
 DRIVING, DEVIATIONS = 0.03, 6.0
-#: the size of efforts is known to this factor, and smaller ones count as the least; that of one
-#: joint is shown by itself where at most this share of the power is left
+#: the size of efforts is known to this factor, and the least size that counts; the size at one
+#: joint is determined if at most this share of the power remains
 SIZE, LEAST_SIZE, UNEXPLAINED_POWER = 3.0, 0.01, 0.5
-#: share of what gravity is in any of so many poses from which on nominal efforts say something
+#: share of the gravity over random poses from which nominal efforts are informative, and the
+#: number of poses
 LOADED_SHARE, GRAVITY_POSES = 0.3, 200
-#: a joint moves in a block by this travel [rad, m], and in so many blocks
+#: travel [rad, m] of a moving joint in a block, and the least number of such blocks
 BLOCK_TRAVEL, BLOCKS = 2e-3, 8
-#: positions and speeds are this many times beyond limits, or what any joint can do, rad and rad/s
-#: (m and m/s), efforts this many times, before they are another unit
+#: factor beyond position and speed limits, or beyond what any joint can do, rad and rad/s (m and
+#: m/s), and factor beyond effort limits, that indicates another unit
 BEYOND_LIMITS, REACH, FAST, BEYOND_EFFORT = 3.0, np.pi, 3.0, 10.0
-#: the largest effort over its limit, and the scale of its logarithm, of all joints and of each:
-#: Cauchy distributed, so that it decides between units and never shows a fault
+#: typical largest effort over its limit, and the scale of its logarithm, of all joints and of
+#: each: Cauchy distributed, so that it decides between units and never proves a fault
 USED_EFFORT, USE_VARIES = 0.2, 1.5
-#: steps [s] at which states come, the usual one, and nats of a step that is e times beyond
+#: range of steps [s] of joint states, the usual step, and nats per factor e beyond the range
 SHORTEST_STATE_STEP, LONGEST_STATE_STEP, USUAL_STATE_STEP, STAMPS = 1e-4, 0.5, 4e-3, 100.0
-#: joints that travel as far [rad, m] reach this share of their speed limits
+#: joints that travel this far [rad, m] reach this share of their speed limits, for steps above the
+#: last [s]
 FAR_TRAVEL, SPEED_LIMIT_SHARE, RARE = 0.5, 0.01, 0.05
-#: dry friction that holds a joint, over the largest weight on it, and over that on any joint
+#: dry friction that holds a joint, over the largest gravity on it, and over that on any joint
 HELD, HELD_LIGHT = 0.15, 0.06
-#: what tells poses apart, how far a joint moves, and by how much from row to row [rad, m], in this
-#: share of the rows at least
+#: difference between poses, travel of a moving joint, and its change between rows [rad, m] in at
+#: least this share of the rows
 POSE, MOVED_TRAVEL, ROW_STEP, MOVING_ROWS = 0.2, 0.02, 1e-4, 0.06
-#: rounding of a system over its largest number, singular value over the largest down to which
-#: columns are not collinear, and least divisor
+#: rounding of a system over its largest number, least relative singular value of non-collinear
+#: columns, least divisor
 SYSTEM_ROUNDING, COLLINEAR, LEAST_DIVISOR = 1e-10, 1e-6, 1e-12
-#: weights and fit in turn, from either start: nominal links, and none; sines and cosines of so
-#: many multiples of its angle are the torque of a spring
+#: alternations of weights and fit from either start: nominal links, and none; multiples of the
+#: angle in the torque of a spring
 WEIGHT_FIT_ROUNDS, WAVES = 4, 2
 
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """The score of a recording [nats], less is better, and shares (n,) that it rests on.
+    """The score of a recording [nats], less is better, and the shares (n,) it rests on.
 
-    ``left`` of the efforts is not explained, ``off`` is the difference of travel by velocity and
-    by position over the travel, NaN where nothing was measured; ``size`` is that of fitted over
-    nominal efforts, ``weight`` the share of the efforts that nominal links have, ``taken`` that of
-    effort times speed that friction takes. ``parts`` are the nats of efforts (n,), travel (n,),
-    friction (n,), size (n,), links and limits; those of ``penalty`` come on top.
+    ``left`` is the unexplained share of the efforts, ``off`` the difference of travel by velocity
+    and by position over the travel, NaN if not measured; ``size`` is fitted over nominal effort,
+    ``weight`` the share of nominal links in the effort, ``taken`` that of friction in effort times
+    speed. ``parts`` are the nats of efforts (n,), travel (n,), friction (n,), size (n,), links and
+    limits; ``penalty`` is added.
     """
 
     left: FloatArray
@@ -113,12 +117,12 @@ class Friction(NamedTuple):
 
     #: (n, N, f)
     basis: FloatArray
-    #: (n, N): times the efforts the power that friction takes
+    #: (n, N): times the efforts, the power that friction takes
     drive: FloatArray
 
 
 class Explained:
-    """An excerpt of a robot, and which joints move, which a change of units does not change."""
+    """An excerpt of a robot, and which joints move, which a change of units does not affect."""
 
     def __init__(self, robot: RobotModel, rows: Excerpt) -> None:
         self.stated, self.rows, self.sprung = robot, rows, tuple[int, ...]()
@@ -127,7 +131,7 @@ class Explained:
         self.travels = (np.count_nonzero(np.abs(rows.travel) > BLOCK_TRAVEL, axis=0) >= BLOCKS) & (
             np.isfinite(rows.integrated).any(axis=0))
         capacity = _capacity(robot)
-        # the effort [N m] of a joint at rest which dry friction takes, either way
+        # the effort [N m] of a joint at rest that dry friction takes, in either direction
         self.held = np.maximum(HELD * capacity, HELD_LIGHT * capacity.max()) if (
             self.described and capacity.any()) else np.full(robot.n, UNKNOWN_EFFORT)
         # dry friction holds every pose with another effort
@@ -140,7 +144,7 @@ class Explained:
         self, robot: RobotModel, rows: Excerpt, order: NDArray[np.int64] | None = None,
         sprung: Sequence[int] = (),
     ) -> Explained:
-        """Return another excerpt of this motion, its joints in another ``order`` (n,)."""
+        """Return another excerpt of this motion, with its joints in ``order`` (n,)."""
         one = copy(self)
         one.stated, one.rows, one.sprung = robot, rows, tuple(sprung)
         if order is not None:
@@ -198,7 +202,8 @@ class Explained:
 
     @property
     def free_sizes(self) -> FloatArray:
-        """The size (n,) of efforts over those of nominal links, each alone; NaN if not shown."""
+        """The size (n,) of efforts over those of nominal links, each alone; NaN if undetermined.
+"""
         fits, each = Fits([self]), np.arange(self.stated.n)
         products, power = fits.products[0, each, fits.k + each], fits.nominal_power[0]
         dot, torque = products[:, :fits.links].sum(axis=1), products[each, fits.k + each]
@@ -208,12 +213,12 @@ class Explained:
             return np.where(shown, dot / power, np.nan)
 
     def score(self, rounds: int = WEIGHT_FIT_ROUNDS) -> Score:
-        """Return the score as it is."""
+        """Return the score of the excerpt as it is."""
         n = self.stated.n
         return Fits([self]).scores([0], np.arange(n)[None], np.ones((1, n)), rounds)[0]
 
     def limits(self) -> float:
-        """Return nats of positions, speeds and stamps that no robot has."""
+        """Return the nats of positions, speeds and stamps that no robot has."""
         rows, limits, cost = self.rows, self.stated.limits, 0.0
         if np.isfinite(rows.step) and rows.step > 0.0:
             cost += STAMPS * np.log(max(
@@ -240,7 +245,7 @@ class Explained:
 
 
 class Fits:
-    """Normal equations of several excerpts (g) with as many rows, for all changes of efforts.
+    """Normal equations of several excerpts (g) of equal length, for all changes of efforts.
 
     The unknowns (k) are, in order: a factor of each link (m), deviations of its parameters (10 m),
     offsets (n), and the waves of a spring.
@@ -264,7 +269,7 @@ class Fits:
         self.torque = np.stack([one.rows.torque for one in excerpts])
         angle = np.stack([one.rows.position.T for one in excerpts])
         self.sprung = np.array([[j in one.sprung for j in range(n)] for one in excerpts])
-        #: products of the columns of a joint and the efforts with another, less what friction is
+        #: products of the columns of a joint and the efforts with another, less the friction part
         self.products = np.zeros((len(excerpts), n, k + n, k + n))
         #: the power that friction takes of them
         self.power = np.zeros((len(excerpts), n, k + n))
@@ -296,7 +301,7 @@ class Fits:
     ) -> list[Score]:
         """Return scores of excerpts ``of`` (m,), efforts in ``orders`` times ``factors`` (m, n).
 
-        After so many ``rounds`` of the fit; with 1 it is a first look.
+        ``rounds`` of the fit; 1 for a first pass.
         """
         n, k, rows, which = self.n, self.k, self.rows, np.asarray(of)
         travels = [one.travel(one.rows.integrated) for one in self.excerpts]
@@ -323,7 +328,7 @@ class Fits:
             ROWS_PER_INDEPENDENT * rows / self.excerpts[0].length)
         friction = np.where(taken < -DRIVING, 0.5 * np.minimum(
             -lost / np.maximum(deviation, LEAST_DIVISOR), DEVIATIONS)**2, 0.0)
-        # size of fitted over nominal efforts of links
+        # size of fitted over nominal link efforts
         shown = moves & (self.nominal_power[which] > 0.0)
         square = np.where(shown, self.nominal_power[which], 1.0)
         fitted = np.where(shown, (self.nominal[which, :, :11 * self.links] @ values[
@@ -335,10 +340,10 @@ class Fits:
             np.log(np.clip(fitted, LEAST_SIZE, 1.0)) / np.log(SIZE))**2
         # efforts of another size than their limits
         limit = np.stack([one.stated.limits.effort for one in self.excerpts])[which]
-        most = largest[which[:, None], orders] * np.abs(factors)
-        stated = moves & (limit > 0.0) & np.isfinite(limit) & (most > 0.0)
+        peak = largest[which[:, None], orders] * np.abs(factors)
+        stated = moves & (limit > 0.0) & np.isfinite(limit) & (peak > 0.0)
         used = np.log(
-            np.where(stated, most, USED_EFFORT) / np.where(stated, limit, 1.0) / USED_EFFORT)
+            np.where(stated, peak, USED_EFFORT) / np.where(stated, limit, 1.0) / USED_EFFORT)
         common = np.median(used, axis=1)[:, None]
         limits = limits + ENOUGH_ROWS * np.maximum(
             used - np.log(BEYOND_EFFORT / USED_EFFORT), 0.0).sum(axis=1) + np.log1p(
@@ -354,9 +359,9 @@ class Fits:
         self, which: NDArray[np.int64], orders: NDArray[np.int64], factors: FloatArray,
         power: FloatArray, rounds: int,
     ) -> tuple[FloatArray, ...]:
-        """Return nats of efforts (m, n), shares left (m, n), nats of links (m,), unknowns (m, k).
+        """Return the fit by the best of the hypotheses and starts.
 
-        By the best of the hypotheses and starts.
+        Nats of efforts (m, n), residual shares (m, n), nats of links (m,), unknowns (m, k).
         """
         from scipy.linalg.lapack import dposv
 
@@ -404,13 +409,13 @@ class Fits:
 
 @lru_cache(maxsize=64)
 def _misleading(robot: RobotModel) -> bool:
-    """Return whether inertials of a robot are in another unit."""
+    """Return True if the inertials of a robot are in another unit."""
     return any(one.misleading for one in implausible_inertials(robot))
 
 
 @lru_cache(maxsize=64)
 def _capacity(robot: RobotModel) -> FloatArray:
-    """Return the gravity (n,) [N m] of the nominal links in any pose, root mean square."""
+    """Return the gravity effort (n,) [N m] of the nominal links over random poses, RMS."""
     generator = np.random.default_rng(0)
     lower, upper = (np.where(np.isfinite(x), x, side * np.pi) for x, side in (
         (robot.limits.lower, -1.0), (robot.limits.upper, 1.0)))
@@ -421,7 +426,7 @@ def _capacity(robot: RobotModel) -> FloatArray:
 
 @lru_cache(maxsize=64)
 def _deviations(robot: RobotModel, described: bool, hypothesis: Hypothesis) -> FloatArray:
-    """Return standard deviations (11 n) of the factors and of the parameters of links."""
+    """Return standard deviations (11 n) of the factors and the parameters of links."""
     robot = robot.tree
     n = robot.n
     nominal = robot.nominal if described else np.zeros((n, 10))

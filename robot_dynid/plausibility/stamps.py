@@ -1,4 +1,4 @@
-"""Stamps: one clock, one publisher."""
+"""Checks of time stamps: one clock, one publisher."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from robot_dynid.plausibility.finding import Finding, Severity
 from robot_dynid.signals.alignment import clock_steps
 from robot_dynid.types import RawLog, take
 
-#: rows that are looked at for more than one publisher
+#: rows checked for more than one publisher
 STAMP_ROWS = 20_000
-#: repeated stamps beyond this share are no accident, nor are this many steps back per row; copies
-#: are this share of the rows of repeated stamps at least
+#: share of repeated stamps, and steps back per row, beyond which they are no accident; least share
+#: of copies among rows with repeated stamps
 REPEATED, STEPS_BACK, COPIED = 0.1, 0.02, 0.9
-#: two publishers take turns where rows so far apart differ by less than this share of what
-#: neighbours do, at most so many rows apart, and neighbours by more than this [rad, m]
+#: two publishers alternate if rows some steps apart differ by less than this share of what
+#: neighbours do, at most so many steps apart, and neighbours by more than this [rad, m]
 TURNS, LONGEST_TURN, NEIGHBOUR_STEP = 0.5, 6, 1e-3
 
 
 def stamp_findings(log: RawLog) -> list[Finding]:
-    """Return findings about the stamps of a recording but for their unit."""
+    """Return findings about the stamps of a recording, except for their unit."""
     mixed = _publishers(log)
     steps = clock_steps(log.time)
     if not len(steps) or any(f.severity is Severity.REFUSE for f in mixed):
@@ -30,15 +30,15 @@ def stamp_findings(log: RawLog) -> list[Finding]:
     reset = ', nearly to zero, as when a simulation is reset' if abs(log.time[first]) < 1.0 else ''
     text = f'stamps go back {len(steps)} times (first by {back:.4g} s in row {first + 1}{reset})'
     severity, meaning, remedy = (
-        Severity.REFUSE, ', and efforts have stamps of their own, so they cannot be matched',
-        'record anew, or cut the recording there') if log.effort_messages is not None else (
-        Severity.WARN, f': the clock was set back, the {len(steps) + 1} parts are taken as '
+        Severity.REFUSE, ', and efforts have separate stamps, so they cannot be matched',
+        'record again, or cut the recording there') if log.effort_messages is not None else (
+        Severity.WARN, f': the clock was set back, the {len(steps) + 1} parts are treated as '
         'separate recordings', 'record with a monotonic clock')
     return [*mixed, Finding('clock', log.source, (), severity, f'{text}{meaning}', remedy)]
 
 
 def _publishers(log: RawLog) -> list[Finding]:
-    """Return whether rows of several publishers are mixed."""
+    """Return findings about mixed rows of several publishers."""
     part = take(log, slice(0, STAMP_ROWS))
     with np.errstate(invalid='ignore', over='ignore'):
         steps = np.diff(part.time)
@@ -52,7 +52,7 @@ def _publishers(log: RawLog) -> list[Finding]:
             f'rows of {channel} alternate: {turn} rows apart they differ by {share:.0%} of what '
             f'neighbours do ({apart:.3g}), and {repeated:.0%} of the stamps repeat: several '
             'publishers look mixed in one topic',
-            'stop all publishers but one (ros2 topic info -v names them), or give one its own '
+            'stop all publishers but one (ros2 topic info -v names them), or give one another '
             'topic, and record again')]
     if repeated <= REPEATED:
         return []
@@ -67,9 +67,10 @@ def _publishers(log: RawLog) -> list[Finding]:
 
 
 def _turns(log: RawLog) -> tuple[int, float, float, str]:
-    """Return after how many rows another publisher has had its turn, 0 for none.
+    """Return after how many rows publishers alternate, 0 if they do not.
 
-    And the change over these rows over that between neighbours, the latter, and the channel.
+    Also the change over these rows relative to that between neighbours, the latter, and the
+    channel.
     """
     for name, values in (('position', log.position), ('effort', log.effort)):
         if values is None:

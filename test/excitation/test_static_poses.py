@@ -126,7 +126,7 @@ def test_a_way_that_does_not_exist_is_named():
 
 
 @pytest.mark.parametrize(('options', 'words'), [
-    ({'poses': 2}, r'2 poses do not determine the 16 parameters that act at rest: give at least 3'),
+    ({'poses': 2}, 'poses do not determine the 16 parameters that act at rest: give at least 3'),
     ({'poses': 0}, 'at least 1'), ({'dwell': 0.0}, 'must be positive'),
     ({'periods': 2}, "unknown option 'periods' of static-poses"),
     ({'starts': 2}, "'starts' has no effect")])

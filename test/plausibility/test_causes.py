@@ -15,7 +15,7 @@ from synthetic_recordings import recording
 
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.io.log import load_log
-from robot_dynid.plausibility.excerpt import excerpt, thinned
+from robot_dynid.plausibility.excerpt import excerpt, thin_excerpt
 from robot_dynid.plausibility.explanations import CHANNELS, Change
 from robot_dynid.plausibility.finding import Finding, Severity
 from robot_dynid.plausibility.gate import examine, verdict
@@ -101,7 +101,7 @@ def test_the_worst_of_many_recordings_is_named() -> None:
     Change(swapped=(0, 1), channels=('effort',), effort=np.array([2.0, -1.0, 0.1]))])
 def test_changes_of_efforts_share_the_normal_equations(change: Change) -> None:
     """Scores are those of the changed efforts, in the unit as stated."""
-    stated = Explained(ROBOT, thinned(excerpt(ROBOT, LOG), 200))
+    stated = Explained(ROBOT, thin_excerpt(excerpt(ROBOT, LOG), 200))
     factor = np.ones(3) if change.effort is None else change.effort
     (shared,) = Fits([stated]).scores([0], change.order('effort', 3)[None], factor[None])
     alone = stated.changed(ROBOT, change.rows(stated.rows)).score()
@@ -113,7 +113,7 @@ def test_changes_of_efforts_share_the_normal_equations(change: Change) -> None:
 
 def test_normal_equations_are_those_of_the_columns() -> None:
     """Nominal efforts less friction have the power that least squares leaves of them."""
-    stated = Explained(ROBOT, thinned(excerpt(ROBOT, LOG), 200))
+    stated = Explained(ROBOT, thin_excerpt(excerpt(ROBOT, LOG), 200))
     rows = stated.rows
     torque = inverse_dynamics(ROBOT, rows.position, rows.velocity, rows.acceleration)
     for j in range(3):
@@ -134,7 +134,7 @@ def test_a_change_of_time_changes_derivatives() -> None:
 
 
 def test_friction_that_drives_costs() -> None:
-    rows = thinned(excerpt(ROBOT, LOG), 200)
+    rows = thin_excerpt(excerpt(ROBOT, LOG), 200)
 
     def cost(sign: float) -> FloatArray:
         torque = rows.torque.copy()
@@ -146,7 +146,7 @@ def test_friction_that_drives_costs() -> None:
 
 
 def test_an_effort_far_beyond_its_limit_costs() -> None:
-    rows = thinned(excerpt(ROBOT, LOG), 200)
+    rows = thin_excerpt(excerpt(ROBOT, LOG), 200)
     robot = replace(ROBOT, limits=replace(ROBOT.limits, effort=np.full(3, 100.0)))
     fits = Fits([Explained(robot, rows)])
     usual, large = (fits.scores([0], np.arange(3)[None], np.array([[1.0, 1.0, factor]]))[0]

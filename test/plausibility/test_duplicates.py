@@ -16,7 +16,7 @@ from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.csv import read_csv, write_csv
-from robot_dynid.plausibility.content import digests, shared
+from robot_dynid.plausibility.content import digests, shared_share
 from robot_dynid.plausibility.gate import plausible_recordings
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import RawLog, take
@@ -97,8 +97,8 @@ def test_the_whole_stays_where_its_part_came_first(log: RawLog) -> None:
 def test_rest_and_other_motions_share_nothing(log: RawLog) -> None:
     rest = np.zeros((2000, 3))
     still = RawLog('rest', ROBOT.joints, 0.005 * np.arange(2000), rest, rest, rest + 1.0)
-    assert shared(digests(still), digests(later(still))) == 0.0
-    assert shared(digests(log), digests(recording(ROBOT, 2))) == 0.0
+    assert shared_share(digests(still), digests(later(still))) == 0.0
+    assert shared_share(digests(log), digests(recording(ROBOT, 2))) == 0.0
 
 
 def test_digests_are_bounded_and_do_not_depend_on_chunks(log: RawLog) -> None:
@@ -106,4 +106,5 @@ def test_digests_are_bounded_and_do_not_depend_on_chunks(log: RawLog) -> None:
         1e-3 * np.arange(40 * len(log.time)).reshape([-1] + [1] * (getattr(log, name).ndim - 1)))
         for name in ('time', 'position', 'velocity', 'effort')})
     found = digests(long)
-    assert len(found) == 2048 and shared(found, digests(take(long, slice(65_000, 140_000)))) > 0.99
+    assert len(found) == 2048 and shared_share(found, digests(take(long, slice(65_000,
+                                                                               140_000)))) > 0.99

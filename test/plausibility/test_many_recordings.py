@@ -9,7 +9,7 @@ import pytest
 from synthetic_recordings import recording
 
 from robot_dynid.plausibility import content
-from robot_dynid.plausibility.excerpt import spread
+from robot_dynid.plausibility.excerpt import sample_excerpts
 from robot_dynid.plausibility.gate import examine, plausible_recordings
 from robot_dynid.robot.robot_file import load_robot
 
@@ -33,12 +33,12 @@ def test_a_short_recording_has_its_rows_beside_long_ones() -> None:
     long, short = (examine(ROBOT, recording(ROBOT, 3, seconds)).rows for seconds in (60.0, 2.0))
     assert len(long) > 100 and 10 < len(short) < 40
     parts = [long, short, long, long]
-    rows = spread(parts, 100)
+    rows = sample_excerpts(parts, 100)
     assert 50 < len(rows) <= 100 and np.isin(short.torque[:, 0], rows.torque[:, 0]).all()
     shortest = examine(ROBOT, recording(ROBOT, 3, 1.2)).rows
     orders = [long, long, long, shortest], [shortest, long, long, long]
-    assert len({len(spread(order, 100)) for order in orders}) == 1
-    few = spread(parts, 3)
+    assert len({len(sample_excerpts(order, 100)) for order in orders}) == 1
+    few = sample_excerpts(parts, 3)
     assert len(few) == 4 and few.torque[1, 0] == short.torque[0, 0]
 
 

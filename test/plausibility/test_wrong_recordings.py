@@ -16,7 +16,7 @@ from robot_dynid.plausibility.finding import (
     KINDS,
     Finding,
     Severity,
-    accepted,
+    accept_findings,
     read_sentences,
 )
 from robot_dynid.plausibility.gate import examine, verdict
@@ -86,7 +86,7 @@ def test_findings_are_read_from_their_sentences_but_for_accepted_ones() -> None:
              for kind, joints in zip(KINDS, [(), ('a',), ('a', 'b b')] * 4)]
     found = [replace(f, looks_like='positions up to 3: look like degrees') for f in found]
     assert list(read_sentences(['other: text', *(f.sentence for f in found)])) == found
-    assert read_sentences(f.sentence for f in accepted(found, tuple(KINDS))) == ()
+    assert read_sentences(f.sentence for f in accept_findings(found, tuple(KINDS))) == ()
 
 
 @pytest.mark.parametrize('joint', range(3))
