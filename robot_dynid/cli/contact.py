@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     model = load_model(arguments.model, arguments.robot)
     with terminal.progress('contact') as progress:
         logs = load_logs(arguments.data, of_recordings(model.robot, arguments), progress,
-                         arguments.accept).in_one_piece('contact detection')
+                         arguments.accept).uncut('contact detection')
         progress('observing', 0.8)
         found = contact_events(model, logs, settings)
         progress('report', 0.9)

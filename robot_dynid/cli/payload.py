@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     with terminal.progress('payload') as progress:
         loaded, unloaded = (
             load_logs(paths, of_recordings(robot, arguments), progress,
-                      arguments.accept).in_one_piece(
+                      arguments.accept).uncut(
                 'payload identification') for paths in (arguments.loaded, arguments.unloaded))
         if arguments.known_mass is None:
             found = _payload_fields(identify_payload(

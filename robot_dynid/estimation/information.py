@@ -92,7 +92,7 @@ class ByMotion:
 
     def merged(self, other: ByMotion) -> ByMotion:
         """Return the data of both."""
-        motion, places = self.motion.merged(other.motion)
+        motion, places = self.motion.merge(other.motion)
         groups: list[list[Batch]] = [[] for _ in motion.seconds]
         for place, batch in [*enumerate(self.batches), *zip(places, other.batches, strict=True)]:
             groups[place].append(batch)

@@ -359,7 +359,7 @@ class _Examine:
     def __call__(self, recording: RawLog | StoredRecording) -> Survey:
         opened, digest = (recording, '') if isinstance(recording, RawLog) else recording.opened()
         parts = replace(self.cut, recordings=(opened,))
-        logs = parts.in_one_piece(AVERAGING) if self.whole else parts
+        logs = parts.uncut(AVERAGING) if self.whole else parts
         return Survey(opened, examine_recording(self.robot, opened.source, logs), digest)
 
 
@@ -420,7 +420,7 @@ class _Reduce:
     def _made(self, group: _Group) -> Reduced:
         parts: Sequence[RawLog] = replace(self.cut, recordings=group.recordings)
         if self.recipe.periodic is not None and isinstance(parts, Parts):
-            parts = parts.in_one_piece(AVERAGING)
+            parts = parts.uncut(AVERAGING)
         model = _model(self.like.choice, self.robot, self.key)
         recordings = Recordings(self.robot, parts, self.recipe)
         prepared = Prepared(model.robot, recordings, self.like.choice.preprocessing,

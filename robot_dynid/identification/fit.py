@@ -69,7 +69,7 @@ def identify_sweeps(
             moving[owner] += seconds
     # a recording is one or the other, whatever its parts show
     kept = [not sweeps(own, seconds) for own, seconds in zip(motions, moving, strict=True)]
-    rest = logs.chosen(kept) if isinstance(logs, Parts) else [
+    rest = logs.select(kept) if isinstance(logs, Parts) else [
         logs[i] for i, yes in enumerate(kept) if yes]
     if not rest:
         raise DataError('loops: three needs, beside sweeps, a recording in which all joints move '

@@ -50,7 +50,7 @@ from robot_dynid.plausibility.gate import plausible_recordings
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.parts import Parts
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare, repair
-from robot_dynid.signals.windows import with_windows
+from robot_dynid.signals.windows import apply_windows
 from robot_dynid.types import FloatArray, Progress, RawLog, Samples
 
 
@@ -238,7 +238,7 @@ def gather(
     estimator, recipe, like, recorded = (
         request.estimator, request.recipe, request.like, request.recorded)
     _check(robot, logs)
-    logs = with_windows(Parts.of(logs), recipe.windows)
+    logs = apply_windows(Parts.of(logs), recipe.windows)
     if recorded is not None:
         check_method(estimator, recipe)
         if not isinstance(logs, Parts):
@@ -252,14 +252,14 @@ def gather(
     if recorded is not None and isinstance(logs, Parts):
         surveys, logs = recorded.surveyed(robot, logs, recipe, progress), recorded.opened
     elif recipe.periodic is not None and isinstance(logs, Parts):
-        logs = logs.in_one_piece(AVERAGING)
+        logs = logs.uncut(AVERAGING)
     logs, findings = plausible_recordings(
         robot, logs, recipe.accept,
         None if surveys is None else [survey.examination for survey in surveys])
     logs, sweeps = identify_sweeps(robot, logs, recipe, watch)
     used = {id(log) for log in logs.recordings} if isinstance(logs, Parts) else set()
     if recipe.periodic is not None and isinstance(logs, Parts):
-        logs = logs.in_one_piece(AVERAGING)
+        logs = logs.uncut(AVERAGING)
     recordings = Recordings(robot, logs, recipe)
     part = recordings.excerpt()
     twice = like is None and estimator.estimates_motion and recipe.chooses_friction(robot)

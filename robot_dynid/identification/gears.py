@@ -37,11 +37,11 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import GearRecord, MotorEncoder, RigidComparison
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.signals.alignment import without_holes
+from robot_dynid.signals.alignment import fill_holes
 from robot_dynid.signals.encoders import encoders_of, noise, resolution
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.signals.held_out_motion import DistinctMotion, folds
-from robot_dynid.signals.plausible import plausible
+from robot_dynid.signals.plausible import drop_implausible
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare
 from robot_dynid.signals.turns import within_half_turn
 from robot_dynid.types import FloatArray, RawLog, Samples
@@ -62,7 +62,7 @@ def with_gears(fit: Fit, gathered: Gathered, estimator: Estimator, recipe: Recip
     model, recordings = fit.model, gathered.excerpt
     if not model.torque_model.gears:
         return fit
-    raw = without_holes(plausible(model.robot, gathered.logs[0])[0])[0]
+    raw = fill_holes(drop_implausible(model.robot, gathered.logs[0])[0])[0]
     gears = gear_table(model, raw, recordings[0])
     record = replace(model.record, gears=gears,
                      rigid_beside=rigid_beside(model, recordings, recipe))
@@ -301,7 +301,7 @@ def motor_encoders(model: IdentifiedModel, logs: Sequence[RawLog]) -> tuple[Moto
     found: dict[int, list[MotorEncoder]] = {j: [] for j in own}
     for log in islice(logs, GEAR_RECORDINGS if own else 0):
         try:
-            raw = without_holes(plausible(model.robot, log)[0])[0]
+            raw = fill_holes(drop_implausible(model.robot, log)[0])[0]
             encoders = encoders_of(model.robot, raw)
             offsets = np.array([encoder.offset for encoder in encoders])
             if model.robot.drive.coupling is None:  # each recording may begin in another turn

@@ -248,7 +248,7 @@ def _residuals(
     chosen = np.arange(len(friction.names))
     for log in loaded:
         repaired = repair(body.robot, log, model.preprocessing.rate)
-        samples = prepare(body.robot, repaired, model.preprocessing.shown_by(repaired))
+        samples = prepare(body.robot, repaired, model.preprocessing.limited_to(repaired))
         columns = np.zeros((body.robot.n, len(chosen), len(samples)))
         friction.fill(samples, friction.history(samples), chosen, columns)
         predicted = model.predicted(samples)

@@ -21,7 +21,7 @@ from robot_dynid.identified.record import FitRecord
 from robot_dynid.identified.trained import Extent
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.averaging import average
-from robot_dynid.signals.parts import LEFT_OUT, Parts
+from robot_dynid.signals.parts import OMITTED_PART, Parts
 from robot_dynid.signals.prepare import Averaging, Preprocessing, Repaired, prepare, repair
 from robot_dynid.signals.single_joint_motion import SingleJointMotion
 from robot_dynid.signals.stacked import require_channels
@@ -55,7 +55,7 @@ def part_of(place: Part | None) -> Iterator[None]:
     except DataError as error:
         if place is None:
             raise
-        raise Unusable(f'{error} ({LEFT_OUT})') from None
+        raise Unusable(f'{error} ({OMITTED_PART})') from None
 
 
 def _rows(samples: Samples) -> int:

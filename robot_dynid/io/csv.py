@@ -85,7 +85,7 @@ def read_csv(
                                 for name in ('time', *CHANNELS)}
     time = channels.pop('time')
     if window is not None and not len(time):
-        raise window.missed(source, last - (began or 0.0))
+        raise window.empty_error(source, last - (began or 0.0))
     torque = channels[CHANNEL]
     if torque is not None and len(torque) and not np.isfinite(torque).any():
         raise DataError(f'{source}: {unknown_wrench()}')

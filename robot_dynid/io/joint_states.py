@@ -144,7 +144,7 @@ class Topic:
         """
         self._report(notes)
         if not self.parts and self.window is not None and self.counts:
-            raise self.window.missed(f'topic {self.name}', self.length)
+            raise self.window.empty_error(f'topic {self.name}', self.length)
         if not self.parts:
             raise DataError(f'topic {self.name} has no usable messages')
         missing = [joint for joint in joints if joint not in self.joints]

@@ -22,8 +22,8 @@ from robot_dynid.io.tables.opened import TABLE_FILES, TEXTS
 from robot_dynid.io.wrenches import WrenchTopics
 from robot_dynid.robot.columns import column_mapping
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.signals.parts import Glance, Parts, looked_through
-from robot_dynid.signals.windows import Window, named, windowed
+from robot_dynid.signals.parts import Glance, Parts, find_glances
+from robot_dynid.signals.windows import Window, cut_window, split_window
 from robot_dynid.types import Progress, RawLog, StoredRecording, channels
 
 #: cache of recordings per process [numbers]: 200 MB
@@ -68,7 +68,7 @@ def load_log(
     Raises UsageError for an unsupported file or invalid window, DataError if the data is unusable,
     absent from the window, or too large for the memory.
     """
-    name, window = named(str(path))
+    name, window = split_window(str(path))
     file, model = Path(name), robot if isinstance(robot, RobotModel) else None
     if os.path.isdir(file) or file.suffix in BAGS:
         topics = topics or (None if model is None else Topics.of(model))
@@ -81,7 +81,7 @@ def load_log(
             f'{file}: unknown kind of recording{REMEDIES.get(file.suffix.lower(), "")}; give a '
             f'table ({", ".join((*TEXTS, *READERS))}), a rosbag2 folder, or a .mcap, .db3 or .bag '
             'file, optionally with a window [start:stop] in seconds')
-    return log if window is None else windowed(log, window)
+    return log if window is None else cut_window(log, window)
 
 
 def with_wrenches(topics: Topics | None, robot: RobotModel | None) -> Topics | None:
@@ -143,7 +143,7 @@ class RecordingFile:
     @property
     def source(self) -> str:
         """The file, with the window."""
-        file, inner = (self.path, None) if is_remote(self.path) else named(self.path)
+        file, inner = (self.path, None) if is_remote(self.path) else split_window(self.path)
         return f'{file if is_remote(file) else Path(file)}{inner or ""}{self.window or ""}'
 
     @property
@@ -163,9 +163,9 @@ class RecordingFile:
 
     def with_facts(self, log: RawLog, digest: str | None = None) -> RecordingFile:
         """Return it with the facts of ``log``; ``digest`` is that of its file."""
-        digest = file_digest(named(self.path)[0]) if digest is None else digest
+        digest = file_digest(split_window(self.path)[0]) if digest is None else digest
         return replace(self, digest=digest, rows=len(log.time), findings=log.findings,
-                       glances=looked_through(log) or None)
+                       glances=find_glances(log) or None)
 
     def read(self) -> RawLog:
         """Load it into memory; raises DataError if the file has changed."""
@@ -184,12 +184,12 @@ class RecordingFile:
 
     def _read(self) -> tuple[RawLog, str]:
         """Return the recording and the SHA-256 of its file or folder."""
-        file, inner = named(self.path)
+        file, inner = split_window(self.path)
         with _on_this_machine(file) as path:
             log = load_log(path if inner is None else f'{path}{inner}', self.robot)
             digest = file_digest(path)
         if self.window is not None:
-            log = windowed(log, self.window)
+            log = cut_window(log, self.window)
         return replace(log, source=self.source), digest
 
 

@@ -23,7 +23,7 @@ from robot_dynid.monitoring.motor_states import (
 from robot_dynid.signals import alignment
 from robot_dynid.signals.external import net_torque
 from robot_dynid.signals.filters import Delay
-from robot_dynid.signals.plausible import DAMAGED_BEYOND, plausible, possible
+from robot_dynid.signals.plausible import DAMAGED_BEYOND, drop_implausible, possible
 from robot_dynid.signals.turns import Turns
 from robot_dynid.types import FloatArray, RawLog
 
@@ -111,10 +111,10 @@ def monitor_input(model: IdentifiedModel, log: RawLog) -> MonitorInput:
     if log.effort is None:
         raise DataError(f'{log.source}: no effort; record JointState.effort')
     lost = _lost_time(alignment.one_clock(log)[0].time)
-    log, dropped = plausible(model.robot, log)
+    log, dropped = drop_implausible(model.robot, log)
     missing = _missing(log)
     turned = log.motor_position, log.motor_velocity
-    log, filled = alignment.without_holes(log)
+    log, filled = alignment.fill_holes(log)
     assert log.effort is not None
     time, q, qd = log.time, log.position, log.velocity
     effort, ripple = net_torque(model.robot, log), model.ripple_torque

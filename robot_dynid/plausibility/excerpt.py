@@ -13,7 +13,7 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import GAP_SECONDS, GAP_STEPS
 from robot_dynid.signals.external import net_torque
 from robot_dynid.signals.filters import derivative, zero_phase_low_pass
-from robot_dynid.signals.plausible import plausible
+from robot_dynid.signals.plausible import drop_implausible
 from robot_dynid.types import FloatArray, RawLog, take
 
 #: most windows of a recording, their length [s], and most rows per window
@@ -58,7 +58,7 @@ def excerpt(robot: RobotModel, log: RawLog) -> Excerpt:
     starts = np.arange(0, count, rows) if count <= EXCERPT_WINDOWS * rows else np.linspace(
         0, count - rows, EXCERPT_WINDOWS).astype(int)
     pieces = [_piece(robot, part) for start in starts.tolist() for part in _stretches(
-        plausible(robot, take(log, slice(start, start + rows)))[0])]
+        drop_implausible(robot, take(log, slice(start, start + rows)))[0])]
     return replace(join_excerpts([_empty(robot.n), *pieces]), step=step)
 
 

@@ -149,7 +149,7 @@ def plausible_recordings(
     if not copies:
         return logs, warnings
     if isinstance(logs, Parts):
-        return logs.chosen([i not in copies for i in range(len(examined))]), warnings
+        return logs.select([i not in copies for i in range(len(examined))]), warnings
     return Chosen(logs, tuple(i for i in range(len(logs)) if i not in copies)), warnings
 
 

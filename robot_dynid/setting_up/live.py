@@ -24,9 +24,9 @@ from robot_dynid.robot.model import EFFORT_KINDS, RobotModel
 from robot_dynid.setting_up.diagnosis import ERROR, OK, WARN, Diagnosis, of_finding, of_item
 from robot_dynid.setting_up.drivers import MEASURED, shown_by
 from robot_dynid.setting_up.middleware import domain
-from robot_dynid.signals.alignment import without_holes
+from robot_dynid.signals.alignment import fill_holes
 from robot_dynid.signals.encoders import encoders_of
-from robot_dynid.signals.plausible import plausible
+from robot_dynid.signals.plausible import drop_implausible
 from robot_dynid.signals.prepare import check_usable
 from robot_dynid.types import RawLog
 
@@ -249,7 +249,7 @@ def _gate(robot: RobotModel, live: Live) -> tuple[list[Diagnosis], bool | None]:
     if log is None:
         return [Diagnosis('recording', ERROR, live.topic, live.unreadable,
                           'correct what the driver publishes')], None
-    travel = np.ptp(np.nan_to_num(plausible(robot, log)[0].position), axis=0)
+    travel = np.ptp(np.nan_to_num(drop_implausible(robot, log)[0].position), axis=0)
     moved = bool(travel.max(initial=0.0) > TRAVEL)
     try:
         return [of_finding(one, live.topic) for one in gate_findings(robot, log)], moved
@@ -304,7 +304,7 @@ def encoder_diagnoses(robot: RobotModel, log: RawLog) -> list[Diagnosis]:
             name, ERROR, log.source, f'no motor positions of {", ".join(elastic)}', 'record the '
             'topic motor_states (columns motor_position.<joint>), or leave out elastic_joints')]
     encoders = dict(zip(robot.joints, encoders_of(
-        robot, without_holes(plausible(robot, log)[0])[0]), strict=True))
+        robot, fill_holes(drop_implausible(robot, log)[0])[0]), strict=True))
     fitting = [joint for joint, one in encoders.items() if not one.refused]
     found = [Diagnosis(name, ERROR, f'{log.source} of {joint}', encoders[joint].refused, 'correct '
                        'it, or leave the joint out of elastic_joints')

@@ -1,4 +1,4 @@
-"""Time stamps: repair, gaps, uniform grids, lags between channels, recordings on one clock."""
+"""Time stamps: repair, gaps, uniform grids, lags between channels, two recordings on one clock."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from robot_dynid.signals.filters import derivative, runs
 from robot_dynid.signals.turns import TURN
 from robot_dynid.types import FloatArray, RawLog, Samples, channels, interpolated, take
 
-#: a motion repeats when the mean squared difference stays below this share of its variance
+#: a motion repeats if the mean squared difference is below this share of its variance
 SAME_MOTION = 1e-3
-#: the least overlap of two recordings, as a share of the shorter one
+#: least overlap of two recordings, as a share of the shorter one
 RECORDING_OVERLAP = 0.5
-#: a joint that moves less than this (rad, m) is not used to find the lag
+#: a joint that moves less than this [rad, m] does not contribute to the lag
 LEAST_LAG_MOTION = 1e-3
-#: part of the usual motion that the overlap must hold: rest looks like rest anywhere
+#: share of the average motion that the overlap must contain, because rest matches rest anywhere
 OVERLAP_MOTION_SHARE = 0.2
 LAG_ROUNDS, LAG_SETTLED = 30, 1e-9
 
@@ -29,8 +29,8 @@ LAG_ROUNDS, LAG_SETTLED = 30, 1e-9
 class Pair:
     """The first recording, and the second one interpolated at the same moments of the motion.
 
-    ``lag`` [s] is what its clock shows more, at the middle; ``drift`` how much faster it runs;
-    ``difference`` (n,) root mean square of the difference of the positions [rad, m].
+    ``lag`` [s]: the second clock minus the first, at the middle; ``drift``: the relative rate by
+    which it runs faster; ``difference`` (n,): RMS difference of the positions [rad, m].
     """
 
     first: Samples
@@ -41,12 +41,12 @@ class Pair:
 
 
 def align(first: Samples, second: Samples) -> Pair:
-    """Find the lag and the drift between two clocks from the positions, and interpolate.
+    """Estimate lag and drift between two clocks from the positions, and interpolate.
 
-    The lag is searched over all overlaps by the correlation of the positions and then, with the
-    drift, refined by Gauss-Newton steps to a fraction of a sample. Drivers that wrap may begin
-    them whole turns apart. Raises DataError when nothing moves, too little overlaps or the motions
-    differ.
+    The lag is searched over all overlaps by the correlation of the positions, then refined
+    together with the drift by Gauss-Newton steps to a fraction of a sample. Drivers that wrap may
+    begin whole turns apart. Raises DataError if nothing moves, the overlap is too small or the
+    motions differ.
     """
     scale = _scale(first)
     apart = second.position.mean(axis=0) - first.position.mean(axis=0)
@@ -58,33 +58,33 @@ def align(first: Samples, second: Samples) -> Pair:
         clock = clock + step
         if np.max(np.abs(step)) < LAG_SETTLED:
             break
-    rows, other = _resampled(first, second, clock, middle)
+    rows, other = _resample_pair(first, second, clock, middle)
     error = rows.position - other.position
     share = float(np.mean((error[:, scale > 0.0] / scale[scale > 0.0]) ** 2))
     if not share < SAME_MOTION:
-        raise DataError(f'the motions differ: {100.0 * np.sqrt(share):.2g} % of their own size '
-                        'where they fit best; the arm must repeat the same motion with and '
-                        'without the payload')
+        raise DataError(f'the motions with and without the payload differ by '
+                        f'{100.0 * np.sqrt(share):.2g} % of their size: record the same motion '
+                        'twice')
     return Pair(rows, other, float(clock[0]), float(clock[1]), np.sqrt(np.mean(error**2, axis=0)))
 
 
 def _scale(samples: Samples) -> FloatArray:
-    """Return the deviation (n,) of every position, zero for joints at rest."""
+    """Return the standard deviation (n,) of every position, zero for joints at rest."""
     deviation = samples.position.std(axis=0)
     if not np.any(deviation > LEAST_LAG_MOTION):
         raise DataError('no joint moves, so recordings with and without the payload cannot be '
-                        'aligned in time; record the same motion twice')
+                        'aligned: record the same motion twice')
     return np.where(deviation > LEAST_LAG_MOTION, deviation, 0.0)
 
 
 def _coarse_lag(first: Samples, second: Samples, scale: FloatArray) -> float:
-    """Return the lag [s] with the least difference per sample, of all that overlap enough."""
+    """Return the lag [s] with the least difference per sample, among all sufficient overlaps."""
     from scipy import signal
 
     step = float(np.median(np.diff(first.time)))
     used = scale > 0.0
     mean = first.position[:, used].mean(axis=0)
-    a, b = (_gridded(s, step, used, mean) / scale[used] for s in (first, second))
+    a, b = (_interpolate_grid(s, step, used, mean) / scale[used] for s in (first, second))
     power_a, power_b = (np.concatenate([[0.0], np.cumsum(np.sum(x**2, axis=1))]) for x in (a, b))
     product = np.sum([signal.correlate(y, x, method='fft') for x, y in zip(a.T, b.T, strict=True)],
                      axis=0)
@@ -101,7 +101,7 @@ def _coarse_lag(first: Samples, second: Samples, scale: FloatArray) -> float:
     return float(second.time[0] - first.time[0]) + step * float(delays[best])
 
 
-def _gridded(
+def _interpolate_grid(
     samples: Samples, step: float, used: NDArray[np.bool_], mean: FloatArray
 ) -> FloatArray:
     time = np.arange(samples.time[0], samples.time[-1] + 0.5 * step, step)
@@ -109,34 +109,35 @@ def _gridded(
                      for column in (samples.position[:, used] - mean).T], axis=1)
 
 
-def _resampled(
+def _resample_pair(
     first: Samples, second: Samples, clock: FloatArray, middle: float
 ) -> tuple[Samples, Samples]:
-    """Return the samples of both where both have them; raises DataError without overlap."""
+    """Return the samples of both where they overlap; raises DataError if they hardly do."""
     lag, drift = clock
     times = first.time + lag + drift * (first.time - middle)
     pieces: list[tuple[FloatArray, dict[str, FloatArray]]] = []
     for a in first.segments:
         for b in second.segments:
-            known = second.time[b]
-            inside = (times[a] >= known[0]) & (times[a] <= known[-1])
-            if inside.sum() > 1 and len(known) > 3:
+            stamps = second.time[b]
+            inside = (times[a] >= stamps[0]) & (times[a] <= stamps[-1])
+            if inside.sum() > 1 and len(stamps) > 3:
                 rows = np.arange(a.start, a.stop)[inside]
-                pieces.append((rows, _interpolated(second.part(b), times[rows])))
+                pieces.append((rows, _interpolate_channels(second.part(b), times[rows])))
     count = sum(len(rows) for rows, _ in pieces)
     if count < RECORDING_OVERLAP * min(len(first), len(second)):
-        raise DataError('less than half of the shorter recording overlaps with the other one, '
-                        'where their motions fit best; record the whole motion both times')
+        raise DataError('less than half of the shorter recording overlaps with the other one: '
+                        'record the whole motion both times')
     rows = np.concatenate([r for r, _ in pieces])
     starts = tuple(int(s) for s in np.cumsum([0, *(len(r) for r, _ in pieces[:-1])]))
     chosen: dict[str, Any] = {name: getattr(first, name)[rows] for name in pieces[0][1]}
-    found: dict[str, Any] = {name: np.concatenate([c[name] for _, c in pieces]) for name in chosen}
+    second_channels: dict[str, Any] = {
+        name: np.concatenate([c[name] for _, c in pieces]) for name in chosen}
     time = first.time[rows]
     return (replace(first, time=time, starts=starts, **chosen),
-            replace(second, time=time, starts=starts, **found))
+            replace(second, time=time, starts=starts, **second_channels))
 
 
-def _interpolated(segment: Samples, time: FloatArray) -> dict[str, FloatArray]:
+def _interpolate_channels(segment: Samples, time: FloatArray) -> dict[str, FloatArray]:
     """Return the channels at ``time``: smooth ones by cubic splines, raw effort linearly."""
     return {name: interpolated(segment.time, values, time, 1 if name == 'measured' else 3)
             for name in ('position', 'velocity', 'acceleration', 'effort', 'measured')
@@ -147,42 +148,42 @@ def _step(
     first: Samples, second: Samples, clock: FloatArray, middle: float, scale: FloatArray
 ) -> FloatArray:
     """Return the Gauss-Newton step (2,) of lag and drift."""
-    rows, other = _resampled(first, second, clock, middle)
+    rows, other = _resample_pair(first, second, clock, middle)
     used = scale > 0.0
     speed = (other.velocity[:, used] / scale[used]).ravel()
     error = ((rows.position - other.position)[:, used] / scale[used]).ravel()
     ahead = np.repeat(rows.time - middle, int(used.sum()))
-    found = np.linalg.lstsq(np.stack([speed, speed * ahead], axis=1), error, rcond=1e-9)[0]
-    return np.asarray(found)
+    correction = np.linalg.lstsq(np.stack([speed, speed * ahead], axis=1), error, rcond=1e-9)[0]
+    return np.asarray(correction)
 
 
 #: a pause longer than this many typical steps, and than this many seconds, splits a recording
 GAP_STEPS, GAP_SECONDS = 10.0, 0.1
-#: no recording lasts a year [s], or so many times as long as its rows at their typical step
+#: longest recording: a year [s], and this many times its rows at their typical step
 YEAR, LONGEST_RECORDING = 3.2e7, 1e3
-#: no stamp is so large in any unit: six times the nanoseconds since 1970
+#: largest stamp in any unit: six times the nanoseconds since 1970
 LATEST_STAMP = 1e19
-#: a repeated row counts as stale only if it repeats for at most this long [s]
+#: a repeated row is stale only if it repeats for at most this long [s]
 STALE_SECONDS = 0.1
-#: so many rows out of order came late; a clock that was set back leaves more
+#: most rows out of order that count as late; a clock that was set back leaves more
 LATE_ROWS = 5
-#: a smaller step of the clock shows in so many rows on either side, by so many deviations
+#: rows on either side, and deviations, by which a smaller step of the clock shows
 SIDE_ROWS, SIDE_DEVIATIONS = 20, 6.0
-#: a clock is not set back more often
-MOST_CLOCK_STEPS = 100
-#: channels that need not have values for every joint
+#: most times that a clock is set back
+MAX_CLOCK_STEPS = 100
+#: channels that need no values for some joints
 OPTIONAL = ('motor_position', 'motor_velocity', 'joint_torque')
-#: the topic of the controller begins and ends beside that of the joint states
+#: the topic of the controller may begin and end at other times than that of the joint states
 REFERENCE = 'reference_position'
-#: channels that do not come with the state of the joints
-APART = (REFERENCE, 'external_torque')
+#: channels that come separately from the joint states
+SEPARATE_CHANNELS = (REFERENCE, 'external_torque')
 
 
 def clock_steps(time: FloatArray) -> NDArray[np.int64]:
-    """Return the rows (k,) at which the clock of stamps (N,) [s] was set back.
+    """Return the rows (k,) at which the clock of the stamps (N,) [s] was set back.
 
-    Rows that came late, or single stamps that leap, are none: they overlap with a few rows only,
-    and leave the others where they are.
+    Late rows and single stamps that leap do not count: they overlap with a few rows only, and
+    leave the others in place.
     """
     rows = np.flatnonzero(np.isfinite(time) & ~_far(time))
     with np.errstate(over='ignore'):
@@ -190,23 +191,23 @@ def clock_steps(time: FloatArray) -> NDArray[np.int64]:
     if not (forward < 0.0).any():
         return np.empty(0, dtype=np.int64)
     step = float(np.median(forward[forward > 0.0])) if (forward > 0.0).any() else np.inf
-    found: list[int] = []
-    for _ in range(MOST_CLOCK_STEPS):
+    steps: list[int] = []
+    for _ in range(MAX_CLOCK_STEPS):
         begin, leaps = _next_clock_step(time[rows], step)
         if begin:
-            found.append(int(rows[begin]))
+            steps.append(int(rows[begin]))
             rows = rows[begin:]
         elif len(leaps):
             rows = np.delete(rows, leaps)
         else:
             break
-    return np.asarray(found, dtype=np.int64)
+    return np.asarray(steps, dtype=np.int64)
 
 
 def _next_clock_step(
     stamps: FloatArray, step: float
 ) -> tuple[int, NDArray[np.int64]]:
-    """Return the first row at which the clock was set back, 0 for none, or rows that leapt ahead.
+    """Return the first row at which the clock was set back (0: none), or rows that leapt ahead.
 
     ``stamps`` (N,) and their typical ``step`` [s].
     """
@@ -223,7 +224,7 @@ def _next_clock_step(
 
 
 def _set_back(stamps: FloatArray, row: int, step: float) -> bool:
-    """Return whether lines through the stamps before and after a row are apart by over a step."""
+    """Return True if lines through the stamps before and after a row differ by over a step."""
     count = np.arange(-SIDE_ROWS, SIDE_ROWS) + 0.5
     if row < SIDE_ROWS or row + SIDE_ROWS > len(stamps):
         return False
@@ -237,10 +238,10 @@ def _set_back(stamps: FloatArray, row: int, step: float) -> bool:
 
 
 def one_clock(log: RawLog) -> tuple[RawLog, list[str]]:
-    """Move what follows a clock that was set back behind what was before; say so.
+    """Move rows after a backward clock step behind the rows before it, with notes.
 
-    A pause between both keeps them apart, see `split_at_gaps`. Efforts with stamps of their own
-    cannot be moved: the others then hold those at ``time``.
+    A pause separates both, see `split_at_gaps`. Efforts with separate stamps cannot be moved:
+    those interpolated at ``time`` replace them.
     """
     steps = clock_steps(log.time)
     if not len(steps):
@@ -253,28 +254,28 @@ def one_clock(log: RawLog) -> tuple[RawLog, list[str]]:
     back = float(log.time[steps[0] - 1] - log.time[steps[0]])
     return replace(log, time=time, effort_messages=None), [
         f'{log.source}: the clock goes back {len(steps)} time(s), first by {back:.3g} s in row '
-        f'{int(steps[0]) + 1}; what follows is moved behind what was before']
+        f'{int(steps[0]) + 1}; the rows after it are moved behind those before']
 
 
-def ordered(log: RawLog) -> tuple[RawLog, list[str]]:
-    """Drop rows whose stamp is not finite, out of the question, repeats or goes back; say so.
+def order_rows(log: RawLog) -> tuple[RawLog, list[str]]:
+    """Drop rows whose stamp is not finite, implausible, repeated or backward, with notes.
 
-    Where a stamp leaps ahead, or back, those rows go that leave the more of the others. What
-    follows a clock that was set back is kept, and moved, see `one_clock`.
+    If a stamp leaps ahead or back, the smaller group of rows is dropped. Rows after a backward
+    clock step are moved instead, see `one_clock`.
     """
     log, moved = one_clock(log)
-    log, dropped = _in_order(log)
+    log, dropped = _drop_disordered(log)
     return log, [*moved, *dropped]
 
 
-def _in_order(log: RawLog) -> tuple[RawLog, list[str]]:
+def _drop_disordered(log: RawLog) -> tuple[RawLog, list[str]]:
     time = log.time
     far = _far(time)
     usable = np.isfinite(time) & ~far
-    before = np.maximum.accumulate(np.where(usable, time, -np.inf))
-    after = np.minimum.accumulate(np.where(usable, time, np.inf)[::-1])[::-1]
-    later = usable & np.concatenate([[True], before[:-1] < time[1:]])
-    earlier = usable & np.concatenate([time[:-1] < after[1:], [True]])
+    highest = np.maximum.accumulate(np.where(usable, time, -np.inf))
+    lowest = np.minimum.accumulate(np.where(usable, time, np.inf)[::-1])[::-1]
+    later = usable & np.concatenate([[True], highest[:-1] < time[1:]])
+    earlier = usable & np.concatenate([time[:-1] < lowest[1:], [True]])
     keep = earlier if earlier.sum() > later.sum() else later
     if keep.all():
         return log, []
@@ -291,11 +292,11 @@ def _in_order(log: RawLog) -> tuple[RawLog, list[str]]:
 
 
 def _far(time: FloatArray) -> NDArray[np.bool_]:
-    """Return a mask (N,) of the finite stamps that are no time of this recording.
+    """Return a mask (N,) of the finite stamps that cannot belong to this recording.
 
-    They lie a year from its middle, and LONGEST_RECORDING times what it lasts at its typical step:
-    stamps in other units than seconds stay. Beyond LATEST_STAMP none is one, whatever the others
-    are.
+    They are over a year from its middle, and over LONGEST_RECORDING times its length at the
+    typical step, so stamps in other units than seconds remain. Stamps beyond LATEST_STAMP never
+    belong.
     """
     finite = np.isfinite(time)
     beyond = finite & (np.abs(time) > LATEST_STAMP)
@@ -308,15 +309,15 @@ def _far(time: FloatArray) -> NDArray[np.bool_]:
     return np.asarray(beyond | finite & (distance > longest))
 
 
-def without_stale_rows(log: RawLog) -> tuple[RawLog, list[str]]:
+def drop_stale_rows(log: RawLog) -> tuple[RawLog, list[str]]:
     """Drop rows that repeat the whole previous row while the robot moves.
 
-    A driver that misses a cycle logs its old state under a new stamp; taken literally that is a
-    standstill followed by a jump. At rest a repeated row is the truth and stays. Reference and
-    external wrench come from elsewhere and may go on.
+    A driver that misses a cycle logs its old state under a new stamp, which looks like a
+    standstill followed by a jump. At rest repeated rows are correct and remain. Reference and
+    external wrench come from other sources and may continue.
     """
     table = np.hstack([np.where(np.isfinite(values), values, 0.0)
-                       for name, values in channels(log).items() if name not in APART])
+                       for name, values in channels(log).items() if name not in SEPARATE_CHANNELS])
     same = np.concatenate([[False], np.all(table[1:] == table[:-1], axis=1)])
     if not same.any():
         return log, []
@@ -332,11 +333,11 @@ def without_stale_rows(log: RawLog) -> tuple[RawLog, list[str]]:
                                'repeated during motion) replaced by interpolation']
 
 
-def without_holes(log: RawLog) -> tuple[RawLog, list[str]]:
-    """Fill isolated cells that are not finite by interpolation; drop rows at either end.
+def fill_holes(log: RawLog) -> tuple[RawLog, list[str]]:
+    """Fill isolated non-finite cells by interpolation; drop rows at either end.
 
-    A joint without motor states, or without a torque sensor, keeps NaN there. Raises DataError
-    when another channel of a joint has no finite value at all.
+    A joint without motor states, or without a torque sensor, keeps NaN there. Raises DataError if
+    another channel of a joint has no finite value.
     """
     notes: list[str] = []
     filled: dict[str, Any] = {}
@@ -351,8 +352,8 @@ def without_holes(log: RawLog) -> tuple[RawLog, list[str]]:
                 repaired[:, j] = np.nan
                 continue
             if good.sum() < 2:
-                raise DataError(f'{log.source}: {name}.{log.joints[j]} holds no finite value; '
-                                'record it, or leave the joint out of the robot')
+                raise DataError(f'{log.source}: {name}.{log.joints[j]} holds no finite value: '
+                                'record it, or omit the joint from the robot')
             repaired[~good, j] = np.interp(log.time[~good], log.time[good], values[good, j])
             first, last = np.flatnonzero(good)[[0, -1]]
             holes = bad[first:last, j] if name == REFERENCE else bad[:, j]
@@ -364,7 +365,7 @@ def without_holes(log: RawLog) -> tuple[RawLog, list[str]]:
 
 
 def typical_step(logs: list[RawLog]) -> float:
-    """Return the median time step [s] over recordings. Raises DataError for a single row."""
+    """Return the median time step [s] over recordings; raises DataError for a single row."""
     steps = [np.diff(log.time) for log in logs if len(log.time) > 1]
     if not steps:
         names = ', '.join(log.source for log in logs)
@@ -373,7 +374,7 @@ def typical_step(logs: list[RawLog]) -> float:
 
 
 def split_at_gaps(log: RawLog, step: float) -> tuple[list[RawLog], list[str]]:
-    """Cut a recording where it pauses; motion must not be invented across a gap."""
+    """Cut a recording at pauses, because motion must not be invented across a gap."""
     limit = max(GAP_STEPS * step, GAP_SECONDS)
     jumps = np.flatnonzero(np.diff(log.time) > limit)
     if not len(jumps):
@@ -385,11 +386,11 @@ def split_at_gaps(log: RawLog, step: float) -> tuple[list[RawLog], list[str]]:
                    f'{longest:.3g} s); treated as {len(parts)} separate recordings']
 
 
-def uniform(log: RawLog, step: float) -> RawLog:
+def resample_uniform(log: RawLog, step: float) -> RawLog:
     """Interpolate a recording without gaps onto a grid of ``step`` [s].
 
-    Positions by a cubic spline (a linear one would put steps into the velocity), everything else
-    linearly; columns without numbers stay. What is uniform already comes back unchanged.
+    Positions by a cubic spline (a linear one would put steps into the velocity), the rest
+    linearly; columns without numbers remain. A uniform recording is returned unchanged.
     """
     from scipy import interpolate
 
@@ -402,24 +403,24 @@ def uniform(log: RawLog, step: float) -> RawLog:
     values: dict[str, Any] = {}
     for name, channel in channels(log).items():
         degree = 3 if name.endswith('position') else 1
-        known = np.isfinite(channel).all(axis=0)
+        finite = np.isfinite(channel).all(axis=0)
         values[name] = np.full((count, channel.shape[1]), np.nan)
-        if known.any():
-            values[name][:, known] = interpolate.make_interp_spline(
-                log.time, channel[:, known], k=degree)(grid)
+        if finite.any():
+            values[name][:, finite] = interpolate.make_interp_spline(
+                log.time, channel[:, finite], k=degree)(grid)
     return replace(log, time=grid, **values)
 
 
 def nearest(stamps: FloatArray, time: FloatArray) -> NDArray[np.int64]:
-    """Return the index of the ``stamps`` (M,), in order, nearest to every instant (N,)."""
-    after = np.clip(np.searchsorted(stamps, time), 1, max(len(stamps) - 1, 1))
-    after = np.minimum(after, len(stamps) - 1)
-    before = np.maximum(after - 1, 0)
-    return np.asarray(np.where(time - stamps[before] <= stamps[after] - time, before, after))
+    """Return the index of the sorted ``stamps`` (M,) nearest to every instant (N,)."""
+    right = np.clip(np.searchsorted(stamps, time), 1, max(len(stamps) - 1, 1))
+    right = np.minimum(right, len(stamps) - 1)
+    left = np.maximum(right - 1, 0)
+    return np.asarray(np.where(time - stamps[left] <= stamps[right] - time, left, right))
 
 
 def shift(values: FloatArray, lag: float, dt: float) -> FloatArray:
-    """Return (N, k) advanced by ``lag`` [s]: what arrives late is moved to when it happened."""
+    """Return values (N, k) advanced by ``lag`` [s], to undo a delay."""
     if lag == 0.0:
         return values
     index = np.arange(len(values), dtype=np.float64)
@@ -429,7 +430,7 @@ def shift(values: FloatArray, lag: float, dt: float) -> FloatArray:
 
 @dataclass(frozen=True)
 class Lag:
-    """A delay between two channels [s], positive when the second one is late."""
+    """A delay between two channels [s], positive if the second one is late."""
 
     seconds: float
     std: float
@@ -441,9 +442,9 @@ class Lag:
 
 
 def velocity_lag(position: FloatArray, velocity: FloatArray, dt: float) -> Lag:
-    """Estimate how much later measured velocity is than the derivative of position, (N, n) each.
+    """Estimate the delay of measured velocity behind the derivative of position, (N, n) each.
 
-    Least squares on ``velocity - d(position)/dt = -lag * d2(position)/dt2``, both smoothed alike
+    Least squares on ``velocity - d(position)/dt = -lag * d2(position)/dt2``, both equally smoothed
     by the caller; the deviation assumes residuals correlated over a tenth of a second.
     """
     speed = derivative(position, dt)

@@ -1,7 +1,7 @@
 """Motor and link encoders: resolution, noise, gear ratio, sign, sides, offset, slip.
 
-The difference of both is the deflection of the gear. It is some 1e-4 rad, so an encoder that is
-scaled, mixed up or slipped would drown it. Such a joint loses its motor channels, and says why.
+Their difference is the deflection of the gear. It is about 1e-4 rad, so a scaled, swapped or
+slipped encoder would hide it. Such a joint loses its motor channels, with a note.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ import numpy as np
 
 from robot_dynid.errors import DataError
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.signals.filters import derivative, fused_velocity
+from robot_dynid.signals.filters import derivative, fuse_velocity
 from robot_dynid.types import FloatArray, RawLog
 
-#: steps are found from this many changes of position of at most so many counts, which are whole
-#: numbers of counts to within a share
+#: changes of position that the resolution needs, the most counts of each, and the tolerance of
+#: whole counts
 CHANGES, COUNTS, WHOLE = 20, 20.0, 0.05
-#: what is below this share of the positions is rounding of numbers
+#: below this share of the positions is rounding of numbers
 NUMBER_ROUNDING = 1e-11
 
 
 def resolution(position: FloatArray) -> float:
-    """Return the step [rad, m] of the encoder that gave ``position`` (T,), 0 where none shows.
+    """Return the step [rad, m] of the encoder that gave ``position`` (T,), 0 if none shows.
 
-    The smallest change of position is a step when almost all other changes of a few steps are
-    whole numbers of it.
+    The smallest change of position is a step if almost all other changes of a few steps are whole
+    multiples of it.
     """
     change = np.abs(np.diff(position[np.isfinite(position)]))
     change = change[change > NUMBER_ROUNDING * max(float(np.abs(position).max(initial=0.0)), 1.0)]
@@ -42,7 +42,7 @@ def resolution(position: FloatArray) -> float:
 
 
 def noise(position: FloatArray) -> float:
-    """Return the deviation [rad, m] of single positions (T,) from a smooth motion.
+    """Return the standard deviation [rad, m] of single positions (T,) from a smooth motion.
 
     From fourth differences, and not below that of rounding to the steps of the encoder.
     """
@@ -51,25 +51,26 @@ def noise(position: FloatArray) -> float:
     return max(white, resolution(position) / float(np.sqrt(12.0)))
 
 
-#: rows of a recording looked at; least travel [rad, m] that shows a gear ratio
+#: rows of a recording checked; least travel [rad, m] that shows a gear ratio
 ENCODER_ROWS, GEAR_RATIO_TRAVEL = 20_000, 0.02
-#: a slope may be this much off, a motor this share of the travel away from its joint
+#: tolerance of a slope; deviation of a motor from its joint as a share of the travel
 SLOPE_ERROR, FOLLOWS = 0.02, 0.02
 #: deflections below this share of the travel are rounding: one encoder recorded twice
 ENCODER_ROUNDING = 1e-9
-#: correlation with the effort below which motor and link sides are mixed up
+#: correlation with the effort below which motor and link sides are swapped
 OPPOSED = -0.3
-#: a slip is this many times the scatter of windows, which are so many at most and so long [s]
+#: a slip is this many times the scatter of windows, of which there are at most so many, each at
+#: least so long [s]
 SLIP, SLIP_WINDOWS, LEAST_WINDOW = 8.0, 60, 0.5
-#: rad/s (m/s) above which a motor slides
+#: speed [rad/s, m/s] above which a motor slides
 MOTOR_SLIDES = 0.01
-#: an offset is removed where it exceeds this many deviations; errors correlate over [s]
+#: an offset is removed if it exceeds this many deviations; correlation time of the errors [s]
 OFFSET_DEVIATIONS, ERROR_CORRELATION_TIME = 5.0, 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """One joint as both encoders see it: ``time``, ``motor``, ``link``, ``effort`` (N,).
+    """One joint as both encoders measure it: ``time``, ``motor``, ``link``, ``effort`` (N,).
 
     ``velocity`` (N,) is that of the link.
     """
@@ -85,7 +86,8 @@ class Track:
 class Encoder:
     """Relation of a motor encoder to its joint: joint side = motor / ``factor`` - ``offset``.
 
-    ``refused`` says why the two encoders cannot be used together, ``note`` what was corrected.
+    ``refused`` is the reason why the two encoders cannot be used together, ``note`` what was
+    corrected.
     """
 
     factor: float = 1.0
@@ -94,25 +96,25 @@ class Encoder:
     note: str = ''
 
 
-def joint_side(
+def convert_to_joint_side(
     robot: RobotModel, parts: tuple[RawLog, ...], step: float
 ) -> tuple[tuple[RawLog, ...], list[str]]:
-    """Bring the motor channels of the ``parts`` of one recording to the joint side.
+    """Convert the motor channels of the ``parts`` of one recording to the joint side.
 
-    Offsets are removed, joints whose encoders cannot be used together become NaN; says so.
+    Offsets are removed; joints whose encoders cannot be used together become NaN, with notes.
     """
     if not parts or parts[0].motor_position is None:
         return tuple(replace(p, motor_position=None, motor_velocity=None) for p in parts), []
     tracks = _tracks(robot, parts)
-    found = [encoder(robot, tracks, j) for j in range(robot.n)]
+    relations = [encoder(robot, tracks, j) for j in range(robot.n)]
     notes = []
-    for joint, one in zip(robot.joints, found, strict=True):
+    for joint, one in zip(robot.joints, relations, strict=True):
         if one.refused:
             notes.append(f'{parts[0].source}: motor states of {joint}: {one.refused}; no '
                          'deflection is used for this joint')
         if one.note:
             notes.append(f'{parts[0].source}: motor states of {joint}: {one.note}')
-    return tuple(_converted(p, found, step) for p in parts), notes
+    return tuple(_convert_motors(p, relations, step) for p in parts), notes
 
 
 def encoders_of(robot: RobotModel, log: RawLog) -> tuple[Encoder, ...]:
@@ -126,17 +128,17 @@ def encoders_of(robot: RobotModel, log: RawLog) -> tuple[Encoder, ...]:
     return tuple(encoder(robot, tracks, j) for j in range(robot.n))
 
 
-def _converted(part: RawLog, found: Sequence[Encoder], step: float) -> RawLog:
+def _convert_motors(part: RawLog, relations: Sequence[Encoder], step: float) -> RawLog:
     assert part.motor_position is not None
-    factor = np.array([np.nan if one.refused else one.factor for one in found])
-    position = part.motor_position / factor - np.array([one.offset for one in found])
+    factor = np.array([np.nan if one.refused else one.factor for one in relations])
+    position = part.motor_position / factor - np.array([one.offset for one in relations])
     velocity = np.full_like(position, np.nan)
     good = np.isfinite(position).all(axis=0)
     if part.motor_velocity is not None:
         measured = part.motor_velocity / factor
         both = good & np.isfinite(measured).all(axis=0)
         if both.any():
-            velocity[:, both] = fused_velocity(position[:, both], measured[:, both], step)
+            velocity[:, both] = fuse_velocity(position[:, both], measured[:, both], step)
         good &= ~both
     if good.any():
         velocity[:, good] = derivative(position[:, good], step)
@@ -166,18 +168,18 @@ def encoder(robot: RobotModel, tracks: Sequence[Track], joint: int) -> Encoder:
         return Encoder(refused='there are none')
     travel = float(np.ptp(track.link))
     if travel < GEAR_RATIO_TRAVEL:
-        return Encoder(refused=f'the joint travels over {travel:.2g} only, which does not show '
+        return Encoder(refused=f'the joint travels over {travel:.2g} only, too little to show '
                                'whether they belong to it')
     given = robot.drive.gear_ratios
     ratio = None if given is None else float(given[joint])
     slope = _slope(track.link, track.motor)
     rest = track.motor - slope * track.link
-    if not _known(slope, ratio):
-        bent, left = _bent(track)
-        if _known(bent, ratio):
-            slope, rest = bent, left
+    if not _is_recognised(slope, ratio):
+        stiff, remainder = _slope_without_deflection(track)
+        if _is_recognised(stiff, ratio):
+            slope, rest = stiff, remainder
     if _scatter(rest) > FOLLOWS * max(abs(slope), 1e-3) * travel:
-        return Encoder(refused=_stranger(robot, tracks, joint))
+        return Encoder(refused=_mismatch_text(robot, tracks, joint))
     factor, refused = _factor(slope, ratio)
     if refused:
         return Encoder(refused=refused)
@@ -187,8 +189,8 @@ def encoder(robot: RobotModel, tracks: Sequence[Track], joint: int) -> Encoder:
         return Encoder(refused='the deflection is constant: the driver derives one encoder from '
                                'the other')
     if robot.drive.kind == 'gravity_compensated_torque':
-        return Encoder(factor, note=note)  # weight bends the gear, too, but is not in the effort
-    return _offset(scaled, Encoder(factor, note=note))
+        return Encoder(factor, note=note)  # gravity bends it, but is not in the effort
+    return _remove_offset(scaled, Encoder(factor, note=note))
 
 
 def _slope(x: FloatArray, y: FloatArray) -> float:
@@ -201,10 +203,11 @@ def _slope(x: FloatArray, y: FloatArray) -> float:
     return float(np.median((y[high] - y[low])[apart] / run[apart]))
 
 
-def _bent(track: Track) -> tuple[float, FloatArray]:
-    """Return the slope of the motor over the link beside what effort bends, and the rest (N,).
+def _slope_without_deflection(track: Track) -> tuple[float, FloatArray]:
+    """Return the slope of the motor over the link, less deflection by effort, and the rest (N,).
 
-    A soft gear bends by a share of the travel, and weight by more the farther the link is out.
+    A soft gear deflects by a share of the travel, and gravity deflects it more the farther the
+    link reaches out.
     """
     columns = np.column_stack([_columns(track), track.link])
     line, _ = _line(track, track.motor, columns)
@@ -215,8 +218,8 @@ def _scatter(values: FloatArray) -> float:
     return float(1.4826 * np.median(np.abs(values - np.median(values))))
 
 
-def _stranger(robot: RobotModel, tracks: Sequence[Track], joint: int) -> str:
-    """Say that a motor does not follow its joint, and which one it follows instead."""
+def _mismatch_text(robot: RobotModel, tracks: Sequence[Track], joint: int) -> str:
+    """Return the sentence that a motor does not follow its joint, and which one it follows."""
     motor = tracks[joint].motor
     for other, track in enumerate(tracks):
         travel = float(np.ptp(track.link))
@@ -227,54 +230,54 @@ def _stranger(robot: RobotModel, tracks: Sequence[Track], joint: int) -> str:
             return (f'they follow joint {robot.joints[other]} instead; correct the order or the '
                     'names of the motor states')
     return ('they do not follow the joint; check that they belong to this robot, and that their '
-            'stamps are those of the same clock')
+            'stamps are of the same clock')
 
 
 def _near(value: float, expected: float) -> bool:
     return abs(value - expected) <= SLOPE_ERROR * abs(expected)
 
 
-def _known(slope: float, ratio: float | None) -> bool:
-    """Return whether a slope is that of right encoders, or of a mistake that has a name."""
+def _is_recognised(slope: float, ratio: float | None) -> bool:
+    """Return True if a slope is that of correct encoders, or of a recognised mistake."""
     likely = [1.0] if ratio is None else [1.0, ratio]
     return any(_near(abs(slope), abs(value)) for value in likely) or (
         ratio is not None and _near(slope * ratio, 1.0))
 
 
 def _factor(slope: float, ratio: float | None) -> tuple[float, str]:
-    """Return the divisor of the motor angle, or the reason it is not known."""
+    """Return the divisor of the motor angle, or the reason why it is unknown."""
     if _near(slope, 1.0):
         return 1.0, ''
     if ratio is not None and _near(slope, ratio):
         return ratio, ''
-    found = f'they turn {slope:.4g} times as far as the joint'
+    measured = f'they turn {slope:.4g} times as far as the joint'
     if _near(slope, -1.0) or (ratio is not None and _near(slope, -ratio)):
-        known = '' if ratio is None else f', the gear ratio is {ratio:g}'
-        return 1.0, f'{found}{known}: correct its sign'
+        stated = '' if ratio is None else f', the gear ratio is {ratio:g}'
+        return 1.0, f'{measured}{stated}: correct its sign'
     if ratio is None:
-        side = '' if abs(slope) > 1.0 else ' (below one: perhaps the sides are swapped)'
-        return 1.0, (f'{found}{side}, and the gear ratio is missing: put gear_ratios into the '
+        side = '' if abs(slope) > 1.0 else ' (below one: the sides may be swapped)'
+        return 1.0, (f'{measured}{side}, and the gear ratio is missing: put gear_ratios into the '
                      'robot YAML, or divide the motor states by the gear ratio')
     if _near(slope * ratio, 1.0):
-        return 1.0, f'{found}, one over the gear ratio: motor and link side are swapped'
-    return 1.0, f'{found}, the gear ratio in the robot YAML is {ratio:g}: correct it'
+        return 1.0, f'{measured}, one over the gear ratio: motor and link side are swapped'
+    return 1.0, f'{measured}, the gear ratio in the robot YAML is {ratio:g}: correct it'
 
 
-def _offset(track: Track, so_far: Encoder) -> Encoder:
-    """Return the offset of the encoders: the deflection without effort; refuse what slipped."""
+def _remove_offset(track: Track, so_far: Encoder) -> Encoder:
+    """Return the encoder with its offset, the deflection without effort; refuse a slip."""
     deflection = track.motor - track.link
     spread = _scatter(deflection)
     columns = _columns(track)
     alone, _ = _line(track, deflection, columns[:, :2])
     slip = _slip(track.time, deflection - columns[:, :2] @ alone)
-    if slip is not None and _beside_friction(track, deflection, columns, slip):
+    if slip is not None and _exceeds_friction(track, deflection, columns, slip):
         return replace(so_far, refused=f'their offset changes by {slip[1]:+.3g} rad near '
                                        f'{slip[0]:.1f} s: an encoder or the gear slipped')
     if np.corrcoef(deflection, track.effort)[0, 1] < OPPOSED:
         return replace(so_far, refused='the motor lags behind the joint it drives: motor and link '
                                        'side are swapped, or the effort has the wrong sign')
     line, deviation = _line(track, deflection, columns)
-    # ENCODER_ROUNDING: else rounding may be an offset
+    # without ENCODER_ROUNDING, rounding could be an offset
     if abs(line[0]) <= max(OFFSET_DEVIATIONS * deviation, ENCODER_ROUNDING):
         return so_far
     offset = f'offset of {line[0]:+.3g} rad against the joint removed' \
@@ -284,9 +287,9 @@ def _offset(track: Track, so_far: Encoder) -> Encoder:
 
 
 def _columns(track: Track) -> FloatArray:
-    """Return (N, 4): one, effort, and the sign of the velocity and itself for the friction.
+    """Return columns (N, 4): one, effort, and sign and value of the velocity for friction.
 
-    What friction takes before the gear does not bend it; left out, it would pass for an offset.
+    Friction before the gear does not deflect it; omitted, it would look like an offset.
     """
     speed = np.clip(track.velocity / MOTOR_SLIDES, -1.0, 1.0)
     return np.stack([np.ones_like(track.effort), track.effort, speed, track.velocity], axis=1)
@@ -295,9 +298,9 @@ def _columns(track: Track) -> FloatArray:
 def _line(
     track: Track, deflection: FloatArray, columns: FloatArray
 ) -> tuple[FloatArray, float]:
-    """Fit the ``columns``, the first of them one, by absolute errors; also its deviation.
+    """Return the L1 fit of the ``columns``, the first of them one, and the deviation of that.
 
-    Iteratively reweighted: a slip of one stretch does not draw the line.
+    Iteratively reweighted, so that a slip of one stretch does not bias the line.
     """
     weights = np.ones(len(deflection))
     for _ in range(30):
@@ -314,12 +317,12 @@ def _line(
     return np.asarray(line), float(deviation)
 
 
-def _beside_friction(
+def _exceeds_friction(
     track: Track, deflection: FloatArray, columns: FloatArray, slip: tuple[float, float]
 ) -> bool:
-    """Return whether a ``slip`` stays, by half of its size or more, where friction may explain it.
+    """Return True if at least half of a ``slip`` remains after a fit of friction.
 
-    A joint that goes one way for long changes the level by its friction.
+    A joint that moves one way for long changes the level by its friction.
     """
     after = (track.time >= slip[0]).astype(np.float64)
     line, _ = _line(track, deflection, np.column_stack([columns, after]))
@@ -335,9 +338,9 @@ def _slip(time: FloatArray, rest: FloatArray) -> tuple[float, float] | None:
     level = np.array([np.median(rest[w]) for w in windows])
     best = (np.inf, 0, 0.0, 0.0)
     for k in range(2, count - 1):
-        before, after = np.median(level[:k]), np.median(level[k:])
-        error = np.abs(level - np.where(np.arange(count) < k, before, after))
-        best = min(best, (float(error.sum()), k, float(after - before),
+        level_before, level_after = np.median(level[:k]), np.median(level[k:])
+        error = np.abs(level - np.where(np.arange(count) < k, level_before, level_after))
+        best = min(best, (float(error.sum()), k, float(level_after - level_before),
                           float(1.4826 * np.median(error))))
     cost, k, jump, scatter = best
     flat = float(np.abs(level - np.median(level)).sum())

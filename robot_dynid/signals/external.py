@@ -1,4 +1,4 @@
-"""Known external wrenches in the samples: the effort that the links take with their help."""
+"""Known external wrenches in the samples: the effort that the links receive with their help."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ import numpy as np
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, RawLog, Samples, interpolated
 
-#: by how many times J^T w shows in the effort that passes for the wrench as it was given
-BELIEVED = (0.5, 2.0)
-#: deviations from one at which that is told, of residuals that are alike over so long [s]
-TOLD, RESIDUAL_CORRELATION_TIME = 5.0, 0.25
+#: range of the factor by which J^T w shows in the effort for which the wrench is accepted as given
+ACCEPTED_FACTORS = (0.5, 2.0)
+#: deviations from one that are reported, for residuals correlated over this time [s]
+REPORTED_DEVIATIONS, RESIDUAL_CORRELATION_TIME = 5.0, 0.25
 
 
 def net_torque(robot: RobotModel, log: RawLog) -> FloatArray:
-    """Return the torque (T, n) [N m] that the links take: that of the drives and J^T w.
+    """Return the torque (T, n) [N m] on the links: that of the drives plus J^T w.
 
-    Raises nothing; the recording has efforts.
+    The recording must have efforts.
     """
     assert log.effort is not None
     torque = log.effort * robot.torque_factors
     return torque if log.external_torque is None else torque + log.external_torque
 
 
-def with_external(
+def add_external_torque(
     samples: Samples, torque: FloatArray | None, smooth: Callable[[FloatArray], FloatArray]
 ) -> Samples:
-    """Return samples whose efforts have the external ``torque`` (N, n) [N m] in them.
+    """Return samples with the external ``torque`` (N, n) [N m] added to their efforts.
 
     It is given at the time of the samples, unfiltered, and passes ``smooth``, the filter of the
-    motion, where the effort has. Equations of motors and gears do not feel it.
+    motion, for filtered effort. Equations of motors and gears do not contain it.
     """
     if torque is None:
         return samples
@@ -45,11 +45,11 @@ def with_external(
     return replace(samples, effort=effort, measured=measured, external=filtered)
 
 
-def doubt(samples: Samples, residual: FloatArray) -> str:
-    """Return a sentence where the effort contradicts the wrench; '' where it does not.
+def check_external(samples: Samples, residual: FloatArray) -> str:
+    """Return a warning if the effort contradicts the wrench, else ''.
 
-    ``residual`` (N, n) [N m] is measured minus modelled effort of the samples. With the wrench k
-    times as large as given it is (k - 1) J^T w, but for what the model takes of that.
+    ``residual`` (N, n) [N m] is measured minus modelled effort of the samples. If the wrench is k
+    times as large as given, the residual is (k - 1) J^T w, less what the model absorbs.
     """
     if samples.external is None or samples.measured is None:
         return ''
@@ -61,9 +61,9 @@ def doubt(samples: Samples, residual: FloatArray) -> str:
         return ''
     factor = 1.0 - float(np.sum(weight * external * left)) / energy
     alike = max(1.0, RESIDUAL_CORRELATION_TIME / float(np.median(np.diff(samples.time))))
-    if BELIEVED[0] < factor < BELIEVED[1] or (
-            abs(factor - 1.0) < TOLD * float(np.sqrt(alike / energy))):
+    if ACCEPTED_FACTORS[0] < factor < ACCEPTED_FACTORS[1] or (
+            abs(factor - 1.0) < REPORTED_DEVIATIONS * float(np.sqrt(alike / energy))):
         return ''
-    return (f'the effort answers to {factor:.2g} times the external torque: look at the sign '
+    return (f'the effort shows {factor:.2g} times the external torque: check the sign '
             '(what the surroundings exert on the link), the units (N, N m) and the frame of the '
             'wrench')

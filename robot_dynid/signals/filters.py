@@ -19,18 +19,18 @@ def zero_phase_low_pass(values: FloatArray, cutoff: float, dt: float) -> FloatAr
     """Filter (N, k) along time with a Butterworth of order 4, forward and backward.
 
     ``cutoff`` [Hz] is the -3 dB frequency of one pass; ``dt`` [s]. Stretches too short to filter
-    come back as their mean. Raises UsageError unless 0 < cutoff < Nyquist frequency.
+    are replaced by their mean. Raises UsageError unless 0 < cutoff < Nyquist frequency.
     """
 
-    checked_cutoff(cutoff, dt)
+    check_cutoff(cutoff, dt)
     sections = _sections(cutoff, dt)
     padding = min(len(values) - 1, int(np.ceil(3.0 / (cutoff * dt))))
     if padding < 1:
         return np.broadcast_to(values.mean(axis=0), values.shape).copy()
-    return _filtered(sections, values, padding)
+    return _filter_both_ways(sections, values, padding)
 
 
-def _filtered(sections: FloatArray, values: FloatArray, padding: int) -> FloatArray:
+def _filter_both_ways(sections: FloatArray, values: FloatArray, padding: int) -> FloatArray:
     """Filter (N, k) along time, forward and backward; columns stay contiguous."""
     filtered = np.empty(values.shape[::-1])
     zero_phase(sections, padding, np.require(values.T, np.float64, ['C', 'W']), filtered)
@@ -41,9 +41,9 @@ def _filtered(sections: FloatArray, values: FloatArray, padding: int) -> FloatAr
 def _sections(cutoff: float, dt: float) -> FloatArray:
     """Return the sections (s, 6) of the Butterworth of ORDER, each with unit gain at rest.
 
-    Poles on a circle around zero, moved by the bilinear transform; `scipy.signal` has the same,
-    and takes a second to import. Source: Oppenheim, Schafer 2010, Discrete-time signal
-    processing, section 7.2.
+    Poles on a circle around zero, moved by the bilinear transform, as in `scipy.signal`, which
+    takes a second to import. Source: Oppenheim, Schafer 2010, Discrete-time signal processing,
+    section 7.2.
     """
     angles = np.pi * np.arange(ORDER + 1, 2 * ORDER, 2) / (2 * ORDER)
     radius = np.tan(np.pi * cutoff * dt)
@@ -53,7 +53,7 @@ def _sections(cutoff: float, dt: float) -> FloatArray:
     return np.hstack([np.outer(back.sum(axis=1) / 4.0, [1.0, 2.0, 1.0]), back])
 
 
-def checked_cutoff(cutoff: float, dt: float) -> None:
+def check_cutoff(cutoff: float, dt: float) -> None:
     """Raise UsageError unless ``cutoff`` [Hz] is between 0 and the Nyquist frequency."""
     nyquist = 0.5 / dt
     if not 0.0 < cutoff < nyquist:
@@ -68,14 +68,14 @@ def first_order_zero_phase(values: FloatArray, corner: float, dt: float) -> Floa
     """
     if corner * dt >= np.pi:
         return values.copy()
-    radius = np.tan(0.5 * corner * dt)  # as of `_sections`, with one pole
+    radius = np.tan(0.5 * corner * dt)  # as in `_sections`, with one pole
     gain = radius / (1.0 + radius)
     padding = min(len(values) - 1, int(np.ceil(5.0 / (corner * dt))))
     section = np.array([[gain, gain, 0.0, 1.0, 2.0 * gain - 1.0, 0.0]])
-    return _filtered(section, values, max(padding, 0))
+    return _filter_both_ways(section, values, max(padding, 0))
 
 
-#: corner of each of two equal first-order stages over the -3 dB frequency of both together
+#: corner of each of two equal first-order stages relative to the -3 dB frequency of both
 STAGE_CORNER = 1.0 / np.sqrt(np.sqrt(2.0) - 1.0)
 
 
@@ -87,13 +87,13 @@ def corner_of(cutoff: float) -> float:
 
 
 def delay_of(cutoff: float, step: float) -> float:
-    """Return by how much slow signals come out later [s] at steps of ``step`` [s]."""
+    """Return the delay [s] of slow signals at steps of ``step`` [s]."""
     share = -np.expm1(-corner_of(cutoff) * step)
     return float(2.0 * step * (1.0 - share) / share)
 
 
 class Delay:
-    """Signals of a fixed time ago, linear between samples; ``seconds`` at least zero."""
+    """Signals delayed by ``seconds``, at least zero, linear between samples."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -104,9 +104,9 @@ class Delay:
         self._past.clear()
 
     def __call__(self, time: float, values: FloatArray) -> FloatArray:
-        """Take the values at ``time`` [s], return those of ``seconds`` before.
+        """Take the values at ``time`` [s], return those of ``seconds`` earlier.
 
-        Until there are such, the oldest ones.
+        The oldest ones until then.
         """
         if self._seconds <= 0.0:
             return values
@@ -115,23 +115,24 @@ class Delay:
         target = time - self._seconds
         while len(past) > 1 and past[1][0] <= target:
             past.popleft()
-        before, old = past[0]
-        if before >= target or len(past) == 1:
+        earlier, old = past[0]
+        if earlier >= target or len(past) == 1:
             return old
-        after, new = past[1]
-        return old + (target - before) / (after - before) * (new - old)
+        later, new = past[1]
+        return old + (target - earlier) / (later - earlier) * (new - old)
 
 
 def runs(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the first row, and that behind the last, of every run of True in (N,): (k, 2)."""
+    """Return the first row and the end (k, 2) of every run of True in (N,)."""
     edges = np.flatnonzero(np.diff(flags.astype(np.int8), prepend=0, append=0))
     return np.asarray(edges.reshape(-1, 2), dtype=np.int64)
 
 
-#: differences below this share of the largest value are rounding of the interpolation, 1e-14 of
-#: it; encoders of 32 bits resolve 2e-10
+#: differences below this share of the largest value are rounding of the interpolation, which is
+#: 1e-14 of it; encoders of 32 bits resolve 2e-10
 DIFFERENCE_ROUNDING = 1e-11
-#: below this frequency [rad/s] position always decides: measured velocity may carry an offset
+#: below this frequency [rad/s] position always decides, because measured velocity may have an
+#: offset
 LEAST_CORNER = 2.0 * np.pi
 
 
@@ -154,8 +155,8 @@ def second_difference_noise(values: FloatArray) -> FloatArray:
     """Return the standard deviation (k,) of white noise on a smooth signal (N, k).
 
     Third differences remove the motion and leave sqrt(20) times the noise; the median makes the
-    figure robust against the moments where the motion is not smooth. Where nothing changes (a
-    quantised signal at rest) but by rounding nothing is learnt about the noise.
+    figure robust where the motion is not smooth. Where nothing changes but by rounding (a
+    quantised signal at rest), the noise is unknown and zero is returned.
     """
     if len(values) < 4:
         return np.zeros(values.shape[1])
@@ -166,13 +167,13 @@ def second_difference_noise(values: FloatArray) -> FloatArray:
     return np.asarray(1.4826 * np.array(typical) / np.sqrt(20.0))
 
 
-def fused_velocity(position: FloatArray, velocity: FloatArray, dt: float) -> FloatArray:
+def fuse_velocity(position: FloatArray, velocity: FloatArray, dt: float) -> FloatArray:
     """Combine differentiated position with measured velocity, both (N, k), optimally.
 
-    White noise of deviation s_p on position and s_v on velocity makes the least-variance estimate
-    ``L d(position)/dt + (1 - L) velocity`` with ``L = 1 / (1 + (w s_p / s_v)^2)``. Position
-    decides below the corner s_v / s_p, at least LEAST_CORNER, velocity above (complementary
-    Wiener filter).
+    White noise of deviation s_p on position and s_v on velocity gives the minimum-variance
+    estimate ``L d(position)/dt + (1 - L) velocity`` with ``L = 1 / (1 + (w s_p / s_v)^2)``.
+    Position decides below the corner s_v / s_p, at least LEAST_CORNER, velocity above
+    (complementary Wiener filter).
     """
     differentiated = derivative(position, dt)
     noise_p, noise_v = second_difference_noise(position), second_difference_noise(velocity)

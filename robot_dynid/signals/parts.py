@@ -1,7 +1,7 @@
-"""Long recordings cut by time: parts with what is around them, one in memory at a time.
+"""Long recordings cut by time into parts with margins, one in memory at a time.
 
-Every row is in the middle of exactly one part, with enough rows on both sides for filters and for
-what depends on the past; so a part gives the samples that the recording in one piece would give.
+Every row is inside exactly one part, with enough rows on both sides for filters and memory, so a
+part gives the samples that the recording in one piece would give.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from robot_dynid.errors import DataError
 from robot_dynid.signals.alignment import clock_steps
 from robot_dynid.types import FloatArray, Part, RawLog, StoredRecording, take
 
-#: rows of a part, and of the longest recording that stays in one piece: what is computed with a
-#: part of seven joints takes 60 MB
+#: rows of a part, and of the longest recording that stays in one piece: a part of seven joints
+#: takes 60 MB to process
 PART_ROWS, LONGEST_PART = 45_000, 80_000
-#: s around a part that are read with it: filters of 2 Hz and more see no border
+#: margin [s] read around a part: filters of 2 Hz and more see no border
 PART_MARGIN = 4.0
-#: rows by which a recording is looked through for rest
+#: rows of the pieces in which rest is searched
 GLANCE = 10_000
-#: stamps read to find out the typical step
+#: stamps read for the typical step
 STEP_STAMPS = 10_000
-#: a stretch rests where all joints travel less than this share of the longest travel within a
+#: a stretch rests if all joints travel less than this share of the longest travel within a
 #: stretch, or less than this [rad, m]
 REST_SHARE, REST_TRAVEL = 0.02, 1e-3
-#: stretches of an excerpt: at most so many, each at least so long [s]
-MOST_STRETCHES, STRETCH_SECONDS = 12, 8.0
-#: what is said of a part that cannot be used
-LEFT_OUT = 'this part of the recording is left out'
-#: rows of the longest recording that is read in one piece by what needs that
+#: most stretches of an excerpt, and the least length [s] of each
+MAX_STRETCHES, STRETCH_SECONDS = 12, 8.0
+#: note on a part that cannot be used
+OMITTED_PART = 'this part of the recording is omitted'
+#: most rows of a recording that can be processed in one piece
 WHOLE_ROWS = 1_000_000
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Contiguous rows of a recording by its index, from ``start`` to before ``stop``.
+    """Contiguous rows of a recording, by its index, from ``start`` to before ``stop``.
 
-    Around it the recording is read from ``low`` to before ``high``; the stretch ``first`` or
-    ``last`` in it begins or ends it; without ``cut`` it is the recording.
+    With its margins the recording is read from ``low`` to before ``high``. Without ``cut`` it is
+    the whole recording.
     """
 
     recording: int
@@ -61,10 +61,10 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Glance:
-    """Rows of a recording without rest at its ends and steps of its clock; ``step`` [s].
+    """Rows of a recording without rest at its ends and clock steps; ``step`` [s].
 
-    ``began`` is the stamp [s] of the first of them.
-    ``moving`` are the first rows of the pieces of GLANCE rows in which a joint moves.
+    ``began`` is the stamp [s] of the first row. ``moving`` are the first rows of the pieces of
+    GLANCE rows in which a joint moves.
     """
 
     low: int
@@ -76,10 +76,10 @@ class Glance:
 
 @dataclass(frozen=True, eq=False)
 class Parts(Sequence[RawLog]):
-    """Recordings in order, the long ones in parts that are read when they are asked for.
+    """Recordings in order, long ones in parts that are read on access.
 
     ``recordings`` are in memory or stored, or not read yet; ``part_rows`` is the length of a part.
-    Findings of the kinds ``accepted`` are accepted of all, see RawLog.
+    Findings of the kinds ``accepted`` are accepted for all, see RawLog.
     """
 
     recordings: tuple[RawLog | StoredRecording, ...]
@@ -89,7 +89,7 @@ class Parts(Sequence[RawLog]):
 
     @classmethod
     def of(cls, logs: Sequence[RawLog]) -> Sequence[RawLog]:
-        """Return recordings with the long ones in parts; a lazy sequence stays as it is."""
+        """Return recordings with long ones in parts; a lazy sequence is returned unchanged."""
         return cls(tuple(logs)) if isinstance(logs, list | tuple) else logs
 
     @property
@@ -109,7 +109,7 @@ class Parts(Sequence[RawLog]):
 
     @property
     def owners(self) -> tuple[int, ...]:
-        """The recording, by its index, of every part."""
+        """The index of the recording of every part."""
         return tuple(stretch.recording for stretch in self.stretches)
 
     @property
@@ -120,32 +120,32 @@ class Parts(Sequence[RawLog]):
     @cached_property
     def glances(self) -> tuple[tuple[Glance, ...], ...]:
         """Stretches in motion of the recordings, empty for those in one piece."""
-        return tuple(looked_through(one, self.longest) for one in self.recordings)
+        return tuple(find_glances(one, self.longest) for one in self.recordings)
 
     @cached_property
     def stretches(self) -> tuple[Stretch, ...]:
         """The parts in order."""
-        found: list[Stretch] = []
+        parts: list[Stretch] = []
         for number, (recording, glances) in enumerate(zip(self.recordings, self.glances,
                                                           strict=True)):
             if not glances:
                 rows = _rows(recording)
-                found.append(Stretch(number, 0, rows, 0, rows, cut=False))
+                parts.append(Stretch(number, 0, rows, 0, rows, cut=False))
             for glance in glances:
                 rows = glance.high - glance.low
                 count = max(1, round(rows / self.part_rows))
                 bounds = [glance.low + rows * i // count for i in range(count + 1)]
-                found += [Stretch(number, a, b, glance.low, glance.high)
+                parts += [Stretch(number, a, b, glance.low, glance.high)
                           for a, b in pairwise(bounds)]
-        return tuple(found)
+        return tuple(parts)
 
     @property
     def by_recording(self) -> tuple[tuple[Stretch, ...], ...]:
         """The parts of every recording."""
-        found: list[list[Stretch]] = [[] for _ in self.recordings]
+        parts: list[list[Stretch]] = [[] for _ in self.recordings]
         for stretch in self.stretches:
-            found[stretch.recording].append(stretch)
-        return tuple(map(tuple, found))
+            parts[stretch.recording].append(stretch)
+        return tuple(map(tuple, parts))
 
     def __len__(self) -> int:
         return len(self.stretches)
@@ -162,7 +162,7 @@ class Parts(Sequence[RawLog]):
         return self.read(self.stretches[index])
 
     def read(self, stretch: Stretch) -> RawLog:
-        """Return the rows of a stretch, with those around it."""
+        """Return the rows of a stretch with their margins."""
         recording = self.recordings[stretch.recording]
         if not stretch.cut:
             return self.whole(stretch.recording)
@@ -179,9 +179,9 @@ class Parts(Sequence[RawLog]):
             glance.began if log.began is None else log.began, recording.source))
 
     def excerpt(self, rows: int) -> list[RawLog]:
-        """Return evenly spaced stretches in motion of about ``rows`` rows together.
+        """Return evenly spaced stretches in motion of about ``rows`` rows in total.
 
-        Short recordings count as they are, and are taken whole.
+        Short recordings are taken whole.
         """
         candidates: list[tuple[int, int, Glance | None]] = []
         for number, glances in enumerate(self.glances):
@@ -191,19 +191,19 @@ class Parts(Sequence[RawLog]):
                 pieces = -(-_rows(self.recordings[number]) // GLANCE)
                 candidates += [(number, 0, None)] * pieces
         step = max(g.step for glances in self.glances for g in glances)
-        count = int(np.clip(rows * step / STRETCH_SECONDS, 2, MOST_STRETCHES))
+        count = int(np.clip(rows * step / STRETCH_SECONDS, 2, MAX_STRETCHES))
         middles = (np.arange(count) + 0.5) / count * len(candidates)
         chosen = dict.fromkeys(candidates[int(i)] for i in middles)
         return [self.read(_stretch(number, first, glance, rows // count)) if glance else
                 self.whole(number) for number, first, glance in chosen]
 
-    def chosen(self, kept: Sequence[bool]) -> Parts:
-        """Return some of the recordings, those that are ``kept`` (one value each)."""
+    def select(self, selected: Sequence[bool]) -> Parts:
+        """Return the recordings that are ``selected`` (one value each)."""
         return replace(self, recordings=tuple(
-            one for one, yes in zip(self.recordings, kept, strict=True) if yes))
+            one for one, yes in zip(self.recordings, selected, strict=True) if yes))
 
-    def in_one_piece(self, what: str) -> Parts:
-        """Return the recordings uncut, for ``what`` needs that.
+    def uncut(self, what: str) -> Parts:
+        """Return the recordings uncut, as ``what`` needs them.
 
         Raises DataError for one that is too long for it.
         """
@@ -211,8 +211,8 @@ class Parts(Sequence[RawLog]):
             if _rows(recording) > WHOLE_ROWS:
                 raise DataError(
                     f'{recording.source}: {what} needs a recording in one piece, and '
-                    f'{_rows(recording)} rows are too many for that; cut it into recordings of at '
-                    f'most {WHOLE_ROWS} rows (ros2 bag convert), or give a shorter one')
+                    f'{_rows(recording)} rows are too many: cut it into recordings of at most '
+                    f'{WHOLE_ROWS} rows (ros2 bag convert), or give a shorter one')
         return replace(self, longest=WHOLE_ROWS)
 
     def whole(self, number: int) -> RawLog:
@@ -225,22 +225,22 @@ class Parts(Sequence[RawLog]):
 
 
 def in_memory(recording: RawLog | StoredRecording) -> RawLog:
-    """Return a recording, read where it is stored."""
+    """Return a recording, read if it is stored."""
     return recording if isinstance(recording, RawLog) else recording.read()
 
 
-def looked_through(
+def find_glances(
     recording: RawLog | StoredRecording, longest: int = LONGEST_PART
 ) -> tuple[Glance, ...]:
-    """Return the stretches in motion of a recording, none of one that stays in one piece."""
+    """Return the stretches in motion of a recording, none if it stays in one piece."""
     if _rows(recording) <= longest:
         return ()
-    known: tuple[Glance, ...] | None = getattr(recording, 'glances', None)
-    return tuple(_glances(in_memory(recording))) if known is None else known
+    stored: tuple[Glance, ...] | None = getattr(recording, 'glances', None)
+    return tuple(_glances(in_memory(recording))) if stored is None else stored
 
 
 def _stretch(number: int, first: int, glance: Glance, rows: int) -> Stretch:
-    """Return a stretch of ``rows`` that begins at ``first``, or ends where the recording does."""
+    """Return a stretch of ``rows`` from ``first``, or to the end of the recording."""
     start = max(glance.low, min(first, glance.high - rows))
     return Stretch(number, start, min(start + rows, glance.high), glance.low, glance.high)
 
@@ -250,9 +250,9 @@ def _rows(recording: RawLog | StoredRecording) -> int:
 
 
 def _stamp(time: FloatArray, row: int) -> float:
-    """Return the first stamp from ``row`` on that is a number; inf where there is none."""
-    known = time[row:][np.isfinite(time[row:])]
-    return float(known[0]) if len(known) else np.inf
+    """Return the first finite stamp from ``row`` on; inf if there is none."""
+    finite = time[row:][np.isfinite(time[row:])]
+    return float(finite[0]) if len(finite) else np.inf
 
 
 def _glances(log: RawLog) -> Iterator[Glance]:
@@ -267,7 +267,7 @@ def _glances(log: RawLog) -> Iterator[Glance]:
     for low, high in pairwise([0, *clock_steps(log.time).tolist(), total]):
         inside = (firsts + GLANCE > low) & (firsts < high)
         moving = firsts[inside & moves]
-        if not moves.any():  # a recording wholly at rest stays whole
+        if not moves.any():  # a recording completely at rest stays whole
             moving = firsts[inside]
         elif len(moving):
             low = max(low, int(moving[0]) - GLANCE)

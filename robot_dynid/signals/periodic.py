@@ -1,6 +1,6 @@
 """Exactly one period of a motion: low-pass and derivatives in the frequency domain.
 
-Nothing swings in at the ends, since there are none, and the derivative of every harmonic is exact.
+There are no ends and thus no transients, and the derivative of every harmonic is exact.
 """
 
 from __future__ import annotations
@@ -8,24 +8,24 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.signals.filters import ORDER, checked_cutoff
+from robot_dynid.signals.filters import ORDER, check_cutoff
 from robot_dynid.types import FloatArray
 
-#: power of a harmonic over that of the noise from which it counts as motion. Noise alone gets
-#: there with a probability of exp(-20) = 2e-9 per harmonic.
+#: power of a harmonic over that of the noise from which it counts as motion; noise alone reaches
+#: it with a probability of exp(-20) = 2e-9 per harmonic
 HARMONIC_POWER = 20.0
 
 
 def low_pass(values: FloatArray, cutoff: float, dt: float) -> FloatArray:
-    """Return one period (M, k) through the response of `zero_phase_low_pass`, without its ends.
+    """Return one period (M, k) filtered with the response of `zero_phase_low_pass`, without ends.
 
     Raises UsageError unless 0 < cutoff < Nyquist frequency.
     """
     return _back(np.fft.rfft(values, axis=0) * _gain(len(values), cutoff, dt), len(values))
 
 
-def delayed(values: FloatArray, lag: float, dt: float) -> FloatArray:
-    """Return one period (M, k) advanced by ``lag`` [s]: what arrives late is moved back."""
+def undo_delay(values: FloatArray, lag: float, dt: float) -> FloatArray:
+    """Return one period (M, k) advanced by ``lag`` [s], to undo a delay."""
     turn = np.exp(1j * lag * _rates(len(values), dt))[:, None]
     return _back(np.fft.rfft(values, axis=0) * turn, len(values))
 
@@ -35,9 +35,9 @@ def motion(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return position, velocity and acceleration (M, n) of one period of ``position`` (M, n).
 
-    ``noise`` (n,) is the white noise on ``position``: above the last harmonic that stands out of
-    it there is no motion to see, and nothing of it is differentiated. Below, each harmonic is
-    differentiated exactly, after the low-pass of ``cutoff`` [Hz] the effort passes as well.
+    ``noise`` (n,) is the white noise on ``position``: above the last harmonic that exceeds it
+    nothing is differentiated. Below, each harmonic is differentiated exactly, after the low-pass
+    of ``cutoff`` [Hz] that the effort passes as well.
     """
     count = len(position)
     spectrum = np.fft.rfft(position, axis=0)
@@ -47,15 +47,15 @@ def motion(
     spectrum *= _gain(count, cutoff, dt)
     rate = 1j * _rates(count, dt)[:, None]
     if count % 2 == 0:
-        rate[-1] = 0.0  # the sign of the highest harmonic is not known
+        rate[-1] = 0.0  # the sign of the highest harmonic is unknown
     first = rate * spectrum
     return _back(spectrum, count), _back(first, count), _back(rate * first, count)
 
 
-def significant(values: FloatArray, noise: FloatArray) -> FloatArray:
-    """Return a period (M, n) up to the last harmonics that stand out of white ``noise`` (n,).
+def drop_noise(values: FloatArray, noise: FloatArray) -> FloatArray:
+    """Return a period (M, n) up to the last harmonics above the white ``noise`` (n,).
 
-    Columns of NaN stay.
+    Columns of NaN remain.
     """
     count = len(values)
     spectrum = np.fft.rfft(values, axis=0)
@@ -65,7 +65,7 @@ def significant(values: FloatArray, noise: FloatArray) -> FloatArray:
 
 
 def last_harmonic(power: FloatArray, noise: FloatArray) -> list[int]:
-    """Return the last of the harmonics (K,) of each of n signals whose ``power`` (K, n) is motion.
+    """Return the last harmonic of each of n signals whose ``power`` (K, n) exceeds the noise.
 
     ``noise`` (n,) is the power of the noise in every harmonic.
     """
@@ -82,7 +82,7 @@ def _gain(count: int, cutoff: float, dt: float) -> FloatArray:
     """Return the response (K, 1) of a Butterworth filter run forward and backward."""
     from scipy import signal
 
-    checked_cutoff(cutoff, dt)
+    check_cutoff(cutoff, dt)
     sections = signal.butter(ORDER, cutoff, fs=1.0 / dt, output='sos')
     _, response = signal.sosfreqz(sections, worN=_rates(count, dt) * dt)
     return np.asarray(np.abs(response) ** 2)[:, None]

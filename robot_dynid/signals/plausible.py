@@ -1,4 +1,4 @@
-"""Plausibility of measured values: finite numbers far beyond every limit are no measurements."""
+"""Plausibility of measured values: drops finite numbers far beyond every limit."""
 
 from __future__ import annotations
 
@@ -8,49 +8,51 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.signals.alignment import ordered
-from robot_dynid.signals.turns import USUAL_FASTEST, unrolled
+from robot_dynid.signals.alignment import order_rows
+from robot_dynid.signals.turns import USUAL_FASTEST, unroll
 from robot_dynid.types import FloatArray, RawLog, channels
 
-#: a value is damaged beyond so many times what the robot can do; wrong units (degrees) stay below
+#: a value is damaged beyond this many times what the robot can do; wrong units (degrees) stay
+#: below
 DAMAGED_BEYOND = 100.0
-#: what any joint can do, whatever its limits say, beside USUAL_FASTEST: rad (m), N m (N, A), deg C
+#: what any joint can do, whatever its limits, in addition to USUAL_FASTEST: rad (m), N m (N, A),
+#: deg C
 LARGEST_POSITION, EFFORT, TEMPERATURE = 2.0 * np.pi, 100.0, 100.0
-#: how much further motors may turn than joints where no gear ratio is known
+#: ratio of motor to joint travel if no gear ratio is known
 GEAR_RATIO = 1e3
-#: the typical size of a channel is believed up to here, as that of unknown units
+#: largest typical size of a channel, as that of unknown units
 UNITS = 1e9
 
 
-def plausible(robot: RobotModel, log: RawLog) -> tuple[RawLog, list[str]]:
-    """Return rows in the order of time, NaN in place of values no robot can have, and what was so.
+def drop_implausible(robot: RobotModel, log: RawLog) -> tuple[RawLog, list[str]]:
+    """Return rows in order of time, with NaN for impossible values, and notes.
 
-    Positions go on where their driver counts anew after a turn, see `turns`.
-    A value is dropped when it is more than DAMAGED_BEYOND times as large as both what the robot
-    can do (`possible`) and the median size of its own column. So neither wrong units nor limits
-    that are placeholders cost a sample, and a hundred times the stated limits never was one.
+    Positions are unrolled where their driver wraps, see `turns`. A value is dropped if it is more
+    than DAMAGED_BEYOND times as large as both what the robot can do (`possible`) and the median
+    size of its column. So neither wrong units nor placeholder limits cost a sample.
     """
-    log, notes = ordered(log)
+    log, notes = order_rows(log)
     if not len(log.time):
         return log, notes
     limits = possible(robot, float(log.time[-1] - log.time[0]))
-    kept: dict[str, Any] = {}
+    cleaned: dict[str, Any] = {}
     for name, values in channels(log).items():
-        sized, found = _sized(log, name, log.time, values, limits[name])
-        if found:
-            kept[name] = sized
-            notes += found
+        bounded, more = _drop_large(log, name, log.time, values, limits[name])
+        if more:
+            cleaned[name] = bounded
+            notes += more
     if log.effort_messages is not None:
         time, values = log.effort_messages
-        kept['effort_messages'] = time, _sized(log, 'effort', time, values, limits['effort'])[0]
-    log, turned = unrolled(robot, replace(log, **kept) if kept else log)
+        cleaned['effort_messages'] = time, _drop_large(
+            log, 'effort', time, values, limits['effort'])[0]
+    log, turned = unroll(robot, replace(log, **cleaned) if cleaned else log)
     return log, [*notes, *turned]
 
 
-def _sized(
+def _drop_large(
     log: RawLog, name: str, time: FloatArray, values: FloatArray, limit: FloatArray
 ) -> tuple[FloatArray, list[str]]:
-    """Return a channel (N, n), NaN in place of what is too large, and what was so."""
+    """Return a channel (N, n) with NaN in place of excessive values, and notes."""
     bound = DAMAGED_BEYOND * np.fmax(limit, _typical(values, DAMAGED_BEYOND * limit))
     bad = np.isfinite(values) & (np.abs(values) > bound)
     if not bad.any():
@@ -68,8 +70,8 @@ def _sized(
 def possible(robot: RobotModel, duration: float) -> dict[str, FloatArray]:
     """Return by channel the largest size (n,) that joints can have within ``duration`` [s].
 
-    From the robot's limits, at least LARGEST_POSITION, USUAL_FASTEST, EFFORT, TEMPERATURE; joints
-    without end turn as far as their speed allows; motors by their gear ratio more.
+    From the robot's limits, at least LARGEST_POSITION, USUAL_FASTEST, EFFORT, TEMPERATURE;
+    continuous joints turn as far as their speed allows; motors by their gear ratio more.
     """
     limits, drive = robot.limits, robot.drive
     speed = np.fmax(limits.velocity, USUAL_FASTEST)
@@ -87,7 +89,7 @@ def possible(robot: RobotModel, duration: float) -> dict[str, FloatArray]:
 
 
 def _typical(values: FloatArray, suspicious: FloatArray) -> FloatArray:
-    """Return the median size (n,) of columns (N, n) that hold finite values above ``suspicious``.
+    """Return the median size (n,) of columns (N, n) with finite values above ``suspicious``.
 
     Zero for the others, at most UNITS.
     """

@@ -1,4 +1,4 @@
-"""Joints at rest, and motions of single joints between these."""
+"""Joints at rest, and motions of single joints in between."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from robot_dynid.signals.encoders import resolution
 from robot_dynid.signals.filters import derivative, runs, zero_phase_low_pass
 from robot_dynid.types import FloatArray, RawLog
 
-#: s in which a motion changes a reading about once: what is slower is averaged, and a joint comes
-#: to rest for so long
+#: time [s] in which a motion changes a reading about once, which averages may span, and in which a
+#: joint comes to rest
 RESTS = 0.5
-#: s around an instant in which a joint at rest does not leave two neighbouring steps
+#: window [s] in which a joint at rest does not leave two neighbouring encoder steps
 REST_WINDOW = 0.25
-#: steps within which it stays: two readings, and no third; those of averages over AVERAGE_SECONDS,
-#: so that the noise of single readings is no motion, however many there are
+#: steps within which a resting joint stays: two readings, and no third; averaging time [s], so
+#: that noise of single readings is no motion
 READING_STEPS, AVERAGE_SECONDS = 1.5, 0.04
-#: s over which power is averaged and the octaves that are kept change, and in which the averages
-#: take over from the readings at the ends of a rest
+#: time [s] over which power is averaged and octaves change, and in which averages fade in at the
+#: ends of a rest
 LOCAL, FADE = 1.0, 0.25
-#: an octave is kept above this share of the power one octave below. Changes from step to step
-#: halve it, or have up to 0.7 of it (regular ones, just slower than one in RESTS); one wave at the
+#: an octave is used above this share of the power one octave below: changes from step to step
+#: halve it, or leave up to 0.7 of it (regular ones, just slower than one in RESTS); a wave at the
 #: border of two octaves gives both the same
 OCTAVE_SHARE = 0.85
-#: and above so many times the power of white flicker, which is estimated from few waves
+#: and above this many times the power of white flicker, which is estimated from few waves
 FLICKER = 3.0
 
 
 def resting(position: FloatArray, readings: FloatArray, dt: float) -> Iterator[slice]:
     """Yield the rows of ``position`` (N,), each ``dt`` [s], in which a joint rests.
 
-    Centred on each is a REST_WINDOW in which it does not leave two neighbouring steps of the
-    encoder that gave ``readings`` (M,). The first RESTS, as it comes to rest, are motion.
+    A REST_WINDOW centred on each stays within two neighbouring steps of the encoder that gave
+    ``readings`` (M,). The first RESTS, as the joint comes to rest, count as motion.
     """
     from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
     step, rows = resolution(readings), _odd(REST_WINDOW, dt)
     if step <= 0.0:
         return
-    average = _averaged(position, AVERAGE_SECONDS, dt)
+    average = _average(position, AVERAGE_SECONDS, dt)
     spread = maximum_filter1d(average, rows) - minimum_filter1d(average, rows)
     for first, stop in runs(spread <= READING_STEPS * step).tolist():
         begin = first + round((RESTS - 0.5 * REST_WINDOW) / dt) if first > 0 else 0
@@ -52,15 +52,15 @@ def resting(position: FloatArray, readings: FloatArray, dt: float) -> Iterator[s
             yield slice(begin, stop)
 
 
-def without_flicker(part: RawLog, readings: FloatArray, dt: float) -> RawLog:
-    """Return a uniform recording, each ``dt`` [s], with its motion at rest from averaged readings.
+def remove_flicker(part: RawLog, readings: FloatArray, dt: float) -> RawLog:
+    """Return a uniform recording, each ``dt`` [s], with averaged readings at rest.
 
-    ``readings`` (M, n) [rad, m] are the positions as they were recorded. Everything else, and all
-    of a joint whose encoder shows no steps, stays as it is; so do recordings with motor states,
-    which are of use as differences at the same instants.
+    ``readings`` (M, n) [rad, m] are the recorded positions. Other channels, and joints whose
+    encoder shows no steps, are unchanged; so are recordings with motor states, which are used as
+    differences at the same instants.
     """
     assert part.velocity is not None
-    few = 0.5 / dt <= 1.0 / RESTS  # samples, in which no flicker can be told
+    few = 0.5 / dt <= 1.0 / RESTS  # samples in which no flicker can be distinguished
     if few or part.motor_position is not None:
         return part
     position, velocity = part.position.copy(), part.velocity.copy()
@@ -74,26 +74,26 @@ def without_flicker(part: RawLog, readings: FloatArray, dt: float) -> RawLog:
 
 
 def _smooth(position: FloatArray, dt: float) -> FloatArray:
-    """Return positions (N,) below 1 / RESTS, and in the octaves above that stand out of flicker.
+    """Return positions (N,) below 1 / RESTS plus the octaves above that exceed flicker.
 
     Flicker has the power of steps, which falls with the square of the frequency, or that of white
-    noise, which the differences of readings tell.
+    noise, which follows from the differences of readings.
     """
     top = 1.0 / RESTS
     low = _low_pass(position, top, dt)
-    smooth, steps = low.copy(), _power(low - _averaged(low, LOCAL, dt), dt)
+    smooth, steps = low.copy(), _power(low - _average(low, LOCAL, dt), dt)
     white = 0.5 * _power(np.diff(position, prepend=position[0]), dt)
     while 2.0 * top < 0.4 / dt:
         high = _low_pass(position, 2.0 * top, dt)
         power, share = _power(high - low, dt), top / (0.5 / dt)
         moves = power > np.maximum(OCTAVE_SHARE * steps, FLICKER * share * white)
-        smooth += _averaged(moves.astype(np.float64), LOCAL, dt) * (high - low)
+        smooth += _average(moves.astype(np.float64), LOCAL, dt) * (high - low)
         steps, low, top = np.maximum(0.5 * steps, power), high, 2.0 * top
     return smooth
 
 
 def _share(rows: slice, count: int, dt: float) -> FloatArray:
-    """Return the share (N,) of averages in ``rows`` of ``count``: less where motion is near."""
+    """Return the weight (N,) of averages in ``rows`` of ``count``, smaller near motion."""
     since = dt * np.arange(1.0, rows.stop - rows.start + 1)
     near = np.full(len(since), FADE)
     if rows.start > 0:
@@ -109,10 +109,10 @@ def _low_pass(values: FloatArray, cutoff: float, dt: float) -> FloatArray:
 
 def _power(values: FloatArray, dt: float) -> FloatArray:
     """Return the power (N,) of ``values`` (N,) around every instant."""
-    return _averaged(values**2, LOCAL, dt)
+    return _average(values**2, LOCAL, dt)
 
 
-def _averaged(values: FloatArray, seconds: float, dt: float) -> FloatArray:
+def _average(values: FloatArray, seconds: float, dt: float) -> FloatArray:
     """Return averages (N,) of ``values`` (N,) over ``seconds`` around every instant."""
     from scipy.ndimage import uniform_filter1d
 
@@ -120,7 +120,7 @@ def _averaged(values: FloatArray, seconds: float, dt: float) -> FloatArray:
 
 
 def _odd(seconds: float, dt: float) -> int:
-    """Return the odd number of rows that ``seconds`` are."""
+    """Return the nearest odd number of rows in ``seconds``."""
     return 2 * round(0.5 * seconds / dt) + 1
 
 
@@ -128,26 +128,28 @@ def _odd(seconds: float, dt: float) -> int:
 TRAVEL_WINDOW, MOVING_TRAVEL, TRAVEL_PRISMATIC = 0.5, 0.01, 0.002
 #: the others rest while they travel less than this share of it
 LOCKED_SHARE = 0.1
-#: s over which a speed is measured, from positions alone; rad/s (m/s) below which it has no sign
+#: time [s] over which a speed is measured, from positions only; speed [rad/s, m/s] below which it
+#: has no sign
 WINDOW, STANDING = 0.1, 2e-3
-#: share by which the speed of a steady stretch may vary
+#: relative variation of the speed of a steady stretch
 STEADINESS = 0.03
-#: s and samples a steady stretch must last without its ends; share of the motion it must be, which
-#: separates it from the top of a sine (22 %)
+#: least duration [s] and samples of a steady stretch without its ends; least share of the motion,
+#: which separates it from the top of a sine (22 %)
 STEADY_SECONDS, STEADY_SAMPLES, STEADY_SHARE = 0.2, 16, 0.25
-#: s of rest after which a joint did not just stick
+#: rest [s] after which a joint did not just stick
 STICKING = 0.5
-#: a joint all but stands below this share of its speed; moved on so often, it moves in jerks
+#: a joint nearly stands below this share of its speed; if it restarts this often, it moves in
+#: jerks
 STUCK, JERKS = 0.3, 2
 
 
 @dataclass(frozen=True, eq=False)
 class SingleJointMotion:
-    """One joint (its index) moves one way, at ``speed`` [rad/s, m/s], negative when backward.
+    """One joint (its index) moves one way at ``speed`` [rad/s, m/s], negative if backward.
 
-    ``start`` s; ``seconds`` it moves in all; ``path`` where it begins and ends; ``jerky`` where it
-    stuck in between. ``pose`` (n,) are the mean positions, ``position`` and ``torque`` (m,) those
-    of the joint while the speed is constant; they are empty where it never is for long.
+    ``start`` s; ``seconds`` of motion in total; ``path``: where it begins and ends; ``jerky`` if
+    it stuck in between. ``pose`` (n,) are the mean positions, ``position`` and ``torque`` (m,)
+    those of the joint at constant speed, empty if the speed is never constant for long.
     """
 
     joint: int
@@ -162,7 +164,7 @@ class SingleJointMotion:
 
     @property
     def steady(self) -> bool:
-        """Whether there is a stretch of constant speed."""
+        """Whether it has a stretch of constant speed."""
         return len(self.position) > 0
 
 
@@ -174,9 +176,9 @@ def least_travel(robot: RobotModel) -> FloatArray:
 def _moves(
     position: FloatArray, step: float, least: FloatArray
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return the joint (N,) that travels farthest, whether it moves and whether the others rest.
+    """Return the joint (N,) that travels farthest, whether it moves, and whether the others rest.
 
-    All by the travel within TRAVEL_WINDOW about every sample; ``least`` (n,) see `least_travel`.
+    By the travel within TRAVEL_WINDOW about every sample; ``least`` (n,) see `least_travel`.
     """
     from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
@@ -184,9 +186,9 @@ def _moves(
     travel = (maximum_filter1d(position, window, axis=0, mode='nearest')
               - minimum_filter1d(position, window, axis=0, mode='nearest')) / least
     mover = np.argmax(travel, axis=1)
-    own = np.take_along_axis(travel, mover[:, None], axis=1)[:, 0]
+    largest = np.take_along_axis(travel, mover[:, None], axis=1)[:, 0]
     np.put_along_axis(travel, mover[:, None], 0.0, axis=1)
-    return mover, own > 1.0, travel.max(axis=1) < LOCKED_SHARE * np.maximum(own, 1.0)
+    return mover, largest > 1.0, travel.max(axis=1) < LOCKED_SHARE * np.maximum(largest, 1.0)
 
 
 def moving_seconds(time: FloatArray, position: FloatArray, least: FloatArray) -> float:
@@ -203,7 +205,7 @@ def moving_seconds(time: FloatArray, position: FloatArray, least: FloatArray) ->
 def single_joint_stretches(
     time: FloatArray, position: FloatArray, least: FloatArray
 ) -> Iterator[tuple[int, slice]]:
-    """Yield (joint, rows) of every stretch in which only that joint moves, there and back.
+    """Yield (joint, rows) of every stretch in which only that joint moves, in both directions.
 
     ``time`` (N,) s, uniform; ``position`` (N, n) rad (m); ``least`` (n,) see `least_travel`.
     """
@@ -220,10 +222,10 @@ def single_joint_stretches(
 def single_joint_motions(
     time: FloatArray, position: FloatArray, torque: FloatArray, least: FloatArray
 ) -> list[SingleJointMotion]:
-    """Return the one-way stretches of a uniformly sampled part of a recording, joint by joint.
+    """Return the one-way motions in a uniformly sampled part of a recording, joint by joint.
 
-    ``time`` (N,) s, ``position`` (N, n) rad (m), ``torque`` (N, n) N m (N) belong together;
-    ``least`` (n,) see `least_travel`. Nothing is found in a part shorter than WINDOW.
+    ``time`` (N,) s, ``position`` (N, n) rad (m), ``torque`` (N, n) N m (N); ``least`` (n,) see
+    `least_travel`. Empty for a part shorter than WINDOW.
     """
     if len(time) < 3:
         return []
@@ -241,9 +243,9 @@ def single_joint_motions(
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """A part of a recording with its speeds (N, n); ``half`` the window has so many samples.
+    """A part of a recording with its speeds (N, n); ``half`` is half the window in samples.
 
-    ``mover`` (N,) is the joint that travels farthest, ``rest`` (N,) is true where the others rest.
+    ``mover`` (N,) is the joint that travels farthest, ``rest`` (N,) is True where the others rest.
     """
 
     time: FloatArray
@@ -255,15 +257,16 @@ class _Part:
     rest: NDArray[np.bool_]
 
     def motions(self, joint: int) -> Iterator[SingleJointMotion]:
-        """Yield the stretches of a joint, split where it all but stands."""
-        own = self.speed[:, joint]
+        """Yield the stretches of a joint, split where it nearly stands."""
+        velocity = self.speed[:, joint]
         alone = self.rest & (self.mover == joint)
-        way = np.where(np.abs(own) > STANDING, np.sign(own), 0.0)
+        way = np.where(np.abs(velocity) > STANDING, np.sign(velocity), 0.0)
         if not np.any(alone & (way != 0.0)):
             return
-        most = round(STICKING * (len(self.time) - 1) / max(self.time[-1] - self.time[0], 1e-9))
-        for first, last in stretches(way, alone, most):
-            speed = np.abs(own[first:last])
+        seconds = max(self.time[-1] - self.time[0], 1e-9)
+        max_pause = round(STICKING * (len(self.time) - 1) / seconds)
+        for first, last in stretches(way, alone, max_pause):
+            speed = np.abs(velocity[first:last])
             cuts = [first, *(first + dip for dip in dips(speed)), last]
             parts = [self._motion(joint, a, b) for a, b in pairwise(cuts) if b - a > 1]
             if len(parts) > JERKS and not any(p.steady for p in parts):
@@ -294,26 +297,26 @@ class _Part:
 
 
 def dips(speed: FloatArray) -> list[int]:
-    """Return the indices where ``speed`` (m,) is least in every dip below STUCK of its peaks."""
-    found: list[int] = []
+    """Return the indices of the minima of ``speed`` (m,) in dips below STUCK of the peaks."""
+    minima: list[int] = []
     top, bottom, at = 0.0, np.inf, 0
     for i, value in enumerate(speed.tolist()):
         if value < bottom:
             bottom, at = value, i
         if bottom < STUCK * min(top, value):
-            found.append(at)
+            minima.append(at)
             top, bottom = value, value
         elif value > top:
             top, bottom = value, value
-    return found
+    return minima
 
 
 def stretches(
-    way: FloatArray, alone: NDArray[np.bool_], most: int
+    way: FloatArray, alone: NDArray[np.bool_], max_pause: int
 ) -> Iterator[tuple[int, int]]:
-    """Yield first and last + 1 of every stretch with one ``way`` (N,), while ``alone`` (N,).
+    """Yield first and last + 1 of stretches in one direction ``way`` (N,), while ``alone`` (N,).
 
-    ``way`` is -1, 0, 1; zeros inside a stretch do not end it where there are at most ``most``.
+    ``way`` is -1, 0, 1; up to ``max_pause`` zeros inside a stretch do not end it.
     """
     state = np.where(alone, way, 2.0)
     edges = [0, *(np.flatnonzero(np.diff(state)) + 1).tolist(), len(state)]
@@ -321,7 +324,7 @@ def stretches(
     side = 0.0
     for first, last in pairwise(edges):
         now = float(state[first])
-        if now == 0.0 and side and last - first <= most:
+        if now == 0.0 and side and last - first <= max_pause:
             continue
         if now == side and side:
             end = last
@@ -335,9 +338,9 @@ def stretches(
 
 
 def longest(good: NDArray[np.bool_]) -> tuple[int, int]:
-    """Return first and last + 1 of the longest run of True; (0, 0) where there is none."""
-    found = runs(good)
-    if not len(found):
+    """Return first and last + 1 of the longest run of True; (0, 0) if there is none."""
+    candidates = runs(good)
+    if not len(candidates):
         return 0, 0
-    first, stop = found[np.argmax(found[:, 1] - found[:, 0])]
+    first, stop = candidates[np.argmax(candidates[:, 1] - candidates[:, 0])]
     return int(first), int(stop)

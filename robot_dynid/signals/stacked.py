@@ -1,4 +1,4 @@
-"""Samples of robots with elastic joints: motors beside joints, an effort for every equation."""
+"""Samples of robots with elastic joints: motors after joints, an effort for every equation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from robot_dynid.types import FloatArray, RawLog, Samples
 
 
 def require_channels(robot: RobotModel, log: RawLog, notes: Sequence[str] = ()) -> None:
-    """Raise DataError where an elastic joint lacks a measurement, saying why (in ``notes``)."""
+    """Raise DataError if an elastic joint lacks a measurement, with the reason from ``notes``."""
     drive = robot.drive
     for joints, values, what, how in (
         (drive.elastic, log.motor_position, 'motor states',
@@ -27,19 +27,19 @@ def require_channels(robot: RobotModel, log: RawLog, notes: Sequence[str] = ()) 
             name = robot.joints[j]
             reasons = [n for n in notes if f'{what} of {name}:' in n]
             reason = reasons[0] if reasons else f'{log.source}: there are no {what} of {name}'
-            raise DataError(f'{reason}; {name} is elastic, so its deflection takes two encoders:'
-                            f' {"correct that" if reasons else how}, or take the joint off '
+            raise DataError(f'{reason}; {name} is elastic, so its deflection needs two encoders:'
+                            f' {"correct that" if reasons else how}, or remove the joint from '
                             'elastic_joints')
 
 
-def stacked(
+def stack_coordinates(
     robot: RobotModel, samples: Samples, motor_acceleration: FloatArray | None,
     torque: FloatArray | None,
 ) -> Samples:
     """Return samples with the coordinates and equations of an elastic robot.
 
     ``motor_acceleration`` (N, n) like the motor channels; ``torque`` (2, N, n) [N m] behind the
-    gears, filtered and raw, where there are sensors.
+    gears, filtered and raw, if there are sensors.
     """
     drive = robot.drive
     if not drive.elastic:
@@ -47,9 +47,9 @@ def stacked(
     motors, sensors = list(drive.elastic), list(drive.torque_sensors)
     position, velocity, acceleration = (
         np.hstack([joint, motor[:, motors]]) for joint, motor in (
-            (samples.position, _known(samples.motor_position)),
-            (samples.velocity, _known(samples.motor_velocity)),
-            (samples.acceleration, _known(motor_acceleration))))
+            (samples.position, _require(samples.motor_position)),
+            (samples.velocity, _require(samples.motor_velocity)),
+            (samples.acceleration, _require(motor_acceleration))))
     efforts: list[FloatArray | None] = []
     for i, effort in enumerate((samples.effort, samples.measured)):
         efforts.append(None if effort is None else efforts_of_equations(
@@ -71,8 +71,8 @@ def efforts_of_equations(
 ) -> FloatArray:
     """Return the measured effort (N, rows) [N m] of every equation.
 
-    ``effort`` (N, n) [N m] of the drives; ``torque`` (N, n) [N m] behind the gears, where there
-    are sensors.
+    ``effort`` (N, n) [N m] of the drives; ``torque`` (N, n) [N m] behind the gears, if there are
+    sensors.
     """
     motors, sensors = list(robot.drive.elastic), list(robot.drive.torque_sensors)
     joints, turning = effort.copy(), effort.copy()
@@ -86,8 +86,8 @@ def efforts_of_equations(
 def drive_effort(robot: RobotModel, samples: Samples) -> FloatArray:
     """Return the filtered effort (N, n) [N m] of the drives from that of every equation.
 
-    Where the torque behind a gear is measured, the equation of the motor has the rest of it; the
-    equations of joints have known external torque, too. The samples are `Samples.gridded`.
+    If the torque behind a gear is measured, the equation of the motor contains the rest of it; the
+    equations of joints also contain known external torque. The samples are `Samples.gridded`.
     """
     assert samples.effort is not None
     drives = samples.effort[:, :robot.n].copy()
@@ -99,7 +99,7 @@ def drive_effort(robot: RobotModel, samples: Samples) -> FloatArray:
 def per_joint(robot: RobotModel, values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the columns of joints and of motors, (N, n) each, of ``values`` (N, c).
 
-    Where a joint is rigid its motor moves with it.
+    The motor of a rigid joint moves with it.
     """
     joints = np.ascontiguousarray(values[:, :robot.n])
     motors = joints.copy()
@@ -107,6 +107,6 @@ def per_joint(robot: RobotModel, values: FloatArray) -> tuple[FloatArray, FloatA
     return joints, motors
 
 
-def _known(values: FloatArray | None) -> FloatArray:
+def _require(values: FloatArray | None) -> FloatArray:
     assert values is not None, 'checked by require_channels'
     return values

@@ -1,4 +1,4 @@
-"""Recordings as their sensors gave them: for fits that estimate the motion themselves."""
+"""Unfiltered recordings, for fits that estimate the motion themselves."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from robot_dynid.types import FloatArray, Progress, interpolated
 
 @dataclass(frozen=True, eq=False)
 class Unfiltered:
-    """A contiguous stretch of a recording, repaired, but neither filtered nor thinned.
+    """A contiguous stretch of a recording, repaired, but neither filtered nor decimated.
 
-    ``time`` (N,) [s] is uniform; ``position`` (N, m) [rad, m] of all coordinates, that of motors
-    on the joint side. Efforts were measured at ``stamps`` (M,) [s] on the same clock, their lag
-    removed: ``effort`` (M, rows) [N m], with known external torque in those of joints, and
-    ``temperature`` (M, m) [deg C] there, where it was measured. The recording ``began`` [s] then;
-    None: with the first row.
+    ``time`` (N,) [s] is uniform; ``position`` (N, m) [rad, m] of all coordinates, motors on the
+    joint side. Efforts were measured at ``stamps`` (M,) [s] on the same clock, without their lag:
+    ``effort`` (M, rows) [N m], with known external torque in those of joints, and ``temperature``
+    (M, m) [deg C], if measured. ``began`` [s] is the start of the recording; None: the first row.
     """
 
     time: FloatArray
@@ -35,17 +34,17 @@ class Unfiltered:
 def unfiltered(robot: RobotModel, repaired: Repaired, lag: float) -> tuple[Unfiltered, ...]:
     """Return the stretches of a repaired recording whose effort is ``lag`` [s] late.
 
-    Raises DataError where an elastic joint lacks a measurement.
+    Raises DataError if an elastic joint lacks a measurement.
     """
-    found = []
+    stretches = []
     motors, place = list(robot.drive.elastic), repaired.place
     for number, part in enumerate(repaired.parts):
         require_channels(robot, part, repaired.notes)
-        own = repaired.measured[number] if repaired.measured else None
+        efforts = repaired.measured[number] if repaired.measured else None
         assert part.effort is not None
-        stamps = (part.time if own is None else own.time) - lag
-        effort = part.effort if own is None else own.effort
-        torque = part.joint_torque if own is None else own.joint_torque
+        stamps = (part.time if efforts is None else efforts.time) - lag
+        effort = part.effort if efforts is None else efforts.effort
+        torque = part.joint_torque if efforts is None else efforts.joint_torque
         position, warm = part.position, part.temperature
         if motors:
             assert part.motor_position is not None, 'checked by require_channels'
@@ -60,18 +59,18 @@ def unfiltered(robot: RobotModel, repaired: Repaired, lag: float) -> tuple[Unfil
         if part.external_torque is not None:
             equations[:, :robot.n] += interpolated(
                 part.time, part.external_torque, stamps[inside], degree=1)
-        found.append(Unfiltered(
+        stretches.append(Unfiltered(
             time, position[rows], stamps[inside], equations,
             None if warm is None else interpolated(
                 part.time, warm[:, coordinates], stamps[inside], degree=1), repaired.began))
-    return tuple(found)
+    return tuple(stretches)
 
 
 @dataclass(frozen=True, eq=False)
 class AsRecorded:
-    """Recordings as their sensors gave them, read one at a time.
+    """Unfiltered recordings, read one at a time.
 
-    ``read`` goes through them; ``progress`` is called in the work on them, and may end it.
+    ``read`` yields them; ``progress`` is called during the work and may end it.
     """
 
     read: Callable[[], Iterator[tuple[Unfiltered, ...]]]

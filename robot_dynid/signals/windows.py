@@ -1,7 +1,7 @@
-"""Windows of recordings in time, written behind a name: ``run.csv.gz[12.0:40.5]``.
+"""Windows of recordings in time, appended to a name: ``run.csv.gz[12.0:40.5]``.
 
 Times are seconds since the recording began, whatever its stamps count from; a row belongs to a
-window from its start to before its stop, so that windows side by side share no row.
+window from its start to before its stop, so adjacent windows share no row.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from robot_dynid.numbers import NumberRange, shown
 from robot_dynid.signals.parts import Parts
 from robot_dynid.types import FloatArray, RawLog, StoredRecording, take
 
-#: where a window may start and stop
+#: allowed start and stop of a window
 SECONDS = NumberRange(0.0, 1e7, 's')
-#: a name and the window behind it
+#: a name followed by a window
 NAMED = re.compile(r'(?s)(?P<file>.+)\[(?P<start>[^\[\]:]*):(?P<stop>[^\[\]:]*)\]')
-#: how a window is written, for messages
+#: format of a window, for messages
 FORM = ('a window is [start:stop] in seconds since the recording began, such as [12.0:40.5]; '
-        'either may be left out')
-#: a time may be meant twice where the clock goes back by more than this [s]
+        'either may be omitted')
+#: a time is ambiguous if the clock goes back by more than this [s]
 STEP_BACK = 1.0
-#: s beside a window that are read with it: topics are brought to one time, and stamps may jump
+#: margin [s] read around a window: topics are synchronised, and stamps may jump
 WINDOW_MARGIN = 5.0
 
 
@@ -38,8 +38,8 @@ WINDOW_MARGIN = 5.0
 class Window:
     """The rows from ``start`` [s] since the recording began to before ``stop`` [s].
 
-    None: from the beginning, to the end. Raises UsageError for a window that holds nothing or
-    leaves nothing out.
+    None: from the beginning, to the end. Raises UsageError for a window that is empty or excludes
+    nothing.
     """
 
     start: float | None = None
@@ -50,7 +50,7 @@ class Window:
             if value is not None:
                 SECONDS.read(value, f'window {self}: seconds since the recording began')
         if self.start is None and self.stop is None:
-            raise UsageError(f'window {self}: leaves nothing out; {FORM}')
+            raise UsageError(f'window {self}: excludes nothing; {FORM}')
         if (self.start or 0.0) >= (np.inf if self.stop is None else self.stop):
             raise UsageError(f'window {self}: does not stop after its start; {FORM}')
 
@@ -63,9 +63,9 @@ class Window:
         start, stop = (self.start or 0.0), (np.inf if self.stop is None else self.stop)
         return np.asarray(~((since < start - WINDOW_MARGIN) | (since >= stop + WINDOW_MARGIN)))
 
-    def missed(self, source: str, length: float) -> DataError:
-        """Return the error to raise where no row of a recording of ``length`` [s] is in it."""
-        return DataError(f'{source}: no row of the recording is in this window, which is in '
+    def empty_error(self, source: str, length: float) -> DataError:
+        """Return the error for a recording of ``length`` [s] without a row in the window."""
+        return DataError(f'{source}: no row of the recording is in this window, given in '
                          f'seconds since it began; it is {length:.6g} s long')
 
     @classmethod
@@ -77,10 +77,10 @@ class Window:
         return cls(*(None if end is None else SECONDS.read(end, key) for end in value))
 
 
-def named(path: str) -> tuple[str, Window | None]:
-    """Return a file and the window of it that is asked for, None for all of it.
+def split_window(path: str) -> tuple[str, Window | None]:
+    """Return the file in a path and the requested window, None for all of it.
 
-    Raises UsageError for a window that cannot be.
+    Raises UsageError for an invalid window.
     """
     match = NAMED.fullmatch(path)
     if match is None:
@@ -98,47 +98,46 @@ def named(path: str) -> tuple[str, Window | None]:
 
 
 def file_of(path: str) -> str:
-    """Return the file of a recording that may be a window of it; raises UsageError."""
-    return named(path)[0]
+    """Return the file of a path with or without window; raises UsageError."""
+    return split_window(path)[0]
 
 
-def windowed(recording: RawLog, window: Window) -> RawLog:
-    """Return the rows of a recording within a window; what is found in its file stays.
+def cut_window(recording: RawLog, window: Window) -> RawLog:
+    """Return the rows of a recording within a window; findings about its file remain.
 
-    Its stamps stay, too, and friction that warms up counts from the beginning of the recording.
-    Raises DataError where the window holds no rows, and where stamps that go back make it
-    ambiguous.
+    Stamps remain as well, and friction that warms up counts from the beginning of the recording.
+    Raises DataError if the window contains no row, or if stamps that go back make it ambiguous.
     """
     source, time = f'{recording.source}{window}', recording.time
-    known = np.flatnonzero(np.isfinite(time))
-    if not len(known):
+    finite = np.flatnonzero(np.isfinite(time))
+    if not len(finite):
         raise DataError(f'{source}: the recording has no stamps')
-    began = float(time[known[0]]) if recording.began is None else recording.began
-    since = time[known] - began
+    began = float(time[finite[0]]) if recording.began is None else recording.began
+    since = time[finite] - began
     back = np.flatnonzero(np.diff(since) < -STEP_BACK)
     if len(back):
         raise DataError(
             f'{source}: the clock of the recording goes back by {-np.diff(since)[back[0]]:.4g} s '
-            f'{since[back[0]]:.6g} s after its beginning, so a time may be meant twice; cut the '
+            f'{since[back[0]]:.6g} s after its beginning, so times are ambiguous: cut the '
             'recording into files')
     start, stop = (default if end is None else end for end, default in (
         (window.start, 0.0), (window.stop, np.inf)))
-    inside = known[(since >= start) & (since < stop)]
+    inside = finite[(since >= start) & (since < stop)]
     if not len(inside):
-        raise window.missed(source, since.max())
+        raise window.empty_error(source, since.max())
     low, high = int(inside[0]), int(inside[-1]) + 1
     log = take(recording, slice(low, high))
     return replace(log, source=source, began=began, effort_messages=_messages(
         log.effort_messages, time[inside]))
 
 
-def with_windows(
+def apply_windows(
     logs: Sequence[RawLog], windows: Mapping[str, tuple[Window, ...]]
 ) -> Sequence[RawLog]:
-    """Return recordings, of those that ``windows`` names by their file only these windows.
+    """Return recordings, those named in ``windows`` cut to these windows.
 
-    A name is that of the file or folder, or its path. Raises UsageError for a name that is not
-    there or stands for several recordings, DataError as `windowed`.
+    A name is that of the file or folder, or its path. Raises UsageError for a name that is unknown
+    or ambiguous, DataError as `cut_window` does.
     """
     if not windows:
         return logs
@@ -146,29 +145,30 @@ def with_windows(
         raise UsageError('windows of a recipe need recordings that are opened together (a list '
                          'or Parts), not a sequence that reads them one by one')
     by_name = {name: _recording_index(name, logs.sources) for name in windows}
-    found: list[RawLog | StoredRecording] = []
+    recordings: list[RawLog | StoredRecording] = []
     for number, recording in enumerate(logs.recordings):
-        own = [w for name, place in by_name.items() if place == number for w in windows[name]]
-        found += [windowed(recording, w) if isinstance(recording, RawLog) else
-                  recording.within(w.start, w.stop) for w in own] or [recording]
-    return replace(logs, recordings=tuple(found))
+        requested = [w for name, place in by_name.items() if place == number
+                     for w in windows[name]]
+        recordings += [cut_window(recording, w) if isinstance(recording, RawLog) else
+                       recording.within(w.start, w.stop) for w in requested] or [recording]
+    return replace(logs, recordings=tuple(recordings))
 
 
 def _recording_index(name: str, sources: Sequence[str]) -> int:
-    """Return the index of the recording that a recipe means; raises UsageError."""
+    """Return the index of the recording that a recipe names; raises UsageError."""
     exact = [i for i, source in enumerate(sources) if source == name]
-    found = exact or [i for i, source in enumerate(sources) if PurePath(source).name == name]
-    if len(found) != 1:
-        what = 'several recordings are' if found else 'no recording is'
+    matches = exact or [i for i, source in enumerate(sources) if PurePath(source).name == name]
+    if len(matches) != 1:
+        what = 'several recordings are' if matches else 'no recording is'
         raise UsageError(f'recipe: windows: {what} called {shown(name)}; they are '
                          f'{", ".join(sources)}: give the name of one, or its path')
-    return found[0]
+    return matches[0]
 
 
 def _messages(
     messages: tuple[FloatArray, FloatArray] | None, time: FloatArray
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Return the efforts with stamps of their own that are within ``time`` (N,) [s]."""
+    """Return the efforts with separate stamps that are within ``time`` (N,) [s]."""
     if messages is None:
         return None
     rows = (messages[0] >= time.min()) & (messages[0] <= time.max())

@@ -27,7 +27,7 @@ from robot_dynid.identified.caution import require_any_joint, warn
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import definite
 from robot_dynid.identified.uses import recordings_for
-from robot_dynid.signals.parts import LEFT_OUT, Parts
+from robot_dynid.signals.parts import OMITTED_PART, Parts
 from robot_dynid.signals.prepare import Preprocessing, moving, prepare, repair
 from robot_dynid.signals.stacked import drive_effort, per_joint
 from robot_dynid.types import FloatArray, RawLog, Samples, interpolated, take
@@ -104,12 +104,12 @@ def validate_forward(model: IdentifiedModel, logs: Sequence[RawLog]) -> ForwardV
     for log in logs:
         try:
             repaired = repair(model.robot, log, model.preprocessing.rate)
-            settings = model.preprocessing.shown_by(repaired)
+            settings = model.preprocessing.limited_to(repaired)
             samples = prepare(model.robot, repaired, settings).gridded
         except DataError as error:
             if log.part is None:
                 raise
-            notes.append(f'{error} ({LEFT_OUT})')
+            notes.append(f'{error} ({OMITTED_PART})')
             continue
         found.append(_accelerations(model, control, samples, stride))
         floors.append(_floor(model, log, settings))

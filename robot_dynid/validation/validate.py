@@ -17,8 +17,8 @@ from robot_dynid.identified.trained import Outside, measured, sentences
 from robot_dynid.identified.uses import recordings_for
 from robot_dynid.robot.implausible import described, without_inertials
 from robot_dynid.signals.averaging import repeatability
-from robot_dynid.signals.external import doubt
-from robot_dynid.signals.parts import LEFT_OUT, Parts
+from robot_dynid.signals.external import check_external
+from robot_dynid.signals.parts import OMITTED_PART, Parts
 from robot_dynid.signals.prepare import Repaired, moving, prepare, repair
 from robot_dynid.types import FloatArray, RawLog, Samples
 from robot_dynid.validation.contact_scores import ContactScore, scored_contact
@@ -222,7 +222,7 @@ def _repaired(
         except DataError as error:
             if log.part is None:
                 raise
-            notes.append(f'{error} ({LEFT_OUT})')
+            notes.append(f'{error} ({OMITTED_PART})')
 
 
 @one_blas_thread()
@@ -243,7 +243,7 @@ def score(
         except DataError as error:
             if recording.place is None:
                 raise
-            notes.append(f'{error} ({LEFT_OUT})')
+            notes.append(f'{error} ({OMITTED_PART})')
     if not traces:
         raise DataError('no recording to validate on')
     if stride > 1:
@@ -266,7 +266,7 @@ def score(
 def _limited(model: IdentifiedModel, recording: Repaired) -> list[str]:
     """Return a note where the recording is too slow for the cut-off of the model."""
     fitted, shown = (settings.cutoff for settings in (
-        model.preprocessing, model.preprocessing.shown_by(recording)))
+        model.preprocessing, model.preprocessing.limited_to(recording)))
     return [f'{recording.source}: {1.0 / recording.step:.4g} Hz show motion up to {shown:.3g} Hz; '
             f'scored with this cut-off, the model was fitted with {fitted:g} Hz'] \
         if shown < fitted else []
@@ -297,7 +297,7 @@ def _trace(
         robot, swift(model.robot, samples)[own] < 0.5,
         '; '.join(filter(None, (
             *(one.note(model.robot, samples) for one in model.learnt_effects.values()),
-            doubt(samples, samples.measured - smooth)))),
+            check_external(samples, samples.measured - smooth)))),
         model.trained.found(model.robot, measured(model.robot, samples)),
         rollouts, steady, residual_parts(model, samples, smooth) if simulator else None,
         warmed, adapted,

@@ -57,7 +57,7 @@ def everyday_motion(model: IdentifiedModel, log: RawLog) -> EverydayMotion | Non
     repaired = repair(model.robot, log)
     if len(repaired.parts) != 1:
         raise DataError(f'{log.source}: joint states are missing in it')
-    samples = prepare(model.robot, repaired, model.preprocessing.shown_by(repaired))
+    samples = prepare(model.robot, repaired, model.preprocessing.limited_to(repaired))
     torque = model.torque_model
     weights = swift(torque.robot, samples, slowest_sliding(model))
     step = float(np.median(np.diff(samples.time))) if len(samples) > 1 else 0.0

@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     robot = load_robot(arguments.robot)
     with terminal.progress('resonance') as progress:
         (log,) = load_logs(
-            [arguments.data], of_recordings(robot, arguments), progress).in_one_piece(
+            [arguments.data], of_recordings(robot, arguments), progress).uncut(
             'the frequency response')
     found, warnings = motor_resonance(robot, log, arguments.joint, arguments.band)
     return {

@@ -164,7 +164,7 @@ def test_what_cannot_be_is_refused() -> None:
     robot, log = elastic_arm()[0], recordings(4.0)[0]
     one = replace(log, motor_position=None, motor_velocity=None)
     with pytest.raises(DataError,
-                       match='joint_1 is elastic, so its deflection takes two encoders'):
+                       match='joint_1 is elastic, so its deflection needs two encoders'):
         identify(robot, [one], 'wls')
     assert log.motor_position is not None
     swapped = RawLog(log.source, log.joints, log.time, log.motor_position, log.motor_velocity,

@@ -102,7 +102,7 @@ def test_a_fit_to_a_wrench_of_the_wrong_sign_says_so_first(robot: RobotModel, pa
     assert log.external_torque is not None
     result = identify(
         robot, [replace(log, external_torque=-log.external_torque)], 'wls', RECIPE)
-    assert 'times the external torque: look at the sign' in result.warnings[0]
+    assert 'times the external torque: check the sign' in result.warnings[0]
     assert result.model.warnings == result.warnings
 
 

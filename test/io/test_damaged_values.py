@@ -27,7 +27,7 @@ from robot_dynid.monitoring.monitor_input import MonitorInputStream, monitor_inp
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.recording.recorder import Recorder
 from robot_dynid.signals.averaging import Periodic, average
-from robot_dynid.signals.plausible import DAMAGED_BEYOND, plausible, possible
+from robot_dynid.signals.plausible import DAMAGED_BEYOND, drop_implausible, possible
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.types import CHANNELS
 
@@ -98,7 +98,7 @@ def test_a_damaged_stamp_costs_its_row_alone(robot, row, value):
     log = recording(regular())
     time = log.time.copy()
     time[row] = value
-    found, notes = plausible(robot, replace(log, time=time))
+    found, notes = drop_implausible(robot, replace(log, time=time))
     if abs(value) > 1e7 or row < 4999:  # the last one is only late, and falls to the gap
         assert len(found.time) == len(time) - 1
         assert len(notes) == 1 and 'run.csv: ' in notes[0] and ' dropped' in notes[0]
@@ -108,7 +108,7 @@ def test_a_damaged_stamp_costs_its_row_alone(robot, row, value):
 
 def test_stamps_in_other_units_stay(robot):
     log = recording(regular())
-    found, notes = plausible(robot, replace(log, time=1e18 + 1e9 * log.time))
+    found, notes = drop_implausible(robot, replace(log, time=1e18 + 1e9 * log.time))
     assert found.time.size == log.time.size and not notes
 
 
@@ -120,7 +120,7 @@ def test_wrong_units_and_careless_limits_cost_nothing(robot):
     degrees = replace(log, position=np.degrees(log.position), velocity=np.degrees(log.velocity))
     counts = replace(log, position=1e6 * log.position, effort=3e4 * log.effort)
     for one in (log, degrees, counts):
-        found, notes = plausible(tight, one)
+        found, notes = drop_implausible(tight, one)
         assert found is one and not notes
 
 
@@ -136,7 +136,7 @@ def test_a_joint_without_end_may_turn_on(robot):
     time = 100.0 * log.time  # at rest for 800 s, then 318 turns
     turns = 10.0 * np.maximum(time - 800.0, 0.0)
     log = replace(log, time=time, position=np.stack([turns] * 3, axis=1))
-    assert plausible(endless, log)[1] == []
+    assert drop_implausible(endless, log)[1] == []
 
 
 PLANAR, SHORT = load_robot('planar_3r'), whole(0.1)
@@ -148,7 +148,7 @@ def test_nothing_the_robot_can_do_is_dropped(share, joint, row, name):
     values = np.array(getattr(SHORT, name))
     values[row, joint] = share * possible(PLANAR, SHORT.time[-1])[name][joint]
     one = replace(SHORT, **{name: values})
-    found, notes = plausible(PLANAR, one)
+    found, notes = drop_implausible(PLANAR, one)
     assert found is one and not notes
 
 
@@ -166,7 +166,7 @@ def test_measured_data_lose_nothing(shared_data: Path) -> None:
     for path in paths:
         folder = path.relative_to(shared_data).parts[0]
         arm = load_robot(str(next((shared_data / folder).glob('*.urdf'))))
-        _, notes = plausible(arm, load_log(path, arm))
+        _, notes = drop_implausible(arm, load_log(path, arm))
         assert not [n for n in notes if 'no robot' in n or 'year' in n]
 
 

@@ -78,7 +78,7 @@ def test_a_part_of_another_recording_is_refused(log: RawLog, rows: slice) -> Non
     spliced = replace(other, **{name: np.concatenate([getattr(part, name) for part in (
         take(other, slice(0, 3000)), later(take(log, rows)))]) for name in (
             'time', 'position', 'velocity', 'effort')})
-    with pytest.raises(DataError, match=r'duplicate.*of its samples are in seed 1, too'):
+    with pytest.raises(DataError, match=r'duplicate.*of its samples are also in seed 1'):
         plausible_recordings(ROBOT, [log, spliced])
     both, warnings = plausible_recordings(ROBOT, [log, spliced], ['duplicate'])
     assert len(both) == 2 and 'duplicate' in warnings[0]

@@ -86,7 +86,7 @@ def test_derivatives_of_a_period_are_exact(robot):
     for value, name in zip(found, ('position', 'velocity', 'acceleration'), strict=True):
         np.testing.assert_allclose(value, getattr(truth, name), atol=EXACT_PERIOD)
     late = motion.sample(time - 0.0123 + PERIOD * (time < 0.0123)).position
-    np.testing.assert_allclose(periodic.delayed(late, 0.0123, DT), truth.position,
+    np.testing.assert_allclose(periodic.undo_delay(late, 0.0123, DT), truth.position,
                                atol=EXACT_PERIOD)
 
 
@@ -176,7 +176,7 @@ def test_too_few_periods(robot):
     once, _, _ = recording(robot, periods=1)
     with pytest.raises(DataError, match=r'for 1.0\d periods only.*no other time'):
         average(robot, once, Periodic(PERIOD))
-    with pytest.raises(DataError, match='does not repeat; record at least 3'):
+    with pytest.raises(DataError, match='does not repeat: record at least 3'):
         average(robot, once, Periodic())
 
 
@@ -256,7 +256,7 @@ def test_command_and_report_show_the_noise(robot, tmp_path, capsys):
     assert f'run.csv: 3 periods of {PERIOD:g} s averaged' in (tmp_path / 'r.html').read_text()
     (tmp_path / 'recipe.yaml').write_text('period: 5\n')
     assert main([str(tmp_path / a) if '.' in a else a for a in arguments]) == 1
-    assert 'nearest period found is 8' in capsys.readouterr().err
+    assert 'nearest period is 8' in capsys.readouterr().err
 
 
 def test_a_mean_period_of_currents_becomes_torque_by_the_gains(robot):

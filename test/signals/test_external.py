@@ -23,7 +23,7 @@ from robot_dynid.identification.sequential_fit import single_joint_motions_of
 from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.plausibility.excerpt import excerpt
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.signals.alignment import without_stale_rows
+from robot_dynid.signals.alignment import drop_stale_rows
 from robot_dynid.signals.averaging import Periodic, average
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.types import FloatArray, RawLog, Samples, interpolated
@@ -139,7 +139,7 @@ def test_rows_are_stale_though_the_wrench_goes_on(robot: RobotModel) -> None:
     assert log.velocity is not None and log.effort is not None
     stale = replace(log, position=log.position[rows], velocity=log.velocity[rows],
                     effort=log.effort[rows])
-    assert '5 stale rows' in without_stale_rows(stale)[1][0]
+    assert '5 stale rows' in drop_stale_rows(stale)[1][0]
 
 
 def test_friction_under_load_sees_what_the_gears_carry() -> None:

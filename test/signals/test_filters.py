@@ -13,7 +13,7 @@ from robot_dynid.errors import UsageError
 from robot_dynid.signals.filters import (
     derivative,
     first_order_zero_phase,
-    fused_velocity,
+    fuse_velocity,
     second_difference_noise,
     zero_phase_low_pass,
 )
@@ -128,7 +128,7 @@ def test_fused_velocity_is_better_than_either_source(position_noise, velocity_no
     position = q + position_noise * rng.normal(size=q.shape)
     velocity = v + velocity_noise * rng.normal(size=q.shape)
     errors = [np.std((zero_phase_low_pass(estimate, 20.0, DT) - v)[MIDDLE]) for estimate in (
-        fused_velocity(position, velocity, DT), derivative(position, DT), velocity)]
+        fuse_velocity(position, velocity, DT), derivative(position, DT), velocity)]
     assert errors[0] < 1.02 * min(errors[1:])
 
 
@@ -136,7 +136,7 @@ def test_fusion_reaches_the_variance_of_the_wiener_filter():
     rng = np.random.default_rng(4)
     q, v = np.sin(TIME)[:, None], np.cos(TIME)[:, None]
     s_p, s_v = 1e-4, 5e-3
-    fused = fused_velocity(q + s_p * rng.normal(size=q.shape),
+    fused = fuse_velocity(q + s_p * rng.normal(size=q.shape),
                            v + s_v * rng.normal(size=q.shape), DT)
     w = np.linspace(0.0, np.pi / DT, 20001)
     density = 1.0 / (1.0 / s_v**2 + 1.0 / np.maximum((w * s_p) ** 2, 1e-30))
@@ -153,14 +153,14 @@ def test_rounding_of_positions_does_not_move_the_corner_of_fused_velocity():
     rounded = q + 1e-15 * rng.choice([-3.0, 0.0, 2.0], size=q.shape)
     still, moved = (np.mean(np.diff(x, 3, axis=0) == 0.0) for x in (q, rounded))
     assert still > 0.5 > moved
-    np.testing.assert_allclose(fused_velocity(rounded, velocity, DT),
-                               fused_velocity(q, velocity, DT), rtol=0.0, atol=SAME_FORMULA)
+    np.testing.assert_allclose(fuse_velocity(rounded, velocity, DT),
+                               fuse_velocity(q, velocity, DT), rtol=0.0, atol=SAME_FORMULA)
 
 
 def test_fused_velocity_follows_position_where_velocity_has_an_offset():
     rng = np.random.default_rng(5)
     q, v = np.sin(TIME)[:, None], np.cos(TIME)[:, None]
-    fused = fused_velocity(q + 1e-5 * rng.normal(size=q.shape),
+    fused = fuse_velocity(q + 1e-5 * rng.normal(size=q.shape),
                            v + 0.05 + 1e-2 * rng.normal(size=q.shape), DT)
     assert np.mean((fused - v)[MIDDLE]) == pytest.approx(0.0, abs=2e-3)
 
@@ -178,7 +178,7 @@ def test_position_decides_at_low_frequencies_however_noisy_it_is():
     """Measured velocity may carry an offset, whatever its noise says about it."""
     rng = np.random.default_rng(7)
     q, v = np.sin(TIME)[:, None], np.cos(TIME)[:, None]
-    fused = fused_velocity(q + 1e-3 * rng.normal(size=q.shape),
+    fused = fuse_velocity(q + 1e-3 * rng.normal(size=q.shape),
                            v + 0.05 + 1e-4 * rng.normal(size=q.shape), DT)
     assert np.mean((fused - v)[MIDDLE]) == pytest.approx(0.0, abs=2e-3)
 

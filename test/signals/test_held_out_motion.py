@@ -59,7 +59,7 @@ def test_a_motion_recorded_again_whole_turns_away_is_the_same(merged):
     held_out.add(once), plain.add(once)
     if merged:
         other.add(away)
-        held_out, _ = held_out.merged(other)
+        held_out, _ = held_out.merge(other)
     else:
         held_out.add(away)
     plain.add(again)
@@ -124,7 +124,7 @@ def test_motion_merges_as_if_it_had_been_added_in_one_place(parts):
     for samples in recordings:
         whole.add(samples)
     cells = [apart[i >= parts].add(samples) for i, samples in enumerate(recordings)]
-    both, places = apart[0].merged(apart[1])
+    both, places = apart[0].merge(apart[1])
     assert both.seconds.sum() == pytest.approx(whole.seconds.sum(), rel=0.03)
     assert both.moments == pytest.approx(whole.moments)
     again = cells[2] if parts > 2 else places[cells[2]]

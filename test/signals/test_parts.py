@@ -101,7 +101,7 @@ def test_short_recordings_stay_as_they_are(robot: RobotModel) -> None:
     logs = Parts((log,))
     assert not logs.cut
     assert logs[0] is log
-    assert logs.in_one_piece('this')[0] is log
+    assert logs.uncut('this')[0] is log
 
 
 def test_an_excerpt_is_spread_over_the_motion(robot: RobotModel) -> None:
@@ -121,4 +121,4 @@ def test_what_needs_one_piece_refuses_a_long_recording(
 ) -> None:
     monkeypatch.setattr(parts, 'WHOLE_ROWS', 1000)
     with pytest.raises(DataError, match=r'payload needs a recording in one piece.*cut it'):
-        Parts((recording(robot, 20.0),)).in_one_piece('payload')
+        Parts((recording(robot, 20.0),)).uncut('payload')

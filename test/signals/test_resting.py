@@ -15,8 +15,8 @@ from robot_dynid.signals.single_joint_motion import (
     AVERAGE_SECONDS,
     REST_WINDOW,
     RESTS,
+    remove_flicker,
     resting,
-    without_flicker,
 )
 from robot_dynid.types import RawLog
 
@@ -53,7 +53,7 @@ def test_the_place_between_the_steps_is_found(seed: int) -> None:
     time, position = true_motion(rng)
     readings = read(position, rng)
     log = log_of(time, readings)
-    found = without_flicker(log, log.position, DT)
+    found = remove_flicker(log, log.position, DT)
     rows = list(resting(readings, readings, DT))
     inside = np.concatenate([np.arange(r.start, r.stop) for r in rows])
     assert np.sum((time[inside] > 8.0) & (time[inside] < 22.0)) > 0.6 * 14.0 / DT
@@ -70,7 +70,7 @@ def test_averages_take_over_little_by_little() -> None:
     rng = np.random.default_rng(0)
     time, position = true_motion(rng)
     log = log_of(time, read(position, rng))
-    taken = np.abs(without_flicker(log, log.position, DT).position - log.position)[:, 2]
+    taken = np.abs(remove_flicker(log, log.position, DT).position - log.position)[:, 2]
     for rows in resting(log.position[:, 2], log.position[:, 2], DT):
         for near in (taken[rows][:4], taken[rows][-4:]):
             assert near.max() < 0.1 * STEP
@@ -112,7 +112,7 @@ def at_rest(wave: np.ndarray, time: np.ndarray, dt: float, *, rounded: bool) -> 
     true = swing + STEP * (0.5 + wave)
     readings = STEP * np.round(true / STEP)
     log = log_of(time, readings if rounded else true)
-    found = without_flicker(log, readings[:, None].repeat(3, axis=1), dt).position[:, 2]
+    found = remove_flicker(log, readings[:, None].repeat(3, axis=1), dt).position[:, 2]
     return (found / STEP - 0.5)[(time > 2.0) & (time < 11.0)]
 
 
@@ -134,9 +134,9 @@ def test_recordings_with_motor_states_stay_as_they_are() -> None:
     time, position = true_motion(rng)
     log = log_of(time, read(position, rng))
     both = replace(log, motor_position=log.position.copy())
-    assert without_flicker(both, both.position, DT) is both
+    assert remove_flicker(both, both.position, DT) is both
     slow = replace(log)
-    assert without_flicker(slow, slow.position, 0.3) is slow
+    assert remove_flicker(slow, slow.position, 0.3) is slow
 
 
 @pytest.mark.parametrize('seed', [0, 1, 2])

@@ -9,7 +9,7 @@ import pytest
 from stick_slip import CASES, FINE
 
 from robot_dynid.signals.filters import derivative, zero_phase_low_pass
-from robot_dynid.signals.single_joint_motion import without_flicker
+from robot_dynid.signals.single_joint_motion import remove_flicker
 from robot_dynid.types import RawLog
 
 STEP = 1e-4
@@ -41,7 +41,7 @@ def shares(name: str, rate: int, seed: int = 0) -> np.ndarray:
     for cutoff in CUTOFFS:
         wanted = zero_phase_low_pass(derivative(true[:, None], dt), cutoff, dt)
         errors = [zero_phase_low_pass(one.velocity, cutoff, dt) - wanted
-                  for one in (without_flicker(log, read, dt), log)]
+                  for one in (remove_flicker(log, read, dt), log)]
         both = np.array([[np.linalg.norm(x[judged]) for x in (error, derivative(error, dt))]
                          for error in errors])
         found.extend(both[0] / both[1])

@@ -12,11 +12,11 @@ from tolerances import ENDS, RESAMPLED
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.alignment import (
+    drop_stale_rows,
+    fill_holes,
+    resample_uniform,
     split_at_gaps,
     typical_step,
-    uniform,
-    without_holes,
-    without_stale_rows,
 )
 from robot_dynid.signals.filters import derivative
 from robot_dynid.signals.prepare import Preprocessing, moving, prepare, repair
@@ -229,7 +229,7 @@ def test_positions_between_stamps_follow_a_cubic_spline():
     """A straight line between samples would be 5e-6 off and put steps into the velocity."""
     time = regular()
     late = np.where(np.arange(len(time)) % 2, time + 0.3 * DT, time)
-    even = uniform(recording(late), DT)
+    even = resample_uniform(recording(late), DT)
     inside = slice(10, -10)
     assert even.position[inside] == pytest.approx(motion(even.time)[0][inside], abs=1e-9)
 
@@ -247,10 +247,10 @@ def test_a_reference_that_begins_later_is_no_hole():
     log = recording(regular())
     reference = log.position + 0.01
     reference[:3] = reference[-2:] = np.nan
-    filled, notes = without_holes(replace(log, reference_position=reference))
+    filled, notes = fill_holes(replace(log, reference_position=reference))
     assert notes == [] and np.isfinite(filled.reference_position).all()
     reference[50, 0] = np.nan
-    _, notes = without_holes(replace(log, reference_position=reference))
+    _, notes = fill_holes(replace(log, reference_position=reference))
     assert len(notes) == 1 and ': 1 values that are not finite' in notes[0]
 
 
@@ -259,5 +259,5 @@ def test_rows_are_stale_even_where_the_reference_goes_on():
     reference = log.position + 0.01
     for values in (log.position, log.velocity, log.effort):
         values[100] = values[99]
-    kept, notes = without_stale_rows(replace(log, reference_position=reference))
+    kept, notes = drop_stale_rows(replace(log, reference_position=reference))
     assert len(kept.time) == len(log.time) - 1 and '1 stale rows' in notes[0]

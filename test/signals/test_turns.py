@@ -12,8 +12,8 @@ from tolerances import SAME_FORMULA
 
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.signals.plausible import plausible
-from robot_dynid.signals.turns import TURN, Turns, unrolled
+from robot_dynid.signals.plausible import drop_implausible
+from robot_dynid.signals.turns import TURN, Turns, unroll
 from robot_dynid.types import FloatArray, RawLog
 
 ROBOT = load_robot('planar_3r')
@@ -52,7 +52,7 @@ def same_motion(found: FloatArray, truth: FloatArray) -> None:
 @pytest.mark.parametrize('direction', [1.0, -1.0])
 def test_a_motion_goes_on_over_the_seam(direction: float, seam: float) -> None:
     log = turning(direction)
-    found, notes = plausible(ROBOT, wrapped(log, seam))
+    found, notes = drop_implausible(ROBOT, wrapped(log, seam))
     assert found.reference_position is not None and log.reference_position is not None
     same_motion(found.position, log.position)
     same_motion(found.reference_position, log.reference_position)
@@ -60,7 +60,7 @@ def test_a_motion_goes_on_over_the_seam(direction: float, seam: float) -> None:
     assert count > 2
     assert any(f'position.{ROBOT.joints[0]} turns over {count} time(s), first at t = ' in note
                for note in notes)
-    assert plausible(ROBOT, log) == (log, []), 'what does not turn over stays'
+    assert drop_implausible(ROBOT, log) == (log, []), 'what does not turn over stays'
 
 
 def at_seams(log: RawLog) -> list[int]:
@@ -78,7 +78,7 @@ def test_messages_that_are_lost_at_the_seam_hide_no_turn(direction: float, missi
         gone[row - missing // 2:row + (missing + 1) // 2] = True
     few = replace(log, time=log.time[~gone], position=log.position[~gone],
                   effort=np.ones_like(log.position[~gone]), reference_position=None)
-    found, _ = plausible(ROBOT, replace(few, position=reported(few.position, -np.pi)))
+    found, _ = drop_implausible(ROBOT, replace(few, position=reported(few.position, -np.pi)))
     same_motion(found.position, few.position)
 
 
@@ -88,7 +88,7 @@ def test_numbers_that_are_missing_at_the_seam_hide_no_turn() -> None:
     for row in at_seams(log):
         shown.position[row - 1:row + 1, 0] = np.nan
         shown.position[row + 1, 1] = np.inf
-    found, _ = plausible(ROBOT, shown)
+    found, _ = drop_implausible(ROBOT, shown)
     bad = ~np.isfinite(shown.position)
     assert bad.sum() > 8 and np.array_equal(~np.isfinite(found.position), bad)
     same_motion(np.where(bad, log.position, found.position), log.position)
@@ -102,7 +102,7 @@ def test_long_holes_in_the_numbers_are_closed_the_short_way_round(missing: int) 
     shown = replace(slow, position=reported(slow.position, -np.pi))
     for row in at_seams(slow):
         shown.position[row - missing // 2:row + missing // 2, 0] = np.nan
-    found, notes = plausible(ROBOT, shown)
+    found, notes = drop_implausible(ROBOT, shown)
     bad = ~np.isfinite(shown.position)
     assert bad.any() and 'position.joint_1 turns over 1 time(s)' in ''.join(notes)
     same_motion(np.where(bad, slow.position, found.position), slow.position)
@@ -116,7 +116,7 @@ def test_joints_faster_than_they_are_said_to_be_are_followed(
     robot = replace(ROBOT, limits=replace(ROBOT.limits, velocity=np.full(3, limit)))
     time = np.arange(0.0, 4.0, 1.0 / rate)
     truth = np.stack([speed * time, 4.0 + 3.0 * np.sin(speed / 3.0 * time), -speed * time], axis=1)
-    found, _ = plausible(robot, RawLog('fast', robot.joints, time, reported(truth, -np.pi)))
+    found, _ = drop_implausible(robot, RawLog('fast', robot.joints, time, reported(truth, -np.pi)))
     same_motion(found.position, truth)
 
 
@@ -129,13 +129,13 @@ def test_states_one_by_one_are_the_recording(least: float, speed: float, step: f
     turns = Turns(ROBOT)
     along = np.stack([turns(t, q) for t, q in zip(time.tolist(), log.position, strict=True)])
     same_motion(along, truth)
-    np.testing.assert_allclose(along, unrolled(ROBOT, log)[0].position, atol=SAME_FORMULA)
+    np.testing.assert_allclose(along, unroll(ROBOT, log)[0].position, atol=SAME_FORMULA)
 
 
 def test_a_joint_that_rests_at_the_seam_flickers_no_more() -> None:
     time = 1e-3 * np.arange(2000)
     truth = np.pi + 1e-3 * np.random.default_rng(0).normal(size=(2000, 3))
-    found, _ = plausible(ROBOT, RawLog('rest', ROBOT.joints, time, reported(truth, -np.pi)))
+    found, _ = drop_implausible(ROBOT, RawLog('rest', ROBOT.joints, time, reported(truth, -np.pi)))
     assert np.ptp(found.position, axis=0).max() < 0.01
 
 
@@ -157,7 +157,7 @@ def step(size: float, pause: float = 0.0) -> RawLog:
 def test_only_what_no_joint_can_move_is_a_turn(robot: RobotModel, log: RawLog, turns: int
                                                ) -> None:
     along = Turns(robot)
-    for found in (unrolled(robot, log)[0].position, np.stack([
+    for found in (unroll(robot, log)[0].position, np.stack([
             along(t, q) for t, q in zip(log.time.tolist(), log.position, strict=True)])):
         np.testing.assert_allclose(found[-1], log.position[-1] - turns * TURN)
         np.testing.assert_array_equal(found[:200], log.position[:200])
@@ -169,7 +169,7 @@ def test_degrees_are_no_turns() -> None:
     degrees = np.outer(180.0 / np.pi * np.sin(time), np.ones(3))
     log = RawLog('degrees', ROBOT.joints, time, degrees)
     assert np.count_nonzero(np.abs(np.abs(np.diff(degrees[:, 0])) - TURN) < 1.0) > 50
-    assert unrolled(ROBOT, log) == (log, [])
+    assert unroll(ROBOT, log) == (log, [])
 
 
 @pytest.mark.parametrize('robot', [ROBOT, SLIDING], ids=['turns', 'slides'])

@@ -19,7 +19,7 @@ from robot_dynid.io.log import RecordingFile, load_log
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.parts import Parts
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
-from robot_dynid.signals.windows import Window, file_of, named, windowed, with_windows
+from robot_dynid.signals.windows import Window, apply_windows, cut_window, file_of, split_window
 from robot_dynid.types import CHANNELS
 from robot_dynid.validation.slow_changes import gap_between
 
@@ -47,10 +47,10 @@ def rows_of(log, start, stop):
     ('run', 'run', None),
 ])
 def test_a_window_stands_behind_a_name(text, file, window):
-    assert named(text) == (file, window)
+    assert split_window(text) == (file, window)
     assert file_of(text) == file
     if window is not None:
-        assert named(f'{file}{window}') == (file, window)
+        assert split_window(f'{file}{window}') == (file, window)
 
 
 @pytest.mark.parametrize(('text', 'message'), [
@@ -65,7 +65,7 @@ def test_a_window_stands_behind_a_name(text, file, window):
 ])
 def test_windows_that_cannot_be_are_refused(text, message):
     with pytest.raises(UsageError, match=message):
-        named(text)
+        split_window(text)
 
 
 @pytest.mark.parametrize('suffix', ['.csv', '.csv.gz'])
@@ -120,15 +120,15 @@ def test_what_is_far_from_a_window_is_not_kept(tmp_path, monkeypatch):
 
 
 def test_what_depends_on_the_time_since_the_beginning_counts_from_there(log):
-    samples = prepare(ROBOT, repair(ROBOT, windowed(log, Window(3.0))), Preprocessing(10.0))
+    samples = prepare(ROBOT, repair(ROBOT, cut_window(log, Window(3.0))), Preprocessing(10.0))
     np.testing.assert_allclose(samples.elapsed, samples.time - 100.0, atol=1e-9)
     assert samples.elapsed[0] > 3.0
 
 
 def test_windows_and_parts_of_one_recording_have_one_clock(log):
     windows = [repair(ROBOT, one) for one in (
-        windowed(log, Window(stop=3.0)), windowed(log, Window(5.0)),
-        windowed(replace(log, source='other'), Window(5.0)))]
+        cut_window(log, Window(stop=3.0)), cut_window(log, Window(5.0)),
+        cut_window(replace(log, source='other'), Window(5.0)))]
     logs = Parts((log, replace(log, source='other')), part_rows=800, longest=1000)
     parts = [repair(ROBOT, one) for one in logs]
     assert len(parts) == 4
@@ -146,22 +146,22 @@ def test_windows_and_parts_of_one_recording_have_one_clock(log):
 ])
 def test_windows_without_rows_are_refused(log, window, message):
     with pytest.raises(DataError, match=message):
-        windowed(log, window)
+        cut_window(log, window)
 
 
 def test_clock_that_was_set_back_makes_windows_ambiguous(log):
     time = log.time.copy()
     time[800:] -= 4.0
     with pytest.raises(DataError, match=r'goes back by 3\.995 s 3\.995 s after its beginning'):
-        windowed(replace(log, time=time), Window(1.0))
+        cut_window(replace(log, time=time), Window(1.0))
     with pytest.raises(DataError, match='no stamps'):
-        windowed(replace(log, time=np.full_like(time, np.nan)), Window(1.0))
+        cut_window(replace(log, time=np.full_like(time, np.nan)), Window(1.0))
 
 
 def test_rows_without_a_stamp_stay_inside(log):
     time = log.time.copy()
     time[[0, 300]] = np.nan
-    found = windowed(replace(log, time=time), Window(1.0, 2.0))
+    found = cut_window(replace(log, time=time), Window(1.0, 2.0))
     assert found.began == time[1]
     assert len(found.time) == 200 and np.isnan(found.time).sum() == 1
 
@@ -170,16 +170,16 @@ def test_recipe_names_windows_by_file(log):
     logs = Parts((replace(log, source='a/run.csv'), replace(log, source='b/other.csv')))
     windows = recipe_from_dict({'windows': {
         'run.csv': [[0, 1], [2, None]], 'b/other.csv': [1.5, 4]}}).windows
-    found = with_windows(logs, windows)
+    found = apply_windows(logs, windows)
     assert found.sources == ('a/run.csv[0:1]', 'a/run.csv[2:]', 'b/other.csv[1.5:4]')
     assert [len(one.time) for one in found] == [200, 1200, 500]
-    assert with_windows(logs, {}) is logs
+    assert apply_windows(logs, {}) is logs
     for name, message in (('none.csv', 'no recording is called'), ('.csv', 'no recording')):
         with pytest.raises(UsageError, match=message):
-            with_windows(logs, {name: (Window(1.0),)})
+            apply_windows(logs, {name: (Window(1.0),)})
     twice = Parts((replace(log, source='a/run.csv'), replace(log, source='b/run.csv')))
     with pytest.raises(UsageError, match='several recordings are called'):
-        with_windows(twice, {'run.csv': (Window(1.0),)})
+        apply_windows(twice, {'run.csv': (Window(1.0),)})
 
 
 @pytest.mark.parametrize(('given', 'message'), [
@@ -201,7 +201,7 @@ def test_only_the_window_is_identified_and_recorded(tmp_path, log):
     by_name = identify(ROBOT, [load_log(f'{path}[:5]', ROBOT)], recipe=recipe_from_dict(quick))
     by_recipe = identify(ROBOT, [load_log(path, ROBOT)], recipe=recipe_from_dict(
         {**quick, 'windows': {'run.csv': [None, 5]}}))
-    clean = identify(ROBOT, [windowed(log, Window(stop=5.0))], recipe=recipe_from_dict(quick))
+    clean = identify(ROBOT, [cut_window(log, Window(stop=5.0))], recipe=recipe_from_dict(quick))
     for found in (by_name, by_recipe):
         np.testing.assert_allclose(found.model.values, clean.model.values, rtol=1e-6, atol=1e-9)
         assert found.model.record.recordings == (f'{path}[:5]',)

@@ -37,7 +37,7 @@ from strange_motions import TRAINING
 
 from robot_dynid.plausibility.finding import Finding, Severity
 from robot_dynid.plausibility.gate import examine, verdict
-from robot_dynid.signals.plausible import plausible
+from robot_dynid.signals.plausible import drop_implausible
 
 #: kinds of findings that name the cause of a fault, by the `cause` of a row
 KINDS_OF: dict[str, tuple[str, ...]] = {
@@ -103,7 +103,7 @@ def all_findings(row: Row, case: Case) -> tuple[Finding, ...]:
 def unwrapped(case: Case) -> Iterator[Finding]:
     """Yield that positions are unrolled before they are used, where that is so, and said."""
     assert case.right
-    log, notes = plausible(case.robot, case.sample.log)
+    log, notes = drop_implausible(case.robot, case.sample.log)
     away = np.diff(log.position - case.right[1].position, axis=0)
     if np.abs(away).max() < 1e-6 and notes:
         yield Finding('wrap', '', case.joints, Severity.WARN, '; '.join(notes), '')

@@ -19,7 +19,7 @@ from rclpy.node import Node
 from robot_dynid.errors import UsageError
 from robot_dynid.numbers import shown
 from robot_dynid.settings import setting
-from robot_dynid.signals.windows import named
+from robot_dynid.signals.windows import split_window
 
 
 class NoSuchFile(UsageError):
@@ -86,9 +86,9 @@ class RequestedFiles:
 
         Raises UsageError if it must not be read, or for a window that cannot be.
         """
-        file, window = named(name)
+        file, window = split_window(name)
         path = str(self.source(file))
-        if named(path)[1] is not None:  # where a link leads, which would be read as a window
+        if split_window(path)[1] is not None:  # the target of a link would read as a window
             raise UsageError(f'{shown(name)}: the name of a recording must not end like a window; '
                              'rename it')
         return f'{path}{window or ""}'

@@ -195,7 +195,7 @@ def _growing(source: Recorded, contents: Contents) -> Iterator[tuple[str, Batch]
 def _payload(job: Job, recordings: Parts, progress: Progress) -> Outcome:
     count = len(job.sources)
     with _failing_as(Code.NOT_IDENTIFIABLE):
-        logs = recordings.in_one_piece('payload identification')
+        logs = recordings.uncut('payload identification')
         arm = IdentifiedModel.from_yaml(job.arm) if job.arm else None
         result = identify_payload(job.robot, logs[:count], logs[count:], arm, progress=progress)
     return Outcome(Code.SUCCESS, f'payload of {result.estimate.mass:.4g} kg on {result.link}: '
