@@ -2,7 +2,7 @@
 
 Between the motor at theta (motor angle over gear ratio) and the link at q a gear transmits
 
-T = K u + D u' + s + sum_k h_k z_k(u),    u = theta + e(theta) - q,
+    T = K u + D u' + s + sum_k h_k z_k(u),    u = theta + e(theta) - q,
 
 where e = a sin(w theta) + b cos(w theta) is its kinematic error and z_k, between -1 and 1, are
 states of hysteresis driven by u: stop operators or Dahl's. By the balance of power the motor

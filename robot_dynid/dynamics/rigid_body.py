@@ -7,7 +7,7 @@ A wrench is a force f [N] and a torque t [N m] about the origin of a link's fram
 that frame unless other axes are named. It does the work ``w . V`` on the link, so it acts on the
 joints as ``J^T w``, and the drives have to supply
 
-torque = regressor @ parameters - J^T w.
+    torque = regressor @ parameters - J^T w.
 
 Source: Wang, Han, Li, Guo, Lu, Sensors 2025, 25, 5749, eq. 14; Lynch, Park, Modern Robotics, 2017,
 section 8.3.

@@ -3,7 +3,7 @@
 A rotor of inertia J (on the joint side) and gear ratio r, mounted on a link that turns at w and
 spinning about the axis a fixed to it, has the kinetic energy
 
-J/2 theta_d^2 + J/r theta_d (a . w)
+    J/2 theta_d^2 + J/r theta_d (a . w)
 
 in addition to that of the link, to which its mass and its inertia without the spin belong: it
 drags the link by J/r (theta_dd a + theta_d w x a), and the motor by J/r (a . w_d) in addition to

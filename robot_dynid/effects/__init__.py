@@ -21,10 +21,10 @@ from robot_dynid.effects.rotors import RotorInertia
 from robot_dynid.effects.slow_changes import SlowChanges
 from robot_dynid.robot.model import RobotModel
 
-#: effects that are learnt from what those leave, in their order, by their key in model files
+#: effects learnt from the residual of the linear ones, in order, by their key in model files
 LEARNT: dict[str, type[LearntEffect]] = {
     'residual': Deflection, 'ripple': RippleTorque, 'adaptation': SlowChanges}
-#: effects that errors on distinct motion choose, by their key in model files
+#: effects selected by the error on distinct motion, by their key in model files
 CHOSEN: dict[str, type[ChosenEffect]] = {'counterbalance': Counterbalance}
 
 __all__ = [
@@ -50,11 +50,11 @@ __all__ = [
 
 
 def frictionless_blocks(robot: RobotModel, rotor_inertia: bool) -> tuple[Effect, ...]:
-    """Return links, rotors (elastic joints always have theirs) and gears; all but friction."""
-    found: list[Effect] = [RigidLinks(robot)]
+    """Return all effects except friction: links, rotors (always for elastic joints), gears."""
+    blocks: list[Effect] = [RigidLinks(robot)]
     if rotor_inertia or robot.drive.elastic:
         spins = None if robot.drive.rotor_axes is None else SpinningRotors(robot)
-        found.append(RotorInertia(axes_of(robot), spins))
+        blocks.append(RotorInertia(axes_of(robot), spins))
     if robot.drive.elastic:
-        found.append(Springs(robot))
-    return tuple(found)
+        blocks.append(Springs(robot))
+    return tuple(blocks)

@@ -1,15 +1,16 @@
 """Counterbalances: gas, hydraulic or coil springs between two links that relieve a joint.
 
 A spring is anchored to both links, at distances a and b from the axis of the joint between them.
-With the angle x = q + ``angle`` between the two lines from the axis to the anchors it is of length
-l, l^2 = a^2 + b^2 - 2 a b cos x, and its tension S takes the effort S a b sin(x) / l of the joint:
+With the angle x = q + ``angle`` between the lines from the axis to the anchors its length is l,
+l^2 = a^2 + b^2 - 2 a b cos x, and its tension S contributes the effort S a b sin(x) / l:
 
     T = cb sin(x) / sqrt(1 + r^2 - 2 r cos x),    r = min(a, b) / max(a, b).
 
-At a ratio r of zero that is a coil spring whose tension is in proportion to its length, or a long
-one of any kind; else one of constant tension, as of gas or of a hydraulic accumulator, and ``cb``
-is its tension times the shorter of a and b. Over the stroke of a joint a rate of the gas, preload
-of a coil and r look alike. T is never larger than ``cb``, also at angles that no recording has.
+A ratio r of zero is a coil spring with tension proportional to its length, or a long spring of any
+kind; otherwise the tension is constant, as of gas or a hydraulic accumulator, and ``cb`` is the
+tension times the shorter of a and b. Over the stroke of a joint the rate of the gas, the preload
+of a coil and r look alike. T never exceeds ``cb``, also at angles outside the recordings.
+
 The force of a spring along a prismatic joint is an offset of its friction, so these have none.
 """
 
@@ -23,33 +24,33 @@ from numpy.typing import NDArray
 
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.dynamics.mechanism import Mechanism
-from robot_dynid.effects.effect import ChosenEffect, still
+from robot_dynid.effects.effect import ChosenEffect, zero_gradients
 from robot_dynid.numbers import BOUNDS, NumberRange
 from robot_dynid.robot.model import REVOLUTE, RobotModel
 from robot_dynid.types import FloatArray, Samples
 
-#: ratios above zero and angles [rad] that are tried: finer ones fit noise in short motion
+#: ratios above zero and angles [rad] tried: finer ones fit noise in short motion
 RATIOS, ANGLES = (0.5, 0.8), np.arange(24) * np.pi / 12.0
-#: largest torque over that of the nominal weight, which springs relieve; least weight of such a
-#: joint over that of the joint that bears most; poses to find them
-MOST_RELIEF, LEAST_WEIGHT, WEIGHT_POSES = 3.0, 0.2, 500
+#: largest torque over that of the nominal gravity, which springs relieve; least gravity of a joint
+#: with a spring over that of the most loaded joint; poses to evaluate both
+MAX_RELIEF, LEAST_WEIGHT, WEIGHT_POSES = 3.0, 0.2, 500
 
 
 @dataclass(frozen=True)
 class Spring:
-    """A spring at the joint number ``joint`` from zero; ``angle`` [rad] and ``ratio`` r."""
+    """A spring at joint number ``joint`` (from zero); ``angle`` [rad] and ``ratio`` r."""
 
     joint: int = field(metadata={BOUNDS: NumberRange(0, 1000, whole=True)})
     angle: float = field(metadata={BOUNDS: NumberRange(-7.0, 7.0)})
     ratio: float = field(metadata={BOUNDS: NumberRange(0.0, 0.99)})
 
     def torque(self, position: FloatArray) -> FloatArray:
-        """Return T (N,) [N m] with ``cb`` at one of positions (N,) [rad]."""
+        """Return T (N,) [N m] for ``cb`` of one at positions (N,) [rad]."""
         x = position + self.angle
         return np.asarray(np.sin(x) / np.sqrt(1.0 + self.ratio**2 - 2.0 * self.ratio * np.cos(x)))
 
     def slope(self, position: FloatArray) -> FloatArray:
-        """Return dT/dq (N,) [N m/rad] with ``cb`` at one of positions (N,) [rad]."""
+        """Return dT/dq (N,) [N m/rad] for ``cb`` of one at positions (N,) [rad]."""
         x = position + self.angle
         length = 1.0 + self.ratio**2 - 2.0 * self.ratio * np.cos(x)
         return np.asarray((np.cos(x) - self.ratio * np.sin(x)**2 / length) / np.sqrt(length))
@@ -69,18 +70,18 @@ class Counterbalance(ChosenEffect):
     what = 'largest torque of the counterbalance'
     title = 'Counterbalances'
     about = (
-        'Springs that relieve a joint of the weight: with x = position + angle and the ratio r of '
+        'Springs that relieve a joint of gravity: with x = position + angle and the ratio r of '
         'the distances of the anchors from the axis, their torque is the largest one times '
         'sin x / sqrt(1 + r² - 2 r cos x). Gravity compensation, simulation, C, CasADi and JAX '
-        'have it; what cannot hold it says so when it is exported.')
-    #: on robots without one errors have been seen to fall by 0.7 %, on the KUKA KR300, which has
+        'include it; exports that cannot represent it warn.')
+    #: on robots without a counterbalance errors fell by up to 0.7 %, on the KUKA KR300, which has
     #: one, by 10 to 20 %
     least = 0.05
     like_weight = True
 
     @classmethod
     def candidates(cls, robot: RobotModel, joint: int) -> Sequence[Sequence[Spring]]:
-        """Return springs at joints that bear weight: coils, then springs of constant tension."""
+        """Return springs at joints under gravity: coils, then springs of constant tension."""
         heaviest = _heaviest(robot)
         if robot.types[joint] != REVOLUTE or heaviest[joint] < LEAST_WEIGHT * heaviest.max():
             return ()
@@ -91,10 +92,9 @@ class Counterbalance(ChosenEffect):
     def ranges(
         cls, robot: RobotModel, joint: int, position: FloatArray, torque: FloatArray
     ) -> FloatArray:
-        """Return ranges (k, 2) with which springs relieve their joint, not stronger than any does.
-        """
+        """Return ranges (k, 2) of parameters that relieve the joint, up to the largest relief."""
         weight = rigid_body.gravity_effort(robot.rigid, position)[:, joint]
-        strongest = MOST_RELIEF * _heaviest(robot)[joint]
+        strongest = MAX_RELIEF * _heaviest(robot)[joint]
         return np.where((torque @ weight > 0.0)[:, None], [-strongest, 0.0], [0.0, strongest])
 
     @classmethod
@@ -108,7 +108,7 @@ class Counterbalance(ChosenEffect):
                                        zip(self.names, self.parts, strict=True)})
 
     def history(self, samples: Samples) -> FloatArray:
-        """Return the torque (h, N) of every spring at one, at the stamps of the effort."""
+        """Return the torque (h, N) of every spring at value one, at the stamps of the effort."""
         position = samples.moved.position
         return np.array([spring.torque(position[:, spring.joint])
                          for spring in self.parts]).reshape(-1, len(samples))
@@ -120,7 +120,7 @@ class Counterbalance(ChosenEffect):
 
         ``weights`` (n, k, N).
         """
-        gradients = still(samples)
+        gradients = zero_gradients(samples)
         for column, index in enumerate(chosen.tolist()):
             spring = self.parts[index]
             gradients[0][:, spring.joint] += weights[spring.joint, column] * spring.slope(
@@ -129,7 +129,7 @@ class Counterbalance(ChosenEffect):
 
 
 def _heaviest(robot: RobotModel) -> FloatArray:
-    """Return the largest effort (n,) [N m] of the nominal weight, in all poses."""
+    """Return the largest effort (n,) [N m] of the nominal gravity over random poses."""
     rng = np.random.default_rng(0)
     poses = rng.uniform(-np.pi, np.pi, (WEIGHT_POSES, robot.n))
     return np.asarray(np.abs(rigid_body.gravity_effort(robot.rigid, poses)).max(axis=0))

@@ -1,4 +1,4 @@
-"""Models of the effort that the deflection of gears shows beyond the physics."""
+"""Models of the effort that the deflection of gears shows beyond the linear effects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from robot_dynid.document import Section, Table
 from robot_dynid.effects.effect import LinearTorque
-from robot_dynid.effects.joint_friction import low_passed
+from robot_dynid.effects.joint_friction import low_pass_columns
 from robot_dynid.effects.learnt import LearntEffect
 from robot_dynid.effects.links import RigidLinks
 from robot_dynid.effects.shown import FittedModel
@@ -24,9 +24,9 @@ from robot_dynid.types import FloatArray, Samples, frozen
 
 
 class ResidualModel(ABC):
-    """A regression of one joint, from features (N, k) to residual effort."""
+    """A regression of the residual effort of one joint on features (N, k)."""
 
-    #: variance [(N m)^2] where nothing is known of the features
+    #: variance [(N m)^2] far outside the training data
     blank: float
 
     @abstractmethod
@@ -35,7 +35,7 @@ class ResidualModel(ABC):
 
     @abstractmethod
     def plain(self) -> dict[str, Any]:
-        """Return everything that has to be stored, in plain numbers."""
+        """Return all stored numbers in plain types."""
 
     def mean(self, features: FloatArray) -> FloatArray:
         """Return the expected residual (N,) [N m] of features (N, k)."""
@@ -53,28 +53,28 @@ class ResidualFit(Protocol):
         """Fit features (N, k) and residual (N,) [N m]; raises DataError for too few points."""
 
 
-def knowledge(beyond: FloatArray) -> FloatArray:
-    """Return (N,) how far a model is believed, ``beyond`` (N,) the edge of its training data.
+def trust_outside(beyond: FloatArray) -> FloatArray:
+    """Return the trust (N,) in a model at distance ``beyond`` (N,) from its training data.
 
-    One inside; a Gaussian of the distance outside, in the model's own unit of length.
+    One inside; a Gaussian of the distance outside, in the model's unit of length.
     """
     return np.asarray(np.exp(-0.5 * np.maximum(beyond, 0.0) ** 2))
 
 
-def faded(
-    known: FloatArray, mean: FloatArray, variance: FloatArray, blank: float
+def fade_outside(
+    trust: FloatArray, mean: FloatArray, variance: FloatArray, blank: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return mean and variance (N,) of a model that is believed with probability ``known`` (N,).
+    """Return mean and variance (N,) of a model that holds with probability ``trust`` (N,).
 
-    Otherwise the residual has zero mean and the variance ``blank`` it has without the model. So
-    far outside the training data nothing is added, and the variance says so.
+    Otherwise the residual has zero mean and the variance ``blank`` it has without the model. Far
+    outside the training data nothing is added, with that variance.
     """
-    second = known * (variance + mean**2) + (1.0 - known) * blank
-    expected = known * mean
+    second = trust * (variance + mean**2) + (1.0 - trust) * blank
+    expected = trust * mean
     return expected, second - expected**2
 
 
-def checked(features: FloatArray, residual: FloatArray, least: int) -> None:
+def check_features(features: FloatArray, residual: FloatArray, least: int) -> None:
     """Raise DataError unless there are ``least`` finite points whose features vary.
 
     ``features`` (N, k), ``residual`` (N,).
@@ -86,14 +86,14 @@ def checked(features: FloatArray, residual: FloatArray, least: int) -> None:
         raise DataError('features or residual hold numbers that are not finite')
     if len(residual) < least:
         raise DataError(f'{len(residual)} points are too few for a residual model, which needs '
-                        f'{least}; record a longer motion')
+                        f'{least}: record a longer motion')
     flat = np.ptp(features, axis=0) <= 1e-12 * np.abs(features).max(axis=0)
     if flat.any():
-        raise DataError('the deflection is constant, so no residual can be fitted; check that '
-                        'motor and link states come from encoders of their own')
+        raise DataError('the deflection is constant, so no residual can be fitted: check that '
+                        'motor and link states come from separate encoders')
 
 
-#: weight of the ridge, relative to the mean square of a column: centres without data get nothing
+#: weight of the ridge, relative to the mean square of a column, which zeroes centres without data
 CENTRE_RIDGE = 1e-3
 
 
@@ -115,11 +115,11 @@ class RadialModel(ResidualModel):
 
     def moments(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return expected residual [N m] and variance [(N m)^2], (N,) each."""
-        bumps = normalised(features, self.lower, self.upper, self.count)
+        bumps = radial_bumps(features, self.lower, self.upper, self.count)
         spacing = (self.upper - self.lower) / (self.count - 1)
         outside = np.maximum(np.maximum(self.lower - features, features - self.upper), 0.0)
-        known = knowledge(np.linalg.norm(outside / spacing, axis=1))
-        return faded(known, bumps @ self.weights, bumps @ self.spread, self.blank)
+        trust = trust_outside(np.linalg.norm(outside / spacing, axis=1))
+        return fade_outside(trust, bumps @ self.weights, bumps @ self.spread, self.blank)
 
     def plain(self) -> dict[str, Any]:
         """Return everything that has to be stored."""
@@ -129,24 +129,24 @@ class RadialModel(ResidualModel):
 
     @classmethod
     def from_plain(cls, content: Mapping[str, Any]) -> RadialModel:
-        """Return the model of `plain`. Raises ValueError when the shapes do not agree."""
-        found = from_plain(cls, content, 'residual')
-        size = found.lower.size
-        shapes = {'lower': (size,), 'upper': (size,), 'weights': (found.count**size,),
-                  'spread': (found.count**size,), 'blank': ()}
+        """Return the model of `plain`; raises ValueError if the shapes do not agree."""
+        model = from_plain(cls, content, 'residual')
+        size = model.lower.size
+        shapes = {'lower': (size,), 'upper': (size,), 'weights': (model.count**size,),
+                  'spread': (model.count**size,), 'blank': ()}
         for name, shape in shapes.items():
-            array = np.asarray(getattr(found, name))
+            array = np.asarray(getattr(model, name))
             if array.shape != shape or not np.isfinite(array).all():
                 raise ValueError(f'{name} of radial basis functions')
-        if found.count < 2 or not np.all(found.lower < found.upper):
+        if model.count < 2 or not np.all(model.lower < model.upper):
             raise ValueError('grid of radial basis functions')
-        return found
+        return model
 
 
-def normalised(
+def radial_bumps(
     features: FloatArray, lower: FloatArray, upper: FloatArray, count: int
 ) -> FloatArray:
-    """Return the bumps (N, count^k) of features (N, k), each row with the sum one.
+    """Return the bumps (N, count^k) of features (N, k), each row with sum one.
 
     Centres are spaced evenly from ``lower`` to ``upper``, widths are half their spacing.
     """
@@ -154,8 +154,8 @@ def normalised(
     exponent = np.zeros((len(features), 1))
     for j, low in enumerate(lower):
         steps = (features[:, j, None] - low) / spacing[j] - np.arange(count)
-        own = -0.5 * (2.0 * steps) ** 2
-        exponent = (exponent[:, :, None] + own[:, None, :]).reshape(len(features), -1)
+        term = -0.5 * (2.0 * steps) ** 2
+        exponent = (exponent[:, :, None] + term[:, None, :]).reshape(len(features), -1)
     bumps = np.exp(exponent - exponent.max(axis=1, keepdims=True))
     return np.asarray(bumps / bumps.sum(axis=1, keepdims=True))
 
@@ -164,9 +164,10 @@ def normalised(
 class RadialBasis:
     """Fit the weights of ``count`` centres along each feature by least squares with a small ridge.
 
-    Centres and widths are those of the paper; the text gives the widths as one over the square of
-    half a spacing, which is the factor of the exponent, and its matrix of weights as a projection,
+    Centres and widths are those of the paper; its text gives the widths as one over the square of
+    half a spacing, which is the factor of the exponent, and its weight matrix as a projection,
     which is not the least-squares solution. Over two features the centres form a grid.
+
     Source: Actuators 2023, 12, 454, section 5, the equations of the network.
     """
 
@@ -177,23 +178,24 @@ class RadialBasis:
 
         Raises DataError for fewer points than centres or a feature that does not vary.
         """
-        checked(features, residual, self.count ** features.shape[1])
+        check_features(features, residual, self.count ** features.shape[1])
         lower, upper = features.min(axis=0), features.max(axis=0)
-        bumps = normalised(features, lower, upper, self.count)
+        bumps = radial_bumps(features, lower, upper, self.count)
         square = bumps.T @ bumps
         ridge = CENTRE_RIDGE * float(np.trace(square)) / len(square)
         weights = np.linalg.solve(square + ridge * np.eye(len(square)), bumps.T @ residual)
         blank = float(np.mean(residual**2))
         error = (residual - bumps @ weights) ** 2
         density = bumps.sum(axis=0)
-        spread = (bumps.T @ error + ridge * blank) / (density + ridge)  # no data: all is open
+        spread = (bumps.T @ error + ridge * blank) / (density + ridge)  # no data: all open
         return RadialModel(frozen(lower), frozen(upper), self.count, frozen(weights),
                            frozen(spread), blank)
 
 
-#: least points per component, and most points of a fit (thinned evenly: samples are correlated)
-POINTS_PER_COMPONENT, MOST_FIT_POINTS = 20, 1000
-#: larger mixtures are tried until so many in a row have no lower BIC
+#: least points per component, and most points of a fit (thinned evenly, because samples are
+#: correlated)
+POINTS_PER_COMPONENT, MAX_FIT_POINTS = 20, 1000
+#: larger mixtures are tried until this many in a row have no lower BIC
 MIXTURE_PATIENCE = 2
 #: share of the training points within the edge of the data
 EDGE_SHARE = 0.999
@@ -205,10 +207,11 @@ class MixtureModel(ResidualModel):
 
     ``weights`` (K,), ``means`` (K, k + 1), ``covariances`` (K, k + 1, k + 1) in units of ``scale``
     (k + 1,) about ``centre`` (k + 1,); ``reach`` the Mahalanobis distance from the nearest
-    component within which the training data lie; ``blank`` [(N m)^2] the mean squared residual.
+    component that contains the training data; ``blank`` [(N m)^2] the mean squared residual.
+
     Source of the conditionals: Actuators 2023, 12, 454, section 5; its variance sums squared
-    responsibilities and leaves out how much the components' means differ, so ours is the variance
-    of the mixture.
+    responsibilities and omits the differences of the components' means, so the variance of the
+    mixture is used here.
     """
 
     weights: FloatArray
@@ -228,8 +231,8 @@ class MixtureModel(ResidualModel):
         mean = np.sum(share * means, axis=0)
         variance = np.sum(share * (variances[:, None] + (means - mean) ** 2), axis=0)
         unit = self.scale[-1]
-        known = knowledge(np.sqrt(distance.min(axis=0)) - self.reach)
-        return faded(known, self.centre[-1] + unit * mean, unit**2 * variance, self.blank)
+        trust = trust_outside(np.sqrt(distance.min(axis=0)) - self.reach)
+        return fade_outside(trust, self.centre[-1] + unit * mean, unit**2 * variance, self.blank)
 
     @cached_property
     def _whitened(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -248,7 +251,7 @@ class MixtureModel(ResidualModel):
     def _components(self, u: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return, per component, squared distance, log density (K, N), mean (K, N), variance (K,).
 
-        By Cholesky factors: whitening the features whitens the regression, too.
+        By Cholesky factors: whitening the features also whitens the regression.
         """
         whitening, slopes, weights, variances = self._whitened
         white = np.matmul(whitening, u.T - self.means[:, :-1, None])
@@ -262,19 +265,19 @@ class MixtureModel(ResidualModel):
 
     @classmethod
     def from_plain(cls, content: Mapping[str, Any]) -> MixtureModel:
-        """Return the model of `plain`. Raises ValueError when the shapes do not agree."""
-        found = from_plain(cls, content, 'residual')
+        """Return the model of `plain`; raises ValueError if the shapes do not agree."""
+        model = from_plain(cls, content, 'residual')
         names = ('weights', 'means', 'covariances', 'centre', 'scale', 'reach', 'blank')
-        count, size = found.weights.size, found.centre.size
+        count, size = model.weights.size, model.centre.size
         shapes = ((count,), (count, size), (count, size, size), (size,), (size,), (), ())
         for name, shape in zip(names, shapes, strict=True):
-            array = np.asarray(getattr(found, name))
+            array = np.asarray(getattr(model, name))
             if array.shape != shape or not np.isfinite(array).all():
                 raise ValueError(f'{name} of a Gaussian mixture')
-        if not min(*found.weights, *found.scale, found.reach) > 0.0 \
-                or not np.linalg.eigvalsh(found.covariances).min() > 0.0:
+        if not min(*model.weights, *model.scale, model.reach) > 0.0 \
+                or not np.linalg.eigvalsh(model.covariances).min() > 0.0:
             raise ValueError('a Gaussian mixture of weights or scales that are not positive')
-        return found
+        return model
 
 
 @dataclass(frozen=True)
@@ -290,18 +293,18 @@ class MixtureRegression:
         Raises DataError for too few points or a feature that does not vary, MissingDependency
         without scikit-learn.
         """
-        checked(features, residual, POINTS_PER_COMPONENT)
-        stride = -(-len(residual) // MOST_FIT_POINTS)
+        check_features(features, residual, POINTS_PER_COMPONENT)
+        stride = -(-len(residual) // MAX_FIT_POINTS)
         table = np.column_stack([features, residual])[::stride]
         centre, scale = table.mean(axis=0), table.std(axis=0)
-        scale[scale == 0.0] = 1.0  # a residual that is nothing at all
+        scale[scale == 0.0] = 1.0  # a residual of zeros
         points = (table - centre) / scale
         mixture = self._mixture(points)
-        found = MixtureModel(frozen(mixture.weights_), frozen(mixture.means_),
+        model = MixtureModel(frozen(mixture.weights_), frozen(mixture.means_),
                              frozen(mixture.covariances_), frozen(centre), frozen(scale), np.inf,
                              float(np.mean(residual**2)))
-        distance = np.sqrt(found._components(points[:, :-1])[0].min(axis=0))
-        return replace(found, reach=float(np.quantile(distance, EDGE_SHARE)))
+        distance = np.sqrt(model._components(points[:, :-1])[0].min(axis=0))
+        return replace(model, reach=float(np.quantile(distance, EDGE_SHARE)))
 
     def _mixture(self, points: FloatArray) -> Any:
         try:
@@ -309,9 +312,9 @@ class MixtureRegression:
         except ImportError:
             raise MissingDependency('Gaussian mixtures need scikit-learn: pip install '
                                     'scikit-learn, or put residual: rbf into the recipe') from None
-        most = max(1, min(self.components, len(points) // POINTS_PER_COMPONENT))
+        max_count = max(1, min(self.components, len(points) // POINTS_PER_COMPONENT))
         best, least, since = None, np.inf, 0
-        for k in range(1, most + 1):
+        for k in range(1, max_count + 1):
             mixture = GaussianMixture(k, random_state=self.seed).fit(points)
             bic, since = float(mixture.bic(points)), since + 1
             if bic < least:
@@ -321,9 +324,9 @@ class MixtureRegression:
         return best
 
 
-#: features of gears behind those of all models: torque [N m] that the links of the model take
-BESIDE = 1
-#: what is stored of a gear beside the sizes
+#: features of gear models after the common ones: torque [N m] of the model's links
+LOAD_FEATURES = 1
+#: stored numbers of a gear model besides the sizes
 NUMBERS = ('offset', 'lower', 'upper', 'left', 'blank')
 
 
@@ -332,9 +335,9 @@ class GearModel(ResidualModel):
     """The torque that the gear shows, less the load.
 
     ``offset`` [N m] and ``size`` (k,) [N m per unit] of all features: that of the deflection is
-    the stiffness, that of the load, the last one, -1. ``lower`` and ``upper`` [rad] are the ends
-    of the deflection in the fit: half that range beyond them little is added. ``left`` and
-    ``blank`` [(N m)^2] are the mean squared residuals with and without it.
+    the stiffness, that of the load, the last one, is -1. ``lower`` and ``upper`` [rad] bound the
+    deflection in the fit; beyond half that range outside, little is added. ``left`` and ``blank``
+    [(N m)^2] are the mean squared residuals with and without the model.
     """
 
     size: FloatArray
@@ -348,8 +351,8 @@ class GearModel(ResidualModel):
         """Return expected residual [N m] and variance [(N m)^2], (N,) each."""
         bent = features[:, 0]
         outside = np.maximum(np.maximum(self.lower - bent, bent - self.upper), 0.0)
-        known = knowledge(outside / (0.5 * (self.upper - self.lower)))
-        return faded(known, self.offset + features @ self.size,
+        trust = trust_outside(outside / (0.5 * (self.upper - self.lower)))
+        return fade_outside(trust, self.offset + features @ self.size,
                      np.full(len(features), self.left), self.blank)
 
     def plain(self) -> dict[str, Any]:
@@ -359,28 +362,28 @@ class GearModel(ResidualModel):
 
     @classmethod
     def from_plain(cls, content: Mapping[str, Any]) -> GearModel:
-        """Return the model of `plain`. Raises ValueError for a gear that is none."""
-        found = from_plain(cls, content, 'residual')
-        numbers = [getattr(found, name) for name in NUMBERS]
-        if found.size.ndim != 1 or len(found.size) not in (2 + BESIDE, 4 + BESIDE) \
-                or not np.isfinite([*found.size, *numbers]).all() or not found.lower < found.upper:
+        """Return the model of `plain`; raises ValueError for invalid content."""
+        model = from_plain(cls, content, 'residual')
+        numbers = [getattr(model, name) for name in NUMBERS]
+        if model.size.ndim != 1 or len(model.size) not in (2 + LOAD_FEATURES, 4 + LOAD_FEATURES) \
+                or not np.isfinite([*model.size, *numbers]).all() or not model.lower < model.upper:
             raise ValueError('gear of a residual model')
-        return found
+        return model
 
 
-def without_gears(models: Sequence[ResidualModel | None]) -> tuple[ResidualModel | None, ...]:
-    """Return ``models`` with None for those of gears.
+def drop_gears(models: Sequence[ResidualModel | None]) -> tuple[ResidualModel | None, ...]:
+    """Return ``models`` with None in place of gear models.
 
-    Gears show what acts on the links: whoever looks for that must not take it off.
+    Gears show what acts on the links, so a search for external torque must not subtract them.
     """
     return tuple(None if isinstance(one, GearModel) else one for one in models)
 
 
 @dataclass(frozen=True)
 class GearRegression:
-    """Fit the sizes by least squares to residual and load.
+    """Fit the sizes by least squares to residual plus load.
 
-    Together they are what passes through the gear, links known or not. The residual alone would
+    Their sum passes through the gear, whether the links are known or not. The residual alone would
     not do: the fit of the links leaves little of it in the training data, and more in any other.
     """
 
@@ -389,10 +392,10 @@ class GearRegression:
 
         Raises DataError for fewer points than features, and for a deflection that is constant.
         """
-        checked(features[:, :2], residual, features.shape[1])
-        load = features.shape[1] - BESIDE
-        own = np.arange(features.shape[1]) != load
-        varied = np.where(own, features - features.mean(axis=0), 0.0)
+        check_features(features[:, :2], residual, features.shape[1])
+        load = features.shape[1] - LOAD_FEATURES
+        is_free = np.arange(features.shape[1]) != load
+        varied = np.where(is_free, features - features.mean(axis=0), 0.0)
         scale = np.linalg.norm(varied, axis=0)
         scale[scale == 0.0] = 1.0
         passed = residual + features[:, load]
@@ -404,13 +407,13 @@ class GearRegression:
                          float(left.var()), float(np.mean(residual**2)))
 
 
-#: features a residual is learned from, deflection and rate; the others are those of the ripple
+#: features of the residual, deflection and rate; the others are those of the ripple
 LEARNED = 2
 
 
 @dataclass(frozen=True, eq=False)
 class RippleModel(ResidualModel):
-    """A residual linear in the features after deflection and rate, and an ``inner`` one of these.
+    """A residual linear in the ripple features, plus an ``inner`` model of deflection and rate.
 
     The features of the ripple are the deflection times sine and cosine of the phase of the wave
     generator: with a kinematic error e the power balance of a gear makes its torque T act on the
@@ -427,7 +430,7 @@ class RippleModel(ResidualModel):
 
     @property
     def blank(self) -> float:  # type: ignore[override]
-        """Variance [(N m)^2] where nothing is known of the features, the ripple left out."""
+        """Variance [(N m)^2] far outside the training data, without the ripple."""
         return self.inner.blank
 
     def plain(self) -> dict[str, Any]:
@@ -436,7 +439,7 @@ class RippleModel(ResidualModel):
 
     @classmethod
     def of(cls, content: Mapping[str, Any], inner: ResidualModel) -> RippleModel:
-        """Return the model of `plain`. Raises ValueError when there is no ripple."""
+        """Return the model of `plain`; raises ValueError without ripple."""
         size = number_array(content['ripple'])
         if size is None or size.ndim != 1 or not len(size) or not np.isfinite(size).all():
             raise ValueError('ripple of a gear')
@@ -444,8 +447,9 @@ class RippleModel(ResidualModel):
 
 
 @dataclass(frozen=True)
-class Rippling:
-    """Fit the ripple by least squares, then ``inner`` to what is left; alone without features."""
+class RippleRegression:
+    """Fit the ripple by least squares, then ``inner`` to the rest; only ``inner`` without ripple.
+"""
 
     inner: ResidualFit
 
@@ -465,15 +469,16 @@ class Rippling:
 
 
 RESIDUALS: dict[str, ResidualFit] = {
-    'gear': GearRegression(), 'gmr': Rippling(MixtureRegression()), 'rbf': Rippling(RadialBasis())}
+    'gear': GearRegression(), 'gmr': RippleRegression(MixtureRegression()),
+    'rbf': RippleRegression(RadialBasis())}
 MODELS: dict[str, Any] = {'gear': GearModel, 'gmr': MixtureModel, 'rbf': RadialModel}
 
-#: kinds that are tried where the data chooses, each where it improves on those before it
+#: kinds tried if the data chooses, each used if it improves on the earlier ones
 CHOICES = ('gear', 'gmr')
 
 
 def residual_from_plain(content: Mapping[str, Any]) -> ResidualModel:
-    """Return a stored residual model. Raises ValueError when it is damaged."""
+    """Return a stored residual model; raises ValueError if it is damaged."""
     kind = content.get('kind') if isinstance(content, Mapping) else None
     if not isinstance(kind, str) or kind not in MODELS:
         raise ValueError(f'residual: model {shown(kind)} is not known')
@@ -482,72 +487,72 @@ def residual_from_plain(content: Mapping[str, Any]) -> ResidualModel:
     return RippleModel.of(content, model) if 'ripple' in content else model
 
 
-#: waves are cut off between these multiples of the cut-off, the latter below half the least rate
+#: waves fade out between these multiples of the cut-off, the second below half the least rate
 CUTOFF_MULTIPLE, GONE = 2.0, 3.5
 
 
 def deflections(robot: RobotModel, samples: Samples) -> FloatArray | None:
     """Return features (N, n, k): motor minus link position [rad] and velocity [rad/s]; the ripple.
 
-    The latter, two features, is there with gear ratios only, see `_ripple`. At the stamps of the
-    effort. NaN for joints without motor states that can be used; None for samples without any.
+    The two ripple features exist with gear ratios only, see `_ripple`. At the stamps of the
+    effort. NaN for joints without usable motor states; None for samples without any.
     """
     if samples.motor_position is None or samples.motor_velocity is None:
         return None
     count = feature_count(robot)
     flat = samples.at_stamps(samples.with_past(
-        lambda known: _features(robot, known).reshape(len(known), -1)))
+        lambda whole: _features(robot, whole).reshape(len(whole), -1)))
     return flat.reshape(len(samples), -1, count)
 
 
 def gear_load(model: LinearTorque, values: FloatArray) -> FloatArray:
-    """Return the base parameters (b,) of ``values`` (b,) that are those of links, others zero.
+    """Return the base parameters ``values`` (b,) of links, zero elsewhere.
 
-    Their effort is what the links take of the torque that passes through the gears.
+    Their effort is the part of the gear torque that the links take.
     """
-    own = [np.full(len(kept), isinstance(block, RigidLinks))
-           for block, kept in zip(model.blocks, model.pivots_by_block, strict=True)]
-    return np.where(np.concatenate(own), values, 0.0)
+    of_links = [np.full(len(pivots), isinstance(block, RigidLinks))
+                for block, pivots in zip(model.blocks, model.pivots_by_block, strict=True)]
+    return np.where(np.concatenate(of_links), values, 0.0)
 
 
-def beside_load(features: FloatArray, load: FloatArray) -> FloatArray:
-    """Return features (N, n, k + BESIDE) of gears: ``features`` (N, n, k), then the load.
+def append_load(features: FloatArray, load: FloatArray) -> FloatArray:
+    """Return gear features (N, n, k + LOAD_FEATURES): ``features`` (N, n, k), then the load.
 
-    ``load`` (N, rows) [N m] is the effort of the links of the model at the same stamps.
+    ``load`` (N, rows) [N m] is the effort of the model's links at the same stamps.
     """
     return np.concatenate([features, load[:, :features.shape[1], None]], axis=2)
 
 
-def seen(features: FloatArray, gear: bool) -> FloatArray:
-    """Return ``features`` (N, k + BESIDE) of a joint for a model of its gear, (N, k) for others.
-    """
-    return features if gear else features[:, :-BESIDE]
+def select_features(features: FloatArray, gear: bool) -> FloatArray:
+    """Return ``features`` (N, k + LOAD_FEATURES) of a joint for a gear model, (N, k) for others.
+"""
+    return features if gear else features[:, :-LOAD_FEATURES]
 
 
 def _features(robot: RobotModel, samples: Samples) -> FloatArray:
-    """Return the features (N, n, k) of samples; the ripple is filtered as the motion.
+    """Return the features (N, n, k) of samples, with the ripple filtered like the motion.
 
-    It passes the filter as a whole, since what it is made of is no smooth motion.
+    It passes the filter as a whole, because its factors are not smooth.
     """
     motor, speed = samples.motor_position, samples.motor_velocity
     assert motor is not None and speed is not None
-    found = instant_features(
+    features = instant_features(
         robot, (samples.position, samples.velocity, motor, speed), samples.cutoff)
-    waves = found[:, :, LEARNED:].reshape(len(found), -1)
-    known = np.isfinite(waves).all(axis=0)
-    if known.any():
-        waves[:, known] = low_passed(waves[:, known].T, samples).T
-        found[:, :, LEARNED:] = waves.reshape(len(found), robot.n, -1)
-    return found
+    waves = features[:, :, LEARNED:].reshape(len(features), -1)
+    finite = np.isfinite(waves).all(axis=0)
+    if finite.any():
+        waves[:, finite] = low_pass_columns(waves[:, finite].T, samples).T
+        features[:, :, LEARNED:] = waves.reshape(len(features), robot.n, -1)
+    return features
 
 
 def instant_features(
     robot: RobotModel, motion: Sequence[FloatArray], cutoff: float | None
 ) -> FloatArray:
-    """Return the features (N, n, k) of each instant by itself, nothing of them filtered.
+    """Return the unfiltered features (N, n, k) of single instants.
 
-    ``motion``: position and velocity of the joints, then of the motors, (N, n) each. Of the
-    ripple, what turns too fast for a filter of ``cutoff`` [Hz] is left out.
+    ``motion``: position and velocity of the joints, then of the motors, (N, n) each. Ripple too
+    fast for a filter of ``cutoff`` [Hz] fades out.
     """
     q, qd, motor, speed = motion
     coupling = np.eye(robot.n) if robot.drive.coupling is None else robot.drive.coupling
@@ -567,10 +572,10 @@ def _ripple(
     ratios: FloatArray, deflection: FloatArray, motors: tuple[FloatArray, FloatArray],
     cutoff: float | None,
 ) -> FloatArray:
-    """Return (N, n, 2): the deflection times sine and cosine of twice the turn of every motor.
+    """Return (N, n, 2): the deflection times sine and cosine of twice the angle of every motor.
 
     Twice per turn the wave generator of a harmonic drive presses its flexspline. What turns too
-    fast for the filter is cut off before, or it would come back as an alias.
+    fast for the filter fades out first, because it would alias.
     """
     rate = 2.0 * np.abs(ratios)
     phase = rate * motors[0]
@@ -581,13 +586,13 @@ def _ripple(
     return np.stack([size * np.sin(phase), size * np.cos(phase)], axis=2)
 
 
-def known_joints(features: FloatArray) -> list[int]:
-    """Return the joints whose features (N, n, k) are numbers throughout."""
+def complete_joints(features: FloatArray) -> list[int]:
+    """Return the joints whose features (N, n, k) are finite throughout."""
     return [int(j) for j in np.flatnonzero(np.isfinite(features).all(axis=(0, 2)))]
 
 
 class Deflection(LearntEffect):
-    """Torque that the deflection of gears shows beyond the physics; parts are ResidualModels."""
+    """Torque that the deflection of gears shows beyond other effects; parts are ResidualModels."""
 
     @classmethod
     def sections(cls, model: FittedModel) -> tuple[Section, ...]:
@@ -609,7 +614,7 @@ class Deflection(LearntEffect):
 
     @classmethod
     def read(cls, content: Any, where: str = '') -> ResidualModel:
-        """Return a stored residual model. Raises ValueError when it is damaged."""
+        """Return a stored residual model; raises ValueError if it is damaged."""
         return residual_from_plain(content)
 
     def along(
@@ -619,25 +624,26 @@ class Deflection(LearntEffect):
         robot, added = model.robot, np.zeros_like(effort)
         features = deflections(robot, samples)
         if features is not None:
-            loaded = beside_load(features, model.effort(samples, gear_load(model, values)))
-            for j in known_joints(features):
+            loaded = append_load(features, model.effort(samples, gear_load(model, values)))
+            for j in complete_joints(features):
                 one = self.parts[j]
                 if one is not None:
-                    added[:, j] = one.mean(seen(loaded[:, j], isinstance(one, GearModel)))
+                    added[:, j] = one.mean(select_features(loaded[:, j],
+                                                           isinstance(one, GearModel)))
         return added
 
     def note(self, robot: RobotModel, samples: Samples) -> str:
         """Return a note on joints whose residual model lacks inputs; '' for none."""
         features = deflections(robot, samples)
-        known = [] if features is None else known_joints(features)
+        available = [] if features is None else complete_joints(features)
         missing = [robot.joints[j] for j, one in enumerate(self.parts)
-                   if one is not None and j not in known]
+                   if one is not None and j not in available]
         if not missing:
             return ''
-        return (f'the model of the deflection of {", ".join(missing)} is not used: there are no '
-                'motor states; predicted by physics alone')
+        return (f'the model of the deflection of {", ".join(missing)} is not used, because there '
+                'are no motor states')
 
     @property
     def left_out(self) -> str:
-        """That these models are left out, where there are any."""
-        return 'Left out: what the deflection of gears shows beyond this model.'
+        """Sentence that these models are omitted."""
+        return 'Omitted: the torque that the deflection of gears shows beyond this model.'

@@ -1,4 +1,4 @@
-"""The contract of effects: one physical cause of torque, linear in parameters of its own."""
+"""The contract of effects: one physical cause of torque, linear in its parameters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from robot_dynid.types import FloatArray, Samples
 
 @dataclass(frozen=True)
 class ParameterWords:
-    """A name in ``words`` and ``unit`` of the standard parameter ``name``.
+    """Description in ``words`` and ``unit`` of the standard parameter ``name``.
 
     ``part`` is the link or the joint it belongs to.
     """
@@ -35,7 +35,7 @@ class ParameterWords:
 
     @property
     def sentence(self) -> str:
-        """The part and what the parameter is of it."""
+        """The part and the parameter in words."""
         return f'{self.part}: {self.words}' if self.part else self.words
 
 
@@ -44,13 +44,12 @@ SWEEP_POINTS, SWEEP_SECONDS = 100, 20.0
 
 
 class Effect(ABC):
-    """One physical cause of torque, linear in parameters of its own.
+    """One physical cause of torque, linear in its parameters.
 
     Regressors are (rows, k, N), samples last. Samples have one column per coordinate of the robot,
-    and there is a row per equation: both are the n joints where no joint is elastic, see
-    RobotModel. An effect says which columns its parameters have in a fit, either by
-    `kernel_columns` or by a `fill` of its own, how it acts in a `Mechanism` (inverse, forward,
-    rollout, monitor, exports), and its words.
+    and there is a row per equation: both are the n joints if no joint is elastic, see RobotModel.
+    An effect defines the columns of its parameters in a fit, by `kernel_columns` or `fill`, its
+    contribution to a `Mechanism` (inverse, forward, rollout, monitor, exports), and its words.
     """
 
     @property
@@ -60,16 +59,16 @@ class Effect(ABC):
 
     @property
     def nonnegative(self) -> tuple[str, ...]:
-        """Those of them that no real robot has below zero, each by itself."""
+        """Names of the parameters that no real robot has below zero."""
         return ()
 
     @property
     def words(self) -> Iterator[ParameterWords]:
-        """The parameters in words; without others, their names."""
+        """The parameters in words; by default their names."""
         return (ParameterWords(name, '', name, '') for name in self.names)
 
     def acting(self, mechanism: Mechanism, values: Mapping[str, float]) -> Mechanism:
-        """Return ``mechanism`` with the effect, of standard parameters ``values`` by name.
+        """Return ``mechanism`` with the effect, for standard parameters ``values`` by name.
 
         Raises ModelError for an effect that acts in recordings only.
         """
@@ -79,19 +78,18 @@ class Effect(ABC):
     def history(self, samples: Samples) -> FloatArray:
         """Return signals (h, N) that depend on the past, at the stamps of the effort.
 
-        Samples are worked off in chunks; what must know the time before a chunk goes here.
+        Samples are processed in chunks; what needs the time before a chunk belongs here.
         """
         return np.empty((0, len(samples)))
 
     def generic(self, samples: Samples) -> FloatArray:
-        """Return a history (h, N) in which parameters are as independent as any motion makes them.
-        """
+        """Return a history (h, N) in which parameters are as independent as in any motion."""
         return self.history(samples)
 
     def kernel_columns(self, chosen: NDArray[np.int64]) -> RegressorColumns:
-        """Return the columns of the ``chosen`` (k,) parameters, which the kernel fills.
+        """Return the columns of the ``chosen`` (k,) parameters for the kernel.
 
-        Together with those of all effects that do not fill theirs themselves.
+        The kernel fills them together with those of all effects without a `fill`.
         """
         raise NotImplementedError
 
@@ -100,8 +98,8 @@ class Effect(ABC):
     ) -> None:
         """Write the columns of the ``chosen`` parameters into ``out`` (rows, len(chosen), N).
 
-        ``history`` (h, N) are the rows of ``history()`` that belong to these samples, whose motion
-        is that at the stamps of the effort, too (Samples.moved).
+        ``history`` (h, N) are the rows of ``history()`` for these samples, whose motion is that at
+        the stamps of the effort (Samples.moved).
         """
         motion = (samples.position, samples.velocity, samples.acceleration)
         self.kernel_columns(chosen).fill_array(
@@ -109,7 +107,7 @@ class Effect(ABC):
 
     @property
     def smooth(self) -> bool:
-        """Whether columns depend on the motion of the same instant only, and have a `pullback`."""
+        """Whether columns depend only on the motion at the same instant, and have a `pullback`."""
         return type(self).pullback is not Effect.pullback
 
     def pullback(
@@ -124,18 +122,18 @@ class Effect(ABC):
 
 @dataclass(frozen=True, eq=False)
 class ChosenEffect(Shown, Effect):
-    """An effect of single joints that errors on distinct motion choose.
+    """An effect of single joints that the error on distinct motion selects.
 
     ``parts`` are dataclasses of plain numbers, the entries of a model file, each with the number
-    of its ``joint`` and one parameter: `symbol` with that number from one. A new one is a file,
-    and a line in `CHOSEN`; the choice, files, inverse, forward, rollout, monitor, exports and
-    reports go over that.
+    of its ``joint`` and one parameter: `symbol` with that number counted from one. A new effect is
+    a file and a line in `CHOSEN`, which selection, files, inverse, forward, rollout, monitor,
+    exports and reports iterate over.
     """
 
     robot: RobotModel
     parts: tuple[Any, ...]
 
-    #: what a part is; symbol, name in words and unit of its parameter
+    #: class of a part; symbol, name in words and unit of its parameter
     part: ClassVar[type]
     symbol: ClassVar[str]
     what: ClassVar[str]
@@ -143,29 +141,30 @@ class ChosenEffect(Shown, Effect):
     #: title and text of the section of a report
     title: ClassVar[str] = 'Chosen effect'
     about: ClassVar[str] = ''
-    #: share by which the held-out error of a joint must fall for a part
+    #: least share by which a part must lower the held-out error of a joint
     least: ClassVar[float]
-    #: whether efforts hardly tell it from the weight, so that free links and it grow and cancel
+    #: whether efforts hardly distinguish it from gravity, so that it and free links grow and
+    #: cancel
     like_weight: ClassVar[bool] = False
 
     @classmethod
     def candidates(cls, robot: RobotModel, joint: int) -> Sequence[Sequence[Any]]:
-        """Return parts to try at a joint in groups, simpler ones first; none where none can be."""
+        """Return parts to try at a joint in groups, simpler ones first; none if impossible."""
         raise NotImplementedError
 
     @classmethod
     def ranges(
         cls, robot: RobotModel, joint: int, position: FloatArray, torque: FloatArray
     ) -> FloatArray:
-        """Return the ranges (k, 2) that parameters of parts at a joint must be in; all by default.
+        """Return the ranges (k, 2) of the parameters of parts at a joint; unlimited by default.
 
-        ``torque`` (k, N) is that of each part with its parameter at one, in poses (N, n).
+        ``torque`` (k, N) is that of each part with its parameter at one, at poses (N, n).
         """
         return np.tile([-np.inf, np.inf], (len(torque), 1))
 
     @classmethod
     def shape(cls, part: Any) -> dict[str, Any]:
-        """Return the numbers of a part beside its parameter, by words with their unit."""
+        """Return the numbers of a part other than its parameter, by words with their unit."""
         return {key: value for key, value in vars(part).items() if key != 'joint'}
 
     @classmethod
@@ -235,7 +234,7 @@ class LinearTorque(Protocol):
 
     @property
     def pivots_by_block(self) -> tuple[NDArray[np.int64], ...]:
-        """Of each effect the parameters (k,) that are base parameters."""
+        """The parameters (k,) of each effect that are base parameters."""
 
     def effort(self, samples: Samples, parameters: FloatArray) -> FloatArray:
         """Return the effort (N, rows) [N m] of base ``parameters`` (b,)."""
@@ -247,8 +246,8 @@ class Axes:
 
     ``labels`` (m,) suffixes of parameter names; ``matrix`` (m, coordinates): axis motion = matrix
     @ coordinates; ``effort`` (m, rows): rows = effort^T @ axis effort; ``rigid`` (m, n): axis
-    motion where motors move with their joints. ``parts`` (m,) are the axes in words, ``slides``
-    (m,) says which are prismatic.
+    motion if motors move with their joints. ``parts`` (m,) are the axes in words, ``slides`` (m,)
+    marks prismatic ones.
     """
 
     labels: tuple[str, ...]
@@ -259,10 +258,10 @@ class Axes:
     slides: tuple[bool, ...]
 
     def only(self, axis: int) -> Axes:
-        """Return one of them alone."""
-        own = slice(axis, axis + 1)
-        return Axes(self.labels[own], self.matrix[own], self.effort[own], self.rigid[own],
-                    self.parts[own], self.slides[own])
+        """Return a single axis."""
+        rows = slice(axis, axis + 1)
+        return Axes(self.labels[rows], self.matrix[rows], self.effort[rows], self.rigid[rows],
+                    self.parts[rows], self.slides[rows])
 
 
 def axes_of(robot: RobotModel) -> Axes:
@@ -296,32 +295,32 @@ def axes_of(robot: RobotModel) -> Axes:
                 tuple(slides))
 
 
-def linear(
+def linear_entries(
     column: int, effort: FloatArray, kind: int, shares: FloatArray | Mapping[int, float]
 ) -> Iterator[Entry]:
-    """Yield the entries of a ``column`` that is a sum of signals of one ``kind`` by index.
+    """Yield the entries of a ``column`` that is a sum of signals of one ``kind``, by index.
 
-    ``effort`` (rows,) are the equations that it enters.
+    ``effort`` (rows,) selects the equations that it enters.
     """
-    found = shares if isinstance(shares, Mapping) else dict(enumerate(shares.tolist()))
+    by_index = shares if isinstance(shares, Mapping) else dict(enumerate(shares.tolist()))
     for row in np.flatnonzero(effort).tolist():
-        for index, share in found.items():
+        for index, share in by_index.items():
             if share != 0.0:
                 yield row, column, kind, index, float(effort[row]) * share
 
 
-def still(samples: Samples) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return gradients of nothing: three of zeros (N, n)."""
+def zero_gradients(samples: Samples) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return zero gradients: three arrays (N, n)."""
     shape = samples.position.shape
     return np.zeros(shape), np.zeros(shape), np.zeros(shape)
 
 
 @dataclass(frozen=True, eq=False)
 class Assembly:
-    """The ``chosen`` parameters of every one of the ``blocks``, in this order.
+    """The ``chosen`` parameters of each of the ``blocks``, in order.
 
-    ``columns`` are those that the kernel fills; ``apart`` are the blocks that fill their own, by
-    index, and the first of their columns.
+    ``columns`` are those that the kernel fills; ``apart`` are the blocks with a `fill`, by index,
+    and the first of their columns.
     """
 
     blocks: tuple[Effect, ...]
@@ -333,16 +332,16 @@ class Assembly:
     def of(
         cls, blocks: Sequence[Effect], chosen: Sequence[NDArray[np.int64]] | None = None
     ) -> Assembly:
-        """Assemble ``blocks``; of each the ``chosen`` (k,) parameters, by default all."""
+        """Assemble ``blocks`` with the ``chosen`` (k,) parameters of each, by default all."""
         if chosen is None:
             chosen = [np.arange(len(block.names)) for block in blocks]
         columns, apart = RegressorColumns(0), {}
-        for place, (block, own) in enumerate(zip(blocks, chosen, strict=True)):
+        for place, (block, selected) in enumerate(zip(blocks, chosen, strict=True)):
             by_kernel = type(block).fill is Effect.fill
-            both = columns.append(block.kernel_columns(own)) if by_kernel else None
+            both = columns.append(block.kernel_columns(selected)) if by_kernel else None
             if both is None:
                 apart[place] = columns.count
-                both = columns.append(RegressorColumns(len(own)))
+                both = columns.append(RegressorColumns(len(selected)))
             assert both is not None
             columns = both
         return cls(tuple(blocks), tuple(chosen), columns, apart)
@@ -350,17 +349,17 @@ class Assembly:
     def columns_of(
         self, samples: Samples, histories: Sequence[FloatArray] | None = None
     ) -> SampleColumns:
-        """Return the columns of ``samples``, by default with the histories (h, N) they have."""
+        """Return the columns of ``samples``, by default with their histories (h, N)."""
         if histories is None:
             histories = [block.history(samples) for block in self.blocks]
         motion = (samples.position, samples.velocity, samples.acceleration)
-        known = [history for place, history in enumerate(histories) if place not in self.apart]
-        return SampleColumns(self, samples, tuple(histories), Signals.of(motion, known))
+        by_kernel = [one for place, one in enumerate(histories) if place not in self.apart]
+        return SampleColumns(self, samples, tuple(histories), Signals.of(motion, by_kernel))
 
 
 @dataclass(frozen=True, eq=False)
 class SampleColumns:
-    """The columns of samples, computed when they are asked for."""
+    """The columns of samples, computed on request."""
 
     assembly: Assembly
     samples: Samples
@@ -368,7 +367,7 @@ class SampleColumns:
     signals: Signals
 
     def array(self, rows: int) -> FloatArray:
-        """Return the regressor (rows, k, N) of all samples, of as many equations."""
+        """Return the regressor (rows, k, N) of all samples."""
         out = np.zeros((rows, self.assembly.columns.count, len(self.samples)))
         self.fill(slice(0, len(self.samples)), out)
         return out

@@ -4,21 +4,22 @@ A gear between the motor at theta (motor position over gear ratio) and the link 
 
     K (theta - q) + D (theta_d - q_d) + s,
 
-where s is the stiffness times what the encoders are off against each other. Source: Spong,
-ASME J. Dyn. Syst. Meas. Control 1987, 109, 310-319; Lopez, Zollo, Guglielmelli, Appl. Bionics
-Biomech. 2014, 843186, section 3.
+where s is the stiffness times the offset between the encoders. Source: Spong, ASME J. Dyn. Syst.
+Meas. Control 1987, 109, 310-319; Lopez, Zollo, Guglielmelli, Appl. Bionics Biomech. 2014, 843186,
+section 3.
 
 With kinematic error and hysteresis it is, N being the gear ratio,
 
     T = K (d + e) + D (d' + e') + sum_k h_k z_k(d + e) + s,    d = theta - q,
 
-e = a sin(2 N theta) + b cos(2 N theta) being the kinematic error of a harmonic drive, whose wave
-generator presses twice per motor turn, and z_k states between -1 and 1, all of one kind in a gear:
-stop operators, each of which grows by the deflection over its length and stops at the ends, or
-Dahl's states, which get there exponentially. With the lengths given, T is linear in K a, K b,
-D a, D b and h_k; only in the argument of the states e must be known. The motor bears
-(1 + de/dtheta) T, by the balance of power, of which K de/dtheta (d - d_0) is modelled, linear in
-K a and K b, with the deflection d_0 = -s / K where nothing bends the gear known beforehand.
+where e = a sin(2 N theta) + b cos(2 N theta) is the kinematic error of a harmonic drive, whose
+wave generator presses twice per motor turn, and z_k are states between -1 and 1, all of one kind
+in a gear: stop operators, which grow by the deflection over their length and stop at the ends, or
+Dahl's states, which approach them exponentially. For given lengths T is linear in K a, K b, D a,
+D b and h_k; only the argument of the states needs e in advance. The motor bears (1 + de/dtheta) T,
+by the balance of power, of which K de/dtheta (d - d_0) is modelled, linear in K a and K b, with
+the deflection d_0 = -s / K of the unloaded gear known in advance.
+
 Sources: Taghirad and Belanger, ASME J. Dyn. Syst. Meas. Control 1998, 120, 463; Al-Bender,
 Lampaert, Swevers 2005 (operators); Dahl 1968.
 """
@@ -43,8 +44,8 @@ from robot_dynid.dynamics.regressor_columns import (
     Entry,
     RegressorColumns,
 )
-from robot_dynid.effects.effect import Effect, ParameterWords, axes_of, linear
-from robot_dynid.effects.joint_friction import passed
+from robot_dynid.effects.effect import Effect, ParameterWords, axes_of, linear_entries
+from robot_dynid.effects.joint_friction import filter_columns
 from robot_dynid.friction import AxisMotion
 from robot_dynid.friction.law import columns_of
 from robot_dynid.friction.terms import DAHL, STOP, Parameter, Term
@@ -53,15 +54,15 @@ from robot_dynid.types import FloatArray, Samples
 
 #: parameters of one gear: stiffness [N m/rad], damping [N m s/rad], offset [N m]
 STIFFNESS, DAMPING, OFFSET = GEAR = ('K', 'D', 's')
-#: what a gear parameter is, and its unit where the joint turns and where it slides
+#: description of a gear parameter, and its unit for revolute and prismatic joints
 GEAR_WORDS = {STIFFNESS: ('stiffness of the gear', 'N m/rad', 'N/m'),
               DAMPING: ('damping of the gear', 'N m s/rad', 'N s/m'),
-              OFFSET: ('torque of the gear where the encoders see no deflection', 'N m', 'N')}
+              OFFSET: ('torque of the gear at zero measured deflection', 'N m', 'N')}
 
 
 @dataclass(frozen=True)
 class Gear:
-    """The gear of an elastic ``joint``; ``motor`` is the coordinate and the equation of its motor.
+    """The gear of an elastic ``joint``; ``motor`` is the coordinate and equation of its motor.
 
     ``row`` is the equation that its torque enters.
     """
@@ -93,8 +94,8 @@ class Springs(Effect):
     def acting(self, mechanism: Mechanism, values: Mapping[str, float]) -> Mechanism:
         """Return ``mechanism`` with these motors and gears.
 
-        Gears are passive: a damping below zero, which the estimate may be where it is not far from
-        zero beside its deviation, counts as none.
+        Gears are passive: a negative damping, possible if its deviation includes zero, becomes
+        zero.
         """
         joints = self.robot.drive.elastic
         rows = np.array([[values.get(f'{p}{j + 1}', 0.0) for j in joints] for p in ('Ia', *GEAR)])
@@ -123,7 +124,7 @@ class Springs(Effect):
         return tuple(name for name in self.names if not name.startswith(OFFSET))
 
     def kernel_columns(self, chosen: NDArray[np.int64]) -> RegressorColumns:
-        """Return deflection, its rate and ones, as far as ``chosen`` (k,)."""
+        """Return the columns of the ``chosen`` (k,) parameters: deflection, its rate, ones."""
         entries: list[Entry] = []
         for column, index in enumerate(chosen.tolist()):
             place, parameter = divmod(index, len(GEAR))
@@ -144,9 +145,9 @@ SINE, COSINE, *_ = WAVES = tuple(f'{symbol}{wave}' for symbol in (STIFFNESS, DAM
                                 for wave in 'sc')
 #: rows of the history of one gear with waves
 SIGNALS = len(WAVES) + 2
-#: amplitude of a state of hysteresis [N m]; the letter of its length follows
+#: amplitude of a hysteresis state [N m], followed by the letter of its length
 HYSTERESIS = 'h'
-#: kinds of states of hysteresis, by the friction law that has them
+#: kinds of hysteresis states, by the friction law that has them
 STATES = {'maxwell': STOP, 'dahl': DAHL}
 
 
@@ -154,9 +155,9 @@ STATES = {'maxwell': STOP, 'dahl': DAHL}
 class GearEffects:
     """Effects of one gear: ``error`` (a, b) [rad], and the ``lengths`` [rad] of its ``states``.
 
-    These are a key of STATES; raises ValueError for others. ``error`` is that by which they move,
-    None for a gear without waves; ``unbent`` [rad] is the deflection that the encoders show where
-    nothing bends the gear.
+    ``states`` is a key of STATES; raises ValueError for others. ``error`` is that in the argument
+    of the states, None for a gear without waves; ``unbent`` [rad] is the measured deflection of
+    the unloaded gear.
     """
 
     error: tuple[float, float] | None = None
@@ -170,7 +171,7 @@ class GearEffects:
 
     @property
     def waves(self) -> tuple[str, ...]:
-        """The parameters of kinematic error, without the number of the joint."""
+        """The parameters of the kinematic error, without the number of the joint."""
         return () if self.error is None else WAVES
 
     @property
@@ -183,7 +184,7 @@ class GearEffects:
 def effect_blocks(
     robot: RobotModel, effects: Sequence[GearEffects]
 ) -> tuple[KinematicError | Hysteresis, ...]:
-    """Return the blocks of ``effects``, one entry per elastic joint, as far as there are any."""
+    """Return the non-empty blocks of ``effects``, one entry per elastic joint."""
     gears = Springs(robot).gears
     both = (KinematicError(robot, gears, tuple(effects)), Hysteresis(robot, gears, tuple(effects)))
     return tuple(block for block in both if block.names)
@@ -217,8 +218,7 @@ class KinematicError(Effect):
     def acting(self, mechanism: Mechanism, values: Mapping[str, float]) -> Mechanism:
         """Return ``mechanism`` with the kinematic error of its gears.
 
-        It is that of the stiffness: what the data says beside it of damping times error is no
-        other error.
+        It is that of the stiffness; the parameters of damping times error define no other error.
         """
         gears = mechanism.gears
         assert gears is not None
@@ -233,22 +233,24 @@ class KinematicError(Effect):
     @property
     def names(self) -> tuple[str, ...]:
         """``Ks1, Kc1, Ds1, Dc1`` and so on, for gears with waves only."""
-        return tuple(gear.parameter(symbol) for gear, own in self._with_waves
-                     for symbol in self.symbols(own))
+        return tuple(gear.parameter(symbol) for gear, effects in self._with_waves
+                     for symbol in self.symbols(effects))
 
     @property
     def _with_waves(self) -> list[tuple[Gear, GearEffects]]:
-        return [(gear, own) for gear, own in zip(self.gears, self.effects, strict=True)
-                if own.waves]
+        return [(gear, effects)
+                for gear, effects in zip(self.gears, self.effects, strict=True)
+                if effects.waves]
 
     def history(self, samples: Samples) -> FloatArray:
-        """Return columns (h, N) that are filtered as the effort: they are faster than the motion.
+        """Return columns (h, N), filtered like the effort because they are faster than the motion.
 
-        Of every gear the four of its torque, then two of what the motor bears beside that.
+        For every gear the four of its torque, then two of the additional motor torque.
         """
-        return passed(samples, lambda known: (
-            np.concatenate([presses(self.robot, gear, known), self._reaction(gear, own, known)])
-            for gear, own in self._with_waves), SIGNALS * len(self._with_waves))
+        return filter_columns(samples, lambda whole: (
+            np.concatenate([
+                presses(self.robot, gear, whole), self._reaction(gear, effects, whole)])
+            for gear, effects in self._with_waves), SIGNALS * len(self._with_waves))
 
     def _reaction(self, gear: Gear, effects: GearEffects, samples: Samples) -> FloatArray:
         """Return de/dtheta times the deflection (2, N), of sine and cosine."""
@@ -266,7 +268,7 @@ class KinematicError(Effect):
             gear, first = self._with_waves[place][0], SIGNALS * place
             entries.append((gear.row, column, HISTORY, first + wave, 1.0))
             if WAVES[wave].startswith(STIFFNESS):
-                entries += linear(column, axes.effort[gear.joint], HISTORY,
+                entries += linear_entries(column, axes.effort[gear.joint], HISTORY,
                                   {first + len(WAVES) + wave: 1.0})
         return RegressorColumns(len(chosen), entries=tuple(entries),
                                 past=SIGNALS * len(self._with_waves))
@@ -276,7 +278,7 @@ class KinematicError(Effect):
 class Hysteresis(Effect):
     """Hysteresis of ``gears``: amplitudes ``ha, hb, ...`` of states driven by the deflection.
 
-    A recording begins relaxed, z = 0, and a state without a past is.
+    A recording begins relaxed, z = 0; so does a state without a past.
     """
 
     robot: RobotModel
@@ -310,23 +312,24 @@ class Hysteresis(Effect):
     def names(self) -> tuple[str, ...]:
         """``ha1, hb1`` and so on, for gears with operators only."""
         return tuple(gear.parameter(symbol)
-                     for gear, own in zip(self.gears, self.effects, strict=True)
-                     for symbol in self.symbols(own))
+                     for gear, effects in zip(self.gears, self.effects, strict=True)
+                     for symbol in self.symbols(effects))
 
     @property
     def nonnegative(self) -> tuple[str, ...]:
-        """All: a spring that slips takes energy."""
+        """All: a slipping spring dissipates energy."""
         return self.names
 
     def history(self, samples: Samples) -> FloatArray:
-        """Return the operators (h, N), filtered as the effort."""
-        return passed(samples, lambda known: (
-            self._operators(gear, own, known)
-            for gear, own in zip(self.gears, self.effects, strict=True) if own.lengths),
+        """Return the operators (h, N), filtered like the effort."""
+        return filter_columns(samples, lambda whole: (
+            self._operators(gear, effects, whole)
+            for gear, effects in zip(self.gears, self.effects, strict=True)
+            if effects.lengths),
             len(self.names))
 
     def _operators(self, gear: Gear, effects: GearEffects, samples: Samples) -> FloatArray:
-        """Return the operators (k, N) over the deflection of one gear."""
+        """Return the operators (k, N) driven by the deflection of one gear."""
         bent = deflection(gear, samples)
         if effects.error is not None:
             bent = bent + np.array(effects.error) @ presses(self.robot, gear, samples)[:2]
@@ -337,14 +340,14 @@ class Hysteresis(Effect):
             AxisMotion(samples.time, bent, still, samples.starts))
 
     def generic(self, samples: Samples) -> FloatArray:
-        """Return a history (h, N) in which operators are independent, as a motion has them."""
+        """Return a history (h, N) with independent operators, as in a motion."""
         rng = np.random.default_rng(0)
         return rng.uniform(-1.0, 1.0, (len(self.names), len(samples)))
 
     def kernel_columns(self, chosen: NDArray[np.int64]) -> RegressorColumns:
         """Return the columns of the ``chosen`` (k,) parameters: each is a row of the history."""
-        rows = [gear.row for gear, own in zip(self.gears, self.effects, strict=True)
-                for _ in self.symbols(own)]
+        rows = [gear.row for gear, effects in zip(self.gears, self.effects, strict=True)
+                for _ in self.symbols(effects)]
         return RegressorColumns(len(chosen), entries=tuple(
             (rows[index], column, HISTORY, index, 1.0)
             for column, index in enumerate(chosen.tolist())), past=len(rows))
@@ -352,12 +355,11 @@ class Hysteresis(Effect):
 
 @dataclass(frozen=True, eq=False)
 class LoadedHysteresis(Hysteresis):
-    """States of all kinds, as wide everywhere, ``b``, with the load, ``c``, by its side, ``d``.
+    """Hysteresis states of all kinds: constant ``b``, load-dependent ``c``, one-sided ``d``.
 
-    Of every kind and length, ``bma, bda, cma, ...``. The load is the deflection from where nothing
-    bends the gear, over half of the largest length; its size widens the loop, and the load itself
-    makes it wider on one side than on the other. For what hysteresis of no law of the model leaves
-    over.
+    For every kind and length: ``bma, bda, cma, ...``. The load is the deflection from the unloaded
+    gear over half of the largest length; its magnitude widens the loop, and the load itself makes
+    it wider on one side. Represents hysteresis that no law of the model covers.
     """
 
     def symbols(self, effects: GearEffects) -> tuple[str, ...]:
@@ -372,20 +374,20 @@ class LoadedHysteresis(Hysteresis):
         return np.concatenate([states, np.abs(load) * states, load * states])
 
     def generic(self, samples: Samples) -> FloatArray:
-        """Return a history (h, N) that is independent of that of `Hysteresis`, too."""
+        """Return a history (h, N) that is also independent of that of `Hysteresis`."""
         rng = np.random.default_rng(1)
         return rng.uniform(-1.0, 1.0, (len(self.names), len(samples)))
 
 
 def presses_per_radian(robot: RobotModel, gear: Gear) -> float:
-    """Return 2 N [1/rad] of a gear, zero where its ratio is not known."""
+    """Return the ripple order 2 N [1/rad], twice the gear ratio; zero if that is unknown."""
     ratios = robot.drive.gear_ratios
-    known = 0.0 if ratios is None else PRESSES * float(ratios[gear.joint])
-    return known if np.isfinite(known) else 0.0
+    order = 0.0 if ratios is None else PRESSES * float(ratios[gear.joint])
+    return order if np.isfinite(order) else 0.0
 
 
 def presses(robot: RobotModel, gear: Gear, samples: Samples) -> FloatArray:
-    """Return sine and cosine of the presses, and their derivatives [1/s], (4, N)."""
+    """Return sine and cosine of the press angle, and their derivatives [1/s], (4, N)."""
     rate = presses_per_radian(robot, gear)
     phase = rate * samples.position[:, gear.motor]
     speed = rate * samples.velocity[:, gear.motor]
@@ -394,5 +396,5 @@ def presses(robot: RobotModel, gear: Gear, samples: Samples) -> FloatArray:
 
 
 def deflection(gear: Gear, samples: Samples) -> FloatArray:
-    """Return the deflection (N,) [rad, m] that the encoders of a gear show."""
+    """Return the measured deflection (N,) [rad, m] of a gear."""
     return np.asarray(samples.position[:, gear.motor] - samples.position[:, gear.joint])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.regressor_columns import HISTORY, RegressorColumns
-from robot_dynid.effects.effect import Axes, Effect, ParameterWords, linear
+from robot_dynid.effects.effect import Axes, Effect, ParameterWords, linear_entries
 from robot_dynid.friction import AxisFriction, AxisMotion, FrictionLaw
 from robot_dynid.friction.terms import unit_of, words_of
 from robot_dynid.robot.model import RobotModel
@@ -21,7 +21,7 @@ from robot_dynid.types import TOGETHER, FloatArray, Samples
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """The torque the axes transmit, by the links alone; ``links`` (n, 10) standard parameters."""
+    """The torque the axes transmit to the links; ``links`` (n, 10) standard parameters."""
 
     robot: RobotModel
     axes: Axes
@@ -32,17 +32,17 @@ class Load:
         return self.transmitted(rigid_body.inverse_dynamics(self.robot, q, qd, qdd, self.links))
 
     def transmitted(self, effort: FloatArray) -> FloatArray:
-        """Return the load (N, a) [N m] of the axes that goes with ``effort`` (N, n) of joints."""
+        """Return the load (N, a) [N m] of the axes for the ``effort`` (N, n) of joints."""
         if self.robot.drive.coupling is None:
             return effort
         motor = self.robot.motor_torque(effort)
-        # the axes beyond the joints are those motors that turn with several joints
+        # axes beyond the joints are the motors that turn with several joints
         return np.concatenate([effort, motor[:, list(self.robot.drive.coupled)]], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
 class JointFriction(Effect):
-    """Friction torque of every axis; ``laws`` has one law per axis, ``load`` what they transmit.
+    """Friction torque of every axis; one of ``laws`` per axis, ``load`` is the transmitted torque.
 
     A coupled motor has no offset of its own: it would depend linearly on those of its joints.
     """
@@ -58,7 +58,7 @@ class JointFriction(Effect):
 
     @property
     def nonnegative(self) -> tuple[str, ...]:
-        """Those that the laws of the axes say."""
+        """The nonnegative parameters of the laws."""
         return self._labelled(lambda law: law.nonnegative)
 
     @property
@@ -71,10 +71,9 @@ class JointFriction(Effect):
                                  unit_of(parameter, slides))
 
     def acting(self, mechanism: Mechanism, values: Mapping[str, float]) -> Mechanism:
-        """Return ``mechanism`` with this friction beside that it has; axes move with joints."""
-        own = self.with_values(values)
-        return replace(mechanism, friction=mechanism.friction.combine(
-            replace(own, axes=self.axes.rigid)))
+        """Return ``mechanism`` with this friction added; axes move with joints."""
+        friction = replace(self.with_values(values), axes=self.axes.rigid)
+        return replace(mechanism, friction=mechanism.friction.combine(friction))
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -92,19 +91,19 @@ class JointFriction(Effect):
 
     @property
     def holding(self) -> FloatArray:
-        """Matrix (rows, k): effort with which each parameter, at one, may hold at rest."""
+        """Matrix (rows, k): effort that each parameter, at one, may hold at rest."""
         columns = [np.abs(axis) * float(p in law.holding)
                    for axis, law in zip(self.axes.effort, self.laws, strict=True)
                    for p in law.parameters]
         return np.array(columns).T
 
     def with_values(self, values: Mapping[str, float]) -> AxisFriction:
-        """Return the friction with standard parameters ``values`` by name, such as ``fv1``."""
+        """Return the friction for standard parameters ``values`` by name, such as ``fv1``."""
         load = None if self.load is None else (
             self.load.transmitted(np.eye(self.load.robot.n)).T, self.load.links)
-        own = [np.array([values[f'{p}{label}'] for p in law.parameters])
+        by_axis = [np.array([values[f'{p}{label}'] for p in law.parameters])
                for label, law in zip(self.axes.labels, self.laws, strict=True)]
-        return AxisFriction.of(self.axes.matrix, self.laws, own, load)
+        return AxisFriction.of(self.axes.matrix, self.laws, by_axis, load)
 
     def motions(
         self, samples: Samples, axes: Sequence[int] | None = None
@@ -129,73 +128,73 @@ class JointFriction(Effect):
     def history(self, samples: Samples, axes: Sequence[int] | None = None) -> FloatArray:
         """Return the torque (h, N) of every parameter of ``axes``, by default all, at value one.
 
-        Measured effort has passed a low-pass; friction switches too fast to commute with it, so
-        its columns pass the same filter, unlike those of the smooth motion.
+        Measured effort is low-pass filtered; friction switches too fast to commute with the
+        filter, so its columns pass the same filter, unlike those of the smooth motion.
         """
         chosen = range(len(self.laws)) if axes is None else axes
-        return passed(samples, lambda known: (
+        return filter_columns(samples, lambda whole: (
             self.laws[i].columns(motion) for i, motion in zip(
-                chosen, self.motions(known, chosen), strict=True)),
+                chosen, self.motions(whole, chosen), strict=True)),
             sum(len(self.laws[i].parameters) for i in chosen))
 
     def generic(self, samples: Samples) -> FloatArray:
         """Return a history (h, N) of states without a past in which parameters are independent.
 
-        In steady sliding some columns agree that otherwise differ, and some vanish. Whatever
-        changes its sign with the motion is independent of links and offsets, so it is replaced by
-        noise.
+        In steady sliding some columns coincide and some vanish. Columns that change sign with the
+        motion are independent of links and offsets, so noise replaces them.
         """
-        found = self.history(samples)
+        history = self.history(samples)
         rng = np.random.default_rng(0)
-        noise = rng.uniform(-1.0, 1.0, found.shape)
+        noise = rng.uniform(-1.0, 1.0, history.shape)
         odd = [p in law.odd for law in self.laws for p in law.parameters]
-        return np.where(np.array(odd, dtype=bool)[:, None], noise, found)
+        return np.where(np.array(odd, dtype=bool)[:, None], noise, history)
 
     def separable(self, samples: Samples) -> FloatArray:
-        """Return the history (h, N) of states of which those of an axis are independent.
+        """Return the history (h, N) of states in which those of each axis are independent.
 
-        It is that of `history`, but for moving axes whose law has a past, or more terms than
-        steady sliding shows: these are as in `generic`. Axes at rest stay without friction.
+        It is that of `history`, except for moving axes whose law has a memory, or more terms than
+        steady sliding shows: these are as in `generic`. Axes at rest have no friction.
         """
-        found, other = self.history(samples), self.generic(samples)
+        history, other = self.history(samples), self.generic(samples)
         moves = np.abs(samples.velocity @ self.axes.matrix.T).T > 0.0
         owners = np.array(self.owners)
         for axis in range(len(self.laws)):
-            own = np.flatnonzero(owners == axis)
-            if moves[axis].any() and np.linalg.matrix_rank(found[own][:, moves[axis]]) < len(own):
-                found[np.ix_(own, moves[axis])] = other[np.ix_(own, moves[axis])]
-        return found
+            rows = np.flatnonzero(owners == axis)
+            if moves[axis].any() and np.linalg.matrix_rank(history[rows][:,
+                                                                         moves[axis]]) < len(rows):
+                history[np.ix_(rows, moves[axis])] = other[np.ix_(rows, moves[axis])]
+        return history
 
     def kernel_columns(self, chosen: NDArray[np.int64]) -> RegressorColumns:
         """Return the columns of the ``chosen`` (k,) parameters: each is a row of the history."""
         owners = self.owners
         entries = tuple(
             entry for column, parameter in enumerate(chosen.tolist())
-            for entry in linear(column, self.axes.effort[owners[parameter]], HISTORY,
+            for entry in linear_entries(column, self.axes.effort[owners[parameter]], HISTORY,
                                 {parameter: 1.0}))
         return RegressorColumns(len(chosen), entries=entries, past=len(owners))
 
 
-def passed(
+def filter_columns(
     samples: Samples, columns: Callable[[Samples], Iterable[FloatArray]], count: int
 ) -> FloatArray:
     """Return ``count`` columns (h, N) at the stamps of the effort, filtered like it.
 
-    ``columns`` gives those (k, M) of the whole recording, which are filtered few at a time.
+    ``columns`` gives those (k, M) of the whole recording, which are filtered in small groups.
     """
-    known = samples if samples.whole is None else samples.whole
+    whole = samples if samples.whole is None else samples.whole
     history = np.empty((count, len(samples)))
     first = 0
-    for own in _together(columns(known)):
-        filtered = low_passed(own, known)
-        history[first:first + len(own)] = samples.at_stamps(
+    for group in _group_columns(columns(whole)):
+        filtered = low_pass_columns(group, whole)
+        history[first:first + len(group)] = samples.at_stamps(
             (filtered if samples.rows is None else filtered[:, samples.rows]).T).T
-        first += len(own)
+        first += len(group)
     return history
 
 
-def low_passed(columns: FloatArray, samples: Samples) -> FloatArray:
-    """Filter (h, N) like the effort of ``samples``, every segment by itself."""
+def low_pass_columns(columns: FloatArray, samples: Samples) -> FloatArray:
+    """Filter (h, N) like the effort of ``samples``, segment by segment."""
     if samples.cutoff is None:
         return columns
     filtered = columns.copy()
@@ -207,10 +206,10 @@ def low_passed(columns: FloatArray, samples: Samples) -> FloatArray:
     return filtered
 
 
-def _together(found: Iterable[FloatArray]) -> Iterator[FloatArray]:
-    """Yield the columns (k, N) of several axes again, about TOGETHER at a time."""
+def _group_columns(blocks: Iterable[FloatArray]) -> Iterator[FloatArray]:
+    """Yield the columns (k, N) of several axes in groups of about TOGETHER."""
     waiting: list[FloatArray] = []
-    for columns in found:
+    for columns in blocks:
         for first in range(0, len(columns), TOGETHER):
             waiting.append(columns[first:first + TOGETHER])
             if sum(map(len, waiting)) >= TOGETHER:

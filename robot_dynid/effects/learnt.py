@@ -1,4 +1,4 @@
-"""Effects of single joints that are learnt from what the linear effects leave."""
+"""Effects of single joints learnt from the residual of the linear effects."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from robot_dynid.types import FloatArray, Samples
 
 
 class LearntEffect(Shown, ABC):
-    """One physical cause of torque that the linear effects leave, joint by joint.
+    """One physical cause of torque in the residual of the linear effects, joint by joint.
 
-    ``parts`` are one of each joint, None where the recordings show none of it; they write
-    themselves by ``plain()``, for the model file. A new one is a file, a line in `LEARNT`, which
-    files, prediction, scores, exports and reports go over, and the stage of `identify` that finds
-    it.
+    ``parts`` holds one per joint, None if the recordings show none; ``plain()`` of a part is its
+    content in the model file. A new effect is a file, a line in `LEARNT`, which files, prediction,
+    scores, exports and reports iterate over, and the stage of `identify` that fits it.
     """
 
     def __init__(self, parts: Sequence[Any | None]) -> None:
@@ -31,7 +30,7 @@ class LearntEffect(Shown, ABC):
     def read(cls, content: Any, where: str = '') -> Any:
         """Return the part that ``plain()`` wrote.
 
-        Raises ValueError, TypeError where it is damaged, with the place ``where`` it stands.
+        Raises ValueError or TypeError if it is damaged, with its place ``where``.
         """
 
     def along(
@@ -40,15 +39,15 @@ class LearntEffect(Shown, ABC):
         """Return the torque (N, rows) [N m] to add to ``effort`` (N, rows) along samples.
 
         ``effort`` is that of base parameters ``values`` (b,) of the ``model``, and of the learnt
-        effects before this one. Zero for what follows measured efforts.
+        effects before this one. Zero for effects that follow measured efforts.
         """
         return np.zeros_like(effort)
 
     def note(self, robot: RobotModel, samples: Samples) -> str:
-        """Return the reason for which it has no torque in these samples; '' where it has."""
+        """Return the reason why it has no torque in these samples; '' if it has."""
         return ''
 
     @property
     def left_out(self) -> str:
-        """A sentence about all of it that programs without these samples lack; '' for none."""
+        """A sentence about the torque that programs without these samples omit; '' for none."""
         return ''

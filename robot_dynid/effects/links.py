@@ -1,4 +1,4 @@
-"""Rigid links, ten standard parameters each, and bodies that are fixed to one."""
+"""Rigid links with ten standard parameters each, and bodies attached to one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from robot_dynid.types import FloatArray, Samples
 
 @dataclass(frozen=True, eq=False)
 class RigidLinks(Effect):
-    """Torque of the links' inertia and weight."""
+    """Torque of the links' inertia and gravity."""
 
     robot: RobotModel
 
@@ -70,7 +70,7 @@ class RigidLinks(Effect):
 
 @dataclass(frozen=True, eq=False)
 class AttachedBody:
-    """A rigid body on ``link``; ``placement`` (4, 4) puts its frame into the link of ``joint``."""
+    """A rigid body on ``link``; ``placement`` (4, 4) is its frame in the link of ``joint``."""
 
     robot: RobotModel
     link: str
@@ -79,12 +79,12 @@ class AttachedBody:
 
     @classmethod
     def on(cls, robot: RobotModel, link: str = '') -> AttachedBody:
-        """Attach a body to a link by name, by default to the last one of a chain.
+        """Attach a body to a link by name, by default to the last link of a chain.
 
-        Raises UsageError when no joint moves the link, or a tree has several last links.
+        Raises UsageError if no joint moves the link, or a tree has several last links.
         """
         placed = {name: (j, np.eye(4)) for j, name in enumerate(robot.bodies)}
-        placed.update({known.name: (known.body, known.placement) for known in robot.links})
+        placed.update({frame.name: (frame.body, frame.placement) for frame in robot.links})
         if not link:
             last = [robot.bodies[j] for j in range(robot.n) if j not in robot.parents]
             if len(last) > 1:
@@ -92,8 +92,8 @@ class AttachedBody:
                                  'the one that carries the payload')
             link = last[0]
         if link not in placed:
-            raise UsageError(f'no joint of {robot.name} moves a link {link!r}, so none carries '
-                             f'what is fixed to it; it moves {", ".join(placed)}')
+            raise UsageError(f'no joint of {robot.name} moves a link {link!r}, so it carries no '
+                             f'payload: choose one of {", ".join(placed)}')
         joint, placement = placed[link]
         return cls(robot, link, joint, placement)
 
@@ -110,7 +110,7 @@ class AttachedBody:
     def columns(self, samples: Samples) -> FloatArray:
         """Return the regressor (n, 10, N) of the standard parameters in the link's frame.
 
-        Gravity counts whatever the driver removes: it does not know the body.
+        Gravity is included whatever the driver compensates, because it does not know the body.
         """
         motion = (samples.position, samples.velocity, samples.acceleration)
         chosen = 10 * self.joint + np.arange(len(PARAMETERS))

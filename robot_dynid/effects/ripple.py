@@ -35,11 +35,12 @@ STIFFNESS = (
     'Torque twists a gear, and shifts the waves of its motor against the encoder behind it. The '
     'stiffness that this implies, with its 95 % interval, is experimental.')
 
-#: shares of a wave: at any speed, more with speed, at creeping speed; each has a sine and a cosine
+#: shares of a wave: at any speed, growing with speed, at creeping speed; each has a sine and a
+#: cosine
 SHARES = 3
 #: columns of a wave
 WAVE_COLUMNS = 2 * SHARES
-#: the top speed that amplitudes are fitted to, over that up to which they grow
+#: top speed that amplitudes are fitted to, over that up to which they grow
 ABOVE_FAST = 2.0
 
 
@@ -47,18 +48,16 @@ ABOVE_FAST = 2.0
 class TorqueRipple:
     """Waves of torque over the position of one joint, linear in their coefficients.
 
-    tau = sum over waves k of a_k(qd) sin(phi_k) + b_k(qd) cos(phi_k) with the phase
-    phi_k = orders_k (q + compliance tau_m + delays_k qd): q as measured at the same instant as the
-    effort, tau_m the effort without ripple, by which the gear is twisted when the encoder sits
-    behind it. ``orders`` (w,) [1/rad] are waves per turn of the joint; ``delays`` (w,) [s] by how
-    much the position of a row of measurements is older than its effort, negative where it is newer
-    or the wave comes later; ``compliance`` [rad/(N m)]. Amplitudes are a(qd) = a_0 + a_1 min(|qd|
-    / fast, 1) + a_2 exp(-|qd| / slow), ``slow`` and ``fast`` in rad/s, up to ABOVE_FAST ``fast``,
-    the top speed recorded, and zero beyond it. ``coefficients`` (6 w,) [N m] are those of sine and
-    cosine of a_0, a_1, a_2, wave by wave. A prismatic joint has m for
-    rad, N for N m.
-
-    Raises ValueError where shapes or numbers cannot be.
+    tau = sum over waves k of a_k(qd) sin(phi_k) + b_k(qd) cos(phi_k) with the phase phi_k =
+    orders_k (q + compliance tau_m + delays_k qd): q as measured at the same instant as the effort,
+    tau_m the effort without ripple, which twists the gear if the encoder sits behind it.
+    ``orders`` (w,) [1/rad] are waves per radian of the joint; ``delays`` (w,) [s] by which the
+    position of a row of measurements is older than its effort, negative if it is newer or the wave
+    comes later; ``compliance`` [rad/(N m)]. Amplitudes are a(qd) = a_0 + a_1 min(|qd| / fast, 1) +
+    a_2 exp(-|qd| / slow), ``slow`` and ``fast`` in rad/s, up to ABOVE_FAST ``fast``, the top
+    recorded speed, and zero beyond. ``coefficients`` (6 w,) [N m] are those of sine and cosine of
+    a_0, a_1, a_2, wave by wave. A prismatic joint has m for rad, N for N m. Raises ValueError for
+    invalid shapes or numbers.
     """
 
     orders: FloatArray
@@ -92,14 +91,14 @@ class TorqueRipple:
     def phases(
         self, position: FloatArray, velocity: FloatArray, effort: FloatArray
     ) -> FloatArray:
-        """Return the phase (N, w) [rad] of every wave; arguments as of `columns`."""
+        """Return the phase (N, w) [rad] of every wave; arguments as in `columns`."""
         twisted = position + self.compliance * effort
         return np.asarray(self.orders[:, None] * (twisted + self.delays[:, None] * velocity)).T
 
     def effort(
         self, position: FloatArray, velocity: FloatArray, effort: FloatArray
     ) -> FloatArray:
-        """Return the torque (N,) [N m] of the ripple; arguments as of `columns`."""
+        """Return the torque (N,) [N m] of the ripple; arguments as in `columns`."""
         return np.asarray(self.columns(position, velocity, effort) @ self.coefficients)
 
     def wave(
@@ -107,24 +106,25 @@ class TorqueRipple:
     ) -> tuple[FloatArray, FloatArray]:
         """Return phase [rad] and torque [N m] (N,) of the wave nearest to ``order`` [1/rad].
 
-        The other arguments as of `columns`.
+        The other arguments as in `columns`.
         """
         k = int(np.argmin(np.abs(self.orders - order)))
-        own = replace(self, orders=self.orders[k:k + 1], delays=self.delays[k:k + 1],
+        single = replace(self, orders=self.orders[k:k + 1], delays=self.delays[k:k + 1],
                       coefficients=self.coefficients[WAVE_COLUMNS * k:WAVE_COLUMNS * (k + 1)])
-        return (own.phases(position, velocity, effort)[:, 0],
-                own.effort(position, velocity, effort))
+        return (single.phases(position, velocity, effort)[:, 0],
+                single.effort(position, velocity, effort))
 
     def plain(self) -> dict[str, Any]:
-        """Return everything that has to be stored, in plain types."""
-        found: dict[str, Any] = to_plain(self)
-        return found
+        """Return all stored numbers in plain types."""
+        content: dict[str, Any] = to_plain(self)
+        return content
 
 
 def amplitudes(
     velocity: FloatArray, slow: float | FloatArray, fast: float | FloatArray
 ) -> FloatArray:
-    """Return the shares (..., 3) of an amplitude at ``velocity`` (...) [rad/s]: see above."""
+    """Return the shares (..., 3) of an amplitude at ``velocity`` (...) [rad/s], see TorqueRipple.
+"""
     speed = np.abs(velocity)
     shares = np.stack([np.ones_like(speed), np.minimum(speed / fast, 1.0),
                        np.exp(-speed / slow)], axis=-1)
@@ -134,7 +134,7 @@ def amplitudes(
 def wave_columns(phase: FloatArray, shares: FloatArray) -> FloatArray:
     """Return the columns (N, 6 w) of waves of a ``phase`` (w, N) [rad] with ``shares`` (3, N).
 
-    Wave by wave, share by share: sine, then cosine. One after the other in memory.
+    Wave by wave, share by share: sine, then cosine, contiguous in memory.
     """
     waves = np.stack([np.sin(phase), np.cos(phase)], axis=1)
     return np.asarray((shares[:, None] * waves[:, None]).reshape(
@@ -142,20 +142,21 @@ def wave_columns(phase: FloatArray, shares: FloatArray) -> FloatArray:
 
 
 class RippleTorque(LearntEffect):
-    """The torque ripple of all joints, prepared once for many short calls."""
+    """The torque ripple of all joints, prepared for many short calls."""
 
     def __init__(self, parts: Sequence[TorqueRipple | None]) -> None:
         super().__init__(parts)
-        known = [(j, one) for j, one in enumerate(parts) if one is not None]
-        self.any = bool(known)
-        self._joints = np.array([j for j, one in known for _ in one.orders], dtype=np.int64)
+        present = [(j, one) for j, one in enumerate(parts) if one is not None]
+        self.any = bool(present)
+        self._joints = np.array([j for j, one in present for _ in one.orders], dtype=np.int64)
         self._orders, self._delays, self._compliance, self._slow, self._fast = (
             frozen(np.concatenate([np.broadcast_to(getattr(one, name), one.orders.shape)
-                                   for _, one in known]) if known else [])
+                                   for _, one in present]) if present else [])
             for name in ('orders', 'delays', 'compliance', 'slow', 'fast'))
-        own = [one.coefficients.reshape(-1, SHARES, 2) for _, one in known]
+        coefficients = [one.coefficients.reshape(-1, SHARES, 2) for _, one in present]
         self._sine, self._cosine = np.ascontiguousarray(np.moveaxis(
-            np.concatenate(own) if own else np.empty((0, SHARES, 2)), 0, 2).swapaxes(0, 1))
+            np.concatenate(coefficients) if coefficients else np.empty((0, SHARES, 2)), 0,
+            2).swapaxes(0, 1))
         self._firsts = np.flatnonzero(np.diff(self._joints, prepend=-1))
         self._rippling = self._joints[self._firsts]
 
@@ -164,19 +165,19 @@ class RippleTorque(LearntEffect):
     ) -> FloatArray:
         """Return the torque (N, n) [N m] of the ripple.
 
-        ``position``, ``velocity``, ``effort`` (N, n) as of `TorqueRipple.columns`.
+        ``position``, ``velocity``, ``effort`` (N, n) as in `TorqueRipple.columns`.
         """
-        found = np.zeros(effort.shape)
+        torque = np.zeros(effort.shape)
         if not self.any:
-            return found
+            return torque
         q, qd, tau = (x[:, self._joints] for x in (position, velocity, effort))
         phase = self._orders * (q + self._compliance * tau + self._delays * qd)
         shares = np.moveaxis(amplitudes(qd, self._slow, self._fast), -1, 0)
         sine, cosine = (np.einsum('sw,snw->nw', one, shares) for one in (
             self._sine, self._cosine))
         waves = np.sin(phase) * sine + np.cos(phase) * cosine
-        found[:, self._rippling] = np.add.reduceat(waves, self._firsts, axis=1)
-        return found
+        torque[:, self._rippling] = np.add.reduceat(waves, self._firsts, axis=1)
+        return torque
 
     @classmethod
     def sections(cls, model: FittedModel) -> tuple[Section, ...]:
@@ -229,7 +230,7 @@ class RippleTorque(LearntEffect):
 
     @classmethod
     def read(cls, content: Any, where: str = '') -> TorqueRipple:
-        """Return the ripple of a joint. Raises ValueError, TypeError where damaged."""
+        """Return the ripple of a joint; raises ValueError or TypeError if damaged."""
         return from_plain(TorqueRipple, content, where)
 
     def along(
@@ -241,8 +242,8 @@ class RippleTorque(LearntEffect):
     def of_samples(self, samples: Samples, effort: FloatArray) -> FloatArray:
         """Return the torque (N, n) [N m] at the stamps of the effort.
 
-        ``effort`` (N, n) [N m] is what is modelled without ripple. Zero where the samples do not
-        know the positions as they were measured.
+        ``effort`` (N, n) [N m] is that of the model without ripple. Zero if the samples lack the
+        positions as measured.
         """
         if samples.raw_position is None or not self.any:
             return np.zeros_like(effort)

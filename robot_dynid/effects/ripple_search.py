@@ -1,4 +1,4 @@
-"""Torque ripple of one joint: orders by held-out error and chance, then all of it at once."""
+"""Search for the torque ripple of one joint: orders by held-out error and chance, then one fit."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from robot_dynid.effects.ripple import (
 from robot_dynid.signals.prepare import MOVING_SHARE
 from robot_dynid.types import FloatArray, frozen
 
-#: orders [1/rad] of the scan: below, waves are what links and friction look like
-LEAST_ORDER, MOST_ORDER = 20, 4000
-#: bins of a turn of the phase, a power of two: a wave of the highest order passes one in one and
-#: a half rad
+#: orders [1/rad] of the scan: lower waves look like links and friction
+LEAST_ORDER, MAX_ORDER = 20, 4000
+#: bins of a turn of the phase, a power of two: a wave of the highest order advances 1.5 rad per
+#: bin
 PHASE_BINS = 16384
-#: delays [s] that are tried
+#: delays [s] tried
 DELAYS = np.arange(-12.0, 6.1, 0.75) * 1e-3
-#: delays of which the sums are transformed at once, side by side in the registers of a core
+#: delays whose sums are transformed at once, side by side in the registers of a core
 DELAYS_AT_ONCE = 4
-#: orders on either side of one that tell the level of noise there, and which share of them is
-#: free of waves and their side lobes
+#: orders on either side that determine the noise level, and the share of them without waves and
+#: side lobes
 NEIGHBOUR_ORDERS, QUIET_SHARE = 400, 0.25
-#: an order this near to a wave is not told from it
+#: distance [1/rad] below which an order is not distinguished from a wave
 RESOLVED = 1.5
 #: peaks that a scan returns for their surprise, and for their size
-MOST_PEAKS = 5
-#: an order that is so many times as likely as another is told from it
+MAX_PEAKS = 5
+#: likelihood ratio above which two orders are distinguished
 UNLIKELIER = 100.0
 #: share of the rows that must be slow enough to show an order
 SHOWING = 0.05
 #: length [s] of the pieces whose gains are compared, and the share of the top speed at which creep
-#: ends, for those who make a `JointResidual`
+#: ends, for callers that build a `JointResidual`
 GAIN_PIECE, CREEP_SHARE = 0.2, 0.05
 
 
@@ -49,10 +49,10 @@ class JointResidual:
     """Residual of a model at one joint, row by row as the effort was measured.
 
     ``position`` (N,) [rad] as measured in the rows of the effort; ``velocity`` (N,) [rad/s];
-    ``effort`` (N,) [N m] as the model predicts it and ``residual`` (N,) [N m], what it leaves;
-    ``folds`` (N,) number the recordings or stretches that are left out in turn, ``blocks`` (N,)
-    short pieces whose gains are compared. ``slow`` and ``fast`` [rad/s] are those of the
-    amplitudes of `TorqueRipple`; ``step`` [s] is the time between two rows.
+    ``effort`` (N,) [N m] predicted by the model and ``residual`` (N,) [N m]; ``folds`` (N,) number
+    the recordings or stretches held out in turn, ``blocks`` (N,) short pieces whose gains are
+    compared. ``slow`` and ``fast`` [rad/s] are those of the amplitudes of `TorqueRipple`; ``step``
+    [s] is the time between two rows.
     """
 
     position: FloatArray
@@ -67,7 +67,7 @@ class JointResidual:
 
     @cached_property
     def stretches(self) -> tuple[tuple[int, slice], ...]:
-        """All rows in order, contiguous in one fold each, after the number of the fold."""
+        """All rows in order, contiguous in one fold each, with the number of the fold."""
         place = np.unique(self.folds, return_inverse=True)[1]
         first = np.flatnonzero(np.diff(place, prepend=-1)).tolist()
         return tuple((int(place[a]), slice(a, b))
@@ -75,7 +75,7 @@ class JointResidual:
 
     @cached_property
     def block(self) -> NDArray[np.int64]:
-        """The place (N,) of the block of every row among all blocks."""
+        """The index (N,) of the block of every row."""
         return np.unique(self.blocks, return_inverse=True)[1]
 
     @cached_property
@@ -87,56 +87,56 @@ class JointResidual:
     def moving(self) -> NDArray[np.int64]:
         """The rows (M,) in which the joint moves.
 
-        While it rests all rows are the same one: what friction holds then looks like many waves.
+        At rest all rows are equal, and static friction looks like many waves.
         """
         speed = np.abs(self.velocity)
         return np.flatnonzero(speed > MOVING_SHARE * speed.max())
 
     @cached_property
     def highest_order(self) -> float:
-        """The highest order [1/rad] that rows show: more than half a wave between two is none.
+        """The highest order [1/rad] that rows show: at most half a wave between two rows.
 
         SHOWING of the rows must be slow enough for it.
         """
         way = float(np.quantile(np.abs(self.velocity[self.moving]), SHOWING)) * self.step
-        return np.pi / max(way, np.pi / MOST_ORDER)
+        return np.pi / max(way, np.pi / MAX_ORDER)
 
     @cached_property
     def resolved(self) -> float:
-        """The distance [1/rad] from which on two orders differ over the range of positions."""
+        """The distance [1/rad] from which two orders differ over the range of positions."""
         return max(RESOLVED, 2.0 * np.pi / max(float(np.ptp(self.position)), 1e-9))
 
     def alias(self, order: float) -> float:
-        """Return the order [1/rad] of the slowest wave of equal samples at the usual speed."""
+        """Return the alias [1/rad] with the slowest wave at equal samples and median speed."""
         turn = 2.0 * np.pi / (float(np.median(np.abs(self.velocity[self.moving]))) * self.step)
         return abs(order - turn * round(order / turn))
 
     def scores(self, residual: FloatArray) -> FloatArray:
-        """Return the shares (2, 3, N) times a ``residual`` (N,), and times what is fast in it.
+        """Return the shares (2, 3, N) times a ``residual`` (N,), and times its fast part.
 
-        Slow is what links and friction leave: at an even speed it looks like any wave that turns
-        about a whole number of times between two rows. The three are made independent, and of
-        equal variance although errors are larger at some speeds than at others, so that sums of
-        them along a phase are normal where there is no wave. Source: White, Econometrica 48, 1980,
-        section 2 (covariance with errors of unequal variance).
+        Slow is what links and friction leave: at constant speed it looks like any wave with nearly
+        a whole number of turns between two rows. The three are made independent and of equal
+        variance although errors depend on speed, so that their sums along a phase are normal
+        without a wave. Source: White, Econometrica 48, 1980, section 2 (heteroscedastic
+        covariance).
         """
-        found = np.zeros((2, *self.shares.shape))
+        scores = np.zeros((2, *self.shares.shape))
         rows, moved = self.moving, residual[self.moving]
-        fast = without_lines(moved, self.block[rows])
-        for one, values in zip(found, (moved, fast), strict=True):
+        fast = remove_trends(moved, self.block[rows])
+        for one, values in zip(scores, (moved, fast), strict=True):
             one[:, rows] = self.shares[:, rows] * values
             gram = one @ one.T / 2.0
             whitening = np.linalg.cholesky(
                 np.linalg.inv(gram + 1e-9 * np.trace(gram) * np.eye(len(gram))))
             one[:] = whitening.T @ one
-        return found
+        return scores
 
 
 @dataclass(frozen=True)
 class Peak:
-    """An order [1/rad] that stands out, its delay [s], and the `surprise` that it does.
+    """An order [1/rad] that stands out, its delay [s], and its `surprise`.
 
-    ``size`` is its power over that of usual noise.
+    ``size`` is its power relative to the noise.
     """
 
     order: float
@@ -149,22 +149,22 @@ def gear_orders(ratio: float | None) -> FloatArray:
     """Return the orders (K,) [1/rad] of a gear of ``ratio``: multiples of it and of one less.
 
     The wave generator of a harmonic drive turns ``ratio`` times against its circular spline and
-    once less against its flexspline. None: none are known.
+    once less against its flexspline. Empty if None.
     """
     if ratio is None:
         return np.empty(0)
-    families = [base * np.arange(1, int(MOST_ORDER / base) + 1)
+    families = [base * np.arange(1, int(MAX_ORDER / base) + 1)
                 for base in (abs(ratio), abs(ratio) - 1.0) if base >= 2.0]
-    found = np.unique(np.concatenate([np.empty(0), *families]))
-    return np.asarray(found[found >= LEAST_ORDER])
+    orders = np.unique(np.concatenate([np.empty(0), *families]))
+    return np.asarray(orders[orders >= LEAST_ORDER])
 
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Powers of a residual over its noise, chi-squared of six where there is nothing else.
+    """Powers of a residual over its noise, chi-squared of six without a wave.
 
     ``power`` (D, K) at DELAYS and ``orders`` (K,) [1/rad], the lesser of those of the residual and
-    of what is fast in it; ``level`` (2, K) is the noise of either, of `JointResidual.scores`.
+    of its fast part; ``level`` (2, K) is the noise of either, of `JointResidual.scores`.
     """
 
     orders: FloatArray
@@ -181,84 +181,84 @@ class Spectrum:
         scores = data.scores(residual)
         weighted = scores.reshape(-1, scores.shape[-1])
         twisted = data.position + compliance * data.effort
-        kept = slice(LEAST_ORDER, MOST_ORDER + 1)
-        power = np.empty((len(scores), len(DELAYS), MOST_ORDER + 1 - LEAST_ORDER))
+        scanned = slice(LEAST_ORDER, MAX_ORDER + 1)
+        power = np.empty((len(scores), len(DELAYS), MAX_ORDER + 1 - LEAST_ORDER))
         sums = np.empty((DELAYS_AT_ONCE, len(weighted), PHASE_BINS))
         for first in range(0, len(DELAYS), DELAYS_AT_ONCE):
-            own = slice(first, first + DELAYS_AT_ONCE)
-            for i, delay in enumerate(DELAYS[own]):
-                _sum_up(weighted, twisted + delay * data.velocity, sums[i])
-            found = rfft(sums[:i + 1])[:, :, kept]
-            squares = (found.real**2 + found.imag**2).reshape(len(found), *scores.shape[:2], -1)
-            power[:, own] = np.sum(squares, axis=2).swapaxes(0, 1)
+            group = slice(first, first + DELAYS_AT_ONCE)
+            for i, delay in enumerate(DELAYS[group]):
+                _sum_bins(weighted, twisted + delay * data.velocity, sums[i])
+            waves = rfft(sums[:i + 1])[:, :, scanned]
+            squares = (waves.real**2 + waves.imag**2).reshape(len(waves), *scores.shape[:2], -1)
+            power[:, group] = np.sum(squares, axis=2).swapaxes(0, 1)
         level = np.stack([_level(one) for one in power])
-        orders = np.arange(LEAST_ORDER, MOST_ORDER + 1, dtype=np.float64)
+        orders = np.arange(LEAST_ORDER, MAX_ORDER + 1, dtype=np.float64)
         return cls(orders, np.min(power / level[:, None], axis=0), level)
 
-    def peaks(self, known: FloatArray) -> list[Peak]:
-        """Return the peaks of the greatest surprise, and the largest of the others that surprise.
+    def peaks(self, gear: FloatArray) -> list[Peak]:
+        """Return the peaks of the greatest surprise, and the largest of the others.
 
-        Half of the chances go to ``known`` (F,) orders, the other half to all others.
+        Half of the prior probability goes to ``gear`` (F,) orders, the other half to all others.
         """
-        found = [*self._known_peaks(known), *self._other_peaks(known)]
-        found.sort(key=lambda peak: -peak.surprise)
-        large = [peak for peak in found[MOST_PEAKS:] if peak.surprise > 0.0]
-        return [*found[:MOST_PEAKS], *sorted(large, key=lambda peak: -peak.size)[:MOST_PEAKS]]
+        peaks = [*self._gear_peaks(gear), *self._other_peaks(gear)]
+        peaks.sort(key=lambda peak: -peak.surprise)
+        large = [peak for peak in peaks[MAX_PEAKS:] if peak.surprise > 0.0]
+        return [*peaks[:MAX_PEAKS], *sorted(large, key=lambda peak: -peak.size)[:MAX_PEAKS]]
 
-    def _known_peaks(self, known: FloatArray) -> list[Peak]:
-        nearest = np.searchsorted(self.orders, np.round(known))
-        own = [(order, column) for order, column in zip(known, nearest, strict=True)
-               if column < len(self.orders)]
-        return [self._peak(float(order), int(column), len(own)) for order, column in own]
+    def _gear_peaks(self, gear: FloatArray) -> list[Peak]:
+        nearest = np.searchsorted(self.orders, np.round(gear))
+        scanned = [(order, column) for order, column in zip(gear, nearest, strict=True)
+                   if column < len(self.orders)]
+        return [self._peak(float(order), int(column), len(scanned)) for order, column in scanned]
 
-    def _other_peaks(self, known: FloatArray) -> list[Peak]:
+    def _other_peaks(self, gear: FloatArray) -> list[Peak]:
         best = self.power.max(axis=0)
-        if len(known):
-            apart = np.abs(self.orders[:, None] - known).min(axis=1)
+        if len(gear):
+            apart = np.abs(self.orders[:, None] - gear).min(axis=1)
             best = np.where(apart <= RESOLVED, 0.0, best)
         around = np.stack([np.roll(best, shift) for shift in (-2, -1, 1, 2)]).max(axis=0)
         columns = np.flatnonzero((best >= around) & (best > 0.0))
-        ranks = [np.argsort(-one[columns])[:MOST_PEAKS] for one in (best, best * self.level[0])]
+        ranks = [np.argsort(-one[columns])[:MAX_PEAKS] for one in (best, best * self.level[0])]
         columns = columns[np.unique(np.concatenate(ranks))]
         return [self._peak(float(self.orders[k]), int(k), len(self.orders)) for k in columns]
 
     def _peak(self, order: float, column: int, rivals: int) -> Peak:
         powers = self.power[:, column]
-        most = float(powers.max())
-        return Peak(order, float(DELAYS[powers.argmax()]), surprise(most, rivals),
-                    most * float(self.level[0, column]))
+        largest = float(powers.max())
+        return Peak(order, float(DELAYS[powers.argmax()]), surprise(largest, rivals),
+                    largest * float(self.level[0, column]))
 
     def rivals(self, order: float, resolved: float, without: Spectrum) -> FloatArray:
         """Return the orders (r,) [1/rad] nearly as likely as ``order``, the likeliest first.
 
-        Apart from those nearer than ``resolved`` [1/rad]. What is there ``without`` the wave, too,
-        is another one.
+        Except those closer than ``resolved`` [1/rad]. Power that is also there ``without`` the
+        wave belongs to another one.
         """
         best = np.maximum(self.power - without.power, 0.0).max(axis=0)
         near = np.abs(self.orders - order) < resolved
         as_likely = np.where(near, 0.0, best) > best[near].max() - 2.0 * np.log(UNLIKELIER)
-        found = np.flatnonzero(as_likely)
-        return np.asarray(self.orders[found[np.argsort(-best[found])][:MOST_PEAKS]])
+        candidates = np.flatnonzero(as_likely)
+        return np.asarray(self.orders[candidates[np.argsort(-best[candidates])][:MAX_PEAKS]])
 
     def surprise_of(
         self, data: JointResidual, alone: FloatArray, wave: tuple[float, float, float],
-        known: FloatArray,
+        gear: FloatArray,
     ) -> float:
-        """Return the `surprise` at the power of one wave in noise of this level.
+        """Return the `surprise` of the power of one wave at this noise level.
 
-        ``alone`` (N,) [N m] is the residual with that wave in it and no other; ``wave`` its order,
-        delay and the compliance; ``known`` (F,) as of `peaks`.
+        ``alone`` (N,) [N m] is the residual plus that wave; ``wave`` its order, delay and the
+        compliance; ``gear`` (F,) as in `peaks`.
         """
         order, delay, compliance = wave
         phase = order * (data.position + compliance * data.effort + delay * data.velocity)
         scores = data.scores(alone)
         power = np.sum((scores @ np.cos(phase))**2 + (scores @ np.sin(phase))**2, axis=1)
         column = int(np.clip(round(order) - LEAST_ORDER, 0, len(self.orders) - 1))
-        rivals = len(known) if order in known else len(self.orders)
+        rivals = len(gear) if order in gear else len(self.orders)
         return surprise(float(np.min(power / self.level[:, column])), rivals)
 
 
-def without_lines(values: FloatArray, block: NDArray[np.int64]) -> FloatArray:
+def remove_trends(values: FloatArray, block: NDArray[np.int64]) -> FloatArray:
     """Return ``values`` (N,) less the straight line through those of each ``block`` (N,)."""
     place = np.unique(block, return_inverse=True)[1]
     count = np.bincount(place)
@@ -268,7 +268,7 @@ def without_lines(values: FloatArray, block: NDArray[np.int64]) -> FloatArray:
 
 
 def surprise(power: float, rivals: int) -> float:
-    """Return -log of how likely the largest of ``rivals`` orders has this power by chance.
+    """Return the negative log probability that the largest of ``rivals`` orders has this power.
 
     By Bonferroni's bound over all delays, which may exceed one; twice, for gears and all others.
     The tail of chi-squared of six is exp(-h) (1 + h + h^2 / 2), h half of the power.
@@ -277,16 +277,17 @@ def surprise(power: float, rivals: int) -> float:
     return float(half - np.log1p(half + 0.5 * half**2) - np.log(2.0 * rivals * len(DELAYS)))
 
 
-def _sum_up(weighted: FloatArray, angle: FloatArray, sums: FloatArray) -> None:
+def _sum_bins(weighted: FloatArray, angle: FloatArray, sums: FloatArray) -> None:
     """Set ``sums`` (s, PHASE_BINS) of rows ``weighted`` (s, N) by bins of ``angle`` (N,) [rad]."""
     turns = angle / (2.0 * np.pi)
     bins = ((turns - np.floor(turns)) * PHASE_BINS).astype(np.int64) & (PHASE_BINS - 1)
-    for own, column in zip(sums, weighted, strict=True):
-        own[:] = np.bincount(bins, column, PHASE_BINS)
+    for row, column in zip(sums, weighted, strict=True):
+        row[:] = np.bincount(bins, column, PHASE_BINS)
 
 
 def _level(power: FloatArray) -> FloatArray:
-    """Return the noise (K,) of power (D, K): of the quiet orders around, as it is not white."""
+    """Return the noise (K,) of power (D, K) from the quiet orders around, because it is not white.
+"""
     from scipy.ndimage import percentile_filter
     from scipy.special import chdtri
 
@@ -295,13 +296,13 @@ def _level(power: FloatArray) -> FloatArray:
     return np.maximum(usual / chdtri(WAVE_COLUMNS, 1.0 - QUIET_SHARE), np.finfo(float).tiny)
 
 
-#: ridge of the coefficients, as a share of the rows; shares of amplitudes may be alike
+#: ridge of the coefficients, as a share of the rows, because shares of amplitudes may coincide
 COEFFICIENT_RIDGE = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
 class NormalEquations:
-    """Columns (N, k) and their products with each other and the residual of ``data``, by fold.
+    """Columns (N, k), and their products with each other and the residual of ``data``, by fold.
 
     ``grams`` (f, k, k), ``sides`` (f, k).
     """
@@ -313,7 +314,7 @@ class NormalEquations:
 
     @classmethod
     def of(cls, data: JointResidual, columns: FloatArray) -> NormalEquations:
-        """Return those of ``columns`` (N, k)."""
+        """Return the equations of ``columns`` (N, k)."""
         folds, count = 1 + max(fold for fold, _ in data.stretches), columns.shape[1]
         grams, sides = np.zeros((folds, count, count)), np.zeros((folds, count))
         for fold, rows in data.stretches:
@@ -321,34 +322,34 @@ class NormalEquations:
             sides[fold] += columns[rows].T @ data.residual[rows]
         return cls(data, columns, grams, sides)
 
-    def solved(self) -> FloatArray:
+    def solve(self) -> FloatArray:
         """Return the coefficients (k,) of all rows."""
         return np.asarray(np.linalg.solve(
-            ridged(self.grams.sum(axis=0)), self.sides.sum(axis=0)))
+            add_ridge(self.grams.sum(axis=0)), self.sides.sum(axis=0)))
 
-    def left(self) -> FloatArray:
+    def errors(self) -> FloatArray:
         """Return the errors (N,) [N m] of the coefficients of all rows."""
-        return np.asarray(self.data.residual - self.columns @ self.solved())
+        return np.asarray(self.data.residual - self.columns @ self.solve())
 
-    def held_out(self) -> FloatArray:
-        """Return the errors (N,) [N m] of every fold by coefficients of the others."""
+    def held_out_errors(self) -> FloatArray:
+        """Return the errors (N,) [N m] of every fold with coefficients of the others."""
         errors = self.data.residual.copy()
-        others = np.linalg.solve(ridged(self.grams.sum(axis=0) - self.grams),
+        others = np.linalg.solve(add_ridge(self.grams.sum(axis=0) - self.grams),
                                  (self.sides.sum(axis=0) - self.sides)[..., None])[..., 0]
         for fold, rows in self.data.stretches:
             errors[rows] -= self.columns[rows] @ others[fold]
         return errors
 
 
-def ridged(grams: FloatArray) -> FloatArray:
+def add_ridge(grams: FloatArray) -> FloatArray:
     """Return Gram matrices (..., k, k) with the ridge of the coefficients."""
     one = np.eye(grams.shape[-1])
     return np.asarray(grams * (1.0 + COEFFICIENT_RIDGE * one) + 1e-12 * one)
 
 
-#: delays [s] are sought between minus and plus this
+#: delays [s] are bounded by plus and minus this
 LONGEST_DELAY = 20e-3
-#: steps of the search, and the change of the sum of squares that ends it
+#: most steps of the search, and the change of the sum of squares that ends it
 WAVE_STEPS, SQUARES_SETTLED = 12, 1e-5
 
 
@@ -356,7 +357,7 @@ WAVE_STEPS, SQUARES_SETTLED = 12, 1e-5
 class Phases:
     """Parameters of the phases of torque ripple: ``orders``, ``delays`` (w,), ``compliance``.
 
-    As of `TorqueRipple`; ``delay_std`` (w,) [s] and ``compliance_std`` [rad/(N m)] once fitted.
+    As in `TorqueRipple`; ``delay_std`` (w,) [s] and ``compliance_std`` [rad/(N m)] if fitted.
     """
 
     orders: FloatArray
@@ -367,24 +368,24 @@ class Phases:
 
     @classmethod
     def none(cls, compliance: float) -> Phases:
-        """Return no wave at all."""
+        """Return phases without a wave."""
         return cls(np.empty(0), np.empty(0), compliance, np.empty(0))
 
     def with_wave(self, order: float, delay: float) -> Phases:
-        """Return one wave more."""
+        """Return the phases with one more wave."""
         return Phases(np.append(self.orders, order), np.append(self.delays, delay),
                       self.compliance, np.append(self.delay_std, 0.0))
 
     def without(self, k: int) -> Phases:
-        """Return all waves but that of index ``k``."""
+        """Return the phases without the wave of index ``k``."""
         return Phases(np.delete(self.orders, k), np.delete(self.delays, k), self.compliance,
                       np.delete(self.delay_std, k), self.compliance_std)
 
     def ripple(self, data: JointResidual) -> TorqueRipple:
         """Return the ripple with the coefficients of the fit."""
-        found = NormalEquations.of(data, self.columns(data)).solved()
+        coefficients = NormalEquations.of(data, self.columns(data)).solve()
         return TorqueRipple(frozen(self.orders), frozen(self.delays), self.compliance, data.slow,
-                            data.fast, frozen(found))
+                            data.fast, frozen(coefficients))
 
     def columns(self, data: JointResidual) -> FloatArray:
         """Return the columns (N, 6 w) of the coefficients."""
@@ -395,7 +396,7 @@ class Phases:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Coefficients (k,) of the least squares of ``columns``, which have the ridged ``gram``."""
+    """Least-squares ``coefficients`` (k,) of ``columns``, which have the ridged ``gram``."""
 
     data: JointResidual
     orders: FloatArray
@@ -407,21 +408,21 @@ class Fit:
     def of(cls, phases: Phases, data: JointResidual) -> Fit:
         """Fit the coefficients of waves to the residual."""
         columns = phases.columns(data)
-        gram = ridged(columns.T @ columns)
+        gram = add_ridge(columns.T @ columns)
         return cls(data, phases.orders, columns, gram,
                    np.asarray(np.linalg.solve(gram, columns.T @ data.residual)))
 
-    def left(self) -> FloatArray:
+    def errors(self) -> FloatArray:
         """Return the errors (N,) [N m] of the fit."""
         return np.asarray(self.data.residual - self.columns @ self.coefficients)
 
     def of_wave(self, k: int) -> FloatArray:
         """Return the torque (N,) [N m] of one wave."""
-        own = slice(WAVE_COLUMNS * k, WAVE_COLUMNS * (k + 1))
-        return np.asarray(self.columns[:, own] @ self.coefficients[own])
+        block = slice(WAVE_COLUMNS * k, WAVE_COLUMNS * (k + 1))
+        return np.asarray(self.columns[:, block] @ self.coefficients[block])
 
-    def beside(self, values: FloatArray) -> FloatArray:
-        """Return the errors (N, m) of the least squares of the columns for ``values`` (N, m)."""
+    def project_out(self, values: FloatArray) -> FloatArray:
+        """Return ``values`` (N, m) less their least-squares fit by the columns."""
         return np.asarray(values - self.columns @ np.linalg.solve(
             self.gram, self.columns.T @ values))
 
@@ -441,12 +442,11 @@ class Fit:
         return np.column_stack([slopes * self.data.velocity[:, None], twist])
 
 
-def refined(phases: Phases, data: JointResidual, twists: bool) -> Phases:
-    """Return the phases of the least sum of squares near ``phases``, with their deviations.
+def refine_phases(phases: Phases, data: JointResidual, twists: bool) -> Phases:
+    """Return the least-squares phases near ``phases``, with their deviations.
 
-    ``twists``: whether the compliance is sought, too; otherwise it is zero. The Jacobian is that
-    of Kaufman (BIT 15, 1975) for variable projection; deviations are those of a sandwich over
-    blocks.
+    ``twists``: whether to fit the compliance; otherwise it is zero. The Jacobian is that of
+    Kaufman (BIT 15, 1975) for variable projection; deviations are those of a sandwich over blocks.
     """
     from scipy.optimize import least_squares
 
@@ -462,39 +462,39 @@ def refined(phases: Phases, data: JointResidual, twists: bool) -> Phases:
         whole[free] = values * scale[free]
         return replace(phases, delays=whole[:count], compliance=float(whole[count]))
 
-    kept: dict[bytes, Fit] = {}
+    latest: dict[bytes, Fit] = {}
 
     def fit(values: FloatArray) -> Fit:
-        """Return the fit; slopes are asked for where the residual just was."""
+        """Return the fit; slopes are requested right after the residual."""
         key = values.tobytes()
-        if key not in kept:
-            kept.clear()
-            kept[key] = Fit.of(at(values), data)
-        return kept[key]
+        if key not in latest:
+            latest.clear()
+            latest[key] = Fit.of(at(values), data)
+        return latest[key]
 
-    def left(values: FloatArray) -> FloatArray:
-        return fit(values).left()
+    def errors(values: FloatArray) -> FloatArray:
+        return fit(values).errors()
 
     def slopes(values: FloatArray) -> FloatArray:
-        found = fit(values)
-        by_phase = found.by_phases(found.slopes())[:, free] * scale[free]
-        return -found.beside(by_phase)
+        current = fit(values)
+        by_phase = current.by_phases(current.slopes())[:, free] * scale[free]
+        return -current.project_out(by_phase)
 
-    found = least_squares(
-        left, np.clip(begin[free], -bound[free], bound[free]) / scale[free], slopes,
+    solution = least_squares(
+        errors, np.clip(begin[free], -bound[free], bound[free]) / scale[free], slopes,
         bounds=(-bound[free] / scale[free], bound[free] / scale[free]), max_nfev=WAVE_STEPS,
         ftol=SQUARES_SETTLED, xtol=SQUARES_SETTLED)
     std = np.zeros(count + 1)
-    std[free] = scale[free] * _deviations(np.asarray(found.jac), found.fun, data)
-    return replace(at(found.x), delay_std=std[:count], compliance_std=float(std[count]))
+    std[free] = scale[free] * _deviations(np.asarray(solution.jac), solution.fun, data)
+    return replace(at(solution.x), delay_std=std[:count], compliance_std=float(std[count]))
 
 
 def compliance_of_load(phases: Phases, data: JointResidual) -> tuple[float, float]:
     """Return the compliance [rad/(N m)] that the load shows, and its deviation.
 
-    A phase that differs with the direction of motion, wave by wave, is left to other causes:
-    where the effort is mostly friction, it looks like compliance. One step of Gauss and Newton
-    beside `refined`, with the directions as further parameters.
+    A phase that differs with the direction of motion, wave by wave, is attributed to other causes:
+    if the effort is mostly friction, it looks like compliance. One Gauss-Newton step from
+    `refine_phases`, with the directions as further parameters.
     """
     fit = Fit.of(phases, data)
     slopes = fit.slopes()
@@ -502,51 +502,51 @@ def compliance_of_load(phases: Phases, data: JointResidual) -> tuple[float, floa
     by_phase = fit.by_phases(slopes)
     whole = np.column_stack([by_phase, direction])
     whole /= np.maximum(np.linalg.norm(whole, axis=0), 1e-300)
-    whole, left = fit.beside(whole), fit.left()
-    step = np.linalg.lstsq(whole, left, rcond=1e-6)[0]
+    whole, errors = fit.project_out(whole), fit.errors()
+    step = np.linalg.lstsq(whole, errors, rcond=1e-6)[0]
     twist = len(phases.orders)
     scale = 1.0 / np.linalg.norm(by_phase[:, twist])
-    deviation = _deviations(whole, left - whole @ step, data)[twist]
+    deviation = _deviations(whole, errors - whole @ step, data)[twist]
     return phases.compliance + float(scale * step[twist]), float(scale * deviation)
 
 
-def _deviations(slopes: FloatArray, left: FloatArray, data: JointResidual) -> FloatArray:
-    """Return deviations (k,) of parameters with ``slopes`` (N, k) from what is ``left`` (N,)."""
-    scores = np.stack([np.bincount(data.block, column * left) for column in slopes.T])
+def _deviations(slopes: FloatArray, errors: FloatArray, data: JointResidual) -> FloatArray:
+    """Return deviations (k,) of parameters with ``slopes`` (N, k) from the ``errors`` (N,)."""
+    scores = np.stack([np.bincount(data.block, column * errors) for column in slopes.T])
     bread = np.linalg.pinv(slopes.T @ slopes)
     return np.sqrt(np.diag(bread @ (scores @ scores.T) @ bread))
 
 
-MOST_WAVES = 10
-#: candidates of a scan that are tried beside the waves there are, before it ends
+MAX_WAVES = 10
+#: candidates of a scan that are tried before the search ends
 TRIED = 3
-#: a wave must remove this share of the held-out variance, by so many deviations of its gain
+#: least share of the held-out variance that a wave must remove, and least deviations of its gain
 LEAST_GAIN, WAVE_DEVIATIONS = 2e-3, 2.0
-#: all of them together by so many
+#: least deviations of the gain of all waves together
 SURE_TOGETHER = 3.0
-#: and each must be this unlikely by chance among all orders and delays
+#: largest probability of a wave by chance among all orders and delays
 UNLIKELY = 1e-3
-#: first waves, after each of which delays and compliance are fitted for the scans that follow
+#: first waves, after each of which delays and compliance are fitted for the following scans
 REFITTED_WAVES = 2
-#: orders beside that of a scan that are tried then
+#: neighbours of the order of a scan that are then tried
 NEIGHBOURS = (-2.0, -1.0, 0.0, 1.0, 2.0)
-#: deviations from zero from which on a compliance is used
+#: deviations from zero from which a compliance is used
 TWISTED = 4.0
-#: gears twist by less than this [rad, m], the root mean square
-MOST_TWIST = 4e-3
-#: compliances that the first scan tries, in shares of a turn of the phase of this order
+#: gears twist by less than this [rad, m], RMS
+MAX_TWIST = 4e-3
+#: compliances of the first scan, in shares of a turn of the phase of this order
 FIRST_TWISTS, TWIST_ORDER = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0), 1000.0
-#: a joint is loaded, so that a first scan tries them, from a spread [N m] of its effort on
+#: spread [N m] of the effort of a joint from which they are tried
 LOADED_SPREAD = 10.0
 
 
 @dataclass(frozen=True)
 class Wave:
-    """One wave of torque ripple as it was found.
+    """One identified wave of torque ripple.
 
-    ``order`` [1/rad]; ``amplitude`` [N m], its root mean square over the recordings; ``delay``
-    [s] and its deviation; ``chance`` that noise alone gives such a wave. ``aliases`` are orders
-    [1/rad] that explain the same rows about as well.
+    ``order`` [1/rad]; ``amplitude`` [N m], its RMS over the recordings; ``delay`` [s] and its
+    deviation; ``chance`` that noise alone gives such a wave. ``aliases`` are orders [1/rad] that
+    explain the rows about equally well.
     """
 
     order: float
@@ -559,132 +559,132 @@ class Wave:
 
 @dataclass(frozen=True, eq=False)
 class RippleFit:
-    """Torque ripple of a joint, or None; ``waves`` as found.
+    """Torque ripple of a joint, or None; ``waves`` identified.
 
-    ``aliased`` waves are there, but the recordings do not show their orders: they are not used.
-    ``before`` and ``after`` [N m] are the root mean squares of stretches left out in turn without
-    and with it. ``compliance`` [rad/(N m)] and its deviation are those that the load shows, see
-    `compliance_of_load`; zero where the phase shows none.
+    ``aliased`` waves exist, but the recordings do not show their orders: they are not used.
+    ``rms_without`` and ``rms_with`` [N m] are the RMS of the held-out residual without and with
+    the ripple. ``compliance`` [rad/(N m)] and its deviation are those that the load shows, see
+    `compliance_of_load`; zero if the phase shows none.
     """
 
     ripple: TorqueRipple | None
     waves: tuple[Wave, ...]
-    before: float
-    after: float
+    rms_without: float
+    rms_with: float
     compliance: float = 0.0
     compliance_std: float = 0.0
     aliased: tuple[Wave, ...] = ()
 
 
 def fit_ripple(data: JointResidual, ratio: float | None = None) -> RippleFit:
-    """Return the torque ripple in a residual, None where it shows none beyond chance.
+    """Return the torque ripple in a residual, None if it shows none beyond chance.
 
-    ``ratio`` of the gear where it is known: its orders are looked at first.
+    ``ratio`` of the gear if known: its orders are more likely beforehand.
     """
-    known = gear_orders(ratio)
-    before = float(np.sqrt(np.mean(data.residual**2)))
-    phases = _chosen(data, known)
+    gear = gear_orders(ratio)
+    rms_without = float(np.sqrt(np.mean(data.residual**2)))
+    phases = _choose_waves(data, gear)
     chances: list[float] = []
     while len(phases.orders):
-        phases = _fitted(phases, data)
+        phases = _fit_phases(phases, data)
         fit = Fit.of(phases, data)
-        left = Spectrum.of(data, fit.left(), phases.compliance)
-        chances = _chances(phases, fit, left, known)
+        rest = Spectrum.of(data, fit.errors(), phases.compliance)
+        chances = _chances(phases, fit, rest, gear)
         worst = int(np.argmax(chances))
         if chances[worst] <= UNLIKELY:
             break
         phases = phases.without(worst)
     if not len(phases.orders):
-        return RippleFit(None, (), before, before)
-    waves = _waves(phases, data, chances, _aliases(phases, fit, left, known))
+        return RippleFit(None, (), rms_without, rms_without)
+    waves = _waves(phases, data, chances, _aliases(phases, fit, rest, gear))
     for wave in waves:
         if wave.aliases:
             phases = phases.without(int(np.argmin(np.abs(phases.orders - wave.order))))
     aliased = tuple(wave for wave in waves if wave.aliases)
-    nothing = RippleFit(None, (), before, before, aliased=aliased)
+    nothing = RippleFit(None, (), rms_without, rms_without, aliased=aliased)
     if not len(phases.orders):
         return nothing
-    errors = NormalEquations.of(data, phases.columns(data)).held_out()
-    if not _better(data.residual, errors, data, SURE_TOGETHER):
+    errors = NormalEquations.of(data, phases.columns(data)).held_out_errors()
+    if not _is_better(data.residual, errors, data, SURE_TOGETHER):
         return nothing
-    after = float(np.sqrt(np.mean(errors**2)))
+    rms_with = float(np.sqrt(np.mean(errors**2)))
     twist = compliance_of_load(phases, data) if phases.compliance else (0.0, 0.0)
     return RippleFit(phases.ripple(data), tuple(wave for wave in waves if not wave.aliases),
-                     before, after, *twist, aliased)
+                     rms_without, rms_with, *twist, aliased)
 
 
-def _chosen(data: JointResidual, known: FloatArray) -> Phases:
-    """Return the waves that lower the held-out error one after the other.
+def _choose_waves(data: JointResidual, gear: FloatArray) -> Phases:
+    """Return the waves that lower the held-out error, added one by one.
 
-    A wave that only follows the errors of the effort, through the twist of a compliance, stands
-    out, too, but lowers nothing; then the scan begins with a stiff gear.
+    A wave that only follows the effort, through the twist of a compliance, also stands out but
+    lowers nothing; then the scan restarts with a stiff gear.
     """
     scans = _first_scans(data)
     first = max(scans, key=lambda c: float(scans[c].power.max()))
-    phases = _chosen_from(Phases.none(first), data, known, scans[first])
+    phases = _add_waves(Phases.none(first), data, gear, scans[first])
     if first == 0.0 or len(phases.orders):
         return phases
-    return _chosen_from(Phases.none(0.0), data, known, scans[0.0])
+    return _add_waves(Phases.none(0.0), data, gear, scans[0.0])
 
 
-def _chosen_from(
-    phases: Phases, data: JointResidual, known: FloatArray, spectrum: Spectrum
+def _add_waves(
+    phases: Phases, data: JointResidual, gear: FloatArray, spectrum: Spectrum
 ) -> Phases:
     """Return ``phases`` with waves that lower the error; ``spectrum`` is that of the residual."""
-    error = left = data.residual
+    error = rest = data.residual
     equations = NormalEquations.of(data, phases.columns(data))
-    while len(phases.orders) < MOST_WAVES:
-        if left is not data.residual:
-            spectrum = Spectrum.of(data, left, phases.compliance)
-        peaks = [p for p in spectrum.peaks(known) if _apart(p.order, phases, known)]
-        for peak in _by_error(peaks, phases, data, left)[:TRIED]:
+    while len(phases.orders) < MAX_WAVES:
+        if rest is not data.residual:
+            spectrum = Spectrum.of(data, rest, phases.compliance)
+        peaks = [p for p in spectrum.peaks(gear) if _is_distinct(p.order, phases, gear)]
+        for peak in _sort_by_error(peaks, phases, data, rest)[:TRIED]:
             more = NormalEquations.of(
                 data, phases.with_wave(peak.order, peak.delay).columns(data))
-            now = more.held_out()
-            if _better(error, now, data):
+            now = more.held_out_errors()
+            if _is_better(error, now, data):
                 break
         else:
             return phases
         phases, equations, error = phases.with_wave(peak.order, peak.delay), more, now
         if len(phases.orders) <= REFITTED_WAVES:
-            phases = _settled(phases, data, known)
+            phases = _refine_order(phases, data, gear)
             equations = NormalEquations.of(data, phases.columns(data))
-            error = equations.held_out()
-        left = equations.left()
+            error = equations.held_out_errors()
+        rest = equations.errors()
     return phases
 
 
-def _apart(order: float, phases: Phases, known: FloatArray) -> bool:
-    """Return whether an order is not one of the waves, nor too near to one to be told from it."""
+def _is_distinct(order: float, phases: Phases, gear: FloatArray) -> bool:
+    """Return True if an order is distinguishable from all waves."""
     distance = np.abs(phases.orders - order)
-    return not np.any(distance < (1e-9 if order in known else RESOLVED))
+    return not np.any(distance < (1e-9 if order in gear else RESOLVED))
 
 
-def _by_error(
-    peaks: Sequence[Peak], phases: Phases, data: JointResidual, left: FloatArray
+def _sort_by_error(
+    peaks: Sequence[Peak], phases: Phases, data: JointResidual, residual: FloatArray
 ) -> list[Peak]:
-    """Return the peaks by the held-out error of one wave by itself in what is ``left`` (N,)."""
-    rest, none = replace(data, residual=left), Phases.none(phases.compliance)
+    """Return the peaks by the held-out error of each wave alone in the ``residual`` (N,)."""
+    rest, none = replace(data, residual=residual), Phases.none(phases.compliance)
     errors = [NormalEquations.of(rest, none.with_wave(one.order, one.delay).columns(rest))
-              .held_out() for one in peaks]
+              .held_out_errors() for one in peaks]
     return [peaks[k] for k in np.argsort([error @ error for error in errors], kind='stable')]
 
 
 def _first_scans(data: JointResidual) -> dict[float, Spectrum]:
-    """Return scans by compliance [rad/(N m)]; with the best of them one wave stands out most."""
+    """Return scans by compliance [rad/(N m)]; a wave stands out most at the best of them."""
     spread = float(np.std(data.effort))
     twists = FIRST_TWISTS if spread >= LOADED_SPREAD else (0.0,)
     tried = [twist / (TWIST_ORDER * max(spread, 1e-9)) for twist in twists]
     return {c: Spectrum.of(data, data.residual, c) for c in tried}
 
 
-def _better(
-    before: FloatArray, after: FloatArray, data: JointResidual, sure: float = WAVE_DEVIATIONS
+def _is_better(
+    previous: FloatArray, candidate: FloatArray, data: JointResidual, sure: float = WAVE_DEVIATIONS
 ) -> bool:
-    """Return whether held-out errors (N,) fell by enough, and by ``sure`` deviations of that.
+    """Return True if held-out errors (N,) fell by enough, and by ``sure`` deviations of that.
 
-    The latter without the mean error of each block, which is slow: friction and links, of which
-    the products with the waves are no gain, but may look like one.
+    The latter without the mean error of each block, which is slow: friction and links, whose
+    products with the waves are no gain, but may look like one.
     """
     blocks = data.block
     count = np.bincount(blocks)
@@ -693,78 +693,79 @@ def _better(
         mean = np.bincount(blocks, errors) / count
         return np.asarray(np.bincount(blocks, (errors - mean[blocks])**2))
 
-    gains = squares(before) - squares(after)
-    total = float(np.sum(before**2) - np.sum(after**2))
+    gains = squares(previous) - squares(candidate)
+    total = float(np.sum(previous**2) - np.sum(candidate**2))
     return total > LEAST_GAIN * float(np.sum(data.residual**2)) and \
         float(gains.sum()) > sure * float(np.std(gains)) * np.sqrt(len(gains))
 
 
-def _fitted(phases: Phases, data: JointResidual) -> Phases:
-    """Return the phases of the least squares; the compliance where it is there beyond doubt."""
-    twisted = refined(phases, data, twists=True)
+def _fit_phases(phases: Phases, data: JointResidual) -> Phases:
+    """Return the least-squares phases, with a compliance if it is significant."""
+    twisted = refine_phases(phases, data, twists=True)
     twist = twisted.compliance * float(np.sqrt(np.mean(data.effort**2)))
-    if TWISTED * twisted.compliance_std < twisted.compliance and twist < MOST_TWIST:
+    if TWISTED * twisted.compliance_std < twisted.compliance and twist < MAX_TWIST:
         return twisted
-    return refined(phases, data, twists=False)
+    return refine_phases(phases, data, twists=False)
 
 
-def _settled(phases: Phases, data: JointResidual, known: FloatArray) -> Phases:
-    """Return fitted phases, the last wave of the order, of those near, that fits best.
+def _refine_order(phases: Phases, data: JointResidual, gear: FloatArray) -> Phases:
+    """Return fitted phases with the best neighbouring order of the last wave.
 
-    The load of a joint changes with its position, so that a scan with a compliance that is off a
-    little sees an order that is off a little.
+    The load of a joint changes with its position, so a scan with a slightly wrong compliance shows
+    a slightly wrong order.
     """
     order = phases.orders[-1]
-    if order in known:
-        return _fitted(phases, data)
-    tried = [_fitted(replace(phases, orders=np.append(phases.orders[:-1], order + shift)), data)
+    if order in gear:
+        return _fit_phases(phases, data)
+    tried = [_fit_phases(replace(phases, orders=np.append(phases.orders[:-1], order + shift)),
+                         data)
              for shift in NEIGHBOURS]
-    return min(tried, key=lambda one: float(np.sum(Fit.of(one, data).left()**2)))
+    return min(tried, key=lambda one: float(np.sum(Fit.of(one, data).errors()**2)))
 
 
 def _chances(
-    phases: Phases, fit: Fit, left: Spectrum, known: FloatArray
+    phases: Phases, fit: Fit, rest: Spectrum, gear: FloatArray
 ) -> list[float]:
-    """Return for each wave the probability of its power in what is ``left`` without all."""
-    errors, found = fit.left(), []
+    """Return for each wave the probability of its power in the ``rest`` without all waves."""
+    errors, chances = fit.errors(), []
     for k, (order, delay) in enumerate(zip(phases.orders, phases.delays, strict=True)):
         alone = errors + fit.of_wave(k)
         wave = float(order), float(delay), phases.compliance
-        found.append(float(np.exp(-max(0.0, left.surprise_of(fit.data, alone, wave, known)))))
-    return found
+        chances.append(float(np.exp(-max(0.0, rest.surprise_of(fit.data, alone, wave, gear)))))
+    return chances
 
 
 def _aliases(
-    phases: Phases, fit: Fit, left: Spectrum, known: FloatArray
+    phases: Phases, fit: Fit, rest: Spectrum, gear: FloatArray
 ) -> list[tuple[float, ...]]:
-    """Return for each wave the orders [1/rad] that explain nearly as much, none where it is told.
+    """Return for each wave the orders [1/rad] that explain nearly as much, none if it is resolved.
 
-    An order that rows hardly show has that of equal samples. Orders of a gear, ``known`` (F,), are
-    told from others beforehand.
+    An order that rows hardly show has its alias at equal samples. Orders of the ``gear`` (F,) are
+    preferred beforehand.
     """
-    data, errors = fit.data, fit.left()
-    found: list[tuple[float, ...]] = []
+    data, errors = fit.data, fit.errors()
+    aliases: list[tuple[float, ...]] = []
     for k, order in enumerate(phases.orders):
         if order > data.highest_order:
-            found.append((data.alias(float(order)),))
+            aliases.append((data.alias(float(order)),))
             continue
         rivals = np.empty(0)
-        if order not in known:
+        if order not in gear:
             alone = Spectrum.of(data, errors + fit.of_wave(k), phases.compliance)
-            rivals = alone.rivals(float(order), data.resolved, left)
-        found.append(tuple(rivals.tolist()))
-    return found
+            rivals = alone.rivals(float(order), data.resolved, rest)
+        aliases.append(tuple(rivals.tolist()))
+    return aliases
 
 
 def _waves(
     phases: Phases, data: JointResidual, chances: list[float], aliases: list[tuple[float, ...]]
 ) -> tuple[Wave, ...]:
-    """Return the waves as they are reported, the largest first."""
+    """Return the waves as reported, the largest first."""
     shares = amplitudes(data.velocity, data.slow, data.fast)
     coefficients = phases.ripple(data).coefficients.reshape(-1, SHARES, 2)
     power = np.mean(np.sum(np.einsum('ns,wsc->nwc', shares, coefficients)**2, axis=2), axis=0)
-    found = [Wave(float(order), float(size), float(delay), float(std), chance, same)
+    waves = [Wave(float(order), float(size), float(delay), float(std), chance, same)
              for order, size, delay, std, chance, same in zip(
                  phases.orders, np.sqrt(power), phases.delays, phases.delay_std, chances, aliases,
                  strict=True)]
-    return tuple(sorted(found, key=lambda wave: -wave.amplitude))
+    return tuple(sorted(waves, key=lambda wave: -wave.amplitude))

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.regressor_columns import ACCELERATION, RegressorColumns, RotorColumns
 from robot_dynid.dynamics.rotors import Rotors, SpinningRotors
-from robot_dynid.effects.effect import Axes, Effect, ParameterWords, linear, still
+from robot_dynid.effects.effect import Axes, Effect, ParameterWords, linear_entries, zero_gradients
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray, Samples
 
-#: joint; its axis, and turning, its rate and weighted axes of the link before, all (N, 3)
-Before = tuple[int, FloatArray, FloatArray, FloatArray, FloatArray]
+#: joint; its axis, and angular velocity, its rate and weighted axes of the previous link, all (N,
+#: 3)
+ChainJoint = tuple[int, FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 def rotor_pullback(
@@ -24,20 +25,20 @@ def rotor_pullback(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return gradients (N, coordinates) in position, velocity, acceleration of a weighted effort.
 
-    That of the first rotor on a moving link, reflected inertia left out, by ``weights``
-    (coordinates, N). With u the sum of the weighted joint axes before the rotor it is
-    u . (theta_dd a + theta_d w x a) + (weight of the motor) a . w_d; turning a joint turns what is
-    beyond it against the motion of the link before.
+    The effort is that of the first rotor on a moving link without reflected inertia, weighted by
+    ``weights`` (coordinates, N). With u the sum of the weighted joint axes before the rotor it is
+    u . (theta_dd a + theta_d w x a) + (weight of the motor) a . w_d; turning a joint turns
+    everything after it against the motion of the previous link.
     """
     motion = rotors.motions[0]
     speed, rate, back = (x[:, None] for x in (
         samples.velocity @ motion, samples.acceleration @ motion, weights.T @ motion))
-    before, (line, turn, _, weighted) = _along_chain(robot, rotors, samples, weights)
+    chain, (line, turn, _, weighted) = _along_chain(robot, rotors, samples, weights)
     spun = np.cross(turn, line)
     of_turn, of_weighted = speed * np.cross(line, weighted), rate * line + speed * spun
     of_rate = back * line
     gradients = tuple(np.zeros(samples.position.shape) for _ in range(3))
-    for j, axis, turn_before, rate_before, weighted_before in before:
+    for j, axis, turn_before, rate_before, weighted_before in chain:
         moved = np.cross(turn_before, axis)
         gradients[0][:, j] = (
             _dot(of_turn, moved) + _dot(of_weighted, np.cross(weighted_before, axis))
@@ -52,26 +53,27 @@ def rotor_pullback(
 
 def _along_chain(
     robot: RobotModel, rotors: Rotors, samples: Samples, weights: FloatArray
-) -> tuple[list[Before], tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
-    """Return the joints before the rotor, then axis, turning, its rate and weighted axes of it."""
+) -> tuple[list[ChainJoint], tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
+    """Return the joints before the rotor, then its axis, angular velocity, rate and weighted axes.
+"""
     chain = [int(rotors.carriers[0])]
     while robot.parents[chain[-1]] >= 0:
         chain.append(int(robot.parents[chain[-1]]))
     count = len(samples)
     rotation = np.tile(np.eye(3), (count, 1, 1))
     turn, rate, weighted = (np.zeros((count, 3)) for _ in range(3))
-    found: list[Before] = []
+    joints: list[ChainJoint] = []
     for j in reversed(chain):
         table, q = robot.geometry[j], samples.position[:, j, None, None]
         rotation = rotation @ (
             table[:9].reshape(3, 3) + np.cos(q) * table[9:18].reshape(3, 3)
             + np.sin(q) * table[18:27].reshape(3, 3))
         axis = rotation @ robot.axes[j] * float(robot.types[j] != PRISMATIC)
-        found.append((j, axis, turn, rate, weighted))
+        joints.append((j, axis, turn, rate, weighted))
         speed = samples.velocity[:, j, None]
         rate = rate + samples.acceleration[:, j, None] * axis + speed * np.cross(turn, axis)
         turn, weighted = turn + speed * axis, weighted + weights[j, :, None] * axis
-    return found, (rotation @ rotors.axes[0], turn, rate, weighted)
+    return joints, (rotation @ rotors.axes[0], turn, rate, weighted)
 
 
 def _dot(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -82,8 +84,8 @@ def _dot(a: FloatArray, b: FloatArray) -> FloatArray:
 class RotorInertia(Effect):
     """``Ia`` times the acceleration of each axis.
 
-    Torque sensors on the link side do not see rotors: leave the block out for them. ``spinning``
-    adds what rotors do to the links that carry them, where their axes are known.
+    Torque sensors on the link side do not see rotors: omit the block for them. ``spinning`` adds
+    the torque of rotors on the links that carry them, if their axes are known.
     """
 
     axes: Axes
@@ -116,7 +118,7 @@ class RotorInertia(Effect):
     def kernel_columns(self, chosen: NDArray[np.int64]) -> RegressorColumns:
         """Return the acceleration of the ``chosen`` (k,) axes.
 
-        And the inertial effort on the links that carry them, where those move.
+        For rotors on moving links also the inertial effort on these links.
         """
         mounted = [] if self.spinning is None else [
             (column, int(index)) for column, index in enumerate(chosen)
@@ -124,7 +126,7 @@ class RotorInertia(Effect):
         coupled = {column for column, _ in mounted}
         entries = tuple(
             entry for column, index in enumerate(chosen) if column not in coupled
-            for entry in linear(column, self.axes.effort[index], ACCELERATION,
+            for entry in linear_entries(column, self.axes.effort[index], ACCELERATION,
                                 self.axes.matrix[index]))
         if self.spinning is None or not mounted:
             return RegressorColumns(len(chosen), entries=entries)
@@ -141,7 +143,7 @@ class RotorInertia(Effect):
         return spinning.rotors(self.axes.matrix, np.eye(len(self.axes.labels))[index])
 
     def _rows(self, robot: RobotModel) -> FloatArray:
-        """Return (coordinates, rows): which equations an effort on each coordinate enters."""
+        """Return (coordinates, rows): the equations that an effort on each coordinate enters."""
         rows = np.eye(robot.coordinates, robot.rows)
         rows[robot.n:] = self.axes.effort[list(robot.drive.elastic)]
         return rows
@@ -151,11 +153,10 @@ class RotorInertia(Effect):
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the gradients (N, n) of sum(weights * columns) in the motion.
 
-        ``weights`` (n, k, N).
-
-        In the acceleration only, where no moving link carries the rotor.
+        ``weights`` (n, k, N). Nonzero in the acceleration only, unless a moving link carries the
+        rotor.
         """
-        gradients = still(samples)
+        gradients = zero_gradients(samples)
         for column, index in enumerate(chosen):
             pulled = self.axes.effort[index] @ weights[:, column]
             gradients[2][:] += np.outer(pulled, self.axes.matrix[index])

@@ -1,4 +1,4 @@
-"""Slow changes of a moving robot: friction that warms up, coefficients that drift."""
+"""Slow changes of a moving robot: friction that warms up, drifting coefficients."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ SLOW = (
 
 
 @dataclass(frozen=True, eq=False)
-class Leftover:
-    """Effort of a joint that a model left over, at the stamps ``time`` (N,) [s].
+class FrictionResidual:
+    """Residual effort of a joint with its modelled friction, at the stamps ``time`` (N,) [s].
 
     ``viscous`` and ``dry`` (N,) [N m] are the modelled friction proportional to speed, and all
-    other but an offset; ``power`` (N,) [W] what friction dissipates; ``left`` (N,) [N m] measured
-    less modelled effort; ``waves`` (N, m) the columns of a torque ripple. ``gap`` [s] is the time
-    since the recording before ended, None where the stamps do not tell.
+    other except the offset; ``power`` (N,) [W] the dissipated power; ``left`` (N,) [N m] measured
+    minus modelled effort; ``waves`` (N, m) the columns of a torque ripple. ``gap`` [s] is the time
+    since the end of the previous recording, None if the stamps do not show it.
     """
 
     time: FloatArray
@@ -50,7 +50,7 @@ class Leftover:
 
     @cached_property
     def steps(self) -> FloatArray:
-        """Time (N,) [s] since the sample before; of the first the gap, zero where unknown."""
+        """Time (N,) [s] since the previous sample; for the first the gap, zero if unknown."""
         return np.diff(self.time, prepend=self.time[:1] - (self.gap or 0.0))
 
     @property
@@ -76,15 +76,13 @@ class Leftover:
 class Warming:
     """Viscous and dry friction of a joint that warms up.
 
-    Each is 1 + rise - sum_i fall_i w_i times what it is in the model, where the warmths follow
-    T_i dw_i/dt = P / P_0 - w_i: P [W] is the power that friction dissipates, as warm as it is,
-    P_0 = ``power`` the mean of that of the model in the recordings of the fit, T_i = ``seconds``
-    (k,). A cold joint has w = 0, one that moves on as in these recordings tends to P / P_0.
-    ``rise`` (2,) and ``fall`` (2, k), first of viscous, then of dry friction, with deviations
-    ``rise_std`` and ``fall_std``;
-    ``seconds_std`` (k,) are those of the time constants.
-
-    Raises ValueError where shapes or numbers cannot be.
+    Each is 1 + rise - sum_i fall_i w_i times its value in the model, where the warmths follow T_i
+    dw_i/dt = P / P_0 - w_i: P [W] is the power dissipated by the current friction, P_0 = ``power``
+    the mean of that of the model in the recordings of the fit, T_i = ``seconds`` (k,). A cold
+    joint has w = 0, one that continues to move as in these recordings tends to P / P_0. ``rise``
+    (2,) and ``fall`` (2, k), first viscous, then dry, with deviations ``rise_std`` and
+    ``fall_std``; ``seconds_std`` (k,) are those of the time constants. Raises ValueError for
+    invalid shapes or numbers.
     """
 
     seconds: FloatArray
@@ -111,13 +109,13 @@ class Warming:
         """Return the factors (N, 2) of viscous and dry friction at ``warmth`` (N, k)."""
         return np.asarray(1.0 + self.rise - warmth @ self.fall.T)
 
-    def torque(self, leftover: Leftover, warmth: FloatArray) -> FloatArray:
+    def torque(self, residual: FrictionResidual, warmth: FloatArray) -> FloatArray:
         """Return the torque (N,) [N m] to add to the model at ``warmth`` (N, k)."""
-        return np.asarray(np.sum((self.scales(warmth) - 1.0) * leftover.friction, axis=1))
+        return np.asarray(np.sum((self.scales(warmth) - 1.0) * residual.friction, axis=1))
 
-    def warmth(self, leftover: Leftover, state: FloatArray) -> FloatArray:
-        """Return the warmth (N, k) along a recording; ``state`` (k,) is carried on."""
-        return warmth_along(leftover, self.seconds, self.power, state, self.law)
+    def warmth(self, residual: FrictionResidual, state: FloatArray) -> FloatArray:
+        """Return the warmth (N, k) along a recording; ``state`` (k,) is updated."""
+        return warmth_along(residual, self.seconds, self.power, state, self.law)
 
     @property
     def law(self) -> FloatArray:
@@ -126,38 +124,38 @@ class Warming:
 
 
 def warmth_along(
-    leftover: Leftover, seconds: FloatArray, power: float, state: FloatArray,
+    residual: FrictionResidual, seconds: FloatArray, power: float, state: FloatArray,
     law: FloatArray | None = None,
 ) -> FloatArray:
     """Return the warmth (N, k) along a recording, for time constants ``seconds`` (k,) [s].
 
     ``power`` [W] is that at which it tends to one; ``state`` (k,), the warmth at the end of the
-    recording before, is carried on. It faded since; where that time is not known it is zero.
-    ``law`` (2, 1 + k), rise and falls of viscous and dry friction, says how much less friction
-    heats that has fallen; None leaves its power as it is in the model.
+    previous recording, is updated. It decays during the gap, and is zero if the gap is unknown.
+    ``law`` (2, 1 + k), rise and falls of viscous and dry friction, reduces the heat of friction
+    that has fallen; None uses the power of the model.
     """
     rates = np.asarray(1.0 / seconds)
-    state *= 0.0 if leftover.gap is None else np.exp(-rates * leftover.gap)
-    out = np.empty((len(leftover.time), len(seconds)))
+    state *= 0.0 if residual.gap is None else np.exp(-rates * residual.gap)
+    out = np.empty((len(residual.time), len(seconds)))
     if law is None:
         law = np.zeros((2, 1 + len(seconds)))
-    follow_warmth(leftover.heat / power, np.ascontiguousarray(law), leftover.steps, rates, state,
+    follow_warmth(residual.heat / power, np.ascontiguousarray(law), residual.steps, rates, state,
                   out)
     return out
 
 
-#: what is off by more than so many deviations is no friction, and not learnt from
+#: residuals beyond this many deviations are no friction, and not learnt from
 GATE_DEVIATIONS = 4.0
 
 
 @dataclass(frozen=True)
 class SlowCoefficients:
-    """Drift of the coefficients of one joint, each by itself: viscous and dry friction, ripple.
+    """Drift of the coefficients of one joint: viscous and dry friction, ripple.
 
     A coefficient deviates from the model by ``viscous`` and ``dry``, shares of the friction, or
-    ``waves`` [N m] and returns to it over ``seconds``, those of ripple ``wave_seconds``: an
-    Ornstein-Uhlenbeck process. ``noise`` [(N m)^2 s] is the density of what else is left over at
-    low frequency. Raises ValueError for numbers that cannot be.
+    ``waves`` [N m] and returns to it over ``seconds``, those of ripple over ``wave_seconds``: an
+    Ornstein-Uhlenbeck process. ``noise`` [(N m)^2 s] is the density of the other residual at low
+    frequency. Raises ValueError for invalid numbers.
     """
 
     viscous: float
@@ -180,42 +178,42 @@ class SlowCoefficients:
                          [1.0 / self.seconds, 1.0 / self.seconds, *ripple[1]]])
 
     def unknown(self, waves: int) -> FloatArray:
-        """Return the state (2 + m, m) of coefficients of which nothing is known, m = 2 + waves."""
+        """Return the state (2 + m, m) of unknown coefficients, m = 2 + waves."""
         deviations = self.prior(waves)[0]
         return np.vstack([np.zeros((2, len(deviations))), np.diag(deviations ** 2)])
 
-    def means(self, leftover: Leftover, state: FloatArray) -> FloatArray:
-        """Return the coefficients (N, m) along a recording as known before each sample.
+    def means(self, residual: FrictionResidual, state: FloatArray) -> FloatArray:
+        """Return the coefficients (N, m) along a recording, each predicted before its sample.
 
-        ``state`` (2 + m, m) is carried on from the recording before. It is forgotten since, and
-        wholly where that time is not known.
+        ``state`` (2 + m, m) is updated from recording to recording. It decays during the gap, and
+        is reset if the gap is unknown.
         """
-        columns = leftover.columns
+        columns = residual.columns
         means = np.empty(columns.shape)
         follow_coefficients(
-            columns, np.stack([leftover.left, leftover.steps]),
+            columns, np.stack([residual.left, residual.steps]),
             self.prior(columns.shape[1] - 2), np.array([self.noise, GATE_DEVIATIONS]), state,
             means)
         return means
 
-    def torque(self, leftovers: Sequence[Leftover]) -> list[FloatArray]:
+    def torque(self, residuals: Sequence[FrictionResidual]) -> list[FloatArray]:
         """Return the torques (N,) [N m] of the coefficients along recordings in order."""
-        state = self.unknown(leftovers[0].waves.shape[1])
-        return [np.einsum('np,np->n', one.columns, self.means(one, state)) for one in leftovers]
+        state = self.unknown(residuals[0].waves.shape[1])
+        return [np.einsum('np,np->n', one.columns, self.means(one, state)) for one in residuals]
 
 
 @dataclass(frozen=True, eq=False)
 class Adaptation:
-    """Slow changes of one joint: ``warming`` by its own friction, and ``slow`` coefficients.
+    """Slow changes of one joint: ``warming`` by friction, and ``slow`` coefficients.
 
-    Either is None where the recordings of the fit showed none.
+    Either is None if the recordings of the fit showed none.
     """
 
     warming: Warming | None = None
     slow: SlowCoefficients | None = None
 
     def plain(self) -> dict[str, Any]:
-        """Return everything that has to be stored, in plain types."""
+        """Return all stored numbers in plain types."""
         return {key: value for key, value in to_plain(self).items() if value is not None}
 
 
@@ -253,12 +251,12 @@ class SlowChanges(LearntEffect):
 
     @classmethod
     def read(cls, content: Any, where: str = '') -> Adaptation:
-        """Return the changes of a joint. Raises ValueError, TypeError where damaged."""
+        """Return the changes of a joint; raises ValueError or TypeError if damaged."""
         return from_plain(Adaptation, content, where)
 
 
-class Following:
-    """Follows the slow changes of one joint from recording to recording.
+class SlowChangeTracker:
+    """Tracks the slow changes of one joint from recording to recording.
 
     ``waves`` is the number of columns of its torque ripple.
     """
@@ -268,30 +266,30 @@ class Following:
         self._warmth = None if self._warming is None else np.zeros(len(self._warming.seconds))
         self._state = None if self._slow is None else self._slow.unknown(waves)
 
-    def __call__(self, leftover: Leftover) -> tuple[FloatArray, FloatArray]:
+    def __call__(self, residual: FrictionResidual) -> tuple[FloatArray, FloatArray]:
         """Return torques (N,) [N m] to add to the model: for warming, and for all slow changes.
 
-        Warming uses nothing of the measured effort, slow coefficients that before each sample.
+        Warming uses no measured effort, slow coefficients only that before each sample.
         """
-        warmed = np.zeros(len(leftover.time))
+        warmed = np.zeros(len(residual.time))
         if self._warming is not None and self._warmth is not None:
-            warmed = self._warming.torque(leftover, self._warming.warmth(leftover, self._warmth))
+            warmed = self._warming.torque(residual, self._warming.warmth(residual, self._warmth))
         if self._slow is None or self._state is None:
             return warmed, warmed
-        means = self._slow.means(replace(leftover, left=leftover.left - warmed), self._state)
-        return warmed, warmed + np.einsum('np,np->n', leftover.columns, means)
+        means = self._slow.means(replace(residual, left=residual.left - warmed), self._state)
+        return warmed, warmed + np.einsum('np,np->n', residual.columns, means)
 
 
-#: coefficients followed on line, viscous and dry friction: ripple hardly passes the observer
+#: coefficients tracked on line, viscous and dry friction: ripple hardly passes the observer
 ONLINE_COUNT = 2
 
 
 class SlowTables(NamedTuple):
     """Slow changes of n joints, none for n = 0, with up to k time constants of warmth.
 
-    ``rates`` (n, k) [1/s] of the warmth; ``laws`` (n, 2, 2 + k) by kind of friction its mean
-    power, rise and falls; ``prior`` (n, 2, m) deviations and rates of the coefficients;
-    ``settings`` (n, 4): noise, gate, least speed and gain, see `kernels.adaptation`.
+    ``rates`` (n, k) [1/s] of the warmth; ``laws`` (n, 2, 2 + k) by kind of friction: mean power,
+    rise and falls; ``prior`` (n, 2, m) deviations and rates of the coefficients; ``settings`` (n,
+    4): noise, gate, least speed and gain, see `kernels.adaptation`.
     """
 
     rates: FloatArray
@@ -304,30 +302,30 @@ class SlowTables(NamedTuple):
            ) -> SlowTables:
         """Return the tables for an observer of ``gain`` [1/s]; joints move above ``speed`` (n,).
 
-        No ``adaptations`` give empty ones.
+        Empty tables without ``adaptations``.
         """
         n = len(adaptations)
-        known = [one.warming for one in adaptations if one and one.warming]
-        k = max((len(one.seconds) for one in known), default=1)
-        found = cls(np.ones((n, k)), np.zeros((n, 2, FALLS + k)), np.zeros((n, 2, ONLINE_COUNT)),
+        warmings = [one.warming for one in adaptations if one and one.warming]
+        k = max((len(one.seconds) for one in warmings), default=1)
+        tables = cls(np.ones((n, k)), np.zeros((n, 2, FALLS + k)), np.zeros((n, 2, ONLINE_COUNT)),
                     np.ones((n, 4)))
-        found.laws[:, :, POWER] = 1.0
-        found.settings[:] = np.array([1.0, GATE_DEVIATIONS, 0.0, gain])
-        found.settings[:, 2] = speed[:n]
+        tables.laws[:, :, POWER] = 1.0
+        tables.settings[:] = np.array([1.0, GATE_DEVIATIONS, 0.0, gain])
+        tables.settings[:, 2] = speed[:n]
         for j, one in enumerate(adaptations):
             if one and one.warming:
                 count = len(one.warming.seconds)
-                found.rates[j, :count] = 1.0 / one.warming.seconds
-                found.laws[j, :, POWER] = one.warming.power
-                found.laws[j, :, RISE] = one.warming.rise
-                found.laws[j, :, FALLS:FALLS + count] = one.warming.fall
+                tables.rates[j, :count] = 1.0 / one.warming.seconds
+                tables.laws[j, :, POWER] = one.warming.power
+                tables.laws[j, :, RISE] = one.warming.rise
+                tables.laws[j, :, FALLS:FALLS + count] = one.warming.fall
             if one and one.slow:
-                found.prior[j] = one.slow.prior(0)
-                found.settings[j, 0] = one.slow.noise
-        return found
+                tables.prior[j] = one.slow.prior(0)
+                tables.settings[j, 0] = one.slow.noise
+        return tables
 
     def memory(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the memory before the first state: a cold robot of which nothing is known.
+        """Return the memory before the first state: a cold robot with unknown coefficients.
 
         Pasts (n, h), states of the coefficients (n, 2 + m, m), and scales (2, n) of viscous and
         dry friction.

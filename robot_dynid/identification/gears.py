@@ -14,7 +14,7 @@ from itertools import islice
 import numpy as np
 
 from robot_dynid.effects import GearEffects
-from robot_dynid.effects.deflection import without_gears
+from robot_dynid.effects.deflection import drop_gears
 from robot_dynid.effects.gears import PRESSES, STIFFNESS, WAVES, Gear, presses_per_radian
 from robot_dynid.effects.ripple import ABOVE_FAST
 from robot_dynid.effects.ripple_search import (
@@ -295,7 +295,7 @@ def with_motor_encoders(
 
 def motor_encoders(model: IdentifiedModel, logs: Sequence[RawLog]) -> tuple[MotorEncoder, ...]:
     """Return the relations of motor encoders in the first GEAR_RECORDINGS recordings, as read."""
-    learned = without_gears(model.parts_of('residual'))
+    learned = drop_gears(model.parts_of('residual'))
     own = [j for j, joint in enumerate(model.joints)
            if joint in model.elastic_joints or learned[j] is not None]
     found: dict[int, list[MotorEncoder]] = {j: [] for j in own}

@@ -17,16 +17,16 @@ from robot_dynid.effects.ripple_search import (
     RippleFit,
     fit_ripple,
 )
-from robot_dynid.effects.slow_changes import Leftover, Warming
+from robot_dynid.effects.slow_changes import FrictionResidual, Warming
 from robot_dynid.effects.slow_changes_search import (
     AdaptationFit,
-    BesideLinks,
-    Staying,
+    ConstantParameters,
+    WarmingFit,
+    add_drift,
     fit_warming,
     noise_density,
-    rescaled,
-    warming_beside_links,
-    with_drift,
+    refit_warming,
+    rescale_warming,
 )
 from robot_dynid.errors import DataError
 from robot_dynid.estimation import Estimate, Estimator
@@ -145,7 +145,8 @@ def with_ripple(fit: Fit, gathered: Gathered, estimator: Estimator, recipe: Reci
 
     found = list(side_by_side(ripple_of, range(len(joints))))
     record = tuple(
-        JointRipple(joint, one.before, one.after, one.waves, one.compliance, one.compliance_std,
+        JointRipple(joint, one.rms_without, one.rms_with, one.waves, one.compliance,
+                    one.compliance_std,
                     one.aliased)
         for joint, one in zip(joints, found, strict=True) if one is not None)
     model = model.with_learnt('ripple', [None if one is None else one.ripple for one in found])
@@ -165,9 +166,9 @@ class RowWeights:
 
 
 def beside_links(
-    model: IdentifiedModel, data: tuple[Sequence[Repaired], Sequence[Sequence[Leftover]]],
+    model: IdentifiedModel, data: tuple[Sequence[Repaired], Sequence[Sequence[FrictionResidual]]],
     warmings: Sequence[Warming | None], weights: RowWeights,
-) -> list[BesideLinks | None]:
+) -> list[WarmingFit | None]:
     """Return the ``warmings`` of the joints fitted together with all base parameters.
 
     ``data`` are recordings, and what is left of every joint in each of them; ``weights`` those of
@@ -181,12 +182,12 @@ def beside_links(
     products = _Products(model, density, [one is not None for one in warmings])
     for r, recording in enumerate(recordings):
         products.add(recording, [own[r] for own in rests], weights)
-    return [None if warming is None else warming_beside_links(
+    return [None if warming is None else refit_warming(
         leftovers[j], warming, products.of_joint(j)) for j, warming in enumerate(warmings)]
 
 
 def with_change(
-    model: IdentifiedModel, estimate: Estimate, found: Sequence[BesideLinks]
+    model: IdentifiedModel, estimate: Estimate, found: Sequence[WarmingFit]
 ) -> tuple[IdentifiedModel, Estimate]:
     """Return both with what the base parameters lacked; those not excited stay."""
     excited = np.array([name not in estimate.not_excited for name in estimate.names])
@@ -200,7 +201,7 @@ def with_change(
         correlation_factor=correlation_factor(covariance, estimate.std)), estimate
 
 
-def _rest(leftovers: Sequence[Leftover], warming: Warming | None) -> list[FloatArray]:
+def _rest(leftovers: Sequence[FrictionResidual], warming: Warming | None) -> list[FloatArray]:
     """Return the effort (M,) [N m] left of every recording beside ``warming``."""
     if warming is None:
         return [one.left for one in leftovers]
@@ -222,7 +223,7 @@ class _Products:
         self._squares = {j: list[FloatArray]() for j in self._columns}
 
     def add(
-        self, recording: Repaired, rests: Sequence[Leftover], weights: RowWeights
+        self, recording: Repaired, rests: Sequence[FrictionResidual], weights: RowWeights
     ) -> None:
         """Add a recording; ``rests`` is what is left of each of its joints."""
         model = self._model.torque_model
@@ -248,10 +249,11 @@ class _Products:
             self._columns[j].append(np.ascontiguousarray(mine.T))
             self._squares[j].append(squares[samples.fresh, j])
 
-    def of_joint(self, j: int) -> Staying:
+    def of_joint(self, j: int) -> ConstantParameters:
         """Return the parameters that stay, as joint ``j`` needs them."""
         others = self._grams.sum(axis=0) - self._grams[j]
-        return Staying(tuple(self._columns[j]), others, tuple(self._squares[j]), self._normal)
+        return ConstantParameters(tuple(self._columns[j]), others, tuple(self._squares[j]),
+                                  self._normal)
 
 
 #: samples of a recording with fewer show nothing slow
@@ -281,13 +283,13 @@ def with_slow_changes(
         found = beside_links(model, (used, before), [one for one, _ in warmings], weights)
         model, estimate = with_change(model, estimate, [one for one in found if one])
         used, remainders = _remainders(model, used)
-        warmings = [(None if one is None else rescaled(one.warming, old, new), gained)
+        warmings = [(None if one is None else rescale_warming(one.warming, old, new), gained)
                     for one, (_, gained), old, new in zip(
                         found, warmings, before, _leftovers(model, remainders), strict=True)]
-    fits = [with_drift([one.of_joint(j) for one in remainders], *warming)
+    fits = [add_drift([one.of_joint(j) for one in remainders], *warming)
             for j, warming in enumerate(warmings)]
     model = model.with_learnt('adaptation', [
-        None if joint in model.record.refused else one.kept
+        None if joint in model.record.refused else one.used
         for joint, one in zip(model.joints, fits, strict=True)])
     record = replace(model.record, slow_changes=tuple(
         _record(joint, one) for joint, one in zip(model.joints, fits, strict=True)))
@@ -311,7 +313,8 @@ def _remainders(
     return used, remainders
 
 
-def _leftovers(model: IdentifiedModel, remainders: Sequence[Remainder]) -> list[list[Leftover]]:
+def _leftovers(model: IdentifiedModel,
+               remainders: Sequence[Remainder]) -> list[list[FrictionResidual]]:
     """Return leftovers of every joint in every recording, without columns of ripple."""
     return [[one.without_waves(j) for one in remainders] for j in range(model.robot.n)]
 

@@ -15,12 +15,12 @@ from robot_dynid.effects.deflection import (
     RESIDUALS,
     GearModel,
     ResidualModel,
-    beside_load,
+    append_load,
+    complete_joints,
     deflections,
     feature_count,
     gear_load,
-    known_joints,
-    seen,
+    select_features,
 )
 from robot_dynid.errors import DataError
 from robot_dynid.estimation import Estimate, Estimator
@@ -116,7 +116,7 @@ class Training:
     @cached_property
     def known(self) -> list[int]:
         """The joints with usable features."""
-        return known_joints(self.features)
+        return complete_joints(self.features)
 
     def physics(self, values: FloatArray) -> FloatArray:
         """Return the effort (M, n) of base parameters."""
@@ -126,7 +126,7 @@ class Training:
     def loaded(self, values: FloatArray) -> Training:
         """Return it with the load of the gears by the links of base parameters ``values`` (b,)."""
         load = self.physics(gear_load(self.experiment.model, values))
-        return replace(self, features=beside_load(self.features, load))
+        return replace(self, features=append_load(self.features, load))
 
     def without(self, explained: FloatArray) -> Experiment:
         """Return the experiment whose effort lacks (M, n) what is ``explained`` already."""
@@ -186,7 +186,7 @@ def fitted(
             residual = data.effort[chosen, j] - physics[chosen, j]
             try:
                 model = RESIDUALS[kinds[j]].fit(
-                    seen(data.features[chosen, j], kinds[j] == CHOICES[0]), residual)
+                    select_features(data.features[chosen, j], kinds[j] == CHOICES[0]), residual)
             except DataError as error:
                 note = f'{joint}: {error}'
         models.append(model)
@@ -200,7 +200,7 @@ def predicted(data: Training, models: Sequence[ResidualModel | None]) -> FloatAr
     for j, model in enumerate(models):
         if model is not None:
             added[:, j] = model.mean(
-                seen(data.features[:, j], isinstance(model, GearModel)))
+                select_features(data.features[:, j], isinstance(model, GearModel)))
     return added
 
 

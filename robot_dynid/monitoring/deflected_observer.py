@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from robot_dynid.dynamics.elastic import all_rotors
 from robot_dynid.dynamics.gears import GearStates
 from robot_dynid.dynamics.rotors import Links
-from robot_dynid.effects.deflection import feature_count, instant_features, without_gears
+from robot_dynid.effects.deflection import drop_gears, feature_count, instant_features
 from robot_dynid.effects.gears import DAMPING, OFFSET, STIFFNESS, GearEffects
 from robot_dynid.effects.slow_changes import SlowTables
 from robot_dynid.friction import AxisFriction
@@ -227,7 +227,7 @@ class LearnedSide:
         robot = model.robot
         self._robot, self._cutoff, self._levels = robot, model.preprocessing.cutoff, levels
         self._models = {j: one for j, one in enumerate(
-            without_gears(model.parts_of('residual'))) if one is not None}
+            drop_gears(model.parts_of('residual'))) if one is not None}
         self._corner = corner_of(self._cutoff)
         self._past = np.full((2, robot.n, feature_count(robot)), np.nan)
         self._observer = Observer(model, gain, levels.contact)

@@ -7,7 +7,7 @@ from collections import deque
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.effects.deflection import without_gears
+from robot_dynid.effects.deflection import drop_gears
 from robot_dynid.errors import ModelError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.signals.plausible import DAMAGED_BEYOND, possible
@@ -26,7 +26,7 @@ State = tuple[float, FloatArray, FloatArray]
 
 def uses_motors(model: IdentifiedModel) -> bool:
     """Return True if a model predicts with motor states: elastic joints or residual models."""
-    learned = without_gears(model.parts_of('residual'))
+    learned = drop_gears(model.parts_of('residual'))
     return bool(model.elastic_joints) or any(one is not None for one in learned)
 
 
@@ -51,7 +51,7 @@ def used_joints(model: IdentifiedModel) -> NDArray[np.bool_]:
     They are elastic or have a residual model, and their motor encoder is calibrated.
     """
     calibrated = {one.joint for one in model.record.motor_encoders}
-    learned = without_gears(model.parts_of('residual'))
+    learned = drop_gears(model.parts_of('residual'))
     return np.array([joint in calibrated and (joint in model.elastic_joints or one is not None)
                      for joint, one in zip(model.joints, learned, strict=True)])
 

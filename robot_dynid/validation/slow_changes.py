@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.effects.ripple import TorqueRipple
-from robot_dynid.effects.slow_changes import Following, Leftover
+from robot_dynid.effects.slow_changes import FrictionResidual, SlowChangeTracker
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.signals.prepare import Repaired
 from robot_dynid.signals.windows import file_of
@@ -56,12 +56,13 @@ class Remainder:
         columns = (np.ascontiguousarray(x[own].T) for x in (viscous, dry, power, left))
         return cls(model.parts_of('ripple'), phases, gap, own, moved.time[own], *columns)
 
-    def without_waves(self, j: int) -> Leftover:
+    def without_waves(self, j: int) -> FrictionResidual:
         """Return that of one joint without the columns of its torque ripple."""
-        return Leftover(self.time, self.viscous[j], self.dry[j], self.power[j], self.left[j],
+        return FrictionResidual(self.time, self.viscous[j], self.dry[j], self.power[j],
+                                self.left[j],
                         np.zeros((len(self.time), 0)), self.gap)
 
-    def of_joint(self, j: int) -> Leftover:
+    def of_joint(self, j: int) -> FrictionResidual:
         """Return that of one joint; the columns of its torque ripple are made for it."""
         ripple, plain = self.ripples[j], self.without_waves(j)
         if ripple is None or self.phases is None:
@@ -115,7 +116,7 @@ class SlowChanges:
     def __init__(self, model: IdentifiedModel) -> None:
         self._course = Course(model)
         self._joints = tuple(
-            None if one is None else Following(one, 0 if ripple is None else len(
+            None if one is None else SlowChangeTracker(one, 0 if ripple is None else len(
                 ripple.coefficients)) for one, ripple in zip(
                 model.parts_of('adaptation'), model.parts_of('ripple'), strict=True))
         self.any = any(self._joints)

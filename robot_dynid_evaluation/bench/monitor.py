@@ -16,7 +16,7 @@ import numpy as np
 
 from robot_dynid.cli.terminal import Progress
 from robot_dynid.effects import ripple as ripple_effect
-from robot_dynid.effects.ripple_search import MOST_WAVES
+from robot_dynid.effects.ripple_search import MAX_WAVES
 from robot_dynid.effects.slow_changes import Adaptation, SlowCoefficients, Warming
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.monitor import Monitor
@@ -77,10 +77,10 @@ def _node_rows(model: IdentifiedModel, what: str) -> list[Row]:
 
 def with_slow_effects(model: IdentifiedModel) -> IdentifiedModel:
     """Return a model with as much ripple, warm-up and drift of every joint as one is found."""
-    orders = 101.0 * np.arange(2.0, 2.0 + MOST_WAVES)
+    orders = 101.0 * np.arange(2.0, 2.0 + MAX_WAVES)
     ripple = ripple_effect.TorqueRipple(
-        orders, np.full(MOST_WAVES, -4e-3), 1e-5, 0.05, 0.5,
-        np.full(ripple_effect.WAVE_COLUMNS * MOST_WAVES, 0.05))
+        orders, np.full(MAX_WAVES, -4e-3), 1e-5, 0.05, 0.5,
+        np.full(ripple_effect.WAVE_COLUMNS * MAX_WAVES, 0.05))
     falls = np.full((2, 2), 0.05)
     warming = Warming(np.array([12.0, 120.0]), 1.0, np.full(2, 0.05), falls, np.full(2, 0.01),
                       0.2 * falls, np.array([2.0, 20.0]))

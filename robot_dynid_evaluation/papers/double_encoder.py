@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from robot_dynid.effects.deflection import (
     GearModel,
     MixtureRegression,
+    complete_joints,
     deflections,
     gear_load,
-    known_joints,
 )
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import NONE, THREE, Recipe
@@ -177,7 +177,7 @@ def mixture(model: IdentifiedModel, samples: Samples, trained: Samples) -> Float
     here, there = (deflections(model.robot, s) for s in (samples, trained))
     found = np.zeros_like(samples.position)
     if here is not None and there is not None:
-        for j in set(known_joints(here)) & set(known_joints(there)):
+        for j in set(complete_joints(here)) & set(complete_joints(there)):
             one = MixtureRegression().fit(there[:, j, :2], left[:, j])
             found[:, j] = one.mean(here[:, j, :2])
     return found

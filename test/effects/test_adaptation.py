@@ -11,20 +11,20 @@ from tolerances import SAME_FORMULA
 
 from robot_dynid.effects.slow_changes import (
     Adaptation,
-    Following,
-    Leftover,
+    FrictionResidual,
     SlowChanges,
+    SlowChangeTracker,
     SlowCoefficients,
     Warming,
 )
 from robot_dynid.effects.slow_changes_search import (
-    Staying,
+    ConstantParameters,
+    add_drift,
     fit_slow_coefficients,
     fit_warming,
     gain,
-    rescaled,
-    warming_beside_links,
-    with_drift,
+    refit_warming,
+    rescale_warming,
 )
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.types import FloatArray
@@ -34,18 +34,19 @@ STEP, SECONDS, VISCOUS, DRY = 0.01, 60.0, 10.0, 6.0
 NOISE = 0.5
 
 
-def recording(seed: int, gap: float | None = None, left: float = NOISE) -> Leftover:
+def recording(seed: int, gap: float | None = None, left: float = NOISE) -> FrictionResidual:
     """Return friction along a motion of three sines, and noise that is left over."""
     rng = np.random.default_rng(seed)
     time = np.arange(0.0, SECONDS, STEP)
     speed = sum(a * np.sin(w * time + p) for a, w, p in zip(
         rng.uniform(0.3, 0.8, 3), rng.uniform(0.5, 2.0, 3), rng.uniform(0.0, 6.0, 3), strict=True))
     viscous, dry = VISCOUS * speed, DRY * np.tanh(speed / 0.01)
-    return Leftover(time, viscous, dry, (viscous + dry) * speed, rng.normal(0.0, left, len(time)),
+    return FrictionResidual(time, viscous, dry, (viscous + dry) * speed,
+                            rng.normal(0.0, left, len(time)),
                     np.zeros((len(time), 0)), gap)
 
 
-def warmth_by_euler(one: Leftover, seconds: float, power: float, fall: tuple[float, float],
+def warmth_by_euler(one: FrictionResidual, seconds: float, power: float, fall: tuple[float, float],
                     steps: int = 20) -> FloatArray:
     """Return the warmth (N,) of a joint that begins cold, by small steps forward in time.
 
@@ -62,7 +63,8 @@ def warmth_by_euler(one: Leftover, seconds: float, power: float, fall: tuple[flo
     return found
 
 
-def warmed(one: Leftover, fall: tuple[float, float], seconds: float, power: float) -> Leftover:
+def warmed(one: FrictionResidual, fall: tuple[float, float], seconds: float,
+           power: float) -> FrictionResidual:
     """Return a recording in which friction falls by a share of itself as the joint warms up."""
     w = warmth_by_euler(one, seconds, power, fall, 1)
     return replace(one, left=one.left - w * (fall[0] * one.viscous + fall[1] * one.dry))
@@ -108,7 +110,7 @@ def test_warm_up_of_known_size_is_found_within_its_intervals(seed: int) -> None:
     assert np.all(np.abs(found.rise) < 3.0 * found.rise_std)
 
 
-def beside(seeds: range) -> tuple[list[Leftover], Warming, Staying]:
+def beside(seeds: range) -> tuple[list[FrictionResidual], Warming, ConstantParameters]:
     """Return what is left beside parameters that were fitted to friction that warms up.
 
     The recordings, the warm-up that is seen in what is left, and the equations of the parameters:
@@ -129,14 +131,14 @@ def beside(seeds: range) -> tuple[list[Leftover], Warming, Staying]:
            for one, own in zip(hot, columns, strict=True)]
     plain, _ = fit_warming(hot)
     assert plain is not None
-    return hot, plain, Staying(tuple(columns), np.zeros((5, 5)), tuple(
+    return hot, plain, ConstantParameters(tuple(columns), np.zeros((5, 5)), tuple(
         np.ones(len(own)) for own in columns), tall.T @ tall)
 
 
 def test_what_parameters_took_of_a_warm_up_is_given_back() -> None:
     """Against one fit of everything at once, by least squares on the samples."""
     hot, plain, staying = beside(range(100, 104))
-    found = warming_beside_links(hot, plain, staying)
+    found = refit_warming(hot, plain, staying)
     warming = found.warming
     cold = [recording(100)]
     level = hot[0].friction[100] / cold[0].friction[100]
@@ -155,7 +157,7 @@ def test_what_parameters_took_of_a_warm_up_is_given_back() -> None:
 def test_known_parameters_of_other_joints_leave_the_warm_up_to_friction() -> None:
     """Where the equations of other joints know the inertia, its joint does not decide it."""
     hot, plain, staying = beside(range(100, 104))
-    free = warming_beside_links(hot, plain, staying).warming
+    free = refit_warming(hot, plain, staying).warming
     tall, left = np.concatenate(staying.columns), np.concatenate([one.left for one in hot])
     state, torques = np.zeros(1), []
     for one in hot:
@@ -163,7 +165,7 @@ def test_known_parameters_of_other_joints_leave_the_warm_up_to_friction() -> Non
     true = np.append(np.linalg.lstsq(tall, left - np.concatenate(torques))[0], -1.0)
     exact = np.hstack([np.eye(4), true[:4, None]])
     known = 1e6 * exact.T @ exact
-    found = warming_beside_links(hot, plain, replace(staying, others=known)).warming
+    found = refit_warming(hot, plain, replace(staying, others=known)).warming
     assert np.all(found.fall_std < 0.99 * free.fall_std)
 
 
@@ -172,7 +174,7 @@ def test_falls_that_cannot_be_change_nothing() -> None:
     state = np.zeros(1)
     pushed = [replace(one, left=one.left - 5.0 * one.viscous * plain.warmth(one, state)[:, 0])
               for one in hot]
-    found = warming_beside_links(pushed, plain, staying)
+    found = refit_warming(pushed, plain, staying)
     assert found.warming is plain
     assert not found.change.any() and not found.covariance.any()
 
@@ -182,7 +184,7 @@ def test_a_change_of_torque_stays_where_friction_is_another() -> None:
     warming = Warming(np.array([7.0]), float(one.power.mean()), np.array([0.1, 0.02]),
                       np.array([[0.3], [0.1]]), np.zeros(2), np.ones((2, 1)), np.zeros(1))
     other = replace(one, viscous=1.25 * one.viscous, dry=0.8 * one.dry, power=1.1 * one.power)
-    again = rescaled(warming, [one], [other])
+    again = rescale_warming(warming, [one], [other])
     warmth = warming.warmth(one, np.zeros(1))
     torques = [w.torque(x, warmth) for w, x in ((warming, one), (again, other))]
     assert again.power == pytest.approx(1.1 * warming.power)
@@ -192,7 +194,7 @@ def test_a_change_of_torque_stays_where_friction_is_another() -> None:
 
 def test_nothing_is_claimed_where_there_is_nothing() -> None:
     data = [[recording(40 * k + i) for i in range(3)] for k in range(10)]
-    claimed = [with_drift(own, *fit_warming(own)).kept for own in data]
+    claimed = [add_drift(own, *fit_warming(own)).used for own in data]
     assert claimed == [None] * 10
 
 
@@ -210,7 +212,7 @@ def test_a_drift_is_followed_from_the_past_alone() -> None:
     drifting = replace(one, left=one.left + 0.2 * one.viscous)
     whole = settings.means(drifting, settings.unknown(0))
     half = len(one.time) // 2
-    part = Leftover(*(x[:half] for x in (
+    part = FrictionResidual(*(x[:half] for x in (
         one.time, one.viscous, one.dry, one.power, drifting.left, one.waves)))
     np.testing.assert_array_equal(settings.means(part, settings.unknown(0)), whole[:half])
     assert np.all(whole[0] == 0.0)
@@ -238,7 +240,7 @@ def test_coefficients_are_those_of_an_ornstein_uhlenbeck_process() -> None:
     one, rng = recording(6), np.random.default_rng(6)
     steps = rng.choice([STEP, 3.0 * STEP, 0.3], 300)
     waves = rng.normal(size=(300, 2))
-    one = Leftover(np.cumsum(steps), *(x[:3000:10] for x in (
+    one = FrictionResidual(np.cumsum(steps), *(x[:3000:10] for x in (
         one.viscous, one.dry, one.power, one.left)), waves)
     deviations, rates = settings.prior(2)
     columns = np.column_stack([one.viscous, one.dry, waves])
@@ -288,7 +290,7 @@ def test_what_is_too_large_is_not_learnt() -> None:
 
 
 def test_drifting_coefficients_are_found_and_predict_the_next_samples() -> None:
-    def drifting(seed: int) -> Leftover:
+    def drifting(seed: int) -> FrictionResidual:
         one, rng = recording(seed), np.random.default_rng(seed + 1000)
         keep = np.exp(-STEP / 30.0)
         x = np.empty(len(one.time))
@@ -299,7 +301,7 @@ def test_drifting_coefficients_are_found_and_predict_the_next_samples() -> None:
 
     found, gained = fit_slow_coefficients([drifting(i) for i in range(4)])
     assert found is not None and gained.counts
-    follow, other = Following(Adaptation(None, found)), drifting(77)
+    follow, other = SlowChangeTracker(Adaptation(None, found)), drifting(77)
     warm, adapted = follow(other)
     assert not warm.any()
     before, after = (np.sqrt(np.mean(x ** 2)) for x in (other.left, other.left - adapted))
@@ -333,7 +335,7 @@ def test_a_gain_counts_where_many_stretches_share_it() -> None:
     assert found[0].share == pytest.approx(0.19)
     assert found[1].share > 0.05
     assert [one.counts for one in found] == [True, False]
-    few = Leftover(*(x[:2400] for x in (
+    few = FrictionResidual(*(x[:2400] for x in (
         one.time, one.viscous, one.dry, one.power, one.left, one.waves)))
     assert not gain([few], [few.left], [0.5 * few.left]).counts, 'six stretches'
     assert not gain([one], [before], [0.999 * before]).counts, 'hardly anything'
@@ -344,6 +346,6 @@ def test_a_single_event_is_neither_warm_up_nor_drift() -> None:
     left = data[0].left.copy()
     left[:400] += 0.4 * data[0].viscous[:400]
     data[0] = replace(data[0], left=left)
-    found = with_drift(data, *fit_warming(data))
+    found = add_drift(data, *fit_warming(data))
     assert found.slow.share > 0.005, 'it could be followed'
-    assert found.kept is None
+    assert found.used is None

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from robot_dynid.effects.deflection import (
-    BESIDE,
+    LOAD_FEATURES,
     RESIDUALS,
     GearModel,
+    drop_gears,
     residual_from_plain,
-    without_gears,
 )
 from robot_dynid.errors import DataError
 from robot_dynid.types import FloatArray
@@ -37,7 +37,7 @@ def test_a_gear_is_found_and_stored(ratio: bool) -> None:
     model = RESIDUALS['gear'].fit(table, residual)
     assert isinstance(model, GearModel)
     np.testing.assert_allclose(model.size, size, rtol=2e-3)
-    assert model.size[-BESIDE] == -1.0
+    assert model.size[-LOAD_FEATURES] == -1.0
     assert model.left == pytest.approx(1e-6, rel=0.1)
     again = residual_from_plain(model.plain())
     other = features(seed=2)[:, own]
@@ -49,7 +49,7 @@ def test_a_gear_is_found_and_stored(ratio: bool) -> None:
         with pytest.raises(ValueError, match='gear'):
             residual_from_plain({**model.plain(), key: value})
     other_kind = RESIDUALS['gmr'].fit(table[:, :2], residual)
-    assert without_gears([model, None, other_kind]) == (None, None, other_kind)
+    assert drop_gears([model, None, other_kind]) == (None, None, other_kind)
 
 
 def test_a_gear_that_bends_as_it_never_did_tells_nothing() -> None:

@@ -13,7 +13,7 @@ from robot_dynid import load_robot
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.effects import CHOSEN, ChosenEffect
-from robot_dynid.effects.joint_friction import passed
+from robot_dynid.effects.joint_friction import filter_columns
 from robot_dynid.friction import AxisFriction
 from robot_dynid.friction.law import AxisMotion, columns_of
 from robot_dynid.friction.terms import STOP, Parameter, Term
@@ -69,7 +69,7 @@ class CableDrag(ChosenEffect):
 
     def history(self, samples: Samples) -> FloatArray:
         """Return the drag (h, N) of every carrier at one."""
-        return passed(samples, lambda known: (
+        return filter_columns(samples, lambda known: (
             columns_of(part.table, AxisMotion(known.time, known.position[:, part.joint],
                                               known.velocity[:, part.joint], known.starts))
             for part in self.parts), len(self.parts))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from robot_dynid.effects.ripple import ABOVE_FAST, TorqueRipple, amplitudes
-from robot_dynid.effects.ripple_search import JointResidual, fit_ripple, without_lines
+from robot_dynid.effects.ripple_search import JointResidual, fit_ripple, remove_trends
 from robot_dynid.types import frozen
 
 RATE, SPEED, RAMP, REST = 50.0, 1.0, 0.25, 0.2
@@ -64,7 +64,7 @@ def test_waves_that_moves_do_not_tell_apart_are_named_and_not_used() -> None:
     """All moves begin in the same two poses, and nothing is between rest and full speed."""
     found = fit_ripple(sweeps(1, [(90.0, 1.0)], starts=2, ramp=0.0))
     assert found.ripple is None and found.waves == ()
-    assert found.after == found.before
+    assert found.rms_with == found.rms_without
     (wave,) = found.aliased
     same = np.array([wave.order, *wave.aliases])
     assert len(same) > 1 and np.any(np.abs(same - 90.0) < 3.0)
@@ -88,9 +88,9 @@ def test_lines_are_taken_off_block_by_block() -> None:
     block = np.repeat([3, 4, 7], [4, 1, 10])
     rows = np.arange(15.0)
     lines = np.where(block == 3, 2.0 * rows, 5.0 - 0.3 * rows)
-    np.testing.assert_allclose(without_lines(lines, block), 0.0, atol=1e-12)
+    np.testing.assert_allclose(remove_trends(lines, block), 0.0, atol=1e-12)
     wave = np.array([1.0, -1.0, -1.0, 1.0])
-    np.testing.assert_allclose(without_lines(lines[:4] + wave, block[:4]), wave, atol=1e-12)
+    np.testing.assert_allclose(remove_trends(lines[:4] + wave, block[:4]), wave, atol=1e-12)
 
 
 def test_no_amplitude_is_known_above_the_top_speed_recorded() -> None:

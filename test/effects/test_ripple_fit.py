@@ -18,11 +18,11 @@ from robot_dynid.effects.ripple_search import (
     NormalEquations,
     Phases,
     Spectrum,
+    add_ridge,
     compliance_of_load,
     fit_ripple,
     gear_orders,
-    refined,
-    ridged,
+    refine_phases,
     surprise,
 )
 from robot_dynid.types import FloatArray, frozen
@@ -45,7 +45,7 @@ def test_a_known_gear_is_found(ratio: float | None, seed: int) -> None:
     assert off < RIPPLE_INTERVALS * found.compliance_std < 0.5 / gear.stiffness
     assert found.ripple is not None
     other = joint_residual(seed + 10, gear)
-    gain, held = explained(found.ripple, other), 1.0 - (found.after / found.before)**2
+    gain, held = explained(found.ripple, other), 1.0 - (found.rms_with / found.rms_without)**2
     assert gain > 0.8 * explained_by_truth(gear, other)
     assert held > 0.7 * explained_by_truth(gear, joint_residual(seed, gear))
 
@@ -61,7 +61,7 @@ def test_noise_is_no_ripple(seed: int) -> None:
     found = fit_ripple(joint_residual(seed, None), RATIO if seed % 2 else None)
     assert found.ripple is None
     assert found.waves == ()
-    assert found.after == found.before
+    assert found.rms_with == found.rms_without
 
 
 def test_the_delay_is_that_of_the_effort() -> None:
@@ -100,7 +100,7 @@ def test_a_wave_must_be_unlikely_and_lower_the_held_out_error() -> None:
     assert fit_ripple(data, RATIO).ripple is None, 'too small to gain anything'
     alike = replace(data, folds=np.zeros_like(data.folds))
     with_wave = Phases.none(0.0).with_wave(1010.0, -4e-3)
-    errors = NormalEquations.of(alike, with_wave.columns(alike)).held_out()
+    errors = NormalEquations.of(alike, with_wave.columns(alike)).held_out_errors()
     np.testing.assert_allclose(errors, data.residual)  # nothing else to learn from
 
 
@@ -136,7 +136,7 @@ def test_a_phase_by_direction_is_no_compliance() -> None:
     waves = gear.torque(shifted, data.velocity, light.effort)
     light = replace(light, residual=light.residual + waves)
     begin = Phases.none(0.0).with_wave(1010.0, -gear.late)
-    found = refined(begin, light, twists=True)
+    found = refine_phases(begin, light, twists=True)
     assert found.compliance > 3.0 * found.compliance_std, 'looks like 2e-4 rad by 3 N m'
     value, std = compliance_of_load(found, light)
     assert abs(value) < RIPPLE_INTERVALS * std
@@ -147,7 +147,7 @@ def test_the_load_tells_the_compliance_from_beside_it() -> None:
     gear = Gear()
     data = joint_residual(6, gear)
     begin = Phases.none(0.0).with_wave(1010.0, -3e-3).with_wave(202.0, -3e-3)
-    found = refined(begin, data, twists=True)
+    found = refine_phases(begin, data, twists=True)
     beside = replace(found, compliance=1.3 * found.compliance)
     value, std = compliance_of_load(beside, data)
     assert abs(value - 1.0 / gear.stiffness) < 0.1 / gear.stiffness
@@ -166,10 +166,10 @@ def test_a_wave_that_chance_may_give_is_left_out(monkeypatch: pytest.MonkeyPatch
 def test_refined_phases_are_the_least() -> None:
     data = joint_residual(8, Gear())
     begin = Phases.none(0.0).with_wave(1010.0, -3e-3).with_wave(202.0, -3e-3)
-    found = refined(begin, data, twists=True)
+    found = refine_phases(begin, data, twists=True)
 
     def squares(one: Phases) -> float:
-        return float(np.sum(Fit.of(one, data).left()**2))
+        return float(np.sum(Fit.of(one, data).errors()**2))
 
     least = squares(found)
     assert least < squares(begin)
@@ -222,6 +222,6 @@ def test_held_out_errors_are_those_of_fits_to_the_other_folds() -> None:
         own = data.folds == fold
         columns = both.ripple(data).columns(data.position, data.velocity, data.effort)
         rest = replace(data, residual=np.where(own, 0.0, data.residual))
-        gram = ridged(columns[~own].T @ columns[~own])
+        gram = add_ridge(columns[~own].T @ columns[~own])
         left[own] -= columns[own] @ np.linalg.solve(gram, columns.T @ rest.residual)
-    np.testing.assert_allclose(once.held_out(), left, atol=LEAST_SQUARES * 100.0)
+    np.testing.assert_allclose(once.held_out_errors(), left, atol=LEAST_SQUARES * 100.0)

@@ -13,7 +13,7 @@ import pytest
 
 from robot_dynid.cli.main import main
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
-from robot_dynid.effects.ripple_search import MOST_WAVES
+from robot_dynid.effects.ripple_search import MAX_WAVES
 from robot_dynid.errors import DynIdError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
@@ -201,7 +201,7 @@ def test_the_monitor_is_measured_with_all_slow_effects(tmp_path: Path) -> None:
     slow = monitor.with_slow_effects(model)
     slow.save(tmp_path / 'model.yaml')
     again = IdentifiedModel.load(tmp_path / 'model.yaml')
-    assert all(one and len(one.orders) == MOST_WAVES for one in again.parts_of('ripple'))
+    assert all(one and len(one.orders) == MAX_WAVES for one in again.parts_of('ripple'))
     assert all(one and one.warming and one.slow for one in again.parts_of('adaptation'))
     assert len(again.parts_of('ripple')) == len(again.parts_of('adaptation')) == model.robot.n == 7
     q, qd = np.full((2, 7), 0.3)

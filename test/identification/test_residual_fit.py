@@ -104,7 +104,7 @@ def test_a_gear_shows_the_torque_on_its_link(robot: RobotModel) -> None:
     assert found.record.residual is not None
     assert [row.kind for row in found.record.residual.joints] == ['', 'gear', '']
     plain = found.with_learnt('residual', ())
-    words = 'what the deflection of gears shows'
+    words = 'that the deflection of gears shows'
     assert any(words in one for one in cautions(found))
     assert not any(words in one for one in cautions(plain))
     gear, bare = (validate(m, [other]).model['all'][robot.joints[1]].rmse for m in (found, plain))

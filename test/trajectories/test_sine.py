@@ -85,7 +85,7 @@ def test_it_survives_a_file():
 
 
 @pytest.mark.parametrize(('change', 'message'), [
-    ({'moving': 'x'}, "joint 'x' is none of a, b, c"), ({'amplitude': 0.0}, 'positive, is 0'),
+    ({'moving': 'x'}, "joint 'x' is not among a, b, c"), ({'amplitude': 0.0}, 'positive, is 0'),
     ({'frequency': -1.0}, 'positive, is -1'), ({'position': [0.0]}, 'position'),
     ({'periods': 0}, 'at least 1')])
 def test_wrong_swings_are_refused(change, message):

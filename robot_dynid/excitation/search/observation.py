@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.effects import Effect
-from robot_dynid.effects.effect import Assembly, Axes, still
+from robot_dynid.effects.effect import Assembly, Axes, zero_gradients
 from robot_dynid.effects.links import RigidLinks
 from robot_dynid.errors import RobotError
 from robot_dynid.estimation.experiment import TorqueModel
@@ -151,7 +151,7 @@ class SlidingFriction(Effect):
         _, slopes = self._sliding(samples)
         turned = self.axes.matrix[self._axis[chosen]]
         along = np.einsum('kn,nks->ks', turned, weights) * slopes[chosen]
-        position, gradient, acceleration = still(samples)
+        position, gradient, acceleration = zero_gradients(samples)
         gradient += along.T @ turned
         return position, gradient, acceleration
 
