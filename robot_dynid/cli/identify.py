@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read, identify, write model and report."""
     from robot_dynid.export import urdf as urdf_file
-    from robot_dynid.identification.identify import judged_by
+    from robot_dynid.identification.identify import validate_result
     from robot_dynid.identification.recipe import Recipe, read_recipe
     from robot_dynid.identified import model_file
     from robot_dynid.identified.caution import require_every_joint, usable
@@ -114,7 +114,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             terminal.note(f'left out of the fit, to judge by: {", ".join(judges)}')
             with written_before(arguments.out):
                 unseen = load_logs(judges, robot, progress, arguments.accept)
-                result = judged_by(result, unseen)
+                result = validate_result(result, unseen)
             findings |= unseen.findings
         seconds = time.perf_counter() - started
         verdict = result.verdict_with(Names(arguments.robot, arguments.out))
@@ -145,7 +145,7 @@ def _inputs(arguments: argparse.Namespace) -> tuple[RobotModel, RecordedInformat
 
     Raises UsageError where neither is there, or they do not belong together.
     """
-    from robot_dynid.identification.by_recording import merged
+    from robot_dynid.identification.by_recording import merge_information
     from robot_dynid.io.information_file import SUFFIX, load_information
     from robot_dynid.robot.robot_file import load_robot
 
@@ -162,7 +162,7 @@ def _inputs(arguments: argparse.Namespace) -> tuple[RobotModel, RecordedInformat
                                  f'{one.robot.name}, not of {robot.name}')
             yield one
 
-    known = merged(of_robot()) if paths else None
+    known = merge_information(of_robot()) if paths else None
     if robot is None:
         assert known is not None
         return known.robot, known
@@ -175,7 +175,7 @@ def _identified(
     progress: Progress,
 ) -> tuple[IdentificationResult, Parts]:
     """Identify from recordings, from information, or from information and recordings like it."""
-    from robot_dynid.identification.identify import identify, identify_with, with_recordings
+    from robot_dynid.identification.identify import add_recording_digests, identify, identify_with
     from robot_dynid.identification.recorded_information import identify_information
     from robot_dynid.io.information_file import SUFFIX
     from robot_dynid.signals.parts import Parts
@@ -184,7 +184,7 @@ def _identified(
     paths = [path for path in arguments.data if not path.endswith(SUFFIX)]
     if known is not None:
         if paths:
-            known = known.merged(reduced(
+            known = known.merge(reduced(
                 arguments, paths, (of_recordings(known.robot, arguments, recipe), known, workers),
                 recipe, progress))
         result = identify_information([known], arguments.method, recipe, progress)
@@ -195,7 +195,7 @@ def _identified(
         return result, workers.opened
     logs = load_logs(paths, robot, progress, arguments.accept)
     result = identify(robot, logs, arguments.method, recipe, progress, time.perf_counter)
-    return with_recordings(result, recording_digests(paths)), logs
+    return add_recording_digests(result, recording_digests(paths)), logs
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def reduced(
     progress: Progress,
 ) -> RecordedInformation:
     """Return the information of recordings of a robot, like some that is known, if any is."""
-    from robot_dynid.identification.identify import with_digests
+    from robot_dynid.identification.identify import add_digests
     from robot_dynid.identification.recorded_information import information
 
     robot, like, workers = target
@@ -91,7 +91,7 @@ def reduced(
         return information(robot, logs, recipe, like, progress, workers)
     logs = load_logs(paths, robot, progress, arguments.accept)
     found = information(robot, logs, recipe, like, progress)
-    return replace(found, record=with_digests(found.record, recording_digests(paths)))
+    return replace(found, record=add_digests(found.record, recording_digests(paths)))
 
 
 @contextmanager
@@ -115,9 +115,9 @@ def recorded(arguments: argparse.Namespace, terminal: Terminal) -> Iterator[Reco
     if found.taken:
         terminal.note(f'the information of {found.taken} recordings was taken from '
                       f'{arguments.information}')
-    if found.anew:
-        terminal.caution(f'{found.anew} information files in {arguments.information} could not be '
-                         f'used and were made anew, such as {found.wrong}')
+    if found.redone:
+        terminal.caution(f'{found.redone} information files in {arguments.information} could not '
+                         f'be used and were made anew, such as {found.wrong}')
 
 
 @contextmanager

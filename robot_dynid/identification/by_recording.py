@@ -1,13 +1,9 @@
-"""Recordings one by one, by whatever works on them: examined, reduced to information, merged.
+"""Work on recordings one by one: examine them, reduce them to information, merge that.
 
-A recording is reduced with choices that were made before, by the same code in any process, and
-information merges in the order of the recordings: the sum does not depend on who was done first.
-
-
-Recordings reduced to information: all that a fit needs of them, without their samples.
-
-Information of recordings that were reduced with the same choices adds up, so a recording joins a
-model without the earlier ones being read again.
+A recording is reduced with choices made before, by the same code in any process, and information
+merges in the order of the recordings, so the sum does not depend on the order of completion. The
+information is all that a fit needs of the recordings, without their samples. Information reduced
+with the same choices adds up, so a recording joins a model without reading the earlier ones again.
 """
 
 from __future__ import annotations
@@ -56,15 +52,15 @@ from robot_dynid.workers import Workers
 
 Item = TypeVar('Item')
 
-#: rows of recordings that stay with the sum of the information of many: 50 MB for seven joints
+#: most rows of recordings stored with the merged information: 50 MB for seven joints
 MERGED_ROWS = 200_000
-#: for which recordings are read in one piece
+#: the purpose for which recordings are read in one piece
 AVERAGING = 'averaging over periods'
 
 
 @dataclass(frozen=True, eq=False)
-class Like:
-    """Choices that recordings are reduced with, so that their information merges with other.
+class ReductionChoices:
+    """Choices that recordings are reduced with; equal choices make their information mergeable.
 
     ``reversal_weights`` (n,) of the equations near reversals; None counts them in full.
     """
@@ -77,10 +73,9 @@ class Like:
 class RecordedInformation:
     """Information of recordings about the parameters of one model of a robot.
 
-    ``choice`` of the model and of the filters they were reduced with, and ``reversal_weights``
-    (n,); ``extent`` of their motion; ``record`` and ``notes`` of what was done to them;
-    ``excerpt`` a few of the recordings, or stretches of them, as they were read; ``motions`` of
-    single joints in them, where these sweep.
+    ``choice`` of the model and the filters, and ``reversal_weights`` (n,); ``extent`` of the
+    motion; ``record`` and ``notes`` of the reduction; ``excerpt``: some of the recordings, or
+    stretches of them, as read; ``motions`` of single joints, if the recordings sweep.
     """
 
     robot: RobotModel
@@ -94,36 +89,36 @@ class RecordedInformation:
     motions: tuple[SingleJointMotion, ...] = ()
 
     @property
-    def like(self) -> Like:
-        """The choices that others must be reduced with to merge with it."""
-        return Like(self.choice, self.reversal_weights)
+    def like(self) -> ReductionChoices:
+        """The choices that other recordings must be reduced with to merge."""
+        return ReductionChoices(self.choice, self.reversal_weights)
 
-    def merged(self, other: RecordedInformation) -> RecordedInformation:
-        """Return the information of both; raises UsageError where they do not belong together."""
-        return merged((self, other))
+    def merge(self, other: RecordedInformation) -> RecordedInformation:
+        """Return the information of both; raises UsageError if they do not belong together."""
+        return merge_information((self, other))
 
 
 @one_blas_thread()
-def merged(parts: Iterable[RecordedInformation]) -> RecordedInformation:
+def merge_information(parts: Iterable[RecordedInformation]) -> RecordedInformation:
     """Return the information of all, in order; one of ``parts`` is in memory at a time.
 
-    Raises UsageError where they do not belong together.
+    Raises UsageError if they do not belong together.
     """
     total = _Sum()
-    for part in checked(parts):
+    for part in check_parts(parts):
         total.add(part)
     return total.whole()
 
 
 class _Excerpt:
-    """Recordings of so many rows at most, evenly spread over all that are added in their order."""
+    """A bounded number of rows of recordings, evenly spread over all that are added in order."""
 
     def __init__(self) -> None:
         self.logs: list[RawLog] = []
         self._count, self._every = 0, 1
 
     def add(self, logs: Iterable[RawLog]) -> None:
-        """Add recordings; every second one is left out from when they get too many on."""
+        """Add recordings; every second one is dropped whenever they become too many."""
         for log in logs:
             if self._count % self._every == 0:
                 self.logs.append(log)
@@ -134,7 +129,7 @@ class _Excerpt:
 
 
 class _Sum:
-    """Information that parts are added to; what is kept of each is small."""
+    """Sum of information; little is stored of each part."""
 
     def __init__(self) -> None:
         self._first: RecordedInformation | None = None
@@ -155,7 +150,7 @@ class _Sum:
             information=first.information.subset([])))
 
     def whole(self) -> RecordedInformation:
-        """Return the sum; raises UsageError where nothing was added."""
+        """Return the sum; raises UsageError if it is empty."""
         if self._first is None or self._information is None or self._extent is None:
             raise UsageError('no information to identify from')
         parts, records = self._parts, [part.record for part in self._parts]
@@ -173,41 +168,41 @@ class _Sum:
             motions=tuple(one for p in parts for one in p.motions))
 
 
-def checked(parts: Iterable[RecordedInformation]) -> Iterator[RecordedInformation]:
-    """Yield parts; raises UsageError where one does not belong to those before, saying why."""
+def check_parts(parts: Iterable[RecordedInformation]) -> Iterator[RecordedInformation]:
+    """Yield the parts; raises UsageError for one that does not belong to the previous ones."""
     first: tuple[RecordedInformation, tuple[str, str]] | None = None
-    known: dict[str, str] = {}
+    seen: dict[str, str] = {}
     for part in parts:
-        own, names = _choices(part), part.record.recordings
-        first = first or (part, own)
-        _compare(*first, part, own)
+        choices, names = _choices(part), part.record.recordings
+        first = first or (part, choices)
+        _compare(*first, part, choices)
         for digest, name in zip(part.record.recording_digests, names, strict=False):
-            if digest and digest in known:
-                raise UsageError(f'{name} counts twice: it is in the information of '
-                                 f'{known[digest]}, too; leave one of them out')
-        known |= dict(zip(part.record.recording_digests, names, strict=False))
-        own_contents = contents(part.information)
-        for content in own_contents:
-            if content in known:
-                raise UsageError(f'{", ".join(names)}: a recording counts twice: with another '
-                                 f'name or in another file it is in the information of '
-                                 f'{known[content]}, too; leave one of them out')
-        known |= dict.fromkeys(own_contents, ', '.join(names))
+            if digest and digest in seen:
+                raise UsageError(f'{name} counts twice: it is also in the information of '
+                                 f'{seen[digest]}: omit one of them')
+        seen |= dict(zip(part.record.recording_digests, names, strict=False))
+        part_contents = contents(part.information)
+        for content in part_contents:
+            if content in seen:
+                raise UsageError(f'{", ".join(names)}: a recording counts twice: under another '
+                                 f'name or in another file it is also in the information of '
+                                 f'{seen[content]}: omit one of them')
+        seen |= dict.fromkeys(part_contents, ', '.join(names))
         yield part
 
 
 def contents(information: Information) -> tuple[str, ...]:
-    """Return a digest of the equations of every recording: copies have the same."""
-    found: dict[int, Any] = {}
+    """Return a digest of the equations of every recording; copies have the same digest."""
+    digests: dict[int, Any] = {}
     for batch in information.batches:
-        own = found.setdefault(batch.recording, hashlib.sha256())
+        digest = digests.setdefault(batch.recording, hashlib.sha256())
         for factor in batch.factors:
-            own.update(np.ascontiguousarray(factor).tobytes())
-    return tuple(one.hexdigest() for one in found.values())
+            digest.update(np.ascontiguousarray(factor).tobytes())
+    return tuple(one.hexdigest() for one in digests.values())
 
 
 def check_alike(first: RecordedInformation, part: RecordedInformation) -> None:
-    """Raise UsageError where two parts are not of one robot, reduced with the same choices."""
+    """Raise UsageError unless two parts are of one robot and reduced with the same choices."""
     _compare(first, _choices(first), part, _choices(part))
 
 
@@ -219,16 +214,16 @@ def _choices(part: RecordedInformation) -> tuple[str, str]:
 
 def _compare(
     first: RecordedInformation, alike: tuple[str, str], part: RecordedInformation,
-    own: tuple[str, str],
+    choices: tuple[str, str],
 ) -> None:
     names = ', '.join(part.record.recordings)
-    if own[0] != alike[0]:
+    if choices[0] != alike[0]:
         raise UsageError(f'information of {names} is of another robot ({part.robot.name}, not '
                          f'{first.robot.name}, or one with other parameters)')
-    if own[1] != alike[1] or not _same(first.reversal_weights, part.reversal_weights):
+    if choices[1] != alike[1] or not _same(first.reversal_weights, part.reversal_weights):
         raise UsageError(
-            f'information of {names} was made with another choice of filters or friction laws; '
-            'make it anew with --like and the other information')
+            f'information of {names} was made with other filters or friction laws: '
+            'make it again with --like and the other information')
 
 
 def _same(a: FloatArray | None, b: FloatArray | None) -> bool:
@@ -236,63 +231,64 @@ def _same(a: FloatArray | None, b: FloatArray | None) -> bool:
 
 
 class Keeper(Protocol):
-    """A store of the information of recordings, for the next time."""
+    """A store of the information of recordings for later runs."""
 
     def load(self, source: str, digest: str, key: str) -> tuple[RecordedInformation | None, str]:
-        """Return the information of a recording, None for none; and why it cannot be used, or ''.
+        """Return the information of a recording or None, and the reason why it is unusable or ''.
 
         ``digest`` is that of its file, ``key`` that of the choices it is reduced with.
         """
 
     def save(self, made: RecordedInformation, source: str, digest: str) -> None:
-        """Keep the information of a recording."""
+        """Store the information of a recording."""
 
 
 @dataclass
 class Recorded:
     """Workers on recordings, and the store of their information, if any.
 
-    ``taken`` and ``anew`` count, in the end, recordings whose information was kept, and such of
-    which what was kept could not be used; ``wrong`` says what was wrong with the first of these;
-    ``opened`` are the recordings as they can be read from here.
+    ``taken`` and ``redone`` count recordings whose stored information was used, or was unusable;
+    ``wrong`` is the reason for the first unusable one; ``opened`` are the recordings as readable
+    from here.
     """
 
     workers: Workers
     keeper: Keeper | None = None
     taken: int = 0
-    anew: int = 0
+    redone: int = 0
     wrong: str = ''
     opened: Parts = field(default_factory=lambda: Parts(()))
 
-    def surveyed(
+    def survey(
         self, robot: RobotModel, logs: Parts, recipe: Recipe, progress: Progress
     ) -> list[Survey]:
-        """Open and examine recordings; raises what the first that cannot be used raises."""
+        """Open and examine recordings; raises what the first unusable one raises."""
         task = _Examine(robot, replace(logs, recordings=()), recipe.periodic is not None)
-        found: list[Survey] = []
+        surveys: list[Survey] = []
         for survey in self.workers.results(task, logs.recordings):
-            found.append(survey)
-            progress(_said('reading and examining', len(found), logs.recordings),
-                     0.2 * len(found) / len(logs.recordings))
-        self.opened = replace(logs, recordings=tuple(one.recording for one in found))
-        return found
+            surveys.append(survey)
+            progress(_progress_text('reading and examining', len(surveys), logs.recordings),
+                     0.2 * len(surveys) / len(logs.recordings))
+        self.opened = replace(logs, recordings=tuple(one.recording for one in surveys))
+        return surveys
 
-    def reduced(
-        self, robot: RobotModel, surveys: Sequence[Survey], choices: tuple[Like, Recipe],
+    def reduce(
+        self, robot: RobotModel, surveys: Sequence[Survey],
+        choices: tuple[ReductionChoices, Recipe],
         progress: Progress,
     ) -> RecordedInformation:
-        """Return the information of all recordings; raises DataError where none can be used."""
-        groups = [_Group(tuple(s.recording for s in own), own[0].digest) for own in (
-            list(run) for _, run in groupby(surveys, lambda s: file_of(s.recording.source)))]
-        recipe, task = choices[1], self._reduce(robot, choices, self.opened)
+        """Return the information of all recordings; raises DataError if none is usable."""
+        groups = [_Group(tuple(s.recording for s in run), run[0].digest) for run in (
+            list(same) for _, same in groupby(surveys, lambda s: file_of(s.recording.source)))]
+        recipe, task = choices[1], self._reduction_task(robot, choices, self.opened)
         total, unusable = _Sum(), list[Exception]()
         notes: list[str] = []
-        for made in self._made(task, groups, between(progress, 0.5, 0.9)):
-            if made.information is None:
-                unusable += [made.error] if made.error else []
+        for result in self._run(task, groups, between(progress, 0.5, 0.9)):
+            if result.information is None:
+                unusable += [result.error] if result.error else []
             else:
-                total.add(replace(made.information, notes=()))
-            notes += made.notes
+                total.add(replace(result.information, notes=()))
+            notes += result.notes
         if unusable and len(unusable) == len(groups):
             raise unusable[0]
         whole = total.whole()
@@ -302,45 +298,48 @@ class Recorded:
         return replace(whole, record=record, notes=(*notes, *more), motions=())
 
     def each(
-        self, robot: RobotModel, logs: Parts, choices: tuple[Like, Recipe], progress: Progress,
+        self, robot: RobotModel, logs: Parts, choices: tuple[ReductionChoices, Recipe],
+        progress: Progress,
     ) -> Iterator[Reduced]:
-        """Yield the information of each recording by itself, without comparing it with others.
+        """Yield the information of each recording separately, without comparing it with others.
 
-        One that cannot be used has the DataError that says why.
+        An unusable one carries the DataError that explains it.
         """
         task = _ReduceAlone(
             _Examine(robot, replace(logs, recordings=()), choices[1].periodic is not None),
-            self._reduce(robot, choices, logs))
-        yield from self._made(task, logs.recordings, progress)
+            self._reduction_task(robot, choices, logs))
+        yield from self._run(task, logs.recordings, progress)
 
-    def _reduce(self, robot: RobotModel, choices: tuple[Like, Recipe], logs: Parts) -> _Reduce:
+    def _reduction_task(
+        self, robot: RobotModel, choices: tuple[ReductionChoices, Recipe], logs: Parts
+    ) -> _Reduce:
         like, recipe = choices
         key = digest_of((VERSION, like.choice.structure, like.choice.preprocessing, *(
             () if like.reversal_weights is None else like.reversal_weights),
             robot_to_plain(robot), recipe.rate, recipe.periodic))
         return _Reduce(robot, recipe, like, replace(logs, recordings=()), key, self.keeper)
 
-    def _made(
+    def _run(
         self, task: Callable[[Item], Reduced], items: Sequence[Item], progress: Progress,
     ) -> Iterator[Reduced]:
-        """Yield the results of the workers; count those that were kept."""
-        self.taken = self.anew = 0
+        """Yield the results of the workers and count the reused ones."""
+        self.taken = self.redone = 0
         self.wrong = ''
-        for done, made in enumerate(self.workers.results(task, items), start=1):
-            self.taken += made.taken
-            self.anew += bool(made.wrong)
-            self.wrong = self.wrong or made.wrong
-            progress(_said('reducing', done, items), done / len(items))
-            yield made
+        for done, result in enumerate(self.workers.results(task, items), start=1):
+            self.taken += result.taken
+            self.redone += bool(result.wrong)
+            self.wrong = self.wrong or result.wrong
+            progress(_progress_text('reducing', done, items), done / len(items))
+            yield result
 
 
-def _said(doing: str, done: int, every: Sequence[object]) -> str:
+def _progress_text(doing: str, done: int, every: Sequence[object]) -> str:
     return f'{doing}: {done} of {len(every)} recordings'
 
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """A recording that was opened, what was found about it, and the SHA-256 of its file, or ''."""
+    """An opened recording, its examination, and the SHA-256 of its file, or ''."""
 
     recording: RawLog | StoredRecording
     examination: Examination
@@ -349,7 +348,7 @@ class Survey:
 
 @dataclass(frozen=True, eq=False)
 class _Examine:
-    """Task: open a recording and examine it; ``cut`` says how long ones are cut."""
+    """Task: open a recording and examine it; ``cut`` defines how long ones are cut."""
 
     robot: RobotModel
     cut: Parts
@@ -365,7 +364,7 @@ class _Examine:
 
 @dataclass(frozen=True, eq=False)
 class _Group:
-    """Windows of one file in a row, or one recording: parts of one may go on in the next."""
+    """Adjacent windows of one file, or one recording: parts may continue from one to the next."""
 
     recordings: tuple[RawLog | StoredRecording, ...]
     digest: str
@@ -378,10 +377,10 @@ class _Group:
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
-    """Information of a recording; None where it cannot be used, and the ``error`` that says why.
+    """Information of a recording; None if unusable, with the ``error`` that explains it.
 
-    ``taken``: it was kept before; ``wrong`` says why what was kept was not used. ``began`` [s
-    since 1970] where it is by itself, and its stamps are times of day.
+    ``taken``: it was stored before; ``wrong`` is the reason why stored information was not used.
+    ``began`` [s since 1970] for single recordings whose stamps are times of day.
     """
 
     information: RecordedInformation | None
@@ -394,11 +393,11 @@ class Reduced:
 
 @dataclass(frozen=True, eq=False)
 class _Reduce:
-    """Task: reduce a recording to information, or take what is kept of it."""
+    """Task: reduce a recording to information, or load its stored information."""
 
     robot: RobotModel
     recipe: Recipe
-    like: Like
+    like: ReductionChoices
     cut: Parts
     key: str
     keeper: Keeper | None
@@ -407,17 +406,17 @@ class _Reduce:
     def __call__(self, group: _Group) -> Reduced:
         wrong = ''
         if self.keeper is not None and group.digest:
-            kept, wrong = self.keeper.load(group.source, group.digest, self.key)
-            if kept is not None:
-                record = replace(kept.record, recordings=tuple(
+            stored, wrong = self.keeper.load(group.source, group.digest, self.key)
+            if stored is not None:
+                record = replace(stored.record, recordings=tuple(
                     one.source for one in group.recordings))
-                return Reduced(replace(kept, record=record), kept.notes, taken=True)
-        made = self._made(group)
-        if self.keeper is not None and group.digest and made.information is not None:
-            self.keeper.save(made.information, group.source, group.digest)
-        return replace(made, wrong=wrong)
+                return Reduced(replace(stored, record=record), stored.notes, taken=True)
+        result = self._reduce(group)
+        if self.keeper is not None and group.digest and result.information is not None:
+            self.keeper.save(result.information, group.source, group.digest)
+        return replace(result, wrong=wrong)
 
-    def _made(self, group: _Group) -> Reduced:
+    def _reduce(self, group: _Group) -> Reduced:
         parts: Sequence[RawLog] = replace(self.cut, recordings=group.recordings)
         if self.recipe.periodic is not None and isinstance(parts, Parts):
             parts = parts.uncut(AVERAGING)
@@ -446,7 +445,7 @@ class _Reduce:
 
 @dataclass(frozen=True, eq=False)
 class _ReduceAlone:
-    """Task: examine and reduce one recording; an error that it raises is part of the result."""
+    """Task: examine and reduce one recording; an error it raises is part of the result."""
 
     examine: _Examine
     reduce: _Reduce
@@ -454,15 +453,15 @@ class _ReduceAlone:
     @one_blas_thread()
     def __call__(self, recording: RawLog | StoredRecording) -> Reduced:
         try:
-            found = self.examine(recording)
+            survey = self.examine(recording)
             logs, findings = plausible_recordings(
-                self.reduce.robot, replace(self.reduce.cut, recordings=(found.recording,)),
-                self.reduce.recipe.accept, [found.examination])
+                self.reduce.robot, replace(self.reduce.cut, recordings=(survey.recording,)),
+                self.reduce.recipe.accept, [survey.examination])
             assert isinstance(logs, Parts)
-            made = self.reduce(_Group(logs.recordings, found.digest))
+            result = self.reduce(_Group(logs.recordings, survey.digest))
         except DataError as error:
             return Reduced(None, (), error)
-        return replace(made, notes=(*findings, *made.notes), began=_began(found.recording))
+        return replace(result, notes=(*findings, *result.notes), began=_began(survey.recording))
 
 
 def _began(recording: RawLog | StoredRecording) -> float | None:
@@ -475,7 +474,7 @@ _latest_model: dict[str, TorqueModel] = {}
 
 
 def _model(choice: Choice, robot: RobotModel, key: str) -> TorqueModel:
-    """Return the model of a choice; that of the tasks before is there already."""
+    """Return the model of a choice, cached from the previous task."""
     if key not in _latest_model:
         _latest_model.clear()
         _latest_model[key] = choice.structure.torque_model(robot)

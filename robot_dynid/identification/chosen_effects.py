@@ -1,4 +1,4 @@
-"""Choice of effects of single joints by their errors on distinct motion."""
+"""Selection of effects of single joints by their error on distinct motion."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Samples
 
-#: share of the largest singular value of the torques of all candidates below which they are alike
+#: share of the largest singular value of the torques of all candidates below which they coincide
 ALIKE_TORQUES = 1e-6
 
 
-def with_parts(
+def choose_parts(
     key: str, robot: RobotModel, structure: Structure, samples: Sequence[Samples]
 ) -> Structure:
     """Return ``structure`` with the parts of an effect that distinct motion shows.
 
-    ``key`` is one of CHOSEN. One part per joint, that with the largest share of error first; of
-    all effects that efforts hardly tell from the weight, a joint has one.
+    ``key`` is one of CHOSEN. At most one part per joint, largest share of error first; of all
+    effects that efforts hardly distinguish from gravity, a joint has at most one.
     """
     rivals = [other for other, kind in CHOSEN.items()
               if other == key or (kind.like_weight and CHOSEN[key].like_weight)]
@@ -48,7 +48,7 @@ def with_parts(
 
 @dataclass(frozen=True, eq=False)
 class _Basis(Effect):
-    """Torques that all candidates of a joint are made of, joint by joint.
+    """Torques that span all candidates of a joint, joint by joint.
 
     ``weights`` (r, k): basis = weights @ torques of the k candidates of an effect, and torques =
     weights.T @ basis.
@@ -63,8 +63,8 @@ class _Basis(Effect):
         weights = []
         for effect in effects:
             torques = [effect.history(one) for one in samples]
-            sizes, own = np.linalg.eigh(sum(torque @ torque.T for torque in torques))
-            weights.append(own[:, sizes > ALIKE_TORQUES**2 * sizes[-1]].T)
+            sizes, vectors = np.linalg.eigh(sum(torque @ torque.T for torque in torques))
+            weights.append(vectors[:, sizes > ALIKE_TORQUES**2 * sizes[-1]].T)
         return cls(tuple(effects), tuple(weights))
 
     @property
@@ -78,7 +78,7 @@ class _Basis(Effect):
         return tuple(f'b{i}_{joint + 1}' for i, joint in enumerate(self._joints))
 
     def columns(self, place: int) -> NDArray[np.int64]:
-        """Return the places (r,) of the torques of an effect."""
+        """Return the indices (r,) of the torques of an effect."""
         counts = [len(one) for one in self.weights]
         return sum(counts[:place]) + np.arange(counts[place])
 
@@ -115,16 +115,17 @@ class _Search:
         cls, kind: type[ChosenEffect], model: TorqueModel, samples: Sequence[Samples],
         taken: Sequence[int],
     ) -> _Search | None:
-        """Reduce ``samples`` to information about a model, and any part beside it.
+        """Reduce ``samples`` to information about a model and any additional part.
 
-        None where there is no candidate at joints that are not ``taken``.
+        None without candidates at joints that are not ``taken``.
         """
         robot, reduction = model.robot, model.reduction
-        groups = [own for joint in range(robot.n) if joint not in taken
-                  and (own := kind.candidates(robot, joint))]
+        groups = [parts for joint in range(robot.n) if joint not in taken
+                  and (parts := kind.candidates(robot, joint))]
         if not groups:
             return None
-        effects = [kind(robot, tuple(part for group in own for part in group)) for own in groups]
+        effects = [kind(robot, tuple(part for group in parts for part in group))
+                   for parts in groups]
         position = np.vstack([one.moved.position[:, :robot.n] for one in samples])
         ranges = [kind.ranges(robot, effect.parts[0].joint, position, np.hstack([
             effect.history(one) for one in samples])) for effect in effects]
@@ -141,46 +142,46 @@ class _Search:
         return cls(kind, near, information, basis, tuple(groups), tuple(ranges))
 
     @cached_property
-    def before(self) -> FloatArray:
+    def plain_errors(self) -> FloatArray:
         """Held-out errors (f, n) [(N m)^2] without any part."""
         base = np.arange(len(self.near.matrix))
         return best_of(self.near.held_out(self.information.about(base)))
 
     def strongest(self) -> Any | None:
-        """Return the part that takes the largest share off the error of its joint, if any."""
+        """Return the part that removes the largest share of its joint's error, if any."""
         best, lowest = None, (1.0 - self.kind.least)**2
-        for place, groups in enumerate(self.groups if len(self.before) else ()):
-            before = self.before[:, groups[0][0].joint]
+        for place, groups in enumerate(self.groups if len(self.plain_errors) else ()):
+            plain = self.plain_errors[:, groups[0][0].joint]
             part, errors = self._simplest(place)
-            share = errors.mean() / max(float(before.mean()), 1e-300)
-            if share < lowest and falls(errors, before):
+            share = errors.mean() / max(float(plain.mean()), 1e-300)
+            if share < lowest and falls(errors, plain):
                 best, lowest = part, share
         return best
 
     def _simplest(self, place: int) -> tuple[Any, FloatArray]:
         """Return the best part of a joint and its errors (f,) [(N m)^2].
 
-        One of a later group only where that is better by LAW_GAIN.
+        One of a later group only if it is better by LAW_GAIN.
         """
         errors, first, best = self._errors(place), 0, 0
         for number, group in enumerate(self.groups[place]):
-            own = first + int(np.argmin(errors[first:first + len(group)].mean(axis=1)))
-            better = errors[own].mean() < (1.0 - LAW_GAIN)**2 * errors[best].mean()
-            if not number or (better and falls(errors[own], errors[best])):
-                best = own
+            candidate = first + int(np.argmin(errors[first:first + len(group)].mean(axis=1)))
+            better = errors[candidate].mean() < (1.0 - LAW_GAIN)**2 * errors[best].mean()
+            if not number or (better and falls(errors[candidate], errors[best])):
+                best = candidate
             first += len(group)
         return self.basis.effects[place].parts[best], errors[best]
 
     def _errors(self, place: int) -> FloatArray:
         """Return the held-out errors (k, f) of a joint with each of its candidates.
 
-        Links are drawn to the nominal ones, since least squares do not tell weight from springs.
-        Infinite where the parameter is out of its range.
+        Links are drawn to the nominal ones, because least squares do not separate gravity from
+        springs. Infinite if the parameter is out of its range.
         """
-        series, own = self.basis.weights[place].T, self.basis.columns(place)
+        series, columns = self.basis.weights[place].T, self.basis.columns(place)
         left = np.array([self._left(fold.fitted, fold.test, place)
                          for fold in folds(self.information)])
-        values = _values(self.near.responses(self.information)[1], series, own)
+        values = _values(self.near.responses(self.information)[1], series, columns)
         low, high = self.ranges[place].T
         left[:, (values <= low) | (values >= high)] = np.inf
         best = np.argmin(left.mean(axis=0), axis=0)
@@ -188,20 +189,21 @@ class _Search:
 
     def _left(self, fitted: Sequence[int], test: Sequence[int], place: int) -> FloatArray:
         """Return the mean squared errors (PULLS - 1, k) of a fold with candidates."""
-        series, own = self.basis.weights[place].T, self.basis.columns(place)
+        series, columns = self.basis.weights[place].T, self.basis.columns(place)
         values, products = self.near.responses(self.information.subset(fitted))
         part = self.information.subset(test)
         joint = self.basis.effects[place].parts[0].joint
         rows, count = part.expanded(joint), len(self.near.matrix)
-        sides = np.column_stack([rows[:, rows.shape[1] - EXTRA + RAW], rows[:, count + own]])
-        left = sides - rows[:, :count] @ values[:, :, [0, *(1 + own)]]
-        torque = _values(products, series, own)[:, :, None]
+        sides = np.column_stack([rows[:, rows.shape[1] - EXTRA + RAW], rows[:, count + columns]])
+        left = sides - rows[:, :count] @ values[:, :, [0, *(1 + columns)]]
+        torque = _values(products, series, columns)[:, :, None]
         shares = np.concatenate([np.ones_like(torque), -torque * series], axis=2)
         return np.asarray(np.sum((left @ shares.swapaxes(1, 2))**2, axis=1) / part.samples)
 
 
-def _values(products: FloatArray, series: FloatArray, own: NDArray[np.int64]) -> FloatArray:
+def _values(products: FloatArray, series: FloatArray, columns: NDArray[np.int64]) -> FloatArray:
     """Return the parameters (PULLS - 1, k) of candidates, fitted with all others."""
-    along = products[:, 1 + own, 0] @ series.T
-    squares = np.einsum('sk,pkl,sl->ps', series, products[:, 1 + own][:, :, 1 + own], series)
+    along = products[:, 1 + columns, 0] @ series.T
+    block = products[:, 1 + columns][:, :, 1 + columns]
+    squares = np.einsum('sk,pkl,sl->ps', series, block, series)
     return np.asarray(along / np.maximum(squares, 1e-300))

@@ -28,9 +28,9 @@ from robot_dynid.estimation.information import (
 )
 from robot_dynid.estimation.least_squares import joint_weights, solve
 from robot_dynid.estimation.uncertainty.held_out import held_out
-from robot_dynid.identification.by_recording import AVERAGING, Like, Recorded, Survey
+from robot_dynid.identification.by_recording import AVERAGING, Recorded, ReductionChoices, Survey
 from robot_dynid.identification.fit import identify_sweeps
-from robot_dynid.identification.gear_effects import effects_left_out
+from robot_dynid.identification.gear_effects import omitted_effects
 from robot_dynid.identification.recipe import THREE, Recipe
 from robot_dynid.identification.recordings import Prepared, Recordings, accepted_kinds
 from robot_dynid.identification.selection import (
@@ -39,8 +39,8 @@ from robot_dynid.identification.selection import (
     SingleJointExcerpt,
     between,
     choose,
-    with_gear_effects,
-    with_laws_of,
+    choose_gear_effects,
+    choose_laws_by_estimator,
 )
 from robot_dynid.identification.sequential_fit import FrictionStep, Stopwatch
 from robot_dynid.identified.model import IdentifiedModel
@@ -54,14 +54,14 @@ from robot_dynid.signals.windows import apply_windows
 from robot_dynid.types import FloatArray, Progress, RawLog, Samples
 
 
-def with_elastic_joints(
+def choose_elastic_joints(
     robot: RobotModel, logs: Sequence[RawLog], estimator: Estimator, recipe: Recipe
 ) -> RobotModel:
-    """Return the robot with the elastic joints the recipe, the robot or the data name.
+    """Return the robot with the elastic joints of the recipe, the robot or the data.
 
-    An estimator that seeks elastic joints takes every joint whose two encoders can be used
-    together, where none are named. Raises UsageError for joints or settings that cannot be,
-    DataError where it finds no deflection.
+    An estimator that seeks elastic joints takes every joint with two usable encoders if none are
+    named. Raises UsageError for impossible joints or settings, DataError if there is no
+    deflection.
     """
     if recipe.elastic_joints is not None:
         chosen = tuple(sorted({robot.index(name) for name in recipe.elastic_joints}))
@@ -77,11 +77,11 @@ def with_elastic_joints(
                          'or give the recipe elastic_joints: []')
     if chosen and recipe.loops == THREE:
         raise UsageError('loops: three learns from the deflection what elastic joints model: '
-                         'leave one of them out (elastic_joints: [])')
+                         'omit one of them (elastic_joints: [])')
     weight_removed = robot.drive.kind == 'gravity_compensated_torque' and robot.gravity.any()
     if chosen and weight_removed:
-        raise UsageError('elastic joints: the weight bends gears, too, but effort_kind '
-                         'gravity_compensated_torque leaves it out of the effort: record the '
+        raise UsageError('elastic joints: gravity deflects gears, but effort_kind '
+                         'gravity_compensated_torque excludes it from the effort: record the '
                          'whole effort, or give the recipe elastic_joints: []')
     sensors = tuple(j for j in robot.drive.torque_sensors if j in chosen)
     return replace(robot, drive=replace(robot.drive, elastic=chosen, torque_sensors=sensors))
@@ -91,36 +91,36 @@ def _two_encoders(robot: RobotModel, log: RawLog) -> tuple[int, ...]:
     """Return the joints with encoders on both sides of the gear; raises DataError for none."""
     repaired = repair(robot, log)
     motors = repaired.parts[0].motor_position if repaired.parts else None
-    found = () if motors is None else tuple(
+    joints = () if motors is None else tuple(
         int(j) for j in np.flatnonzero(np.isfinite(motors).all(axis=0)))
-    if found:
-        return found
+    if joints:
+        return joints
     reasons = [note for note in repaired.notes if 'motor states of' in note]
     reason = reasons[0] if reasons else f'{log.source}: there are no motor states'
     raise DataError(f'{reason}; the method elastic needs the positions of motors and links: '
                     'record the topic motor_states (columns motor_position.<joint>)')
 
 
-#: fewer rows than this are too few for the size of a residual
+#: least rows for the size of a residual
 RESIDUAL_ROWS = 50
-#: growth of the held-out squared error that is put up with
+#: tolerated growth of the held-out squared error
 TOLERATED_GROWTH = 1.01
-#: power of the ratio that is applied. One would be generalised least squares; the root was chosen
-#: by comparison: with one, the Coulomb friction of the TX40 leaves the 10 % around its reference
+#: power of the ratio that is applied; one would be generalised least squares, the root was chosen
+#: by comparison: with one, the Coulomb friction of the TX40 is off its reference by more than 10 %
 WEIGHT_POWER = 0.5
 
 
 def reversal_weights(
     model: TorqueModel, part: Sequence[Repaired], settings: Preprocessing
 ) -> FloatArray:
-    """Return weights (rows,), at most one, of the equations of a joint near its own reversals.
+    """Return weights (rows,), at most one, of the equations of a joint near its reversals.
 
-    Dry friction sticks there and holds what no law of the speed knows, so the residual is larger;
-    the weight is the root of the ratio of the residual deviations far from and near reversals,
-    estimated from the data itself (two regimes per joint, half way to generalised least squares).
-    A joint whose held-out error over all samples would grow keeps the weight one.
+    Dry friction sticks there and no law of the speed describes it, so the residual is larger; the
+    weight is the root of the ratio of the residual deviations far from and near reversals,
+    estimated from the data (two regimes per joint, half way to generalised least squares). A joint
+    whose held-out error over all samples would grow keeps the weight one.
     """
-    far, near, counts = _apart(model, [prepare(model.robot, r, settings) for r in part])
+    far, near, counts = _split_reversals(model, [prepare(model.robot, r, settings) for r in part])
     plain = _weighted(far, near, np.ones(model.robot.rows))
     weights = _residual_ratio(plain, far, near, counts)
     weights = _residual_ratio(_weighted(far, near, weights), far, near, counts)
@@ -129,7 +129,7 @@ def reversal_weights(
     return np.where(worse, 1.0, weights)
 
 
-def _apart(
+def _split_reversals(
     model: TorqueModel, recordings: Sequence[Samples]
 ) -> tuple[Information, Information, NDArray[np.int64]]:
     """Return the information of the rows far from reversals, of those near, and their counts.
@@ -152,15 +152,16 @@ def _apart(
 
 def _weighted(far: Information, near: Information, weights: FloatArray) -> Information:
     """Return the information of all rows, those ``near`` reversals times ``weights`` (rows,)."""
-    def both(apart: Batch, close: Batch) -> Batch:
-        return replace(apart, factors=tuple(
+    def combine(away: Batch, close: Batch) -> Batch:
+        return replace(away, factors=tuple(
             merged([one, weight * other])
-            for one, other, weight in zip(apart.factors, close.factors, weights, strict=True)))
+            for one, other, weight in zip(away.factors, close.factors, weights, strict=True)))
 
     assert far.by_motion is not None and near.by_motion is not None
     by_motion = replace(far.by_motion, batches=tuple(
-        map(both, far.by_motion.batches, near.by_motion.batches)))
-    return replace(far, batches=tuple(map(both, far.batches, near.batches)), by_motion=by_motion)
+        map(combine, far.by_motion.batches, near.by_motion.batches)))
+    return replace(far, batches=tuple(map(combine, far.batches, near.batches)),
+                   by_motion=by_motion)
 
 
 def _residual_ratio(
@@ -170,20 +171,20 @@ def _residual_ratio(
     values = solve(information, joint_weights(information)).values
     away, close = (part.residual_energy(values, FILTERED) / np.maximum(count, 1)
                    for part, count in zip((far, near), counts, strict=True))
-    known = (counts.min(axis=0) >= RESIDUAL_ROWS) & (close > 0.0)
-    ratio = np.sqrt(away / np.where(known, close, 1.0))
-    return np.where(known, np.minimum(1.0, ratio) ** WEIGHT_POWER, 1.0)
+    enough = (counts.min(axis=0) >= RESIDUAL_ROWS) & (close > 0.0)
+    ratio = np.sqrt(away / np.where(enough, close, 1.0))
+    return np.where(enough, np.minimum(1.0, ratio) ** WEIGHT_POWER, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
     """Recordings as a fit needs them.
 
-    ``experiment`` holds their information about the parameters of the model that was chosen;
-    ``extent`` is that of their motion; ``record`` and ``notes`` say what was done to them,
-    ``findings`` what was found about them. ``logs`` are the recordings, or what is left of them,
-    ``excerpt`` the repaired ones that choices were made on; ``sweeps`` the friction of the first
-    of three loops. ``release`` gives back what prepared recordings take in memory.
+    ``experiment`` holds their information about the parameters of the chosen model; ``extent`` is
+    that of their motion; ``record`` and ``notes`` describe the processing, ``findings`` those
+    about the recordings. ``logs`` are the recordings, or their remaining parts, ``excerpt`` the
+    repaired ones that choices were made on; ``sweeps`` the friction of the first of three loops.
+    ``release`` frees the memory of prepared recordings.
     """
 
     robot: RobotModel
@@ -201,7 +202,7 @@ class Gathered:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A model on its way, the ``estimate`` that it is made of, and ``notes`` about both."""
+    """An unfinished model, its ``estimate``, and ``notes`` about both."""
 
     model: IdentifiedModel
     estimate: Estimate
@@ -215,15 +216,15 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Method and recipe of a fit, and choices that were made before, if any.
+    """Method and recipe of a fit, and choices made before, if any.
 
-    ``recorded`` works on the recordings, for methods that need their information only; None: this
-    process, on one after the other, the next one prepared beside.
+    ``recorded`` processes the recordings, for methods that need their information only; None: this
+    process, one after the other, preparing the next one in parallel.
     """
 
     estimator: Estimator
     recipe: Recipe
-    like: Like | None = None
+    like: ReductionChoices | None = None
     recorded: Recorded | None = None
 
 
@@ -231,9 +232,9 @@ def gather(
     robot: RobotModel, logs: Sequence[RawLog], request: Request, progress: Progress,
     watch: Stopwatch,
 ) -> Gathered:
-    """Go through the recordings: once to choose cut-off, lag and friction, once to reduce them.
+    """Read the recordings: once to choose cut-off, lag and friction, once to reduce them.
 
-    Raises UsageError (wrong use), DataError (recordings that cannot be used).
+    Raises UsageError (wrong use), DataError (unusable recordings).
     """
     estimator, recipe, like, recorded = (
         request.estimator, request.recipe, request.like, request.recorded)
@@ -245,12 +246,12 @@ def gather(
             raise UsageError('workers need recordings that are opened together (a list or Parts), '
                              'not a sequence that reads them one by one')
     recipe.check_robot(robot)
-    robot = with_elastic_joints(robot, logs, estimator, recipe)
+    robot = choose_elastic_joints(robot, logs, estimator, recipe)
 
     progress('reading and repairing the recordings', 0.0)
     surveys: list[Survey] | None = None
     if recorded is not None and isinstance(logs, Parts):
-        surveys, logs = recorded.surveyed(robot, logs, recipe, progress), recorded.opened
+        surveys, logs = recorded.survey(robot, logs, recipe, progress), recorded.opened
     elif recipe.periodic is not None and isinstance(logs, Parts):
         logs = logs.uncut(AVERAGING)
     logs, findings = plausible_recordings(
@@ -269,37 +270,38 @@ def gather(
         robot, part, recipe, early, sweeps.structure if sweeps else None,
         SingleJointExcerpt if estimator.single_joint_motions else Excerpt)
     if robot.drive.elastic and like is None and not estimator.estimates_motion:
-        choice = with_gear_effects(robot, part, recipe, choice, early)
+        choice = choose_gear_effects(robot, part, recipe, choice, early)
     if recorded is not None and surveys is not None:
         model = choice.structure.torque_model(robot)
-        like = Like(choice, _weights(model, part, choice, request))
-        made = recorded.reduced(robot, [one for one in surveys if id(one.recording) in used],
+        like = ReductionChoices(choice, _weights(model, part, choice, request))
+        reduced = recorded.reduce(robot, [one for one in surveys if id(one.recording) in used],
                                 (like, recipe), progress)
         return Gathered(
-            robot, choice, Experiment.about(model, made.information, like.reversal_weights),
-            made.extent, made.record, made.notes, findings, logs, part)
+            robot, choice, Experiment.about(model, reduced.information, like.reversal_weights),
+            reduced.extent, reduced.record, reduced.notes, findings, logs, part)
     experiment, prepared = _experiment(recordings, part, choice, request, early)
     if twice:
-        choice = with_laws_of(estimator, experiment, choice, recipe.law_requests(robot))
+        choice = choose_laws_by_estimator(estimator, experiment, choice,
+                                          recipe.law_requests(robot))
         experiment, prepared = _experiment(recordings, part, choice, request, progress)
-    notes, record = prepared.found(recipe)
+    notes, record = prepared.notes_and_record(recipe)
     if robot.drive.elastic and estimator.estimates_motion:
         settings = replace(choice.preprocessing, decimate=False)
-        notes = [*notes, *effects_left_out(
+        notes = [*notes, *omitted_effects(
             robot, choice.structure, [prepare(robot, one, settings) for one in part],
             estimator.name)]
     return Gathered(
         robot, choice, experiment, Extent.merged(tuple(prepared.extents.values())),
         replace(record, recordings=_sources(logs), accepted=accepted_kinds(recipe, logs)),
         tuple(notes), findings, logs, part, sweeps,
-        prepared.kept.clear)
+        prepared.cache.clear)
 
 
 def _experiment(
     recordings: Recordings, part: Sequence[Repaired], choice: Choice, request: Request,
     progress: Progress,
 ) -> tuple[Experiment, Prepared]:
-    """Reduce the recordings with what was chosen; return also what they were prepared by."""
+    """Reduce the recordings with the choices; also return their preparation."""
     model = choice.structure.torque_model(recordings.robot)
     weights = _weights(model, part, choice, request)
     prepared = Prepared(model.robot, recordings, choice.preprocessing, progress,
@@ -322,16 +324,16 @@ def _weights(
 def check_method(estimator: Estimator, recipe: Recipe | None = None) -> None:
     """Raise UsageError for a fit that needs samples, not only their information.
 
-    With the ``recipe`` by which recordings are reduced to it.
+    With the ``recipe`` used to reduce recordings.
     """
     if not estimator.fits_information:
         able = ', '.join(name for name, one in ESTIMATORS.items() if one.fits_information)
-        raise UsageError(f'method {estimator.name} goes through the samples of the recordings, '
-                         f'which information does not hold; choose one of {able}, or give the '
+        raise UsageError(f'method {estimator.name} needs the samples of the recordings, which '
+                         f'information does not hold: choose one of {able}, or give the '
                          'recordings to identify, without workers')
     if recipe is not None and recipe.loops == THREE:
         raise UsageError('loops: three identifies friction and links from different recordings, '
-                         'which information does not tell apart; identify from the recordings, '
+                         'which information does not separate: identify from the recordings, '
                          'without workers')
 
 
@@ -341,9 +343,9 @@ def _check(robot: RobotModel, logs: Sequence[RawLog]) -> None:
         raise UsageError('no recording to identify from')
     if not robot.drive.kind:
         raise UsageError(
-            f'{robot.name}: the kind of its effort is not stated, and a wrong guess would go '
-            'unnoticed; put effort_kind: torque, current or gravity_compensated_torque into a '
-            'robot YAML (two lines: urdf and effort_kind) and give that')
+            f'{robot.name}: the kind of its effort is not stated: put effort_kind: torque, '
+            'current or gravity_compensated_torque into a robot YAML (two lines: urdf and '
+            'effort_kind) and give that')
 
 
 def _sources(logs: Sequence[RawLog]) -> tuple[str, ...]:

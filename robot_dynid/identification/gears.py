@@ -1,8 +1,7 @@
 """Gears and encoders of elastic joints, with a rigid fit of the same data for comparison.
 
-A harmonic drive of ratio N has a kinematic error of 2 N waves per turn of its joint. With another
-ratio in the robot YAML it is not found where it is sought, and passes for damping: the waves that
-both encoders show tell.
+A harmonic drive of ratio N has a kinematic error of 2 N waves per turn of its joint. With a wrong
+ratio in the robot YAML it is missed and appears as damping; the waves in both encoders show this.
 """
 
 from __future__ import annotations
@@ -46,18 +45,18 @@ from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare
 from robot_dynid.signals.turns import within_half_turn
 from robot_dynid.types import FloatArray, RawLog, Samples
 
-#: a stiffness that comes out too small by more than this share gives a warning
+#: share by which a stiffness may come out too small without a warning
 ATTENUATED = 0.01
-#: a share from which on noise tells more of it than the gear
+#: share from which noise dominates a stiffness
 UNKNOWN = 0.5
-#: elasticity matters where a rigid model errs so many times as much
+#: error ratio of the rigid model from which elasticity matters
 MATTERS = 1.1
 
 
-def with_gears(fit: Fit, gathered: Gathered, estimator: Estimator, recipe: Recipe) -> Fit:
+def record_gears(fit: Fit, gathered: Gathered, estimator: Estimator, recipe: Recipe) -> Fit:
     """Return the fit with its gears and a rigid fit in its record, and warnings about them.
 
-    Nothing is done for a rigid robot.
+    A rigid robot is unchanged.
     """
     model, recordings = fit.model, gathered.excerpt
     if not model.torque_model.gears:
@@ -65,7 +64,7 @@ def with_gears(fit: Fit, gathered: Gathered, estimator: Estimator, recipe: Recip
     raw = fill_holes(drop_implausible(model.robot, gathered.logs[0])[0])[0]
     gears = gear_table(model, raw, recordings[0])
     record = replace(model.record, gears=gears,
-                     rigid_beside=rigid_beside(model, recordings, recipe))
+                     rigid_beside=compare_with_rigid(model, recordings, recipe))
     return fit.recorded(record, *gear_warnings(gears), *ratio_warnings(model, raw, recordings))
 
 
@@ -79,28 +78,28 @@ def gear_table(
     assert motors is not None
     periods = 1 if repaired.averaging is None else repaired.averaging.periods
     passed = min(2.0 * model.preprocessing.cutoff * repaired.step, 1.0)
-    found = []
+    table = []
     every = model.structure.gears or (GearEffects(),) * len(model.torque_model.gears)
     for gear, effects in zip(model.torque_model.gears, every, strict=True):
         j = gear.joint
         link, motor = raw.position[:, j], motors[:, j] / encoders[j].factor
         (stiffness, wide), (shift, loose), damping, inertia = (
-            _known(model, gear.parameter(p)) for p in ('K', 's', 'D', 'Ia'))
+            _value_and_std(model, gear.parameter(p)) for p in ('K', 's', 'D', 'Ia'))
         unbent = -shift / stiffness
         bent = samples.position[:, gear.motor] - samples.position[:, j] - unbent
         single = float(np.hypot(noise(link), noise(motor)))
         steps = resolution(link), resolution(motor)
-        # rounding repeats with the motion, so averaging periods leaves it
-        left = _averaged(single, steps, periods) * float(np.sqrt(passed))
+        # rounding repeats with the motion, so averaging over periods does not reduce it
+        left = _averaged_noise(single, steps, periods) * float(np.sqrt(passed))
         spread = float(np.std(bent))
-        found.append(GearRecord(
+        table.append(GearRecord(
             robot.joints[j], stiffness, wide, float(encoders[j].offset + unbent),
             abs(loose / stiffness), float(np.sqrt(np.mean(bent**2))), float(np.abs(bent).max()),
             float(steps[0]), float(steps[1]), single,
             (left / spread)**2 if spread else 1.0, *damping, *inertia,
             *_kinematic_error(model, gear),
             *_hysteresis(model, [gear.parameter(stop) for stop in effects.stops])))
-    return tuple(found)
+    return tuple(table)
 
 
 def _kinematic_error(model: IdentifiedModel, gear: Gear) -> tuple[float, float]:
@@ -108,38 +107,37 @@ def _kinematic_error(model: IdentifiedModel, gear: Gear) -> tuple[float, float]:
     names = [gear.parameter(wave) for wave in WAVES[:2]]
     if names[0] not in model.names:
         return 0.0, 0.0
-    values, std = np.array([_known(model, name) for name in names]).T
-    stiffness, size = _known(model, gear.parameter(STIFFNESS))[0], float(np.hypot(*values))
+    values, std = np.array([_value_and_std(model, name) for name in names]).T
+    stiffness, size = _value_and_std(model, gear.parameter(STIFFNESS))[0], float(np.hypot(*values))
     return abs(size / stiffness), abs(float(np.hypot(*(values * std))) / (size * stiffness))
 
 
 def _hysteresis(model: IdentifiedModel, names: Sequence[str]) -> tuple[float, float]:
     """Return the sum [N m] of the amplitudes ``names`` and its deviation."""
-    own = [model.names.index(name) for name in names]
-    spread = np.linalg.norm(model.covariance_factor[:, own].sum(axis=1)) if own else 0.0
-    return float(model.values[own].sum()), float(spread)
+    columns = [model.names.index(name) for name in names]
+    spread = np.linalg.norm(model.covariance_factor[:, columns].sum(axis=1)) if columns else 0.0
+    return float(model.values[columns].sum()), float(spread)
 
 
-def _averaged(noise: float, steps: tuple[float, float], periods: int) -> float:
+def _averaged_noise(noise: float, steps: tuple[float, float], periods: int) -> float:
     """Return the noise [rad] of the mean of ``periods`` deflections."""
     rounding = (steps[0]**2 + steps[1]**2) / 12.0
     return float(np.sqrt(max(noise**2 - rounding, 0.0) / periods + rounding))
 
 
-def _known(model: IdentifiedModel, name: str) -> tuple[float, float]:
+def _value_and_std(model: IdentifiedModel, name: str) -> tuple[float, float]:
     i = model.names.index(name)
     return float(model.values[i]), float(model.std[i])
 
 
 def gear_warnings(gears: Sequence[GearRecord]) -> list[str]:
-    """Return warnings of gears: effects, damping below zero, deflections of noise."""
-    found = [f'{gear.joint}: {_effects(gear)}' for gear in gears
+    """Return warnings about gears: effects, negative damping, deflections in the noise."""
+    warnings = [f'{gear.joint}: {_effects(gear)}' for gear in gears
              if gear.kinematic_error or gear.hysteresis]
-    found += [
+    warnings += [
         f'{gear.joint}: the damping of its gear is {gear.damping:.3g} +- {reach:.2g} N m s/rad, '
-        'below zero: no gear drives motion. The model gives to the gear what something else does: '
-        'friction behind it, hysteresis, an encoder that is late; method feasible keeps it above '
-        'zero, motions of the model are without any'
+        'which is impossible: it absorbs friction behind the gear, hysteresis or a late encoder; '
+        'use method feasible, which bounds it, or correct the cause; rollouts use no damping'
         for gear in gears
         if gear.damping < -(reach := interval_factor(np.inf) * gear.damping_std)]
     for gear in gears:
@@ -150,41 +148,41 @@ def gear_warnings(gears: Sequence[GearRecord]) -> list[str]:
             f'the noise of its encoders, {1e3 * gear.noise:.2g} mrad'
         ratio = gear.deflection_rms / (step or gear.noise)
         finer = 'take finer encoders' if step else 'average a periodic motion'
-        lost = 'is not known' if gear.attenuation > UNKNOWN else \
-            f'least squares finds about {100 * gear.attenuation:.1g} % too small'
-        found.append(
-            f'{gear.joint}: its gear deflects by {1e3 * gear.deflection_rms:.2g} mrad (root '
-            f'mean square), {ratio:.2g} times {what}: too little for its stiffness, which {lost}; '
+        lost = 'is undetermined' if gear.attenuation > UNKNOWN else \
+            f'least squares underestimates by about {100 * gear.attenuation:.1g} %'
+        warnings.append(
+            f'{gear.joint}: its gear deflects by {1e3 * gear.deflection_rms:.2g} mrad (RMS), '
+            f'{ratio:.2g} times {what}: too little for its stiffness, which {lost}; '
             f'load the joint more, or {finer}')
-    return found
+    return warnings
 
 
 def _effects(gear: GearRecord) -> str:
-    """Return in words which effects the model of a gear has, and where they are left out."""
+    """Return the effects in the model of a gear in words, and where they are omitted."""
     waves = f'kinematic error of {1e6 * gear.kinematic_error:.2g} microrad ' \
         f'({gear.stiffness * gear.kinematic_error:.2g} N m)'
     loop = f'hysteresis of {gear.hysteresis:.2g} N m'
     if not gear.hysteresis:
-        return f'the model of its gear has {waves}; inverse with stiff gears and exports are ' \
-            'without it'
+        return f'the model of its gear has {waves}; inverse with stiff gears and exports omit ' \
+            'it'
     has, it = (f'{waves} and {loop}', 'both') if gear.kinematic_error else (loop, 'it')
-    return f'the model of its gear has {has}; forward dynamics of states by themselves is ' \
-        f'without hysteresis, inverse with stiff gears and exports are without {it}'
+    return f'the model of its gear has {has}; forward dynamics of single states omits ' \
+        f'hysteresis, inverse with stiff gears and exports omit {it}'
 
 
-def rigid_beside(
+def compare_with_rigid(
     model: IdentifiedModel, recordings: Sequence[Repaired], recipe: Recipe
 ) -> tuple[RigidComparison, ...]:
-    """Return errors on data left out in turn of a rigid and of the elastic model, by joint.
+    """Return the held-out errors of a rigid and of the elastic model, by joint.
 
-    Both by weighted least squares from the same recordings, every sample counting the same, at
-    the same cut-off: root mean squares [N m] of the whole effort of each joint. The rigid fit has
-    its own lag of the effort, and its own width of the ramp of friction where the law is
-    prescribed. Joint torque sensors are left out of both: the rigid model has no use for them.
+    Both by weighted least squares from the same recordings, with equal weight per sample, at the
+    same cut-off: RMS [N m] of the whole effort of each joint. The rigid fit has its own effort
+    lag, and its own width of the friction ramp if the law is prescribed. Joint torque sensors are
+    excluded from both, because the rigid model cannot use them.
     """
     robot, structure, settings = model.robot, model.structure, model.preprocessing
-    own = replace(recipe.with_simple_laws(robot), cutoff=settings.cutoff)
-    choice = choose(robot.rigid, recordings, own, lambda *_: None)
+    simple = replace(recipe.with_simple_laws(robot), cutoff=settings.cutoff)
+    choice = choose(robot.rigid, recordings, simple, lambda *_: None)
     chosen = any(request.auto for request in recipe.law_requests(robot))
     rigid = structure if chosen else choice.structure
     stiff = _squares(robot.rigid, rigid, choice.preprocessing, recordings)
@@ -200,13 +198,13 @@ def _squares(
     robot: RobotModel, structure: Structure, settings: Preprocessing,
     recordings: Sequence[Repaired],
 ) -> FloatArray:
-    """Return the mean squared errors (rows,) on data left out in turn."""
+    """Return the held-out mean squared errors (rows,)."""
     torque = structure.torque_model(robot)
     samples = (prepare(torque.robot, one, settings) for one in recordings)
     return held_out(Experiment.of(torque, samples).information).raw
 
 
-#: Hz below which a deflection is that of the motion
+#: frequency [Hz] below which a deflection belongs to the motion
 MOTION_FREQUENCY = 5.0
 
 
@@ -215,16 +213,16 @@ def ratio_warnings(
 ) -> list[str]:
     """Return a warning for each gear that shows kinematic error with another ratio than stated.
 
-    ``log`` is one of the ``recordings`` without holes. The waves of its raw rows suggest ratios;
-    one counts where the equation of the gear shows kinematic error with it, as with the ratio of
-    the robot YAML it does not (`gear_effects`).
+    ``log`` is one of the ``recordings`` without holes. The waves in its raw rows suggest ratios;
+    one counts if the equation of the gear shows kinematic error with it, and not with the ratio of
+    the robot YAML (`gear_effects`).
     """
     gears, given = model.torque_model.gears, model.robot.drive.gear_ratios
-    own = model.structure.gears or (GearEffects(),) * len(gears)
+    current = model.structure.gears or (GearEffects(),) * len(gears)
     if given is None:
         return []
     ratios = np.array(given)
-    for gear, effects in zip(gears, own, strict=True):
+    for gear, effects in zip(gears, current, strict=True):
         sought = abs(presses_per_radian(model.robot, gear))
         order = None if effects.error or not sought else other_wave(
             model.robot, log, gear, sought)
@@ -235,8 +233,7 @@ def ratio_warnings(
     return [f'{model.joints[gear.joint]}: its gear shows no kinematic error with gear_ratios '
             f'{given[gear.joint]:g}, but one of {PRESSES * ratios[gear.joint]:.0f} waves per turn '
             'of the joint, as a harmonic drive with a ratio of about '
-            f'{ratios[gear.joint]:.0f} has: correct gear_ratios; damping bears what the model '
-            'leaves out'
+            f'{ratios[gear.joint]:.0f} has: correct gear_ratios, or damping absorbs the error'
             for gear, effects in zip(gears, _effects_with(model, ratios, recordings), strict=False)
             if effects.error and ratios[gear.joint] != given[gear.joint]]
 
@@ -244,7 +241,7 @@ def ratio_warnings(
 def _effects_with(
     model: IdentifiedModel, ratios: FloatArray, recordings: Sequence[Repaired]
 ) -> tuple[GearEffects, ...]:
-    """Return the effects of all gears with other ``ratios`` (n,), empty where there are none."""
+    """Return the effects of all gears with other ``ratios`` (n,), empty if there are none."""
     robot = replace(model.robot, drive=replace(model.robot.drive, gear_ratios=ratios))
     settings = replace(model.preprocessing, decimate=False)
     return gear_effects(robot, replace(model.structure, gears=()),
@@ -254,9 +251,9 @@ def _effects_with(
 def other_wave(robot: RobotModel, log: RawLog, gear: Gear, sought: float) -> float | None:
     """Return the order [1/rad] of the largest wave of a deflection.
 
-    None where there is none, or it cannot be told from that ``sought`` [1/rad] over the travel of
-    the joint. Waves are over the position of the motor in the same row, since they may be faster
-    than rows are recorded.
+    None if there is none, or if it is indistinguishable from ``sought`` [1/rad] over the travel of
+    the joint. Waves are over the position of the motor in the same row, because they may be faster
+    than the recording rate.
     """
     encoder = encoders_of(robot, log)[gear.joint]
     if encoder.refused:
@@ -278,16 +275,16 @@ def other_wave(robot: RobotModel, log: RawLog, gear: Gear, sought: float) -> flo
     return waves[0].order if waves and abs(waves[0].order - sought) > apart else None
 
 
-#: recordings looked at
+#: most recordings evaluated
 GEAR_RECORDINGS = 5
 
 
-def with_motor_encoders(
+def record_motor_encoders(
     fit: Fit, gathered: Gathered, estimator: Estimator, recipe: Recipe
 ) -> Fit:
     """Return the fit with the relation of its motor encoders to its joints in its record.
 
-    Joints of which the model uses no deflection are left out.
+    Joints whose deflection the model does not use are omitted.
     """
     return fit.recorded(replace(
         fit.model.record, motor_encoders=motor_encoders(fit.model, gathered.logs)))
@@ -296,10 +293,10 @@ def with_motor_encoders(
 def motor_encoders(model: IdentifiedModel, logs: Sequence[RawLog]) -> tuple[MotorEncoder, ...]:
     """Return the relations of motor encoders in the first GEAR_RECORDINGS recordings, as read."""
     learned = drop_gears(model.parts_of('residual'))
-    own = [j for j, joint in enumerate(model.joints)
+    joints = [j for j, joint in enumerate(model.joints)
            if joint in model.elastic_joints or learned[j] is not None]
-    found: dict[int, list[MotorEncoder]] = {j: [] for j in own}
-    for log in islice(logs, GEAR_RECORDINGS if own else 0):
+    by_joint: dict[int, list[MotorEncoder]] = {j: [] for j in joints}
+    for log in islice(logs, GEAR_RECORDINGS if joints else 0):
         try:
             raw = fill_holes(drop_implausible(model.robot, log)[0])[0]
             encoders = encoders_of(model.robot, raw)
@@ -307,11 +304,11 @@ def motor_encoders(model: IdentifiedModel, logs: Sequence[RawLog]) -> tuple[Moto
             if model.robot.drive.coupling is None:  # each recording may begin in another turn
                 offsets = within_half_turn(model.robot, offsets)
             for j, encoder in enumerate(encoders):
-                if j in found and not encoder.refused:
-                    found[j].append(_encoder(model, raw, j, (encoder.factor, offsets[j])))
+                if j in by_joint and not encoder.refused:
+                    by_joint[j].append(_encoder(model, raw, j, (encoder.factor, offsets[j])))
         except DataError:
             continue  # without motor states
-    return tuple(_together(own) for own in found.values() if own)
+    return tuple(_combine_encoders(encoders) for encoders in by_joint.values() if encoders)
 
 
 def _encoder(
@@ -330,10 +327,10 @@ def _encoder(
                         float(rate))
 
 
-def _together(found: Sequence[MotorEncoder]) -> MotorEncoder:
-    """Return one encoder of several recordings of a joint."""
-    offset, single, rate = np.array([[e.offset, e.noise, e.rate_noise] for e in found]).T
-    spread = float(np.std(offset, ddof=1)) if len(found) > 1 else 0.0
-    return replace(found[0], offset=float(np.mean(offset)), offset_std=spread,
+def _combine_encoders(encoders: Sequence[MotorEncoder]) -> MotorEncoder:
+    """Return one encoder from several recordings of a joint."""
+    offset, single, rate = np.array([[e.offset, e.noise, e.rate_noise] for e in encoders]).T
+    spread = float(np.std(offset, ddof=1)) if len(encoders) > 1 else 0.0
+    return replace(encoders[0], offset=float(np.mean(offset)), offset_std=spread,
                    noise=float(np.sqrt(np.mean(single**2))),
                    rate_noise=float(np.sqrt(np.mean(rate**2))))

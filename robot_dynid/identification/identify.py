@@ -1,4 +1,4 @@
-"""Identification: recordings in, identified model out."""
+"""Identification: from recordings to an identified model."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ from robot_dynid.estimation.uncertainty.held_out import (
 from robot_dynid.identification.by_recording import Recorded
 from robot_dynid.identification.fit import (
     check_sequence,
+    choose_feasible,
     fit_deflection,
     held_out_in,
-    real_robot,
     sensor_warnings,
-    with_sequential_values,
+    use_sequential_values,
 )
 from robot_dynid.identification.gathered import Fit, Gathered, Request, gather
-from robot_dynid.identification.gear_effects import with_low_pass, with_other_hysteresis
-from robot_dynid.identification.gears import with_gears, with_motor_encoders
-from robot_dynid.identification.learnt import with_ripple, with_slow_changes
+from robot_dynid.identification.gear_effects import allow_for_low_pass, allow_for_other_hysteresis
+from robot_dynid.identification.gears import record_gears, record_motor_encoders
+from robot_dynid.identification.learnt import learn_ripple, learn_slow_changes
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.selection import Choice
 from robot_dynid.identification.sequential_fit import Stopwatch
@@ -71,12 +71,11 @@ from robot_dynid.validation.verdict import judged
 
 @dataclass(frozen=True, eq=False)
 class IdentificationResult:
-    """Estimate and model, how they were chosen, and warnings.
+    """Estimate and model, the choices behind them, and warnings.
 
-    ``training`` scores the model on (an excerpt of) the data it was fitted to; ``held_out`` on
-    stretches of that data left out of the fit in turn; ``experiment`` keeps the information.
-    ``validation`` scores the model on recordings it was not fitted to, where there are some: then
-    these decide the verdict.
+    ``training`` scores the model on (an excerpt of) the data it was fitted to; ``held_out`` by
+    cross-validation on that data; ``experiment`` holds the information. ``validation`` scores the
+    model on recordings it was not fitted to, if any: these then decide the verdict.
     """
 
     estimate: Estimate
@@ -94,7 +93,7 @@ class IdentificationResult:
         return self.verdict_with(None)
 
     def verdict_with(self, names: Names | None) -> Verdict:
-        """Return `verdict` with commands that have the ``names`` of robot and model file."""
+        """Return `verdict` with commands that contain the ``names`` of robot and model file."""
         if self.validation is not None:
             return judged(self.model, self.validation, names=names)
         held = None if self.estimate.shares is not None else self.held_out
@@ -111,17 +110,16 @@ def identify(
     """Identify ``robot`` from ``logs``.
 
     ``logs`` may be any sequence; its recordings are read one at a time, so it may be lazy. Long
-    ones are cut into parts, and choices are made on evenly spaced stretches of them.
-    ``method`` names an estimator; None: that of the recipe, or wls. ``progress`` is called with
-    the stage and the fraction done, and may raise Cancelled; ``clock`` [s] measures what loops
-    take. Raises UsageError (wrong use), DataError (the data does not allow it); poor data is
-    reported in the status.
+    ones are cut into parts, and choices are made on evenly spaced stretches. ``method`` names an
+    estimator; None: that of the recipe, or wls. ``progress`` is called with the stage and the
+    fraction done, and may raise Cancelled; ``clock`` [s] measures the loops. Raises UsageError
+    (wrong use), DataError (the data does not allow it); poor data is reported in the status.
     """
     recipe, progress, watch = recipe or Recipe(), progress or (lambda *_: None), Stopwatch(clock)
     estimator = recipe.estimator_for(method).for_robot(robot)
     check_sequence(recipe, estimator)
     gathered = gather(robot, logs, Request(estimator, recipe), progress, watch)
-    return fitted(gathered, estimator, recipe, progress, watch)
+    return fit_gathered(gathered, estimator, recipe, progress, watch)
 
 
 @reported
@@ -130,39 +128,39 @@ def identify_with(
     recorded: Recorded, robot: RobotModel, logs: Sequence[RawLog], method: str | None = None,
     recipe: Recipe | None = None, progress: Progress | None = None,
 ) -> IdentificationResult:
-    """Identify ``robot`` as `identify` does, each recording worked on by ``recorded``.
+    """Identify ``robot`` like `identify`, with each recording processed by ``recorded``.
 
-    The model is the same, bit for bit. Raises UsageError, too, where ``method`` goes through the
-    samples again.
+    The model is the same, bit for bit. Also raises UsageError if ``method`` needs the samples
+    again.
     """
     recipe, progress = recipe or Recipe(), progress or (lambda *_: None)
     estimator = recipe.estimator_for(method).for_robot(robot)
     request = Request(estimator, recipe, recorded=recorded)
     gathered = gather(robot, logs, request, progress, Stopwatch(None))
-    return fitted(gathered, estimator, recipe, progress, Stopwatch(None))
+    return fit_gathered(gathered, estimator, recipe, progress, Stopwatch(None))
 
 
-def fitted(
+def fit_gathered(
     gathered: Gathered, estimator: Estimator, recipe: Recipe, progress: Progress,
     watch: Stopwatch,
 ) -> IdentificationResult:
-    """Fit what was gathered from recordings, and score it on the excerpt of these."""
+    """Fit gathered recordings, and score the model on their excerpt."""
     experiment, choice, part = gathered.experiment, gathered.choice, gathered.excerpt
     torque_model, alone = experiment.model, estimator.single_joint_motions
     progress('fitting', 0.9)
     estimate, first = estimator.fit(experiment), gathered.sweeps
     if first is None:
-        estimator, estimate = real_robot(
+        estimator, estimate = choose_feasible(
             estimator, with_passive_friction(estimate, experiment), experiment, choice)
     held = held_out_in(experiment, estimator, estimate, first)
     deflected = fit_deflection(experiment, (estimator, estimate), recipe, first, watch)
     if first is not None:
-        estimate = with_passive_friction(with_sequential_values(estimate, deflected), experiment)
+        estimate = with_passive_friction(use_sequential_values(estimate, deflected), experiment)
     if choice.structure.gears:
-        for allowing in (with_other_hysteresis, with_low_pass):
-            estimate = allowing(
+        for allow in (allow_for_other_hysteresis, allow_for_low_pass):
+            estimate = allow(
                 estimate, experiment, part, choice.structure, choice.preprocessing)
-    estimate, refused = _with_refusals(estimate, experiment, held, estimator)
+    estimate, refused = _mark_refusals(estimate, experiment, held, estimator)
     refusal_notes = [refusal_sentence(joint, reason) for joint, reason in refused.items()]
     robot, extent = gathered.robot, gathered.extent
     model = IdentifiedModel(
@@ -178,7 +176,7 @@ def fitted(
                        recipe_digest=digest_of(recipe)),
         feasible=estimate.standard, trained=Trained(extent.quantities))
     model = model.with_learnt('residual', deflected.models)
-    model, held = _with_promise(model, held)
+    model, held = _add_expected_error(model, held)
     gathered.release()
     fit = Fit(model, estimate, deflected.warnings)
     for number, (stage, learn) in enumerate(LEARNING.items()):
@@ -202,45 +200,45 @@ def fitted(
     training = replace(training, contact=contact)
     warnings = (*training.remarks, *warnings)
     model = replace(model, warnings=warnings, not_identified=tuple(refused))
-    held = _near_reversals_too(held, training)
+    held = _add_reversals(held, training)
     return IdentificationResult(estimate, model, experiment, choice, held, training,
                                 warnings)
 
 
-#: what is learnt from a fitted model and its recordings, one after the other, by name
+#: learnt from a fitted model and its recordings, in order, by the name of the stage
 LEARNING: dict[str, Callable[[Fit, Gathered, Estimator, Recipe], Fit]] = {
-    'looking at gears': with_gears, 'looking for torque ripple': with_ripple,
-    'looking for slow changes': with_slow_changes,
-    'looking at motor encoders': with_motor_encoders}
+    'looking at gears': record_gears, 'looking for torque ripple': learn_ripple,
+    'looking for slow changes': learn_slow_changes,
+    'looking at motor encoders': record_motor_encoders}
 
 
-def judged_by(result: IdentificationResult, logs: Sequence[RawLog]) -> IdentificationResult:
-    """Return the result with the scores of its model on recordings that the fit has not seen."""
+def validate_result(result: IdentificationResult, logs: Sequence[RawLog]) -> IdentificationResult:
+    """Return the result with the scores of its model on unseen recordings."""
     validation = validate(result.model, logs)
     return replace(result, validation=validation,
                    warnings=tuple(dict.fromkeys((*result.warnings, *validation.warnings))))
 
 
-def with_recordings(
+def add_recording_digests(
     result: IdentificationResult, digests: Mapping[str, str]
 ) -> IdentificationResult:
-    """Return the result with the digest of the file of every recording that was used.
+    """Return the result with the digest of the file of every recording used.
 
-    ``digests`` by file; '' stands for a recording without one. Copies were left out, and windows
-    have the digest of all of their file.
+    ``digests`` by file; '' for a recording without one. Copies were omitted, and windows have the
+    digest of their whole file.
     """
-    record = with_digests(result.model.record, digests)
+    record = add_digests(result.model.record, digests)
     return replace(result, model=replace(result.model, record=record))
 
 
-def with_digests(record: FitRecord, digests: Mapping[str, str]) -> FitRecord:
+def add_digests(record: FitRecord, digests: Mapping[str, str]) -> FitRecord:
     """Return the record with the digest of the file of every recording, '' without one."""
     return replace(record, recording_digests=tuple(
         digests.get(source) or digests.get(file_of(source), '') for source in record.recordings))
 
 
-def _with_promise(model: IdentifiedModel, held: HeldOut) -> tuple[IdentifiedModel, HeldOut]:
-    """Return the model and the held-out errors, with what to expect of a new motion."""
+def _add_expected_error(model: IdentifiedModel, held: HeldOut) -> tuple[IdentifiedModel, HeldOut]:
+    """Return the model and the held-out errors, with the expected error on a new motion."""
     spread = np.zeros(len(held.raw))
     spread[:model.robot.n] = parameter_variance(model)
     left = tuple(np.sqrt(held.filtered[:model.robot.n]).tolist())
@@ -248,8 +246,8 @@ def _with_promise(model: IdentifiedModel, held: HeldOut) -> tuple[IdentifiedMode
         replace(held, spread=spread)
 
 
-def _near_reversals_too(held: HeldOut, training: Validation) -> HeldOut:
-    """Return the held-out errors with that of samples which count less in the fit.
+def _add_reversals(held: HeldOut, training: Validation) -> HeldOut:
+    """Return the held-out errors with those of samples that have less weight in the fit.
 
     The information has samples near reversals with the weights of the fit, a new motion in full.
     """
@@ -259,22 +257,22 @@ def _near_reversals_too(held: HeldOut, training: Validation) -> HeldOut:
     return replace(held, raw=held.raw + more, fitted=held.fitted + more)
 
 
-def _with_refusals(
+def _mark_refusals(
     estimate: Estimate, experiment: Experiment, held: HeldOut, estimator: Estimator
 ) -> tuple[Estimate, dict[str, str]]:
-    """Mark the joints that are refused, and return why.
+    """Return the estimate with refused joints marked, and the reasons.
 
-    Where single joints move, only what a joint does while it moves counts.
+    If single joints move, only what a joint does while it moves counts.
     """
     robot = experiment.model.robot
     if estimate.shares is not None:
         held = replace(held, share=estimate.shares, margin=np.zeros_like(estimate.shares))
-    found = served = None
+    consistent = served = None
     if not estimator.single_joint_motions:
-        found = consistency(experiment.information)
+        consistent = consistency(experiment.information)
         served = explained_share(experiment.information, estimate.values)
     by_joint = {robot.joints[robot.row_joints[row]]: reason
-                for row, reason in refusals(held, found, served).items()}
+                for row, reason in refusals(held, consistent, served).items()}
     refused = {joint: by_joint[joint] for joint in robot.joints if joint in by_joint}
     open_or_lost = estimate.status if estimate.not_excited else Status.NOT_IDENTIFIED
     status = open_or_lost if refused else estimate.status
@@ -282,7 +280,7 @@ def _with_refusals(
 
 
 def _advice_of(estimate: Estimate) -> list[str]:
-    """Return the advice of the fit, beside that on refused joints."""
+    """Return the advice of the fit, except that on refused joints."""
     if estimate.status is Status.NOT_IDENTIFIED:
         return []
     return [estimate.remedy if estimate.status is Status.NOT_EXCITED and estimate.remedy
@@ -297,31 +295,31 @@ def _unexplained(experiment: Experiment, estimator: Estimator) -> list[str]:
 
 
 def _advice(estimate: Estimate, estimator: Estimator, choice: Choice) -> list[str]:
-    found = []
+    advice = []
     if estimate.not_excited:
-        kept = f'; {estimator.open_parameters}' if estimator.open_parameters else ''
-        found.append(f'not excited by the motion: {", ".join(estimate.not_excited)}{kept}; '
-                     f'{estimate.remedy or Status.NOT_EXCITED.value}')
-    found += [f'axis {c.axis}: {c.note}; '
-              f'{"Coulomb" if c.law == COULOMB else c.law} friction is kept there: let it move '
-              'both ways over most of its range' for c in choice.friction if c.note]
+        values = f'; {estimator.open_parameters}' if estimator.open_parameters else ''
+        advice.append(f'not excited by the motion: {", ".join(estimate.not_excited)}{values}; '
+                      f'{estimate.remedy or Status.NOT_EXCITED.value}')
+    advice += [f'axis {c.axis}: {c.note}; '
+               f'{"Coulomb" if c.law == COULOMB else c.law} friction is used there: move it '
+               'both ways over most of its range' for c in choice.friction if c.note]
     lag = choice.lag
     if lag is not None and lag.significant:
         applied = choice.preprocessing.effort_lag != 0.0
         side = 'later' if lag.seconds > 0.0 else 'earlier'
-        found.append(f'effort is {abs(1e3 * lag.seconds):.2f} +- {1e3 * lag.std:.2f} ms {side} '
-                     'than the motion; '
-                     f'{"corrected" if applied else "correcting it does not help"}')
-    return found
+        advice.append(f'effort is {abs(1e3 * lag.seconds):.2f} +- {1e3 * lag.std:.2f} ms {side} '
+                      'than the motion; '
+                      f'{"corrected" if applied else "correcting it does not help"}')
+    return advice
 
 
 def _record(
-    found: FitRecord, experiment: Experiment, estimate: Estimate, choice: Choice
+    recordings: FitRecord, experiment: Experiment, estimate: Estimate, choice: Choice
 ) -> FitRecord:
     """Return the record of the recordings, the choices and the fit."""
     weights = experiment.reversal_weights
     return replace(
-        found, samples=int(experiment.information.samples), details=estimate.details,
+        recordings, samples=int(experiment.information.samples), details=estimate.details,
         weights_near_reversals=() if weights is None else tuple(weights.tolist()),
         std_over_textbook=_std_over_textbook(experiment, estimate),
         friction_spread=_friction_spread(experiment),
@@ -336,12 +334,13 @@ def _std_over_textbook(experiment: Experiment, estimate: Estimate) -> float:
     weights = joint_weights(information)
     textbook = textbook_covariance(information, weights, solve(information, weights))
     deviation = np.sqrt(np.diag(textbook))
-    known = np.isfinite(estimate.std) & (deviation > 0.0)
-    return float(np.median(estimate.std[known] / deviation[known])) if known.any() else 1.0
+    comparable = np.isfinite(estimate.std) & (deviation > 0.0)
+    return float(np.median(estimate.std[comparable]
+                           / deviation[comparable])) if comparable.any() else 1.0
 
 
 def _friction_spread(experiment: Experiment) -> dict[str, float] | None:
-    """Return the spread of friction between recordings, by kind; None where it is not known."""
+    """Return the spread of friction between recordings, by kind; None if unknown."""
     information = experiment.information
     whole = recordings_of(information)
     weights = joint_weights(information)
@@ -355,10 +354,10 @@ def _friction_spread(experiment: Experiment) -> dict[str, float] | None:
 
 @one_blas_thread()
 def control_parameters(model: TorqueModel, information: Information) -> FloatArray:
-    """Return the base parameters (b,) of nominal inertials with everything else fitted.
+    """Return the base parameters (b,) of the baseline: nominal inertials, everything else fitted.
 
-    The effort of the nominal links is taken off, and rotors, friction and offsets are fitted to
-    the rest: what a careful user gets without identifying any link.
+    Rotors, friction and offsets are fitted to the effort less that of the nominal links: what a
+    careful user obtains without identifying links.
     """
     reduction, robot = model.reduction, model.robot
     links = 10 * robot.tree.n

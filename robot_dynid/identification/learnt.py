@@ -1,4 +1,4 @@
-"""Torque ripple and slow changes, learnt from what the linear model leaves."""
+"""Torque ripple and slow changes, learnt from the residual of the linear model."""
 
 from __future__ import annotations
 
@@ -43,18 +43,19 @@ from robot_dynid.threads import side_by_side
 from robot_dynid.types import FloatArray, Samples
 from robot_dynid.validation.slow_changes import Course, Remainder
 
-#: a row this share of a piece before its end is in the next one: rounding decides about none
+#: a row closer than this share of a piece to its end belongs to the next one, so that rounding
+#: does not decide
 BORDER = 1e-6
-#: rows from which on waves are sought, and about as many as are looked at: evenly spaced pieces
-WAVE_ROWS, MOST_ROWS = 1000, 30_000
+#: rows from which waves are sought, and about the most rows used, in evenly spaced pieces
+WAVE_ROWS, MAX_ROWS = 1000, 30_000
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of all recordings as they were measured, each (N, n), and their folds and pieces (N,).
+    """Measured rows of all recordings, each (N, n), and their folds and pieces (N,).
 
     ``position`` [rad] in the rows of the effort, ``velocity`` [rad/s], ``effort`` [N m] of the
-    model and the ``residual`` [N m] it leaves. ``step`` [s] is the time between two rows.
+    model and its ``residual`` [N m]. ``step`` [s] is the time between two rows.
     """
 
     position: FloatArray
@@ -67,24 +68,24 @@ class Rows:
 
     @classmethod
     def of(cls, model: IdentifiedModel, recordings: Sequence[Repaired]) -> Rows | None:
-        """Return those of a model without ripple; None where no positions are known."""
+        """Return the rows of a model without ripple; None without measured positions."""
         settings = replace(model.preprocessing, decimate=False)
-        found: list[tuple[NDArray[Any], ...]] = []
+        tables: list[tuple[NDArray[Any], ...]] = []
         motion = DistinctMotion()
         rows = sum(len(part.time) for recording in recordings for part in recording.parts)
-        every = max(1, -(-rows // MOST_ROWS))
+        every = max(1, -(-rows // MAX_ROWS))
         for recording in recordings:
             try:
                 samples = prepare(model.robot, recording, settings)
             except DataError:
-                continue  # a part of a longer one that is at rest or too short
+                continue  # a part of a longer recording that is at rest or too short
             if samples.raw_position is not None:
-                found.append(_rows(model, samples, every, motion.add(samples)))
-        if not found:
+                tables.append(_rows(model, samples, every, motion.add(samples)))
+        if not tables:
             return None
-        source = np.repeat(np.arange(len(found)), [len(rows[-1]) for rows in found])
+        source = np.repeat(np.arange(len(tables)), [len(rows[-1]) for rows in tables])
         q, qd, effort, residual, seconds, cells = (
-            np.concatenate(parts) for parts in zip(*found, strict=True))
+            np.concatenate(parts) for parts in zip(*tables, strict=True))
         held_out = folds(motion.seconds, 0.0)[cells]
         pieces = np.cumsum((np.diff(piece_of(seconds), prepend=-1.0) != 0.0)
                            | (np.diff(source, prepend=-1.0) != 0.0))
@@ -93,7 +94,7 @@ class Rows:
                    float(np.median(steps[steps > 0.0])))
 
     def of_joint(self, j: int) -> JointResidual | None:
-        """Return the rows of one joint; None where it rests, or there are too few."""
+        """Return the rows of one joint; None if it rests, or there are too few."""
         top = float(np.abs(self.velocity[:, j]).max())
         if top < REST_SPEED or len(self.folds) < WAVE_ROWS:
             return None
@@ -107,28 +108,29 @@ def _rows(
 ) -> tuple[NDArray[Any], ...]:
     """Return position, velocity, effort, residual (M, n), time since the first [s] and cell (M,).
 
-    One in ``every`` so many pieces of it; ``cells`` (N,) are those of the samples.
+    Of every ``every``-th piece; ``cells`` (N,) are those of the samples.
     """
     assert samples.measured is not None and samples.raw_position is not None
     effort = model.predicted(samples)
     moved = samples.at_stamps(samples.velocity)
     since = samples.instants - samples.instants[0]
-    own = samples.fresh & (piece_of(since) % every == 0.0)
-    return (samples.raw_position[own], moved[own], effort[own], (samples.measured - effort)[own],
-            since[own], cells[own])
+    mask = samples.fresh & (piece_of(since) % every == 0.0)
+    return (samples.raw_position[mask], moved[mask], effort[mask],
+            (samples.measured - effort)[mask],
+            since[mask], cells[mask])
 
 
 def piece_of(since: FloatArray) -> FloatArray:
-    """Return the number (N,) of the piece of rows ``since`` (N,) [s] the first one."""
+    """Return the index (N,) of the piece of rows ``since`` (N,) [s] the first one."""
     return np.floor(since / GAIN_PIECE + BORDER)
 
 
-def with_ripple(fit: Fit, gathered: Gathered, estimator: Estimator, recipe: Recipe) -> Fit:
-    """Return the fit with the torque ripple that it leaves in the excerpt, and its record.
+def learn_ripple(fit: Fit, gathered: Gathered, estimator: Estimator, recipe: Recipe) -> Fit:
+    """Return the fit with the torque ripple in the residual of the excerpt, and its record.
 
     Unfiltered efforts at their own stamps count, against positions of the same rows. Nothing is
-    added to elastic joints, to joints that are refused, and where the recordings show nothing
-    beyond chance; swings of single joints over part of a turn do not tell orders apart.
+    added to elastic or refused joints, and where the recordings show nothing beyond chance; swings
+    of single joints over part of a turn do not separate orders.
     """
     model = fit.model
     if recipe.ripple == NONE or model.torque_model.gears or estimator.single_joint_motions:
@@ -143,17 +145,17 @@ def with_ripple(fit: Fit, gathered: Gathered, estimator: Estimator, recipe: Reci
         ratio = None if ratios is None else float(ratios[j])
         return None if data is None else fit_ripple(data, ratio)
 
-    found = list(side_by_side(ripple_of, range(len(joints))))
+    fits = list(side_by_side(ripple_of, range(len(joints))))
     record = tuple(
         JointRipple(joint, one.rms_without, one.rms_with, one.waves, one.compliance,
                     one.compliance_std,
                     one.aliased)
-        for joint, one in zip(joints, found, strict=True) if one is not None)
-    model = model.with_learnt('ripple', [None if one is None else one.ripple for one in found])
+        for joint, one in zip(joints, fits, strict=True) if one is not None)
+    model = model.with_learnt('ripple', [None if one is None else one.ripple for one in fits])
     return replace(fit, model=model).recorded(replace(model.record, ripple=record))
 
 
-#: density of the noise of a joint, as a share of the largest, below which none is taken for quiet
+#: least density of the noise of a joint, as a share of the largest
 LEAST_NOISE_DENSITY = 1e-4
 
 
@@ -165,34 +167,35 @@ class RowWeights:
     reversals: FloatArray | None
 
 
-def beside_links(
+def refit_with_links(
     model: IdentifiedModel, data: tuple[Sequence[Repaired], Sequence[Sequence[FrictionResidual]]],
     warmings: Sequence[Warming | None], weights: RowWeights,
 ) -> list[WarmingFit | None]:
     """Return the ``warmings`` of the joints fitted together with all base parameters.
 
-    ``data`` are recordings, and what is left of every joint in each of them; ``weights`` those of
-    the estimate of the base parameters.
+    ``data`` are recordings, and the residuals of every joint in each; ``weights`` those of the
+    estimate of the base parameters.
     """
-    recordings, leftovers = data
-    rests = [[replace(one, left=left) for one, left in zip(own, _rest(own, warming), strict=True)]
-             for own, warming in zip(leftovers, warmings, strict=True)]
-    density = np.array([noise_density(own) for own in rests])
+    recordings, residuals = data
+    rests = [[replace(one, left=left)
+              for one, left in zip(by_recording, _rest(by_recording, warming), strict=True)]
+             for by_recording, warming in zip(residuals, warmings, strict=True)]
+    density = np.array([noise_density(by_recording) for by_recording in rests])
     density = np.maximum(density, LEAST_NOISE_DENSITY * density.max())
     products = _Products(model, density, [one is not None for one in warmings])
     for r, recording in enumerate(recordings):
-        products.add(recording, [own[r] for own in rests], weights)
+        products.add(recording, [by_recording[r] for by_recording in rests], weights)
     return [None if warming is None else refit_warming(
-        leftovers[j], warming, products.of_joint(j)) for j, warming in enumerate(warmings)]
+        residuals[j], warming, products.of_joint(j)) for j, warming in enumerate(warmings)]
 
 
-def with_change(
-    model: IdentifiedModel, estimate: Estimate, found: Sequence[WarmingFit]
+def apply_changes(
+    model: IdentifiedModel, estimate: Estimate, fits: Sequence[WarmingFit]
 ) -> tuple[IdentifiedModel, Estimate]:
-    """Return both with what the base parameters lacked; those not excited stay."""
+    """Return both with the corrections of the base parameters; those not excited stay."""
     excited = np.array([name not in estimate.not_excited for name in estimate.names])
     values, covariance = estimate.values, estimate.covariance
-    for one in found:
+    for one in fits:
         values = values + np.where(excited, one.change, 0.0)
         covariance = covariance + np.where(np.outer(excited, excited), one.covariance, 0.0)
     estimate = replace(estimate, values=values, covariance=covariance)
@@ -201,12 +204,12 @@ def with_change(
         correlation_factor=correlation_factor(covariance, estimate.std)), estimate
 
 
-def _rest(leftovers: Sequence[FrictionResidual], warming: Warming | None) -> list[FloatArray]:
-    """Return the effort (M,) [N m] left of every recording beside ``warming``."""
+def _rest(residuals: Sequence[FrictionResidual], warming: Warming | None) -> list[FloatArray]:
+    """Return the residual effort (M,) [N m] of every recording without ``warming``."""
     if warming is None:
-        return [one.left for one in leftovers]
+        return [one.left for one in residuals]
     state = np.zeros(len(warming.seconds))
-    return [one.left - warming.torque(one, warming.warmth(one, state)) for one in leftovers]
+    return [one.left - warming.torque(one, warming.warmth(one, state)) for one in residuals]
 
 
 class _Products:
@@ -225,19 +228,19 @@ class _Products:
     def add(
         self, recording: Repaired, rests: Sequence[FrictionResidual], weights: RowWeights
     ) -> None:
-        """Add a recording; ``rests`` is what is left of each of its joints."""
+        """Add a recording; ``rests`` are the residuals of its joints."""
         model = self._model.torque_model
         samples = prepare(self._model.robot, recording, self._model.preprocessing)
         used = row_weights(model.robot, samples, weights.reversals)
         squares = np.square((np.ones((len(samples), len(rests))) if used is None else used)
                             * weights.joints)
-        regression, first, found = Regression(model, samples), 0, list[FloatArray]()
+        regression, first, warming = Regression(model, samples), 0, list[FloatArray]()
         step = float(np.median(np.diff(rests[0].time)))
         for rows in chunks(samples, model.chunk):
-            own = samples.fresh[rows]
-            columns, square = regression.columns(rows)[:, :, own], squares[rows][own]
+            fresh = samples.fresh[rows]
+            columns, square = regression.columns(rows)[:, :, fresh], squares[rows][fresh]
             stop = first + columns.shape[2]
-            found.append(columns[list(self._columns)])
+            warming.append(columns[list(self._columns)])
             for i, active in enumerate(model.structure):
                 place = np.flatnonzero(np.append(active, True))
                 tall = np.vstack([columns[i, active], rests[i].left[first:stop]])
@@ -245,29 +248,29 @@ class _Products:
                 self._normal[np.ix_(active, active)] += (
                     tall[:-1] * square[:, i]) @ tall[:-1].T
             first = stop
-        for j, mine in zip(self._columns, np.concatenate(found, axis=2), strict=True):
+        for j, mine in zip(self._columns, np.concatenate(warming, axis=2), strict=True):
             self._columns[j].append(np.ascontiguousarray(mine.T))
             self._squares[j].append(squares[samples.fresh, j])
 
     def of_joint(self, j: int) -> ConstantParameters:
-        """Return the parameters that stay, as joint ``j`` needs them."""
+        """Return the constant parameters for joint ``j``."""
         others = self._grams.sum(axis=0) - self._grams[j]
         return ConstantParameters(tuple(self._columns[j]), others, tuple(self._squares[j]),
                                   self._normal)
 
 
-#: samples of a recording with fewer show nothing slow
+#: least samples of a recording that may show slow changes
 LEAST_SLOW_SAMPLES = 3
 
 
-def with_slow_changes(
+def learn_slow_changes(
     fit: Fit, gathered: Gathered, estimator: Estimator, recipe: Recipe
 ) -> Fit:
     """Return the fit with the slow changes that the excerpt shows beyond chance.
 
-    Where the fit is linear, friction that warms up and the base parameters are fitted together:
-    these change, and so does what is known of them. Nothing is looked for where joints deflect,
-    rest in turn, or were averaged over periods.
+    If the fit is linear, friction that warms up and the base parameters are fitted together: these
+    and their covariance change. Nothing is searched if joints deflect, rest in turn, or were
+    averaged over periods.
     """
     model, estimate, recordings = fit.model, fit.estimate, gathered.excerpt
     if recipe.adaptation == NONE or model.elastic_joints or estimator.single_joint_motions or any(
@@ -276,16 +279,17 @@ def with_slow_changes(
     used, remainders = _remainders(model, recordings)
     if not used:
         return fit
-    before = _leftovers(model, remainders)
-    warmings = [fit_warming(own) for own in before]
+    residuals = _residuals(model, remainders)
+    warmings = [fit_warming(by_recording) for by_recording in residuals]
     weights = _weights(model, estimator, recipe, gathered.experiment)
     if weights is not None and any(one for one, _ in warmings):
-        found = beside_links(model, (used, before), [one for one, _ in warmings], weights)
-        model, estimate = with_change(model, estimate, [one for one in found if one])
+        refitted = refit_with_links(
+            model, (used, residuals), [one for one, _ in warmings], weights)
+        model, estimate = apply_changes(model, estimate, [one for one in refitted if one])
         used, remainders = _remainders(model, used)
         warmings = [(None if one is None else rescale_warming(one.warming, old, new), gained)
                     for one, (_, gained), old, new in zip(
-                        found, warmings, before, _leftovers(model, remainders), strict=True)]
+                        refitted, warmings, residuals, _residuals(model, remainders), strict=True)]
     fits = [add_drift([one.of_joint(j) for one in remainders], *warming)
             for j, warming in enumerate(warmings)]
     model = model.with_learnt('adaptation', [
@@ -299,13 +303,13 @@ def with_slow_changes(
 def _remainders(
     model: IdentifiedModel, recordings: Sequence[Repaired]
 ) -> tuple[list[Repaired], list[Remainder]]:
-    """Return the recordings of use, and what the model leaves over in each."""
+    """Return the usable recordings, and the residual of the model in each."""
     used, remainders, course = list[Repaired](), list[Remainder](), Course(model)
     for recording in recordings:
         try:
             samples = prepare(model.robot, recording, model.preprocessing)
         except DataError:
-            continue  # a part of a longer one that is at rest or too short
+            continue  # a part of a longer recording that is at rest or too short
         one = course(recording, samples, model.without_ripple(samples))
         if len(one.rows) >= LEAST_SLOW_SAMPLES:
             used.append(recording)
@@ -313,16 +317,16 @@ def _remainders(
     return used, remainders
 
 
-def _leftovers(model: IdentifiedModel,
+def _residuals(model: IdentifiedModel,
                remainders: Sequence[Remainder]) -> list[list[FrictionResidual]]:
-    """Return leftovers of every joint in every recording, without columns of ripple."""
+    """Return the residuals of every joint in every recording, without columns of ripple."""
     return [[one.without_waves(j) for one in remainders] for j in range(model.robot.n)]
 
 
 def _weights(
     model: IdentifiedModel, estimator: Estimator, recipe: Recipe, experiment: Experiment
 ) -> RowWeights | None:
-    """Return the weights of the rows in a fit of all at once; None where it is not linear."""
+    """Return the weights of the rows in one linear fit; None if the fit is not linear."""
     if not estimator.linear or recipe.loops != JOINT or 'residual' in model.learnt:
         return None
     return RowWeights(estimator.joint_weights(experiment), experiment.reversal_weights)

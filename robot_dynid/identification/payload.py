@@ -33,7 +33,7 @@ from robot_dynid.types import FloatArray, Progress, RawLog, Samples
 
 @dataclass(frozen=True, eq=False)
 class GainsResult:
-    """Gains of the drives with the payload on ``link``, and how they were found."""
+    """Gains of the drives identified with the payload on ``link``."""
 
     gains: DriveGains
     robot: RobotModel
@@ -50,25 +50,24 @@ def identify_drive_gains(
 ) -> GainsResult:
     """Identify the drive gains from motions with and without a payload of known mass.
 
-    All of arm, friction, payload and gains are fitted together; ``unloaded`` may be any motions.
-    ``equal`` groups joints whose drives are of one size; ``model`` only says which friction and
-    preprocessing to use. The gains the robot states are not used.
-    Raises UsageError (wrong use), ModelError (model of another robot), DataError (the data does
-    not allow it).
+    Arm, friction, payload and gains are fitted together; ``unloaded`` may be any motions.
+    ``equal`` groups joints with drives of one size; ``model`` only determines friction and
+    preprocessing. The gains stated for the robot are not used. Raises UsageError (wrong use),
+    ModelError (model of another robot), DataError (the data does not allow it).
     """
     require_recordings(robot, loaded)
     if not unloaded:
-        raise UsageError('drive gains need recordings without the payload, too: with it alone, '
-                         'arm and payload are one body')
+        raise UsageError('drive gains need recordings with and without the payload: give '
+                         'recordings without it, too')
     if any(log.external_torque is not None for log in (*loaded, *unloaded)):
-        raise UsageError('drive gains are found from the weight of the payload alone: leave out '
+        raise UsageError('drive gains are identified from the payload only: omit '
                          'recordings with an external wrench')
     if model is not None:
         model.require(robot)
         model = rigid_equivalent(model)
         robot = model.robot
     robot = robot.rigid
-    # the gains that are looked for are in the scale of the efforts
+    # gains and efforts have the same scale
     loaded, findings = recordings_for(model, robot, loaded, ['effort_scale'])
     unloaded, more = recordings_for(model, robot, unloaded, ['effort_scale'])
     groups = _groups(robot, equal)
@@ -77,7 +76,7 @@ def identify_drive_gains(
     parts: list[Equations] = []
     for logs, share in ((loaded, 1.0), (unloaded, 0.0)):
         parts += [_equations(torque, body, model, log, share) for log in logs]
-    information = gathered((*torque.reduction.names, *PARAMETERS), parts)
+    information = reduce_equations((*torque.reduction.names, *PARAMETERS), parts)
     gains = fit_drive_gains(information, load, groups)
     return GainsResult(gains, robot, body.link, information.samples,
                        (*findings, *more, *warnings_of(parts)))
@@ -96,7 +95,8 @@ def _groups(robot: RobotModel, equal: Sequence[Sequence[str]]) -> NDArray[np.int
         joints = [robot.index(name) for name in names]
         taken = [robot.joints[j] for j in joints if owner[j] != j]
         if taken:
-            raise UsageError(f'equal gains: {", ".join(taken)} stands in two groups')
+            raise UsageError(f'equal gains: {", ".join(taken)} is in two groups: list each joint '
+                             'once')
         for j in joints:
             owner[j] = min(joints)
     return np.unique(owner, return_inverse=True)[1].astype(np.int64)
@@ -106,7 +106,7 @@ def _equations(
     torque: TorqueModel, body: AttachedBody, model: IdentifiedModel | None, log: RawLog,
     share: float,
 ) -> Equations:
-    """Return a recording in the unit it was measured in; ``share`` of the payload is there."""
+    """Return a recording in the unit it was measured in, with a ``share`` of the payload."""
     robot = replace(torque.robot, drive=replace(
         torque.robot.drive, kind='current', gains=np.ones(torque.robot.n)))
     settings = settings_for(model, log)
@@ -119,20 +119,20 @@ def _equations(
                      repaired.notes)
 
 
-#: low-pass [Hz] where no model brings its own, as far as the recording shows it; the
-#: mass of the measured pair moves by 0.1 % from 2 to 15 Hz
+#: low-pass [Hz] without a model, as far as the recording allows; the mass of the measured pair
+#: changes by 0.1 % from 2 to 15 Hz
 PAYLOAD_CUTOFF = 6.5
 #: efforts that differ by less than this share are the same recording
 SAME_EFFORT = 1e-9
-#: states by which the reach of a parameter is taken
+#: random states for the magnitude of a parameter's effort
 PAYLOAD_STATES = 50
-#: recordings shorter than this [s] have too few independent stretches for honest deviations
+#: recordings shorter than this [s] have too few independent stretches for reliable deviations
 LEAST_SECONDS = 10.0
 
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """A recording with the payload, and the one without that repeats its motion, if any.
+    """A recording with the payload, and the unloaded one that repeats its motion, if any.
 
     ``lag`` [s], ``drift`` and ``difference`` (n,) [rad, m] as in `Pair`.
     """
@@ -148,7 +148,7 @@ class Match:
 class PayloadResult:
     """A payload in the frame of ``link``, from so many ``samples``.
 
-    ``matches`` are the recordings with it, each with the one without that repeats its motion.
+    ``matches`` are the loaded recordings, each with the unloaded one that repeats its motion.
     """
 
     estimate: PayloadEstimate
@@ -161,7 +161,7 @@ class PayloadResult:
 
 @dataclass(frozen=True, eq=False)
 class Equations:
-    """A recording with its regressor (n, k, N), and the efforts (N, n) that is to explain."""
+    """A recording with its regressor (n, k, N), and the efforts (N, n) to explain."""
 
     samples: Samples
     columns: FloatArray
@@ -180,19 +180,18 @@ def identify_payload(
     """Identify a payload on ``link`` (default: the last one), and nothing else.
 
     With ``unloaded`` recordings of the same motions, from the difference of the efforts: arm,
-    friction and offsets cancel, and ``model`` or the nominal inertials account for what the
-    motions differ by. Without, from the effort that ``model`` does not predict; friction and
-    offsets of the joints are fitted again, since they change from day to day.
-    Raises UsageError (wrong use), ModelError (model of another robot), DataError (the data does
-    not allow it).
+    friction and offsets cancel, and ``model`` or the nominal inertials account for the difference
+    of the motions. Without them, from the effort that ``model`` does not predict; friction and
+    offsets of the joints are fitted again, because they change from day to day. Raises UsageError
+    (wrong use), ModelError (model of another robot), DataError (the data does not allow it).
     """
     if model is None and not unloaded:
         raise UsageError('a payload needs a model of the arm without it, or recordings of the '
-                         'same motion without it; give one of them')
+                         'same motion without it: give one of them')
     if model is not None:
         model.require(robot)
-        model = rigid_equivalent(model)  # gears pass on the whole effort
-        robot = model.robot  # its drive gains are those the parameters belong to
+        model = rigid_equivalent(model)  # gears transmit the whole effort
+        robot = model.robot  # with the drive gains its parameters belong to
     robot = robot.rigid
     require_recordings(robot, loaded)
     loaded, findings = recordings_for(model, robot, loaded)
@@ -208,7 +207,7 @@ def identify_payload(
         parts.append(part)
         report(f'prepared {part.match.loaded}', 0.8 * (i + 1) / len(loaded))
     names = (*(friction_of(model).names if model and not unloaded else ()), *PARAMETERS)
-    information = gathered(names, parts)
+    information = reduce_equations(names, parts)
     report('fitting', 0.8)
     refused = [caution(model)] if model is not None and model.not_identified else []
     estimate = fit_payload(information, moderate_effort(body), robot.drive.gain_uncertainty)
@@ -218,21 +217,21 @@ def identify_payload(
 
 
 def require_recordings(robot: RobotModel, loaded: Sequence[RawLog]) -> None:
-    """Raise UsageError when there is no recording, or it is not stated what effort means."""
+    """Raise UsageError without a recording, or without a stated kind of effort."""
     if not loaded:
         raise UsageError('no recording with the payload')
     if not robot.drive.kind:
-        raise UsageError(f'{robot.name}: the kind of its effort is not stated; put effort_kind: '
+        raise UsageError(f'{robot.name}: the kind of its effort is not stated: put effort_kind: '
                          'torque, current or gravity_compensated_torque into a robot YAML')
 
 
 def friction_of(model: IdentifiedModel) -> JointFriction:
-    """Return the friction of the joints as ``model`` describes it."""
+    """Return the friction of the joints in ``model``."""
     return model.structure.friction_of(model.robot)
 
 
 def settings_for(model: IdentifiedModel | None, log: RawLog) -> Preprocessing:
-    """Return the preprocessing of ``model``, or one that suits ``log``."""
+    """Return the preprocessing of ``model``, or one suitable for ``log``."""
     if model is not None:
         return model.preprocessing
     typical = float(np.median(np.diff(log.time))) if len(log.time) > 1 else 1.0
@@ -243,7 +242,7 @@ def settings_for(model: IdentifiedModel | None, log: RawLog) -> Preprocessing:
 def _residuals(
     body: AttachedBody, model: IdentifiedModel, loaded: Sequence[RawLog]
 ) -> Iterator[Equations]:
-    """Yield the error of the model's prediction, explained by friction and payload."""
+    """Yield the error of the model's prediction, to be explained by friction and payload."""
     friction = friction_of(model)
     chosen = np.arange(len(friction.names))
     for log in loaded:
@@ -262,7 +261,7 @@ def _differences(
     body: AttachedBody, model: IdentifiedModel | None, loaded: Sequence[RawLog],
     unloaded: Sequence[RawLog],
 ) -> Iterator[Equations]:
-    """Yield the change by the payload, explained by it alone."""
+    """Yield the change of effort by the payload, to be explained by it only."""
     notes: list[str] = []
     others = []
     for log in unloaded:
@@ -274,15 +273,15 @@ def _differences(
         settings = settings_for(model, log)
         repaired = repair(body.robot, log, settings.rate)
         samples = prepare(body.robot, repaired, settings).gridded
-        name, pair = _best(log.source, samples, others)
+        name, pair = _best_match(log.source, samples, others)
         first, second = pair.first, pair.second
         arm = arm_effort(body.robot, model, first) - arm_effort(body.robot, model, second)
         assert first.effort is not None and first.measured is not None
         assert second.effort is not None and second.measured is not None
         change = first.effort - second.effort
         if np.abs(change).max() <= SAME_EFFORT * np.abs(first.effort).max():
-            raise DataError(f'{log.source} and {name}: the efforts are the same; is one of them '
-                            'a copy of the other?')
+            raise DataError(f'{log.source} and {name}: the efforts are the same: give recordings '
+                            'that are no copies')
         yield Equations(first, body.columns(first), change - arm,
                         first.measured - second.measured - arm,
                         Match(log.source, name, pair.lag, pair.drift, pair.difference),
@@ -290,19 +289,19 @@ def _differences(
         notes = []
 
 
-def _best(
+def _best_match(
     source: str, samples: Samples, others: Sequence[tuple[str, Samples]]
 ) -> tuple[str, Pair]:
-    """Return the recording whose motion is nearest; raises DataError when none repeats it."""
-    found, problems = [], []
+    """Return the recording with the nearest motion; raises DataError if none repeats it."""
+    pairs, problems = [], []
     for name, other in others:
         try:
-            found.append((name, align(samples, other)))
+            pairs.append((name, align(samples, other)))
         except DataError as error:
             problems.append(f'{source} and {name}: {error}')
-    if not found:
+    if not pairs:
         raise DataError(problems[0])
-    return min(found, key=lambda pair: float(np.sum(pair[1].difference)))
+    return min(pairs, key=lambda pair: float(np.sum(pair[1].difference)))
 
 
 def arm_effort(
@@ -317,8 +316,8 @@ def arm_effort(
         robot, samples.position, samples.velocity, samples.acceleration)
 
 
-def gathered(names: tuple[str, ...], parts: Sequence[Equations]) -> Information:
-    """Reduce equations to information; a column counts in the rows where it is not zero."""
+def reduce_equations(names: tuple[str, ...], parts: Sequence[Equations]) -> Information:
+    """Reduce equations to information; a column counts in the rows where it is nonzero."""
     present = np.any([np.any(part.columns != 0.0, axis=2) for part in parts], axis=0)
     structure: NDArray[np.bool_] = np.asarray(present)
     accumulator = Accumulator(names, structure, batch_samples(parts[0].samples))
@@ -328,7 +327,7 @@ def gathered(names: tuple[str, ...], parts: Sequence[Equations]) -> Information:
 
 
 def moderate_effort(body: AttachedBody) -> FloatArray:
-    """Return the effort (n, 10) of each parameter at one, root mean square at about 1 rad/s."""
+    """Return the effort (n, 10) of each parameter at one, RMS at about 1 rad/s."""
     states = random_states(body.robot, PAYLOAD_STATES, np.random.default_rng(0))
     share = MODERATE_SPEED / float(np.sqrt(np.mean(states.velocity**2)))
     slower = replace(states, velocity=share * states.velocity,
@@ -337,21 +336,21 @@ def moderate_effort(body: AttachedBody) -> FloatArray:
 
 
 def warnings_of(parts: Sequence[Equations]) -> tuple[str, ...]:
-    """Return warnings of repairs, and of short recordings."""
-    found = [note for part in parts for note in part.notes]
+    """Return warnings about repairs and short recordings."""
+    warnings = [note for part in parts for note in part.notes]
     seconds = sum(len(p.samples) * float(np.median(np.diff(p.samples.time))) for p in parts
                   if len(p.samples) > 1)
     if seconds < LEAST_SECONDS:
-        found.append(f'{seconds:.2g} s of motion are few independent stretches: the deviations '
-                     f'may be too small; record at least {LEAST_SECONDS:g} s')
-    return tuple(found)
+        warnings.append(f'{seconds:.2g} s of motion give few independent stretches, so the '
+                     f'deviations may be too small: record at least {LEAST_SECONDS:g} s')
+    return tuple(warnings)
 
 
 def set_payload(estimate: PayloadEstimate) -> dict[str, Any] | None:
     """Return the request of ur_msgs/srv/SetPayload: kg, m, kg m^2 about the centre of mass.
 
-    The frame is that of the estimate and must be the flange (tool0). None when mass or centre of
-    mass are not determined; moments that are not determined are those of the smallest body.
+    The frame is that of the estimate and must be the flange (tool0). None if mass or centre of
+    mass are undetermined; undetermined moments are those of the smallest body.
     """
     if not _usable(estimate):
         return None

@@ -1,4 +1,4 @@
-"""Recipes: what is prescribed about an identification; the rest is chosen from the data."""
+"""Recipes: prescribed settings of an identification; everything else is chosen from the data."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from robot_dynid.signals.prepare import CUTOFF, EFFORT_LAG, RATE
 from robot_dynid.signals.windows import Window
 from robot_dynid.yaml_text import load_yaml
 
-#: value of ``residual`` and ``ripple`` that leaves them out
+#: value of ``residual`` and ``ripple`` that omits them
 NONE = 'none'
 #: values of ``loops``: friction and links at once, or one after the other
 JOINT, THREE = 'joint', 'three'
@@ -64,16 +64,16 @@ def _read_friction(value: Any, key: str) -> str | dict[str, str]:
 
 
 def _read_windows(value: Any, key: str) -> dict[str, tuple[Window, ...]]:
-    """Return the windows of recordings by the name of their file: one each, or a list."""
+    """Return the windows of recordings by file name: one each, or a list."""
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise UsageError(f'{key} must be a mapping of files to windows such as '
                          f'{{run.csv.gz: [12.0, 40.5]}}, is {shown(value)}')
-    found = {}
+    windows = {}
     for name, given in value.items():
         several = isinstance(given, list) and given and all(isinstance(w, list) for w in given)
-        found[name] = tuple(Window.read(one, f'{key}: {name}')
+        windows[name] = tuple(Window.read(one, f'{key}: {name}')
                             for one in (given if several else [given]))
-    return found
+    return windows
 
 
 def _read_columns(value: Any, key: str) -> ColumnMapping | None:
@@ -102,7 +102,7 @@ def _read_estimator(value: Any, key: str) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Settings of ``identify``.
+    """Settings of `identify`.
 
     The help of each field says what it takes; docs/files.md has the table of them.
 
@@ -163,7 +163,7 @@ class Recipe:
 
     @property
     def periodic(self) -> Periodic | None:
-        """Settings of the averaging, None for recordings taken as they are."""
+        """Settings of the averaging, None without averaging."""
         if self.period is None:
             return None
         return Periodic(None if self.period == AUTO else float(self.period), self.warm_up)
@@ -182,63 +182,64 @@ class Recipe:
         unknown = [name for name in self._laws if name not in (*axes, OTHERS)]
         if unknown:
             raise UsageError(f'recipe: friction: {robot.name} has no joint '
-                             f'{", ".join(unknown)}; choose of {", ".join(axes)}, {OTHERS}')
+                             f'{", ".join(unknown)}; choose one of {", ".join(axes)}, {OTHERS}')
         simplest = COULOMB if robot.drive.shows_motors else NO_FRICTION
-        found = [replace(LawRequest.of(self._laws.get(axis, self._laws.get(OTHERS, AUTO))),
+        requests = [replace(LawRequest.of(self._laws.get(axis, self._laws.get(OTHERS, AUTO))),
                          simplest=simplest) for axis in axes]
         if self.ramp_width is not None:
-            found = [LawRequest(COULOMB) if one.auto else one for one in found]
-        return tuple(found)
+            requests = [LawRequest(COULOMB) if one.auto else one for one in requests]
+        return tuple(requests)
 
     def chooses_friction(self, robot: RobotModel) -> bool:
-        """Return whether laws of friction are chosen from the data."""
+        """Return True if laws of friction are chosen from the data."""
         return any(request.law != COULOMB for request in self.law_requests(robot))
 
     def with_simple_laws(self, robot: RobotModel) -> Recipe:
-        """Return it with the simplest law wherever the data would choose one."""
+        """Return a recipe with the simplest law wherever the data would choose one."""
         simplest = COULOMB if robot.drive.shows_motors else NO_FRICTION
         laws = {OTHERS: AUTO, **self._laws}
         return replace(self, friction={
             name: simplest if LawRequest.of(text).auto else text for name, text in laws.items()})
 
     def rotors_of(self, robot: RobotModel) -> bool:
-        """Return whether rotors are looked for in the effort of a robot.
+        """Return True if the effort of a robot is fitted with rotors.
 
         Raises UsageError for rotors that its sensors cannot see.
         """
         if self.rotor_inertia and not robot.drive.shows_motors:
             raise UsageError(f'recipe: rotor_inertia is true, but the efforts of {robot.name} are '
-                             'measured behind the gears (sensor: link), where rotors do not show; '
-                             'leave one of both out')
+                             'measured behind the gears (sensor: link), where rotors do not show: '
+                             'omit one of both')
         return robot.drive.shows_motors if self.rotor_inertia is None else self.rotor_inertia
 
     def of_recordings(self, robot: RobotModel) -> RobotModel:
-        """Return the robot with the columns and topics of its recordings as stated here."""
+        """Return the robot with the columns and topics of its recordings stated in the recipe."""
         columns = robot.columns if self.columns is None else self.columns
         return with_topics(replace(robot, columns=columns), self.topics)
 
     def check_robot(self, robot: RobotModel) -> None:
-        """Raise UsageError where it contradicts a robot: other joints, rotors unseen."""
+        """Raise UsageError if the recipe contradicts a robot: other joints, invisible rotors."""
         self.law_requests(robot)
         self.rotors_of(robot)
 
     def estimator_for(self, method: str | None) -> Estimator:
         """Return the estimator of ``method``, or the one the recipe names, or the default one.
 
-        Raises UsageError where both name one and differ, and for settings of another method.
+        Raises UsageError if both name one and differ, and for settings of another method.
         """
         settings = dict(self.estimator)
         named = settings.pop(NAME, None)
         if method and named and method != named:
             raise UsageError(f'recipe: the estimator is {named}, but method {method} is asked '
-                             'for: leave one of them out')
+                             'for: omit one of them')
         return estimator_from(method or named or DEFAULT, settings)
 
     def with_estimator_settings(self, settings: Mapping[str, Any]) -> Recipe:
-        """Return it with more settings of the method; raises UsageError for one given twice."""
+        """Return a recipe with more settings of the method; raises UsageError for a repeated one.
+"""
         twice = [key for key in settings if key in self.estimator]
         if twice:
-            raise UsageError(f'{twice[0]} is in the recipe and given as an option: leave one out')
+            raise UsageError(f'{twice[0]} is in the recipe and given as an option: omit one')
         return replace(self, estimator={**self.estimator, **settings})
 
     def __post_init__(self) -> None:
@@ -254,38 +255,38 @@ class Recipe:
             if self.ramp_width is not None and not request.auto \
                     and request.law not in (COULOMB, NO_FRICTION):
                 raise UsageError(f'recipe: ramp_width is that of the law coulomb, not of '
-                                 f'{request.law}; leave one of them out')
+                                 f'{request.law}: omit one of them')
 
 
 def recipe_from_dict(content: Mapping[str, Any], source: str = 'recipe') -> Recipe:
     """Return the recipe with the keys of a mapping.
 
-    Settings of a method may stand beside the key ``estimator``, as before there was one: they
-    belong to the method that owns them. Raises UsageError on an unknown key or value.
+    Settings of a method may also be top-level keys (the form before ``estimator`` existed). Raises
+    UsageError on an unknown key or value.
     """
-    known, owned = settings_of(Recipe), owned_settings()
-    unknown = sorted(str(key) for key in content if key not in known and key not in owned)
+    keys, owned = settings_of(Recipe), owned_settings()
+    unknown = sorted(str(key) for key in content if key not in keys and key not in owned)
     if unknown:
-        raise UsageError(f'{source}: unknown key {", ".join(unknown)}; known are '
-                         f'{", ".join(sorted((*known, *owned)))}')
-    values = read_settings(Recipe, {k: v for k, v in content.items() if k in known}, source)
-    own = dict(values.pop('estimator', {}))
-    beside = {key: value for key, value in content.items() if key in owned}
-    twice = [key for key in beside if key in own]
+        raise UsageError(f'{source}: unknown key {", ".join(unknown)}; choose from '
+                         f'{", ".join(sorted((*keys, *owned)))}')
+    values = read_settings(Recipe, {k: v for k, v in content.items() if k in keys}, source)
+    nested = dict(values.pop('estimator', {}))
+    top_level = {key: value for key, value in content.items() if key in owned}
+    twice = [key for key in top_level if key in nested]
     if twice:
-        raise UsageError(f'{source}: {twice[0]} stands in estimator and beside it: leave one out')
-    return Recipe(**values, estimator={**own, **beside})
+        raise UsageError(f'{source}: {twice[0]} is both in estimator and top level: omit one')
+    return Recipe(**values, estimator={**nested, **top_level})
 
 
 @reported
 def read_recipe(path: str | Path) -> Recipe:
-    """Return the recipe of a YAML file. Raises UsageError naming file, key and remedy."""
+    """Return the recipe of a YAML file; raises UsageError naming file, key and remedy."""
     return recipe_from_text(read_text(path), str(path))
 
 
 @reported
 def recipe_from_text(text: str, source: str = 'recipe') -> Recipe:
-    """Return the recipe of a YAML text; an empty one is the default recipe. Raises UsageError."""
+    """Return the recipe of a YAML text, the default recipe if empty; raises UsageError."""
     content = load_yaml(text, source, UsageError)
     if content is None:
         return Recipe()

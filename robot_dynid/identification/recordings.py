@@ -1,4 +1,4 @@
-"""Recordings on their way to samples: one in memory at a time, the next one prepared beside."""
+"""Preparation of recordings as samples: one in memory at a time, the next one in parallel."""
 
 from __future__ import annotations
 
@@ -28,23 +28,22 @@ from robot_dynid.signals.stacked import require_channels
 from robot_dynid.signals.unfiltered import AsRecorded, Unfiltered, unfiltered
 from robot_dynid.types import Part, Progress, RawLog, Samples
 
-#: rows of prepared recordings, and of what is around them, that stay in memory: 400 MB for seven
-#: joints
-KEPT_ROWS = 1_000_000
-#: rows of the recordings the choices are made on; more do not change them
+#: most rows of prepared recordings, with their margins, in memory: 400 MB for seven joints
+CACHED_ROWS = 1_000_000
+#: rows of the recordings that choices are made on; more do not change them
 SELECTION_ROWS = 60_000
 
 
 class Unusable(DataError):
-    """A part of a longer recording that cannot be used; the others still can."""
+    """A part of a longer recording is unusable; the others are not affected."""
 
 
 def accepted_kinds(recipe: Recipe, logs: Sequence[RawLog]) -> tuple[str, ...]:
-    """Return the kinds of findings that are stated to be meant so of any of the recordings."""
+    """Return the kinds of findings accepted for any of the recordings."""
     of_all = (*recipe.accept, *logs.accepted) if isinstance(logs, Parts) else recipe.accept
-    own = logs.recordings if isinstance(logs, Parts) else ()
+    recordings = logs.recordings if isinstance(logs, Parts) else ()
     return tuple(dict.fromkeys((*of_all, *(
-        kind for log in own if isinstance(log, RawLog) for kind in log.accepted))))
+        kind for log in recordings if isinstance(log, RawLog) for kind in log.accepted))))
 
 
 @contextmanager
@@ -59,13 +58,13 @@ def part_of(place: Part | None) -> Iterator[None]:
 
 
 def _rows(samples: Samples) -> int:
-    """Return the rows of samples and of the whole that they keep."""
+    """Return the rows of samples, including those of the whole recording they reference."""
     return len(samples) + (0 if samples.whole is None else len(samples.whole))
 
 
 @dataclass(frozen=True, eq=False)
 class Recordings(Sequence[Repaired]):
-    """Repairs or averages recordings when they are asked for: one is in memory at a time."""
+    """Repairs or averages recordings on access: one is in memory at a time."""
 
     robot: RobotModel
     logs: Sequence[RawLog]
@@ -77,40 +76,40 @@ class Recordings(Sequence[Repaired]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        return self._repaired(self.logs[index])
+        return self._repair(self.logs[index])
 
-    def _repaired(self, log: RawLog) -> Repaired:
+    def _repair(self, log: RawLog) -> Repaired:
         periodic = self.recipe.periodic
         with part_of(log.part):
             if periodic is not None:
                 return average(self.robot, log, periodic, self.recipe.rate)
-            found = repair(self.robot, log, self.recipe.rate)
-            for part in found.parts if log.part is not None else ():
-                require_channels(self.robot, part, found.notes)
-            return found
+            repaired = repair(self.robot, log, self.recipe.rate)
+            for part in repaired.parts if log.part is not None else ():
+                require_channels(self.robot, part, repaired.notes)
+            return repaired
 
     def excerpt(self, rows: int = SELECTION_ROWS) -> list[Repaired]:
-        """Return recordings, or stretches of long ones, of about ``rows`` rows together.
+        """Return evenly spaced recordings, or stretches of long ones, of about ``rows`` rows.
 
-        They are evenly spaced. Raises DataError where none can be used.
+        Raises DataError if none is usable.
         """
         if not isinstance(self.logs, Parts) or not self.logs.cut:
             return self._spaced(rows)
-        found: list[Repaired] = []
+        repaired: list[Repaired] = []
         problem: DataError | None = None
         for log in self.logs.excerpt(rows):
             try:
-                found.append(self._repaired(log))
+                repaired.append(self._repair(log))
             except Unusable as error:
                 problem = error
-        if not found:
+        if not repaired:
             raise problem or DataError('no recording to choose from')
-        return found
+        return repaired
 
     def _spaced(self, rows: int) -> list[Repaired]:
         """Return evenly spaced recordings (at least one).
 
-        Of a lazy sequence the first one stands for the length of all: it is not read through.
+        The first one of a lazy sequence gives the length of all, which are not read.
         """
         first: Repaired = self[0]
         whole = self.logs.rows if isinstance(self.logs, Parts) else \
@@ -121,13 +120,12 @@ class Recordings(Sequence[Repaired]):
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Prepares recordings, the next one on a second thread while one is worked on.
+    """Prepares recordings, the next one on a second thread while one is processed.
 
-    What was repaired and averaged, where single joints moved and the extent of the motion is noted
-    when the recordings are gone through for the first time; so are parts of long recordings that
-    cannot be used, which are left out. For estimators that go through them again, the first
-    KEPT_ROWS rows stay in memory; the others are prepared again.
-    ``alone``: the fit knows that joints which hold tell nothing of their friction.
+    The first pass notes repairs, averaging, motions of single joints, the extent of the motion,
+    and unusable parts of long recordings, which are omitted. For estimators with several passes,
+    the first CACHED_ROWS rows stay in memory; the others are prepared again. ``alone``: the fit
+    accounts for joints that hold.
     """
 
     robot: RobotModel
@@ -137,24 +135,24 @@ class Prepared:
     alone: bool = False
     notes: dict[int, tuple[str, ...]] = field(default_factory=dict)
     averaged: dict[int, Averaging] = field(default_factory=dict)
-    kept: dict[int, Samples] = field(default_factory=dict)
+    cache: dict[int, Samples] = field(default_factory=dict)
     motions: dict[int, list[SingleJointMotion]] = field(default_factory=dict)
     extents: dict[int, Extent] = field(default_factory=dict)
     unusable: dict[int, DataError] = field(default_factory=dict)
 
     def _ready(self, i: int) -> Samples | None:
-        """Return the samples of a recording, None for a part that cannot be used."""
-        known = self.kept.get(i)
-        if known is not None or i in self.unusable:
-            return known
+        """Return the samples of a recording, None for an unusable part."""
+        cached = self.cache.get(i)
+        if cached is not None or i in self.unusable:
+            return cached
         try:
             samples = self._samples(i)
         except Unusable as error:
             self.notes.setdefault(i, (str(error),))
             self.unusable[i] = error
             return None
-        if sum(map(_rows, (*self.kept.values(), samples))) <= KEPT_ROWS:
-            self.kept[i] = samples
+        if sum(map(_rows, (*self.cache.values(), samples))) <= CACHED_ROWS:
+            self.cache[i] = samples
         return samples
 
     def _samples(self, i: int) -> Samples:
@@ -178,17 +176,17 @@ class Prepared:
             for i in range(count):
                 self.progress('going through the recordings again' if again else
                               'reducing the recordings', 0.9 if again else 0.8 + 0.1 * i / count)
-                found = coming.result()
+                samples = coming.result()
                 if i + 1 < count:
                     coming = ahead.submit(self._ready, i + 1)
-                if found is not None:
-                    yield found
+                if samples is not None:
+                    yield samples
         if len(self.unusable) == count:
             raise self.unusable[0]
 
     @property
     def as_recorded(self) -> AsRecorded:
-        """The recordings as their sensors gave them, but for the lag of the effort."""
+        """The unfiltered recordings, with the lag of the effort removed."""
         return AsRecorded(self._unfiltered, lambda stage, share: self.progress(
             stage, 0.9 + 0.02 * share))
 
@@ -200,16 +198,16 @@ class Prepared:
 
     @property
     def all_notes(self) -> tuple[str, ...]:
-        """Notes about the recordings, in their order, each once."""
+        """Notes about the recordings, in order, each once."""
         return tuple(dict.fromkeys(note for i in sorted(self.notes) for note in self.notes[i]))
 
     @property
     def all_motions(self) -> tuple[SingleJointMotion, ...]:
-        """Motions of single joints in the recordings, in their order."""
+        """Motions of single joints in the recordings, in order."""
         return tuple(motion for i in sorted(self.motions) for motion in self.motions[i])
 
-    def found(self, recipe: Recipe) -> tuple[list[str], FitRecord]:
-        """Return notes, and the record of averaged recordings and sweeps, once gone through."""
+    def notes_and_record(self, recipe: Recipe) -> tuple[list[str], FitRecord]:
+        """Return notes, and the record of averaged recordings and sweeps, after the first pass."""
         curves, more = friction_curves(self.robot, self.all_motions, recipe)
         return [*self.all_notes, *more], FitRecord(
             averaging=tuple(self.averaged[i] for i in sorted(self.averaged)),

@@ -1,4 +1,4 @@
-"""Residual models of the deflection, scored on stretches left out of both fits."""
+"""Residual models of the deflection, cross-validated together with the linear fit."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from robot_dynid.identification.sequential_fit import RESIDUAL, Stopwatch, frict
 from robot_dynid.identified.record import DeflectionRecord, JointDeflection
 from robot_dynid.types import FloatArray, Samples
 
-#: a residual model must lower the held-out error by this share
+#: least share by which a residual model must lower the held-out error
 RESIDUAL_GAIN = 0.01
-#: samples residual models are fitted to, at about 1 kB each; long recordings have more
+#: most samples for residual models, about 1 kB each; long recordings have more
 RESIDUAL_SAMPLES = 200_000
-#: loops in turn are gone through at most so often, while the score falls by this much
+#: most iterations of sequential loops, and the least fall of the score to continue
 LOOP_ROUNDS, SCORE_SETTLED = 8, 1e-3
 
-#: base parameters (b,) from some batches of an experiment, of the same one whose effort lacks what
-#: the residual models explain, and from those of the round before (None at first)
+#: base parameters (b,) from some batches of an experiment, of the same one without the effort of
+#: the residual models, and from those of the previous iteration (None at first)
 Physics = Callable[[Experiment, Experiment, Sequence[int], FloatArray | None], FloatArray]
-#: kinds of residual models by the number of the joint
+#: kinds of residual models by joint number
 Kinds = Mapping[int, str]
 
 
@@ -50,8 +50,7 @@ Kinds = Mapping[int, str]
 class JointFit:
     """Friction and links at once, by the ``estimator`` that made ``estimate``.
 
-    From the whole effort: what gears show of the torque on the links is the same in both, so it
-    says no more about the links.
+    From the whole effort: it contains everything that gears show about the links.
     """
 
     estimator: Estimator
@@ -59,7 +58,7 @@ class JointFit:
 
     def __call__(
         self, whole: Experiment, left: Experiment, batches: Sequence[int],
-        before: FloatArray | None,
+        previous: FloatArray | None,
     ) -> FloatArray:
         """Return the base parameters (b,) from the ``batches`` of the ``whole`` effort."""
         fit = self.estimator.fit_to_batches(whole, self.estimate)
@@ -71,11 +70,10 @@ class JointFit:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Recordings whose effort is to be explained; ``rows`` are all samples in their order.
+    """Recordings to fit; ``rows`` are all samples in order.
 
     ``features`` (M, n, k), ``effort`` and ``measured`` (M, n) [N m], ``cell`` (M,) of distinct
-    motion a sample is in. ``stride``: of long recordings one in so many
-    parts is there.
+    motion of each sample. ``stride``: of long recordings every so many-th part is used.
     """
 
     experiment: Experiment
@@ -87,7 +85,7 @@ class Training:
 
     @classmethod
     def of(cls, experiment: Experiment, needed: bool) -> Training | None:
-        """Collect the samples; None where motor states are ``needed`` and a recording has none."""
+        """Collect the samples; None if motor states are ``needed`` and a recording has none."""
         recordings: list[Samples] = []
         width = feature_count(experiment.model.robot)
         features: list[FloatArray] = []
@@ -95,12 +93,12 @@ class Training:
         for number, samples in enumerate(experiment.recordings):
             if number % stride:
                 continue
-            found = deflections(experiment.model.robot, samples)
-            if found is None and needed:
+            bent = deflections(experiment.model.robot, samples)
+            if bent is None and needed:
                 return None
             recordings.append(samples)
             features.append(np.full((*samples.position.shape, width), np.nan)
-                            if found is None else found)
+                            if bent is None else bent)
         if not recordings:
             return None
         experiment = replace(experiment, recordings=recordings) if stride == 1 else Experiment.of(
@@ -114,7 +112,7 @@ class Training:
             by_motion.rows, stride)
 
     @cached_property
-    def known(self) -> list[int]:
+    def joints(self) -> list[int]:
         """The joints with usable features."""
         return complete_joints(self.features)
 
@@ -124,12 +122,12 @@ class Training:
         return np.concatenate([model.effort(s, values) for s in self.experiment.recordings])
 
     def loaded(self, values: FloatArray) -> Training:
-        """Return it with the load of the gears by the links of base parameters ``values`` (b,)."""
+        """Return it with the gear load by the links of base parameters ``values`` (b,)."""
         load = self.physics(gear_load(self.experiment.model, values))
         return replace(self, features=append_load(self.features, load))
 
     def without(self, explained: FloatArray) -> Experiment:
-        """Return the experiment whose effort lacks (M, n) what is ``explained`` already."""
+        """Return the experiment without the ``explained`` effort (M, n)."""
         left, first = [], 0
         for samples in self.experiment.recordings:
             part = explained[first:first + len(samples)]
@@ -142,8 +140,7 @@ class Training:
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """Physics and residual models after a round; ``physics`` and ``added`` (M, n) their efforts.
-    """
+    """Linear fit and residual models of an iteration; ``physics``, ``added`` (M, n): efforts."""
 
     values: FloatArray
     physics: FloatArray
@@ -156,7 +153,7 @@ def alternate(
     data: Training, kinds: Kinds, physics: Physics, cells: Sequence[int],
     watch: Stopwatch | None = None,
 ) -> Iterator[Round]:
-    """Fit physics and residual models of ``kinds`` in turn to some ``cells`` only, for ever."""
+    """Fit physics and residual models of ``kinds`` in turn to some ``cells``, indefinitely."""
     watch = watch or Stopwatch()
     chosen = np.isin(data.cell, cells)
     values: FloatArray | None = None
@@ -165,16 +162,17 @@ def alternate(
         values = physics(data.experiment.by_motion, left.by_motion, cells, values)
         modelled = data.physics(values)
         loaded = data.loaded(values) if kinds else data
-        models, notes = watch.timed(RESIDUAL, partial(fitted, loaded, kinds, modelled, chosen))
-        added = predicted(loaded, models)
+        models, notes = watch.timed(
+            RESIDUAL, partial(fit_models, loaded, kinds, modelled, chosen))
+        added = predict_residual(loaded, models)
         yield Round(values, modelled, models, added, notes)
         left = data.without(added) if any(models) else data.experiment
 
 
-def fitted(
+def fit_models(
     data: Training, kinds: Kinds, physics: FloatArray, chosen: NDArray[np.bool_]
 ) -> tuple[tuple[ResidualModel | None, ...], tuple[str, ...]]:
-    """Return the residual models (None where there is none) and why some could not be fitted.
+    """Return the residual models (None if there is none) and why some could not be fitted.
 
     ``physics`` (M, n) N m is the effort of the model; ``chosen`` (M,) the samples to fit.
     """
@@ -194,7 +192,7 @@ def fitted(
     return tuple(models), tuple(notes)
 
 
-def predicted(data: Training, models: Sequence[ResidualModel | None]) -> FloatArray:
+def predict_residual(data: Training, models: Sequence[ResidualModel | None]) -> FloatArray:
     """Return the effort (M, n) of the residual models."""
     added = np.zeros_like(data.effort)
     for j, model in enumerate(models):
@@ -206,9 +204,9 @@ def predicted(data: Training, models: Sequence[ResidualModel | None]) -> FloatAr
 
 @dataclass(frozen=True, eq=False)
 class CrossFit:
-    """Held-out squared errors [(N m)^2] of the filtered effort, by round and fold.
+    """Held-out squared errors [(N m)^2] of the filtered effort, by iteration and fold.
 
-    Sums over the samples of a fold of distinct motion: ``friction`` (R, F, n) of friction alone,
+    Sums over the samples of a fold of distinct motion: ``friction`` (R, F, n) of friction only,
     ``physics`` (R, F, n) of friction and links, ``after`` (R, F, n) with the residual models.
     ``samples`` in all folds.
     """
@@ -219,17 +217,17 @@ class CrossFit:
     samples: int
 
     def rms(self, errors: FloatArray) -> FloatArray:
-        """Return the root mean square (n,) [N m] of ``errors`` (F, n)."""
+        """Return the RMS (n,) [N m] of ``errors`` (F, n)."""
         return np.asarray(np.sqrt(errors.sum(axis=0) / self.samples))
 
     @property
-    def before(self) -> FloatArray:
-        """Errors (F, n) of the physics as it is without any residual model."""
+    def plain(self) -> FloatArray:
+        """Errors (F, n) of the physics without a residual model."""
         return np.asarray(self.physics[0])
 
     @property
     def rounds(self) -> int:
-        """Number of rounds that lower the error, 0 for none."""
+        """Number of iterations that lower the error, 0 for none."""
         scores = [np.mean(np.log(self.rms(errors) + 1e-300)) for errors in self.after]
         lower = [k for k, score in enumerate(scores)
                  if k == 0 or score < min(scores[:k]) - SCORE_SETTLED]
@@ -237,26 +235,26 @@ class CrossFit:
 
     @property
     def last(self) -> FloatArray:
-        """Errors (F, n) after as many rounds as lower them."""
+        """Errors (F, n) after the last iteration that lowers them."""
         return np.asarray(self.after[self.rounds - 1])
 
-    def lower(self, after: FloatArray, before: FloatArray) -> NDArray[np.bool_]:
-        """Return (n,) whether errors (F, n) fell by RESIDUAL_GAIN, and by more than chance."""
-        lower = self.rms(after) < (1.0 - RESIDUAL_GAIN) * self.rms(before)
-        return lower & [falls(*both) for both in zip(after.T, before.T, strict=True)]
+    def lower(self, after: FloatArray, reference: FloatArray) -> NDArray[np.bool_]:
+        """Return (n,) whether errors (F, n) fell by RESIDUAL_GAIN, and significantly."""
+        lower = self.rms(after) < (1.0 - RESIDUAL_GAIN) * self.rms(reference)
+        return lower & [falls(*both) for both in zip(after.T, reference.T, strict=True)]
 
 
 def cross_fit(data: Training, kinds: Kinds, physics: Physics) -> CrossFit:
-    """Return errors of motion to which neither physics nor residual models were fitted."""
+    """Return held-out errors of physics and residual models together."""
     parts = folds(data.experiment.information)
     held_out = [np.isin(data.cell, part.test) for part in parts]
     fits = [alternate(data, kinds, physics, part.fitted) for part in parts]
     dry = friction_parameters(data.experiment.model)
-    most = 1 if isinstance(physics, JointFit) else LOOP_ROUNDS
+    max_rounds = 1 if isinstance(physics, JointFit) else LOOP_ROUNDS
     samples = int(np.sum(held_out))
     table = np.empty((3, 0, len(parts), data.effort.shape[1]))
-    found = CrossFit(table[0], table[1], table[2], samples)
-    while len(found.after) < most and found.rounds == len(found.after):
+    result = CrossFit(table[0], table[1], table[2], samples)
+    while len(result.after) < max_rounds and result.rounds == len(result.after):
         errors = np.empty((3, 1, *table.shape[2:]))
         for k, (fit, rows) in enumerate(zip(fits, held_out, strict=True)):
             one = next(fit)
@@ -264,15 +262,15 @@ def cross_fit(data: Training, kinds: Kinds, physics: Physics) -> CrossFit:
             for stage, effort in enumerate((friction, one.physics, one.physics + one.added)):
                 errors[stage, 0, k] = np.sum((data.effort[rows] - effort[rows])**2, axis=0)
         table = np.concatenate([table, errors], axis=1)
-        found = CrossFit(table[0], table[1], table[2], samples)
-    return found
+        result = CrossFit(table[0], table[1], table[2], samples)
+    return result
 
 
 @dataclass(frozen=True, eq=False)
 class ResidualFitted:
-    """Residual models per joint; ``values`` (b,) is the physics of the last round.
+    """Residual models per joint; ``values`` (b,) is the physics of the last iteration.
 
-    ``record`` says, joint by joint, what the stages improve.
+    ``record`` holds, joint by joint, what the stages improve.
     """
 
     models: tuple[ResidualModel | None, ...] = ()
@@ -284,34 +282,34 @@ class ResidualFitted:
 def fit_residual(
     experiment: Experiment, kind: str, physics: Physics, watch: Stopwatch | None = None
 ) -> ResidualFitted | None:
-    """Fit residual models where they lower the held-out error; None where nothing is in turn.
+    """Fit residual models that lower the held-out error; None if there is nothing to do.
 
-    That is without motor states, or with a ``kind`` of no residual, where friction and links are
-    fitted at once; AUTO stands for those of CHOICES. ``watch`` measures the last fit, to all the
-    data; judging it comes on top.
+    That is without motor states, or with a ``kind`` without residual, if friction and links are
+    fitted at once; AUTO stands for those of CHOICES. ``watch`` measures the last fit, to all data,
+    without the cross-validation.
     """
     at_once = isinstance(physics, JointFit)
     data = Training.of(experiment, needed=at_once)
     if data is None:
         return None
     tried = CHOICES if kind == AUTO else (kind,)
-    known = data.known if set(tried) <= set(RESIDUALS) else []
+    joints = data.joints if set(tried) <= set(RESIDUALS) else []
     robot, everything = experiment.model.robot, range(int(data.cell.max(initial=0)) + 1)
     watch = watch or Stopwatch()
-    before = dict(watch.seconds)
-    kinds, crossed, errors = _chosen(data, tried, physics, known)
+    seconds = dict(watch.seconds)
+    kinds, crossed, errors = _choose_kinds(data, tried, physics, joints)
     watch.seconds.clear()
-    watch.seconds.update(before)
+    watch.seconds.update(seconds)
     rounds = crossed.rounds if kinds or not at_once else 1
     fits = alternate(data, kinds, physics, everything, watch)
     last = next(islice(fits, rounds - 1, None))
-    reasons = [_reason(j in data.known, last.models[j], last.notes[j]) if known else
-               'none asked for, or no motor states' for j in range(robot.n)]
+    reasons = [_reason(j in data.joints, last.models[j], last.notes[j]) if joints else
+               'not requested, or no motor states' for j in range(robot.n)]
     warnings = tuple(f'joint {joint}: no residual model of the deflection: {reason}'
                      for joint, reason in zip(robot.joints, reasons, strict=True)
-                     if reason and known)
+                     if reason and joints)
     if data.stride > 1 and (kinds or not at_once):
-        warnings += (f'long recordings: residual models are from one in {data.stride} parts',)
+        warnings += (f'long recordings: residual models use one of {data.stride} parts',)
     rows = tuple(JointDeflection(
         joint, not reason, reason, float(friction), float(alone), float(after),
         '' if reason else kinds[j])
@@ -322,33 +320,33 @@ def fit_residual(
     return ResidualFitted(last.models, last.values, record, warnings)
 
 
-def _chosen(
-    data: Training, tried: Sequence[str], physics: Physics, known: Sequence[int]
+def _choose_kinds(
+    data: Training, tried: Sequence[str], physics: Physics, joints: Sequence[int]
 ) -> tuple[Kinds, CrossFit, FloatArray]:
     """Return the kinds that help, the fit of the last one that does, and the errors (n, 3) [N m].
 
-    Those of friction, links and residual models, of the kind that is best or was tried first.
+    Those of friction, links and residual models, for the best or first kind.
     """
     kinds: dict[int, str] = {}
-    found, errors, best = None, None, None
+    best_fit, errors, best = None, None, None
     for kind in tried:
-        crossed = cross_fit(data, dict.fromkeys(known, kind), physics)
-        if found is None or errors is None or best is None:
-            found, best = crossed, crossed.before.copy()
+        crossed = cross_fit(data, dict.fromkeys(joints, kind), physics)
+        if best_fit is None or errors is None or best is None:
+            best_fit, best = crossed, crossed.plain.copy()
             errors = np.array([crossed.rms(one) for one in (
-                crossed.friction[crossed.rounds - 1], crossed.before, crossed.last)]).T
+                crossed.friction[crossed.rounds - 1], crossed.plain, crossed.last)]).T
         lower = crossed.lower(crossed.last, best)
-        better = [j for j in known if lower[j]]
+        better = [j for j in joints if lower[j]]
         if better:
             kinds |= dict.fromkeys(better, kind)
-            found = crossed
+            best_fit = crossed
             best[:, better] = crossed.last[:, better]
             errors[better, 2] = crossed.rms(crossed.last)[better]
-    assert found is not None and errors is not None
-    return kinds, found, errors
+    assert best_fit is not None and errors is not None
+    return kinds, best_fit, errors
 
 
-def _reason(known: bool, model: ResidualModel | None, note: str) -> str:
-    if not known:
-        return 'no motor states that can be used'
+def _reason(usable: bool, model: ResidualModel | None, note: str) -> str:
+    if not usable:
+        return 'no usable motor states'
     return '' if model is not None else note or 'the held-out error does not fall'

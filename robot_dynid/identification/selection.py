@@ -1,7 +1,7 @@
-"""Choices from the data by held-out error: cut-off, lag of the effort, effects, friction.
+"""Choices from the data by held-out error: cut-off, effort lag, effects, friction.
 
 In recordings of single joints friction laws come first, joint by joint, with presliding, load and
-whatever else the motion of each shows; the links are then identified stage by stage with these.
+everything else the motion of each shows; the links are then identified stage by stage with these.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from robot_dynid.estimation.staged.own_effort import OwnFrictionData, own_errors
 from robot_dynid.estimation.uncertainty.between_recordings import scatter_covariance
 from robot_dynid.estimation.uncertainty.held_out import held_out
 from robot_dynid.friction import ADDITIONS, LAWS
-from robot_dynid.identification.chosen_effects import with_parts
+from robot_dynid.identification.chosen_effects import choose_parts
 from robot_dynid.identification.gear_effects import gear_effects
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.structure import Structure
@@ -57,11 +57,11 @@ from robot_dynid.signals.prepare import (
 from robot_dynid.threads import side_by_side
 from robot_dynid.types import FloatArray, Progress, Samples
 
-#: least share of what is left that an estimate is taken to find
+#: least share of the remaining lag that an estimate is assumed to cover
 LEAST_ESTIMATED_SHARE = 0.05
-#: deviations from which on a lag is sure
+#: deviations from which a lag is certain
 LAG_DEVIATIONS = 5.0
-#: estimates after the first; a step below this share of the deviation is the last
+#: most estimates after the first; a step below this share of the deviation is the last
 ESTIMATE_ROUNDS, ESTIMATE_SETTLED = 4, 0.1
 
 
@@ -76,54 +76,54 @@ def lag_of(information: Information) -> Lag:
     return Lag(float(solution.values[-1]), float(np.sqrt(spread[0, 0])))
 
 
-def likely(lag: Lag) -> bool:
-    """Return whether the lag exceeds its deviation: held-out error decides about it then."""
+def is_likely(lag: Lag) -> bool:
+    """Return True if the lag exceeds its deviation; the held-out error then decides."""
     return abs(lag.seconds) > lag.std
 
 
-def sure(lag: Lag) -> bool:
-    """Return whether the lag is there beyond doubt, whichever way held-out errors scatter."""
+def is_sure(lag: Lag) -> bool:
+    """Return True if the lag is certain, however held-out errors scatter."""
     return abs(lag.seconds) > LAG_DEVIATIONS * lag.std
 
 
-def alike(one: Lag, other: Lag) -> bool:
-    """Return whether two lags differ by less than `settled` tells apart."""
+def is_same(one: Lag, other: Lag) -> bool:
+    """Return True if two lags differ by less than `solve_lag` resolves."""
     return abs(one.seconds - other.seconds) < ESTIMATE_SETTLED * min(one.std, other.std)
 
 
-def settled(estimate: Callable[[float], Lag]) -> Lag:
-    """Return the lag at which no lag is left; ``estimate`` returns that left beside some seconds.
+def solve_lag(estimate: Callable[[float], Lag]) -> Lag:
+    """Return the lag at which none remains; ``estimate`` returns the remainder at some lag [s].
 
-    An estimate finds only a share of what is left, since noise in the rate of the effort draws it
-    towards zero. The share comes from how estimates fall from one to the next (secant method); the
-    deviation of an estimate is that share of the deviation of the lag.
+    An estimate covers only a share of the remainder, because noise in the rate of the effort draws
+    it towards zero. The share follows from how estimates fall from one to the next (secant
+    method); the deviation of an estimate is that share of the deviation of the lag.
     """
     first = estimate(0.0)
     if not np.isfinite(first.std) or first.seconds == 0.0:
         return first
-    before, left, seconds = 0.0, first, first.seconds + np.copysign(first.std, first.seconds)
+    previous, left, seconds = 0.0, first, first.seconds + np.copysign(first.std, first.seconds)
     share, std = 1.0, first.std
     for _ in range(ESTIMATE_ROUNDS):
         other = estimate(seconds)
-        share = float(np.clip((left.seconds - other.seconds) / (seconds - before),
+        share = float(np.clip((left.seconds - other.seconds) / (seconds - previous),
                               LEAST_ESTIMATED_SHARE, 1.0))
-        before, left, std = seconds, other, other.std / share
+        previous, left, std = seconds, other, other.std / share
         seconds += other.seconds / share
-        if abs(seconds - before) < ESTIMATE_SETTLED * std:
+        if abs(seconds - previous) < ESTIMATE_SETTLED * std:
             break
     return Lag(float(seconds), float(std))
 
 
 WIDTHS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
-#: ramp [rad/s, m/s] of the Coulomb friction where neither a recipe nor a model says which
+#: default ramp [rad/s, m/s] of the Coulomb friction without a recipe or model
 DEFAULT_WIDTH = 0.01
 #: samples per parameter, OVERSAMPLING of them for each period of the cut-off, of which a quarter
-#: is independent at each joint: neither a cut-off nor thinning leaves fewer than the first number;
-#: from the second on a higher cut-off, which keeps more of them, is no better for that
+#: is independent at each joint: cut-off and decimation leave at least the first number; from the
+#: second on a higher cut-off, which leaves more of them, is no better for that
 SAMPLES_PER_PARAMETER, AMPLE_SAMPLES = 5.0, 20.0
-#: choices of the cut-off after the first, with the friction found; two have always been enough
+#: most choices of the cut-off after the first, with the chosen friction; two have always sufficed
 CUTOFF_ROUNDS = 3
-#: share of the error by which held-out errors scatter, which refutes no lag that is sure
+#: share of the error by which held-out errors scatter, which refutes no certain lag
 HELD_OUT_SCATTER = 0.01
 
 
@@ -131,7 +131,7 @@ HELD_OUT_SCATTER = 0.01
 class Choice:
     """Choices of the pipeline, with the candidates tried: (value, held-out score).
 
-    ``friction`` says so for the law of every axis; it is empty where the law was prescribed.
+    ``friction`` holds those for the law of every axis; it is empty if the law was prescribed.
     """
 
     preprocessing: Preprocessing
@@ -143,42 +143,42 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Excerpt:
-    """The recordings the choices are made on; their samples as they were prepared last."""
+    """The recordings the choices are made on, and their most recently prepared samples."""
 
     robot: RobotModel
     recordings: Sequence[Repaired]
     _last: dict[Preprocessing, list[Samples]] = field(default_factory=dict)
 
     def samples(self, settings: Preprocessing) -> list[Samples]:
-        """Return the recordings, prepared with ``settings``; raises DataError as `prepare`."""
+        """Return the recordings prepared with ``settings``; raises DataError as `prepare` does."""
         if settings not in self._last:
             self._last.clear()
-            self._last[settings] = self._prepared(settings)
+            self._last[settings] = self._prepare(settings)
         return self._last[settings]
 
-    def _prepared(self, settings: Preprocessing) -> list[Samples]:
+    def _prepare(self, settings: Preprocessing) -> list[Samples]:
         return [prepare(self.robot, r, settings) for r in self.recordings]
 
-    def thinned(
+    def prepare_enough(
         self, model: TorqueModel, settings: Preprocessing
     ) -> tuple[Preprocessing, list[Samples]]:
-        """Return the samples, thinned only where that leaves enough to fit ``model``."""
-        samples = self._prepared(settings)
+        """Return the samples, decimated only if that leaves enough to fit ``model``."""
+        samples = self._prepare(settings)
         enough = SAMPLES_PER_PARAMETER * len(model.reduction.pivots)
         if settings.decimate and sum(map(len, samples)) < enough:
             settings = replace(settings, decimate=False)
-            samples = self._prepared(settings)
+            samples = self._prepare(settings)
         return settings, samples
 
     def score(self, model: TorqueModel, settings: Preprocessing) -> float:
-        """Return the held-out score of a model of samples prepared with ``settings``."""
+        """Return the held-out score of a model on samples prepared with ``settings``."""
         return float(self.errors(model, self.samples(settings)).mean())
 
     def errors(self, model: TorqueModel, samples: Iterable[Samples]) -> FloatArray:
-        """Return the logarithm (f,) of the held-out error of each fold, the mean of the joints.
+        """Return the log held-out error (f,) of each fold, averaged over the joints.
 
-        A joint and a fold count the same, whatever their torque; the mean is the score. Each joint
-        counts by the fit that leaves it least, see `near_nominal`.
+        Joints and folds have equal weight, whatever their torque; the mean is the score. Each
+        joint counts with its best fit, see `near_nominal`.
         """
         errors = best_held_out(Experiment.of(model, samples))
         return np.asarray(0.5 * np.mean(np.log(np.maximum(errors, 1e-300)), axis=1))
@@ -190,13 +190,13 @@ class Excerpt:
     def effects(self, structure: Structure, settings: Preprocessing) -> Structure:
         """Return ``structure`` with the parts of chosen effects that the recordings show."""
         for key in CHOSEN:
-            structure = with_parts(key, self.robot, structure, self.samples(settings))
+            structure = choose_parts(key, self.robot, structure, self.samples(settings))
         return structure
 
     def laws(
         self, structure: Structure, settings: Preprocessing, requests: Sequence[LawRequest]
     ) -> tuple[Structure, tuple[AxisChoice, ...]]:
-        """Return ``structure`` with the laws that are requested of the axes."""
+        """Return ``structure`` with the laws requested for the axes."""
         return _choose_laws(self, structure, settings, requests)
 
 
@@ -205,25 +205,23 @@ def choose(robot: RobotModel, recordings: Sequence[Repaired], recipe: Recipe,
            kind: type[Excerpt] = Excerpt) -> Choice:
     """Choose everything the recipe leaves open; the same data always gives the same choice.
 
-    The friction laws are those of ``sweeps`` where these were identified before; ``kind`` says
-    how candidates are compared.
-
-    As long as the law of friction is wrong it is best smoothed away, and what is smoothed away
-    determines no law; most of all at the motor of an elastic joint, whose own equation is mostly
-    friction. So cut-off and lag are chosen again with the law that was found, and the law anew,
-    until the cut-off stays. Laws stand where the lag is the same as far as it is known.
+    The friction laws are those of ``sweeps``, if these were identified before; ``kind`` defines
+    how candidates are compared. With a wrong friction law, strong smoothing looks best, and
+    smoothed data determines no law; most of all at the motor of an elastic joint, whose own
+    equation is mostly friction. So cut-off and lag are chosen again with the chosen law, and the
+    law again, until the cut-off stays. Laws remain if the lag is the same within its uncertainty.
     """
     if sweeps is not None:
         recipe = replace(recipe, friction='coulomb')
     part = kind(robot, recordings)
     first = _first(robot, recipe)
-    choice = _chosen(part, recipe, first, None, between(progress, 0.0, 0.5))
+    choice = _choose_once(part, recipe, first, None, between(progress, 0.0, 0.5))
     again = recipe.cutoff is None and (choice.friction or robot.coordinates > robot.n)
     for i in range(CUTOFF_ROUNDS if again else 0):
-        before = choice
+        previous = choice
         begin, end = (0.5 + 0.3 * (i + k) / CUTOFF_ROUNDS for k in (0, 1))
-        choice = _chosen(part, recipe, first, before, between(progress, begin, end))
-        if choice.preprocessing.cutoff == before.preprocessing.cutoff:
+        choice = _choose_once(part, recipe, first, previous, between(progress, begin, end))
+        if choice.preprocessing.cutoff == previous.preprocessing.cutoff:
             break
     return choice if sweeps is None else replace(choice, structure=sweeps)
 
@@ -235,32 +233,32 @@ def _first(robot: RobotModel, recipe: Recipe) -> Structure:
 
 
 def between(progress: Progress, begin: float, end: float) -> Progress:
-    """Return a progress whose whole is the part from ``begin`` to ``end`` of ``progress``."""
+    """Return a progress that maps 0 to 1 to the range ``begin`` to ``end`` of ``progress``."""
     return lambda stage, share: progress(stage, begin + (end - begin) * share)
 
 
-def _chosen(part: Excerpt, recipe: Recipe, first: Structure, before: Choice | None,
-            progress: Progress) -> Choice:
-    """Choose once, cut-off and lag with the friction chosen ``before``.
+def _choose_once(part: Excerpt, recipe: Recipe, first: Structure, previous: Choice | None,
+                 progress: Progress) -> Choice:
+    """Choose once, cut-off and lag with the friction of the ``previous`` choice.
 
-    The choice of friction begins with ``first``, so for the same samples it is the same.
+    The choice of friction begins with ``first``, so it is reproducible for the same samples.
     """
-    best = first if before is None else before.structure
+    best = first if previous is None else previous.structure
     scores: tuple[tuple[float, float], ...] = ()
     cutoff = recipe.cutoff
     if cutoff is None:
         cutoff, scores = _choose_cutoff(part, best, progress)
-    settings, _ = part.thinned(best.torque_model(part.robot), Preprocessing(
+    settings, _ = part.prepare_enough(best.torque_model(part.robot), Preprocessing(
         cutoff, recipe.rate, recipe.effort_lag or 0.0, not first.gears))
     lag = None
     if recipe.effort_lag is None:
         progress('estimating the lag of the effort', 0.45)
         settings, lag = _choose_lag(part, best, settings, dict(scores).get(cutoff))
-    if before is not None:
-        if settings == before.preprocessing:
-            return replace(before, cutoffs=scores, lag=lag)
-        if _alike(settings, lag, before):
-            return replace(before, cutoffs=scores)
+    if previous is not None:
+        if settings == previous.preprocessing:
+            return replace(previous, cutoffs=scores, lag=lag)
+        if _is_same_choice(settings, lag, previous):
+            return replace(previous, cutoffs=scores)
     structure = first
     if recipe.ramp_width is None:
         progress('choosing the Coulomb ramp', 0.5)
@@ -275,16 +273,16 @@ def _chosen(part: Excerpt, recipe: Recipe, first: Structure, before: Choice | No
     return Choice(settings, structure, scores, lag, choices)
 
 
-def with_gear_effects(
+def choose_gear_effects(
     robot: RobotModel, recordings: Sequence[Repaired], recipe: Recipe, choice: Choice,
     progress: Progress,
 ) -> Choice:
-    """Return the choice with the effects of elastic gears, and the cut-off that suits them.
+    """Return the choice with the effects of elastic gears, and a suitable cut-off.
 
-    What gears do beside bending is faster than the motion: a cut-off chosen without it smooths it
-    away, and samples thinned to that cut-off fold it into the motion. Left out, it also passes for
-    a lag of the effort and for friction, and a lag of a millisecond for half of the damping: so
-    all is chosen again with it.
+    Gear effects other than deflection are faster than the motion: a cut-off chosen without them
+    smooths them away, and samples decimated to that cut-off alias them into the motion. Omitted,
+    they also appear as an effort lag and as friction, and a lag of a millisecond as half of the
+    damping: so everything is chosen again with them.
     """
     part = Excerpt(robot, recordings)
     progress('looking for effects of gears', 0.8)
@@ -292,66 +290,67 @@ def with_gear_effects(
     effects = gear_effects(robot, choice.structure, part.samples(settings))
     if not effects:
         return choice
-    found = replace(choice, preprocessing=settings,
-                    structure=replace(choice.structure, gears=effects))
+    current = replace(choice, preprocessing=settings,
+                      structure=replace(choice.structure, gears=effects))
     first = replace(_first(robot, recipe), gears=effects)
     for i in range(CUTOFF_ROUNDS):
-        before = found
+        previous = current
         begin, end = (0.8 + 0.2 * (i + k) / CUTOFF_ROUNDS for k in (0, 1))
-        found = _chosen(part, recipe, first, before, between(progress, begin, end))
-        if found.preprocessing == before.preprocessing:
+        current = _choose_once(part, recipe, first, previous, between(progress, begin, end))
+        if current.preprocessing == previous.preprocessing:
             break
-        effects = gear_effects(robot, replace(found.structure, gears=()),
-                               part.samples(found.preprocessing), effects)
-        found = replace(found, structure=replace(found.structure, gears=effects))
+        effects = gear_effects(robot, replace(current.structure, gears=()),
+                               part.samples(current.preprocessing), effects)
+        current = replace(current, structure=replace(current.structure, gears=effects))
         first = replace(first, gears=effects)
         if not effects:
             break
-    return found
+    return current
 
 
-def with_laws_of(
+def choose_laws_by_estimator(
     estimator: Estimator, experiment: Experiment, choice: Choice, requests: Sequence[LawRequest]
 ) -> Choice:
-    """Return the choice with the laws of friction that the ``estimator`` sees.
+    """Return the choice with the laws of friction that the ``estimator`` determines.
 
-    Those of axes whose law is prescribed, or could not be chosen, stay.
+    Laws of axes that are prescribed, or could not be chosen, remain.
     """
-    before = choice.structure
-    named = list(zip(before.friction, before.laws, strict=True))
+    structure = choice.structure
+    named = list(zip(structure.friction, structure.laws, strict=True))
     every = (*LAWS, *ADDITIONS)
     noted = [bool(one.note) for one in choice.friction] or [True] * len(named)
     without = [request.without if request.auto and not note else every
                for request, note in zip(requests, noted, strict=True)]
     laws = list(estimator.laws(experiment, named, without))
-    if [name for name, _ in laws] == list(before.friction):
+    if [name for name, _ in laws] == list(structure.friction):
         return choice
-    load = None if before.load is None else np.array(before.load)
-    return replace(choice, structure=before.with_laws(laws, load), friction=tuple(
+    load = None if structure.load is None else np.array(structure.load)
+    return replace(choice, structure=structure.with_laws(laws, load), friction=tuple(
         one if one.law == name else replace(one, law=name, tried=(
             *one.tried, LawScore(name, one.error_over_coulomb)))
         for one, (name, _) in zip(choice.friction, laws, strict=True)))
 
 
-def _alike(settings: Preprocessing, lag: Lag | None, before: Choice) -> bool:
-    """Return whether settings differ from those ``before`` by a corrected lag, and not by much."""
-    own = before.preprocessing
-    return (lag is not None and before.lag is not None and alike(lag, before.lag)
-            and 0.0 not in (settings.effort_lag, own.effort_lag)
-            and replace(settings, effort_lag=own.effort_lag) == own)
+def _is_same_choice(settings: Preprocessing, lag: Lag | None, previous: Choice) -> bool:
+    """Return True if settings differ from the ``previous`` ones only by a similar lag."""
+    other = previous.preprocessing
+    return (lag is not None and previous.lag is not None and is_same(lag, previous.lag)
+            and 0.0 not in (settings.effort_lag, other.effort_lag)
+            and replace(settings, effort_lag=other.effort_lag) == other)
 
 
 def _choose_cutoff(
     part: Excerpt, structure: Structure, progress: Progress
 ) -> tuple[float, tuple[tuple[float, float], ...]]:
-    """Choose the cut-off, see `best_cutoff`, and return the scores of all that were tried."""
+    """Return the cut-off, see `best_cutoff`, and the scores of all that were tried."""
     model = structure.torque_model(part.robot)
     highest = CUTOFF_RATE_SHARE / max(r.step for r in part.recordings)
     candidates = [c for c in CUTOFFS if c <= highest] or [highest]
 
     def errors(cutoff: float) -> tuple[float, FloatArray] | DataError:
         try:
-            _, samples = part.thinned(model, Preprocessing(cutoff, decimate=not structure.gears))
+            _, samples = part.prepare_enough(model, Preprocessing(cutoff,
+                                                                  decimate=not structure.gears))
             seconds = sum(len(s) * float(s.time[1] - s.time[0]) for s in samples if len(s) > 1)
             return (OVERSAMPLING * cutoff * seconds / len(model.reduction.pivots),
                     part.errors(model, samples))
@@ -360,13 +359,13 @@ def _choose_cutoff(
 
     tried: dict[float, tuple[float, FloatArray]] = {}
     problem = DataError('no cut-off frequency can be tried on this data')
-    for i, (cutoff, found) in enumerate(zip(
+    for i, (cutoff, outcome) in enumerate(zip(
             candidates, side_by_side(errors, candidates), strict=True), start=1):
         progress(f'tried a cut-off of {cutoff:g} Hz', 0.05 + 0.4 * i / len(candidates))
-        if isinstance(found, DataError):
-            problem = found
+        if isinstance(outcome, DataError):
+            problem = outcome
         else:
-            tried[cutoff] = found
+            tried[cutoff] = outcome
     if not tried:
         raise problem
     return best_cutoff(tried), tuple(
@@ -374,15 +373,15 @@ def _choose_cutoff(
 
 
 def best_cutoff(tried: Mapping[float, tuple[float, FloatArray]]) -> float:
-    """Return the cut-off [Hz] of the best score; while samples are scarce, the highest as good.
+    """Return the cut-off [Hz] of the best score; if samples are scarce, the highest of equal ones.
 
     ``tried`` are samples per parameter, OVERSAMPLING for each period of the cut-off, and (f,)
-    `Excerpt.errors`. A cut-off that leaves SAMPLES_PER_PARAMETER is taken before any that leaves
-    fewer, and one with fewer than AMPLE_SAMPLES must beat all that are higher by a standard error.
+    `Excerpt.errors`. A cut-off that leaves SAMPLES_PER_PARAMETER is preferred to any that leaves
+    fewer, and one with fewer than AMPLE_SAMPLES must beat all higher ones by a standard error.
     """
-    most = max(samples for samples, _ in tried.values())
+    largest = max(samples for samples, _ in tried.values())
     errors = {cutoff: one for cutoff, (samples, one) in tried.items()
-              if samples >= min(SAMPLES_PER_PARAMETER, most)}
+              if samples >= min(SAMPLES_PER_PARAMETER, largest)}
     best = min(errors, key=lambda cutoff: float(errors[cutoff].mean()))
     if tried[best][0] >= AMPLE_SAMPLES:
         return best
@@ -394,8 +393,8 @@ def best_cutoff(tried: Mapping[float, tuple[float, FloatArray]]) -> float:
 def _standard_error(errors: FloatArray, others: FloatArray) -> float:
     """Return the standard error of the difference of two scores, from their parts (k,).
 
-    The same fold is hard or easy for both, so that differences count; zero where there are no two
-    folds to compare.
+    The same fold is hard or easy for both, so differences count; zero without two folds to
+    compare.
     """
     if len(errors) != len(others) or len(errors) < 2:
         return 0.0
@@ -403,27 +402,27 @@ def _standard_error(errors: FloatArray, others: FloatArray) -> float:
 
 
 def _choose_lag(
-    part: Excerpt, structure: Structure, settings: Preprocessing, before: float | None
+    part: Excerpt, structure: Structure, settings: Preprocessing, without: float | None
 ) -> tuple[Preprocessing, Lag]:
-    """Choose the lag of the effort; ``before`` is the score without one, where it is known."""
+    """Choose the lag of the effort; ``without`` is the score at zero lag, if known."""
     model = structure.torque_model(part.robot)
-    lag = settled(lambda late: effort_lag(
+    lag = solve_lag(lambda late: effort_lag(
         model, part.samples(replace(settings, effort_lag=late))))
-    if not likely(lag):
+    if not is_likely(lag):
         return settings, lag
     shifted = replace(settings, effort_lag=lag.seconds)
-    before = part.score(model, settings) if before is None else before
-    after = part.score(model, shifted)
-    worst = before + (HELD_OUT_SCATTER if sure(lag) else 0.0)
-    return (shifted if after < worst else settings), lag
+    without = part.score(model, settings) if without is None else without
+    with_lag = part.score(model, shifted)
+    worst = without + (HELD_OUT_SCATTER if is_sure(lag) else 0.0)
+    return (shifted if with_lag < worst else settings), lag
 
 
 def effort_lag(model: TorqueModel, recordings: Sequence[Samples]) -> Lag:
-    """Estimate by how much the effort is later than the motion.
+    """Estimate the delay of the effort behind the motion.
 
     A late effort is ``y(t - lag) = y - lag dy/dt`` to first order, so the lag is one more linear
-    parameter, shared by all joints, with its own standard deviation. Rows of a joint near its own
-    reversals are left out: while a joint sticks, its friction changes ahead of the velocity, which
+    parameter, shared by all joints, with its own standard deviation. Rows of a joint near its
+    reversals are excluded: while a joint sticks, its friction changes ahead of the velocity, which
     looks like a lag.
     """
     names = (*model.reduction.names, 'effort_lag')
@@ -459,7 +458,7 @@ def _rate(samples: Samples) -> FloatArray:
 
 
 def _choose_width(part: Excerpt, structure: Structure, settings: Preprocessing) -> Structure:
-    """Choose one ramp for all axes; per axis the choice follows the noise of single reversals.
+    """Choose one ramp for all axes, because single axes would follow the noise of reversals.
 
     The equations are reduced once, with the columns of all ramps.
     """
@@ -492,7 +491,7 @@ def _choose_laws(
     part: Excerpt, structure: Structure, settings: Preprocessing,
     requests: Sequence[LawRequest],
 ) -> tuple[Structure, tuple[AxisChoice, ...]]:
-    """Choose the law of every axis, beginning with those of ``structure``."""
+    """Return the structure with the law of every axis, starting from those of ``structure``."""
     data = FrictionData(frictionless(part.robot, structure), axes_of(part.robot),
                         part.samples(settings))
     loads = part.robot.drive.kind != 'gravity_compensated_torque'
@@ -504,7 +503,7 @@ class SingleJointExcerpt(Excerpt):
     """Recordings in which one joint moves at a time."""
 
     def errors(self, model: TorqueModel, samples: Iterable[Samples]) -> FloatArray:
-        """Return the logarithm (n,) of the held-out error of each joint while it moves."""
+        """Return the log held-out error (n,) of each joint while it moves."""
         return own_errors(model, samples)
 
     def ramp(self, structure: Structure, settings: Preprocessing) -> Structure:
@@ -515,7 +514,7 @@ class SingleJointExcerpt(Excerpt):
                    key=lambda one: self.score(one.torque_model(self.robot), settings))
 
     def effects(self, structure: Structure, settings: Preprocessing) -> Structure:
-        """Return ``structure``: a joint by itself does not tell springs from the weight."""
+        """Return ``structure``: a single joint does not separate springs from gravity."""
         return structure
 
     def laws(
@@ -523,7 +522,7 @@ class SingleJointExcerpt(Excerpt):
     ) -> tuple[Structure, tuple[AxisChoice, ...]]:
         """Return ``structure`` with the law of every joint, from its own motion.
 
-        Motors that turn with several joints keep the law there is, and so do their joints.
+        Motors that turn with several joints keep their laws, and so do their joints.
         """
         robot, samples = self.robot, self.samples(settings)
         if robot.drive.coupling is not None:
@@ -535,11 +534,11 @@ class SingleJointExcerpt(Excerpt):
         choices: list[AxisChoice] = []
         for motion in own_motions(robot, samples):
             j = motion.joint
-            found, made, _ = choose_laws(
+            (law,), own_choices, _ = choose_laws(
                 OwnFrictionData.of(model, motion, loading), requests[j:j + 1],
                 structure.laws[j:j + 1], loading is not None)
-            laws[j] = found[0]
-            choices += made
+            laws[j] = law
+            choices += own_choices
         return structure.with_laws(laws, loading), tuple(choices)
 
     def _loading(

@@ -1,7 +1,8 @@
 """Friction over speed, and three loops: friction from sweeps, links, residual.
 
-In the rounds after the first, friction is what is left of the effort without links and residual.
-Fitting friction and links at once instead is the limit of many such rounds without a residual.
+After the first iteration, friction is fitted to the effort without links and residual. Fitting
+friction and links at once is the limit of many such iterations without a residual.
+
 Source: Actuators 2023, 12, 454, section 5 and figure 2.
 """
 
@@ -36,7 +37,7 @@ from robot_dynid.signals.single_joint_motion import (
 )
 from robot_dynid.types import FloatArray, RawLog
 
-#: share of the motion of a recording of single joints in which one joint alone moves
+#: least share of the motion of a recording of single joints in which one joint moves alone
 SINGLE = 0.5
 
 
@@ -45,36 +46,36 @@ def single_joint_motions_of(
 ) -> list[SingleJointMotion]:
     """Return the motions of single joints in a recording, with the torque of their motors.
 
-    Only the lag of the effort is taken from ``settings``: nothing is filtered. Of a part of a
+    Only the lag of the effort is taken from ``settings``: nothing is filtered. For a part of a
     longer recording its own rows count.
     """
     if repaired.averaging is not None:
         return []
-    found: list[SingleJointMotion] = []
+    motions: list[SingleJointMotion] = []
     for part in repaired.parts:
         assert part.effort is not None
         early = replace(part, effort=shift(part.effort, settings.effort_lag, repaired.step))
-        # since one joint moves, its own motor is separated from the other that acts on it
+        # one joint moves, so its own motor is separated from the other that acts on it
         torque = robot.motor_torque(net_torque(robot, early))
-        own = slice(None) if repaired.place is None else repaired.place.own(part.time)
-        found += single_joint_motions(
-            part.time[own], part.position[own], torque[own], least_travel(robot))
-    return found
+        rows = slice(None) if repaired.place is None else repaired.place.own(part.time)
+        motions += single_joint_motions(
+            part.time[rows], part.position[rows], torque[rows], least_travel(robot))
+    return motions
 
 
 def moving_seconds_of(robot: RobotModel, repaired: Repaired) -> float:
-    """Return the time [s] in which any joint moves; of a part of a recording in its own rows."""
+    """Return the time [s] in which any joint moves, in the own rows of a part of a recording."""
     least = least_travel(robot)
-    own = [slice(None) if repaired.place is None else repaired.place.own(part.time)
+    own_rows = [slice(None) if repaired.place is None else repaired.place.own(part.time)
            for part in repaired.parts]
     return sum(moving_seconds(part.time[rows], part.position[rows], least)
-               for part, rows in zip(repaired.parts, own, strict=True))
+               for part, rows in zip(repaired.parts, own_rows, strict=True))
 
 
-def one_at_a_time(motions: Sequence[SingleJointMotion], moving: float) -> bool:
-    """Return whether a recording with these ``motions``, which moves for so many s, is of such.
+def moves_one_at_a_time(motions: Sequence[SingleJointMotion], moving: float) -> bool:
+    """Return True if joints move one at a time in ``motions``, in most of the ``moving`` time [s].
 
-    One in which a joint moves alone by chance is not.
+    Motions in which a joint moves alone by chance do not count.
     """
     return sum(motion.seconds for motion in motions) > SINGLE * moving
 
@@ -84,23 +85,22 @@ def held_notes(
 ) -> tuple[str, ...]:
     """Return a warning for a fit of all efforts of a recording in which most joints hold.
 
-    Efforts that show no friction of motors need none.
+    Efforts without motor friction need none.
     """
     if robot.n == 1 or not robot.drive.shows_motors \
-            or not one_at_a_time(motions, moving_seconds_of(robot, repaired)):
+            or not moves_one_at_a_time(motions, moving_seconds_of(robot, repaired)):
         return ()
     other = 'loops: three' if any(motion.steady for motion in motions) else '--method staged'
-    return (f'{repaired.source}: one joint moves at a time, and the others hold by friction that '
-            'no law knows, which this fit takes for that of links and laws: leave the recording '
-            f'out, or take {other}',)
+    return (f'{repaired.source}: one joint moves at a time, and the static friction of the others '
+            f'biases this fit: omit the recording, or use {other}',)
 
 
 def friction_curves(
     robot: RobotModel, motions: Iterable[SingleJointMotion], recipe: Recipe
 ) -> tuple[list[FrictionCurve], list[str]]:
-    """Return the curve of every joint that sweeps, and what is to be said about them.
+    """Return the friction curve of every joint that sweeps, and notes.
 
-    The law is that of the recipe, where it names one; its additions do not show in sweeps.
+    The law is that of the recipe, if it names one; its additions do not show in sweeps.
     """
     named = {joint: request.base for joint, request in zip(
         robot.joints, recipe.law_requests(robot), strict=False)}
@@ -122,13 +122,13 @@ FRICTION, LINKS, RESIDUAL = 'friction', 'links', 'residual'
 
 @dataclass
 class Stopwatch:
-    """Adds up what stages take by ``clock`` [s]; without one it measures nothing."""
+    """Adds up the duration of stages by ``clock`` [s]; without one it measures nothing."""
 
     clock: Callable[[], float] | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
     def timed(self, stage: str, work: Callable[[], T]) -> T:
-        """Return the result of ``work``; its time goes to ``stage``."""
+        """Return the result of ``work`` and add its duration to ``stage``."""
         if self.clock is None:
             return work()
         started = self.clock()
@@ -156,13 +156,13 @@ def sweep_motions(
             moving_seconds_of(robot, repaired))
 
 
-def sweeps(motions: Sequence[SingleJointMotion], moving: float) -> bool:
-    """Return whether a recording with these ``motions``, which moves for so many s, is of sweeps.
+def has_sweeps(motions: Sequence[SingleJointMotion], moving: float) -> bool:
+    """Return True if a recording with these ``motions`` in ``moving`` s consists of sweeps.
 
-    While one joint sweeps the others stick, with friction that no law knows, so such a recording
-    is good for the first loop only.
+    While one joint sweeps the others stick with unmodelled friction, so such a recording serves
+    the first loop only.
     """
-    return any(motion.steady for motion in motions) and one_at_a_time(motions, moving)
+    return any(motion.steady for motion in motions) and moves_one_at_a_time(motions, moving)
 
 
 def friction_step(
@@ -173,8 +173,8 @@ def friction_step(
     Raises DataError naming the joints without sweeps.
     """
     if robot.drive.coupling is not None:
-        raise DataError(f'{robot.name}: motors that turn with several joints have friction of '
-                        'their own, which sweeps of single joints do not excite; use loops: joint')
+        raise DataError(f'{robot.name}: sweeps of single joints do not excite the friction of '
+                        'motors that turn with several joints: use loops: joint')
     curves, notes = friction_curves(robot, motions, recipe)
     fits = {c.joint: (c.name, c.fit) for c in curves if c.fit is not None}
     missing = [joint for joint in robot.joints if joint not in fits]
@@ -197,14 +197,14 @@ def friction_step(
 
 def friction_parameters(model: TorqueModel) -> NDArray[np.bool_]:
     """Return a mask (b,) of the base parameters of friction."""
-    found = [np.full(len(kept), isinstance(block, JointFriction))
-             for block, kept in zip(model.blocks, model.pivots_by_block, strict=True)]
-    return np.asarray(np.concatenate(found), dtype=bool)
+    masks = [np.full(len(pivots), isinstance(block, JointFriction))
+             for block, pivots in zip(model.blocks, model.pivots_by_block, strict=True)]
+    return np.asarray(np.concatenate(masks), dtype=bool)
 
 
 @dataclass(frozen=True, eq=False)
 class SequentialFit:
-    """Physics fitted in turn: ``friction`` (b,) says which parameters are those of the first loop.
+    """Sequential fit: ``friction`` (b,) marks the parameters of the first loop.
 
     ``first`` (b,) has their values from the sweeps. The equations are those of ``estimator``.
     """
@@ -216,28 +216,29 @@ class SequentialFit:
 
     @classmethod
     def of(
-        cls, model: TorqueModel, found: FrictionStep, watch: Stopwatch, estimator: Estimator
+        cls, model: TorqueModel, step: FrictionStep, watch: Stopwatch, estimator: Estimator
     ) -> SequentialFit:
-        """Begin with what the sweeps say about friction."""
+        """Start from the friction of the sweeps."""
         friction = friction_parameters(model)
-        first = np.array([found.values.get(name, 0.0) if own else 0.0
-                          for name, own in zip(model.reduction.names, friction, strict=True)])
+        first = np.array([step.values.get(name, 0.0) if is_friction else 0.0
+                          for name, is_friction in zip(model.reduction.names, friction,
+                                                       strict=True)])
         return cls(friction, first, watch, estimator)
 
     def __call__(
         self, whole: Experiment, left: Experiment, batches: Sequence[int],
-        before: FloatArray | None,
+        previous: FloatArray | None,
     ) -> FloatArray:
-        """Return friction with the links of ``before``, then links with that friction.
+        """Return friction with the ``previous`` links, then links with that friction.
 
-        Friction is what is ``left`` of the effort without what gears show; links are those of the
-        ``whole``, for what gears show of them was found by means of the links themselves.
+        Friction is fitted to the effort without residual models (``left``); links to the ``whole``
+        effort, because the residual models were themselves fitted with the links.
         """
         solver = self.estimator.part_solver
         links = solver(whole, batches)
-        if before is None:
-            known = self.first
+        if previous is None:
+            values = self.first
         else:
             friction = links if left is whole else solver(left, batches)
-            known = self.watch.timed(FRICTION, lambda: friction(self.friction, before))
-        return self.watch.timed(LINKS, lambda: links(~self.friction, known))
+            values = self.watch.timed(FRICTION, lambda: friction(self.friction, previous))
+        return self.watch.timed(LINKS, lambda: links(~self.friction, values))

@@ -92,7 +92,7 @@ REFINED, PERIOD_GRID_RATIO = 4, 5
 class Stretch:
     """A part of a recording that repeats after ``period`` s, from ``start`` for ``length`` s."""
 
-    find_period: float
+    period: float
     start: float
     length: float
 
@@ -227,7 +227,7 @@ class Periodic:
     which the robot settles, are dropped.
     """
 
-    find_period: float | None = setting(None, PERIOD)
+    period: float | None = setting(None, PERIOD)
     warm_up: int = setting(1, WARM_UP)
 
     def __post_init__(self) -> None:

@@ -17,7 +17,7 @@ from robot_dynid.identification.by_recording import (
     Recorded,
     RecordedInformation,
     contents,
-    merged,
+    merge_information,
 )
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recorded_information import (
@@ -171,7 +171,8 @@ def models(
         own = [one for one in made.recordings if one.arm == arm.name and one.time >= since]
         sources = [own[i].source for i in np.unique(np.linspace(
             0, len(own) - 1, SCORED, dtype=int))]
-        whole = replace(merged(made.part(one) for one in own), excerpt=excerpt(read(sources)))
+        whole = replace(merge_information(made.part(one) for one in own),
+                        excerpt=excerpt(read(sources)))
         yield arm.name, pooled(identify_information([whole], recipe=recipe).model, fleet, arm)
 
 

@@ -25,9 +25,9 @@ from robot_dynid.identification import by_recording
 from robot_dynid.identification.by_recording import Recorded, RecordedInformation
 from robot_dynid.identification.identify import (
     IdentificationResult,
+    add_recording_digests,
     identify,
     identify_with,
-    with_recordings,
 )
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recorded_information import information
@@ -87,8 +87,8 @@ def files(paths: Sequence[str]) -> Sequence[RawLog]:
 
 def require_same(found: IdentificationResult, expected: IdentificationResult) -> None:
     """Require the same model bit for bit, but for digests of files."""
-    bare = with_recordings(found, {})
-    assert bare.model.to_yaml() == with_recordings(expected, {}).model.to_yaml()
+    bare = add_recording_digests(found, {})
+    assert bare.model.to_yaml() == add_recording_digests(expected, {}).model.to_yaml()
     assert found.warnings == expected.warnings
     assert found.training.model == expected.training.model
 
@@ -222,24 +222,24 @@ def test_an_identification_that_was_stopped_goes_on(
     for expected in (2, 4):
         recorded = Recorded(ThisProcess(), keeper)
         require_alike(reduced(files(paths), recorded), whole)
-        assert (recorded.taken, recorded.anew) == (expected, 0)
+        assert (recorded.taken, recorded.redone) == (expected, 0)
     broken, stale = sorted(tmp_path.glob('run_*.info'))[:2]
     content = broken.read_bytes()
     broken.write_bytes(content[:len(content) // 2])
     stale.write_bytes(sorted(tmp_path.glob('run_*.info'))[2].read_bytes())
     recorded = Recorded(ThisProcess(), keeper)
     require_alike(reduced(files(paths), recorded), whole)
-    assert (recorded.taken, recorded.anew) == (2, 2) and broken.name in recorded.wrong
+    assert (recorded.taken, recorded.redone) == (2, 2) and broken.name in recorded.wrong
     other = replace(RECIPE, cutoff=10.0)
     recorded = Recorded(ThisProcess(), keeper)
     reduced(files(paths), recorded, other)
-    assert (recorded.taken, recorded.anew) == (0, 4) and 'other choices' in recorded.wrong
+    assert (recorded.taken, recorded.redone) == (0, 4) and 'other choices' in recorded.wrong
     heavier = replace(ROBOT, nominal=1.1 * ROBOT.nominal)
     monkeypatch.setattr(by_recording, 'VERSION', '0.0.1')
     for robot, own in ((ROBOT, other), (heavier, other), (heavier, replace(other, rate=150.0))):
         recorded = Recorded(ThisProcess(), keeper)
         information(robot, files(paths), own, None, None, recorded)
-        assert (recorded.taken, recorded.anew) == (0, 4) and 'another version' in recorded.wrong
+        assert (recorded.taken, recorded.redone) == (0, 4) and 'another version' in recorded.wrong
 
 
 def test_a_recording_that_changed_is_reduced_anew(paths: list[str], tmp_path: Path) -> None:
@@ -325,7 +325,7 @@ def test_wrong_words_are_named(folder: Path, tmp_path: Path, capsys: Capture) ->
             ([f'@{tmp_path}/lists.txt'], 'not other lists'),
             ([folder, '--workers', '0'], '--workers 0'),
             ([folder, '--workers', '2', '--scheduler', 'tcp://h:1'], 'give one of them'),
-            ([folder, '--workers', '2', '--method', 'irls'], 'goes through the samples')):
+            ([folder, '--workers', '2', '--method', 'irls'], 'needs the samples')):
         found, _ = command(capsys, *words, *data, code=2)
         assert said in str(found['error'])
     found, _ = command(capsys, *words, folder, '--information', listed, code=1)

@@ -15,7 +15,7 @@ from robot_dynid.effects import CHOSEN
 from robot_dynid.effects.counterbalance import Counterbalance, Spring
 from robot_dynid.estimation import Estimate, Feasible, LeastSquares
 from robot_dynid.estimation.experiment import Experiment
-from robot_dynid.identification.chosen_effects import with_parts
+from robot_dynid.identification.chosen_effects import choose_parts
 from robot_dynid.identification.identify import control_parameters
 from robot_dynid.identified.structure import Structure
 from robot_dynid.io.log import load_log
@@ -86,7 +86,7 @@ def three(seed: int, spring: bool = True) -> list[Samples]:
 def test_a_gas_spring_is_taken_up_by_its_joint_and_no_other(seed: int) -> None:
     """It leaves half as much of other motion, beyond the angles of the fit, too."""
     training, others = three(seed), [recording(number) for number in range(100, 160, 10)]
-    structure = with_parts('counterbalance', ROBOT, PLAIN, training)
+    structure = choose_parts('counterbalance', ROBOT, PLAIN, training)
     assert [spring.joint for spring in structure.chosen['counterbalance']] == [JOINT]
     sprung = Experiment.of(structure.torque_model(ROBOT), training)
     plain = Experiment.of(PLAIN.torque_model(ROBOT), training)
@@ -98,18 +98,18 @@ def test_a_gas_spring_is_taken_up_by_its_joint_and_no_other(seed: int) -> None:
 
 @pytest.mark.parametrize('seed', range(3))
 def test_none_is_seen_where_there_is_none(seed: int) -> None:
-    assert with_parts('counterbalance', ROBOT, PLAIN, three(seed, spring=False)) == PLAIN
+    assert choose_parts('counterbalance', ROBOT, PLAIN, three(seed, spring=False)) == PLAIN
 
 
 def test_a_wrong_mass_is_no_spring() -> None:
     heavy = ROBOT.nominal * np.array([1.0, 1.0, 1.3, 1.0, 1.0, 2.0])[:, None]
     robot = ROBOT.with_nominal(heavy)
-    assert with_parts('counterbalance', robot, PLAIN, three(1, spring=False)) == PLAIN
+    assert choose_parts('counterbalance', robot, PLAIN, three(1, spring=False)) == PLAIN
 
 
 def test_a_robot_without_weight_has_none() -> None:
     robot = ROBOT.with_gravity(np.zeros(3))
-    assert with_parts('counterbalance', robot, PLAIN, three(1)) == PLAIN
+    assert choose_parts('counterbalance', robot, PLAIN, three(1)) == PLAIN
 
 
 def test_the_torque_is_that_of_a_constant_tension_and_bounded() -> None:
@@ -134,7 +134,7 @@ def test_the_counterbalance_of_an_industrial_robot_is_seen(shared_data: Path, ru
     plain = Structure.uniform(robot, True, 'coulomb', {'width': 0.01})
     recordings = {name: prepare(robot, repair(robot, load_log(
         folder / f'{name}.csv.gz', robot)), Preprocessing(15.0)) for name in 'AB'}
-    structure = with_parts('counterbalance', robot, plain, [recordings[run]])
+    structure = choose_parts('counterbalance', robot, plain, [recordings[run]])
     assert [spring.joint for spring in structure.chosen['counterbalance']] == [1]
     model = structure.torque_model(robot)
     values = control_parameters(model, Experiment.of(model, [recordings[run]]).information)
@@ -148,9 +148,9 @@ def test_a_joint_has_one_effect_that_efforts_hardly_tell_from_weight(
 ) -> None:
     monkeypatch.setitem(CHOSEN, 'other', Counterbalance)
     recordings = three(0)
-    found = with_parts('counterbalance', ROBOT, PLAIN, recordings)
+    found = choose_parts('counterbalance', ROBOT, PLAIN, recordings)
     assert [part.joint for part in found.chosen['counterbalance']] == [JOINT]
     taken = replace(PLAIN, chosen={'other': found.chosen['counterbalance']})
-    assert 'counterbalance' not in with_parts('counterbalance', ROBOT, replace(
+    assert 'counterbalance' not in choose_parts('counterbalance', ROBOT, replace(
         PLAIN, chosen={'other': (Spring(JOINT, 0.5, 0.0),)}), recordings).chosen
-    assert with_parts('other', ROBOT, taken, recordings) == taken
+    assert choose_parts('other', ROBOT, taken, recordings) == taken

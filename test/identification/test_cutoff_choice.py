@@ -77,9 +77,9 @@ def test_samples_are_thinned_as_far_as_the_fit_allows():
     short, long = (Excerpt(ROBOT, [repair(ROBOT, recording(ROBOT, 1, seconds))])
                    for seconds in (4.0, 40.0))
     for settings in (Preprocessing(2.0), Preprocessing(2.0, decimate=False)):
-        assert long.thinned(COULOMB, settings)[0] == settings
-    assert sum(map(len, long.thinned(COULOMB, Preprocessing(2.0))[1])) < 1000
-    settings, samples = short.thinned(COULOMB, Preprocessing(2.0))
+        assert long.prepare_enough(COULOMB, settings)[0] == settings
+    assert sum(map(len, long.prepare_enough(COULOMB, Preprocessing(2.0))[1])) < 1000
+    settings, samples = short.prepare_enough(COULOMB, Preprocessing(2.0))
     assert settings == Preprocessing(2.0, decimate=False)
     assert sum(map(len, samples)) == 400
 

@@ -115,7 +115,7 @@ def test_bad_input_is_refused_in_one_sentence():
         with pytest.raises(UsageError, match='known mass must be'):
             KnownLoad(mass)
     load = KnownLoad(5.0)
-    with pytest.raises(UsageError, match='arm and payload are one body'):
+    with pytest.raises(UsageError, match='drive gains need recordings with and without'):
         identify_drive_gains(robot, loaded, [], load)
     with pytest.raises(UsageError, match='no recording with'):
         identify_drive_gains(robot, [], unloaded, load)

@@ -14,7 +14,7 @@ from robot_dynid.estimation.friction_selection.law_selection import AxisChoice
 from robot_dynid.estimation.uncertainty.between_recordings import SCATTER_STRETCHES
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import Recordings
-from robot_dynid.identification.selection import choose, likely, settled
+from robot_dynid.identification.selection import choose, is_likely, solve_lag
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.alignment import Lag
@@ -68,11 +68,11 @@ def test_estimates_that_find_a_part_are_completed() -> None:
         asked.append(late)
         return Lag(0.4 * (7e-3 - late), 1e-4)
 
-    found = settled(estimate)
+    found = solve_lag(estimate)
     assert found.seconds == pytest.approx(7e-3)
     assert found.std == pytest.approx(2.5e-4)
     assert len(asked) <= 3
-    assert not likely(Lag(0.9e-3, 1e-3)) and likely(Lag(-1.1e-3, 1e-3))
+    assert not is_likely(Lag(0.9e-3, 1e-3)) and is_likely(Lag(-1.1e-3, 1e-3))
 
 
 @pytest.mark.parametrize(('change', 'anew'), [(0.003, False), (0.5, True)])

@@ -153,5 +153,5 @@ def test_the_command_line_takes_it(
 
 def test_drive_gains_are_not_found_from_pushed_arms(robot: RobotModel, path: Path) -> None:
     log = load_log(path, robot)
-    with pytest.raises(UsageError, match='leave out recordings with an external wrench'):
+    with pytest.raises(UsageError, match='omit recordings with an external wrench'):
         identify_drive_gains(robot, [log], [log], KnownLoad(1.0))

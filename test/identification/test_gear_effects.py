@@ -21,7 +21,7 @@ from tolerances import (
 from robot_dynid import ESTIMATORS, IdentifiedModel, identify
 from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.estimation.experiment import Experiment
-from robot_dynid.identification.gear_effects import effects_left_out, gear_effects
+from robot_dynid.identification.gear_effects import gear_effects, omitted_effects
 from robot_dynid.identification.identify import IdentificationResult
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.structure import Structure
@@ -95,7 +95,7 @@ def test_damping_is_found_beside_hysteresis_and_kinematic_error() -> None:
     check(result, ERROR, 2.0)
     check_deviations(result, [repair(robot, log) for log in recordings(**effects)])
     without = replace(result.choice.structure, gears=())
-    (warning,) = effects_left_out(robot, without, result.experiment.recordings, 'latent')
+    (warning,) = omitted_effects(robot, without, result.experiment.recordings, 'latent')
     assert warning.startswith('joint_1, joint_2, joint_3: the method latent leaves out')
     assert result.estimate.method == 'elastic' and not result.estimate.details.instruments_taken
     model = result.model

@@ -178,7 +178,7 @@ def test_what_is_wrong_with_encoders_is_named(change, message) -> None:
 def test_effort_without_weight_is_refused() -> None:
     robot, log = elastic_arm()[0], log_of(5e-6, 4.0)
     robot = replace(robot, drive=replace(robot.drive, kind='gravity_compensated_torque'))
-    with pytest.raises(UsageError, match='the weight bends gears, too'):
+    with pytest.raises(UsageError, match='gravity deflects gears'):
         identify(robot, [log], 'wls', FIXED)
 
 

@@ -112,7 +112,7 @@ def test_rows_around_samples_count_in_memory(
     samples = prepare(robot, repaired, settings)
     assert samples.whole is not None and len(samples.whole) > len(samples)
     for room, kept in ((2 * len(samples), False), (len(samples) + len(samples.whole), True)):
-        monkeypatch.setattr('robot_dynid.identification.recordings.KEPT_ROWS', room)
+        monkeypatch.setattr('robot_dynid.identification.recordings.CACHED_ROWS', room)
         prepared = Prepared(robot, [repaired], settings, lambda *_: None)
         (once,) = prepared
         (again,) = prepared
@@ -129,7 +129,7 @@ from robot_dynid.signals.parts import Parts
 from robot_dynid_evaluation.bench.identify import peak_megabytes
 from robot_dynid_evaluation.bench.long_recordings import mapped
 
-recordings.KEPT_ROWS = 40_000
+recordings.CACHED_ROWS = 40_000
 robot = load_robot('planar_3r')
 logs = Parts((mapped(sys.argv[1], robot.joints),), 20_000, 20_000)
 result = identify(robot, logs, recipe=Recipe(friction='coulomb', cutoff=8.0, effort_lag=0.0))

@@ -18,7 +18,7 @@ from robot_dynid.estimation.feasible.sequential import SequentialFeasible
 from robot_dynid.estimation.feasible.simultaneous import Feasible
 from robot_dynid.estimation.irls import RobustLeastSquares
 from robot_dynid.estimation.staged.least_squares import StagedLeastSquares
-from robot_dynid.identification.gathered import with_elastic_joints
+from robot_dynid.identification.gathered import choose_elastic_joints
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
 from robot_dynid.identification.recordings import Recordings
@@ -199,7 +199,7 @@ def estimator() -> None:
 
 
 def elastic_joints() -> None:
-    found = [with_elastic_joints(ROBOT, [], ESTIMATORS['wls'],
+    found = [choose_elastic_joints(ROBOT, [], ESTIMATORS['wls'],
                                  recipe_from_dict({'elastic_joints': joints}))
              for joints in ([], ['joint_3', 'joint_1'])]
     assert [robot.drive.elastic for robot in found] == [(), (0, 2)]
@@ -244,7 +244,7 @@ def test_settings_of_another_method_are_refused_by_name(
     ({'estimator': {'name': 'best'}}, "method 'best': choose one of"),
     ({True: 1, 'speed': 2, 3: 4}, 'unknown key 3, True, speed'),
     ({'estimator': 3}, 'estimator must be the name of a method, or a mapping'),
-    ({'estimator': {'robust': 'tukey'}, 'robust': 'huber'}, 'robust stands in estimator and'),
+    ({'estimator': {'robust': 'tukey'}, 'robust': 'huber'}, 'robust is both in estimator and'),
     ({'sweeps': 2.5}, 'sweeps must be a whole number'),
     ({'rotor_inertia': 1}, 'rotor_inertia must be true or false'),
 ])

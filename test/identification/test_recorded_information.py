@@ -80,7 +80,7 @@ def test_rows_of_the_sum_do_not_grow(
         return replace(early, information=replace(early.information, batches=scaled))
 
     monkeypatch.setattr(by_recording, 'MERGED_ROWS', 5 * len(LOGS[0].time))
-    kept = [len(by_recording.merged(map(another, range(count))).excerpt)
+    kept = [len(by_recording.merge_information(map(another, range(count))).excerpt)
             for count in (1, 2, 3, 20, 40)]
     assert kept == [2, 4, 3, 5, 5]
 
@@ -105,22 +105,22 @@ def test_what_does_not_belong_together_is_refused(
     with pytest.raises(UsageError, match='no information'):
         identify_information([])
     other = information(ROBOT, LOGS[2:], replace(RECIPE, ramp_width=0.03))
-    with pytest.raises(UsageError, match=r'another choice of filters or friction laws.*--like'):
+    with pytest.raises(UsageError, match=r'other filters or friction laws.*--like'):
         identify_information([early, other])
     weighed = replace(late, reversal_weights=np.full(3, 0.5))
     with pytest.raises(UsageError, match='another choice'):
-        early.merged(weighed)
+        early.merge(weighed)
     heavier = replace(late, robot=replace(ROBOT, nominal=1.1 * ROBOT.nominal))
     with pytest.raises(UsageError, match='another robot'):
-        early.merged(heavier)
+        early.merge(heavier)
     digests = [replace(one, record=replace(one.record, recording_digests=digest))
                for one, digest in ((early, ('a', 'b')), (late, ('c', 'a')))]
     with pytest.raises(UsageError, match='counts twice'):
-        digests[0].merged(digests[1])
+        digests[0].merge(digests[1])
     again = information(ROBOT, [LOGS[3], LOGS[1]], RECIPE, early)
     named = replace(again, record=replace(again.record, recordings=('x.csv', 'y.csv.gz')))
     with pytest.raises(UsageError, match=r'y\.csv\.gz: a recording counts twice.*seed 1'):
-        early.merged(named)
+        early.merge(named)
 
 
 def test_a_file_holds_all_of_it(early: RecordedInformation, tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_file_holds_all_of_it(early: RecordedInformation, tmp_path: Path) -> N
     noise = np.array([0.1, 0.2, 0.3])
     save_information(replace(early, information=replace(early.information, noise=noise)), path)
     np.testing.assert_array_equal(load_information(path).information.noise, noise)
-    assert again.merged(information(ROBOT, LOGS[2:], RECIPE, again)).information.samples > \
+    assert again.merge(information(ROBOT, LOGS[2:], RECIPE, again)).information.samples > \
         early.information.samples
 
 
@@ -213,7 +213,7 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
             (('identify', first, first), 2, 'counts twice'),
             (('identify', data[0]), 2, '--robot is missing'),
             (('identify', first, '--robot', 'tx40'), 2, 'not of tx40'),
-            (('identify', first, '--method', 'gls'), 2, 'goes through the samples')):
+            (('identify', first, '--method', 'gls'), 2, 'needs the samples')):
         assert run(*words, '--out', tmp_path / 'no.yaml') == code
         assert said in json.loads(capsys.readouterr().out)['error']
     assert run('information', data[0], '--robot', 'planar_3r', '--out', tmp_path / 'x') == 2

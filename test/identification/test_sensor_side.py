@@ -57,7 +57,7 @@ def test_links_are_found_without_rotors_and_friction(result):
     model = result.model
     assert set(model.structure.friction) == {'none'} and not model.structure.rotor_inertia
     assert not [n for n in model.names if n.startswith(('Ia', 'fv', 'fc'))]
-    assert told(result, 'stale rows') and not told(result, 'looks like that of')
+    assert told(result, 'stale rows') and not told(result, 'as if from')
     generator = np.random.default_rng(2)
     q, qd, qdd = generator.uniform(-1.0, 1.0, (3, 200, 7))
     expected = rigid_body.inverse_dynamics(BEHIND, q, qd, qdd)
@@ -84,7 +84,7 @@ def test_friction_that_rubs_behind_the_sensor_is_found_where_it_is(behind):
         cutoff=50.0, effort_lag=0.0))
     laws = found.model.structure.friction
     assert laws[3] != 'none' and {*laws[:3], *laws[4:]} == {'none'}
-    assert not told(found, 'looks like that of')
+    assert not told(found, 'as if from')
 
 
 def test_the_wrong_side_is_named(behind):
@@ -96,7 +96,7 @@ def test_the_wrong_side_is_named(behind):
     found = identify(BEHIND, [motors], recipe=FIXED)
     (warning,) = told(found, 'then put sensor: motor into the robot YAML')
     assert all(joint in warning for joint in MOTORS.joints[2:6])
-    assert not told(identify(MOTORS, [motors], recipe=FIXED), 'looks like that of')
+    assert not told(identify(MOTORS, [motors], recipe=FIXED), 'as if from')
 
 
 def test_the_simulated_sensor_shows_what_moves_the_links():

@@ -11,7 +11,7 @@ import pytest
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.errors import ModelError
 from robot_dynid.estimation import LeastSquares
-from robot_dynid.identification.fit import real_robot
+from robot_dynid.identification.fit import choose_feasible
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
 from robot_dynid.identified.model import IdentifiedModel
@@ -81,7 +81,7 @@ def test_an_indefinite_mass_matrix_is_told_with_the_remedy(with_rotors):
 def test_by_default_the_robot_can_exist_and_one_line_says_why(arm, sensed):
     result = identify(arm, [sensed], recipe=FIXED)
     model = result.model
-    warning = told(model, 'bodies that can exist')
+    warning = told(model, 'physically consistent parameters')
     assert 'mass matrix of wls is not positive definite at 1000 of 1000' in warning
     assert 'method feasible' in warning and '% at most' in warning
     assert model.method == 'feasible' and impossible(model) == []
@@ -100,7 +100,7 @@ def test_least_squares_that_a_robot_may_have_stay_as_they_are(arm, sensed):
     result = identify(arm, [sensed], recipe=recipe)
     assert result.model.method == 'wls' and result.model.feasible is None
     plain = LeastSquares().fit(result.experiment)
-    estimator, kept = real_robot(LeastSquares(), plain, result.experiment, result.choice)
+    estimator, kept = choose_feasible(LeastSquares(), plain, result.experiment, result.choice)
     assert estimator == LeastSquares() and kept is plain
 
 

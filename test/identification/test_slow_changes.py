@@ -16,7 +16,7 @@ from robot_dynid.effects.slow_changes import SlowChanges
 from robot_dynid.estimation import ESTIMATORS
 from robot_dynid.identification.gathered import Fit, Gathered
 from robot_dynid.identification.identify import IdentificationResult, identify
-from robot_dynid.identification.learnt import with_slow_changes
+from robot_dynid.identification.learnt import learn_slow_changes
 from robot_dynid.identification.recipe import recipe_from_dict
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.trained import Extent
@@ -108,7 +108,7 @@ def test_a_joint_that_is_refused_is_not_followed(
     for refused in ({}, {'joint_2': 'its effort is no model'}):
         model = replace(found.model.with_learnt('adaptation', ()),
                         record=replace(found.model.record, refused=refused))
-        fit = with_slow_changes(Fit(model, found.estimate), Gathered(
+        fit = learn_slow_changes(Fit(model, found.estimate), Gathered(
             arm.robot, found.choice, found.experiment, EXTENT, model.record, (), (), (),
             recordings), ESTIMATORS['wls'], RECIPE)
         kept = fit.model.parts_of('adaptation')

@@ -12,7 +12,7 @@ from synthetic_recordings import recording
 
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.files import file_digest
-from robot_dynid.identification.identify import identify, with_recordings
+from robot_dynid.identification.identify import add_recording_digests, identify
 from robot_dynid.identification.recipe import recipe_from_dict
 from robot_dynid.io.csv import write_csv
 from robot_dynid.io.log import RecordingFile, load_log
@@ -205,5 +205,5 @@ def test_only_the_window_is_identified_and_recorded(tmp_path, log):
     for found in (by_name, by_recipe):
         np.testing.assert_allclose(found.model.values, clean.model.values, rtol=1e-6, atol=1e-9)
         assert found.model.record.recordings == (f'{path}[:5]',)
-        record = with_recordings(found, {str(path): file_digest(path)}).model.record
+        record = add_recording_digests(found, {str(path): file_digest(path)}).model.record
         assert record.recording_digests == (file_digest(path),)

@@ -20,9 +20,9 @@ from robot_dynid.errors import (
 from robot_dynid.files import check_target, file_digest
 from robot_dynid.identification.identify import (
     IdentificationResult,
+    add_recording_digests,
     identify,
-    judged_by,
-    with_recordings,
+    validate_result,
 )
 from robot_dynid.identification.payload import PayloadResult, identify_payload
 from robot_dynid.identification.recipe import Recipe, recipe_from_text
@@ -209,11 +209,11 @@ def _identified(
         result = identify(job.robot, logs, job.method or None, recipe, progress)
         require_any_joint(result.model)
         files = {file_of(source) for source in job.sources if isinstance(source, str)}
-        result = with_recordings(result, {file: file_digest(file) for file in files})
+        result = add_recording_digests(result, {file: file_digest(file) for file in files})
         if not job.judges:
             return result
         progress('scoring', 1.0)
-        return judged_by(result, read_recordings(replace(job, sources=job.judges)))
+        return validate_result(result, read_recordings(replace(job, sources=job.judges)))
 
 
 def _delivered(job: Job, result: IdentificationResult, logs: Parts) -> Outcome:
