@@ -89,12 +89,12 @@ def test_friction_that_rubs_behind_the_sensor_is_found_where_it_is(behind):
 
 def test_the_wrong_side_is_named(behind):
     found = identify(MOTORS, [behind], recipe=FIXED)
-    assert told(found, 'then put sensor: link into the robot YAML')
+    assert told(found, 'in that case put sensor: link into the robot YAML')
     last = np.arange(7) < 6  # whose motor has neither rotor nor friction
     motors = recorded(MOTORS, replace(TRUTH, **{name: last * getattr(TRUTH, name) for name in (
         'viscous', 'coulomb', 'rotor_inertia')}))
     found = identify(BEHIND, [motors], recipe=FIXED)
-    (warning,) = told(found, 'then put sensor: motor into the robot YAML')
+    (warning,) = told(found, 'in that case put sensor: motor into the robot YAML')
     assert all(joint in warning for joint in MOTORS.joints[2:6])
     assert not told(identify(MOTORS, [motors], recipe=FIXED), 'as if from')
 
