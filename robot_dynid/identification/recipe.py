@@ -235,8 +235,7 @@ class Recipe:
         return estimator_from(method or named or DEFAULT, settings)
 
     def with_estimator_settings(self, settings: Mapping[str, Any]) -> Recipe:
-        """Return a recipe with more settings of the method; raises UsageError for a repeated one.
-"""
+        """Return a recipe with more settings of the method; raises UsageError for repeats."""
         twice = [key for key in settings if key in self.estimator]
         if twice:
             raise UsageError(f'{twice[0]} is in the recipe and given as an option: omit one')

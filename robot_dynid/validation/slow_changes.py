@@ -19,9 +19,9 @@ from robot_dynid.types import FloatArray, Samples
 class Remainder:
     """Effort of all joints, which are rigid, that a model leaves over along a recording.
 
-    ``rows`` (M,) are those with a measurement of their own; ``time`` (M,) [s], ``viscous``,
-    ``dry``, ``power`` and ``left`` (n, M) and ``gap`` as in `Leftover`. ``phases`` (3, n, M) are
-    position, velocity and effort that the ``ripples`` of the joints follow, None without any.
+    ``rows`` (M,) have a measurement of their own; ``time`` (M,) [s], ``viscous``,
+    ``dry``, ``power`` and ``left`` (n, M) and ``gap`` as in `FrictionResidual`. ``phases`` (3,
+    n, M) are position, velocity and effort that the ``ripples`` of the joints follow, or None.
     """
 
     ripples: tuple[TorqueRipple | None, ...]
