@@ -31,26 +31,26 @@ ESTIMATORS: Registry[Estimator] = Registry(GROUP, {
     'feasible': Feasible(),
     'sequential-feasible': SequentialFeasible(),
 })
-#: the method of an identification that names none
+#: method used when an identification names none
 DEFAULT = 'wls'
 
 
 def owned_settings() -> dict[str, tuple[Setting, tuple[str, ...]]]:
-    """Return every setting of an estimator by key, with the names of those that have it."""
-    found: dict[str, tuple[Setting, tuple[str, ...]]] = {}
+    """Return every estimator setting by key, with the names of the estimators that have it."""
+    settings: dict[str, tuple[Setting, tuple[str, ...]]] = {}
     for name, estimator in ESTIMATORS.items():
         for key, setting in settings_of(type(estimator)).items():
-            found[key] = (setting, (*found[key][1], name) if key in found else (name,))
-    return found
+            settings[key] = (setting, (*settings[key][1], name) if key in settings else (name,))
+    return settings
 
 
 def estimator_from(
     name: str, settings: Mapping[str, Any] | None = None, source: str = 'recipe'
 ) -> Estimator:
-    """Return the estimator ``name`` with ``settings`` in plain types.
+    """Return the estimator `name` with `settings` given in plain types.
 
-    Raises UsageError for an unknown name, an unknown setting, one of another method, or a value
-    that cannot be.
+    Raises UsageError for an unknown name, an unknown setting, a setting of another method, or an
+    invalid value.
     """
     ESTIMATORS.require(name)
     if name not in ESTIMATORS:
@@ -63,18 +63,19 @@ def estimator_from(
         if owners:
             methods = ' and '.join(owners)
             raise UsageError(f'{source}: {key} is a setting of the method {methods}, not of '
-                             f'{name}: choose --method {owners[0]}, or leave {key} out')
-        own = ', '.join(settings_of(type(ESTIMATORS[name]))) or 'none'
-        raise UsageError(f'{source}: unknown setting {key} of the method {name}; it has {own}')
+                             f'{name}: choose --method {owners[0]}, or omit {key}')
+        available = ', '.join(settings_of(type(ESTIMATORS[name]))) or 'none'
+        raise UsageError(f'{source}: unknown setting {key} of the method {name}; '
+                         f'it has {available}')
     return ESTIMATORS[name].with_settings(settings or {}, source)
 
 
 def check_settings(settings: Mapping[str, Any], source: str = 'recipe') -> None:
-    """Raise UsageError for settings of which none of their methods could have the value."""
+    """Raise UsageError for unknown settings, and for values that no method accepts."""
     owned = owned_settings() if settings else {}
     for key, value in settings.items():
         if key not in owned:
-            raise UsageError(f'{source}: unknown setting {key} of a method; known are '
+            raise UsageError(f'{source}: unknown setting {key} of a method; choose from '
                              f'{", ".join(owned)}')
         ESTIMATORS[owned[key][1][0]].with_settings({key: value}, source)
 

@@ -1,11 +1,12 @@
 """Drive gains from a payload of known mass.
 
 The measured current of joint j is ``i_j = k_j X_j x`` with k_j = 1 / gain, X_j the regressor of
-arm and payload and x their parameters. All noise is in the current, so the least sum of weighted
-squares over k and x is the total least-squares solution of ``X x - diag(gain) i = 0`` with an
-exact X; the known mass sets its scale. Least squares with the current among the regressors would
-pull the gains towards zero. Gains are positive by construction (their logarithms are fitted), and
-the payload is a body that can exist.
+arm and payload and x their parameters. All noise is in the current, so weighted least squares over
+k and x is the total least-squares solution of ``X x - diag(gain) i = 0`` with an exact X; the
+known mass fixes its scale. Least squares with the current among the regressors would bias the
+gains towards zero. Gains are positive by construction (their logarithms are fitted), and the
+payload is physically consistent.
+
 Source: Gautier, Briot, Global identification of joint drive gains and dynamic parameters of
 robots, ASME J. Dyn. Sys., Meas., Control 136, 2014.
 """
@@ -30,11 +31,11 @@ from robot_dynid.robot.inertia import com_from_parameters
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.types import FloatArray
 
-#: a gain is determined when its relative deviation is below this
+#: a gain is determined if its relative standard deviation is below this
 DETERMINED = 0.03
-#: Gauss-Newton steps, of the fit and of one with a batch left out, which starts from it
+#: Gauss-Newton steps of the fit, and of a fit without one batch, which starts from it
 NEWTON_STEPS, STEPS_LEFT_OUT, GAINS_SETTLED = 60, 2, 1e-9
-#: how often a step is halved before the point counts as the lowest
+#: a step is halved at most this often; then the point is taken as the minimum
 HALVINGS = 12
 #: largest change of the logarithm of a gain in one step
 GAIN_STEP = 0.5
@@ -45,19 +46,17 @@ class GainStatus(Enum):
     """Outcome of a fit; the value is the advice."""
 
     OK = 'the data determines the gain of every joint'
-    NOT_DETERMINED = ('the gains of some joints are not determined; let the payload load them: '
-                      'a heavier one, further out, in a motion that turns and speeds them up')
-    NOT_CONVERGED = ('the fit did not settle, so the gains must not be used; check that mass, '
+    NOT_DETERMINED = ('the gains of some joints are not determined; load these joints with the '
+                      'payload: a heavier one, further out, in a faster motion')
+    NOT_CONVERGED = ('the fit did not converge, so the gains must not be used; check that mass, '
                      'recordings and robot belong together')
 
 
 @dataclass(frozen=True)
 class KnownLoad:
-    """A weighed payload: ``mass`` [kg] and, where known, ``centre_of_mass`` [m].
+    """A weighed payload: `mass` [kg] and, optionally, `centre_of_mass` [m] in the frame of `link`.
 
-    The latter in the frame of ``link``, which carries it; empty: the last one.
-
-    Raises UsageError for a mass that is not above zero.
+    An empty `link` is the last one. Raises UsageError unless the mass is positive.
     """
 
     mass: float
@@ -77,11 +76,11 @@ class KnownLoad:
 
 @dataclass(frozen=True, eq=False)
 class DriveGains:
-    """Gains (n,) [N m per unit of the measured effort], joint side.
+    """Drive gains (n,) [N m per unit of the measured effort], on the joint side.
 
-    ``estimates`` (n,) however uncertain; ``relative_std`` (n,) deviations of their
-    logarithms, infinite where the data is silent; ``determined`` (n,); ``centre_of_mass`` (3,)
-    [m] of the payload; ``noise`` (n,) residual deviation in the measured unit.
+    `estimates` (n,) even if uncertain; `relative_std` (n,) standard deviations of their
+    logarithms, infinite without information; `determined` (n,); `centre_of_mass` (3,) [m] of the
+    payload; `noise` (n,) residual deviation in the measured unit.
     """
 
     estimates: FloatArray
@@ -94,7 +93,7 @@ class DriveGains:
 
     @property
     def values(self) -> FloatArray:
-        """The gains (n,) that are determined; NaN for the others."""
+        """The determined gains (n,); NaN for the others."""
         return np.where(self.determined, self.estimates, np.nan)
 
     def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
@@ -107,7 +106,7 @@ class DriveGains:
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """Logarithms of the reciprocal gains of every group, and parameters (arm, then payload)."""
+    """Logarithms of the reciprocal gains of all groups, and parameters (arm, then payload)."""
 
     logarithms: FloatArray
     parameters: FloatArray
@@ -129,8 +128,8 @@ class _Problem:
     def rows(self, factors: Sequence[FloatArray]) -> list[FloatArray]:
         """Return ``[X_j, i_j]`` of every joint."""
         width = len(self.information.names)
-        batch, kept = Batch(tuple(factors), 0), [*range(width), width + FILTERED]
-        return [self.information.expanded(j, batch)[:, kept] for j in range(len(factors))]
+        batch, columns = Batch(tuple(factors), 0), [*range(width), width + FILTERED]
+        return [self.information.expanded(j, batch)[:, columns] for j in range(len(factors))]
 
     def prediction(self, row: FloatArray, joint: int, point: _Point) -> FloatArray:
         """Return the current of one joint."""
@@ -142,7 +141,7 @@ class _Problem:
     ) -> FloatArray:
         """Return ``[d/d logarithms, d/d parameters | target]``, arm before payload.
 
-        The parameters come out as such, the logarithms as changes.
+        Solving it gives the parameters themselves, and changes of the logarithms.
         """
         count = len(point.logarithms)
         parts = []
@@ -154,7 +153,7 @@ class _Problem:
         return np.vstack(parts)
 
     def solve(self, tall: FloatArray) -> tuple[FloatArray, float]:
-        """Return the best parameters, the payload a body, and the norm of the residual."""
+        """Return the best parameters, with a consistent payload, and the norm of the residual."""
         others = tall.shape[1] - 1 - TEN
         payload = fit_body(without(tall, others), self.load.fixed).values
         target = tall[:, -1] - tall[:, others:-1] @ payload
@@ -174,23 +173,23 @@ class _Problem:
 def fit_drive_gains(
     information: Information, load: KnownLoad, groups: NDArray[np.int64] | None = None
 ) -> DriveGains:
-    """Estimate drive gains from ``information`` about arm and payload, its last ten parameters.
+    """Estimate drive gains from the `information` about arm and payload (its last ten parameters).
 
-    Its effort is what was measured, in any unit; it must hold motions with and without the
-    payload. ``groups`` (n,) gives joints with the same number the same gain; None: all differ.
-    Raises DataError for too little data.
+    Its effort is the measured signal in any unit, of motions with and without the payload. Joints
+    with the same number in `groups` (n,) share one gain; None: all differ. Raises DataError for
+    too little data.
     """
     n = len(information.structure)
     if len(information.batches) < 2 or information.samples < len(information.names):
-        raise DataError(f'{information.samples} usable samples for {len(information.names)} '
-                        'parameters: too few; record longer motions')
+        raise DataError(f'{information.samples} usable samples are too few for '
+                        f'{len(information.names)} parameters: record longer motions')
     numbers = np.arange(n) if groups is None else groups
     problem = _Problem(information, numbers, load)
     rows = problem.rows(information.total.factors)
     weights = _weights(information, np.zeros(n))
     logarithms = _start(problem, rows, weights)
     for _ in range(GAIN_WEIGHT_ROUNDS):
-        point, settled = _descended(problem, rows, weights, logarithms, NEWTON_STEPS)
+        point, converged = _descended(problem, rows, weights, logarithms, NEWTON_STEPS)
         logarithms = point.logarithms
         noise = _noise(problem, rows, point)
         weights = _weights(information, noise)
@@ -203,15 +202,15 @@ def fit_drive_gains(
     determined = spread < DETERMINED
     status = GainStatus.OK if determined.all() else GainStatus.NOT_DETERMINED
     _, centre, _ = com_from_parameters(point.parameters[-TEN:])
-    return DriveGains(np.exp(-point.logarithms[numbers]), spread, determined & settled,
+    return DriveGains(np.exp(-point.logarithms[numbers]), spread, determined & converged,
                       len(information.batches) - 1, centre, noise,
-                      status if settled else GainStatus.NOT_CONVERGED)
+                      status if converged else GainStatus.NOT_CONVERGED)
 
 
 def _weights(information: Information, noise: FloatArray) -> FloatArray:
-    """Return one over the noise (n,), or over the size of the effort where that is not known."""
-    known = np.where(noise > 0.0, noise, information.size(FILTERED))
-    return np.asarray(1.0 / np.maximum(known, rounding(information)))
+    """Return the inverse of the noise (n,), or of the effort of joints whose noise is unknown."""
+    size = np.where(noise > 0.0, noise, information.size(FILTERED))
+    return np.asarray(1.0 / np.maximum(size, rounding(information)))
 
 
 def _noise(problem: _Problem, rows: Sequence[FloatArray], point: _Point) -> FloatArray:
@@ -226,7 +225,7 @@ def _start(
 ) -> FloatArray:
     """Return the logarithms of the least-squares solution of ``X x - diag(gain) i = 0``.
 
-    Gains that are not positive there are replaced by the typical one.
+    Gains that are not positive there are replaced by the median.
     """
     fixed, count = problem.load.fixed, int(problem.groups.max()) + 1
     parts = []
@@ -246,9 +245,9 @@ def _descended(
     problem: _Problem, rows: Sequence[FloatArray], weights: FloatArray, logarithms: FloatArray,
     steps: int,
 ) -> tuple[_Point, bool]:
-    """Return the point after Gauss-Newton steps in the gains, and whether they have settled.
+    """Return the point after Gauss-Newton steps in the gains, and True if they have converged.
 
-    The parameters are solved for after every step, which is halved until the residual falls.
+    The parameters are solved for after every step; a step is halved until the residual falls.
     """
     point, residual = problem.at(rows, weights, logarithms)
     for _ in range(steps):

@@ -1,16 +1,16 @@
-"""Robots with elastic joints: generalised least squares; instruments where encoders are coarse.
+"""Elastic joints: generalised least squares, or instruments if the encoders are coarse.
 
-The column of a stiffness is the deflection, the small difference of two encoders. Where their
-noise is no longer small beside it, least squares finds stiffness too low (attenuation). The
-deflection that the identified links would make along the smoothed motion, over the stiffness, is
-an instrument: it has no part of that noise. Where the two estimates of the gears differ by more
-than chance (Durbin-Wu-Hausman), that by instruments is taken, with instruments of its own: those
-of gears that are many times too soft bend motors far from where they are. Source: Young 2011,
-Recursive Estimation and Time-Series Analysis, ch. 8 (refined instruments).
+The column of a stiffness is the deflection, a small difference of two encoders. If encoder noise
+is not small against it, least squares underestimates the stiffness (attenuation). The deflection
+that the identified links would cause along the smoothed motion is an instrument without that
+noise. The instrumental estimate is used if it differs from least squares by more than chance
+(Durbin-Wu-Hausman). Its instruments are then computed anew from it, because stiffnesses that are
+far too small put the motors far from their true positions. Source: Young 2011, Recursive
+Estimation and Time-Series Analysis, ch. 8 (refined instruments).
 
-Instruments that are weak for a stiffness leave it to least squares, which knows it where the
-effort follows the deflection: noise in a column makes its parameter too small at most by the share
-of the column that the effort does not follow. Source: Frisch 1934, Confluence Analysis.
+A stiffness with weak instruments is left to least squares, which determines it if the effort
+follows the deflection: noise in a column reduces its parameter at most by the share of the column
+that the effort does not follow. Source: Frisch 1934, Confluence Analysis.
 """
 
 from __future__ import annotations
@@ -40,109 +40,109 @@ from robot_dynid.plain import from_plain
 from robot_dynid.signals.filters import derivative
 from robot_dynid.types import FloatArray, Samples
 
-#: level of the test of the deflection; that at which stiffnesses count as biased is larger:
-#: to keep a biased value costs more than to lose some precision (Guggenberger 2010)
+#: level of the test of the deflection, and the larger one at which a stiffness counts as biased: a
+#: biased value costs more than some precision (Guggenberger 2010)
 DEFLECTION_LEVEL, BIASED = 0.05, 0.1
-#: least squares knows a stiffness if noise takes off at most a tenth, which is the bias of
+#: least squares determines a stiffness if noise reduces it by at most a tenth, the bias of
 #: instruments that count as strong (Staiger, Stock 1997)
 FOLLOWED = 0.9
-#: fits by instruments at most, each with those of the one before; they end where no stiffness
-#: changes by more than this share of its deviation
+#: maximum number of fits with refined instruments; they stop if no stiffness changes by more than
+#: this share of its deviation
 INSTRUMENT_ROUNDS, STIFFNESS_SETTLED = 8, 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class DetailsByLeastSquares(CorrelationDetails):
-    """Results beyond the parameters where least squares was taken."""
+    """Details of an elastic fit by least squares."""
 
     instruments_taken: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class DetailsByInstruments(InstrumentDetails):
-    """Results beyond the parameters where instrumental variables were taken."""
+    """Details of an elastic fit by instrumental variables."""
 
     instruments_taken: bool = True
 
 
 @dataclass(frozen=True)
 class ElasticJoints(Estimator):
-    """The estimator behind the method elastic; rigid robots get generalised least squares."""
+    """The method elastic; rigid robots get generalised least squares."""
 
     name = 'elastic'
     summary = 'elastic joints with encoders on motors and links'
     seeks_elastic_joints = True
 
     def read_details(self, content: Mapping[str, Any]) -> Details:
-        """Return the details of a model file. Raises ValueError, TypeError where they differ."""
+        """Return the details of a model file; raises ValueError or TypeError if they differ."""
         return from_plain(DetailsByInstruments if content.get('instruments_taken')
                           else DetailsByLeastSquares, content)
 
     def fit(self, experiment: Experiment) -> Estimate:
-        """Estimate the base parameters; raises DataError when recordings cannot be read again.
+        """Estimate the base parameters; raises DataError if recordings cannot be read again.
 
-        A stiffness whose deflection may be zero is open: its interval is infinite. Waves and
-        hysteresis of gears are not in the deflection that links make, and would have no
-        instrument: where the model has them, least squares stays.
+        A stiffness whose deflection may be zero is open: its interval is infinite. Kinematic error
+        and hysteresis of gears have no instrument, because the links do not cause them: models
+        with these keep least squares.
         """
         plain = replace(GeneralisedLeastSquares().fit(experiment), method=self.name)
         if not experiment.model.gears:
             return plain
-        own, deviations = stiffnesses(experiment.model), _deviations(plain)
+        joints, deviations = stiffnesses(experiment.model), _deviations(plain)
         chosen = replace(plain, details=DetailsByLeastSquares(**vars(plain.details)))
         if any(isinstance(b, KinematicError | Hysteresis) for b in experiment.model.blocks):
-            return without_undetermined(chosen, own, (), deviations)
-        other, compared = _by_instruments(experiment, plain, own)
-        if least_squares_biased(compared.bias_of_least_squares, other.degrees_of_freedom, own):
+            return mark_undetermined(chosen, joints, (), deviations)
+        other, compared = _by_instruments(experiment, plain, joints)
+        if least_squares_biased(compared.bias_of_least_squares, other.degrees_of_freedom, joints):
             chosen = replace(other, method=self.name,
                              details=DetailsByInstruments(**vars(compared)))
         share = followed(experiment.information, chosen.values)
         weak = [name for name in compared.left_to_least_squares
                 if share[chosen.names.index(name)] < FOLLOWED]
-        return without_undetermined(chosen, own, weak, deviations)
+        return mark_undetermined(chosen, joints, weak, deviations)
 
 
 def _by_instruments(
-    experiment: Experiment, plain: Estimate, own: dict[str, str]
+    experiment: Experiment, plain: Estimate, joints: dict[str, str]
 ) -> tuple[Estimate, InstrumentDetails]:
-    """Return the estimate by instruments beside its comparison with least squares.
+    """Return the estimate by instruments, and its comparison with least squares.
 
-    The instruments are of the ``plain`` estimate, and where its stiffnesses, ``own`` by name, are
-    biased, of that by instruments, until they stay. Noise of encoders makes gears too soft, never
-    too stiff: no motor bends further than least squares says. Instruments that no longer show a
-    bias which those before showed are too weak, and not taken.
+    The first instruments come from the `plain` estimate; while the stiffnesses (`own`: joints by
+    name) are biased, the next come from the instrumental estimate, until they converge. Encoder
+    noise makes gears too soft, never too stiff, so no stiffness is below that of least squares.
+    Instruments that no longer show an earlier bias are too weak and discarded.
     """
-    places = [plain.names.index(name) for name in own]
+    places = [plain.names.index(name) for name in joints]
     least = np.abs(plain.values[places])
     bending, taken = plain.values, None
     for _ in range(INSTRUMENT_ROUNDS):
-        before = bending
-        found, compared = InstrumentalVariables(
-            motors=Deflected(experiment.model, before)).fit_and_compare(experiment)
+        previous = bending
+        estimate, compared = InstrumentalVariables(
+            motors=Deflected(experiment.model, previous)).fit_and_compare(experiment)
         biased = least_squares_biased(
-            compared.bias_of_least_squares, found.degrees_of_freedom, own)
+            compared.bias_of_least_squares, estimate.degrees_of_freedom, joints)
         if not biased:
-            return taken or (found, compared)
-        taken = found, compared
-        bending = found.values.copy()
+            return taken or (estimate, compared)
+        taken = estimate, compared
+        bending = estimate.values.copy()
         bending[places] = np.maximum(bending[places], least)
-        change = np.abs(bending - before)[places]
-        if np.all(change <= STIFFNESS_SETTLED * _deviations(found)[places]):
+        change = np.abs(bending - previous)[places]
+        if np.all(change <= STIFFNESS_SETTLED * _deviations(estimate)[places]):
             break
     assert taken is not None
     return taken
 
 
 def _deviations(estimate: Estimate) -> FloatArray:
-    """Return the deviations (b,) of all base parameters, of those not excited, too."""
+    """Return the standard deviations (b,) of all base parameters, including unexcited ones."""
     return np.asarray(np.sqrt(np.diag(estimate.covariance)))
 
 
 def followed(information: Information, values: FloatArray) -> FloatArray:
-    """Return the share (b,) of each column that the effort follows, the others given.
+    """Return the squared partial correlation (b,) of each column with the effort.
 
-    It is the squared partial correlation of column and effort, by ``values`` (b,). One column with
-    noise: its parameter is between the value of least squares and that over the share.
+    `values` (b,) are the parameters. A parameter whose only error is noise in its column lies
+    between its least-squares value and that value over this share.
     """
     tall = weighted_factor(information, joint_weights(information))
     unexplained = float(np.sum((tall[:, -1] - tall[:, :-1] @ values) ** 2))
@@ -152,13 +152,13 @@ def followed(information: Information, values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Deflected:
-    """Puts motors where the links of parameters ``values`` (b,) would bend them to."""
+    """Computes motor positions at which links with parameters `values` (b,) deflect the gears."""
 
     model: TorqueModel
     values: FloatArray
 
     def __call__(self, samples: Samples) -> Samples:
-        """Return ``samples`` with other motors, whose motion is a function of the links'."""
+        """Return `samples` with motors whose motion is a function of the motion of the links."""
         return samples.with_motion(self._bent)
 
     def _bent(self, samples: Samples) -> Samples:
@@ -183,54 +183,54 @@ class Deflected:
 
 
 def stiffnesses(model: TorqueModel) -> dict[str, str]:
-    """Return the joints of the stiffnesses among the base parameters, by name."""
-    found = {gear.parameter(STIFFNESS): model.robot.joints[gear.joint] for gear in model.gears}
-    return {name: joint for name, joint in found.items() if name in model.reduction.names}
+    """Return the joints of the stiffnesses among the base parameters, by parameter name."""
+    joints = {gear.parameter(STIFFNESS): model.robot.joints[gear.joint] for gear in model.gears}
+    return {name: joint for name, joint in joints.items() if name in model.reduction.names}
 
 
 def least_squares_biased(
-    bias: Sequence[Bias], degrees: int, own: dict[str, str]
+    bias: Sequence[Bias], degrees: int, joints: dict[str, str]
 ) -> bool:
-    """Return whether any stiffness by least squares and by instruments differs beyond chance.
+    """Return True if any stiffness by least squares and by instruments differs beyond chance.
 
-    BIASED is the level for all gears together (Bonferroni). Chance is that of motions, too: where
-    encoders are precise, the two differ by what the model lacks, which repeats with the motion.
+    BIASED is the level for all gears together (Bonferroni). The deviations include the scatter
+    between motions: with precise encoders the two estimates differ by what the model lacks.
     """
-    rows = [row for row in bias if row.name in own]
+    rows = [row for row in bias if row.name in joints]
     bound = student_quantile(1.0 - 0.5 * BIASED / max(len(rows), 1), degrees)
     return any(abs(row.bias) > bound * row.std for row in rows)
 
 
 def undetermined(
-    estimate: Estimate, own: Iterable[str], weak: Sequence[str] = (),
+    estimate: Estimate, stiffness_names: Iterable[str], weak: Sequence[str] = (),
     least: FloatArray | float = 0.0,
 ) -> tuple[str, ...]:
-    """Return the stiffnesses whose interval of the compliance 1/K holds zero, or nearly so.
+    """Return the stiffnesses whose compliance 1/K may be zero.
 
-    ``own`` are all stiffnesses. The deflection that is seen must follow that of the model, or the
-    effort (else the stiffness is ``weak``), and bear torque (K is above zero): else a stiffer gear
-    explains the data as well. ``least`` (b,) are deviations that none is below but by rounding.
+    `own` are all stiffnesses by name, `weak` those without instruments and without an effort that
+    follows the deflection: a stiffer gear explains the data as well. `least` (b,) are lower bounds
+    of the deviations.
     """
     factor = student_quantile(1.0 - 0.5 * DEFLECTION_LEVEL, estimate.degrees_of_freedom)
     deviation = np.maximum(_deviations(estimate), least)
-    told = dict(zip(estimate.names, estimate.values > factor * deviation, strict=True))
-    return tuple(name for name in own
-                 if name in weak or name in estimate.not_excited or not told[name])
+    determined = dict(zip(estimate.names, estimate.values > factor * deviation, strict=True))
+    return tuple(name for name in stiffness_names
+                 if name in weak or name in estimate.not_excited or not determined[name])
 
 
-def without_undetermined(
-    estimate: Estimate, own: dict[str, str], weak: Sequence[str], least: FloatArray
+def mark_undetermined(
+    estimate: Estimate, joints: dict[str, str], weak: Sequence[str], least: FloatArray
 ) -> Estimate:
-    """Name the stiffnesses that are `undetermined` in status and warnings.
+    """Return the estimate with the `undetermined` stiffnesses marked in status and warnings.
 
-    ``least`` (b,) are the deviations by least squares; no instruments have smaller ones.
+    `least` (b,) are the deviations by least squares, which instruments cannot improve on.
     """
-    lost = undetermined(estimate, own, weak, least)
-    if not lost:
+    open_names = undetermined(estimate, joints, weak, least)
+    if not open_names:
         return estimate
-    names = tuple(n for n in estimate.names if n in lost or n in estimate.not_excited)
-    warnings = [f'{name} of joint {own[name]} is not distinguishable from infinity: take the '
-                'joint as rigid (leave it out of elastic_joints), or load it more'
-                for name in lost]
+    names = tuple(n for n in estimate.names if n in open_names or n in estimate.not_excited)
+    warnings = [f'{name} of joint {joints[name]} is not distinguishable from infinity: make the '
+                'joint rigid (omit it from elastic_joints), or load it more'
+                for name in open_names]
     return replace(estimate, not_excited=names, status=Status.NOT_EXCITED,
                    warnings=(*estimate.warnings, *warnings))

@@ -1,6 +1,6 @@
-"""Estimators, the estimates they return, and quantiles of the distributions behind intervals.
+"""Estimators, their estimates, and quantiles of the distributions behind intervals.
 
-The latter are those of `scipy.stats`, which takes half a second to import.
+The quantiles equal those of `scipy.stats`, which takes half a second to import.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ def student_quantile(probability: float, degrees: float) -> float:
 
 
 def fisher_tail(ratio: float, degrees: tuple[int, int]) -> float:
-    """Return the probability that an F-distributed number is above ``ratio`` (not below zero)."""
+    """Return the probability that an F-distributed number exceeds `ratio` (not negative)."""
     from scipy.special import fdtrc
 
     return float(fdtrc(*degrees, ratio))
 
 
 def student_tail(ratio: float, degrees: float) -> float:
-    """Return the probability that Student's t is further from zero than ``ratio``."""
+    """Return the two-sided probability that Student's t exceeds `ratio` in magnitude."""
     from scipy.special import stdtr
 
     return float(2.0 * stdtr(degrees, -abs(ratio)))
 
 
-#: returns values (b,) of which those in the mask (b,) are solved for, and the others as they are
+#: returns values (b,): those in the mask (b,) are solved for, the others are unchanged
 PartSolver = Callable[[NDArray[np.bool_], FloatArray], FloatArray]
 #: returns the base parameters (b,) of a fit to some of the batches of an experiment
 FitToBatches = Callable[[Sequence[int]], FloatArray]
@@ -59,23 +59,23 @@ class Status(Enum):
                    'joints move through most of their range at different speeds')
     NOT_IDENTIFIED = ('the data gives no model of the effort of a joint; check its effort signal, '
                       'and do not use the model for this joint')
-    NOT_SETTLED = ('the weights of the samples did not come to rest: the parameters are those of '
-                   'the last round; look for a joint with grossly wrong effort, or use wls')
-    NOT_SOLVED = ('the conic solver stopped short of the optimum: the parameters are feasible, '
-                  'but not the best; excite the motion better, give the prior a larger weight '
+    NOT_SETTLED = ('the weights of the samples did not converge: the parameters are those of the '
+                   'last round; look for a joint with grossly wrong effort, or use wls')
+    NOT_SOLVED = ('the conic solver stopped before the optimum: the parameters are feasible, but '
+                  'not optimal; excite the robot better, give the prior a larger weight '
                   '(prior_weight), or check the bounds')
 
 
 @dataclass(frozen=True)
 class Details:
-    """Results of a method beyond its parameters; a method with such extends this dataclass.
+    """Results of a method beyond its parameters; methods with such results extend this dataclass.
 
-    Its fields (plain types, arrays, dataclasses of such) are kept in model files and printed by
-    ``identify --json``. ``rows`` are the names of the equations.
+    Its fields (plain types, arrays, dataclasses of such) are stored in model files and printed by
+    ``identify --json``. In its methods `rows` are the names of the equations.
     """
 
     def sentence(self, rows: Sequence[str]) -> str:
-        """Return one sentence about how the fit went, without a full stop; '' for none."""
+        """Return one sentence about the fit, without a full stop; '' for none."""
         return ''
 
     def tables(self, rows: Sequence[str]) -> tuple[Table, ...]:
@@ -92,49 +92,48 @@ class Details:
 
     @property
     def from_prior(self) -> tuple[str, ...]:
-        """Standard parameters that a prior decided rather than the data."""
+        """Names of the standard parameters that the prior rather than the data determines."""
         return ()
 
     @property
     def prior_share(self) -> Mapping[str, float]:
-        """Share of its prior variance that the data left to each standard parameter."""
+        """Share of the prior variance that the data leaves to each standard parameter."""
         return {}
 
     @property
     def active_constraints(self) -> tuple[str, ...]:
-        """Constraints that hold with equality, in words."""
+        """Descriptions of the constraints that are active."""
         return ()
 
 
 class Estimator(ABC):
-    """Settings of a fit; a subclass is a frozen dataclass.
+    """An identification method with its settings; subclasses are frozen dataclasses.
 
-    Fields made by `setting` are the keys of ``estimator`` in a recipe, and options of the command
-    line. The class variables are what the pipeline asks before the fit.
+    Fields made by `setting` are keys of `estimator` in a recipe, and command-line options. The
+    class variables tell the pipeline what the method needs.
     """
 
-    #: results beyond the parameters
+    #: details of an estimate beyond the parameters
     details_type: ClassVar[type[Details]] = Details
-    #: the recordings show single joints that move while all others rest: friction laws are
-    #: selected joint by joint from its own motion; no torque ripple is sought, no residual model
-    #: learnt, no joint is elastic
+    #: in the recordings one joint moves while all others rest: friction laws are selected joint by
+    #: joint from that motion; no torque ripple, residual model or elastic joint is fitted
     single_joint_motions: ClassVar[bool] = False
-    #: the fit estimates the motion, too, from recordings as they are: no residual of a deflection
-    #: is learnt from a motion that is taken as it was measured
+    #: the fit estimates the motion, too, from unfiltered recordings: no model of the deflection is
+    #: learned from the measured motion
     estimates_motion: ClassVar[bool] = False
-    #: joints with encoders on both sides of the gear are elastic where none are named
+    #: joints with encoders on both sides of the gear are elastic if none are named
     seeks_elastic_joints: ClassVar[bool] = False
-    #: the fit gives standard parameters of bodies that can exist
+    #: the fit gives standard parameters of physically consistent bodies
     physically_feasible: ClassVar[bool] = False
-    #: the fit needs the information of the recordings alone, not their samples
+    #: the fit needs only the information of the recordings, not their samples
     fits_information: ClassVar[bool] = False
     #: the fit is linear in the effort, with one weight for all rows of a joint
     linear: ClassVar[bool] = False
-    #: value of the parameters that the data leaves open, in words
+    #: value of the parameters that the data does not determine, in words
     open_parameters: ClassVar[str] = ''
 
     def __post_init__(self) -> None:
-        """Raise UsageError for a setting that is outside its range or choices."""
+        """Raise UsageError for a setting outside its range or choices."""
         require_allowed(self, '{}')
 
     @property
@@ -149,33 +148,33 @@ class Estimator(ABC):
 
     @property
     def sequential(self) -> bool:
-        """Whether friction and links may be fitted in turn, see `part_solver`."""
+        """True if friction and links can be fitted in turn, see `part_solver`."""
         return False
 
     def part_solver(self, experiment: Experiment, batches: Sequence[int]) -> PartSolver:
-        """Return the solver of ``batches`` for some of the parameters, the others known.
+        """Return the solver of `batches` for some of the parameters, the others fixed.
 
-        Raises UsageError where the method is not `sequential`.
+        Raises UsageError unless the method is `sequential`.
         """
         raise UsageError(f'{self.name} solves for all parameters at once')
 
     def joint_weights(self, experiment: Experiment) -> FloatArray:
-        """Return the weights (n,) of the joints in a fit that is `linear`; else UsageError."""
+        """Return the weights (n,) of the joints; raises UsageError unless the fit is `linear`."""
         raise UsageError(f'{self.name} is not linear in the effort')
 
     @abstractmethod
     def fit(self, experiment: Experiment) -> Estimate:
-        """Estimate the base parameters; numerical trouble is in the status."""
+        """Estimate the base parameters; numerical problems are in the status."""
 
     def fit_to_batches(self, experiment: Experiment, estimate: Estimate) -> FitToBatches | None:
-        """Return the fit that made ``estimate``, for some cells of distinct motion only.
+        """Return the fit behind `estimate` as a function of some cells of distinct motion.
 
-        To judge the estimate on the motion left out. None stands for weighted least squares.
+        Cross-validation uses it; None stands for weighted least squares.
         """
         return None
 
     def with_settings(self, content: Mapping[str, Any], source: str = 'recipe') -> Estimator:
-        """Return it with settings in plain types. Raises UsageError naming key and remedy."""
+        """Return the estimator with settings in plain types; raises UsageError naming the key."""
         given: dict[str, Any] = read_settings(type(self), content, source)
         return replace(self, **given)  # type: ignore[type-var]
 
@@ -183,22 +182,22 @@ class Estimator(ABC):
         self, experiment: Experiment, chosen: Sequence[tuple[str, FrictionLaw]],
         without: Sequence[Sequence[str]],
     ) -> Sequence[tuple[str, FrictionLaw]]:
-        """Return the laws of friction of all axes by name, those ``chosen`` or better ones.
+        """Return the friction laws of all axes by name: those `chosen`, or better ones.
 
-        ``without`` names for every axis laws and additions that are not to be taken. A method
-        that estimates the motion may see more of friction than a filtered motion shows.
+        `without` names for every axis excluded laws and additions. A method that estimates the
+        motion may see more of friction than a filtered motion shows.
         """
         return chosen
 
     def for_robot(self, robot: RobotModel) -> Estimator:
-        """Return it with what the description of a robot adds to its settings.
+        """Return the estimator with settings completed from the description of a robot.
 
         Raises UsageError for settings that do not fit the robot.
         """
         return self
 
     def read_details(self, content: Mapping[str, Any]) -> Details:
-        """Return the details of a model file. Raises ValueError, TypeError where they differ."""
+        """Return the details of a model file; raises ValueError or TypeError if they differ."""
         return from_plain(self.details_type, content)
 
 
@@ -206,14 +205,13 @@ class Estimator(ABC):
 class Estimate:
     """Base parameters with their uncertainty.
 
-    ``values`` and ``std`` (b,), ``covariance`` (b, b); ``noise`` (n,) residual deviation of each
-    joint over the rows as they were weighted [N m]; ``condition_raw`` and ``condition`` of the
-    weighted regressor as it is and with unit columns; ``rank``; ``degrees_of_freedom`` of the
-    covariance; ``not_excited`` names of parameters the data leaves open (std infinite);
-    ``not_identified`` joints. ``standard`` (p,) are feasible standard parameters, where the method
-    gives such; ``shares`` (n,) of the variance of each joint's effort that is predicted, where the
-    method decides that itself; ``remedy`` what to record for what is not excited, where the method
-    knows more than its status says.
+    `values` and `std` (b,), `covariance` (b, b); `noise` (n,) residual deviation of each joint
+    over the weighted rows [N m]; `condition_raw` and `condition` of the weighted regressor,
+    unscaled and with unit columns; `rank`; `degrees_of_freedom` of the covariance; `not_excited`
+    names of parameters that the data does not determine (std infinite); `not_identified` joints.
+    `standard` (p,) are feasible standard parameters, if the method gives such; `shares` (n,) of
+    the variance of each joint's effort that is predicted, if the method computes them; `remedy`
+    what to record for unexcited parameters, if the method can say.
     """
 
     names: tuple[str, ...]
@@ -254,5 +252,5 @@ class Estimate:
 
 
 def interval_factor(degrees: float, level: float = 0.95) -> float:
-    """Return the factor from a deviation to half of a confidence interval (Student's t)."""
+    """Return the factor from standard deviation to half-width of a confidence interval."""
     return student_quantile(0.5 + level / 2.0, degrees)

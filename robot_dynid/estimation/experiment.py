@@ -1,4 +1,4 @@
-"""Torque model and measured samples together: what an estimator is fitted to."""
+"""Torque model and measured samples: the data an estimator is fitted to."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.unfiltered import AsRecorded
 from robot_dynid.types import FloatArray, Samples
 
-#: most samples of a chunk where nothing says how large their columns are
+#: maximum number of samples of a chunk whose columns have unknown size
 CHUNK_SAMPLES = 1024
-#: lengths of chunks whose regressors stay in memory: those before and behind a border alternate
+#: number of chunk lengths whose regressors stay in memory: those on both sides of a segment
+#: boundary alternate
 BUFFERS = 3
-#: speed [rad/s, m/s] of the motion by which the reach of a parameter is taken
+#: speed [rad/s, m/s] of the motion in which the effort of a parameter is evaluated
 MODERATE_SPEED = 1.0
-#: length of a batch [s] and the least number of batches wanted
+#: length of a batch [s] and least number of batches
 BATCH_SECONDS, LEAST_BATCHES = 1.0, 24
 #: share of its peak speed above which an axis is far from reversing
 SWIFT_SHARE = 0.05
@@ -37,7 +38,7 @@ SWIFT_SHARE = 0.05
 
 @dataclass(frozen=True, eq=False)
 class TorqueModel:
-    """A torque linear in the base parameters: ``effort = columns @ parameters``."""
+    """A torque model that is linear in the base parameters: ``effort = columns @ parameters``."""
 
     robot: RobotModel
     blocks: tuple[Effect, ...]
@@ -45,25 +46,25 @@ class TorqueModel:
 
     @classmethod
     def of(cls, robot: RobotModel, blocks: tuple[Effect, ...]) -> TorqueModel:
-        """Reduce ``blocks`` numerically to their base parameters."""
+        """Reduce `blocks` numerically to their base parameters."""
         return cls(robot, blocks, reduce_numeric(robot, blocks))
 
     @cached_property
     def pivots_by_block(self) -> tuple[NDArray[np.int64], ...]:
-        """Indices (k,) of the kept parameters within every block."""
+        """Indices (k,) of the base columns within every block."""
         firsts = np.cumsum([0, *(len(block.names) for block in self.blocks)])
-        kept = self.reduction.pivots
-        return tuple(kept[(kept >= first) & (kept < last)] - first
+        pivots = self.reduction.pivots
+        return tuple(pivots[(pivots >= first) & (pivots < last)] - first
                      for first, last in pairwise(firsts))
 
     def base_of(self, *kinds: type[Effect]) -> NDArray[np.bool_]:
         """Return a mask (b,) of the base parameters of effects of these kinds."""
         return np.repeat([isinstance(block, kinds) for block in self.blocks],
-                         [len(kept) for kept in self.pivots_by_block])
+                         [len(pivots) for pivots in self.pivots_by_block])
 
     @cached_property
     def assembly(self) -> Assembly:
-        """The kept columns of all blocks."""
+        """The base columns of all blocks."""
         return Assembly.of(self.blocks, self.pivots_by_block)
 
     @property
@@ -78,51 +79,51 @@ class TorqueModel:
                      for gear in block.gears)
 
     def columns(self, samples: Samples) -> FloatArray:
-        """Return the base regressor (n, b, N) of whole segments; kept columns only."""
+        """Return the base regressor (n, b, N) of whole segments."""
         return Regression(self, samples).columns(slice(0, len(samples)))
 
     @cached_property
     def structure(self) -> NDArray[np.bool_]:
-        """Matrix (n, b): true where a base parameter enters the effort of a joint."""
+        """Mask (n, b): True if a base parameter acts on the effort of a joint."""
         return entries(self.robot, self.blocks)[:, self.reduction.pivots]
 
     @cached_property
     def moderate_effort(self) -> FloatArray:
-        """Effort (n, b) of each base parameter at one, root mean square at about 1 rad/s."""
+        """Root mean square effort (n, b) of each base parameter of value one, at about 1 rad/s."""
         columns = self.columns(states_at(self.robot, MODERATE_SPEED))
         return np.asarray(np.sqrt(np.mean(columns ** 2, axis=2)))
 
     @cached_property
     def held(self) -> NDArray[np.bool_]:
-        """The joints (n,) that friction may hold at rest, as far as the model goes."""
+        """Mask (n,) of the joints that the modelled friction may hold at rest."""
         return np.asarray(self.holding(np.ones(len(self.reduction.pivots))) > 0.0)
 
     @cached_property
     def words(self) -> dict[str, ParameterWords]:
-        """All standard parameters in words, by name.
+        """Descriptions of all standard parameters, by name.
 
-        Base parameters bear the names of standard ones; what they hold besides is in their labels.
+        Base parameters have the names of standard ones; their combinations are in their labels.
         """
         return {one.name: one for block in self.blocks for one in block.words}
 
     def mechanism(self, values: Mapping[str, float]) -> Mechanism:
-        """Return all effects with standard parameters ``values`` by name, as they move the arm."""
-        found = Mechanism.without_effects(self.robot.rigid)
+        """Return the mechanism with all effects, from standard parameters `values` by name."""
+        mechanism = Mechanism.without_effects(self.robot.rigid)
         for block in self.blocks:
-            found = block.acting(found, values)
-        return found
+            mechanism = block.acting(mechanism, values)
+        return mechanism
 
     def holding(self, parameters: FloatArray) -> FloatArray:
         """Return the friction (n,) [N m] that may hold each joint at rest, of either sign."""
         held, values = np.zeros(self.robot.rows), np.abs(parameters)
-        for block, kept in zip(self.blocks, self.pivots_by_block, strict=True):
+        for block, pivots in zip(self.blocks, self.pivots_by_block, strict=True):
             if isinstance(block, JointFriction):
-                held += block.holding[:, kept] @ values[:len(kept)]
-            values = values[len(kept):]
+                held += block.holding[:, pivots] @ values[:len(pivots)]
+            values = values[len(pivots):]
         return held
 
     def effort(self, samples: Samples, parameters: FloatArray) -> FloatArray:
-        """Return the modelled effort (N, n) [N m] of a motion, at the stamps of its effort."""
+        """Return the modelled effort (N, n) [N m] of a motion at the time stamps of its effort."""
         return np.asarray(self.efforts(samples, parameters[None])[0])
 
     def efforts(self, samples: Samples, parameters: FloatArray) -> FloatArray:
@@ -137,7 +138,7 @@ class TorqueModel:
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """The base regressor of one recording, at the stamps of its effort, given out in chunks."""
+    """The base regressor of one recording, at the time stamps of its effort, in chunks."""
 
     model: TorqueModel
     samples: Samples
@@ -146,17 +147,17 @@ class Regression:
     _buffers: dict[int, FloatArray] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        # now, for the lock of a cached property is one for all recordings up to Python 3.11
+        # computed here, because a cached property has one lock for all instances up to Python 3.11
         histories = [block.history(self.samples) for block in self.model.blocks]
         columns = self.model.assembly.columns_of(self.samples.moved, histories)
         object.__setattr__(self, '_columns', columns)
 
     def columns(self, rows: slice) -> FloatArray:
-        """Return the base regressor (n, b, N) of N ``rows``; the next call may overwrite it."""
+        """Return the base regressor (n, b, N) of N `rows`; the next call may overwrite it."""
         count = rows.stop - rows.start
         model = self.model
         if count not in self._buffers:
-            if len(self._buffers) == BUFFERS:  # chunks of other lengths have been
+            if len(self._buffers) == BUFFERS:  # chunks of other lengths have been filled
                 del self._buffers[next(iter(self._buffers))]
             shape = (model.robot.rows, len(model.reduction.pivots), count)
             self._buffers[count] = np.zeros(shape)
@@ -165,19 +166,19 @@ class Regression:
         return out
 
 
-def chunks(samples: Samples, room: int = CHUNK_SAMPLES) -> Iterator[slice]:
-    """Cut samples into slices of at most ``room``, never across a segment boundary."""
+def chunks(samples: Samples, max_size: int = CHUNK_SAMPLES) -> Iterator[slice]:
+    """Cut samples into slices of at most `max_size`, never across a segment boundary."""
     for segment in samples.segments:
-        for first in range(segment.start, segment.stop, room):
-            yield slice(first, min(first + room, segment.stop))
+        for first in range(segment.start, segment.stop, max_size):
+            yield slice(first, min(first + max_size, segment.stop))
 
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """A torque model and the information the samples hold about its parameters.
+    """A torque model and the information that samples contain about its parameters.
 
-    ``recordings`` and ``reversal_weights`` are what it was made of, for estimators that need
-    samples; ``as_recorded`` are the recordings before any filter, for those that need these.
+    `recordings` and `reversal_weights` are its sources, for estimators that need samples;
+    `as_recorded` are the unfiltered recordings.
     """
 
     model: TorqueModel
@@ -193,14 +194,13 @@ class Experiment:
     ) -> Experiment:
         """Reduce recordings to information, one chunk at a time.
 
-        ``reversal_weights`` (n,) multiplies the rows of each joint near its own reversals, where
-        dry friction sticks; None counts them in full.
-
-        Raises DataError when there are fewer samples than parameters, or no measured effort.
+        `reversal_weights` (n,) multiplies the rows of each joint near its reversals, where dry
+        friction sticks; None gives them full weight. Raises DataError if there are fewer samples
+        than parameters, or no measured effort.
         """
         information: Information | None = None
         for one in by_recording(model, recordings, reversal_weights):
-            information = added(information, one)
+            information = add_recording(information, one)
         return cls.about(model, information, reversal_weights, recordings)
 
     @classmethod
@@ -208,21 +208,21 @@ class Experiment:
         cls, model: TorqueModel, information: Information | None,
         reversal_weights: FloatArray | None = None, recordings: Iterable[Samples] = (),
     ) -> Experiment:
-        """Return the experiment of information that was made with ``reversal_weights`` (n,).
+        """Return the experiment of existing `information`, made with `reversal_weights` (n,).
 
-        Raises DataError when there are fewer samples than parameters.
+        Raises DataError if there are fewer samples than parameters.
         """
         count = information.samples if information else 0
         parameters = len(model.reduction.pivots)
         if information is None or count < parameters:
-            raise DataError(f'{count} usable samples for {parameters} base parameters: too few; '
-                            'record a longer motion')
+            raise DataError(f'{count} usable samples are too few for {parameters} base '
+                            'parameters: record a longer motion')
         return cls(model, information, recordings, reversal_weights)
 
     def equations(self, accumulator: Accumulator | None = None) -> Iterator[Equations]:
-        """Go through the recordings once more, in chunks, and begin each in ``accumulator``.
+        """Read the recordings again, in chunks, and begin each recording in `accumulator`.
 
-        Raises DataError where the recordings were not kept, or can be gone through only once.
+        Raises DataError if the recordings were not stored, or can be read only once.
         """
         count = 0
         for samples, goes_on in in_parts(self.recordings):
@@ -235,8 +235,8 @@ class Experiment:
                     count += chunk.rows.stop - chunk.rows.start
                     yield chunk
         if count != self.information.samples:
-            raise DataError(f'{count} of {self.information.samples} samples are there when the '
-                            'recordings are read again; give them as a list, not as a generator')
+            raise DataError(f'{count} of {self.information.samples} samples remain when the '
+                            'recordings are read again: give them as a list, not as a generator')
 
     @property
     def by_motion(self) -> Experiment:
@@ -246,26 +246,26 @@ class Experiment:
     def accumulator(
         self, names: tuple[str, ...] | None = None, structure: NDArray[np.bool_] | None = None
     ) -> Accumulator:
-        """Return an empty accumulator whose batches will be those of ``information``.
+        """Return an empty accumulator with the batches of `information`.
 
-        Its cells of distinct motion, too, unless there are other parameters, of other ``names``.
-        ``structure`` (n, b) is true where a parameter acts on a joint.
+        Also with its cells of distinct motion, unless there are other parameters (`names`).
+        `structure` (n, b) is True where a parameter acts on a joint.
         """
-        known = self.information
-        sizes = tuple(batch.samples for batch in known.batches)
-        return Accumulator(names or known.names, known.structure if structure is None else
+        information = self.information
+        sizes = tuple(batch.samples for batch in information.batches)
+        return Accumulator(names or information.names, information.structure if structure is None
+                           else
                            structure, sizes[0], sizes=sizes,
-                           cells=None if names else known.by_motion)
+                           cells=None if names else information.by_motion)
 
 
 def by_recording(
     model: TorqueModel, recordings: Iterable[Samples], reversal_weights: FloatArray | None = None,
 ) -> Iterator[Information]:
-    """Yield the information of one recording after the other.
+    """Yield the information of each recording.
 
-    ``reversal_weights`` (n,) and ``recordings`` are as of `Experiment.of`.
-
-    Raises DataError where there is no measured effort.
+    `reversal_weights` (n,) and `recordings` are as in `Experiment.of`. Raises DataError without
+    measured effort.
     """
     accumulator: Accumulator | None = None
     expected = sum(map(len, recordings)) if isinstance(recordings, Sequence) else 0
@@ -285,14 +285,14 @@ def by_recording(
         yield accumulator.information()
 
 
-def added(before: Information | None, recording: Information) -> Information:
-    """Return the information of one more recording beside that of those ``before``."""
-    whole = recording if before is None else before.merge(recording)
+def add_recording(previous: Information | None, recording: Information) -> Information:
+    """Return the information with that of one more recording, in a bounded number of batches."""
+    whole = recording if previous is None else previous.merge(recording)
     return whole.condensed() if len(whole.batches) > 2 * MAX_BATCHES else whole
 
 
 def in_parts(recordings: Iterable[Samples]) -> Iterator[tuple[Samples, bool]]:
-    """Yield recordings and parts of recordings, and whether the one before them goes on."""
+    """Yield recordings and parts of recordings, and True if a part continues the one before it."""
     began, end = None, np.inf
     for samples in recordings:
         yield samples, (samples.began is not None and samples.began == began
@@ -307,9 +307,9 @@ def whole_batch(samples: Samples) -> int:
 
 
 def batch_samples(samples: Samples) -> int:
-    """Return the batch length: BATCH_SECONDS, shorter where that would make too few batches.
+    """Return the batch length in samples: BATCH_SECONDS, or less if that makes too few batches.
 
-    Parts of a longer recording make enough together.
+    Parts of a longer recording always have BATCH_SECONDS.
     """
     length = whole_batch(samples)
     if samples.began is not None:
@@ -320,11 +320,11 @@ def batch_samples(samples: Samples) -> int:
 def swift(
     robot: RobotModel, samples: Samples, least: FloatArray | None = None
 ) -> FloatArray:
-    """Return (N, rows) 1 where a joint is far from reversing, 0 near it, in time or in speed.
+    """Return (N, rows) 1 if a joint is far from reversing, 0 near it, in time or in speed.
 
-    Far means that every axis that acts on the joint stays above SWIFT_SHARE of its peak speed
-    for a period of the cut-off around the sample; above the speed that the ``least`` (n,)
-    [rad/s, m/s] of the joints make of it, where they are given.
+    Far means that every axis acting on the joint stays above a threshold for one period of the
+    cut-off around the sample: SWIFT_SHARE of its peak speed, or the speed that the joint speeds
+    `least` (n,) [rad/s, m/s] give, if stated.
     """
     from scipy.ndimage import minimum_filter1d
 
@@ -347,7 +347,7 @@ def swift(
 def row_weights(
     robot: RobotModel, samples: Samples, reversal_weights: FloatArray | None
 ) -> FloatArray | None:
-    """Return the weights (N, n) of all equations; None counts all of them in full."""
+    """Return the weights (N, n) of all equations; None means full weight."""
     if reversal_weights is None:
         return None
     return np.where(swift(robot, samples) > 0.5, 1.0, reversal_weights)
@@ -355,10 +355,10 @@ def row_weights(
 
 @dataclass(frozen=True, eq=False)
 class Equations:
-    """Equations ``columns @ parameters = effort`` of contiguous ``rows`` of a recording.
+    """Equations ``columns @ parameters = effort`` of contiguous `rows` of a recording.
 
-    ``columns`` (n, b, N), filtered and raw ``effort`` and ``measured`` (N, n) [N m], all times
-    ``weights`` (N, n) where there are such.
+    `columns` (n, b, N), filtered and raw `effort` and `measured` (N, n) [N m], all multiplied by
+    `weights` (N, n) if given.
     """
 
     regression: Regression
@@ -376,11 +376,10 @@ class Equations:
 def equations(
     regression: Regression, rows: slice, weights: FloatArray | None
 ) -> Iterator[Equations]:
-    """Cut contiguous ``rows`` into chunks; the columns of one are valid until the next.
+    """Cut contiguous `rows` into chunks of equations; a chunk is valid until the next one.
 
-    ``weights`` (N, n) multiply the equations of the rows and joints.
-
-    Raises DataError when the recording has no measured effort.
+    `weights` (N, n) multiply the equations. Raises DataError if the recording has no measured
+    effort.
     """
     samples, length = regression.samples, regression.model.chunk
     if samples.effort is None or samples.measured is None:
@@ -399,9 +398,9 @@ def equations(
 def accumulate(
     regression: Regression, rows: slice, accumulator: Accumulator, weights: FloatArray | None
 ) -> None:
-    """Add contiguous ``rows`` of a recording, times ``weights`` (N, n).
+    """Add contiguous `rows` of a recording, multiplied by `weights` (N, n), to an accumulator.
 
-    Raises DataError when it has no measured effort.
+    Raises DataError if it has no measured effort.
     """
     for chunk in equations(regression, rows, weights):
         accumulator.add(chunk.columns, chunk.effort, chunk.measured)

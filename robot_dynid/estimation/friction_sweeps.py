@@ -1,4 +1,4 @@
-"""Friction from sweeps of single joints: the sweeps, and the curve of friction over speed."""
+"""Friction from sweeps of single joints: stretches, and the curve of friction over speed."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from robot_dynid.numbers import BOUNDS, SPEED
 from robot_dynid.signals.single_joint_motion import STEADY_SECONDS, SingleJointMotion
 from robot_dynid.types import FloatArray
 
-#: share by which two speeds may differ and be taken as one
+#: share by which two equal speeds may differ
 SPEED_TOLERANCE = 0.05
-#: rad (m) by which the joints at rest may differ between there and back: what holds them gives
+#: rad (m) by which resting joints may differ between forward and backward: their holding deflects
 POSE_TOLERANCE = 0.1
 #: share of the shorter of two stretches that the other one must cover
 STRETCH_OVERLAP = 0.5
-#: s within which a joint turns back at the end of a sweep
+#: longest pause [s] before a joint turns back at the end of a sweep
 TURNING_PAUSE = 2.0
-#: stretches of time a pair is cut into; within them residuals may be as coloured as they like
+#: number of time batches of a pair; residuals may be coloured within them
 BATCHES = 5
-#: probability below which pairs at one speed differ by more than their noise
+#: p-value below which pairs at one speed differ by more than their noise
 UNLIKE = 1e-3
 #: Huber's constant: 95 % efficient for normal residuals
 HUBER, HUBER_PASSES = 1.345, 50
@@ -35,10 +35,10 @@ HUBER, HUBER_PASSES = 1.345, 50
 
 @dataclass(frozen=True)
 class SpeedPoint:
-    """Friction at one ``speed`` [rad/s, m/s]: ``friction``, its ``std`` [N m, N].
+    """Friction at one `speed` [rad/s, m/s]: `friction` and its `std` [N m, N].
 
-    ``degrees`` of freedom of the deviation; ``pairs`` of stretches; ``even`` is the mean of
-    (there + back) / 2: gravity, offset, and friction that does not turn with the speed.
+    `degrees` of freedom of the deviation; number of `pairs` of stretches; `even` is the mean of
+    (forward + backward) / 2: gravity, offset, and friction independent of direction.
     """
 
     speed: float = field(metadata={BOUNDS: SPEED})
@@ -50,13 +50,13 @@ class SpeedPoint:
 
     @property
     def half_width(self) -> float:
-        """Half the width of the 95 % interval."""
+        """Half-width of the 95 % interval."""
         return student_quantile(0.975, self.degrees) * self.std
 
 
 @dataclass(frozen=True, eq=False)
 class Sweeps:
-    """Friction at the speeds of one joint's sweeps; ``notes`` say what was left out, and why."""
+    """Friction at the speeds of one joint's sweeps; `notes` state what was omitted, and why."""
 
     points: tuple[SpeedPoint, ...] = ()
     notes: tuple[str, ...] = field(default=())
@@ -64,7 +64,7 @@ class Sweeps:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Half differences and half sums (m,) of torque at equal positions; ``speed`` their mean."""
+    """Half differences and half sums (m,) of torque at equal positions; `speed` their mean."""
 
     speed: float
     difference: FloatArray
@@ -74,43 +74,47 @@ class Pair:
 def friction_by_joint(
     joints: Sequence[str], motions: Sequence[SingleJointMotion]
 ) -> dict[str, Sweeps]:
-    """Return the friction from the sweeps of every joint; empty where no joint keeps a speed."""
+    """Return the friction from the sweeps of every joint; empty if no joint has constant speed."""
     if not any(motion.steady for motion in motions):
         return {}
-    own = {name: [s for s in motions if s.joint == i] for i, name in enumerate(joints)}
-    return {name: friction_of_joint(name, some) for name, some in own.items() if some}
+    by_joint = {name: [s for s in motions if s.joint == i] for i, name in enumerate(joints)}
+    return {name: friction_of_joint(name, some) for name, some in by_joint.items() if some}
 
 
 def friction_of_joint(name: str, motions: Sequence[SingleJointMotion]) -> Sweeps:
-    """Return friction, speed by speed, from the stretches in which joint ``name`` moves alone."""
+    """Return friction by speed from the stretches in which only joint `name` moves."""
     jerky = _distinct([abs(s.speed) for s in motions if s.jerky])
-    pairs, alone = paired([s for s in motions if s.steady])
+    pairs, alone = pair_stretches([s for s in motions if s.steady])
     points, notes = [], [
-        f'{name} at {speed:.3g} moves in jerks, sticking in between; this speed is left out'
+        f'{name} at {speed:.3g} moves in jerks (stick-slip); this speed is omitted'
         for speed in jerky]
     for group in _grouped([p for p in pairs if not _among(p.speed, jerky)]):
         point, unlike = _point(group)
         points.append(point)
         if unlike:
-            notes.append(f'{name} at {point.speed:.3g} has other friction in other poses (it '
-                         'depends on the load?); its band is that of their mean')
+            notes.append(f'{name} at {point.speed:.3g} has different friction in different poses, '
+                         'perhaps because of the load; the interval is that of the mean')
     seen = [*jerky, *(p.speed for p in points)]
     for speed in _distinct([s.speed for s in alone]):
         if not _among(abs(speed), seen):
-            notes.append(f'{name} at {abs(speed):.3g} keeps its speed '
+            notes.append(f'{name} at {abs(speed):.3g} has constant speed '
                          f'{"forward" if speed > 0.0 else "backward"} only; friction needs the '
                          'way back over the same positions at the same speed')
     short = [s for s in motions if not s.steady and not s.jerky and s.seconds >= STEADY_SECONDS]
     both = _distinct([abs(s.speed) for s in short if not _among(abs(s.speed), seen)
                       and any(_returns(s, other) for other in short)])
     if both:
-        notes.append(f'{name} goes there and back at {", ".join(f"{s:.3g}" for s in both)} '
-                     'without keeping its speed; at least 0.4 s of constant speed are needed')
+        notes.append(f'{name} moves forward and backward at {", ".join(f"{s:.3g}" for s in both)} '
+                     'without constant speed; at least 0.4 s of constant speed are needed')
     return Sweeps(tuple(points), tuple(notes))
 
 
-def paired(motions: Sequence[SingleJointMotion]) -> tuple[list[Pair], list[SingleJointMotion]]:
-    """Pair every way there with the next way back over the same positions; return pairs, rest."""
+def pair_stretches(motions: Sequence[SingleJointMotion]) -> tuple[list[Pair],
+                                                                  list[SingleJointMotion]]:
+    """Pair every forward stretch with the next backward one over the same positions.
+
+    Returns the pairs and the unpaired stretches.
+    """
     back = [s for s in motions if s.speed < 0.0]
     pairs, alone = [], []
     for there in (s for s in motions if s.speed > 0.0):
@@ -134,7 +138,7 @@ def _opposite(there: SingleJointMotion, back: SingleJointMotion) -> bool:
 
 
 def _returns(there: SingleJointMotion, back: SingleJointMotion) -> bool:
-    """Return whether ``back`` comes right after ``there`` and leads back."""
+    """Return True if `back` directly follows `there` and returns to its start."""
     near = abs(there.path[1] - there.path[0])
     return (0.0 < back.start - there.start <= there.seconds + TURNING_PAUSE
             and _equal(there.speed, -back.speed) and abs(back.path[1] - there.path[0]) <= near)
@@ -145,12 +149,13 @@ def _pair(there: SingleJointMotion, back: SingleJointMotion) -> Pair:
     common = ((there.position >= back.position[order[0]])
               & (there.position <= back.position[order[-1]]))
     against = np.interp(there.position[common], back.position[order], back.torque[order])
-    own = there.torque[common]
-    return Pair(0.5 * (there.speed - back.speed), 0.5 * (own - against), 0.5 * (own + against))
+    forward = there.torque[common]
+    return Pair(0.5 * (there.speed - back.speed), 0.5 * (forward - against), 0.5
+                * (forward + against))
 
 
 def _point(pairs: Sequence[Pair]) -> tuple[SpeedPoint, bool]:
-    """Return the friction of pairs at one speed, and whether they differ beyond their noise."""
+    """Return the friction of pairs at one speed, and True if they differ beyond their noise."""
     values = np.concatenate([p.difference for p in pairs])
     batch = np.concatenate([k * BATCHES + np.arange(m) * BATCHES // m
                             for k, m in enumerate(len(p.difference) for p in pairs)])
@@ -167,7 +172,7 @@ def _point(pairs: Sequence[Pair]) -> tuple[SpeedPoint, bool]:
 
 
 def _differ(groups: FloatArray) -> bool:
-    """Return whether the means of rows (p, b) differ, by an analysis of variance."""
+    """Return True if the means of rows (p, b) differ, by an analysis of variance."""
     pairs, size = groups.shape
     within = float(groups.var(axis=1, ddof=1).mean())
     if pairs < 2 or within == 0.0:
@@ -177,10 +182,10 @@ def _differ(groups: FloatArray) -> bool:
 
 
 def huber_location(values: FloatArray) -> tuple[float, FloatArray]:
-    """Return Huber's location of ``values`` (m,) and the influence (m,) of each.
+    """Return Huber's location of `values` (m,) and the influence (m,) of each.
 
-    Outliers pull with bounded force. The mean influence of a stretch of time is how far it alone
-    would move the location, so the spread of such means is its deviation. Source: Huber 1981.
+    Outliers have bounded influence. The mean influence of a stretch of time is its effect on the
+    location, so the scatter of such means gives its deviation. Source: Huber 1981.
     """
     centre = float(np.median(values))
     scale = float(np.median(np.abs(values - centre))) / 0.6745
@@ -188,8 +193,8 @@ def huber_location(values: FloatArray) -> tuple[float, FloatArray]:
         return centre, values - centre
     for _ in range(HUBER_PASSES):
         weights = np.minimum(1.0, HUBER * scale / np.maximum(np.abs(values - centre), 1e-300))
-        before, centre = centre, float(np.average(values, weights=weights))
-        if abs(centre - before) < 1e-10 * scale:
+        previous, centre = centre, float(np.average(values, weights=weights))
+        if abs(centre - previous) < 1e-10 * scale:
             break
     residual = (values - centre) / scale
     inside = float(np.mean(np.abs(residual) <= HUBER))
@@ -197,7 +202,7 @@ def huber_location(values: FloatArray) -> tuple[float, FloatArray]:
 
 
 def _grouped(pairs: Sequence[Pair]) -> list[list[Pair]]:
-    """Return the pairs, slowest first, those of one speed together."""
+    """Return the pairs grouped by speed, slowest first."""
     groups: list[list[Pair]] = []
     for pair in sorted(pairs, key=lambda p: p.speed):
         if groups and _equal(pair.speed, groups[-1][0].speed):
@@ -216,7 +221,7 @@ def _among(speed: float, others: Sequence[float]) -> bool:
 
 
 def _distinct(speeds: Sequence[float]) -> list[float]:
-    """Return one speed, with its sign, of every group of equal ones, slowest first."""
+    """Return one signed speed of every group of equal ones, slowest first."""
     distinct: list[float] = []
     for speed in sorted(speeds, key=abs):
         if not _among(abs(speed), [abs(other) for other in distinct]):
@@ -224,19 +229,19 @@ def _distinct(speeds: Sequence[float]) -> list[float]:
     return distinct
 
 
-#: speeds below which no law is fitted
+#: number of speeds below which no law is fitted
 FEWEST_SPEEDS = 3
-#: share of the friction that counts as an error in predictions, beside a point's deviation
+#: share of the friction that counts as prediction error, besides the deviation of a point
 FRICTION_ERROR_SHARE = 0.01
-#: values tried for each that the law itself would try
+#: shape values per value of the law's own grid
 FINER_GRID = 2
 #: singular values below this share of the largest count as zero
 SWEEP_RANK_TOLERANCE = 1e-8
 #: squares of less than a millionth of a deviation are rounding
 SQUARE_ROUNDING = 1e-12
-#: speeds at which a curve is drawn
+#: number of speeds of a drawn curve
 CURVE_SPEEDS = 60
-#: speeds [rad/s, m/s] between which all of a law shows but the ramp of dry friction
+#: speeds [rad/s, m/s] between which a law shows everything but the ramp of dry friction
 SLOWEST_SPEED, FASTEST_SPEED = 0.02, 10.0
 
 Tabulated = tuple[FrictionLaw, FloatArray]
@@ -253,7 +258,7 @@ class _Measured:
 
     @classmethod
     def of(cls, points: Sequence[SpeedPoint]) -> _Measured:
-        """Return points, no deviation so small that one would stand above the rest alone."""
+        """Return the points, with deviations bounded from below so that none dominates."""
         speed, friction, std = np.array([(p.speed, p.friction, p.std) for p in points]).T
         least = max(1e-9, 1e-3 * float(np.median(np.abs(friction))))
         return cls(speed, friction, np.maximum(std, least))
@@ -261,7 +266,7 @@ class _Measured:
     def solve(
         self, columns: FloatArray, rows: NDArray[np.bool_] | slice = EVERY
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the values (k,) of least norm, in scaled columns, and the residual in std."""
+        """Return the minimum-norm values (k,) in scaled columns, and the residual in stds."""
         weighted = columns[rows] / self.std[rows, None]
         scale = np.linalg.norm(weighted, axis=0)
         scale[scale == 0.0] = 1.0
@@ -270,7 +275,7 @@ class _Measured:
         return scaled / scale, target - (weighted / scale) @ scaled
 
     def shapes(self, law: FrictionLaw) -> list[Tabulated]:
-        """Return the law itself, then with every combination of shapes, each with its columns."""
+        """Return the law and its variants of all shape combinations, each with its columns."""
         grids = [np.geomspace(s.low, s.high, FINER_GRID * s.count).tolist() for s in law.shapes]
         names = [s.name for s in law.shapes]
         tried = [law, *(_shaped(law, dict(zip(names, values, strict=True)))
@@ -280,7 +285,7 @@ class _Measured:
     def best(
         self, shapes: Sequence[Tabulated], rows: NDArray[np.bool_] | slice = EVERY
     ) -> Tabulated:
-        """Return the one of ``shapes`` that misses the ``rows`` by least; the first of equals."""
+        """Return the first of `shapes` with the least residual in `rows`."""
         best, least = shapes[0], np.inf
         for one in shapes:
             missed = float(np.sum(self.solve(one[1], rows)[1]**2))
@@ -296,11 +301,11 @@ class _Measured:
 
 @dataclass(frozen=True, eq=False)
 class LawFit:
-    """``law`` with ``values`` (k,) and the ``covariance`` (k + s, k + s) of values and log shapes.
+    """`law` with `values` (k,) and `covariance` (k + s, k + s) of values and log shapes.
 
-    ``shapes`` (s) are those that were searched and matter, ``degrees`` those of the t intervals.
-    Only what turns with the motion shows in sweeps: parameters for forward and backward are the
-    same, there is no offset, and equal columns share their sum equally.
+    `shapes` (s) are the searched shapes that matter, `degrees` those of the t intervals. Sweeps
+    show only friction that changes sign with the motion: forward and backward parameters are
+    equal, there is no offset, and equal columns share their sum equally.
     """
 
     law: FrictionLaw
@@ -310,11 +315,11 @@ class LawFit:
     degrees: int
 
     def torque(self, speed: FloatArray) -> FloatArray:
-        """Return the friction (m,) [N m, N] at ``speed`` (m,) above zero."""
+        """Return the friction (m,) [N m, N] at positive `speed` (m,)."""
         return np.asarray(odd_columns(self.law, speed) @ self.values)
 
     def half_width(self, speed: FloatArray) -> FloatArray:
-        """Return half the width (m,) of the 95 % band at ``speed`` (m,)."""
+        """Return the half-width (m,) of the 95 % band at `speed` (m,)."""
         jacobian = _jacobian(self.law, self.values, self.shapes, speed)
         variance = np.einsum('ij,jk,ik->i', jacobian, self.covariance, jacobian)
         quantile = student_quantile(0.975, self.degrees)
@@ -331,7 +336,7 @@ class BoundedPoint(SpeedPoint):
 
 @dataclass(frozen=True)
 class CurveParameter:
-    """A parameter of the law through the points, with its deviation."""
+    """A parameter of the fitted law, with its deviation."""
 
     name: str
     value: float
@@ -340,7 +345,7 @@ class CurveParameter:
 
 @dataclass(frozen=True)
 class LawBand:
-    """The law through the points, with its 95 % band: torque [N m, N] over speed [rad/s, m/s]."""
+    """The fitted law with its 95 % band: torque [N m, N] over speed [rad/s, m/s]."""
 
     speed: tuple[float, ...] = field(metadata={BOUNDS: SPEED})
     friction: tuple[float, ...]
@@ -350,9 +355,9 @@ class LawBand:
 
 @dataclass(frozen=True)
 class CurveSummary:
-    """Summary of a FrictionCurve for files and reports; no ``curve`` without a ``law`` ('').
+    """Summary of a FrictionCurve for files and reports; no `curve` without a `law` ('').
 
-    ``settings`` are those of the law, of which ``shapes`` matter at these speeds.
+    `settings` are those of the law; only `shapes` matter at these speeds.
     """
 
     joint: str
@@ -367,11 +372,10 @@ class CurveSummary:
 
 @dataclass(frozen=True, eq=False)
 class FrictionCurve:
-    """The friction of one joint over speed: measured ``points``, and a law where it has one.
+    """The friction of one joint over speed: measured `points`, and the fitted law if there is one.
 
-    ``errors`` are the root mean squares of what each law misses at speeds left out, in deviations
-    of the points with FRICTION_ERROR_SHARE added: a law that is true misses by about one where it
-    need not reach beyond the speeds it knows.
+    `errors` are the root mean square errors of each law at held-out speeds, in deviations of the
+    points with FRICTION_ERROR_SHARE added: about one for a true law, except in extrapolation.
     """
 
     joint: str
@@ -385,9 +389,9 @@ class FrictionCurve:
         """The curve for files and reports."""
         points = tuple(BoundedPoint(**vars(p), lower=p.friction - p.half_width,
                                     upper=p.friction + p.half_width) for p in self.points)
-        found = CurveSummary(self.joint, points, self.name, dict(self.errors))
+        summary = CurveSummary(self.joint, points, self.name, dict(self.errors))
         if self.fit is None:
-            return found
+            return summary
         speeds = np.geomspace(self.points[0].speed, self.points[-1].speed, CURVE_SPEEDS)
         torque, half = self.fit.torque(speeds), self.fit.half_width(speeds)
         std = np.sqrt(np.maximum(np.diag(self.fit.covariance)[:len(self.fit.values)], 0.0))
@@ -396,22 +400,22 @@ class FrictionCurve:
             zip(self.fit.law.parameters, self.fit.values, std, strict=True) if name != 'f0')
         band = LawBand(*(tuple(row.tolist()) for row in (
             speeds, torque, torque - half, torque + half)))
-        return replace(found, settings=dict(self.fit.law.settings()), shapes=self.fit.shapes,
+        return replace(summary, settings=dict(self.fit.law.settings()), shapes=self.fit.shapes,
                        parameters=parameters, curve=band)
 
 
 def friction_curve(
     joint: str, points: Sequence[SpeedPoint], law: str | None = None
 ) -> tuple[FrictionCurve, tuple[str, ...]]:
-    """Fit a law to the points of a joint; return the curve and what is to be said about it.
+    """Fit a law to the points of a joint; return the curve and the notes on it.
 
-    ``law`` names one of LAWS; None chooses the simplest whose error at speeds left out in turn is
-    within one standard error of the least. Raises UsageError for an unknown law.
+    `law` names one of LAWS; None chooses the simplest whose held-out error is within one standard
+    error of the least. Raises UsageError for an unknown law.
     """
     plain, count = FrictionCurve(joint, tuple(points)), len(points)
     if count < FEWEST_SPEEDS:
         return plain, (
-            f'{joint} sweeps at {count} speed(s): too few for a law of friction; sweep at '
+            f'{joint} sweeps at {count} speed(s), too few for a friction law; sweep at '
             f'{FEWEST_SPEEDS if law is None else speeds_needed(law_from(law))} or more',)
     measured = _Measured.of(points)
     candidates = distinguishable_laws(points) if law is None else {law: law_from(law)}
@@ -420,37 +424,37 @@ def friction_curve(
     if not fitting:
         name, one = next(iter(candidates.items()))
         needed = max(speeds_needed(one), free[name] + 1)
-        return plain, (f'{joint} sweeps at {count} speeds: too few for the law {name}; sweep at '
+        return plain, (f'{joint} sweeps at {count} speeds, too few for the law {name}; sweep at '
                        f'{needed} or more',)
-    squares = {name: left_out(candidates[name], points) for name in fitting}
+    squares = {name: held_out_errors(candidates[name], points) for name in fitting}
     errors = {name: float(np.mean(s)) for name, s in squares.items()}
     best = min(fitting, key=lambda name: errors[name])
     margin = float(squares[best].std(ddof=1)) / np.sqrt(count)
     name = min((n for n in fitting if errors[n] <= errors[best] + margin + SQUARE_ROUNDING),
                key=lambda n: (free[n], errors[n]))
-    return replace(plain, name=name, fit=fitted(candidates[name], points),
+    return replace(plain, name=name, fit=fit_law(candidates[name], points),
                    errors={n: e**0.5 for n, e in errors.items()}), ()
 
 
 def speeds_needed(law: FrictionLaw) -> int:
-    """Return at how many speeds a joint has to sweep for a fit of all parts of ``law``."""
+    """Return the number of sweep speeds needed for a fit of all parts of `law`."""
     speeds: FloatArray = np.geomspace(SLOWEST_SPEED, FASTEST_SPEED, CURVE_SPEEDS)
     rank = int(np.linalg.matrix_rank(odd_columns(law, speeds)))
     return max(FEWEST_SPEEDS, rank + len(_effective(law, speeds)) + 1)
 
 
 def distinguishable_laws(points: Sequence[SpeedPoint]) -> dict[str, FrictionLaw]:
-    """Return the laws that hold and differ when a joint slides steadily at ``points``."""
-    found: dict[str, FrictionLaw] = {}
+    """Return the laws that can be distinguished by steady sliding at `points`."""
+    laws: dict[str, FrictionLaw] = {}
     for name in (name for name, kind in LAWS.items() if not kind.by_name):
         law = law_from(name)
-        if law.holding and not any(_repeats(law, other, points) for other in found.values()):
-            found[name] = law
-    return found
+        if law.holding and not any(_repeats(law, other, points) for other in laws.values()):
+            laws[name] = law
+    return laws
 
 
 def _repeats(law: FrictionLaw, other: FrictionLaw, points: Sequence[SpeedPoint]) -> bool:
-    """Return whether ``law`` has the columns and the effective shapes of ``other``."""
+    """Return True if `law` has the columns and the effective shapes of `other`."""
     speeds = _Measured.of(points).speed
     both = odd_columns(law, speeds), odd_columns(other, speeds)
     ranks = {int(np.linalg.matrix_rank(c)) for c in (*both, np.hstack(both))}
@@ -458,9 +462,9 @@ def _repeats(law: FrictionLaw, other: FrictionLaw, points: Sequence[SpeedPoint])
 
 
 def odd_columns(law: FrictionLaw, speed: FloatArray) -> FloatArray:
-    """Return (m, k): half the difference of the columns at ``speed`` (m,) and at its opposite.
+    """Return (m, k): half the difference of the columns at `speed` (m,) and at its opposite.
 
-    The joint slides steadily: presliding is over.
+    The joint slides steadily, after presliding.
     """
     still = np.zeros_like(speed)
     there, back = (law.columns(AxisMotion(still, still, v, tuple(range(len(speed)))))
@@ -468,8 +472,8 @@ def odd_columns(law: FrictionLaw, speed: FloatArray) -> FloatArray:
     return np.asarray(0.5 * (there - back).T)
 
 
-def left_out(law: FrictionLaw, points: Sequence[SpeedPoint]) -> FloatArray:
-    """Return the squared error at every speed (m,) of the law fitted to the others.
+def held_out_errors(law: FrictionLaw, points: Sequence[SpeedPoint]) -> FloatArray:
+    """Return the squared error at every speed (m,) of the law fitted to the other speeds.
 
     In squares of each point's deviation with FRICTION_ERROR_SHARE added.
     """
@@ -482,11 +486,10 @@ def left_out(law: FrictionLaw, points: Sequence[SpeedPoint]) -> FloatArray:
     return np.asarray(errors / np.hypot(measured.std, FRICTION_ERROR_SHARE * measured.friction))**2
 
 
-def fitted(law: FrictionLaw, points: Sequence[SpeedPoint]) -> LawFit:
+def fit_law(law: FrictionLaw, points: Sequence[SpeedPoint]) -> LawFit:
     """Fit parameters and shapes of a law by weighted least squares.
 
-    The covariance is that of the points' own deviations, widened where the law misses them by
-    more.
+    The covariance is that of the deviations of the points, scaled up if the residual exceeds them.
     """
     from scipy.optimize import least_squares
 
@@ -517,7 +520,7 @@ def fitted(law: FrictionLaw, points: Sequence[SpeedPoint]) -> LawFit:
 def _shaped(law: FrictionLaw, shapes: Mapping[str, float]) -> FrictionLaw | None:
     try:
         changed: FrictionLaw = replace(law, **shapes)
-    except UsageError:  # shapes that contradict each other
+    except UsageError:  # contradictory shapes
         return None
     return changed
 
@@ -537,7 +540,7 @@ def _jacobian(
 
 
 def _effective(law: FrictionLaw, speeds: FloatArray) -> tuple[str, ...]:
-    """Return the shapes that matter at ``speeds`` (m,)."""
+    """Return the shapes that matter at `speeds` (m,)."""
     effective = []
     for name in (shape.name for shape in law.shapes):
         low, high = (odd_columns(_shaped(law, {name: factor * getattr(law, name)}) or law, speeds)

@@ -1,10 +1,10 @@
-"""Square-root information: samples reduced at once to small triangular factors.
+"""Square-root information: samples reduced to small triangular factors.
 
 One factor per joint and *batch*, a contiguous stretch of time. The factor of joint i is the R of
 the QR decomposition of ``[A_i, 1, y, z]``: its regressor columns, ones, the filtered and the raw
-effort. Everything an estimator needs is in the factors: least squares with any weights per joint,
-residuals against either effort, covariance over batches, held-out errors, control fits.
-QR, not the normal equations, because those square the condition number.
+effort. The factors are sufficient for every estimator: least squares with any weights per joint,
+residuals against either effort, covariance over batches, held-out errors, comparison fits. QR
+rather than normal equations, because those square the condition number.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from robot_dynid.kernels.triangle import add_equations, add_rows
 from robot_dynid.signals.held_out_motion import DistinctMotion
 from robot_dynid.types import FloatArray, Samples
 
-#: columns behind the regressor: ones, filtered effort, raw effort
+#: columns after the regressor: ones, filtered effort, raw effort
 EXTRA, ONE, FILTERED, RAW = 3, 0, 1, 2
 MAX_BATCHES = 128
-#: most cells of distinct motion of a recording, before neighbours become one; of several
+#: largest number of cells of distinct motion of a recording, before neighbours merge; of several
 #: recordings twice as many
 MAX_CELLS = 64
 
@@ -37,11 +37,11 @@ def triangle(rows: FloatArray) -> FloatArray:
     return r
 
 
-def merged(factors: Sequence[FloatArray]) -> FloatArray:
-    """Return the upper triangle (k, k) of all the data behind ``factors`` (m, k) each.
+def merge_factors(factors: Sequence[FloatArray]) -> FloatArray:
+    """Return the upper triangle (k, k) of the stacked data of all `factors` (m, k).
 
-    First rows first, then second ones: of triangles, rows that begin with as many zeros are
-    reflected together, and these cost nothing.
+    Rows are interleaved, first rows first: rows of triangles with equally many leading zeros are
+    then reflected together, at no extra cost.
     """
     if len(factors) == 1:
         return factors[0]
@@ -52,9 +52,9 @@ def merged(factors: Sequence[FloatArray]) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Factors of one stretch of time: one per joint, and the number of samples behind them.
+    """Factors of one stretch of time: one per joint, and the number of samples in them.
 
-    ``recording`` is the number of the recording it begins in.
+    `recording` is the number of the recording it begins in.
     """
 
     factors: tuple[FloatArray, ...]
@@ -67,36 +67,36 @@ class Batch:
         return factor[:, :-EXTRA], factor[:, -EXTRA:]
 
 
-def merged_batch(batches: Sequence[Batch]) -> Batch:
-    """Return the batch of all the data behind ``batches``."""
+def merge_batches(batches: Sequence[Batch]) -> Batch:
+    """Return the merged batch of all `batches`."""
     joints = range(len(batches[0].factors))
-    return Batch(tuple(merged([b.factors[i] for b in batches]) for i in joints),
+    return Batch(tuple(merge_factors([b.factors[i] for b in batches]) for i in joints),
                  sum(b.samples for b in batches), batches[0].recording)
 
 
 def _in_pairs(batches: Sequence[Batch]) -> list[Batch]:
-    return [merged_batch(batches[i:i + 2]) for i in range(0, len(batches), 2)]
+    return [merge_batches(batches[i:i + 2]) for i in range(0, len(batches), 2)]
 
 
 @dataclass(frozen=True, eq=False)
 class ByMotion:
-    """Data by cells of distinct motion, beside the same data by stretches of time.
+    """Data by cells of distinct motion, in addition to that by stretches of time.
 
-    ``batches`` (C,), one of every cell of ``motion``, from all stretches of time and recordings;
-    ``rows`` (N,) is the cell of every sample.
+    `batches` (C,), one per cell of `motion`, over all stretches of time and recordings; `rows`
+    (N,) is the cell of every sample.
     """
 
     motion: DistinctMotion
     batches: tuple[Batch, ...]
     rows: NDArray[np.int32]
 
-    def merged(self, other: ByMotion) -> ByMotion:
-        """Return the data of both."""
+    def merge(self, other: ByMotion) -> ByMotion:
+        """Return the merged data of both."""
         motion, places = self.motion.merge(other.motion)
         groups: list[list[Batch]] = [[] for _ in motion.seconds]
         for place, batch in [*enumerate(self.batches), *zip(places, other.batches, strict=True)]:
             groups[place].append(batch)
-        both = ByMotion(motion, tuple(map(merged_batch, groups)),
+        both = ByMotion(motion, tuple(map(merge_batches, groups)),
                         np.append(self.rows, places[other.rows].astype(np.int32)))
         while len(both.batches) > 2 * MAX_CELLS:
             both = ByMotion(both.motion.coarser(), tuple(_in_pairs(both.batches)), both.rows // 2)
@@ -105,12 +105,11 @@ class ByMotion:
 
 @dataclass(frozen=True, eq=False)
 class Information:
-    """Square-root information of a set of samples about b parameters of n joints.
+    """Square-root information of samples about b parameters of n joints.
 
-    ``names`` (b,) of the columns; ``structure`` (n, b) true where a parameter enters the effort of
-    a joint; ``batches`` in order of time; ``noise`` (n,) [N m] of the effort where it is known
-    from a motion that was repeated. ``by_motion`` is the same by cells of distinct motion, where
-    the motion is known.
+    `names` (b,) of the columns; `structure` (n, b) True where a parameter acts on the effort of a
+    joint; `batches` in order of time; `noise` (n,) [N m] of the effort, if known from a repeated
+    motion. `by_motion` is the same by cells of distinct motion, if the motion is known.
     """
 
     names: tuple[str, ...]
@@ -121,22 +120,22 @@ class Information:
 
     @property
     def samples(self) -> int:
-        """Number of samples behind the factors."""
+        """Number of samples in the factors."""
         return sum(b.samples for b in self.batches)
 
     @cached_property
     def total(self) -> Batch:
         """All batches merged."""
-        return merged_batch(self.batches)
+        return merge_batches(self.batches)
 
     @cached_property
     def distinct(self) -> Information:
-        """The information in cells of distinct motion; as it is where no motion is known."""
+        """The information in cells of distinct motion; unchanged if the motion is unknown."""
         return self if self.by_motion is None else replace(self, batches=self.by_motion.batches)
 
     @property
     def seconds(self) -> FloatArray:
-        """The lengths (C,) of the batches of `distinct` [s]; infinite where no motion is known."""
+        """Lengths (C,) of the batches of `distinct` [s]; infinite if the motion is unknown."""
         return np.full(len(self.batches), np.inf) if self.by_motion is None else \
             self.by_motion.motion.seconds
 
@@ -145,12 +144,12 @@ class Information:
         return replace(self, batches=tuple(self.batches[i] for i in chosen), by_motion=None)
 
     def grouped(self, groups: Sequence[Sequence[int]]) -> Information:
-        """Return the information in longer batches, each made of a group of these."""
+        """Return the information in longer batches, each merged from a group of batches."""
         return replace(self, by_motion=None, batches=tuple(
-            merged_batch([self.batches[i] for i in group]) for group in groups))
+            merge_batches([self.batches[i] for i in group]) for group in groups))
 
     def about(self, columns: Sequence[int] | NDArray[np.int64]) -> Information:
-        """Return the information about the parameters ``columns`` (k,), the others being zero."""
+        """Return the information about the parameters `columns` (k,), the others being zero."""
         chosen = np.zeros(len(self.names), dtype=bool)
         chosen[columns] = True
         places = [np.append(chosen[row], [True] * EXTRA) for row in self.structure]
@@ -168,7 +167,7 @@ class Information:
                        structure=self.structure[:, chosen], by_motion=by_motion)
 
     def merge(self, other: Information) -> Information:
-        """Return the information of both; raises UsageError when the columns differ."""
+        """Return the information of both; raises UsageError if the columns differ."""
         if self.names != other.names or not np.array_equal(self.structure, other.structure):
             raise UsageError('information of different parameter sets cannot be merged')
         noise = None
@@ -176,19 +175,19 @@ class Information:
             noise = _pooled([self.noise, other.noise], [self.samples, other.samples])
         first = 1 + max((b.recording for b in self.batches), default=-1)
         later = tuple(replace(b, recording=first + b.recording) for b in other.batches)
-        by_motion = self.by_motion and other.by_motion and self.by_motion.merged(other.by_motion)
+        by_motion = self.by_motion and other.by_motion and self.by_motion.merge(other.by_motion)
         return replace(self, batches=self.batches + later, noise=noise, by_motion=by_motion)
 
-    def condensed(self, most: int = MAX_BATCHES) -> Information:
-        """Return the information in about ``most`` batches where there are more.
+    def condensed(self, limit: int = MAX_BATCHES) -> Information:
+        """Return the information in about `limit` batches if there are more.
 
-        Neighbours of the same recording merge; where there are more recordings than ``most``,
-        neighbours of any.
+        Neighbours of the same recording merge; with more recordings than `limit`, neighbours of
+        any.
         """
-        if len(self.batches) <= most:
+        if len(self.batches) <= limit:
             return self
-        shortest = self.samples / most
-        across = len({batch.recording for batch in self.batches}) > most
+        shortest = self.samples / limit
+        across = len({batch.recording for batch in self.batches}) > limit
         groups: list[list[int]] = []
         size = 0
         for number, batch in enumerate(self.batches):
@@ -210,18 +209,18 @@ class Information:
 
     def projected(
         self, rows: Sequence[int], present: NDArray[np.bool_], directions: FloatArray,
-        known: FloatArray, centred: Sequence[int] = (),
+        offset: FloatArray, centred: Sequence[int] = (),
     ) -> Information:
-        """Return the information of joints ``rows`` about x, where parameters = known + D x.
+        """Return the information of joints `rows` about x, for parameters = known + D x.
 
-        ``directions`` D is (b, f), ``known`` (b,); a parameter counts in a row only where
-        ``present`` (n, b). Of the joints ``centred`` only the variation within each batch is
-        used. The rows of the factors stay, so they are no longer triangular.
+        `directions` D is (b, f), `known` (b,); a parameter acts on a row only where `present` (n,
+        b). Of the joints `centred` only the variation within each batch counts. The rows of the
+        factors are unchanged, so they are no longer triangular.
         """
         structure = np.array([np.any(directions[present[j]] != 0.0, axis=0) for j in rows])
         maps = [np.where(present[j, :, None], directions, 0.0)[self.structure[j]][:, active]
                 for j, active in zip(rows, structure, strict=True)]
-        subtracted = [np.where(present[j], known, 0.0)[self.structure[j]] for j in rows]
+        subtracted = [np.where(present[j], offset, 0.0)[self.structure[j]] for j in rows]
 
         def factor(batch: Batch, row: int) -> FloatArray:
             wide = batch.factors[rows[row]]
@@ -266,7 +265,7 @@ class Information:
 
 
 def _pooled(noises: Sequence[Any], samples: Sequence[int]) -> FloatArray:
-    """Return the root mean square (n,) over all samples of the noise of several recordings."""
+    """Return the root mean square noise (n,) over all samples of several recordings."""
     return np.asarray(np.sqrt(np.average(np.square(noises), axis=0, weights=samples)))
 
 
@@ -274,10 +273,9 @@ def _pooled(noises: Sequence[Any], samples: Sequence[int]) -> FloatArray:
 class Accumulator:
     """Builds Information from chunks, in constant memory.
 
-    Batches are ``batch_samples`` long; when there are more than MAX_BATCHES, neighbours merge and
-    the length doubles. Where so many samples are ``expected``, it is doubled before. Where
-    ``sizes`` are given, batches are as long as these, one after another; ``cells`` are those of
-    distinct motion that all rows are in, where these are known before.
+    Batches have `batch_samples`; with more than MAX_BATCHES, neighbours merge and the length
+    doubles, in advance if that many samples are `expected`. If `sizes` are given, batches have
+    these lengths, one after another; `cells` are those of distinct motion of all rows, if known.
     """
 
     names: tuple[str, ...]
@@ -298,16 +296,13 @@ class Accumulator:
         self._noises: list[tuple[int, tuple[float, ...] | None]] = []
         self._recording = 0
         self._motion = None if self.cells is None else self.cells.motion
-        #: cells of the rows of every part of the recordings; rows added of the last one
+        #: cells of the rows of every part of the recordings; number of rows added of the last part
         self._rows: list[NDArray[Any]] = [] if self.cells is None else [self.cells.rows]
         self._row = 0
         self._by_cell: dict[int, Batch] = {}
 
     def begin(self, samples: Samples | None = None, goes_on: bool = False) -> None:
-        """Begin a recording, or a part of one that ``goes_on``.
-
-        Where ``samples`` are given, they are those whose rows follow.
-        """
+        """Begin a recording, or a part of one if `goes_on`, of which `samples` follow."""
         self._recording += not goes_on
         self._noises.append((len(samples or ()), samples.noise if samples else None))
         if samples is None:
@@ -327,11 +322,11 @@ class Accumulator:
         efforts = np.ascontiguousarray(np.stack([effort, measured]).transpose(2, 0, 1))
         first, count = 0, len(effort)
         while first < count:
-            room = self.batch_samples - (self._open.samples if self._open else 0)
-            # no further than to where neighbours merge, or another length begins
+            free = self.batch_samples - (self._open.samples if self._open else 0)
+            # up to where neighbours merge, or the next length begins
             whole = 0 if self.sizes else (MAX_BATCHES - len(self._done)) * self.batch_samples
-            last = min(first + whole + room, count)
-            borders = np.array([first, *range(first + room, last, self.batch_samples), last])
+            last = min(first + whole + free, count)
+            borders = np.array([first, *range(first + free, last, self.batch_samples), last])
             for batch in self._reduced(columns, efforts, borders, self._open):
                 self._open = batch
                 if batch.samples >= self.batch_samples:
@@ -349,9 +344,9 @@ class Accumulator:
         self, columns: FloatArray, efforts: FloatArray, borders: NDArray[np.int64],
         begun: Batch | None = None,
     ) -> list[Batch]:
-        """Return the batches of stretches from border to border, the first one from ``begun`` on.
+        """Return the batches of stretches between `borders`, the first one continuing `begun`.
 
-        ``efforts`` (n, 2, N).
+        `efforts` (n, 2, N).
         """
         stacks = []
         for i, active in enumerate(self._active):
@@ -370,7 +365,7 @@ class Accumulator:
 
     def _add_to_cell(self, cell: int, batch: Batch) -> None:
         there = self._by_cell.get(cell)
-        self._by_cell[cell] = batch if there is None else merged_batch([there, batch])
+        self._by_cell[cell] = batch if there is None else merge_batches([there, batch])
 
     def _close(self) -> None:
         if self._open is not None:
@@ -385,11 +380,11 @@ class Accumulator:
             self.batch_samples *= 2
 
     def information(self) -> Information:
-        """Return the accumulated information; a short last batch joins the one before it."""
+        """Return the accumulated information; a short last batch is merged with the one before."""
         batches = list(self._done)
         if self._open is not None:
             short = batches and self._open.samples < self.batch_samples // 2
-            batches.append(merged_batch([batches.pop(), self._open]) if short else self._open)
+            batches.append(merge_batches([batches.pop(), self._open]) if short else self._open)
         by_motion = None if self._motion is None else ByMotion(
             self._motion, tuple(self._by_cell[i] for i in range(len(self._motion.seconds))),
             np.concatenate(self._rows).astype(np.int32))

@@ -1,4 +1,4 @@
-"""Robust fits: samples far from the model count less, by weights that are iterated to rest.
+"""Robust fits: samples far from the model are down-weighted, iterated to convergence.
 
 Sources: Huber 1964; Beaton, Tukey 1974; Holland, Welsch 1977 (iteratively reweighted least
 squares, tuning constants of 95 % efficiency).
@@ -34,19 +34,19 @@ from robot_dynid.types import FloatArray
 
 #: median of |x| of a standard normal deviate: its quantile at 3/4
 MEDIAN_DEVIATION = 0.6744897501960817
-#: samples of which the median is taken, evenly spaced where there are more
+#: maximum number of samples, evenly spaced, of which the median is taken
 MEDIAN_SAMPLES = 400_000
-#: least mean slope of the score; where most samples are rejected there is no curvature
+#: least mean slope of the score; if most samples are rejected there is no curvature
 LEAST_SLOPE = 0.05
-#: a sample of less weight is counted as down-weighted; a normal residual is so in 1 % of cases
+#: a sample of less weight counts as down-weighted, as 1 % of normal residuals
 LOW_WEIGHT = 0.5
-#: share of down-weighted samples from which a user should know
+#: share of down-weighted samples above which a warning is given
 NOTABLE_DOWNWEIGHTED = 0.1
 
 
 @dataclass(frozen=True)
 class Huber:
-    """Quadratic up to ``bend``, linear beyond: convex, so there is one optimum."""
+    """Quadratic up to `bend`, linear beyond: convex, with one optimum."""
 
     bend: float = 1.345
 
@@ -61,7 +61,7 @@ class Huber:
 
 @dataclass(frozen=True)
 class Tukey:
-    """The biweight: beyond ``end`` a sample does not count at all; several optima."""
+    """The biweight: zero weight beyond `end`; several optima."""
 
     end: float = 4.685
 
@@ -76,20 +76,20 @@ class Tukey:
 
 
 Norm = Huber | Tukey
-#: Huber's weights that are all one: least squares
+#: Huber weights that are all one: least squares
 SQUARES = Huber(float(np.finfo(np.float64).max))
-#: a robust fit goes through these one after the other: Tukey starts from the optimum of Huber
+#: norms of a robust fit in order: Tukey starts from the optimum of Huber
 NORMS: dict[str, tuple[Norm, ...]] = {'huber': (Huber(),), 'tukey': (Huber(), Tukey())}
 
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """One pass over the recordings, with weights from given parameters and ``scale`` (n,) [N m].
+    """One pass over the recordings, with weights from given parameters and `scale` (n,) [N m].
 
-    ``information`` of the weighted equations in units of the scales, its ``solution``, and the
-    ``median_scale`` (n,) of the residuals; ``slope`` (n,) mean slope of the score, ``low`` (n,)
-    share of down-weighted samples, ``used`` (n,) number of those that count; ``moved`` is the
-    change of the modelled effort and of the scales, relative to the noise.
+    `information` of the weighted equations in units of the scales, its `solution`, and the
+    `median_scale` (n,) of the residuals; `slope` (n,) mean slope of the score, `low` (n,) share of
+    down-weighted samples, `used` (n,) number of samples with weight; `moved` is the change of the
+    modelled effort and of the scales, relative to the noise.
     """
 
     scale: FloatArray
@@ -104,9 +104,9 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class RobustDetails(Details):
-    """Weights ``robust``, ``rounds`` to rest and ``scale`` (n,) [N m] of the residuals.
+    """Details of a robust fit: weights `robust`, `rounds` and `scale` (n,) [N m] of the residuals.
 
-    ``down_weighted`` is the share of the samples of every equation that count less than half.
+    `down_weighted` is the share of the samples of every equation with less than half weight.
     """
 
     robust: str
@@ -115,19 +115,19 @@ class RobustDetails(Details):
     down_weighted: Mapping[str, float]
 
     def sentence(self, rows: Sequence[str]) -> str:
-        """Return the weights, and how many samples they take back."""
+        """Return one sentence: the weights, and the share of down-weighted samples."""
         shares = ', '.join(f'{name} {percent(share)} %'
                            for name, share in self.down_weighted.items())
-        return (f'{self.robust.capitalize()} weights, at rest after {self.rounds} rounds; samples '
-                f'that count less than half: {shares}')
+        return (f'{self.robust.capitalize()} weights, converged after {self.rounds} rounds; '
+                f'samples with less than half weight: {shares}')
 
 
 @dataclass(frozen=True)
 class RobustLeastSquares(Estimator):
-    """M-estimation with a scale of its own for every joint (median absolute residual).
+    """M-estimation with a separate scale for every joint (median absolute residual).
 
-    Parameters and scales are at rest when a round changes them by less than ``tolerance`` of the
-    noise. Memory: one number for MEDIAN_SAMPLES and each joint, for the median.
+    It converges when a round changes parameters and scales by less than `tolerance` of the noise.
+    Memory: one number for MEDIAN_SAMPLES and each joint, for the median.
     """
 
     robust: str = setting('huber', tuple(NORMS), 'weights of the residuals: huber or tukey')
@@ -138,30 +138,30 @@ class RobustLeastSquares(Estimator):
     details_type = RobustDetails
 
     def fit(self, experiment: Experiment) -> Estimate:
-        """Estimate the base parameters; raises DataError when recordings cannot be read again."""
+        """Estimate the base parameters; raises DataError if recordings cannot be read again."""
         information, joints = experiment.information, experiment.model.robot.row_names
         values = solve(information, joint_weights(information)).values
         noise = np.maximum(residual_noise(information, values), rounding(information))
-        last, rounds = one_round(experiment, SQUARES, (values, noise)), 0
+        last, rounds = run_round(experiment, SQUARES, (values, noise)), 0
         least = information.structure.sum(axis=1)
         warnings: list[str] = []
         for norm in NORMS[self.robust]:
             tried, count = last, rounds
             while count < rounds + self.rounds:
-                tried = one_round(experiment, norm, (tried.solution.values, tried.median_scale))
+                tried = run_round(experiment, norm, (tried.solution.values, tried.median_scale))
                 count += 1
                 if np.any(tried.used < least) or tried.moved < self.tolerance:
                     break
             if np.any(tried.used < least):
                 warnings.append(f'the weights of {type(norm).__name__} leave a joint fewer '
-                                'samples than parameters; they are not used')
+                                'samples than parameters and are not used')
                 break
             last, rounds = tried, count
         estimate = estimate_of(experiment, last.solution, _spread(experiment, last), self.name)
         settled = bool(warnings) or last.moved < self.tolerance
         low = dict(zip(joints, last.low.tolist(), strict=True))
-        warnings += [f'joint {joint}: {share:.0%} of its samples are so far from the model that '
-                     'they count less than half' for joint, share in low.items()
+        warnings += [f'joint {joint}: {share:.0%} of its samples have less than half weight, '
+                     'because they are far from the model' for joint, share in low.items()
                      if share > NOTABLE_DOWNWEIGHTED]
         return replace(
             estimate, warnings=tuple(warnings),
@@ -174,17 +174,17 @@ def _spread(experiment: Experiment, last: Round) -> tuple[FloatArray, int]:
     bread = np.sqrt(np.maximum(last.slope, LEAST_SLOPE)) / last.scale
     solution = replace(last.solution, root=solve(experiment.information, bread).root)
     by_time, by_motion = (
-        batch_scores(known, bread, solution, (weighted, np.ones(len(bread))))
-        for known, weighted in ((experiment.information, last.information),
+        batch_scores(information, bread, solution, (weighted, np.ones(len(bread))))
+        for information, weighted in ((experiment.information, last.information),
                                 (experiment.information.distinct, last.information.distinct)))
     scales = friction_scales(experiment.model, solution.values)
     return scatter_covariance(experiment.information, by_time, scales, by_motion)
 
 
-def one_round(
+def run_round(
     experiment: Experiment, norm: Norm, state: tuple[FloatArray, FloatArray]
 ) -> Round:
-    """Weight every equation by its residual at ``state``, parameters (b,) and scales (n,)."""
+    """Weight every equation by its residual at `state`, parameters (b,) and scales (n,)."""
     values, scale = state
     accumulator = experiment.accumulator()
     sizes, slope, low, used = [], *np.zeros((3, len(scale)))

@@ -1,4 +1,4 @@
-"""Generalised least squares: the residuals of the joints at one instant depend on each other.
+"""Generalised least squares: correlated residuals of the joints at one instant.
 
 Source: Actuators 2023, 12, 454, eqs. 22-25; Zellner 1962 (seemingly unrelated regressions).
 """
@@ -27,17 +27,17 @@ from robot_dynid.estimation.least_squares import (
 from robot_dynid.estimation.uncertainty.between_recordings import friction_scales
 from robot_dynid.types import FloatArray
 
-#: least eigenvalue of the correlation of the residuals; below it two joints are dependent
+#: least eigenvalue of the residual correlation; below it two joints are dependent
 INDEPENDENT = 1e-6
-#: share of a joint in the dependent combination from which it is named
+#: share of the dependent combination above which a joint is named
 NAMED_JOINT_SHARE = 0.3
 
 
 @dataclass(frozen=True, eq=False)
 class CorrelationDetails(Details):
-    """Covariance ``omega`` (n, n) [(N m)^2] and ``correlation`` (n, n) of the residuals.
+    """Covariance `omega` (n, n) [(N m)^2] and `correlation` (n, n) of the residuals.
 
-    They were at rest after so many ``rounds``.
+    They converged after `rounds`.
     """
 
     rounds: int
@@ -45,17 +45,17 @@ class CorrelationDetails(Details):
     correlation: FloatArray
 
     def sentence(self, rows: Sequence[str]) -> str:
-        """Return the size of the correlations, and the largest one."""
+        """Return one sentence: size of the correlations, and the largest one."""
         others = np.abs(self.correlation - np.eye(len(self.correlation)))
         i, j = divmod(int(np.argmax(others)), len(others))
         size = float(np.sqrt(np.sum(others**2) / max(len(others) * (len(others) - 1), 1)))
-        pair = f'; most, {self.correlation[i, j]:+.2f}, between {rows[i]} and {rows[j]}' \
+        pair = f', the largest {self.correlation[i, j]:+.2f} between {rows[i]} and {rows[j]}' \
             if others[i, j] > 0.0 else ''
-        return (f'covariance of the residuals of all joints, at rest after {self.rounds} rounds; '
-                f'correlations: {size:.2f} root mean square{pair}')
+        return (f'covariance of the residuals of all joints, converged after {self.rounds} '
+                f'rounds; correlations: {size:.2f} root mean square{pair}')
 
     def tables(self, rows: Sequence[str]) -> tuple[Table, ...]:
-        """Return the correlations."""
+        """Return a table of the correlations."""
         cells = tuple(Row((name, *(f'{value:+.2f}' for value in row)))
                       for name, row in zip(rows, self.correlation, strict=True))
         return (Table(('residual of', *rows), cells, 'Correlation of the residuals'),)
@@ -63,9 +63,9 @@ class CorrelationDetails(Details):
 
 @dataclass(frozen=True)
 class GeneralisedLeastSquares(Estimator):
-    """Least squares with the full covariance of the joints' residuals, iterated to rest.
+    """Least squares with the full residual covariance of the joints, iterated to convergence.
 
-    Rest means that the modelled effort changes by less than ``tolerance`` of its noise.
+    It converges when the modelled effort changes by less than `tolerance` of its noise.
     """
 
     tolerance: float = 1e-4
@@ -76,35 +76,35 @@ class GeneralisedLeastSquares(Estimator):
     sequential = True
 
     def part_solver(self, experiment: Experiment, batches: Sequence[int]) -> PartSolver:
-        """Return the solver of ``batches`` for some parameters, with the residuals' covariance.
+        """Return the solver of `batches` for some parameters, with the residual covariance.
 
-        Raises DataError when recordings cannot be read again.
+        Raises DataError if recordings cannot be read again.
         """
         information = experiment.information.subset(batches)
-        beside = _SideBySide.of(experiment, batches)
+        factor = _SideBySide.of(experiment, batches)
         weighted = LeastSquares().part_solver(experiment, batches)
         floor = rounding(information)
 
         def solved(free: NDArray[np.bool_], values: FloatArray) -> FloatArray:
-            found = weighted(free, values)
+            result = weighted(free, values)
             degrees = information.samples - int(free.sum())
-            found[free] = self._settled(
-                beside.given(free, values), found[free], degrees, floor)[0]
-            return found
+            result[free] = self._settled(
+                factor.given(free, values), result[free], degrees, floor)[0]
+            return result
 
         return solved
 
     def fit(self, experiment: Experiment) -> Estimate:
-        """Estimate the base parameters; raises DataError when recordings cannot be read again."""
-        beside = _SideBySide.of(experiment)
+        """Estimate the base parameters; raises DataError if recordings cannot be read again."""
+        factor = _SideBySide.of(experiment)
         first = solve(experiment.information, joint_weights(experiment.information))
         _, omega, rounds = self._settled(
-            beside, first.values, experiment.information.samples - first.rank,
+            factor, first.values, experiment.information.samples - first.rank,
             rounding(experiment.information))
         note = _dependent(omega, experiment.model.robot.row_names)
         if note:
             omega = np.diag(np.diag(omega))
-        white = whitened(experiment, omega)
+        white = whiten_equations(experiment, omega)
         ones = np.ones(len(omega))
         solution = solve(white, ones)
         scales = friction_scales(experiment.model, solution.values)
@@ -117,22 +117,23 @@ class GeneralisedLeastSquares(Estimator):
                        else Status.NOT_SETTLED)
 
     def _settled(
-        self, beside: _SideBySide, values: FloatArray, degrees: int, floor: FloatArray
+        self, factor: _SideBySide, values: FloatArray, degrees: int, floor: FloatArray
     ) -> tuple[FloatArray, FloatArray, int]:
-        """Return parameters (b,), covariance (n, n) at rest, rounds; more than allowed: none.
+        """Return parameters (b,), covariance (n, n) and number of rounds until convergence.
 
-        ``values`` (b,) to begin with; ``degrees`` of freedom of the residuals; ``floor`` (n,).
+        The number exceeds `rounds` without convergence. `values` (b,) are the start; `degrees` of
+        freedom of the residuals; `floor` (n,) of the deviations.
         """
         for count in range(1, self.rounds + 1):
-            omega = beside.covariance(values, degrees, floor)
+            omega = factor.covariance(values, degrees, floor)
             if _dependent(omega, tuple(str(i) for i in range(len(omega)))):
                 return values, omega, count
-            rows = beside.whitened(omega)
-            found = solve_rows(rows).values
-            change = rows[:, :-1] @ (found - values)
-            values = found
+            rows = factor.whitened(omega)
+            solution = solve_rows(rows).values
+            change = rows[:, :-1] @ (solution - values)
+            values = solution
             if np.sqrt(np.sum(change**2) / (max(degrees, 1) * len(omega))) < self.tolerance:
-                return values, beside.covariance(values, degrees, floor), count
+                return values, factor.covariance(values, degrees, floor), count
         return values, omega, self.rounds + 1
 
 
@@ -140,8 +141,8 @@ class GeneralisedLeastSquares(Estimator):
 class _SideBySide:
     """The triangular factor of [A_1, y_1, A_2, y_2, ...], one row per sample.
 
-    It gives the residuals' covariance for any parameters and the equations for any covariance, so
-    the recordings are read once. ``place`` (n, b + 1) is the column of each, -1 where there is
+    It gives the residual covariance for any parameters and the equations for any covariance, so
+    the recordings are read once. `place` (n, b + 1) is the column index of each, -1 if there is
     none.
     """
 
@@ -154,10 +155,10 @@ class _SideBySide:
     ) -> _SideBySide:
         """Reduce the recordings, chunk by chunk.
 
-        ``batches`` are cells of distinct motion, see `Experiment.by_motion`; None stands for all.
+        `batches` are cells of distinct motion, see `Experiment.by_motion`; None means all.
         """
         by_motion = experiment.information.by_motion
-        own = np.ones(experiment.information.samples, dtype=bool) if batches is None or \
+        selected = np.ones(experiment.information.samples, dtype=bool) if batches is None or \
             by_motion is None else np.isin(by_motion.rows, batches)
         done = 0
         structure = experiment.information.structure
@@ -166,7 +167,7 @@ class _SideBySide:
         count = int(present.sum())
         factor = np.zeros((0, count))
         for chunk in experiment.equations():
-            chosen = own[done:done + len(chunk.effort)]
+            chosen = selected[done:done + len(chunk.effort)]
             done += len(chosen)
             tall = np.empty((count, len(factor) + int(chosen.sum())))
             tall[:, :len(factor)] = factor.T
@@ -178,16 +179,15 @@ class _SideBySide:
         return cls(factor, place)
 
     def given(self, free: NDArray[np.bool_], values: FloatArray) -> _SideBySide:
-        """Return the equations of the parameters that are ``free`` (b,), the others as ``values``.
-        """
+        """Return the equations of the `free` parameters (b,), the others fixed at `values`."""
         factor = self.factor.copy()
         for row in self.place:
-            known = ~free & (row[:-1] >= 0)
-            factor[:, row[-1]] -= self.factor[:, row[:-1][known]] @ values[known]
-        kept = self.place[:, [*np.flatnonzero(free), -1]]
-        there = kept >= 0
+            fixed = ~free & (row[:-1] >= 0)
+            factor[:, row[-1]] -= self.factor[:, row[:-1][fixed]] @ values[fixed]
+        columns = self.place[:, [*np.flatnonzero(free), -1]]
+        there = columns >= 0
         place = np.where(there, np.cumsum(there).reshape(there.shape) - 1, -1)
-        return _SideBySide(factor[:, kept[there]], place)
+        return _SideBySide(factor[:, columns[there]], place)
 
     def _rows(self, joint: int) -> FloatArray:
         """Return [A_j, y_j] (rows, b + 1) of one joint."""
@@ -197,14 +197,14 @@ class _SideBySide:
         return wide
 
     def covariance(self, values: FloatArray, degrees: int, floor: FloatArray) -> FloatArray:
-        """Return E E^T / degrees (n, n), its deviations at least ``floor`` (n,) [(N m)^2]."""
+        """Return E E^T / degrees (n, n), its deviations at least `floor` (n,) [(N m)^2]."""
         ends = np.append(-values, 1.0)
         residual = np.stack([self._rows(j) @ ends for j in range(len(self.place))])
         omega = residual @ residual.T / max(degrees, 1)
         return np.asarray(omega + np.diag(np.maximum(floor**2 - np.diag(omega), 0.0)))
 
     def whitened(self, omega: FloatArray) -> FloatArray:
-        """Return [A, y] (rows, b + 1) with residuals of unit covariance, those of omega given."""
+        """Return [A, y] (rows, b + 1) whitened by the residual covariance `omega`."""
         rows = np.stack([self._rows(j) for j in range(len(self.place))])
         white = whiten(omega, rows.reshape(len(rows), -1))
         return np.asarray(white.reshape(-1, rows.shape[2]))
@@ -219,13 +219,11 @@ def whiten(omega: FloatArray, rows: FloatArray) -> FloatArray:
     return np.asarray(solve_triangular(lower, rows / scale[:, None], lower=True))
 
 
-def whitened(experiment: Experiment, omega: FloatArray) -> Information:
+def whiten_equations(experiment: Experiment, omega: FloatArray) -> Information:
     """Return the information of equations whose residuals have unit covariance.
 
-    ``omega`` (n, n) is the covariance of the joints' residuals at one instant.
-
-    Each of its rows is made of the joints up to one, so parameters enter where any of them has
-    them.
+    `omega` (n, n) is the covariance of the joints' residuals at one instant. Each whitened row
+    combines the joints up to one, and has the parameters of all of them.
     """
     structure = np.logical_or.accumulate(experiment.information.structure, axis=0)
     accumulator = experiment.accumulator(structure=structure)
@@ -243,12 +241,12 @@ def _correlation(omega: FloatArray) -> FloatArray:
 
 
 def _dependent(omega: FloatArray, joints: tuple[str, ...]) -> str:
-    """Return a warning that names joints with dependent residuals; '' where none are."""
+    """Return a warning that names joints with dependent residuals, or ''."""
     values, vectors = np.linalg.eigh(_correlation(omega))
     if values[0] > INDEPENDENT:
         return ''
     dependent = [j for j, share in zip(joints, np.abs(vectors[:, 0]), strict=True)
                  if share > NAMED_JOINT_SHARE]
-    return (f'the residuals of {", ".join(dependent)} depend on each other completely, so their '
-            'covariance has no inverse; every joint counted by its own noise instead, as with '
-            'wls. Check whether their effort signals are copies of each other')
+    return (f'the residuals of {", ".join(dependent)} are linearly dependent, so their covariance '
+            'is singular and every joint is weighted by its noise, as with wls; check whether '
+            'their effort signals are copies of each other')

@@ -29,20 +29,20 @@ from robot_dynid.types import FloatArray
 
 #: singular values of the column-scaled regressor below this share of the largest are no excitation
 RANK_TOLERANCE = 1e-7
-#: parameters with more than this share of a direction without information count as not excited
+#: parameters with more than this share of a direction without information are not excited
 OPEN_PARAMETER_SHARE = 1e-2
-#: columns below this share of the largest are rounding of joints that rest
+#: columns below this share of the largest are rounding of resting joints
 COLUMN_ROUNDING = 1e-8
 WEIGHT_ROUNDS = 8
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A weighted least-squares solution and what it was made of.
+    """A weighted least-squares solution and its matrices.
 
-    ``values`` (b,); ``root`` (b, rank) of their covariance with noise one; ``design`` (k, b) the
-    triangle of the weighted columns that are not negligible; ``open_columns`` that the data does
-    not determine.
+    `values` (b,); `root` (b, rank) of their covariance with unit noise; `design` (k, b) the
+    triangle of the weighted columns, negligible ones zero; `open_columns` that the data does not
+    determine.
     """
 
     values: FloatArray
@@ -53,13 +53,13 @@ class Solution:
 
     @property
     def condition(self) -> float:
-        """Condition number of the columns scaled to one."""
+        """Condition number of the columns scaled to unit norm."""
         norms = np.linalg.norm(self.design, axis=0)
         return _condition(self.design / np.where(norms > 0.0, norms, 1.0))
 
     @property
     def condition_raw(self) -> float:
-        """Condition number of the columns as they are."""
+        """Condition number of the unscaled columns."""
         return _condition(self.design)
 
 
@@ -70,7 +70,7 @@ def _condition(columns: FloatArray) -> float:
 
 @dataclass(frozen=True)
 class LeastSquares(Estimator):
-    """Least squares; with ``weighted`` every joint counts by the inverse of its own noise.
+    """Least squares; with `weighted` every joint is weighted by its inverse noise.
 
     Source: Gautier, Poignet 2001 (per-joint weights); Khalil, Dombre 2002, section 12.
     """
@@ -87,35 +87,35 @@ class LeastSquares(Estimator):
     @property
     def summary(self) -> str:
         """The method in one line."""
-        return 'least squares, every joint weighted by its own noise' if self.weighted else \
+        return 'least squares, every joint weighted by its noise' if self.weighted else \
             'ordinary least squares'
 
     @property
     def sequential(self) -> bool:
-        """Whether friction and links may be fitted in turn: with weights per joint."""
+        """True if friction and links can be fitted in turn: with weights per joint."""
         return self.weighted
 
     def part_solver(self, experiment: Experiment, batches: Sequence[int]) -> PartSolver:
-        """Return the solver of ``batches`` for some parameters, joints weighted by their noise.
+        """Return the solver of `batches` for some parameters, joints weighted by their noise.
 
         Raises UsageError without weights.
         """
         if not self.sequential:
             return super().part_solver(experiment, batches)
         information = experiment.information.subset(batches)
-        return partial(solved_part, weighted_factor(information, joint_weights(information)))
+        return partial(solve_part, weighted_factor(information, joint_weights(information)))
 
     def joint_weights(self, experiment: Experiment) -> FloatArray:
-        """Return the weights (n,) of the joints: one over their noise, ones without weights."""
+        """Return the weights (n,) of the joints: inverse noise, or ones without weights."""
         information = experiment.information
         return joint_weights(information) if self.weighted else np.ones(len(
             information.structure))
 
     def fit(self, experiment: Experiment, values: FloatArray | None = None) -> Estimate:
-        """Estimate the base parameters; raises nothing, trouble is in the status.
+        """Estimate the base parameters; numerical problems are in the status.
 
-        With ``values`` (b,) of another fit to the same information: these, with the deviations
-        that least squares have by their residuals.
+        With `values` (b,) of another fit to the same information: those values, with the
+        deviations of least squares by their residuals.
         """
         information, weights = experiment.information, self.joint_weights(experiment)
         solution = solve(information, weights)
@@ -134,7 +134,7 @@ def left_open(experiment: Experiment) -> tuple[str, ...]:
 def estimate_of(
     experiment: Experiment, solution: Solution, spread: tuple[FloatArray, int], method: str,
 ) -> Estimate:
-    """Return the estimate of a ``solution`` with covariance (b, b) and degrees of ``spread``."""
+    """Return the estimate of a `solution` with covariance (b, b) and degrees of `spread`."""
     information = experiment.information
     open_columns = {*solution.open_columns, *unknown_columns(experiment, np.diag(spread[0]))}
     open_names = tuple(information.names[i] for i in sorted(open_columns))
@@ -150,12 +150,10 @@ def estimate_of(
 def unknown_columns(experiment: Experiment, variance: FloatArray) -> list[int]:
     """Return the parameters that could explain, within their deviation, all measured effort.
 
-    ``variance`` (b,) is that of the base parameters.
-
-    A joint at rest trembles, so its parameters are never quite without information. They count as
-    not excited when one standard deviation of them, in a motion at 1 rad/s, makes more effort than
-    was measured, in the joint they act on most. The effort of gears is that of the recorded
-    motion: how far they bend is not free.
+    `variance` (b,) is that of the base parameters. A resting joint trembles, so its parameters
+    always have some information. They count as not excited if one standard deviation of them, in a
+    motion at 1 rad/s, makes more effort than was measured, in the joint they act on most. For
+    gears the recorded motion counts, because their deflection is not free.
     """
     reach = np.where(experiment.model.base_of(Springs), recorded_effort(experiment.information),
                      experiment.model.moderate_effort)
@@ -167,15 +165,15 @@ def unknown_columns(experiment: Experiment, variance: FloatArray) -> list[int]:
 def recorded_effort(
     information: Information, directions: FloatArray | None = None
 ) -> FloatArray:
-    """Return the effort (n, b) of each parameter at one, root mean square in the recordings.
+    """Return the root mean square effort (n, b) of each parameter of value one in the recordings.
 
-    (n, p) of combinations where their ``directions`` (b, p) are given.
+    (n, p) of combinations if their `directions` (b, p) are given.
     """
     b = len(information.names)
     columns = [information.expanded(j)[:, :b] for j in range(len(information.structure))]
     if directions is not None:
-        columns = [own @ directions for own in columns]
-    sizes = [np.linalg.norm(own, axis=0) for own in columns]
+        columns = [design @ directions for design in columns]
+    sizes = [np.linalg.norm(design, axis=0) for design in columns]
     return np.asarray(np.array(sizes) / np.sqrt(max(information.samples, 1)))
 
 
@@ -189,12 +187,11 @@ def residual_noise(information: Information, values: FloatArray) -> FloatArray:
 def joint_weights(
     information: Information, fit: Callable[[FloatArray], FloatArray] | None = None
 ) -> FloatArray:
-    """Return weights (n,), the inverse residual deviation of each joint, iterated to rest.
+    """Return weights (n,), the inverse residual deviation of each joint, iterated.
 
-    ``fit`` returns the parameters (b,) by weights; by default least squares, of which any other
-    begins. Where the motion was repeated the noise of the effort is known, and its inverse is the
-    weight. A joint without any residual (noise-free data) is bounded by rounding, not divided by
-    zero, and one without any effort by a share of the largest.
+    `fit` returns the parameters (b,) by weights, by default least squares, from which other fits
+    start. If the noise is known from a repeated motion, its inverse is the weight. The noise has a
+    lower bound: rounding, for noise-free data, and a share of the largest effort.
     """
     floor = rounding(information)
     if information.noise is not None:
@@ -202,14 +199,14 @@ def joint_weights(
     weights = np.ones(len(information.structure)) if fit is None else joint_weights(information)
     for _ in range(WEIGHT_ROUNDS):
         values = solve(information, weights).values if fit is None else fit(weights)
-        before, weights = weights, 1.0 / np.maximum(residual_noise(information, values), floor)
-        if np.allclose(weights, before, rtol=1e-3):
+        previous, weights = weights, 1.0 / np.maximum(residual_noise(information, values), floor)
+        if np.allclose(weights, previous, rtol=1e-3):
             break
     return weights
 
 
 def rounding(information: Information) -> FloatArray:
-    """Return the residual (n,) of each joint [N m] below which there is nothing but rounding."""
+    """Return the residual (n,) of each joint [N m] below which there is only rounding."""
     size = information.size(FILTERED)
     return np.asarray(1e-9 * np.maximum(size, max(1e-3 * size.max(), 1e-12)))
 
@@ -217,7 +214,7 @@ def rounding(information: Information) -> FloatArray:
 def weighted_factor(
     information: Information, weights: FloatArray, batch: Batch | None = None
 ) -> FloatArray:
-    """Stack the factors of all joints times ``weights`` (n,): [A, y] (m, b + 1), y filtered."""
+    """Return the factors of all joints times `weights` (n,): [A, y] (m, b + 1), y filtered."""
     rows = [w * information.expanded(i, batch) for i, w in enumerate(weights)]
     tall = np.vstack(rows)
     b = len(information.names)
@@ -225,17 +222,17 @@ def weighted_factor(
 
 
 def solve(information: Information, weights: FloatArray) -> Solution:
-    """Solve with columns scaled to one; directions without information get zero.
+    """Solve with columns scaled to unit norm; directions without information get zero.
 
-    ``weights`` (n,) are those of the joints.
+    `weights` (n,) are those of the joints.
     """
     return solve_rows(weighted_factor(information, weights))
 
 
 def solve_rows(tall: FloatArray) -> Solution:
-    """Solve equations [A, y] (m, b + 1) as `solve` does.
+    """Solve equations [A, y] (m, b + 1), as `solve` does.
 
-    By the inverse of their triangle, and by its singular values where one is next to zero.
+    By the inverse of their triangle, or by its singular values if one is nearly zero.
     """
     tall = triangle(tall)
     design, target = tall[:, :-1], tall[:, -1]
@@ -250,33 +247,35 @@ def solve_rows(tall: FloatArray) -> Solution:
             root = inverse / scale[:, None]
             return Solution(root @ target[:-1], root, design, len(scale), ())
     u, s, vt = np.linalg.svd(design / scale, full_matrices=False)
-    kept = s > RANK_TOLERANCE * s[0]
-    root = vt[kept].T / s[kept] / scale[:, None]
-    share = np.sum(vt[~kept] ** 2, axis=0)
+    significant = s > RANK_TOLERANCE * s[0]
+    root = vt[significant].T / s[significant] / scale[:, None]
+    share = np.sum(vt[~significant] ** 2, axis=0)
     open_columns = tuple(int(i) for i in np.flatnonzero(share > OPEN_PARAMETER_SHARE))
-    return Solution(root @ (u[:, kept].T @ target), root, design, int(kept.sum()), open_columns)
+    return Solution(root @ (u[:, significant].T @ target), root, design, int(significant.sum()),
+                    open_columns)
 
 
-def solved_part(
+def solve_part(
     tall: FloatArray, free: NDArray[np.bool_], values: FloatArray
 ) -> FloatArray:
-    """Return ``values`` (b,), those that are ``free`` (b,) solved from [A, y] (m, b + 1)."""
-    found = values.copy()
+    """Return `values` (b,), the `free` ones (b,) solved from [A, y] (m, b + 1)."""
+    result = values.copy()
     target = tall[:, -1] - tall[:, :-1][:, ~free] @ values[~free]
-    found[free] = solve_rows(np.column_stack([tall[:, :-1][:, free], target])).values
-    return found
+    result[free] = solve_rows(np.column_stack([tall[:, :-1][:, free], target])).values
+    return result
 
 
 def batch_covariance(
     information: Information, weights: FloatArray, solution: Solution,
     scales: FrictionScales | None = None,
 ) -> tuple[FloatArray, int]:
-    """Return the covariance (b, b) that holds for coloured residuals, and its degrees of freedom.
+    """Return the covariance (b, b) for coloured residuals, and its degrees of freedom.
 
     Cluster jackknife over stretches of time and recordings, see `scatter_covariance`: only the
-    stretches need to be independent, not the samples, and leverage is accounted for. ``weights``
-    (n,) are those of the joints; with ``scales`` of friction, what differs from one recording to
-    the next is estimated apart.
+    stretches need to be independent, not the samples, and leverage is accounted for. `weights`
+    (n,) are those of the joints; with `scales` of friction, the difference between recordings is a
+    separate variance component.
+
     Source: MacKinnon, Nielsen, Webb 2023 (CR3); Cameron, Miller 2015.
     """
     by_motion = None if information.by_motion is None else batch_scores(
@@ -291,8 +290,8 @@ def batch_scores(
 ) -> BatchScores:
     """Return the curvature and the gradient of each batch at the solution.
 
-    ``weights`` (n,) are those of the joints. ``scored`` are information and weights that made the
-    estimate, where they are not those that give its curvature.
+    `weights` (n,) are those of the joints. `scored` are information and weights of the estimate,
+    if other ones give its curvature.
     """
 
     def whitened(batch: Batch, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -318,7 +317,7 @@ def batch_scores(
 def textbook_covariance(
     information: Information, weights: FloatArray, solution: Solution
 ) -> FloatArray:
-    """Return sigma^2 (A^T A)^-1 (b, b), right only for white residuals; for comparison."""
+    """Return sigma^2 (A^T A)^-1 (b, b), valid only for white residuals; for comparison."""
     tall = weighted_factor(information, weights)
     residual = tall[:, -1] - tall[:, :-1] @ solution.values
     rows = information.samples * len(information.structure)

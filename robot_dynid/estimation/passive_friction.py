@@ -1,4 +1,4 @@
-"""Friction that cannot drive: parameters below zero where a passive axis has none."""
+"""Bounds of friction parameters: passive axes have no negative friction."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.least_squares import joint_weights, weighted_factor
 
 
-def with_passive_friction(estimate: Estimate, experiment: Experiment) -> Estimate:
-    """Return the estimate with no friction below zero that a passive axis has at or above.
+def bound_friction(estimate: Estimate, experiment: Experiment) -> Estimate:
+    """Return the estimate with negative friction of passive axes set to zero.
 
-    The other parameters move to where weighted least squares has them then. Deviations stay:
-    those of the estimate without bounds. One that is below zero beyond chance is named.
+    The other parameters take their weighted least-squares values under these bounds. Deviations
+    are those of the unbounded estimate. Significantly negative parameters are named in a warning.
     """
     bounded = _passive(experiment.model)
     negative = bounded & (estimate.values < 0.0)
@@ -35,15 +35,15 @@ def with_passive_friction(estimate: Estimate, experiment: Experiment) -> Estimat
     reach = interval_factor(estimate.degrees_of_freedom) * estimate.std
     named = [f'{estimate.names[i]} ({estimate.values[i]:.3g} +- {reach[i]:.2g})'
              for i in np.flatnonzero(negative & (estimate.values < -reach))]
-    warnings = (f'friction below zero is none and taken as zero: {", ".join(named)}; something '
-                'else looks like it: try another friction law, or record slow motion',
+    warnings = (f'negative friction is set to zero: {", ".join(named)}; another effect looks '
+                'like friction: try another friction law, or record slow motion',
                 ) if named else ()
     return replace(estimate, values=values, warnings=(*estimate.warnings, *warnings))
 
 
 def _passive(model: TorqueModel) -> NDArray[np.bool_]:
-    """Return a mask (b,) of base parameters that are friction of passive axes by themselves."""
-    own = {name for block in model.blocks if isinstance(block, JointFriction)
+    """Return a mask (b,) of base parameters that are friction of passive axes alone."""
+    passive_names = {name for block in model.blocks if isinstance(block, JointFriction)
            for name in block.nonnegative}
     alone = np.count_nonzero(model.reduction.matrix, axis=1) == 1
-    return np.asarray(np.array([name in own for name in model.reduction.names]) & alone)
+    return np.asarray(np.array([name in passive_names for name in model.reduction.names]) & alone)

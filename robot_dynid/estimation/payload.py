@@ -1,4 +1,4 @@
-"""The ten parameters of a payload, and only those."""
+"""Identification of the ten parameters of a payload."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from robot_dynid.robot.inertia import PARAMETERS, com_from_parameters
 from robot_dynid.types import FloatArray
 
 M, MX, IXX = 0, 1, 4
-#: where the six moments (xx, xy, yy, xz, yz, zz) stand in a matrix
+#: indices of the six moments (xx, xy, yy, xz, yz, zz) in a matrix
 SIX = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))
-#: first moments that the moments about the centre of mass need: Ixx has no part of mx, and so on
+#: first moments in the moments about the centre of mass: Ixx does not contain mx, and so on
 NEEDED = ((1, 2), (0, 1), (0, 2), (0, 2), (1, 2), (0, 1))
-#: coefficients below this are left out when a direction is written down
+#: coefficients below this are omitted from the text of a direction
 WRITTEN_COEFFICIENT = 0.05
 CONFIDENCE = 0.95
 
@@ -41,23 +41,23 @@ class PayloadStatus(Enum):
     """Outcome of a fit; the value is the advice."""
 
     OK = 'the data determines every parameter of the payload'
-    NOT_EXCITED = ('the motion does not show every parameter of the payload; turn the last joints '
-                   'through most of their range, at different speeds, while the others move')
-    NO_PAYLOAD = ('no payload is seen: the mass is zero within its interval; is it attached, and '
-                  'is the recording the one with the payload?')
+    NOT_EXCITED = ('the motion does not excite every parameter of the payload; turn the last '
+                   'joints through most of their range, at different speeds, while others move')
+    NO_PAYLOAD = ('the mass is zero within its interval: check that the payload is attached, and '
+                  'that the recording is the one with it')
 
 
 @dataclass(frozen=True, eq=False)
 class PayloadEstimate:
-    """A payload that can exist, in the frame of the link that carries it.
+    """Physically consistent payload, in the frame of the link that carries it.
 
-    ``parameters`` (10,) standard parameters; ``mass`` [kg], ``centre_of_mass`` (3,) [m],
-    ``inertia`` (3, 3) about it in the axes of the frame [kg m^2]; their deviations beside them,
-    infinite for what the data leaves open; ``mass_std_gains`` [kg] is the part of the drive gains.
-    ``degrees_of_freedom`` (4,) are those of mass and centre of mass. ``noise`` (n,) residual
-    deviation of each joint [N m]; ``not_excited`` parameters and ``directions`` combinations of
-    them without information; ``constrained`` whether least squares alone would be a body that
-    cannot exist, by ``least_eigenvalue`` of its pseudo-inertia in units of the payload.
+    `parameters` (10,) standard parameters; `mass` [kg], `centre_of_mass` (3,) [m], `inertia` (3,
+    3) about it in the axes of the frame [kg m^2]; each with its standard deviation, infinite if
+    the data does not determine it; `mass_std_gains` [kg] is the part from the drive gains.
+    `degrees_of_freedom` (4,) are those of mass and centre of mass. `noise` (n,) residual deviation
+    of each joint [N m]; `not_excited` parameters and `directions` combinations of them without
+    information; `constrained` if least squares alone would be inconsistent, by `least_eigenvalue`
+    of its pseudo-inertia in units of the payload.
     """
 
     parameters: FloatArray
@@ -79,7 +79,7 @@ class PayloadEstimate:
 
     @property
     def margins(self) -> FloatArray:
-        """Factors (4,) from deviations to halves of 95 % intervals, mass and centre of mass."""
+        """Factors (4,) from deviations to half-widths of 95 % intervals: mass, centre of mass."""
         return np.array([student_quantile(0.5 + CONFIDENCE / 2.0, degrees)
                          for degrees in self.degrees_of_freedom])
 
@@ -87,13 +87,12 @@ class PayloadEstimate:
 def fit_payload(
     information: Information, reach: FloatArray, gains_std: FloatArray | float = 0.0
 ) -> PayloadEstimate:
-    """Estimate a payload from ``information`` whose last ten parameters are its own.
+    """Estimate a payload from `information` whose last ten parameters are those of the payload.
 
-    The parameters before, such as a change of friction, are fitted too and forgotten. ``reach``
-    (n, 10) [N m] is the effort of each parameter at one in a motion at about 1 rad/s. Deviations
-    come from leaving out one long stretch of time after the other, and from ``gains_std`` (n,),
-    the relative deviations of the drive gains.
-    Raises DataError for a mass below zero, and for too little data.
+    The parameters before, such as a change of friction, are nuisance parameters. `reach` (n, 10)
+    [N m] is the effort of each parameter of value one in a motion at about 1 rad/s. Deviations
+    come from leaving out long stretches of time, and from `gains_std` (n,), the relative
+    deviations of the drive gains. Raises DataError for a negative mass, and for too little data.
     """
     weights = joint_weights(information)
     _require_mass(information, weights)
@@ -105,12 +104,12 @@ def fit_payload(
     gains = _of_gains(information, weights, body, np.broadcast_to(gains_std, len(weights)))
     spread = np.hypot(scatter, gains)
     not_excited, directions = _open(information, weights, reach)
-    known = _known(not_excited)
-    values = np.where(known, _described(body.values), np.nan)
-    std = np.where(known, spread, np.inf)
+    determined = _determined(not_excited)
+    values = np.where(determined, _described(body.values), np.nan)
+    std = np.where(determined, spread, np.inf)
     seen = values[TEN] > student_quantile(0.5 + CONFIDENCE / 2.0, freedom) * scatter[TEN]
     status = PayloadStatus.NOT_EXCITED if not_excited else PayloadStatus.OK
-    if known[TEN] and not seen:
+    if determined[TEN] and not seen:
         status = PayloadStatus.NO_PAYLOAD
         values[TEN + 1:], std[TEN + 1:] = np.nan, np.inf
     return PayloadEstimate(
@@ -130,21 +129,21 @@ def _of_gains(
 ) -> FloatArray:
     """Return the deviations (20,) that come from the drive gains.
 
-    A gain that is wrong scales the effort of its joint. Whether the errors go together, as those
-    of one current sensor, or each by itself, as those of motors, is not known: the larger counts.
+    A wrong gain scales the effort of its joint. The errors may be common, as of one current
+    sensor, or independent, as of motors: the larger effect counts.
     """
-    before = _described(body.values)
-    moved = np.zeros((len(gains_std), len(before)))
+    nominal = _described(body.values)
+    moved = np.zeros((len(gains_std), len(nominal)))
     for joint in np.flatnonzero(gains_std):
         scale = np.ones(len(gains_std))
         scale[joint] += gains_std[joint]
         other = _fitted(information, weights, information.total.factors, scale)
-        moved[joint] = _described(other.values) - before
+        moved[joint] = _described(other.values) - nominal
     return np.asarray(np.maximum(np.abs(moved.sum(axis=0)), np.linalg.norm(moved, axis=0)))
 
 
 def _freedom(scatter: FloatArray, spread: FloatArray, freedom: int) -> FloatArray:
-    """Return the degrees of freedom of ``spread``, of which ``scatter`` has ``freedom``.
+    """Return the degrees of freedom of `spread`, of which `scatter` has `freedom`.
 
     Source: Welch 1947; Satterthwaite 1946.
     """
@@ -153,26 +152,26 @@ def _freedom(scatter: FloatArray, spread: FloatArray, freedom: int) -> FloatArra
 
 
 def _require_mass(information: Information, weights: FloatArray) -> None:
-    """Raise DataError when there are too few samples, or the mass is below zero for certain."""
+    """Raise DataError for too few samples, or a significantly negative mass."""
     count, parameters = len(information.batches), len(information.names)
     if count < 2 or information.samples < parameters:
-        raise DataError(f'{information.samples} usable samples for {parameters} parameters: too '
-                        'few; record a longer motion')
+        raise DataError(f'{information.samples} usable samples are too few for {parameters} '
+                        'parameters: record a longer motion')
     solution = solve(information, weights)
     covariance, freedom = batch_covariance(information, weights, solution)
     index = len(information.names) - TEN
     mass, std = float(solution.values[index]), float(np.sqrt(covariance[index, index]))
     if mass < -student_quantile(0.5 + CONFIDENCE / 2.0, freedom) * std:
-        raise DataError(f'the mass of the payload comes out negative ({mass:.4g} +- {std:.2g} kg):'
-                        ' are the recordings with and without it exchanged, or the sign of the '
-                        'effort or of gravity?')
+        raise DataError(f'the mass of the payload is negative ({mass:.4g} +- {std:.2g} kg): check '
+                        'that the recordings with and without it are not exchanged, and the '
+                        'signs of effort and gravity')
 
 
 def _fitted(
     information: Information, weights: FloatArray, factors: tuple[FloatArray, ...],
     scale: FloatArray | float = 1.0,
 ) -> Body:
-    """Return the best possible body; joints count by ``weights`` (n,), effort is scaled (n,)."""
+    """Return the best consistent body; joints have `weights` (n,), effort is scaled by (n,)."""
     return fit_body(equations(information, weights, factors, len(information.names) - TEN, scale))
 
 
@@ -180,11 +179,11 @@ def equations(
     information: Information, weights: FloatArray, factors: tuple[FloatArray, ...], others: int,
     scale: FloatArray | float = 1.0,
 ) -> FloatArray:
-    """Return (11, 11) equations ``[A, y]`` of the last ten parameters, the others eliminated."""
+    """Return equations (11, 11) ``[A, y]`` of the last ten parameters, the others eliminated."""
     batch = Batch(factors, information.samples)
     width = len(information.names)
-    kept = [*range(width), width + FILTERED]
-    rows = [w * information.expanded(j, batch)[:, kept] for j, w in enumerate(weights)]
+    columns = [*range(width), width + FILTERED]
+    rows = [w * information.expanded(j, batch)[:, columns] for j, w in enumerate(weights)]
     for row, factor in zip(rows, np.broadcast_to(scale, len(rows)), strict=True):
         row[:, -1] *= factor
     return without(np.vstack(rows), others)
@@ -192,12 +191,12 @@ def equations(
 
 def _described(parameters: FloatArray) -> FloatArray:
     """Return (20,): the parameters, then mass, centre of mass and six moments about it."""
-    found = np.full(20, np.nan)
-    found[:TEN], found[TEN] = parameters, parameters[M]
+    numbers = np.full(20, np.nan)
+    numbers[:TEN], numbers[TEN] = parameters, parameters[M]
     if parameters[M] > 0.0:
         _, com, inertia = com_from_parameters(parameters)
-        found[TEN + 1:TEN + 4], found[TEN + 4:] = com, inertia[SIX]
-    return found
+        numbers[TEN + 1:TEN + 4], numbers[TEN + 4:] = com, inertia[SIX]
+    return numbers
 
 
 def _square(six: FloatArray) -> FloatArray:
@@ -209,24 +208,24 @@ def _square(six: FloatArray) -> FloatArray:
 def _open(
     information: Information, weights: FloatArray, reach: FloatArray
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the parameters the data leaves open, and the combinations it is silent about.
+    """Return the parameters and the combinations that the data does not determine.
 
-    Open is also what could explain, within its deviation, all measured effort in a motion at
-    1 rad/s.
+    A parameter is also open if it could explain, within its deviation, all measured effort in a
+    motion at 1 rad/s.
     """
     solution = solve(information, weights)
     others = len(information.names) - TEN
     covariance, _ = batch_covariance(information, weights, solution)
     std = np.sqrt(np.diag(covariance))[others:]
     size = information.size()[np.argmax(reach, axis=0)]
-    found = {i - others for i in solution.open_columns if i >= others}
-    found |= {int(i) for i in np.flatnonzero(std * reach.max(axis=0) > size)}
+    open_indices = {i - others for i in solution.open_columns if i >= others}
+    open_indices |= {int(i) for i in np.flatnonzero(std * reach.max(axis=0) > size)}
     design = equations(information, weights, information.total.factors, others)[:, :TEN]
-    return tuple(PARAMETERS[i] for i in sorted(found)), _silent(design)
+    return tuple(PARAMETERS[i] for i in sorted(open_indices)), _silent(design)
 
 
 def _silent(equations_of_ten: FloatArray) -> tuple[str, ...]:
-    """Return the combinations (n,) of parameters without information, in words."""
+    """Return the combinations (n,) of parameters without information, as text."""
     design = informative(equations_of_ten)
     norms = np.linalg.norm(design, axis=0)
     scale = np.where(norms > 0.0, norms, 1.0)
@@ -240,7 +239,7 @@ def _silent(equations_of_ten: FloatArray) -> tuple[str, ...]:
     return tuple(directions)
 
 
-def _known(not_excited: tuple[str, ...]) -> NDArray[np.bool_]:
+def _determined(not_excited: tuple[str, ...]) -> NDArray[np.bool_]:
     """Return a mask (20,) of the determined numbers."""
     parameters = np.array([name not in not_excited for name in PARAMETERS])
     com = parameters[MX:IXX] & parameters[M]

@@ -21,7 +21,7 @@ from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.estimation.feasible.bounds import Bounds, limits_of
 from robot_dynid.estimation.feasible.prior import whitening
 from robot_dynid.estimation.feasible.program import FeasibleSet, Program
-from robot_dynid.estimation.feasible.simultaneous import checked, excited
+from robot_dynid.estimation.feasible.simultaneous import check_answer, excited
 from robot_dynid.numbers import NumberRange
 from robot_dynid.types import FloatArray
 
@@ -117,7 +117,7 @@ class Posterior:
         """Return the feasible v (p,) nearest to ``base`` in the metric of the covariance."""
         found = self._program('euclidean').minimise(
             self._white @ self._matrix, self._white @ base, NOMINAL_WEIGHT)
-        answer = checked(self._feasible, found.values, [], NOMINAL_WEIGHT, found.gap)
+        answer = check_answer(self._feasible, found.values, [], NOMINAL_WEIGHT, found.gap)
         if not found.usable or answer.trouble:
             raise ModelError('no robot was found near these base parameters '
                              f'({found.outcome.value}); identify with --method feasible')

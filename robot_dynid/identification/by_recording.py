@@ -18,7 +18,7 @@ import numpy as np
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError, UsageError
-from robot_dynid.estimation.experiment import TorqueModel, added, by_recording
+from robot_dynid.estimation.experiment import TorqueModel, add_recording, by_recording
 from robot_dynid.estimation.information import Information
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import (
@@ -141,7 +141,7 @@ class _Sum:
     def add(self, part: RecordedInformation) -> None:
         """Add a part."""
         first = self._first = self._first or part
-        self._information = added(self._information, part.information)
+        self._information = add_recording(self._information, part.information)
         self._extent = part.extent if self._extent is None else Extent.merged(
             (self._extent, part.extent))
         self._excerpt.add(part.excerpt)
@@ -427,7 +427,7 @@ class _Reduce:
         try:
             information: Information | None = None
             for one in by_recording(model, prepared, self.like.reversal_weights):
-                information = added(information, one)
+                information = add_recording(information, one)
         except Unusable as error:
             return Reduced(None, prepared.all_notes, error)
         assert information is not None

@@ -24,7 +24,7 @@ from robot_dynid.estimation.information import (
     Accumulator,
     Batch,
     Information,
-    merged,
+    merge_factors,
 )
 from robot_dynid.estimation.least_squares import joint_weights, solve
 from robot_dynid.estimation.uncertainty.held_out import held_out
@@ -154,7 +154,7 @@ def _weighted(far: Information, near: Information, weights: FloatArray) -> Infor
     """Return the information of all rows, those ``near`` reversals times ``weights`` (rows,)."""
     def combine(away: Batch, close: Batch) -> Batch:
         return replace(away, factors=tuple(
-            merged([one, weight * other])
+            merge_factors([one, weight * other])
             for one, other, weight in zip(away.factors, close.factors, weights, strict=True)))
 
     assert far.by_motion is not None and near.by_motion is not None

@@ -29,7 +29,7 @@ from robot_dynid.estimation.information import Information, triangle
 from robot_dynid.estimation.joint_covariance import (
     CorrelationDetails,
     GeneralisedLeastSquares,
-    whitened,
+    whiten_equations,
 )
 from robot_dynid.estimation.least_squares import (
     batch_covariance,
@@ -44,7 +44,7 @@ from robot_dynid.estimation.uncertainty.held_out import (
     held_out,
     surely_lower,
 )
-from robot_dynid.estimation.uncertainty.random_effects import with_random_effects
+from robot_dynid.estimation.uncertainty.random_effects import fit_random_effects
 from robot_dynid.friction.laws import LENGTHS
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.model import RobotModel
@@ -247,13 +247,13 @@ def _random_hysteresis(
     wide = Experiment.of(model, samples, experiment.reversal_weights)
     details = GeneralisedLeastSquares().fit(experiment).details
     assert isinstance(details, CorrelationDetails)
-    white, ones = whitened(wide, details.omega), np.ones(len(details.omega))
+    white, ones = whiten_equations(wide, details.omega), np.ones(len(details.omega))
     tall = triangle(weighted_factor(white, ones))
     alike = max(1.0, 1.0 / (2.0 * cutoff * min(
         float(np.median(np.diff(one.time))) for one in samples)))
     degrees = max(wide.information.samples * len(ones) - tall.shape[1] + 1, 1)
     count = len(amplitudes.names)
-    solution, pulled = with_random_effects(
+    solution, pulled = fit_random_effects(
         tall, np.repeat(np.arange(len(gears)), count // len(gears)),
         alike * float(tall[-1, -1]**2) / degrees)
     scatter, _ = batch_covariance(

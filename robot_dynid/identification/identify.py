@@ -21,7 +21,7 @@ from robot_dynid.estimation.least_squares import (
     textbook_covariance,
     weighted_factor,
 )
-from robot_dynid.estimation.passive_friction import with_passive_friction
+from robot_dynid.estimation.passive_friction import bound_friction
 from robot_dynid.estimation.staged.own_effort import own_efforts
 from robot_dynid.estimation.uncertainty.between_recordings import (
     between_recordings,
@@ -151,11 +151,11 @@ def fit_gathered(
     estimate, first = estimator.fit(experiment), gathered.sweeps
     if first is None:
         estimator, estimate = choose_feasible(
-            estimator, with_passive_friction(estimate, experiment), experiment, choice)
+            estimator, bound_friction(estimate, experiment), experiment, choice)
     held = held_out_in(experiment, estimator, estimate, first)
     deflected = fit_deflection(experiment, (estimator, estimate), recipe, first, watch)
     if first is not None:
-        estimate = with_passive_friction(use_sequential_values(estimate, deflected), experiment)
+        estimate = bound_friction(use_sequential_values(estimate, deflected), experiment)
     if choice.structure.gears:
         for allow in (allow_for_other_hysteresis, allow_for_low_pass):
             estimate = allow(

@@ -24,7 +24,7 @@ from robot_dynid.estimation.information import (
     ONE,
     Batch,
     Information,
-    merged,
+    merge_factors,
     triangle,
 )
 from robot_dynid.estimation.uncertainty.between_recordings import friction_scales
@@ -246,7 +246,7 @@ class RecursiveIdentification:
         now = Recent(information.total.factors, samples, errors)
         if self.recent is not None:
             old = self.recent.faded(max(1.0 - motion.seconds / self.memory, 0.0))
-            now = Recent(tuple(merged([a, b]) for a, b in zip(
+            now = Recent(tuple(merge_factors([a, b]) for a, b in zip(
                 old.factors, now.factors, strict=True)), old.samples + samples,
                 old.errors + errors)
         self.recent = now

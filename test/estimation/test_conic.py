@@ -55,7 +55,7 @@ def test_what_has_no_solution_says_why(linear, rows, offset, outcome):
 
 
 def test_too_few_steps_are_a_stall(monkeypatch):
-    monkeypatch.setattr(conic, 'MOST_STEPS', 1)
+    monkeypatch.setattr(conic, 'MAX_ITERATIONS', 1)
     found = solve(problem(np.eye(10), -np.ones(10), -np.eye(10), np.zeros(10),
                           Cone(Kind.SEMIDEFINITE, 4)))
     assert found.outcome is Outcome.STALLED

@@ -23,8 +23,8 @@ from robot_dynid.estimation.elastic import Deflected, followed
 from robot_dynid.estimation.errors_in_variables.instrumental import (
     WEAK_F,
     InstrumentalVariables,
-    beside_instruments,
-    settled,
+    fit_weights,
+    reduce_with_instruments,
 )
 from robot_dynid.estimation.errors_in_variables.instruments import motion_cutoff
 from robot_dynid.estimation.experiment import Experiment
@@ -136,9 +136,9 @@ def test_friction_that_gains_little_is_not_its_own_instrument(steep: bool) -> No
     data = falling_experiment(with_noise(falling(), 0, 6.0 * NOISE), 20.0) if steep \
         else experiment(noisy(0))
     motors = bent(data)
-    along_motion, _ = beside_instruments(data, motion_cutoff(data.recordings), motors)
+    along_motion, _ = reduce_with_instruments(data, motion_cutoff(data.recordings), motors)
     estimate = InstrumentalVariables(motors=motors).fit(data)
-    assert estimate.values == pytest.approx(settled(data, along_motion).values, rel=1e-9)
+    assert estimate.values == pytest.approx(fit_weights(data, along_motion).values, rel=1e-9)
 
 
 def falling_experiment(log: RawLog, cutoff: float) -> Experiment:
@@ -183,7 +183,7 @@ def test_a_gear_too_stiff_to_be_seen_is_told(seed: int) -> None:
     for joint in (0, 2):
         off = stiffness(estimate, joint) - STIFFER * elastic_arms.K[joint]
         assert abs(off) < 3.0 * estimate.std[estimate.names.index(f'K{joint + 1}')]
-    expected = 'K2 of joint joint_2 is not distinguishable from infinity: take the joint as rigid'
+    expected = 'K2 of joint joint_2 is not distinguishable from infinity: make the joint rigid'
     assert any(expected in w for w in estimate.warnings)
 
 

@@ -105,7 +105,7 @@ def test_weights_keep_a_noisy_joint_from_spoiling_the_others():
 
 def test_too_few_samples_are_refused():
     model = torque_model('tx40')
-    with pytest.raises(DataError, match=r'20 usable samples for \d+ base parameters: too few'):
+    with pytest.raises(DataError, match=r'20 usable samples are too few for \d+ base parameters'):
         Experiment.of(model, [lively(model, count=20)])
     with pytest.raises(DataError, match='0 usable samples'):
         Experiment.of(model, [])

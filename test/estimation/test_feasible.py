@@ -22,7 +22,7 @@ from robot_dynid.estimation.feasible.bounds import Bounds
 from robot_dynid.estimation.feasible.certificate import active_constraints
 from robot_dynid.estimation.feasible.program import ASKED, BOUND_SLACK, LEAST_EIGENVALUE, PRIORS
 from robot_dynid.estimation.feasible.sequential import SequentialFeasible
-from robot_dynid.estimation.feasible.simultaneous import MOST_RISE, Feasible, Task
+from robot_dynid.estimation.feasible.simultaneous import MAX_RISE, Feasible, Task
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.inertia import parameters_from_com
 from robot_dynid.robot.robot_file import load_robot
@@ -197,7 +197,7 @@ def test_friction_that_only_slow_motion_shows_is_fitted(method):
     estimate = ESTIMATORS[method].fit(experiment)
     assert_real(experiment.model, estimate, rng)
     plain = LeastSquares().fit(experiment)
-    assert np.all(estimate.noise < (1.0 + MOST_RISE) * plain.noise)
+    assert np.all(estimate.noise < (1.0 + MAX_RISE) * plain.noise)
     assert not any('residuals are above' in text for text in estimate.warnings)
     friction = dict(zip(estimate.certificate.prior_share, estimate.standard, strict=True))
     assert all(0.05 < friction[f'fb{j}'] < 0.6 for j in (4, 5, 6))
@@ -210,7 +210,7 @@ def test_prior_that_decides_over_the_data_is_named():
     assert any('residuals are above those of least squares by [%]: joint_1' in text
                and 'prior of weight 1000 decides' in text for text in heavy.warnings)
     chosen = Feasible().fit(data.experiment)
-    assert np.all(chosen.noise < (1.0 + MOST_RISE) * LeastSquares().fit(data.experiment).noise)
+    assert np.all(chosen.noise < (1.0 + MAX_RISE) * LeastSquares().fit(data.experiment).noise)
 
 
 @pytest.mark.parametrize('method', METHODS)
@@ -225,7 +225,8 @@ def test_constraints_that_cost_much_are_named(method):
     estimate = ESTIMATORS[method].fit(Experiment.of(data.model, [
         replace(data.samples, effort=effort, measured=effort)]))
     told = next(text for text in estimate.warnings if 'residuals are above' in text)
-    assert 'joint_2' in told and 'no body has its parameters' in told and 'fv2 at zero' in told
+    assert all(text in told for text in (
+        'joint_2', 'physical consistency requires it', 'fv2 at zero'))
 
 
 def test_deviations_are_those_of_the_feasible_fit():
@@ -243,7 +244,7 @@ def test_stalled_solver_is_never_silent(method, monkeypatch):
     robot = load_robot('planar_3r')
     data = recorded(spoiled(robot, rng, 0.1), robot.nominal, rng, noise=0.05)
     experiment = data.experiment
-    monkeypatch.setattr(conic, 'MOST_STEPS', 2)
+    monkeypatch.setattr(conic, 'MAX_ITERATIONS', 2)
     estimate = ESTIMATORS[method].fit(experiment)
     assert estimate.status is Status.NOT_SOLVED
     assert any('conic solver' in warning for warning in estimate.warnings)

@@ -12,7 +12,7 @@ from robot_dynid.estimation.friction_sweeps import (
     FrictionCurve,
     SpeedPoint,
     distinguishable_laws,
-    fitted,
+    fit_law,
     friction_curve,
     odd_columns,
 )
@@ -46,7 +46,7 @@ def test_the_law_that_is_true_is_chosen_and_its_band_holds(true, name, count) ->
     for _ in range(count):
         curve, _ = friction_curve('a', points(true(LADDER) + 0.02 * rng.standard_normal(12)))
         chosen.append(curve.name == name)
-        fit = fitted(law_from(name), curve.points)
+        fit = fit_law(law_from(name), curve.points)
         inside.append(np.abs(fit.torque(between) - true(between)) <= fit.half_width(between))
     share = float(np.mean(inside))
     text = f'{name}: chosen {100 * np.mean(chosen):.0f} %, inside the band {100 * share:.1f} %'
@@ -63,7 +63,7 @@ def test_the_fit_is_that_of_weighted_least_squares() -> None:
     torque = coulomb(speeds) + std * rng.standard_normal(len(speeds))
     known = [SpeedPoint(float(v), float(t), float(s), 1000, 1, 0.0)
              for v, t, s in zip(speeds, torque, std)]
-    fit = fitted(law_from('coulomb'), known)
+    fit = fit_law(law_from('coulomb'), known)
     oracle = sm.WLS(torque, np.column_stack([speeds, np.ones_like(speeds)]), std**-2).fit()
     np.testing.assert_allclose(fit.values[:2], oracle.params, rtol=1e-8)
     unscaled = oracle.normalized_cov_params * max(1.0, oracle.scale)
@@ -94,7 +94,7 @@ def test_too_few_speeds_are_named() -> None:
     four = points(stribeck(LADDER[::3]), LADDER[::3])
     curve, notes = friction_curve('elbow', four, 'stribeck')
     assert curve.fit is None
-    assert 'elbow sweeps at 4 speeds: too few for the law stribeck; sweep at ' in notes[0]
+    assert 'elbow sweeps at 4 speeds, too few for the law stribeck; sweep at ' in notes[0]
     with pytest.raises(UsageError, match='choose one of'):
         friction_curve('elbow', four, 'grease')
 

@@ -19,7 +19,7 @@ from robot_dynid.estimation.information import (
     MAX_CELLS,
     RAW,
     Accumulator,
-    merged,
+    merge_factors,
     triangle,
 )
 from robot_dynid.estimation.least_squares import (
@@ -187,7 +187,7 @@ def test_triangle_of_few_rows_is_square():
     factor = triangle(np.asfortranarray(rows))
     assert factor.shape == (3, 3) and not factor[1:].any()
     assert factor.T @ factor == pytest.approx(rows.T @ rows)
-    both = merged([factor, factor])
+    both = merge_factors([factor, factor])
     assert both.T @ both == pytest.approx(2.0 * rows.T @ rows)
 
 

@@ -22,7 +22,7 @@ from tolerances import SAME_ESTIMATE
 
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation import ESTIMATORS, Estimate, InstrumentalVariables
-from robot_dynid.estimation.errors_in_variables.instrumental import Fit, beside_instruments
+from robot_dynid.estimation.errors_in_variables.instrumental import Fit, reduce_with_instruments
 from robot_dynid.estimation.errors_in_variables.instruments import (
     instrument_samples,
     motion_cutoff,
@@ -74,7 +74,7 @@ def test_it_is_two_stage_least_squares(model: TorqueModel) -> None:
     experiment = noisy(model, 0, 0.3 * NOISE, seconds=6.0)
     (samples,) = experiment.recordings
     weights = np.array([1.0, 2.0, 5.0])
-    fit = Fit.of(beside_instruments(experiment, 1.5)[0], weights)
+    fit = Fit.of(reduce_with_instruments(experiment, 1.5)[0], weights)
     unit = np.tile(weights, len(samples))
     design, effort = stacked(model, samples)
     instruments, _ = stacked(model, instrument_samples(samples, 1.5))
@@ -85,7 +85,7 @@ def test_it_is_two_stage_least_squares(model: TorqueModel) -> None:
 
 def test_batches_changed_what_refits_without_them_say(model: TorqueModel) -> None:
     experiment = noisy(model, 0, NOISE, seconds=12.0)
-    doubled, _ = beside_instruments(experiment, 1.5)
+    doubled, _ = reduce_with_instruments(experiment, 1.5)
     weights = np.ones(3)
     fit = Fit.of(doubled, weights)
     changes = fit.changes()

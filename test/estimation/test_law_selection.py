@@ -19,15 +19,15 @@ from robot_dynid.estimation.friction_selection.law_scores import LawScores
 from robot_dynid.estimation.friction_selection.law_selection import (
     ScoredLaw,
     choose_laws,
+    choose_simplest,
     excited_laws,
-    extendable,
-    scored,
-    simplest,
+    laws_to_extend,
+    score_laws,
 )
 from robot_dynid.estimation.friction_selection.second_motion import (
     breakaway,
-    holding,
-    without_breakaway,
+    remove_breakaway,
+    validate_breakaway,
 )
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData
 from robot_dynid.friction import LAWS, AxisMotion, Coulomb, law_from
@@ -145,8 +145,8 @@ def kept(recordings, laws):
     model = nominal_model('planar_3r')
     torque = type(model.torque_model).of(robot, model.structure.blocks(robot)[:1])
     data = FrictionData(torque, axes_of(robot), recordings)
-    plain = [without_breakaway(own, Coulomb(0.01)) if breakaway(own[1]) else None for own in laws]
-    return [name for name, _ in holding(data, laws, plain, None)]
+    plain = [remove_breakaway(own, Coulomb(0.01)) if breakaway(own[1]) else None for own in laws]
+    return [name for name, _ in validate_breakaway(data, laws, plain, None)]
 
 
 def test_breakaway_is_kept_where_it_holds_on_another_motion():
@@ -188,7 +188,7 @@ def test_laws_without_breakaway_keep_all_else():
                         ('maxwell+load+breakaway+levelling', 'maxwell+load+levelling')):
         law = law_from(name)
         assert breakaway(law)
-        found, bare = without_breakaway((name, law), coulomb)
+        found, bare = remove_breakaway((name, law), coulomb)
         assert found == plain
         assert not breakaway(bare)
         assert bare.parameters == law_from(plain).parameters
@@ -216,7 +216,7 @@ class KnownScores:
     ({1.0, 2.0, 3.0}, 2.0, [2.0]), ({1.0, 3.0}, 1.0, [2.0, 1.0]), (set(), 2.0, [2.0, 1.0, 3.0])])
 def test_shapes_are_examined_from_the_best_on_until_one_is_excited(excited, best, asked):
     scores = KnownScores({1.0: 0.5, 2.0: 0.4, 3.0: 0.6}, excited)
-    found, = scored(scores, [('any', Coulomb(width)) for width in (1.0, 2.0, 3.0)])
+    found, = score_laws(scores, [('any', Coulomb(width)) for width in (1.0, 2.0, 3.0)])
     assert found.law.width == best and found.excited == (best in excited)
     assert found.score == scores.known[best] == found.errors[0]
     assert scores.asked == asked
@@ -224,7 +224,7 @@ def test_shapes_are_examined_from_the_best_on_until_one_is_excited(excited, best
 
 def test_equal_shapes_give_the_first_one():
     scores = KnownScores(dict.fromkeys((1.0, 2.0), 0.5), {1.0, 2.0})
-    found, = scored(scores, [('any', Coulomb(width)) for width in (2.0, 1.0)])
+    found, = score_laws(scores, [('any', Coulomb(width)) for width in (2.0, 1.0)])
     assert found.law.width == 2.0
 
 
@@ -234,12 +234,12 @@ def test_the_best_law_that_is_as_good_is_extended_too():
 
     found = [law('coulomb', 1.0), law('asymmetric', 0.817), law('stribeck', 0.81, False),
              law('dahl', 0.8), law('two-speed', 0.812), law('maxwell', 0.81)]
-    names = [name for name, _ in extendable(found, found[3])]
+    names = [name for name, _ in laws_to_extend(found, found[3])]
     assert names == ['coulomb', 'dahl', 'maxwell']
     worse = [*found[:4], law('maxwell', 0.817)]
-    assert [name for name, _ in extendable(worse, worse[3])] == ['coulomb', 'dahl']
+    assert [name for name, _ in laws_to_extend(worse, worse[3])] == ['coulomb', 'dahl']
     alone = [found[0], law('maxwell', 0.99)]
-    assert extendable(alone, alone[0]) == [('coulomb', found[0].law)]
+    assert laws_to_extend(alone, alone[0]) == [('coulomb', found[0].law)]
 
 
 def test_searched_shapes_of_additions_count_as_parameters():
@@ -248,7 +248,7 @@ def test_searched_shapes_of_additions_count_as_parameters():
 
     found = [law('coulomb', 1.0), law('coulomb+breakaway', 0.963), law('dahl', 0.955)]
     assert found[1].size == 5 and law('coulomb+load', 1.0).size == 4
-    assert simplest(found, 0.02).name == 'dahl'
+    assert choose_simplest(found, 0.02).name == 'dahl'
 
 
 def test_amplitudes_of_presliding_are_found():
@@ -496,6 +496,6 @@ def test_what_is_too_short_to_leave_a_part_out_says_so():
     model = nominal_model('planar_3r')
     torque = type(model.torque_model).of(model.robot, model.structure.blocks(model.robot)[:1])
     short = lively(torque, 200).part(slice(100, 115))
-    with pytest.raises(DataError, match='too short to choose a law of friction'):
+    with pytest.raises(DataError, match='too short to choose a friction law'):
         choose_laws(FrictionData(torque, axes_of(model.robot), [short]), 'auto',
                     [Coulomb(0.01)] * 3, load=False)

@@ -69,7 +69,7 @@ def test_the_advice_names_joint_and_angle():
     recorded = [LockedJointsMotion(j, np.zeros(6), 0.8) for j in range(6)]
     before, reach = unseen(model, recorded)
     text = advice(model, recorded, before / reach[:, None])
-    assert text.startswith('record in addition, all else locked as it was: ')
+    assert text.startswith('record in addition, all other joints locked as before: ')
     assert re.search(r'shoulder_pan_joint swinging with \w+ locked at -?\d\.\d\d rad', text)
     assert 'record a motion of several joints' in text
 
@@ -80,5 +80,5 @@ def test_what_a_recorded_swing_shows_too_little_of_is_to_be_swung_faster():
     direction = np.zeros((len(model.reduction.names), 1))
     direction[model.reduction.names.index('mx3')] = 1.0
     assert advice(model, recorded, direction) == (
-        'record in addition, all else locked as it was: joint_3 swinging faster or longer (for '
-        'mx3)')
+        'record in addition, all other joints locked as before: joint_3 swinging faster or '
+        'longer (for mx3)')

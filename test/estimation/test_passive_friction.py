@@ -11,7 +11,7 @@ from synthetic_recordings import recording
 from robot_dynid import load_robot
 from robot_dynid.estimation import ESTIMATORS
 from robot_dynid.estimation.experiment import Experiment
-from robot_dynid.estimation.passive_friction import with_passive_friction
+from robot_dynid.estimation.passive_friction import bound_friction
 from robot_dynid.friction import law_from
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
@@ -46,7 +46,7 @@ def test_a_break_away_below_zero_is_none(data: Experiment) -> None:
     free = ESTIMATORS['wls'].fit(data)
     place = free.names.index('fb3')
     assert free.values[place] < -0.5 * RISE
-    found = with_passive_friction(free, data)
+    found = bound_friction(free, data)
     assert found.values[place] == 0.0
     names = [name for block in data.model.blocks for name in block.nonnegative
              if name.startswith('f')]
@@ -58,7 +58,7 @@ def test_a_break_away_below_zero_is_none(data: Experiment) -> None:
 
 def test_the_rest_is_as_least_squares_has_it_without_the_parameter(data: Experiment) -> None:
     """The active bounds are those of the solution, so leaving their columns out is the same."""
-    found = with_passive_friction(ESTIMATORS['wls'].fit(data), data)
+    found = bound_friction(ESTIMATORS['wls'].fit(data), data)
     bound = found.values == 0.0
     from robot_dynid.estimation.least_squares import joint_weights, weighted_factor
 
@@ -72,7 +72,7 @@ def test_friction_above_zero_stays_as_it_is(data: Experiment) -> None:
     whole = Experiment.of(model, [prepare(ROBOT, repair(ROBOT, recording(ROBOT, 1, 10.0)),
                                           Preprocessing(10.0))])
     estimate = ESTIMATORS['wls'].fit(whole)
-    assert with_passive_friction(estimate, whole) is estimate
+    assert bound_friction(estimate, whole) is estimate
 
 
 def test_no_model_reports_it() -> None:

@@ -9,7 +9,7 @@ from tolerances import TABULATED
 from robot_dynid.errors import DataError
 from robot_dynid.estimation import Estimate, Status
 from robot_dynid.estimation.drive_gains import DriveGains, GainStatus
-from robot_dynid.estimation.elastic import least_squares_biased, without_undetermined
+from robot_dynid.estimation.elastic import least_squares_biased, mark_undetermined
 from robot_dynid.estimation.errors_in_variables.exogeneity import (
     Bias,
     Comparison,
@@ -75,7 +75,7 @@ def test_a_payload_is_seen_and_refused_by_the_quantile_of_its_stretches() -> Non
         assert (found.status is not PayloadStatus.NO_PAYLOAD) == seen
         assert found.margins[0] == pytest.approx(quantile, abs=TABULATED)
         if seen:
-            with pytest.raises(DataError, match='comes out negative'):
+            with pytest.raises(DataError, match='payload is negative'):
                 fit_payload(seen_thrice(-2.0, ratio), reach)
         else:
             assert fit_payload(seen_thrice(-2.0, ratio), reach).mass < 1e-3
@@ -94,11 +94,11 @@ def test_bias_is_significant_by_the_quantile_of_its_batches(degrees: int) -> Non
 def test_stiffness_counts_by_the_quantile_of_its_batches(degrees: int) -> None:
     quantile, own = TABLE[degrees][0], {'K1': 'elbow', 'K2': 'wrist'}
     for ratio, beyond in ((0.97 * quantile, False), (1.03 * quantile, True)):
-        found = without_undetermined(
+        found = mark_undetermined(
             estimate(degrees, 0.5 * ratio), {'K1': 'elbow'}, [], np.zeros(1))
         assert (found.status is Status.OK) == beyond
         # by instruments it cannot be more precise than by least squares
-        beside = without_undetermined(
+        beside = mark_undetermined(
             estimate(degrees, 0.5 * ratio), {'K1': 'elbow'}, [], np.ones(1))
         assert beside.status is not Status.OK
         # two gears share a level of 10 %

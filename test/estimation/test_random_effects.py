@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from robot_dynid.estimation.uncertainty.random_effects import with_random_effects
+from robot_dynid.estimation.uncertainty.random_effects import fit_random_effects
 from robot_dynid.types import FloatArray
 
 TRUTH, NOISE, GROUPS = np.array([2.0, -1.0, 0.5]), 0.1, np.repeat([0, 1], 6)
@@ -24,7 +24,7 @@ def equations(seed: int, sizes: tuple[float, float]) -> FloatArray:
 def fit(tall: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return least squares, what is best beside effects, and its deviations."""
     plain = np.linalg.lstsq(tall[:, :3], tall[:, -1], rcond=None)[0]
-    solution, _ = with_random_effects(tall, GROUPS, NOISE**2)
+    solution, _ = fit_random_effects(tall, GROUPS, NOISE**2)
     deviation = NOISE * np.linalg.norm(solution.root, axis=1)
     return plain, solution.values[:3], deviation[:3]
 
@@ -64,7 +64,7 @@ def test_the_best_parameters_are_those_of_the_marginal_likelihood() -> None:
 
 def test_the_pull_of_effects_and_noise_are_the_covariance() -> None:
     tall = equations(2, (0.3, 0.1))
-    solution, pulled = with_random_effects(tall, GROUPS, NOISE**2)
+    solution, pulled = fit_random_effects(tall, GROUPS, NOISE**2)
     of_noise = solution.root @ solution.root.T @ tall[:, :-1].T @ tall[:, :-1] @ solution.root
     np.testing.assert_allclose(pulled + NOISE**2 * of_noise @ solution.root.T,
                                NOISE**2 * solution.root @ solution.root.T, rtol=1e-6, atol=1e-12)

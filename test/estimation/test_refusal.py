@@ -173,7 +173,7 @@ def test_an_unmodelled_effect_is_told_with_its_share(lost: IdentificationResult)
     (reason,) = lost.model.record.refused.values()
     share = float(reason.split('%')[0])
     assert 100.0 * LARGEST_OUTSIDE < share < 75.0
-    assert 'outside what any parameters explain' in reason
+    assert 'is explained by no parameters' in reason
 
 
 def test_python_warns_once_for_every_model(lost: IdentificationResult, tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_a_missing_motion_is_named_with_joint_and_stage():
     starts = (0, *(int(r) for r in runs))
     cut = replace(samples, starts=starts)
     without = [cut.part(s) for s in cut.segments if still[s.start]]
-    with pytest.raises(DataError, match="stage 'joint_2': there is no stretch in which joint joi"):
+    with pytest.raises(DataError, match="stage 'joint_2': joint joint_2 never moves alone"):
         StagedLeastSquares().fit(Experiment.of(model, without))
 
 

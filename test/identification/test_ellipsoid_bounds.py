@@ -18,7 +18,7 @@ from robot_dynid.estimation.feasible.bounds import (
     Bounds,
     LinkBounds,
     limits_of,
-    with_collision,
+    resolve_collision,
 )
 from robot_dynid.estimation.feasible.simultaneous import Feasible
 from robot_dynid.identification.identify import identify
@@ -76,7 +76,7 @@ def robot_of(tmp_path):
 def ellipsoid_of(robot, name='arm'):
     """Return the ellipsoid of a link from its collision primitives."""
     bounds = Bounds(((name, LinkBounds(ellipsoid=COLLISION)),))
-    return with_collision(bounds, robot).of(name).ellipsoid
+    return resolve_collision(bounds, robot).of(name).ellipsoid
 
 
 def reach(ellipsoid, points):
@@ -170,7 +170,7 @@ def outside(robot_of):
 
 
 def test_a_centre_outside_is_moved_in(outside):
-    bounds = with_collision(COLLIDES, outside.model.robot)
+    bounds = resolve_collision(COLLIDES, outside.model.robot)
     free = Feasible(prior_weight=1e-3).fit(outside.experiment)
     bound = Feasible(prior_weight=1e-3, bounds=bounds).fit(outside.experiment)
     assert_real(outside.model, bound, np.random.default_rng(1))
@@ -221,7 +221,7 @@ MESH = collision('<mesh filename="arm.stl"/>')
 def test_what_has_no_primitive_is_refused_before_anything_is_read(robot_of, arm, hand, message):
     robot = robot_of(arm, hand)
     with pytest.raises(UsageError, match=message) as caught:
-        with_collision(COLLIDES, robot)
+        resolve_collision(COLLIDES, robot)
     assert 'bounds: no ellipsoid of arm' in str(caught.value)
 
 
@@ -233,7 +233,7 @@ def test_other_misuse_is_refused(robot_of, tmp_path):
         limits_of(COLLIDES, robot, 10)
     (tmp_path / 'one.urdf').unlink()
     with pytest.raises(UsageError, match=r'cannot be read .* give ellipsoid'):
-        with_collision(COLLIDES, robot)
+        resolve_collision(COLLIDES, robot)
     screws = tmp_path / 'screws.yaml'
     screws.write_text('effort_kind: torque\nscrews:\n'
                       '- {name: joint_1, axis: [0, 0, 1], origin: [0, 0, 0]}\n')

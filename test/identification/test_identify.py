@@ -203,7 +203,7 @@ def test_dead_effort_is_refused(planar):
 
 
 @pytest.mark.parametrize(('content', 'message'), [
-    ({'cutof': 3.0}, 'unknown key cutof; known are'),
+    ({'cutof': 3.0}, 'unknown key cutof; choose from'),
     ({'cutoff': -1.0}, 'cutoff must be positive'),
     ({'cutoff': 'fast'}, "cutoff must be a finite number, is 'fast'"),
     ({'ramp_width': 0.0}, 'ramp_width must be positive'),

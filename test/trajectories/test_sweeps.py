@@ -106,7 +106,7 @@ def test_a_speed_with_friction_that_depends_on_the_pose_is_told_and_has_a_wide_b
     torque[:, 0] += np.where(position[:, 1] > 0.5, np.sign(np.round(velocity, 3)), 0.0)
     found = sweeps(time, position, torque)
     assert len(found.notes) == 3
-    assert 'a at 0.2 has other friction in other poses' in found.notes[0]
+    assert 'a at 0.2 has different friction in different poses' in found.notes[0]
     assert all(p.half_width > 1.0 for p in found.points)
 
 
@@ -117,7 +117,7 @@ def test_one_way_is_named_with_joint_speed_and_side() -> None:
     found = sweeps(time[rows], position[rows], torque[rows])
     assert [p.speed for p in found.points] == pytest.approx([0.4], rel=1e-6)
     assert len(found.notes) == 1
-    assert found.notes[0].startswith('a at 0.8 keeps its speed forward only')
+    assert found.notes[0].startswith('a at 0.8 has constant speed forward only')
 
 
 def test_sweeps_that_are_too_short_are_named() -> None:
@@ -127,7 +127,7 @@ def test_sweeps_that_are_too_short_are_named() -> None:
     found = sweeps(np.arange(len(position)) * STEP, position, torque)
     assert [p.speed for p in found.points] == pytest.approx([0.2, 0.4], rel=1e-6)
     assert len(found.notes) == 1
-    assert 'goes there and back at 0.' in found.notes[0]
+    assert 'moves forward and backward at 0.' in found.notes[0]
     assert 'at least 0.4 s of constant speed' in found.notes[0]
 
 
@@ -139,7 +139,7 @@ def test_sticking_is_told_and_its_speed_left_out() -> None:
         (own - np.round(own / 0.02) * 0.02) / 1e-3)
     found = sweeps(time, position, torque)
     assert [p.speed for p in found.points] == pytest.approx([0.4], rel=1e-6)
-    assert any('moves in jerks, sticking in between; this speed is left out' in note
+    assert any('moves in jerks (stick-slip); this speed is omitted' in note
                for note in found.notes)
     assert all(note.startswith('a at 0.0') for note in found.notes)
 

@@ -1,7 +1,7 @@
 """Durbin-Wu-Hausman test: do least squares and instrumental variables differ by more than chance?
 
-The Durbin-Wu-Hausman test, with the covariance of the difference from leaving out batches, so it
-holds for coloured residuals. Sources: Hausman 1978; Hotelling 1931 (few batches).
+The covariance of the difference comes from leaving out batches, so it holds for coloured
+residuals. Sources: Hausman 1978; Hotelling 1931 (few batches).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from robot_dynid.estimation.estimate import fisher_tail, student_quantile
 from robot_dynid.estimation.uncertainty.between_recordings import covariance
 from robot_dynid.types import FloatArray
 
-#: level of the test, and of all parameters' bounds together
+#: level of the test, and of the bounds of all parameters together
 EXOGENEITY_LEVEL = 0.05
-#: directions tested at most, as a share of the batches: more are indistinguishable from chance
+#: maximum number of tested directions, as a share of the number of batches
 TESTED = 0.25
 #: a difference below this share of the parameters is rounding
 PARAMETER_ROUNDING = 1e-9
@@ -27,7 +27,7 @@ NAMED_PARAMETERS = 5
 
 @dataclass(frozen=True)
 class HausmanTest:
-    """Durbin-Wu-Hausman test: F with its two ``degrees_of_freedom``, and what follows from it."""
+    """Durbin-Wu-Hausman test: F with its two `degrees_of_freedom`, p-value and verdict."""
 
     f: float
     degrees_of_freedom: tuple[int, int]
@@ -37,7 +37,7 @@ class HausmanTest:
 
 @dataclass(frozen=True)
 class Bias:
-    """Another estimate minus instrumental variables in one parameter, with its deviation."""
+    """Another estimate minus instrumental variables in one parameter, and its deviation."""
 
     name: str
     bias: float
@@ -46,9 +46,9 @@ class Bias:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The difference of two estimates, first minus second: ``bias`` and ``std`` (b,).
+    """Difference of two estimates, first minus second: `bias` and `std` (b,).
 
-    The statistic of its ``test`` is distributed as F where the first estimate is unbiased.
+    The statistic of its `test` has the F distribution if the first estimate is unbiased.
     """
 
     bias: FloatArray
@@ -56,7 +56,7 @@ class Comparison:
     test: HausmanTest
 
     def significant(self) -> list[int]:
-        """Return the parameters whose own difference is no chance, the clearest first."""
+        """Return the indices of the significantly different parameters, most significant first."""
         degrees = max(sum(self.test.degrees_of_freedom) - 1, 1)
         return beyond_chance(self.bias, self.std, degrees, EXOGENEITY_LEVEL)
 
@@ -69,8 +69,8 @@ class Comparison:
         largest = f', most clearly in {", ".join(clear)}' if clear else ''
         degrees = ', '.join(map(str, self.test.degrees_of_freedom))
         yield (f'least squares is biased{largest}: Durbin-Wu-Hausman F({degrees}) = '
-               f'{self.test.f:.3g}, p = {self.test.p_value:.2g}. Noise of the encoders in the '
-               'regressor does that, but also an effect the model lacks')
+               f'{self.test.f:.3g}, p = {self.test.p_value:.2g}. The cause is encoder noise in '
+               'the regressor, or an effect that the model lacks')
 
     def biases(self, names: Sequence[str]) -> tuple[Bias, ...]:
         """Return the difference of every parameter."""
@@ -80,9 +80,10 @@ class Comparison:
 def beyond_chance(
     difference: FloatArray, std: FloatArray, degrees: int, level: float
 ) -> list[int]:
-    """Return the places where ``difference`` (k,) of deviation ``std`` is no chance, clear first.
+    """Return the indices of significant entries of `difference` (k,), most significant first.
 
-    ``level`` is that of all k together (Bonferroni), by Student's t of so many ``degrees``.
+    `std` (k,) are its deviations; `level` holds for all k together (Bonferroni), with Student's t
+    of `degrees` degrees of freedom.
     """
     bound = student_quantile(1.0 - 0.5 * level / max(len(difference), 1), degrees)
     with np.errstate(divide='ignore', invalid='ignore'):
@@ -94,10 +95,10 @@ def compare(
     first: tuple[FloatArray, FloatArray], second: tuple[FloatArray, FloatArray],
     directions: FloatArray,
 ) -> Comparison:
-    """Compare two estimates, each with what every batch has changed in it.
+    """Compare two estimates, given as values (b,) and their changes (batches, b) by batch.
 
-    Values are (b,), changes (batches, b). Tested are as many of the ``directions`` (b, r), the
-    last ones first, as the number of batches allows.
+    As many of the `directions` (b, r) are tested, the last ones first, as the number of batches
+    allows.
     """
     bias, changes = first[0] - second[0], first[1] - second[1]
     count = len(changes)

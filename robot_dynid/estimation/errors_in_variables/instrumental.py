@@ -1,7 +1,7 @@
-"""Instrumental variables: unbiased where noise of the encoders is in the regressor (IDIM-IV).
+"""Instrumental variables: unbiased with encoder noise in the regressor (IDIM-IV).
 
-That holds for links and rotors. Dry friction switches with the sign of a noisy velocity, which is
-no linear function of the noise: it is biased as soon as that noise exceeds the ramp.
+This holds for links and rotors. Dry friction switches with the sign of a noisy velocity, which is
+not linear in the noise: it is biased if that noise exceeds the ramp.
 
 Sources: Janot, Vandanjon, Gautier, IEEE Trans. Control Systems Technology 22(1), 2014; Hausman
 1978; Staiger, Stock 1997 and Montiel Olea, Pflueger 2013 (weak instruments).
@@ -25,7 +25,7 @@ from robot_dynid.estimation.errors_in_variables.instruments import (
 )
 from robot_dynid.estimation.estimate import Details, Estimate, Estimator
 from robot_dynid.estimation.experiment import Experiment, Regression
-from robot_dynid.estimation.information import Information, merged_batch
+from robot_dynid.estimation.information import Information, merge_batches
 from robot_dynid.estimation.least_squares import (
     estimate_of,
     joint_weights,
@@ -42,20 +42,20 @@ from robot_dynid.types import FloatArray, Samples
 WEAK_F = 10.0
 LEAST_POWER = 1e-30
 
-#: instruments smoothed less than to this share of the cut-off are as noisy as the regressor
+#: instruments smoothed to more than this share of the cut-off are as noisy as the regressor
 CLEAN = 0.7
-#: deviation of the sum of white noise over that from batches that rise and fall linearly: the mean
-#: of the squared weights is two thirds of the mean weight
+#: deviation of a sum of white noise, relative to that from batches that fade in and out linearly:
+#: the mean of the squared weights is two thirds of the mean weight
 OVERLAP = float(np.sqrt(1.5))
 
 
 @dataclass(frozen=True, eq=False)
 class InstrumentDetails(Details):
-    """Source and strength of the ``instruments``, and the test of least squares.
+    """Source and strength of the `instruments`, and the test of least squares.
 
-    ``smallest_correlation`` with the regressor and ``first_stage_f`` of the weakest direction;
-    ``left_to_least_squares`` names the parameters they do not show; ``noisy`` ones hold most of
-    the noise that the regressor has.
+    `smallest_correlation` with the regressor and `first_stage_f` of the weakest direction;
+    `left_to_least_squares` names the parameters that the instruments do not show; `noisy`
+    instruments contain most of the noise of the regressor.
     """
 
     instruments: str
@@ -67,7 +67,7 @@ class InstrumentDetails(Details):
     noisy: bool = False
 
     def sentence(self, rows: Sequence[str]) -> str:
-        """Return the instruments with their strength, and whether least squares is biased."""
+        """Return one sentence: strength of the instruments, and bias of least squares."""
         test = self.durbin_wu_hausman
         degrees = ', '.join(str(d) for d in test.degrees_of_freedom)
         verdict = 'is biased' if test.least_squares_biased else 'is not found to be biased'
@@ -77,23 +77,23 @@ class InstrumentDetails(Details):
                 f'{number(test.f)}, p = {test.p_value:.2g}: least squares {verdict}')
 
     def tables(self, rows: Sequence[str]) -> tuple[Table, ...]:
-        """Return the bias of least squares in every parameter."""
-        found = []
+        """Return a table of the bias of least squares in every parameter."""
+        rows_of_table = []
         for entry in self.bias_of_least_squares:
             deviations = entry.bias / entry.std if entry.std > 0.0 else 0.0
-            found.append(Row((entry.name, number(entry.bias), number(entry.std, 2),
+            rows_of_table.append(Row((entry.name, number(entry.bias), number(entry.std, 2),
                               f'{deviations:+.1f}'), 'fair' if abs(deviations) > 3.0 else ''))
         return (Table(('parameter', 'least squares − instruments', 'std', 'in deviations'),
-                      tuple(found), 'What least squares is off'),)
+                      tuple(rows_of_table), 'What least squares is off'),)
 
 
 @dataclass(frozen=True)
 class InstrumentalVariables(Estimator):
-    """Instruments are the regressor along a motion free of noise.
+    """Instrumental variables: the instruments are the regressor along a noise-free motion.
 
-    ``instrument_cutoff`` [Hz] of the smoothed motion where no reference was recorded; None: chosen
-    from the spectrum of the velocities. ``motors`` puts the motors of elastic joints where they
-    are free of noise, too; friction may be its own instrument then.
+    `instrument_cutoff` [Hz] smooths the motion if no reference was recorded; None: chosen from the
+    spectrum of the velocities. `motors` computes noise-free motors of elastic joints; friction may
+    then be its own instrument.
     """
 
     instrument_cutoff: float | None = setting(
@@ -105,18 +105,18 @@ class InstrumentalVariables(Estimator):
     details_type = InstrumentDetails
 
     def fit(self, experiment: Experiment) -> Estimate:
-        """Estimate the base parameters; raises DataError when recordings cannot be read again."""
+        """Estimate the base parameters; raises DataError if recordings cannot be read again."""
         estimate, details = self.fit_and_compare(experiment)
         return replace(estimate, details=details)
 
     def fit_and_compare(self, experiment: Experiment) -> tuple[Estimate, InstrumentDetails]:
-        """Return the estimate beside its comparison with least squares; raises as `fit`."""
+        """Return the estimate and its comparison with least squares; raises as `fit`."""
         cutoff = self.instrument_cutoff or motion_cutoff(experiment.recordings)
-        doubled, referenced = beside_instruments(experiment, cutoff, self.motors)
-        fit = settled(experiment, doubled)
+        doubled, referenced = reduce_with_instruments(experiment, cutoff, self.motors)
+        fit = fit_weights(experiment, doubled)
         if self.motors is not None:
-            own = _own_instruments(doubled, experiment.model.base_of(JointFriction))
-            fit = _preferred(fit, settled(experiment, own))
+            friction_columns = _own_instruments(doubled, experiment.model.base_of(JointFriction))
+            fit = _preferred(fit, fit_weights(experiment, friction_columns))
         plain = fit.least_squares
         changes, others = (OVERLAP * f.changes() for f in (fit, plain))
         solution = replace(solve(experiment.information, fit.weights), values=fit.values)
@@ -135,8 +135,8 @@ class InstrumentalVariables(Estimator):
         noisy = not referenced and cutoff >= CLEAN * used
         if noisy:
             warnings.append(
-                f'instruments from {source} hold most of the noise that is left below the cut-off '
-                f'of {used:.3g} Hz: the result is close to least squares. Record the reference of '
+                f'instruments from {source} contain most of the noise below the cut-off of '
+                f'{used:.3g} Hz: the result is close to least squares. Record the reference of '
                 'the drives as reference_position, or give a lower instrument_cutoff')
         details = InstrumentDetails(
             source, float(fit.correlations.min(initial=1.0)), float(fit.f.min(initial=np.inf)),
@@ -145,20 +145,20 @@ class InstrumentalVariables(Estimator):
             *warnings, *comparison.warnings(estimate.names))), details
 
 
-def beside_instruments(
+def reduce_with_instruments(
     experiment: Experiment, cutoff: float, motors: Callable[[Samples], Samples] | None = None,
 ) -> tuple[Information, bool]:
-    """Return the information of [Z, A], instruments and regressor, and whether of references.
+    """Return the information of [Z, A], instruments and regressor, and True if from references.
 
-    The noise of differentiated positions is such that what it adds at the end of a stretch of time
-    it takes off again in the next. So stretches fade in and out over each other: a batch rises
-    over one stretch and falls over the next, and all batches together count every sample once.
+    The noise of differentiated positions cancels between neighbouring stretches of time. Stretches
+    therefore fade in and out over each other: a batch rises over one stretch and falls over the
+    next; together all batches count every sample once.
     """
-    known = experiment.information
-    names = (*(f'instrument {name}' for name in known.names), *known.names)
-    structure = np.hstack([known.structure, known.structure])
+    information = experiment.information
+    names = (*(f'instrument {name}' for name in information.names), *information.names)
+    structure = np.hstack([information.structure, information.structure])
     rising, falling = (experiment.accumulator(names, structure) for _ in range(2))
-    ends = np.cumsum([batch.samples for batch in known.batches])
+    ends = np.cumsum([batch.samples for batch in information.batches])
     current: tuple[Samples, Regression] | None = None
     referenced, done = True, 0
     for chunk in experiment.equations(rising):
@@ -184,50 +184,50 @@ def beside_instruments(
     # batches that rise over one stretch and fall over the next, samples counted once
     up, down = (accumulator.information().batches for accumulator in (rising, falling))
     down = tuple(replace(batch, samples=0) for batch in down)
-    pairs = [merged_batch(pair) for pair in zip(up[:-1], down[1:], strict=True)]
+    pairs = [merge_batches(pair) for pair in zip(up[:-1], down[1:], strict=True)]
     return replace(rising.information(), batches=(down[0], *pairs, up[-1])), referenced
 
 
-def _own_instruments(doubled: Information, own: NDArray[np.bool_]) -> Information:
-    """Return the information of [Z, A] where the columns ``own`` (b,) of Z are those of A."""
+def _own_instruments(doubled: Information, replaced: NDArray[np.bool_]) -> Information:
+    """Return the information of [Z, A] with the columns `own` (b,) of Z replaced by those of A."""
 
     def changed(entered: NDArray[np.bool_], factor: FloatArray) -> FloatArray:
-        columns = np.flatnonzero(own[entered])
+        columns = np.flatnonzero(replaced[entered])
         factor = factor.copy()
         factor[:, columns] = factor[:, columns + int(entered.sum())]
         return factor
 
-    structure = doubled.structure[:, :len(own)]
+    structure = doubled.structure[:, :len(replaced)]
     return replace(doubled, batches=tuple(replace(batch, factors=tuple(
         map(changed, structure, batch.factors))) for batch in doubled.batches))
 
 
-def _preferred(along_motion: Fit, own: Fit) -> Fit:
-    """Return the fit with friction as its ``own`` instrument where that is a tenth as biased.
+def _preferred(along_motion: Fit, with_friction: Fit) -> Fit:
+    """Return the fit with friction as its own instrument if its bias is a tenth of the other's.
 
-    The bias of instruments is about 1 / F of that of least squares, and at most all of it; a tenth
-    counts as strong (Staiger, Stock 1997). Friction that falls steeply from rest is elsewhere
-    along a smoothed motion: a weak instrument. Its own is strong, but has the encoders' noise, so
-    it must bring that bias to a tenth.
+    The bias of instruments is about 1 / F of that of least squares; a tenth counts as strong
+    (Staiger, Stock 1997). Friction that falls steeply from rest is a weak instrument along a
+    smoothed motion. As its own instrument it is strong but contains the encoder noise, so it must
+    reduce the bias to a tenth.
     """
-    weakest, before = (float(fit.f.min(initial=np.inf)) for fit in (own, along_motion))
-    return own if weakest > WEAK_F * max(before, 1.0) else along_motion
+    weakest, other = (float(fit.f.min(initial=np.inf)) for fit in (with_friction, along_motion))
+    return with_friction if weakest > WEAK_F * max(other, 1.0) else along_motion
 
 
-def settled(experiment: Experiment, doubled: Information) -> Fit:
-    """Return the fit whose joint weights are the inverse deviations of its own residuals."""
+def fit_weights(experiment: Experiment, doubled: Information) -> Fit:
+    """Return the fit whose joint weights are the inverse deviations of its residuals."""
     return Fit.of(doubled, joint_weights(
         experiment.information, lambda weights: Fit.of(doubled, weights).values))
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Instruments and regressor with unit noise, in directions from which both are seen best.
+    """Instruments and regressor with unit noise, in their canonical directions.
 
-    ``basis`` (b, r) such directions of the parameters, orthonormal in the regressor;
-    ``correlations`` (r,) of instruments and regressor in them, falling; ``f`` (r,) first-stage F
-    of each, by the spread over the batches, so that it holds for coloured noise; ``strong`` (r,)
-    where that is large enough. In the other directions the regressor is its own instrument.
+    `basis` (b, r) directions of the parameters, orthonormal in the regressor; `correlations` (r,)
+    of instruments and regressor in them, decreasing; `f` (r,) first-stage F of each by the scatter
+    of the batches, which holds for coloured noise; `strong` (r,) directions with a large F. In the
+    other directions the regressor is its own instrument.
     """
 
     doubled: Information
@@ -239,7 +239,7 @@ class Fit:
 
     @classmethod
     def of(cls, doubled: Information, weights: FloatArray) -> Fit:
-        """Prepare with given joint weights (n,)."""
+        """Return the fit with given joint weights (n,)."""
         from scipy.linalg import solve_triangular
 
         tall = weighted_factor(doubled, weights)
@@ -281,22 +281,22 @@ class Fit:
 
     @property
     def left(self) -> list[int]:
-        """Parameters that lie mostly in directions left to least squares."""
+        """Indices of the parameters that lie mostly in directions left to least squares."""
         size = np.sum(self.basis**2, axis=1)
         share = np.sum(self.basis[:, ~self.strong] ** 2, axis=1) / np.where(size > 0.0, size, 1.0)
         return [int(i) for i in np.flatnonzero(share > 0.5)]
 
     def changes(self) -> FloatArray:
-        """Return (batches, b): what each batch has changed in the estimate."""
+        """Return the change (batches, b) of the estimate by every batch."""
         from scipy.linalg import solve_triangular
 
         r, coupling, values = self._solved
         b = len(values)
-        found = np.empty((len(self.doubled.batches), b))
+        changes = np.empty((len(self.doubled.batches), b))
         for i, batch in enumerate(self.doubled.batches):
             tall = weighted_factor(self.doubled, self.weights, batch)
             q = solve_triangular(r, self._instruments(tall).T, trans='T').T
             rest = coupling - q.T @ (tall[:, b:-1] @ self.basis)
             score = q.T @ (tall[:, -1] - tall[:, b:-1] @ values)
-            found[i] = self.basis @ np.linalg.lstsq(rest, score, rcond=1e-6)[0]
-        return found
+            changes[i] = self.basis @ np.linalg.lstsq(rest, score, rcond=1e-6)[0]
+        return changes

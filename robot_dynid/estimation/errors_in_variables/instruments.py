@@ -1,9 +1,9 @@
-"""Motions free of the encoders' noise, along which instruments are evaluated.
+"""Noise-free motions along which instruments are evaluated.
 
-A drive that knows its arm (computed torque) follows its reference exactly, so the simulated closed
-loop of Janot, Vandanjon, Gautier 2014 is the reference itself, whatever the parameters. Real
-drives lag; how a joint follows its reference is found by least squares. Without a recorded
-reference the measured motion, smoothed far below the cut-off of the fit, takes its place.
+A drive with computed torque follows its reference exactly, so the simulated closed loop of Janot,
+Vandanjon, Gautier 2014 is the reference itself, whatever the parameters. Real drives lag; least
+squares determines how a joint follows its reference. Without a recorded reference the measured
+motion is used, smoothed far below the cut-off of the fit.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import numpy as np
 from robot_dynid.signals.filters import derivative, zero_phase_low_pass
 from robot_dynid.types import FloatArray, Samples
 
-#: the motion is where this share of the product of position and velocity is, times a margin: with
-#: velocities alone it would soon be that of noise, with positions that of the slowest part
+#: cut-off of the motion: this share of the product of position and velocity energy lies below it,
+#: times a margin; velocities alone would count mostly noise, positions only the slowest part
 ENERGY_SHARE, ENERGY_MARGIN = 0.99, 2.0
-#: frequencies [Hz] between which the energy is counted, and the number of steps
+#: frequencies [Hz] between which the energy is counted, and number of bins
 BAND, FREQUENCY_STEPS = (0.01, 1000.0), 400
 #: highest cut-off as a share of the Nyquist frequency
 NYQUIST_SHARE = 0.9
 
 
 def motion_cutoff(recordings: Iterable[Samples]) -> float:
-    """Return the frequency [Hz] below which the motion is, above which there is mostly noise."""
+    """Return the frequency [Hz] below which the motion is; above it there is mostly noise."""
     edges = np.geomspace(*BAND, FREQUENCY_STEPS + 1)
     energy = np.zeros(FREQUENCY_STEPS)
     for samples in recordings:
@@ -44,19 +44,19 @@ def motion_cutoff(recordings: Iterable[Samples]) -> float:
 
 
 def instrument_samples(samples: Samples, cutoff: float) -> Samples:
-    """Return ``samples`` along the reference, or along the motion smoothed to ``cutoff``.
+    """Return `samples` along the reference, or along the motion smoothed to `cutoff`.
 
-    Friction still passes the low-pass of ``samples``, as in the regressor.
+    Friction is still filtered by the low-pass of `samples`, as in the regressor.
     """
-    return samples.with_motion(lambda known: _clean(known, cutoff))
+    return samples.with_motion(lambda moved: _clean(moved, cutoff))
 
 
 def _clean(samples: Samples, cutoff: float) -> Samples:
     arrays = [np.empty_like(samples.position) for _ in range(3)]
     for rows in samples.segments:
-        found = _reference(samples, rows) if samples.reference_position is not None \
+        signals = _reference(samples, rows) if samples.reference_position is not None \
             else _smoothed(samples, rows, cutoff)
-        for array, values in zip(arrays, found, strict=True):
+        for array, values in zip(arrays, signals, strict=True):
             array[rows] = values
     position, velocity, acceleration = arrays
     return replace(samples, position=position, velocity=velocity, acceleration=acceleration)
@@ -77,9 +77,9 @@ def _smoothed(samples: Samples, rows: slice, cutoff: float) -> tuple[FloatArray,
 
 
 def _reference(samples: Samples, rows: slice) -> tuple[FloatArray, ...]:
-    """Return position, velocity, acceleration of joints that follow their reference linearly.
+    """Return position, velocity and acceleration of joints that follow their reference linearly.
 
-    A drive answers ``r + c0 + c1 dr/dt + c2 d2r/dt2``, the first terms of any linear closed loop.
+    A drive responds with ``r + c0 + c1 dr/dt + c2 d2r/dt2``, the first terms of any linear loop.
     """
     assert samples.reference_position is not None
     step = _step(samples, rows)

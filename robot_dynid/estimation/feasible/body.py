@@ -1,7 +1,7 @@
-"""One body that can exist, from linear equations in its ten parameters.
+"""Physically consistent body from linear equations in its ten parameters.
 
-The ten parameters are written as the pseudo-inertia ``P = D V D`` with a diagonal D of a typical
-mass and length, so that V is about one; a body exists exactly when V is positive semidefinite
+The parameters are the pseudo-inertia ``P = D V D`` with a diagonal D of a typical mass and length,
+so V is about one; a body is physically consistent if and only if V is positive semidefinite
 (Wensing, Kim, Slotine, RA-L 2018).
 """
 
@@ -26,23 +26,23 @@ from robot_dynid.estimation.least_squares import solve_rows
 from robot_dynid.types import FloatArray
 
 TEN = 10
-#: typical length [m] of a payload; it conditions the problem and decides nothing
+#: typical length [m] of a payload; it only conditions the problem
 TYPICAL_LENGTH = 0.1
-#: columns of which the others leave less than this share are explained by them; columns below
+#: columns with less than this share not explained by the others count as explained; columns below
 #: this share of the largest are rounding
 UNEXPLAINED_SHARE = 1e-8
-#: a body counts as possible down to this share of its largest eigenvalue below zero
+#: a body counts as consistent down to this share of its largest eigenvalue below zero
 EIGENVALUE_ROUNDING = 1e-9
-#: weight that keeps directions without information near least squares: a deviation of a thousand
-#: typical bodies, in equations whose noise is one
+#: weight that regularises directions without information: a deviation of a thousand typical
+#: bodies, in equations of unit noise
 PRIOR_STRENGTH = 1e-6
-#: largest curvature handed to the solver
+#: largest curvature passed to the solver
 STEEPEST = 1e10
 
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """``values`` (10,); ``least_eigenvalue`` of V, zero where the constraint is ``active``."""
+    """A body: `values` (10,); `least_eigenvalue` of V, zero if the constraint is `active`."""
 
     values: FloatArray
     least_eigenvalue: float
@@ -50,47 +50,46 @@ class Body:
 
 
 def without(factor: FloatArray, others: int) -> FloatArray:
-    """Return the triangle (k, k) of equations about the columns behind the first ``others``.
+    """Return the triangle (k, k) of equations about the columns after the first `others`.
 
-    These are eliminated from ``factor`` (m, others + k).
-
-    Columns that the others explain, to rounding, come back as zero.
+    The first ones are eliminated from `factor` (m, others + k). Columns that they explain, to
+    rounding, become zero.
     """
     rest = triangle(factor)[others:, others:]
-    before = np.linalg.norm(factor[:, others:], axis=0)
-    explained = np.linalg.norm(rest, axis=0) <= UNEXPLAINED_SHARE * before
+    whole = np.linalg.norm(factor[:, others:], axis=0)
+    explained = np.linalg.norm(rest, axis=0) <= UNEXPLAINED_SHARE * whole
     return np.where(explained, 0.0, rest)
 
 
 def fit_body(equations: FloatArray, fixed: FloatArray | None = None) -> Body:
-    """Return the possible body that fits ``equations`` (m, 11) ``[A, y]`` with noise one best.
+    """Return the consistent body that best fits `equations` (m, 11) ``[A, y]`` of unit noise.
 
-    ``fixed`` (f,) are known values of the first f parameters. Raises DynIdError when the solver
-    stalls, MissingDependency when it is needed and absent.
+    `fixed` (f,) are known values of the first f parameters. Raises DynIdError if the solver
+    stalls, MissingDependency if it is needed and not installed.
     """
-    known = np.zeros(0) if fixed is None else fixed
-    start = np.concatenate([known, np.zeros(TEN - len(known))])
+    given = np.zeros(0) if fixed is None else fixed
+    start = np.concatenate([given, np.zeros(TEN - len(given))])
     design, target = equations[:, :TEN], equations[:, TEN] - equations[:, :TEN] @ start
-    mass = known[0] if len(known) else abs(_least(informative(design), target)[0])
+    mass = given[0] if len(given) else abs(_least(informative(design), target)[0])
     to_parameters = link_transform(
         (float(mass) or 1.0) * np.diag([*3 * [TYPICAL_LENGTH**2], 1.0]))
     base = np.linalg.solve(to_parameters, start)
-    ways = np.linalg.inv(to_parameters)[:, len(known):]
-    scale = np.linalg.norm(ways, axis=0)
-    ways = ways / scale
-    slope = informative(design @ to_parameters @ ways)
-    v = base + ways @ _least(slope, target)
+    basis = np.linalg.inv(to_parameters)[:, len(given):]
+    scale = np.linalg.norm(basis, axis=0)
+    basis = basis / scale
+    slope = informative(design @ to_parameters @ basis)
+    v = base + basis @ _least(slope, target)
     eigenvalues = np.linalg.eigvalsh(matrix_of(v))
     largest = max(abs(eigenvalues[-1]), EIGENVALUE_ROUNDING)
     active = bool(eigenvalues[0] < -EIGENVALUE_ROUNDING * largest)
     if active:
-        v = v + ways @ _step(slope, v, ways)
+        v = v + basis @ _step(slope, v, basis)
         eigenvalues = np.linalg.eigvalsh(matrix_of(v))
     return Body(to_parameters @ v, float(eigenvalues[0]), active)
 
 
 def informative(design: FloatArray) -> FloatArray:
-    """Return the columns of ``design`` (m, k) with those that are only rounding set to zero."""
+    """Return the columns of `design` (m, k), those of only rounding set to zero."""
     norms = np.linalg.norm(design, axis=0)
     return np.where(norms > UNEXPLAINED_SHARE * norms.max(initial=0.0), design, 0.0)
 
@@ -101,7 +100,7 @@ def _least(design: FloatArray, target: FloatArray) -> FloatArray:
 
 
 def _step(slope: FloatArray, v: FloatArray, ways: FloatArray) -> FloatArray:
-    """Return the step from least squares ``v`` along ``ways`` to the best possible body."""
+    """Return the step from least squares `v` to the best consistent body along `ways`."""
     curvature = slope.T @ slope
     curvature = curvature * min(1.0, STEEPEST / float(np.trace(curvature) or 1.0))
     curvature[np.diag_indices_from(curvature)] += PRIOR_STRENGTH

@@ -1,4 +1,4 @@
-"""Linear bounds on link inertials beside physical consistency, also of collision primitives."""
+"""Linear bounds on link parameters beyond physical consistency, also from collision shapes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 
 
-def with_collision(bounds: Bounds, robot: RobotModel) -> Bounds:
-    """Return ``bounds`` with an ellipsoid in numbers wherever they say COLLISION.
+def resolve_collision(bounds: Bounds, robot: RobotModel) -> Bounds:
+    """Return `bounds` with ellipsoids of the collision primitives in place of COLLISION.
 
     Raises UsageError naming the link and why its URDF gives none. Links that the robot does not
-    move stay as they are; limits_of refuses them.
+    move are unchanged; `limits_of` refuses them.
     """
 
     def resolved(name: str, link: LinkBounds) -> LinkBounds:
@@ -51,18 +51,18 @@ Range = tuple[float, float]
 AXES = ('x', 'y', 'z')
 MASSES = NumberRange(-1e7, 1e7, 'kg')
 UNTURNED: tuple[Vector, Vector, Vector] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-#: in place of an ellipsoid: that of the collision primitives of the robot's URDF
+#: instead of an ellipsoid: that of the collision primitives of the robot's URDF
 COLLISION: Literal['collision'] = 'collision'
-#: parameters of a link that vanish when it is its own mirror image along an axis
+#: parameters that vanish for a link symmetric along an axis
 MIRRORED = {'x': ('mx', 'Ixy', 'Ixz'), 'y': ('my', 'Ixy', 'Iyz'), 'z': ('mz', 'Ixz', 'Iyz')}
 M, MX, MY, MZ = range(4)
 
 
 @dataclass(frozen=True)
 class Ellipsoid:
-    """A bounding ellipsoid in the link frame: ``centre`` [m] and ``radii`` [m] along its axes.
+    """A bounding ellipsoid in the link frame: `centre` [m] and `radii` [m] along its axes.
 
-    The axes are the columns of ``rotation``, those of the link unless given.
+    The axes are the columns of `rotation`, by default those of the link.
     """
 
     centre: Vector
@@ -73,7 +73,7 @@ class Ellipsoid:
     def row(self) -> FloatArray:
         """Row (10,) whose product with the parameters is tr(Q P).
 
-        It is at least zero when all mass is inside, and then the centre of mass is inside too.
+        The product is not negative if all mass is inside; then the centre of mass is inside, too.
         Source: Wensing, Kim, Slotine, RA-L 2018, section IV.
         """
         rotation = np.asarray(self.rotation)
@@ -87,20 +87,20 @@ class Ellipsoid:
 def _row_of_trace(q: FloatArray) -> FloatArray:
     """Return the row (10,) with ``row @ parameters = tr(Q P)``."""
     second = 0.5 * np.trace(q[:3, :3]) * np.eye(3) - q[:3, :3]  # I = tr(S) 1 - S, backwards
-    found = np.zeros(10)
-    found[M], found[MX:MZ + 1] = q[3, 3], 2.0 * q[3, :3]
+    row = np.zeros(10)
+    row[M], row[MX:MZ + 1] = q[3, 3], 2.0 * q[3, :3]
     for index, (i, j) in enumerate(((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))):
-        found[4 + index] = second[i, j] * (1.0 if i == j else 2.0)
-    return found
+        row[4 + index] = second[i, j] * (1.0 if i == j else 2.0)
+    return row
 
 
 @dataclass(frozen=True)
 class LinkBounds:
-    """Bounds of one moving body, in the frame of its link; None leaves open.
+    """Bounds of one moving body, in the frame of its link; None means no bound.
 
-    ``mass`` [kg] least and most; ``com_lower`` and ``com_upper`` [m] corners of a box that holds
-    the centre of mass; ``ellipsoid`` that holds all mass, or COLLISION; ``symmetric`` the axes
-    (of x, y, z) along which the body is its own mirror image.
+    `mass` [kg] least and largest; `com_lower` and `com_upper` [m] corners of a box around the
+    centre of mass; `ellipsoid` around all mass, or COLLISION; `symmetric` the axes (of x, y, z)
+    along which the body is symmetric.
     """
 
     mass: Range | None = None
@@ -112,7 +112,7 @@ class LinkBounds:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds by name of the link that a joint moves, and of the ``total_mass`` of all [kg]."""
+    """Bounds by name of the moving link, and of the `total_mass` of all [kg]."""
 
     links: tuple[tuple[str, LinkBounds], ...] = ()
     total_mass: Range | None = None
@@ -150,24 +150,24 @@ def _check_range(what: str, given: Range | None) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """``matrix @ standard >= offset``, and ``==`` where ``equal``.
+    """Linear constraints ``matrix @ standard >= offset``, or ``==`` where `equal`.
 
-    ``labels`` (m,); ``matrix`` (m, p); ``offset`` (m,); ``most`` (m, n) what link j can add to
-    row i at most, where a row is about several links.
+    `labels` (m,); `matrix` (m, p); `offset` (m,); `largest` (m, n) contribution of link j to row
+    i, for rows about several links.
     """
 
     labels: tuple[str, ...]
     matrix: FloatArray
     offset: FloatArray
     equal: NDArray[np.bool_]
-    most: FloatArray
+    largest: FloatArray
 
 
 def limits_of(bounds: Bounds, robot: RobotModel, parameters: int) -> Limits:
-    """Return the rows of ``bounds`` for ``parameters`` standard parameters, ten per link first.
+    """Return the constraints of `bounds` on `parameters` standard parameters, ten per link first.
 
     Raises UsageError naming a link that does not exist or whose ellipsoid is still COLLISION, and
-    when no masses give the total mass.
+    if no masses add up to the total mass.
     """
     unknown = [name for name, _ in bounds.links if name not in robot.tree.bodies]
     if unknown:
@@ -200,7 +200,7 @@ def limits_of(bounds: Bounds, robot: RobotModel, parameters: int) -> Limits:
 
 
 def _link_rows(link: LinkBounds) -> list[tuple[str, FloatArray, float, bool]]:
-    """Return (label, row (10,), offset, whether it is an equation) of every bound."""
+    """Return (label, row (10,), offset, equality) of every bound."""
     unit = np.eye(10)
     rows = []
     if link.mass is not None:
@@ -221,11 +221,11 @@ def _link_rows(link: LinkBounds) -> list[tuple[str, FloatArray, float, bool]]:
 
 
 def read_bounds(value: Any, key: str) -> Bounds:
-    """Return bounds from ``{total_mass: [a, b], links: {NAME: {...}}}``; Bounds are kept.
+    """Return bounds from ``{total_mass: [a, b], links: {NAME: {...}}}``; Bounds pass unchanged.
 
-    Keys of a link: ``mass`` is ``[a, b]``, ``com`` is ``[[x, y, z], [x, y, z]]``,
-    ``ellipsoid`` is ``{centre: [x, y, z], radii: [x, y, z]}`` or ``collision``, ``symmetric`` a
-    list of axes. Raises UsageError naming the key.
+    Keys of a link: `mass` is ``[a, b]``, `com` is ``[[x, y, z], [x, y, z]]``, `ellipsoid` is
+    ``{centre: [x, y, z], radii: [x, y, z]}`` or ``collision``, `symmetric` a list of axes. Raises
+    UsageError naming the key.
     """
     if isinstance(value, Bounds):
         return value
@@ -276,7 +276,7 @@ def _range(value: Any, where: str) -> Range | None:
 
 
 def _numbers(value: Any, count: int, where: str, allowed: NumberRange) -> list[float]:
-    """Return numbers of the range, or infinite ones, which leave open."""
+    """Return numbers of the range; infinite ones mean no bound."""
     if not isinstance(value, (list, tuple)) or len(value) != count or not all(
             is_number(v) for v in value):
         raise UsageError(f'{where} must be {count} numbers, is {shown(value)}')

@@ -15,18 +15,18 @@ from robot_dynid.types import FloatArray
 
 #: constraints closer than this, in the dimensionless parameters, are active
 ACTIVE = 1e-4
-#: eigenvalues of V below this multiple of the least one count as at it
+#: eigenvalues of V below this multiple of the least one count as active
 AT_LEAST = 10.0
-#: links of which no more than this share of the nominal inertia is left in some direction bind:
-#: the entropic prior keeps them off zero by about its weight
+#: links with no more than this share of the nominal inertia in some direction are binding: the
+#: entropic prior prevents zero by about its weight
 BINDING = 1e-2
-#: a parameter of which the prior decides more than this share comes from the prior
+#: a parameter of which the prior determines more than this share comes from the prior
 MOSTLY = 0.5
 
 
 @dataclass(frozen=True)
 class LinkMargin:
-    """Least eigenvalue of the pseudo-inertia of a link, and the least share of its nominal one."""
+    """Least eigenvalue of the pseudo-inertia of a link, and least share of the nominal one."""
 
     smallest_eigenvalue: float
     share_of_nominal: float
@@ -34,13 +34,13 @@ class LinkMargin:
 
 @dataclass(frozen=True)
 class Certificate:
-    """Evidence that standard parameters are feasible, optimal, and where they come from.
+    """Evidence that standard parameters are feasible and optimal, and of their origin.
 
-    ``links`` by name; ``active`` constraints that hold with equality; ``gap`` between primal and
-    dual objective relative to the objective; ``rise_of_residual``, its root mean square, over
-    unconstrained least squares; ``directions_from_prior`` in which the prior says more than the
-    data; ``from_prior`` the standard parameters that the prior decided; ``prior_share`` of its
-    prior variance that the data left to each: 1 came from the prior, 0 from the data.
+    `links` by name; `active` constraints; `gap` between primal and dual objective relative to the
+    objective; `rise_of_residual`, root mean square, over unconstrained least squares;
+    `directions_from_prior` that the prior determines more than the data; `from_prior` the standard
+    parameters that the prior determined; `prior_share` of the prior variance that the data leaves
+    to each: 1 comes from the prior, 0 from the data.
     """
 
     links: Mapping[str, LinkMargin] = field(default_factory=dict)
@@ -56,11 +56,11 @@ def certificate(
     feasible: FeasibleSet, answer: Answer, design: FloatArray, share: float,
     energy: tuple[float, float],
 ) -> Certificate:
-    """Return the certificate of ``answer``.
+    """Return the certificate of `answer`.
 
-    ``design`` (r, p) in dimensionless parameters and ``share`` the weight of one link's prior, as
-    they were minimised; ``energy`` the mean squared weighted residual, and that of unconstrained
-    least squares.
+    `design` (r, p) in dimensionless parameters and `share`, the weight of the prior of one link,
+    are those of the minimisation; `energy` the mean squared weighted residual, and that of
+    unconstrained least squares.
     """
     w = feasible.whitening
     bodies = (w.transform @ answer.v)[w.bodies].reshape(-1, 10)
@@ -79,34 +79,34 @@ def certificate(
 def active_constraints(
     feasible: FeasibleSet, v: FloatArray, inertia: float = AT_LEAST * ASKED
 ) -> tuple[str, ...]:
-    """Return in words which constraints hold with equality at the scaled parameters v (p,).
+    """Return labels of the active constraints at the dimensionless parameters v (p,).
 
-    Those of links whose least eigenvalue is below ``inertia``.
+    A link is active if its least eigenvalue is below `inertia`.
     """
     w = feasible.whitening
-    found = [f'inertia of {name} at its least' for name, least in
+    active = [f'inertia of {name} at its least' for name, least in
              zip(w.links, w.least(v), strict=True) if least < inertia]
-    found += [f'{name} at zero' for name, passive, value in
+    active += [f'{name} at zero' for name, passive, value in
               zip(w.names, w.nonnegative, v, strict=True) if passive and value < ACTIVE]
-    found += [label for label, equal, slack in
+    active += [label for label, equal, slack in
               zip(feasible.limits.labels, feasible.limits.equal, feasible.slack(v), strict=True)
               if not equal and slack < ACTIVE]
-    return tuple(found)
+    return tuple(active)
 
 
 def prior_share(w: Whitening, design: FloatArray, share: float) -> tuple[FloatArray, int]:
-    """Return the share (p,) of its prior variance that data leave to each standard parameter.
+    """Return the share (p,) of the prior variance that data leaves to each standard parameter.
 
-    Variance of the prior: ``weights^-1``; of both together: ``(2 / share D^T D + weights)^-1``.
-    A ``share`` of zero is the limit: only directions the data says nothing about count. Returns
-    also the number of directions in which the prior says more.
+    Variance of the prior: ``weights^-1``; with the data: ``(2 / share D^T D + weights)^-1``. A
+    `share` of zero is the limit: only directions without data count. Also returns the number of
+    directions that the prior determines more than the data.
     """
     roots = 1.0 / np.sqrt(w.weights)
     _, s, vt = np.linalg.svd(design * roots, full_matrices=True)
     size = np.zeros(len(roots))
     size[:len(s)] = s
-    known = size > RANK_TOLERANCE * size.max(initial=0.0)
-    left = np.where(known, share / (share + 2.0 * size**2 + 1e-300), 1.0)
+    informed = size > RANK_TOLERANCE * size.max(initial=0.0)
+    left = np.where(informed, share / (share + 2.0 * size**2 + 1e-300), 1.0)
     spread = (w.transform * roots) @ vt.T
     variance = np.sum(spread**2, axis=1)
     remaining: FloatArray = np.sum(spread**2 * left, axis=1) / variance

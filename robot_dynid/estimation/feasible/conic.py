@@ -1,4 +1,4 @@
-"""Convex conic problems, and the one place that knows the solver, Clarabel.
+"""Convex conic problems and their solution by Clarabel.
 
 Source: Goulart, Chen, Clarabel: an interior-point solver for conic programs with quadratic
 objectives, 2024.
@@ -19,13 +19,13 @@ from robot_dynid.types import FloatArray
 if TYPE_CHECKING:
     from scipy import sparse
 
-#: most steps of the solver; the problems here take 10 to 40
-MOST_STEPS = 200
+#: iteration limit of the solver; the problems here take 10 to 40
+MAX_ITERATIONS = 200
 ROOT_2 = float(np.sqrt(2.0))
 
 
 class Kind(Enum):
-    """The cones a slack may lie in, as Clarabel calls them."""
+    """Cones of a slack, by their names in Clarabel."""
 
     ZERO = 'ZeroConeT'
     NONNEGATIVE = 'NonnegativeConeT'
@@ -35,10 +35,10 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Cone:
-    """``size`` is the number of rows, but of a semidefinite cone that of its matrix.
+    """A cone of `size` rows, or a semidefinite one of matrices of that size.
 
-    Semidefinite slacks are upper triangles, see `vector_of`; exponential ones are all
-    (x, y, z) with y exp(x / y) <= z, y > 0.
+    Semidefinite slacks are upper triangles, see `vector_of`; exponential ones are all (x, y, z)
+    with y exp(x / y) <= z, y > 0.
     """
 
     kind: Kind
@@ -53,10 +53,10 @@ class Cone:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Minimise ``1/2 x^T P x + q^T x`` subject to ``b - A x`` in the product of ``cones``.
+    """Minimise ``1/2 x^T P x + q^T x`` subject to ``b - A x`` in the product of `cones`.
 
-    ``hessian`` P (k, k) positive semidefinite, ``linear`` q (k,), ``matrix`` A (m, k) sparse,
-    ``offset`` b (m,).
+    `hessian` P (k, k) positive semidefinite, `linear` q (k,), `matrix` A (m, k) sparse, `offset` b
+    (m,).
     """
 
     hessian: FloatArray
@@ -72,7 +72,7 @@ class Problem:
 
 
 class Outcome(Enum):
-    """Status of the solver at its end."""
+    """Final status of the solver."""
 
     SOLVED = 'solved'
     INACCURATE = 'solved to a reduced accuracy'
@@ -83,7 +83,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """``values`` (k,); ``primal`` and ``dual`` objective."""
+    """Result of the solver: `values` (k,); `primal` and `dual` objective."""
 
     values: FloatArray
     outcome: Outcome
@@ -92,7 +92,7 @@ class Solution:
 
     @property
     def usable(self) -> bool:
-        """Whether the values are a solution, to the accuracy that ``outcome`` says."""
+        """True if the values are a solution, to the accuracy stated by `outcome`."""
         return self.outcome in (Outcome.SOLVED, Outcome.INACCURATE)
 
     @property
@@ -103,7 +103,7 @@ class Solution:
 
 
 def solver() -> Any:
-    """Return the solver's module. Raises MissingDependency when it is not installed."""
+    """Return the module of the solver; raises MissingDependency if it is not installed."""
     try:
         import clarabel
     except ImportError:
@@ -113,11 +113,11 @@ def solver() -> Any:
 
 
 def solve(problem: Problem) -> Solution:
-    """Solve by Clarabel's interior-point method. Raises MissingDependency when it is absent."""
+    """Solve by Clarabel's interior-point method; raises MissingDependency if it is missing."""
     clarabel = solver()
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    settings.max_iter = MOST_STEPS
+    settings.max_iter = MAX_ITERATIONS
     cones = [getattr(clarabel, cone.kind.value)(
         *(() if cone.kind is Kind.EXPONENTIAL else (cone.size,))) for cone in problem.cones]
     upper = sparse_matrix(np.triu(problem.hessian))
@@ -163,17 +163,17 @@ Rows: TypeAlias = 'tuple[sparse.csc_matrix, FloatArray, tuple[Cone, ...]]'
 
 
 def sparse_matrix(content: Any, shape: tuple[int, int] | None = None) -> sparse.csc_matrix:
-    """Return a matrix, given dense or as (values, (rows, columns)), as the solver takes it."""
+    """Return a matrix, dense or as (values, (rows, columns)), in the solver's sparse format."""
     from scipy import sparse
 
     return sparse.csc_matrix(content, shape=shape)
 
 
-def stacked(parts: Sequence[Rows]) -> Rows:
-    """Return the rows of all ``parts``, one below the other."""
+def stack_rows(parts: Sequence[Rows]) -> Rows:
+    """Return the rows of all `parts`, stacked."""
     from scipy import sparse
 
-    kept = [part for part in parts if part[0].shape[0]]
-    matrix = sparse.vstack([part[0] for part in kept], format='csc')
-    return (sparse_matrix(matrix), np.concatenate([part[1] for part in kept]),
-            tuple(cone for part in kept for cone in part[2]))
+    filled = [part for part in parts if part[0].shape[0]]
+    matrix = sparse.vstack([part[0] for part in filled], format='csc')
+    return (sparse_matrix(matrix), np.concatenate([part[1] for part in filled]),
+            tuple(cone for part in filled for cone in part[2]))

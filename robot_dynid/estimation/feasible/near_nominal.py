@@ -1,9 +1,9 @@
-"""Least squares drawn to the nominal links, and the held-out error of the best draw.
+"""Least squares regularised towards the nominal links, and its best held-out error.
 
-A free fit to a short motion learns noise: on distinct motion it may be worse than the nominal
-links with fitted friction. Between the two lie fits with a prior on the links, of which each joint
-is judged by the one that leaves it least. So candidates of cut-off, friction or springs compete on
-what a model is able to predict, and not on how well they happen to be determined.
+A free fit to a short motion overfits: on distinct motion it may be worse than the nominal links
+with fitted friction. In between are fits with a prior on the links; each joint is scored by the
+one with the least error. Candidates of cut-off, friction or springs thus compete on what a model
+can predict, not on how well they happen to be determined.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from robot_dynid.estimation.uncertainty.held_out import falls, folds
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 
-#: weights of the prior, of one link as of `Feasible`: nominal links, ..., least squares
+#: weights of the prior of one link, as in `Feasible`: nominal links, ..., least squares
 PULLS = (np.inf, 1.0, 1e-1, 1e-2, 1e-3, 1e-4, 0.0)
-#: share by which a free fit may be worse on distinct motion than nominal links
+#: share by which a free fit must be worse on distinct motion than nominal links
 FREE_FIT_EXCESS = 0.1
 #: share of the largest singular value below which columns are dependent
 DEPENDENT = 1e-9
@@ -31,9 +31,9 @@ DEPENDENT = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class NearNominal:
-    """Fits to information, drawn to the nominal links of ``robot`` by each of PULLS.
+    """Fits regularised towards the nominal links of `robot` by each of PULLS.
 
-    ``matrix`` (b, p): base parameters = matrix @ standard ones; ``weights`` (n,) of the joints
+    `matrix` (b, p): base parameters = matrix @ standard parameters; `weights` (n,) of the joints
     [1 / (N m)].
     """
 
@@ -43,7 +43,7 @@ class NearNominal:
 
     @classmethod
     def of(cls, experiment: Experiment) -> NearNominal:
-        """Return the fits of an experiment, joints weighted as in least squares."""
+        """Return the fits of an experiment, with the joint weights of least squares."""
         model = experiment.model
         return cls(model.robot, model.reduction.matrix, joint_weights(experiment.information))
 
@@ -54,19 +54,18 @@ class NearNominal:
                           for i, one in enumerate(link_transforms(self.robot))])
 
     def values(self, information: Information) -> FloatArray:
-        """Return the base parameters (P, b), of each of the P PULLS."""
-        found, _ = self.responses(information)
+        """Return the base parameters (P, b) of each of the P PULLS."""
+        regularised, _ = self.responses(information)
         free = solve(information, self.weights).values
-        return np.concatenate([found[:, :, 0], free[None]])
+        return np.concatenate([regularised[:, :, 0], free[None]])
 
     def responses(self, information: Information) -> tuple[FloatArray, FloatArray]:
-        """Return the base parameters (P, b, k) that the effort and other columns ask for.
+        """Return the base parameters (P, b, k) that fit the effort and k - 1 other columns.
 
-        The columns of the ``information`` beyond the base parameters are no part of the fit, but
-        efforts that it takes up, as nominal links leave them nothing; the effort is the first of
-        these k. Of the P PULLS least squares are left out. The other (P, k, k) are the products of
-        what the fits leave of each of them, with the prior counted, in parts of the noise of all
-        joints and samples.
+        Columns of the `information` beyond the base parameters are not fitted but are efforts to
+        explain; the measured effort is the first of these k. The P PULLS exclude least squares.
+        Also returns the products (P, k, k) of the residuals, including the prior, relative to the
+        noise of all joints and samples.
         """
         tall = np.linalg.qr(weighted_factor(information, self.weights), mode='r')
         tall = tall / np.sqrt(information.samples * len(information.structure))
@@ -75,29 +74,29 @@ class NearNominal:
         design, others = tall[:, :count], self.matrix[:, links:]
         sides = np.roll(tall[:, count:], 1, axis=1)
         sides[:, 0] -= design @ nominal
-        beside, moved = design @ others, design @ self._transform
-        back = _inverse(beside)
-        rest = sides - beside @ (back @ sides)
-        p, sizes, q = np.linalg.svd(moved - beside @ (back @ moved), full_matrices=False)
+        other_columns, moved = design @ others, design @ self._transform
+        back = _inverse(other_columns)
+        rest = sides - other_columns @ (back @ sides)
+        p, sizes, q = np.linalg.svd(moved - other_columns @ (back @ moved), full_matrices=False)
         along, values, products = p.T @ rest, [], []
         for pull in PULLS[:-1]:
             stiff = sizes**2 + 0.5 * pull / self.robot.n
             x = q.T @ (sizes[:, None] * along / stiff[:, None])
             values.append(self._transform @ x + others @ (back @ (sides - moved @ x)))
             products.append(rest.T @ rest - along.T @ ((sizes**2 / stiff)[:, None] * along))
-        found = np.array(values)
-        found[:, :, 0] += nominal
-        return found, np.array(products)
+        all_values = np.array(values)
+        all_values[:, :, 0] += nominal
+        return all_values, np.array(products)
 
     def held_out(self, information: Information) -> FloatArray:
-        """Return the mean squared raw errors (P, f, n) [(N m)^2] of folds left out."""
-        found = np.empty((len(PULLS), 0, len(information.structure)))
+        """Return the mean squared raw errors (P, f, n) [(N m)^2] of held-out folds."""
+        all_errors = np.empty((len(PULLS), 0, len(information.structure)))
         for fold in folds(information):
             test = information.subset(fold.test)
             errors = [test.residual_energy(values, RAW) / test.samples
                       for values in self.values(information.subset(fold.fitted))]
-            found = np.concatenate([found, np.array(errors)[:, None]], axis=1)
-        return found
+            all_errors = np.concatenate([all_errors, np.array(errors)[:, None]], axis=1)
+        return all_errors
 
 
 def by_fold(information: Information) -> Information:
@@ -114,10 +113,10 @@ def best_of(errors: FloatArray) -> FloatArray:
 
 
 def best_held_out(experiment: Experiment) -> FloatArray:
-    """Return the mean squared raw errors (f, n) [(N m)^2] of folds.
+    """Return the mean squared raw errors (f, n) [(N m)^2] of held-out folds.
 
-    Those of least squares, but for joints of which these learn noise: some fit nearer to the
-    nominal links leaves less by FREE_FIT_EXCESS there.
+    Those of least squares, except for joints that overfit: there a fit nearer to the nominal links
+    reduces the error by FREE_FIT_EXCESS.
     """
     errors = NearNominal.of(experiment).held_out(by_fold(experiment.information))
     best, free = best_of(errors), errors[-1]
@@ -127,10 +126,10 @@ def best_held_out(experiment: Experiment) -> FloatArray:
 
 
 def worse_than_nominal(experiment: Experiment) -> dict[str, tuple[float, float]]:
-    """Return the joints where a free fit leaves more of distinct motion than nominal links do.
+    """Return the joints whose free fit predicts distinct motion worse than nominal links.
 
-    With the root mean square error [N m] of both, friction fitted; the larger is so by
-    FREE_FIT_EXCESS, in most folds and by more than its standard error.
+    With the root mean square errors [N m] of both, friction fitted; the free fit must be worse by
+    FREE_FIT_EXCESS, in most folds and by more than the standard error.
     """
     errors = NearNominal.of(experiment).held_out(by_fold(experiment.information))
     nominal, free = errors[0], errors[-1]
@@ -141,7 +140,7 @@ def worse_than_nominal(experiment: Experiment) -> dict[str, tuple[float, float]]
             and falls(nominal[:, j], free[:, j])}
 
 
-def _inverse(beside: FloatArray) -> FloatArray:
+def _inverse(columns: FloatArray) -> FloatArray:
     """Return the pseudo-inverse of columns, each scaled to one."""
-    scale = np.maximum(np.linalg.norm(beside, axis=0), 1e-300)
-    return np.asarray(np.linalg.pinv(beside / scale, rcond=DEPENDENT) / scale[:, None])
+    scale = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
+    return np.asarray(np.linalg.pinv(columns / scale, rcond=DEPENDENT) / scale[:, None])

@@ -1,9 +1,10 @@
-"""The nominal robot as prior knowledge, and the coordinates in which it is the unit.
+"""The nominal robot as a prior, and the coordinates in which it is one.
 
-A link with pseudo-inertia P counts as V = L^-1 P L^-T, where L L^T is that of the nominal link:
-the nominal robot is V = 1 whatever its size, and no frame or unit is preferred. Near it both
-priors are the same, 1/2 ||V - 1||^2: *euclidean* is that everywhere, *entropic* is the log-det
-(Bregman) divergence tr V - log det V - 4, which grows without end towards bodies that cannot be.
+A link with pseudo-inertia P has V = L^-1 P L^-T, where L L^T is that of the nominal link: the
+nominal robot is V = 1 whatever its size, and no frame or unit is preferred. Near it both priors
+equal 1/2 ||V - 1||^2: *euclidean* is that everywhere, *entropic* is the log-det (Bregman)
+divergence tr V - log det V - 4, which grows without bound towards inconsistent bodies.
+
 Source: Lee, Wensing, Park, Geometric robot dynamic identification: a convex programming approach,
 IEEE Transactions on Robotics 36, 2020, section IV.
 """
@@ -28,7 +29,7 @@ from robot_dynid.estimation.feasible.conic import (
     matrix_of,
     solve,
     sparse_matrix,
-    stacked,
+    stack_rows,
     vector_of,
 )
 from robot_dynid.reduction.numeric import length_of, states_at
@@ -36,30 +37,28 @@ from robot_dynid.robot.inertia import parameters_from_pseudo_inertia, pseudo_ine
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Samples
 
-#: weight of friction, offset and rotor beside a link in the prior: what is known of them is little
+#: weight of friction, offset and rotor relative to a link in the prior: little is known of them
 OTHERS = 1e-2
-#: a nominal body counts as one when its pseudo-inertia is above this share of a stock body
+#: a nominal body is consistent if its pseudo-inertia is above this share of a stock body
 REAL = 1e-9
-#: stock body of a link, by the typical mass and the length of the robot: share of the mass, and
-#: square of the radius of gyration of that share, per length squared
+#: stock body of a link, by typical mass and length of the robot: share of the mass, and square of
+#: the radius of gyration of that share, per length squared
 STOCK_MASS, STOCK_RADIUS = 1e-2, 1e-2
-#: a nominal body outside its bounds keeps this share of its pseudo-inertia when it is moved
+#: a nominal body outside its bounds retains this share of its pseudo-inertia when it is moved
 MOVED_BODY_SHARE = 1e-3
-#: rad by which a gear bends under a nominal effort; least size of what must be above zero
+#: rad by which a gear bends under a nominal effort; least value of parameters above zero
 BEND, POSITIVE = 1e-3, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Whitening:
-    """Dimensionless parameters v (p,): ``standard = transform @ v``; the nominal robot is
-    ``centre``.
+    """Dimensionless parameters v (p,): ``standard = transform @ v``, nominal robot at `centre`.
 
-    The ten of a link are `vector_of` V; the others are divided by the least value at which one of
-    them alone makes the effort of a joint, that of the nominal links at about 1 rad/s or that of
-    the recordings. ``weights`` (p,) of the euclidean
-    prior, ``nonnegative`` (p,), ``owners`` (p,) the joint whose equations come last to show each;
-    ``floor`` (p,) the least of those that are not negative: zero, but for rotors and gears of
-    elastic joints, which cannot move without any.
+    The ten of a link are `vector_of` V; each other one is scaled so that one makes the effort of a
+    joint, that of the nominal links at about 1 rad/s or that of the recordings, whichever is less.
+    `weights` (p,) of the euclidean prior, `nonnegative` (p,), `owners` (p,) the last joint whose
+    equations show each; `floor` (p,) lower bound of nonnegative ones: zero, but positive for
+    rotors and gears of elastic joints, which cannot move without.
     """
 
     names: tuple[str, ...]
@@ -74,7 +73,7 @@ class Whitening:
 
     @property
     def bodies(self) -> slice:
-        """The parameters of links: ten each, first."""
+        """Slice of the link parameters: ten each, first."""
         return slice(0, 10 * len(self.links))
 
     def pseudo_inertias(self, v: FloatArray) -> FloatArray:
@@ -92,11 +91,11 @@ class Whitening:
 
 
 def whitening(model: TorqueModel, limits: Limits, reach: FloatArray) -> Whitening:
-    """Return the coordinates of ``model``; its nominal links are moved into what is feasible.
+    """Return the coordinates of `model`; its nominal links are moved into the feasible set.
 
-    ``reach`` (r, p) is the size of what each standard parameter at one makes in the data, in parts
-    of all that is there: break-away friction does nothing at 1 rad/s. Raises UsageError naming a
-    link whose bounds contradict each other.
+    `reach` (r, p) is the effort of each standard parameter of value one in the data, relative to
+    the measured effort: break-away friction has none at 1 rad/s. Raises UsageError naming a link
+    with contradictory bounds.
     """
     robot, names = model.robot, model.reduction.standard
     bodies, warnings = nominal_bodies(robot, limits)
@@ -123,7 +122,7 @@ def link_transform(body: FloatArray) -> FloatArray:
 
 
 def link_transforms(robot: RobotModel) -> list[FloatArray]:
-    """Return T (10, 10) of every nominal link, of a stock body where that is none."""
+    """Return T (10, 10) of every nominal link, or of a stock body if it is inconsistent."""
     stock = _stock_body(robot)
     bodies = (pseudo_inertia(p) for p in robot.tree.nominal)
     return [link_transform(body if _whitened_least(body, stock) > REAL else stock)
@@ -131,7 +130,7 @@ def link_transforms(robot: RobotModel) -> list[FloatArray]:
 
 
 def _owners(model: TorqueModel) -> NDArray[np.int64]:
-    """Return the joint (p,) whose equations come last to show each parameter; links their own."""
+    """Return the last joint (p,) whose equations show each parameter; for links their joint."""
     seen = (model.structure.astype(np.float64) @ np.abs(model.reduction.matrix)) > 0.0
     joints = np.array(model.robot.row_joints)[:, None]
     last = np.max(np.where(seen, joints, -1), axis=0)
@@ -142,18 +141,18 @@ def _owners(model: TorqueModel) -> NDArray[np.int64]:
 
 
 def _floor(model: TorqueModel) -> FloatArray:
-    """Return the least (p,) of the dimensionless parameters."""
-    own = {gear.parameter(name) for gear in model.gears for name in ('Ia', *GEAR[:2])}
-    return np.array([POSITIVE if name in own else 0.0 for name in model.reduction.standard])
+    """Return the lower bounds (p,) of the dimensionless parameters."""
+    positive = {gear.parameter(name) for gear in model.gears for name in ('Ia', *GEAR[:2])}
+    return np.array([POSITIVE if name in positive else 0.0 for name in model.reduction.standard])
 
 
 def _bent(states: Samples, model: TorqueModel) -> Samples:
-    """Return states whose motors are near their links, as far as gears bend."""
-    n, own = model.robot.n, [gear.joint for gear in model.gears]
+    """Return states whose motors are near their links, by the deflection of the gears."""
+    n, elastic = model.robot.n, [gear.joint for gear in model.gears]
     signals = []
     for signal in (states.position, states.velocity, states.acceleration):
         near = signal.copy()
-        near[:, n:] = signal[:, own] + BEND * (signal[:, n:] - signal[:, own])
+        near[:, n:] = signal[:, elastic] + BEND * (signal[:, n:] - signal[:, elastic])
         signals.append(near)
     position, velocity, acceleration = signals
     return replace(states, position=position, velocity=velocity, acceleration=acceleration)
@@ -175,9 +174,9 @@ def _sizes(model: TorqueModel, bodies: FloatArray, reach: FloatArray) -> FloatAr
 
 
 def nominal_bodies(robot: RobotModel, limits: Limits) -> tuple[FloatArray, list[str]]:
-    """Return feasible pseudo-inertias (n, 4, 4) nearest to the nominal ones, and what was moved.
+    """Return the feasible pseudo-inertias (n, 4, 4) nearest to the nominal ones, and warnings.
 
-    Raises UsageError naming a link whose bounds contradict each other.
+    Raises UsageError naming a link with contradictory bounds.
     """
     nominal = np.array([pseudo_inertia(p) for p in robot.tree.nominal])
     stock = _stock_body(robot)
@@ -190,14 +189,14 @@ def nominal_bodies(robot: RobotModel, limits: Limits) -> tuple[FloatArray, list[
         if reason and not body.any():
             unknown.append(name)
         elif reason:
-            found = parameters_from_pseudo_inertia(bodies[i])
+            values = parameters_from_pseudo_inertia(bodies[i])
             warnings.append(f'nominal inertia of {name} {reason}; the nearest one that a body can '
-                            f'have (mass {found[0]:.3g} kg) is the prior instead: correct the '
+                            f'have (mass {values[0]:.3g} kg) is the prior instead: correct the '
                             'robot description')
     if unknown:
-        warnings.append(f'no nominal inertia is stated of {", ".join(unknown)}: what the '
-                        'recordings leave open there is that of a small body; state mass, centre '
-                        'and inertia in the robot description, or bounds in the recipe')
+        warnings.append(f'{", ".join(unknown)} without nominal inertia: what the recordings do '
+                        'not determine there is that of a small body; state mass, centre and '
+                        'inertia in the robot description, or bounds in the recipe')
     return bodies, warnings
 
 
@@ -211,44 +210,46 @@ def _stock_body(robot: RobotModel) -> FloatArray:
 
 
 def _whitened_least(body: FloatArray, stock: FloatArray) -> float:
-    """Return the least eigenvalue of a pseudo-inertia in parts of the ``stock`` body."""
+    """Return the least eigenvalue of a pseudo-inertia relative to the `stock` body."""
     root = np.linalg.cholesky(stock)
     return float(np.linalg.eigvalsh(np.linalg.solve(root, np.linalg.solve(root, body).T))[0])
 
 
 def _rows_of(limits: Limits, link: int) -> Limits:
-    """Return the rows about the ten parameters of one link alone."""
-    own = slice(10 * link, 10 * link + 10)
-    inside = np.any(limits.matrix[:, own] != 0.0, axis=1)
-    inside &= ~np.any(np.delete(limits.matrix, own, axis=1) != 0.0, axis=1)
-    labels = tuple(label for label, kept in zip(limits.labels, inside, strict=True) if kept)
-    return Limits(labels, limits.matrix[inside, own], limits.offset[inside],
-                  limits.equal[inside], limits.most[inside])
+    """Return the constraints on the ten parameters of one link alone."""
+    columns = slice(10 * link, 10 * link + 10)
+    inside = np.any(limits.matrix[:, columns] != 0.0, axis=1)
+    inside &= ~np.any(np.delete(limits.matrix, columns, axis=1) != 0.0, axis=1)
+    labels = tuple(label for label, selected in zip(limits.labels, inside, strict=True)
+                   if selected)
+    return Limits(labels, limits.matrix[inside, columns], limits.offset[inside],
+                  limits.equal[inside], limits.largest[inside])
 
 
-def _nearest(body: FloatArray, stock: FloatArray, own: Limits) -> tuple[FloatArray, str]:
-    """Return the feasible body nearest to ``body``, and why it was moved, empty where it was not.
+def _nearest(body: FloatArray, stock: FloatArray, constraints: Limits) -> tuple[FloatArray, str]:
+    """Return the feasible body nearest to `body`, and the reason for the change or ''.
 
-    Near is meant in the whitened euclidean metric of the body, or of ``stock`` where it is none.
+    The metric is the whitened euclidean one of the body, or of `stock` if it is inconsistent.
     """
     parameters, real = parameters_from_pseudo_inertia(body), _whitened_least(body, stock) > REAL
-    values = own.matrix @ parameters - own.offset
-    slack = 1e-9 * np.abs(own.matrix) @ np.abs(parameters)
-    if real and np.where(own.equal, np.abs(values) <= slack, values >= -slack).all():
+    values = constraints.matrix @ parameters - constraints.offset
+    slack = 1e-9 * np.abs(constraints.matrix) @ np.abs(parameters)
+    if real and np.where(constraints.equal, np.abs(values) <= slack, values >= -slack).all():
         return body, ''
     metric = body if real else stock
     transform, root = link_transform(metric), np.linalg.cholesky(metric)
-    start, rows = np.linalg.solve(transform, parameters), own.matrix @ transform
+    start, rows = np.linalg.solve(transform, parameters), constraints.matrix @ transform
     scale = max(1.0, float(np.abs(start).max()))
     limits: list[Rows] = [
-        (sparse_matrix(-rows[chosen]), -own.offset[chosen] / scale,
+        (sparse_matrix(-rows[chosen]), -constraints.offset[chosen] / scale,
          (Cone(kind, int(chosen.sum())),))
-        for kind, chosen in ((Kind.ZERO, own.equal), (Kind.NONNEGATIVE, ~own.equal))]
+        for kind, chosen in ((Kind.ZERO, constraints.equal),
+                             (Kind.NONNEGATIVE, ~constraints.equal))]
     for floor in (MOVED_BODY_SHARE,) if real else (1.0, MOVED_BODY_SHARE):
         least: Rows = (sparse_matrix(-np.eye(10)), -floor / scale * vector_of(np.eye(4)),
                        (Cone(Kind.SEMIDEFINITE, 4),))
         solution = solve(Problem(np.eye(10), np.asarray(-start / scale),
-                                 *stacked([*limits, least])))
+                                 *stack_rows([*limits, least])))
         if solution.usable:
             moved = root @ matrix_of(scale * solution.values) @ root.T
             reason = 'is outside its bounds' if real else 'is not that of a body with density'

@@ -1,4 +1,4 @@
-"""The conic problem of some parameters: weighted residual, prior and what a robot can have."""
+"""The conic problem of some parameters: weighted residual, prior and constraints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from robot_dynid.estimation.feasible.conic import (
     Solution,
     solve,
     sparse_matrix,
-    stacked,
+    stack_rows,
     triangle,
     vector_of,
 )
@@ -33,45 +33,45 @@ if TYPE_CHECKING:
 
 
 PRIORS = ('entropic', 'euclidean')
-#: least eigenvalue of V: a link is at least this share of its nominal pseudo-inertia
+#: least eigenvalue of V: every link has at least this share of its nominal pseudo-inertia
 LEAST_EIGENVALUE = 1e-6
-#: the solver is asked for more, since it keeps constraints to about 1e-8
+#: bound passed to the solver, which satisfies constraints only to about 1e-8
 ASKED = 2.0 * LEAST_EIGENVALUE
-#: what the other parameters, in their own sizes, and the bounds may be short of
+#: tolerance of the other parameters, in their units, and of the bounds
 BOUND_SLACK = 1e-7
 IDENTITY = vector_of(np.eye(4))
 
 
 @dataclass(frozen=True, eq=False)
 class FeasibleSet:
-    """Feasible v: every link a body, no friction or rotor below zero, within ``limits``."""
+    """Feasible v: consistent links, no negative friction or rotor, within `limits`."""
 
     whitening: Whitening
     limits: Limits
 
     @cached_property
     def rows(self) -> FloatArray:
-        """Rows (m, p) of the limits for v, of length one."""
+        """Rows (m, p) of the limits for v, normalised."""
         rows = self.limits.matrix @ self.whitening.transform
         return np.asarray(rows / self.lengths[:, None])
 
     @cached_property
     def lengths(self) -> FloatArray:
-        """Norms (m,) by which the rows of the limits were divided."""
+        """Norms (m,) of the rows of the limits before normalisation."""
         return np.asarray(np.linalg.norm(self.limits.matrix @ self.whitening.transform, axis=1))
 
     @cached_property
     def offset(self) -> FloatArray:
-        """Offsets (m,) of the limits in the same units."""
+        """Offsets (m,) of the limits for the normalised rows."""
         return np.asarray(self.limits.offset / self.lengths)
 
     def slack(self, v: FloatArray) -> FloatArray:
-        """Return by how much (m,) the limits are kept; equations negative when they are not."""
+        """Return the slacks (m,) of the limits; violated equations have negative ones."""
         values = self.rows @ v - self.offset
         return np.where(self.limits.equal, -np.abs(values), values)
 
     def holds(self, v: FloatArray) -> bool:
-        """Whether v (p,) is feasible; a passive parameter may be short of zero by rounding."""
+        """Return True if v (p,) is feasible, to rounding."""
         w = self.whitening
         size = 1.0 + np.abs(self.rows) @ np.abs(v)
         return bool(np.isfinite(v).all() and w.least(v).min() >= LEAST_EIGENVALUE
@@ -79,18 +79,18 @@ class FeasibleSet:
                     and np.all(self.slack(v) >= -BOUND_SLACK * size))
 
     def clipped(self, v: FloatArray) -> FloatArray:
-        """Return v (p,) with what is short of zero by rounding at zero, or at its least value."""
+        """Return v (p,) with negative rounding set to zero, or to the lower bound."""
         w = self.whitening
         return np.where(w.nonnegative, np.maximum(v, w.floor), v)
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """A point v (p,) with how it was found.
+    """A solution v (p,) and its origin.
 
-    ``weight`` of the prior, 0 where it decides only what the data leaves open; ``gap`` between
-    primal and dual objective relative to the objective; ``trouble`` empty or what went wrong;
-    ``binding`` constraints next to which the fit ends without the prior.
+    `weight` of the prior, 0 if it determines only directions without data; `gap` between primal
+    and dual objective relative to the objective; `trouble` empty or a numerical problem; `binding`
+    constraints at the optimum without the prior.
     """
 
     v: FloatArray
@@ -102,7 +102,7 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Problem in the parameters ``chosen`` (k,): those of whole links first, then others."""
+    """Problem in the parameters `chosen` (k,): those of whole links first, then others."""
 
     feasible: FeasibleSet
     prior: str
@@ -116,12 +116,12 @@ class Program:
 
     @cached_property
     def width(self) -> int:
-        """Number of variables, those of the log-determinants included."""
+        """Number of variables, including those of the log-determinants."""
         return len(self.chosen) + (14 * self.links if self.prior == 'entropic' else 0)
 
     @cached_property
     def _fixed(self) -> Rows:
-        """Rows of everything but the limits."""
+        """Rows of all constraints except the limits."""
         from scipy import sparse
 
         n, unit = self.links, sparse.eye(self.width, format='csr')
@@ -133,10 +133,10 @@ class Program:
              (Cone(Kind.SEMIDEFINITE, 4),) * n)]
         if self.prior == 'entropic':
             parts.append(_log_determinants(n, len(self.chosen)))
-        return stacked(parts)
+        return stack_rows(parts)
 
     def _limits(self, rest: FloatArray | None, more: FloatArray | None) -> list[Rows]:
-        """Return the rows of the limits, by cone; arguments as of `minimise`."""
+        """Return the rows of the limits, by cone; arguments as in `minimise`."""
         matrix, equal = self.feasible.rows[:, self.chosen], self.feasible.limits.equal
         offset = self.feasible.offset - (0.0 if rest is None else self.feasible.rows @ rest) \
             - (0.0 if more is None else more)
@@ -146,7 +146,7 @@ class Program:
                                    (Kind.NONNEGATIVE, touched & ~equal & np.isfinite(offset)))]
 
     def _wide(self, rows: FloatArray) -> sparse.csc_matrix:
-        """Return ``rows`` (m, k) about the chosen parameters as rows about all variables."""
+        """Return `rows` (m, k) about the chosen parameters as rows about all variables."""
         return sparse_matrix(np.pad(rows, ((0, 0), (0, self.width - rows.shape[1]))))
 
     def minimise(
@@ -155,10 +155,10 @@ class Program:
     ) -> Solution:
         """Minimise ``||design v - target||^2 + share * prior(v)`` over the chosen v (k,).
 
-        ``rest`` (p,) holds the parameters that are not chosen, zero at the chosen ones; ``more``
-        (m,) what parameters yet unknown may add to the limits. The objective is counted in units
-        of ``share``, from the point where the euclidean prior alone would end, so that the
-        accuracy of the solver is that of the prior even where it is weak.
+        `rest` (p,) contains the parameters that are not chosen, zero at the chosen ones; `more`
+        (m,) the largest contribution of unknown parameters to the limits. The objective is in
+        units of `share`, from the optimum of the euclidean prior, so that the solver is accurate
+        even for a weak prior.
         """
         w = self.feasible.whitening
         weights, centre = w.weights[self.chosen], w.centre[self.chosen]
@@ -173,10 +173,10 @@ class Program:
         self, equations: tuple[FloatArray, FloatArray], rest: FloatArray | None = None,
         more: FloatArray | None = None,
     ) -> Solution:
-        """Minimise the prior subject to ``equations`` E v = e, E (m, k) with orthonormal rows.
+        """Minimise the prior subject to `equations` E v = e, E (m, k) with orthonormal rows.
 
-        ``rest`` (p,) are the values of what is not chosen, ``more`` (l,) what other links add to
-        the limits.
+        `rest` (p,) are the values of parameters not chosen, `more` (l,) the contribution of other
+        links to the limits.
         """
         matrix, right = equations
         k = len(self.chosen)
@@ -191,7 +191,7 @@ class Program:
     def _solved(
         self, hessian: FloatArray, pull: FloatArray, start: FloatArray, rows: Sequence[Rows]
     ) -> Solution:
-        """Solve for the step from ``start``; the prior and all fixed rows are added here."""
+        """Solve for the step from `start`; the prior and all fixed rows are added here."""
         w, k = self.feasible.whitening, len(self.chosen)
         weights, centre, bodies = w.weights[self.chosen], w.centre[self.chosen], 10 * self.links
         wide, linear = np.zeros((self.width, self.width)), np.zeros(self.width)
@@ -204,7 +204,7 @@ class Program:
             linear[k + bodies:] = -1.0
         wide[np.arange(k), np.arange(k)] += quadratic
         linear[:k] += quadratic * (start - centre)
-        matrix, offset, cones = stacked([*rows, self._fixed])
+        matrix, offset, cones = stack_rows([*rows, self._fixed])
         problem = Problem(wide, linear, matrix, offset - matrix[:, :k] @ start, cones)
         solution = solve(problem)
         if solution.outcome is not Outcome.SOLVED and hessian.any():
@@ -219,17 +219,17 @@ class Program:
 def _round(hessian: FloatArray) -> FloatArray:
     """Return a basis (k, k) in which a definite Hessian is the identity.
 
-    Nearly exact data makes it stiff (1e9 and more), and the solver stalls; it makes the
-    constraints dense, so it is not the first thing to try.
+    Nearly exact data makes it stiff (1e9 and more), and the solver stalls. The basis makes the
+    constraints dense, so it is used only then.
     """
     return np.asarray(np.linalg.inv(np.linalg.cholesky(hessian)).T)
 
 
 def _log_determinants(links: int, first: int) -> Rows:
-    """Return the rows that make ``sum(t) <= log det V`` of every link.
+    """Return the rows of ``sum(t) <= log det V`` of every link.
 
-    With Z lower triangular: [[V, Z], [Z^T, diag(Z)]] >= 0 and t_i <= log Z_ii. The variables are
-    V of all links from 0, Z (10) of all links from ``first``, then t (4) of all links.
+    With Z lower triangular: [[V, Z], [Z^T, diag(Z)]] >= 0 and t_i <= log Z_ii. The variables are V
+    of all links from 0, Z (10) of all links from `first`, then t (4) of all links.
     """
     four = {pair: i for i, pair in enumerate(triangle(4))}
     block: list[tuple[int, int, float]] = []  # row, variable of one link (V, Z, t), coefficient

@@ -1,10 +1,11 @@
-"""Standard parameters that a real robot can have: all links at once, from the information alone.
+"""Feasible standard parameters of all links at once, from the information alone.
 
 ``J = mean squared weighted residual + weight * mean over the links of the prior``, subject to
-every link a body, friction and rotors not below zero, and bounds. Residuals are weighted by the
-noise of each joint, so their mean is about one and the weight means the same for every robot.
-Where unconstrained least squares is feasible already, its base parameters are kept and the prior
-chooses only among the standard parameters that make the same effort.
+consistent links, nonnegative friction and rotors, and bounds. Residuals are weighted by the noise
+of each joint, so their mean square is about one and the weight means the same for every robot. If
+unconstrained least squares is feasible, its base parameters are used and the prior only selects
+among the standard parameters of equal effort.
+
 Sources: Sousa, Cortesao, Physical feasibility of robot base inertial parameter identification,
 IJRR 2014; Wensing, Kim, Slotine, RA-L 2018; Lee, Wensing, Park, T-RO 2020.
 """
@@ -26,7 +27,12 @@ from robot_dynid.estimation.estimate import (
     Status,
 )
 from robot_dynid.estimation.experiment import Experiment
-from robot_dynid.estimation.feasible.bounds import Bounds, limits_of, read_bounds, with_collision
+from robot_dynid.estimation.feasible.bounds import (
+    Bounds,
+    limits_of,
+    read_bounds,
+    resolve_collision,
+)
 from robot_dynid.estimation.feasible.certificate import (
     BINDING,
     Certificate,
@@ -52,61 +58,61 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.settings import setting
 from robot_dynid.types import FloatArray
 
-#: weights of the prior that cross-validation chooses from, the largest first
+#: candidates of the prior weight for cross-validation, largest first
 WEIGHTS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 #: the largest weight is taken at which no joint's held-out error exceeds its least by this share
 TOLERATED_EXCESS = 0.01
-#: weight without held-out data to choose it by
+#: weight without held-out data
 UNCHOSEN = 1e-2
-#: weight that stands for zero where least squares is not feasible, and some prior has to be
+#: weight instead of zero if least squares is infeasible and some prior is needed
 ZERO_WEIGHT = 1e-6
-#: weight in the prior of an offset of the effort that the motion does not tell from weight: it is
-#: zero, as offsets are small and links may be far from their description
+#: prior weight of an offset that the motion does not separate from gravity: it becomes zero,
+#: because offsets are small and links may be far from their description
 NO_OFFSET = 1e6
-#: a joint counts as known no better than to this share of its effort
+#: the noise of a joint is at least this share of its effort
 BEST_KNOWN = 1e-3
-#: gap, relative to the objective, that a solution of reduced accuracy may have
+#: largest gap, relative to the objective, of a solution of reduced accuracy
 WIDEST_GAP = 1e-4
-#: share by which no joint's residual may exceed that of least squares, but for constraints
-MOST_RISE = 0.05
-#: share of the way to the nominal robot by which rounding of the solver may be repaired
+#: share by which no joint's residual may exceed that of least squares, except by constraints
+MAX_RISE = 0.05
+#: share of the way to the nominal robot by which solver rounding may be repaired
 FARTHEST = 1e-5
 
 
-#: returns the answer for a weight of the prior
+#: returns the answer for a prior weight
 Fitter = Callable[[float], Answer]
 
 
 @dataclass(frozen=True)
 class FeasibleDetails(Details):
-    """``prior_weight``, 0 where least squares was feasible, and the ``certificate``."""
+    """`certificate` of a feasible fit and its `prior_weight`, 0 if least squares was feasible."""
 
     prior_weight: float = 0.0
     certificate: Certificate = field(default_factory=Certificate)
 
     @property
     def from_prior(self) -> tuple[str, ...]:
-        """Standard parameters that the prior decided rather than the data."""
+        """Names of the standard parameters that the prior rather than the data determines."""
         return self.certificate.from_prior
 
     @property
     def prior_share(self) -> Mapping[str, float]:
-        """Share of its prior variance that the data left to each standard parameter."""
+        """Share of the prior variance that the data leaves to each standard parameter."""
         return self.certificate.prior_share
 
     @property
     def active_constraints(self) -> tuple[str, ...]:
-        """Constraints that hold with equality, in words."""
+        """Descriptions of the constraints that are active."""
         return self.certificate.active
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FeasibleEstimate(Estimate):
-    """An estimate that is a real robot's.
+    """A physically feasible estimate.
 
-    ``standard`` (p,) standard parameters, ``values = K standard``; ``objective`` the mean squared
+    `standard` (p,) standard parameters, ``values = K standard``; `objective` the mean squared
     weighted residual plus prior. The covariance is that of least squares with the residuals of the
-    feasible fit: constraints and prior only narrow it.
+    feasible fit, an upper bound: constraints and prior only reduce it.
     """
 
     standard: FloatArray
@@ -115,20 +121,20 @@ class FeasibleEstimate(Estimate):
 
     @property
     def prior_weight(self) -> float:
-        """The weight of the prior, 0 where least squares was feasible."""
+        """Weight of the prior, 0 if least squares was feasible."""
         return self.details.prior_weight
 
     @property
     def certificate(self) -> Certificate:
-        """The evidence that the parameters are feasible and optimal."""
+        """Evidence that the parameters are feasible and optimal."""
         return self.details.certificate
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """The problem to solve: the information of ``experiment``, the feasible set, and the prior.
+    """The problem: information of `experiment`, feasible set and prior.
 
-    ``joint_weights`` (n,) [1 / (N m)].
+    `joint_weights` (n,) [1 / (N m)].
     """
 
     experiment: Experiment
@@ -140,9 +146,9 @@ class Task:
     def of(
         cls, experiment: Experiment, prior: str, bounds: Bounds, fitted: Information | None = None
     ) -> Task:
-        """Prepare the fit to the information ``fitted``, by default that of the ``experiment``.
+        """Return the problem for the information `fitted`, by default that of the `experiment`.
 
-        Raises UsageError when bounds contradict each other or name no link.
+        Raises UsageError if bounds contradict each other or name no link.
         """
         model, offsets = experiment.model, open_offsets(experiment)
         if fitted is not None:
@@ -173,7 +179,7 @@ class Task:
         return weight / self.experiment.model.robot.n
 
     def compressed(self, information: Information) -> tuple[FloatArray, FloatArray, float]:
-        """Return design (r, b), target (r,) and what no parameter explains.
+        """Return design (r, b), target (r,) and the energy that no parameter explains.
 
         ``mean squared weighted residual = ||design base - target||^2 + rest``.
         """
@@ -197,22 +203,23 @@ class Task:
         return np.asarray(self.matrix @ v)
 
     def rise(self, values: FloatArray) -> FloatArray:
-        """Return the share (n,) by which ``values`` (b,) raise the residual of least squares.
+        """Return the share (n,) by which `values` (b,) raise the residual of least squares.
 
-        Root mean square, of each joint; what is less than BEST_KNOWN of its effort is rounding.
+        Root mean square of each joint; values below BEST_KNOWN of its effort count as rounding.
         """
         information = self.experiment.information
         least = solve(information, joint_weights(information)).values
         rounding = BEST_KNOWN * information.size(FILTERED)
-        before, after = (np.maximum(np.sqrt(information.residual_energy(
-            found, FILTERED) / information.samples), rounding) for found in (least, values))
-        return np.asarray(after / np.maximum(before, 1e-300) - 1.0)
+        least_rms, rms = (np.maximum(np.sqrt(information.residual_energy(
+            parameters, FILTERED) / information.samples), rounding)
+            for parameters in (least, values))
+        return np.asarray(rms / np.maximum(least_rms, 1e-300) - 1.0)
 
 
 def open_offsets(experiment: Experiment) -> tuple[str, ...]:
-    """Return the offsets of efforts (f02) that the motion does not tell from weight.
+    """Return the effort offsets (f02) that the motion does not separate from gravity.
 
-    Those of joints with a counterbalance are not among them: a preload is an offset.
+    Not those of joints with a counterbalance, whose preload is an offset.
     """
     preloads = {f'f0{spring.joint + 1}' for block in experiment.model.blocks
                 if isinstance(block, ChosenEffect) and block.like_weight
@@ -222,22 +229,22 @@ def open_offsets(experiment: Experiment) -> tuple[str, ...]:
 
 
 def least_squares(task: Task, information: Information) -> tuple[FloatArray, FloatArray]:
-    """Return orthonormal E (r, p), e (r,): all v that predict as least squares have E v = e."""
+    """Return orthonormal E (r, p), e (r,) such that E v = e for all v of least-squares effort."""
     weights = joint_weights(information)
-    found = solve(information, weights)
+    solution = solve(information, weights)
     white = weighted_factor(information, weights)[:, :-1]
-    rows = (white @ found.root).T @ white
-    return excited(rows @ task.matrix, rows @ found.values)
+    rows = (white @ solution.root).T @ white
+    return excited(rows @ task.matrix, rows @ solution.values)
 
 
 def excited(design: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return orthonormal E (r, p), e (r,) of all least-squares solutions of D v = t.
 
-    D is ``design`` (m, p), t ``target`` (m,).
+    D is `design` (m, p), t `target` (m,).
     """
     u, s, vt = np.linalg.svd(design, full_matrices=False)
-    kept = s > RANK_TOLERANCE * s.max(initial=0.0)
-    return vt[kept], (u[:, kept].T @ target) / s[kept]
+    significant = s > RANK_TOLERANCE * s.max(initial=0.0)
+    return vt[significant], (u[:, significant].T @ target) / s[significant]
 
 
 PRIOR_WEIGHT = NumberRange(0.0, 1e12)
@@ -245,7 +252,7 @@ PRIOR_WEIGHT = NumberRange(0.0, 1e12)
 
 @dataclass(frozen=True)
 class Feasible(Estimator):
-    """All links at once, as the problem is stated."""
+    """Feasible parameters of all links at once."""
 
     prior: str = setting('entropic', tuple(PRIORS),
                          f'distance to the nominal links: {" or ".join(PRIORS)}')
@@ -261,32 +268,32 @@ class Feasible(Estimator):
     open_parameters = 'what the data leaves open is near the nominal robot'
 
     def for_robot(self, robot: RobotModel) -> Feasible:
-        """Return it with the ellipsoids that its bounds take from the collision primitives.
+        """Return the method with the ellipsoids of its bounds from the collision primitives.
 
         Raises UsageError for bounds of links that do not exist, or that contradict each other.
         """
-        bounds = with_collision(self.bounds, robot)
+        bounds = resolve_collision(self.bounds, robot)
         limits_of(bounds, robot, 10 * robot.tree.n)
         return replace(self, bounds=bounds)
 
     def fit(self, experiment: Experiment) -> FeasibleEstimate:
-        """Estimate; numerical trouble is in the status.
+        """Estimate the parameters; numerical problems are in the status.
 
-        Raises UsageError when bounds contradict each other, MissingDependency without Clarabel.
+        Raises UsageError if bounds contradict each other, MissingDependency without Clarabel.
         """
         task = Task.of(experiment, self.prior, self.bounds)
         information, weight = experiment.information, self.prior_weight
         sprung = any(isinstance(block, ChosenEffect) and block.like_weight
                      for block in experiment.model.blocks)
         answer = None if weight or sprung else self.unconstrained(task, information)
-        if answer is None or np.any(task.rise(task.base(answer.v)) > MOST_RISE):
+        if answer is None or np.any(task.rise(task.base(answer.v)) > MAX_RISE):
             fit = self.fitter(task, information)
-            answer = fit(max(weight, ZERO_WEIGHT)) if weight is not None else unspoiled(
+            answer = fit(max(weight, ZERO_WEIGHT)) if weight is not None else limit_prior(
                 task, fit, cross_validated(task, self.fitter))
-        return finished(task, answer, self.name)
+        return build_estimate(task, answer, self.name)
 
     def fit_to_batches(self, experiment: Experiment, estimate: Estimate) -> FitToBatches | None:
-        """Return the fit with the prior weight of ``estimate``; None where that is zero."""
+        """Return the fit with the prior weight of `estimate`; None if that is zero."""
         assert isinstance(estimate.details, FeasibleDetails)
         weight = estimate.details.prior_weight
         if weight == 0.0:
@@ -300,37 +307,37 @@ class Feasible(Estimator):
         return fit
 
     def unconstrained(self, task: Task, information: Information) -> Answer | None:
-        """Return the point nearest to the prior that predicts as least squares does, if any."""
-        found = task.whole.nearest(least_squares(task, information))
-        if not found.usable or not task.feasible.holds(found.values):
+        """Return the point of least-squares effort nearest to the prior, None if infeasible."""
+        nearest = task.whole.nearest(least_squares(task, information))
+        if not nearest.usable or not task.feasible.holds(nearest.values):
             return None
-        return Answer(task.feasible.clipped(found.values), 0.0, found.gap)
+        return Answer(task.feasible.clipped(nearest.values), 0.0, nearest.gap)
 
     def fitter(self, task: Task, information: Information) -> Fitter:
-        """Return the optimum as a function of the prior's weight."""
+        """Return the optimum as a function of the prior weight."""
         base, target, rest = task.compressed(information)
         design = base @ task.matrix
 
         def fit(weight: float) -> Answer:
-            found = task.whole.minimise(design, target, task.share(weight))
-            residual = design @ found.values - target
+            solution = task.whole.minimise(design, target, task.share(weight))
+            residual = design @ solution.values - target
             objective = float(residual @ residual) + rest
-            gap = task.share(weight) * abs(found.primal - found.dual) / max(objective, 1e-300)
-            doubtful = [] if found.outcome is Outcome.SOLVED else [found]
-            return checked(task.feasible, found.values, doubtful, weight, gap)
+            gap = task.share(weight) * abs(solution.primal - solution.dual) / max(objective,
+                                                                                  1e-300)
+            doubtful = [] if solution.outcome is Outcome.SOLVED else [solution]
+            return check_answer(task.feasible, solution.values, doubtful, weight, gap)
 
         return fit
 
 
-def checked(
+def check_answer(
     feasible: FeasibleSet, start: FloatArray, doubtful: Sequence[Solution], weight: float,
     gap: float,
 ) -> Answer:
-    """Return a feasible answer whatever the solver says; ``trouble`` says what was wrong.
+    """Return a feasible answer even if the solver failed; `trouble` says what was wrong.
 
-    ``start`` is the point v (p,), ``doubtful`` the solutions that are less than solved, ``gap``
-    that relative to the objective. A point that is not feasible is drawn towards the nominal
-    robot until it is.
+    `start` is the point v (p,), `doubtful` the solutions of reduced accuracy, `gap` relative to
+    the objective. An infeasible point is moved towards the nominal robot until it is feasible.
     """
     centre = feasible.whitening.centre
     troubles = [s.outcome.value for s in doubtful if not (s.usable and gap < WIDEST_GAP)]
@@ -341,14 +348,14 @@ def checked(
     if not feasible.holds(v):
         v = centre
     if part > FARTHEST:
-        troubles.append('the constraints are not kept')
+        troubles.append('the constraints are violated')
     return Answer(feasible.clipped(v), weight, gap, '; '.join(dict.fromkeys(troubles)))
 
 
 def cross_validated(
     task: Task, fitter: Callable[[Task, Information], Fitter]
 ) -> float:
-    """Return the largest weight that predicts held-out stretches about as well as any, per joint.
+    """Return the largest prior weight that predicts held-out stretches nearly best, per joint.
 
     Without such a weight, the one whose worst joint is best.
     """
@@ -372,18 +379,18 @@ def cross_validated(
     return WEIGHTS[good[0] if len(good) else int(np.argmin(worst))]
 
 
-def unspoiled(task: Task, fit: Fitter, weight: float) -> Answer:
-    """Return the answer of the largest weight up to ``weight`` whose prior leaves residuals alone.
+def limit_prior(task: Task, fit: Fitter, weight: float) -> Answer:
+    """Return the answer of the largest weight up to `weight` that hardly raises residuals.
 
-    It may raise that of no joint by more than MOST_RISE beyond what the constraints do, which
-    those of the least weight show.
+    It may raise that of no joint by more than MAX_RISE beyond the effect of the constraints, which
+    the least weight shows.
     """
     least = fit(WEIGHTS[-1])
     allowed = np.maximum(task.rise(task.base(least.v)), 0.0)
     for one in WEIGHTS[WEIGHTS.index(weight):-1]:
         answer = fit(one)
         rise = task.rise(task.base(answer.v))
-        if np.all(1.0 + rise <= (1.0 + MOST_RISE) * (1.0 + allowed)):
+        if np.all(1.0 + rise <= (1.0 + MAX_RISE) * (1.0 + allowed)):
             break
     else:
         answer = least
@@ -392,20 +399,20 @@ def unspoiled(task: Task, fit: Fitter, weight: float) -> Answer:
 
 
 def _spoiled(task: Task, answer: Answer, values: FloatArray) -> list[str]:
-    """Return a warning of the joints whose residual is far above that of least squares, if any."""
+    """Return a warning of joints whose residual is far above that of least squares, if any."""
     rise = task.rise(values)
     rows = [f'{name} {100.0 * share:.0f}' for name, share in zip(
-        task.experiment.model.robot.row_names, rise, strict=True) if share > MOST_RISE]
+        task.experiment.model.robot.row_names, rise, strict=True) if share > MAX_RISE]
     if not rows:
         return []
     binding = answer.binding or active_constraints(
         task.feasible, answer.v, BINDING)
-    cause = f'no body has its parameters, what binds is {", ".join(binding)}' if binding else \
-        f'the prior of weight {answer.weight:g} decides; give it a smaller prior_weight'
+    cause = f'physical consistency requires it (active: {", ".join(binding)})' if binding else \
+        f'the prior of weight {answer.weight:g} causes it; set a smaller prior_weight'
     return [f'residuals are above those of least squares by [%]: {", ".join(rows)}: {cause}']
 
 
-def finished(task: Task, answer: Answer, method: str) -> FeasibleEstimate:
+def build_estimate(task: Task, answer: Answer, method: str) -> FeasibleEstimate:
     """Return the estimate of an answer with its certificate."""
     experiment, w = task.experiment, task.feasible.whitening
     standard = w.transform @ answer.v

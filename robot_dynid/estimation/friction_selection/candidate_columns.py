@@ -1,7 +1,7 @@
-"""Every candidate friction column of every axis, reduced to small factors.
+"""All candidate friction columns of all axes, reduced to small factors.
 
-One pass over the data for every joint; afterwards any law with any of the tried shapes is a choice
-of columns, and is fitted and scored from the factors alone.
+The data is read once for every joint; afterwards any law with any candidate shape is a choice of
+columns, fitted and scored from the factors alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from robot_dynid.estimation.experiment import (
     Regression,
     TorqueModel,
 )
-from robot_dynid.estimation.information import merged, triangle
+from robot_dynid.estimation.information import merge_factors, triangle
 from robot_dynid.friction import FrictionLaw
 from robot_dynid.friction.terms import Parameter, Term
 from robot_dynid.kernels.triangle import add_rows
@@ -34,7 +34,7 @@ from robot_dynid.types import FloatArray, Samples
 
 @dataclass(frozen=True, eq=False)
 class Dictionary(FrictionLaw):
-    """The different columns of many laws, as one law of the same axis: equal terms are one."""
+    """The distinct columns of several laws of one axis, as one law: equal terms are one column."""
 
     laws: tuple[FrictionLaw, ...]
 
@@ -50,7 +50,7 @@ class Dictionary(FrictionLaw):
                      for terms, i in self._numbers.items())
 
     def place(self, law: FrictionLaw) -> NDArray[np.int64]:
-        """Return the columns (k,) of ``law``; raises KeyError when one is missing."""
+        """Return the columns (k,) of `law`; raises KeyError if one is missing."""
         if law not in self._places:
             self._places[law] = np.array([self._numbers[p.terms] for p in law.table])
         return self._places[law]
@@ -62,10 +62,10 @@ class Dictionary(FrictionLaw):
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """A triangular factor of many columns, most of them zero.
+    """A triangular factor of many columns that are mostly zero.
 
-    ``present`` (k, c + 1) are those that are not, and zeros; ``place`` (d,) is where each of all
-    columns is among them.
+    `present` (k, c + 1) are the nonzero columns, and a zero one; `place` (d,) is the index of each
+    of all columns in them.
     """
 
     present: FloatArray
@@ -73,19 +73,19 @@ class Factor:
 
     @classmethod
     def of(cls, present: FloatArray, active: NDArray[np.int64], count: int) -> Factor:
-        """Return the factor of ``count`` columns; the ``active`` (c,) are ``present`` (k, c)."""
+        """Return the factor of `count` columns, of which `active` (c,) are `present` (k, c)."""
         place = np.full(count, len(active))
         place[active] = np.arange(len(active))
         return cls(np.hstack([present, np.zeros((len(present), 1))]), place)
 
     def columns(self, chosen: Sequence[int] | NDArray[np.int64]) -> FloatArray:
-        """Return some of all columns (k, len(chosen)); -2 is the filtered effort, -1 the raw."""
+        """Return some columns (k, len(chosen)); -2 is the filtered effort, -1 the raw one."""
         return self.present[:, self.place[chosen]]
 
     def equations(self, chosen: NDArray[np.int64]) -> FloatArray:
         """Return a factor (r, len(chosen) + 1) of some columns and the filtered effort.
 
-        It has no more rows than columns that are not zero.
+        It has no more rows than nonzero columns.
         """
         place = self.place[np.append(chosen, -2)]
         inside = np.flatnonzero(place < self.present.shape[1] - 1)
@@ -98,11 +98,11 @@ class Factor:
 class Factors:
     """Triangular factors by part and joint of ``[links and rotors, dictionaries, filtered, raw]``.
 
-    ``parts`` are the folds of distinct motion, and last what is between them. Of these columns
-    the factors of joint j hold ``active[j]`` only, the others are zero. ``links`` is the number
-    of columns of links and rotors; ``first`` (a + 1,) the first dictionary column of every axis,
-    and the end; ``samples`` the count in every part; ``reach`` (rows, d) the effort of each
-    dictionary column at one, root mean square at about 1 rad/s.
+    `parts` are the folds of distinct motion, and last the rows between them. The factors of joint
+    j contain only the columns `active[j]`; the others are zero. `links` is the number of columns
+    of links and rotors; `first` (a + 1,) the first dictionary column of every axis, and the end;
+    `samples` the number in every part; `reach` (rows, d) the root mean square effort of each
+    dictionary column of value one, at about 1 rad/s.
     """
 
     friction: JointFriction
@@ -117,9 +117,9 @@ class Factors:
     def of(
         cls, model: TorqueModel, friction: JointFriction, recordings: Sequence[Samples]
     ) -> Factors:
-        """Reduce ``recordings``; ``model`` has links and rotors only.
+        """Reduce `recordings`; `model` contains links and rotors only.
 
-        Raises DataError where no part of the motion can be left out.
+        Raises DataError if no part of the motion can be left out.
         """
         links, effort = len(model.reduction.pivots), friction.axes.effort
         counts = [len(law.parameters) for law in friction.laws]
@@ -131,12 +131,13 @@ class Factors:
         motion = DistinctMotion()
         cells = [motion.add(samples) for samples in recordings]
         fold = folds(motion.seconds, motion.guard)
-        place = [fold[own] for own in cells]  # BETWEEN, the last one, belongs to no fold
+        place = [fold[row_cells]
+                 for row_cells in cells]  # BETWEEN, the last one, belongs to no fold
         count = int(fold.max(initial=0)) + 2
         if count < 3:
             raise DataError(f'{motion.seconds.sum():.2g} s of motion are too short to choose a '
-                            'law of friction by a part left out: record a longer motion, or name '
-                            'a law in the recipe')
+                            'friction law by a held-out part: record a longer motion, or name a '
+                            'law in the recipe')
         regressed = [s.moved for s in recordings]  # once, not for every joint
 
         def reduced(group: tuple[list[int], list[int]]) -> dict[int, FloatArray]:
@@ -177,7 +178,7 @@ class Factors:
 
     @cached_property
     def train(self) -> tuple[tuple[Factor, ...], ...]:
-        """Factors by fold left out and joint, over all other folds."""
+        """Factors by left-out fold and joint, over all other folds."""
         return tuple(self._merged([f for i, f in enumerate(self.parts[:-1]) if i != fold])
                      for fold in range(len(self.parts) - 1))
 
@@ -187,16 +188,16 @@ class Factors:
         return tuple(self._merged([fold]) for fold in self.parts[:-1])
 
     def _merged(self, parts: Sequence[tuple[FloatArray, ...]]) -> tuple[Factor, ...]:
-        return tuple(Factor.of(merged([part[j] for part in parts]), columns,
+        return tuple(Factor.of(merge_factors([part[j] for part in parts]), columns,
                                int(self.first[-1]) + 2)
                      for j, columns in enumerate(self.active))
 
 
 def _apart(effort: FloatArray) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield joints and the axes that act on them, apart from all other joints and axes.
+    """Yield the independent groups of joints and of axes that act on them.
 
-    ``effort`` (a, rows) is that of the axes on the joints. The columns of the groups in work, not
-    those of all axes, are in memory.
+    `effort` (a, rows) is that of the axes on the joints. Only the columns of one group are in
+    memory.
     """
     from scipy.sparse.csgraph import connected_components
 

@@ -19,13 +19,13 @@ from robot_dynid.types import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class LawScores:
-    """The dictionary columns of one axis after elimination of everything else.
+    """The dictionary columns of one axis after elimination of all other parameters.
 
-    ``train`` (f + 1, d + 1, d + 1) are triangles of ``[columns, filtered effort]`` over all folds
-    but one, and behind them over all data; ``test`` (f, d + 1, d + 1) of ``[columns, raw effort]``
-    of that fold, less what the eliminated parameters of the fit explain, each joint divided by its
-    own noise; ``samples`` of every fold. ``norms`` (d,) of the columns before the elimination;
-    ``reach`` (d,) their effort at one and about 1 rad/s, over all effort that was measured.
+    `train` (f + 1, d + 1, d + 1) are triangles of ``[columns, filtered effort]`` without each
+    fold, and last of all data; `test` (f, d + 1, d + 1) of ``[columns, raw effort]`` of each fold,
+    less the part that the eliminated parameters explain, each joint divided by its noise;
+    `samples` of every fold. `norms` (d,) of the columns before the elimination; `reach` (d,) their
+    effort with value one at about 1 rad/s, relative to all measured effort.
     """
 
     dictionary: Dictionary
@@ -39,34 +39,35 @@ class LawScores:
     @classmethod
     def of(cls, factors: Factors, axis: int, laws: Sequence[FrictionLaw], noise: FloatArray
            ) -> LawScores:
-        """Eliminate links, rotors and the friction of the other axes, as ``laws`` has them.
+        """Eliminate links, rotors and the friction of the other axes with their `laws`.
 
-        ``noise`` (n,) N m (N) is the residual deviation of the joints, by which rows are divided.
+        Rows are divided by `noise` (n,) N m (N), the residual deviation of the joints.
         """
         first = factors.first
         rest = np.concatenate([np.arange(factors.links), *(
             first[a] + _dictionary(factors, a).place(law)
             for a, law in enumerate(laws) if a != axis)])
-        own = np.arange(first[axis], first[axis + 1])
+        columns = np.arange(first[axis], first[axis + 1])
         rows = np.flatnonzero(factors.friction.axes.effort[axis])
         train, test = [], []
         for joints, factor in zip(factors.train, factors.test, strict=True):
-            fitted, explained = _eliminated(joints, rest, own, noise)
+            fitted, explained = _eliminated(joints, rest, columns, noise)
             train.append(fitted)
             test.append(triangle(np.vstack([
-                (factor[j].columns([*own, -1]) - factor[j].columns(rest) @ explained) / noise[j]
+                (factor[j].columns([*columns, -1]) - factor[j].columns(rest) @ explained)
+                / noise[j]
                 for j in rows])))
-        train.append(_eliminated(factors.whole, rest, own, noise)[0])
-        norms = np.sqrt(sum(np.sum((factors.whole[j].columns(own) / noise[j])**2, axis=0)
+        train.append(_eliminated(factors.whole, rest, columns, noise)[0])
+        norms = np.sqrt(sum(np.sum((factors.whole[j].columns(columns) / noise[j])**2, axis=0)
                             for j in rows))
         return cls(_dictionary(factors, axis), np.array(train), np.array(test),
-                   factors.samples[:-1], norms, _relative_reach(factors)[own - factors.links])
+                   factors.samples[:-1], norms, _relative_reach(factors)[columns - factors.links])
 
     def settled(self, law: FrictionLaw) -> FrictionLaw:
-        """Return the law with those of its prunable parameters only that its prediction needs.
+        """Return the law with only those of its prunable parameters that its prediction needs.
 
-        Those to which the data gives no amplitude go, then one after the other that which is
-        missed least, as long as the held-out error does not rise.
+        Parameters without positive amplitude go first, then the least important one after the
+        other, while the held-out error does not rise.
         """
         if not law.prunable:
             return law
@@ -81,11 +82,11 @@ class LawScores:
             law = shorter[int(np.argmin(scores))]
 
     def excited(self, laws: Sequence[FrictionLaw]) -> list[bool]:
-        """Return of which laws the data leaves no parameter open but those of the first law.
+        """Return for each law whether the data determines all parameters not in the first law.
 
-        The first law of the dictionary is Coulomb's, whose parameters there is no way round.
+        The first law of the dictionary is Coulomb's, whose parameters are always needed.
         """
-        return [found <= self._unavoidable for found in self.left_open(laws)]
+        return [open_names <= self._unavoidable for open_names in self.left_open(laws)]
 
     @cached_property
     def _unavoidable(self) -> set[str]:
@@ -94,11 +95,10 @@ class LawScores:
     def left_open(self, laws: Sequence[FrictionLaw]) -> list[set[str]]:
         """Return the parameters of each law that an estimate would report as not excited.
 
-        They are in combinations with other columns that the data does not separate, or could
-        explain within their deviation, at about 1 rad/s, all effort that was measured. The
-        deviation is that of the folds (jackknife).
+        They are in combinations that the data does not determine, or could explain within their
+        deviation (jackknife over the folds), at about 1 rad/s, all measured effort.
         """
-        found = []
+        open_sets = []
         for law, values in zip(laws, self._fitted(laws), strict=True):
             index = self.dictionary.place(law)
             norms = self.norms[index]
@@ -107,16 +107,17 @@ class LawScores:
             unclear = np.sum(vt[s <= RANK_TOLERANCE]**2, axis=0) > OPEN_PARAMETER_SHARE
             deviation = np.sqrt(len(values) - 2.0) * np.std(values[:-1], axis=0)
             is_open = unclear | (deviation * self.reach[index] > 1.0)
-            found.append({p for p, known in zip(law.parameters, is_open, strict=True) if known})
-        return found
+            open_sets.append({p for p, unexcited in zip(law.parameters, is_open, strict=True)
+                              if unexcited})
+        return open_sets
 
     def values(self, law: FrictionLaw) -> FloatArray:
-        """Return the parameters (k,) of ``law`` from all data, none negative that must not be."""
+        """Return the parameters (k,) of `law` from all data, nonnegative where required."""
         return np.asarray(
             self._bounded(law, self._fitted([law])[0][-1:], self.train[-1:])[0])
 
     def errors(self, laws: Sequence[FrictionLaw]) -> FloatArray:
-        """Return the root mean square held-out error (c, f) of c laws in every fold, in noises."""
+        """Return the root mean square held-out errors (c, f) of c laws in each fold, in noises."""
         energy = np.empty((len(laws), len(self.test)))
         for row, law, fits in zip(energy, laws, self._fitted(laws), strict=True):
             values = self._bounded(law, fits[:-1], self.train)
@@ -126,7 +127,7 @@ class LawScores:
         return np.sqrt(energy / self.samples)
 
     def residual(self, law: FrictionLaw) -> float:
-        """Return the sum of squared residuals of all data, in noises, of the best fit."""
+        """Return the sum of squared residuals of the best fit to all data, in noises."""
         left = self.train[-1][:, -1] - self.train[-1][:, self.dictionary.place(law)] @ \
             self._fitted([law])[0][-1]
         return float(left @ left)
@@ -141,7 +142,7 @@ class LawScores:
         return np.ascontiguousarray(self.train.transpose(0, 2, 1))
 
     def _fitted(self, laws: Sequence[FrictionLaw]) -> list[FloatArray]:
-        """Return the least-squares parameters (f + 1, k) of each law, of whatever sign."""
+        """Return the unconstrained least-squares parameters (f + 1, k) of each law."""
         new = [law for law in dict.fromkeys(laws) if law not in self._fits]
         if new:
             places = [self.dictionary.place(law) for law in new]
@@ -151,7 +152,7 @@ class LawScores:
             values = np.empty((len(new), len(self.train), chosen.shape[1]))
             apart = np.empty(values.shape[:2])
             solve_chosen(self._tables, chosen, values, apart)
-            sure = apart > RANK_TOLERANCE * np.sqrt(chosen.shape[1])  # also not where it is NaN
+            sure = apart > RANK_TOLERANCE * np.sqrt(chosen.shape[1])  # also not if it is NaN
             for i, f in np.argwhere(~sure):
                 equations = self.train[f][:, [*places[i], -1]]
                 values[i, f, :len(places[i])] = solve_rows(equations).values
@@ -160,9 +161,9 @@ class LawScores:
         return [self._fits[law] for law in laws]
 
     def _bounded(self, law: FrictionLaw, values: FloatArray, train: FloatArray) -> FloatArray:
-        """Return the parameters (f, k) of a law, those at least zero that must be.
+        """Return the parameters (f, k) of a law, nonnegative where required.
 
-        ``values`` (f, k) are those of whatever sign, by the triangles ``train``.
+        `values` (f, k) are the unconstrained ones, from the triangles `train`.
         """
         bounded = np.array([p.nonnegative for p in law.table])
         negative = np.flatnonzero(np.any(values[:, bounded] < 0.0, axis=1))
@@ -174,21 +175,21 @@ class LawScores:
 
 
 def noise_of(factors: Factors, laws: Sequence[FrictionLaw], noise: FloatArray) -> FloatArray:
-    """Return the residual deviation (n,) of every joint with ``laws``, weighted by ``noise``."""
+    """Return the residual deviation (n,) of every joint with `laws`, weighted by `noise`."""
     columns, values = solution(factors, laws, noise)
     energy = np.array([np.sum((w.columns([-2])[:, 0] - w.columns(columns) @ values) ** 2)
                        for w in factors.whole])
-    found = np.sqrt(energy / factors.samples.sum())
-    least = 1e-9 * max(float(found.max(initial=0.0)), 1e-12)
-    return np.asarray(np.maximum(found, least))
+    deviation = np.sqrt(energy / factors.samples.sum())
+    least = 1e-9 * max(float(deviation.max(initial=0.0)), 1e-12)
+    return np.asarray(np.maximum(deviation, least))
 
 
 def solution(
     factors: Factors, laws: Sequence[FrictionLaw], noise: FloatArray
 ) -> tuple[NDArray[np.int64], FloatArray]:
-    """Return the columns (k,) of links, rotors and ``laws``, and their parameters (k,).
+    """Return the columns (k,) of links, rotors and `laws`, and their parameters (k,).
 
-    Least squares with the rows of each joint divided by ``noise`` (n,) N m (N).
+    Least squares, the rows of each joint divided by `noise` (n,) N m (N).
     """
     columns = np.concatenate([np.arange(factors.links), *(
         factors.first[a] + _dictionary(factors, a).place(law) for a, law in enumerate(laws))])
@@ -198,14 +199,14 @@ def solution(
 
 
 def _relative_reach(factors: Factors) -> FloatArray:
-    """Return the reach (d,) of all dictionary columns over the effort of the joint it is most in.
+    """Return the reach (d,) of all dictionary columns, relative to the joint they act on most.
 
-    As `estimation.least_squares.unknown_columns`.
+    As in `estimation.least_squares.unknown_columns`.
     """
     size = np.array([np.linalg.norm(w.columns([-1])) for w in factors.whole]) / np.sqrt(
         factors.samples.sum())
-    most = np.argmax(factors.reach, axis=0)
-    return np.asarray(factors.reach.max(axis=0) / np.maximum(size[most], np.finfo(float).tiny))
+    joint = np.argmax(factors.reach, axis=0)
+    return np.asarray(factors.reach.max(axis=0) / np.maximum(size[joint], np.finfo(float).tiny))
 
 
 def _dictionary(factors: Factors, axis: int) -> Dictionary:
@@ -215,14 +216,14 @@ def _dictionary(factors: Factors, axis: int) -> Dictionary:
 
 
 def _eliminated(
-    joints: Sequence[Factor], rest: NDArray[np.int64], own: NDArray[np.int64],
+    joints: Sequence[Factor], rest: NDArray[np.int64], kept_columns: NDArray[np.int64],
     noise: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the triangle of ``[own, filtered]`` clear of ``rest``, and what each is of ``rest``.
+    """Return the triangle of ``[own, filtered]`` without ``rest``, and their coefficients on it.
 
-    What of a column is left by rounding only is zero.
+    Columns with only rounding left are zero.
     """
-    tall = triangle(np.vstack([w.equations(np.concatenate([rest, own])) / s
+    tall = triangle(np.vstack([w.equations(np.concatenate([rest, kept_columns])) / s
                                for w, s in zip(joints, noise, strict=True)]))
     count = len(rest)
     columns, others = tall[:, :count], tall[:, count:]
@@ -230,15 +231,15 @@ def _eliminated(
     white = columns @ root  # orthonormal
     inside = white.T @ others
     clear = others[count:] if root.shape[1] == count else triangle(others - white @ inside)
-    left, before = (np.linalg.norm(part, axis=0) for part in (clear, others))
-    return np.where(left > RANK_TOLERANCE * before, clear, 0.0), root @ inside
+    left, whole = (np.linalg.norm(part, axis=0) for part in (clear, others))
+    return np.where(left > RANK_TOLERANCE * whole, clear, 0.0), root @ inside
 
 
 def _nonnegative(equations: FloatArray, bounded: NDArray[np.bool_]) -> FloatArray:
-    """Return the least-squares parameters (k,) of which those ``bounded`` are not negative."""
+    """Return the least-squares parameters (k,), those `bounded` nonnegative."""
     from scipy.optimize import nnls
 
-    order = np.argsort(bounded, kind='stable')  # so that below the free ones their rows are clear
+    order = np.argsort(bounded, kind='stable')  # bounded last, so their rows exclude the free
     free = int(np.count_nonzero(~bounded))
     small = triangle(equations[:, [*order, -1]])
     scale = np.linalg.norm(small[:, free:-1], axis=0)

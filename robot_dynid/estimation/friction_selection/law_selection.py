@@ -22,8 +22,8 @@ from robot_dynid.estimation.friction_selection.law_request import (
 from robot_dynid.estimation.friction_selection.law_scores import LawScores, noise_of
 from robot_dynid.estimation.friction_selection.second_motion import (
     breakaway,
-    holding,
-    without_breakaway,
+    remove_breakaway,
+    validate_breakaway,
 )
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData, Named
 from robot_dynid.estimation.uncertainty.held_out import falls
@@ -32,20 +32,20 @@ from robot_dynid.friction.law import Path
 from robot_dynid.friction.laws import Breakaway
 from robot_dynid.types import FloatArray
 
-#: a law with more parameters must lower the held-out error by this share, in most folds, and by
-#: more than its standard error
+#: share by which a law with more parameters must lower the held-out error; also in most folds, and
+#: by more than its standard error
 LAW_GAIN = 0.02
-#: steps of the search of shapes beyond the grid, as shares of its steps
+#: steps of the shape search beyond the grid, as shares of the grid step
 NEARER = (0.36, 0.12, 0.04)
-#: squares, in noises, that a shape beyond the grid must take off the residual: less is chance
+#: squared noises by which a shape beyond the grid must reduce the residual
 CHANCE = 4.0
-#: rounds through the axes, each with the laws of the others as they are by then
+#: rounds through the axes, each with the current laws of the others
 AXIS_ROUNDS = 2
 
 
 @dataclass(frozen=True)
 class LawScore:
-    """A law that was tried on an axis: held-out error over that of Coulomb friction."""
+    """A candidate law of an axis: its held-out error relative to Coulomb friction."""
 
     law: str
     error_over_coulomb: float
@@ -53,7 +53,7 @@ class LawScore:
 
 @dataclass(frozen=True)
 class AxisChoice:
-    """The law of one axis, a remark, and what was tried."""
+    """The chosen law of one axis, a note, and the candidates."""
 
     axis: str
     law: str
@@ -62,13 +62,13 @@ class AxisChoice:
 
     @property
     def error_over_coulomb(self) -> float:
-        """Held-out error of the chosen law over that of Coulomb friction."""
+        """Held-out error of the chosen law relative to Coulomb friction."""
         return next(one.error_over_coulomb for one in self.tried if one.law == self.law)
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredLaw:
-    """A law with its name, the held-out errors of the folds, and whether data excites it."""
+    """A law with name, held-out errors of the folds, and excitation by the data."""
 
     name: str
     law: FrictionLaw
@@ -78,7 +78,7 @@ class ScoredLaw:
 
     @property
     def rank(self) -> tuple[bool, float]:
-        """Order of preference among the shapes of a law, the least first."""
+        """Sort key of the shapes of a law, best first."""
         return not self.excited, self.score
 
     @property
@@ -87,25 +87,24 @@ class ScoredLaw:
         return len(self.law.parameters) + len(self.law.searched)
 
     def improves_on(self, other: ScoredLaw, gain: float) -> bool:
-        """Return whether the error is lower by ``gain``, and in most folds, if excited.
+        """Return True if the law is excited and lowers the error of the other one by `gain`.
 
-        By more than a standard error of the difference, too, as the folds have it.
+        Also in most folds, and by more than a standard error of the difference.
         """
         return self.excited and self.score < (1.0 - gain) * other.score and falls(
             self.errors**2, other.errors**2)
 
 
-#: additions by name, with the settings of those that are not to be chosen
+#: additions by name, with settings that are not searched
 Additions = dict[str, dict[str, Any]]
 Improve = Callable[[int, LawScores, Named], tuple[Named, list[ScoredLaw]]]
 
 
 def bases(requested: LawRequest, coulomb: FrictionLaw, alone: bool) -> list[Named]:
-    """Return the laws to try without additions, Coulomb's with its ramp first.
+    """Return the candidate laws without additions, Coulomb's with its ramp first.
 
-    On axes that share a joint with another one, no law without an offset of its own is tried by
-    itself: the offsets of two such laws would be linearly dependent. No law is tried that holds
-    nothing at rest.
+    On axes that share a joint, laws without an offset are excluded: the offsets of two such laws
+    would be linearly dependent. So are laws that cannot hold a joint at rest.
     """
     names = [requested.base] if not requested.auto else [
         name for name, kind in LAWS.items() if name not in requested.without and not kind.by_name
@@ -115,12 +114,12 @@ def bases(requested: LawRequest, coulomb: FrictionLaw, alone: bool) -> list[Name
 
 
 def plain(requested: LawRequest, coulomb: FrictionLaw) -> list[Named]:
-    """Return Coulomb's law, which errors are relative to, and that of no friction if simplest."""
+    """Return Coulomb's law, the reference of errors, and no friction if that is the simplest."""
     none: list[Named] = [(NONE, LAWS[NONE]())]
     return [(COULOMB, coulomb), *(none if requested.auto and requested.simplest == NONE else [])]
 
 
-def extended(named: Named, added: str, settings: dict[str, Any]) -> list[Named]:
+def extend_law(named: Named, added: str, settings: dict[str, Any]) -> list[Named]:
     """Return a law with one more addition, in every shape."""
     name, law = named
     kind = ADDITIONS[added]
@@ -128,10 +127,10 @@ def extended(named: Named, added: str, settings: dict[str, Any]) -> list[Named]:
     return [(f'{name}+{added}', law.added(a)) for a in made]
 
 
-def scored(scores: LawScores, candidates: Sequence[Named]) -> list[ScoredLaw]:
-    """Return each law once, with its best shape: that of least error that data excites.
+def score_laws(scores: LawScores, candidates: Sequence[Named]) -> list[ScoredLaw]:
+    """Return each law once, with its best shape: the least error among those the data excites.
 
-    Where it excites none, that of least error.
+    If it excites none, the least error.
     """
     shapes: dict[str, list[tuple[float, FrictionLaw, FloatArray]]] = {}
     for (name, law), errors in zip(candidates, scores.errors([law for _, law in candidates]),
@@ -147,13 +146,13 @@ def scored(scores: LawScores, candidates: Sequence[Named]) -> list[ScoredLaw]:
     return best
 
 
-def simplest(found: Sequence[ScoredLaw], gain: float) -> ScoredLaw:
-    """Return the simplest law: one with more parameters must improve on it by ``gain``.
+def choose_simplest(candidates: Sequence[ScoredLaw], gain: float) -> ScoredLaw:
+    """Return the simplest law: one with more parameters must improve on it by `gain`.
 
-    None is simpler than Coulomb's, whose ramp is that of all axes, but no friction, where that is
-    found; the data must excite all parameters of any other.
+    Only no friction, if among the candidates, is simpler than Coulomb's law; the data must excite
+    all parameters of any other law.
     """
-    ordered = sorted(found, key=lambda f: (
+    ordered = sorted(candidates, key=lambda f: (
         f.name != NONE, f.name != COULOMB, not f.excited, f.size))
     chosen = ordered[0]
     for other in ordered[1:]:
@@ -162,14 +161,14 @@ def simplest(found: Sequence[ScoredLaw], gain: float) -> ScoredLaw:
     return chosen
 
 
-def extendable(found: Sequence[ScoredLaw], chosen: ScoredLaw) -> list[Named]:
-    """Return the laws to extend: Coulomb's, the one ``chosen``, and the best that is as good.
+def laws_to_extend(candidates: Sequence[ScoredLaw], chosen: ScoredLaw) -> list[Named]:
+    """Return the laws to extend: Coulomb's, the `chosen` one, and the best equivalent one.
 
-    A simple law with an addition may do as well as a long law, and of two laws that do alike
-    without additions the longer one may be better with them.
+    A simple law with an addition may equal a long law, and of two equivalent laws the longer one
+    may be better with additions.
     """
-    starts = [found[0]] if chosen is found[0] else [found[0], chosen]
-    alike = [f for f in found if f not in starts and f.excited
+    starts = [candidates[0]] if chosen is candidates[0] else [candidates[0], chosen]
+    alike = [f for f in candidates if f not in starts and f.excited
              and f.score < (1.0 + LAW_GAIN) * chosen.score]
     if len(starts) > 1 and alike:
         starts.append(min(alike, key=lambda f: f.rank))
@@ -180,11 +179,11 @@ def choose_laws(
     data: FrictionData, requested: str | Sequence[LawRequest], coulomb: Sequence[FrictionLaw],
     load: bool,
 ) -> tuple[list[Named], tuple[AxisChoice, ...], FloatArray | None]:
-    """Return the law of every axis, how it was chosen, and the links (n, 10) that load it.
+    """Return the law of every axis, the choices, and the links (n, 10) that load it.
 
-    ``requested`` is what is asked of every axis, or one text for all: 'auto', or the law of which
-    only the shapes are to be chosen; ``coulomb`` are the laws to begin with; ``load`` allows
-    friction that grows with the transmitted torque.
+    `requested` is the request of every axis, or one text for all: 'auto', or a law of which only
+    shapes are chosen; `coulomb` are the initial laws; `load` allows friction that grows with the
+    transmitted torque.
     """
     search = Search.of(data, requests_of(requested, len(coulomb)), coulomb)
     factors, starts = search.plain_laws()
@@ -199,10 +198,10 @@ def choose_laws(
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """Search for the laws of all axes, each with those that the others have by then.
+    """Search for the laws of all axes, each with the current laws of the others.
 
-    By axis: ``requests``, the ``coulomb`` law to begin with, the ``reasons`` why none can be
-    chosen, or empty; the ``current`` laws, and the errors of those ``tried``, over Coulomb's.
+    By axis: `requests`, the initial `coulomb` law, the `reasons` why no law can be chosen, or
+    empty; the `current` laws, and the errors of the candidates `tried`, relative to Coulomb's.
     """
 
     data: FrictionData
@@ -234,12 +233,14 @@ class Search:
                      self.requests, self.coulomb, self.reasons, self.data.alone(), strict=True)]
         starts: list[list[Named]] = [[] for _ in first]
 
-        def best(axis: int, scores: LawScores, before: Named) -> tuple[Named, list[ScoredLaw]]:
-            found = scored(scores, [(name, scores.settled(law)) for name, law in first[axis]])
+        def best(axis: int, scores: LawScores, previous: Named) -> tuple[Named, list[ScoredLaw]]:
+            candidates = score_laws(scores, [(name, scores.settled(law)) for name,
+                                             law in first[axis]])
             auto = self.requests[axis].auto
-            chosen = simplest(found, LAW_GAIN) if auto else found[-1]
-            starts[axis] = extendable(found, chosen) if auto else [(chosen.name, chosen.law)]
-            return (chosen.name, chosen.law), found
+            chosen = choose_simplest(candidates, LAW_GAIN) if auto else candidates[-1]
+            starts[axis] = laws_to_extend(candidates, chosen) if auto else [(chosen.name,
+                                                                             chosen.law)]
+            return (chosen.name, chosen.law), candidates
 
         factors = self.data.factors(first, None)
         self._rounds(factors, best)
@@ -248,52 +249,52 @@ class Search:
     def with_additions(
         self, starts: Sequence[Sequence[Named]], links: FloatArray | None
     ) -> Factors | None:
-        """Add to ``starts`` what lowers the error; return the factors, None with nothing to add.
+        """Add to `starts` what lowers the error; return the factors, None without candidates.
 
-        ``links`` (n, 10) are standard parameters of the links for friction that grows with load.
+        `links` (n, 10) are standard parameters of the links for friction that grows with load.
         """
         additions = [self.data.additions(request, links is not None) for request in self.requests]
         if not any(additions):
             return None
-        worth = [{start: _worth(start, added, request.auto) for start in own}
-                 for own, added, request in zip(starts, additions, self.requests, strict=True)]
-        second = [[(COULOMB, law), *own] if reason else _grown((COULOMB, law), by_start)
-                  for own, law, reason, by_start in zip(
+        worth = [{start: _worth(start, added, request.auto) for start in laws}
+                 for laws, added, request in zip(starts, additions, self.requests, strict=True)]
+        second = [[(COULOMB, law), *laws] if reason else _grown((COULOMB, law), by_start)
+                  for laws, law, reason, by_start in zip(
                       starts, self.coulomb, self.reasons, worth, strict=True)]
 
-        def grow(axis: int, scores: LawScores, before: Named) -> tuple[Named, list[ScoredLaw]]:
-            found = scored(scores, second[axis][:1])
+        def grow(axis: int, scores: LawScores, previous: Named) -> tuple[Named, list[ScoredLaw]]:
+            candidates = score_laws(scores, second[axis][:1])
             if self.reasons[axis]:
-                return before, found
-            grown = [_add(scores, start, added, self.requests[axis].auto, found)
+                return previous, candidates
+            grown = [_add(scores, start, added, self.requests[axis].auto, candidates)
                      for start, added in worth[axis].items()]
-            chosen = simplest(grown, LAW_GAIN)
-            return (chosen.name, chosen.law), found
+            chosen = choose_simplest(grown, LAW_GAIN)
+            return (chosen.name, chosen.law), candidates
 
         factors = self.data.factors(second, self.data.load(links))
         self._rounds(factors, grow)
         return factors
 
     def _rounds(self, factors: Factors, improve: Improve) -> None:
-        """Improve the laws of the axes in turn; errors are relative to the first law evaluated."""
+        """Improve the laws of the axes in turn; errors are relative to the first evaluated law."""
         noise = np.ones(len(factors.active))
         for _ in range(AXIS_ROUNDS):
-            for _ in range(2):  # the noise of one joint bears on the parameters of the others
+            for _ in range(2):  # the noise of one joint affects the parameters of the others
                 noise = noise_of(factors, self.laws, noise)
-            for axis, before in enumerate(self.current):
+            for axis, previous in enumerate(self.current):
                 scores = LawScores.of(factors, axis, self.laws, noise)
-                self.current[axis], found = improve(axis, scores, before)
-                reference = next(f.score for f in found if f.name == COULOMB)
-                self.tried[axis].update({f.name: f.score / reference for f in found})
+                self.current[axis], candidates = improve(axis, scores, previous)
+                reference = next(f.score for f in candidates if f.name == COULOMB)
+                self.tried[axis].update({f.name: f.score / reference for f in candidates})
 
     def keep_breakaway(self, factors: Factors, links: FloatArray | None) -> None:
-        """Take break-away off the laws of which it does not hold on another motion.
+        """Remove break-away from the laws of which it does not improve another motion.
 
-        ``links`` (n, 10) as of `with_additions`.
+        `links` (n, 10) as in `with_additions`.
         """
-        self.current[:] = holding(self.data, self.current, [
-            without_breakaway(own, law) if request.auto and not reason and breakaway(own[1])
-            else None for own, request, reason, law in zip(
+        self.current[:] = validate_breakaway(self.data, self.current, [
+            remove_breakaway(named, law) if request.auto and not reason and breakaway(named[1])
+            else None for named, request, reason, law in zip(
                 self.current, self.requests, self.reasons, self.coulomb, strict=True)], links)
         noise = noise_of(factors, self.laws, np.ones(len(factors.active)))
         for axis, (name, law) in enumerate(self.current):
@@ -305,7 +306,7 @@ class Search:
     def shape(self, load: Load | None) -> None:
         """Search the shapes of the laws near those of the grid, by the residual of all data.
 
-        Each axis with the laws that the others have on the grid.
+        The other axes have their laws on the grid.
         """
         laws = self.laws
         for share in NEARER:
@@ -323,26 +324,26 @@ class Search:
                         self.current[axis] = self.current[axis][0], near[best]
 
     def keep_excited(self, on_grid: Sequence[Named], links: FloatArray | None) -> None:
-        """Go back to laws ``on_grid``, or plain ones, where the data leaves parameters open.
+        """Return to laws `on_grid`, or plain ones, if the data does not determine parameters.
 
-        ``links`` (n, 10) as of `with_additions`.
+        `links` (n, 10) as in `with_additions`.
         """
         self.current[:] = excited_laws(self.data, [
-            (own, grid, plain(request, law)[-1]) if request.auto else (own,)
-            for request, own, grid, law in zip(
+            (current, grid, plain(request, law)[-1]) if request.auto else (current,)
+            for request, current, grid, law in zip(
                 self.requests, self.current, on_grid, self.coulomb, strict=True)], links)
 
     def choices(self) -> tuple[AxisChoice, ...]:
-        """Return the choice of every axis, and the errors of what was tried."""
+        """Return the choice of every axis, and the errors of the candidates."""
         return tuple(
-            AxisChoice(label, own[0], reason, tuple(
+            AxisChoice(label, named[0], reason, tuple(
                 LawScore(name, float(ratio)) for name, ratio in seen.items()))
-            for label, own, seen, reason in zip(
+            for label, named, seen, reason in zip(
                 self.data.axes.labels, self.current, self.tried, self.reasons, strict=True))
 
 
 def nearby(law: FrictionLaw, share: float) -> list[FrictionLaw]:
-    """Return ``law``, and it with shapes a ``share`` of the step of their grid away."""
+    """Return `law`, and its variants with shapes a `share` of the grid step away."""
     laws = [law]
     for moves in product((-1, 0, 1), repeat=len(law.searched)):
         values: dict[Path, float] = {}
@@ -360,17 +361,17 @@ def nearby(law: FrictionLaw, share: float) -> list[FrictionLaw]:
 def excited_laws(
     data: FrictionData, requested: Sequence[tuple[Named, ...]], links: FloatArray | None
 ) -> list[Named]:
-    """Return the first law ``requested`` on each axis that leaves no parameter open.
+    """Return the first of the `requested` laws of each axis whose parameters are all determined.
 
-    So a fit to the same data reports none of them as not excited, but for those that are open
-    with the last law, too, which is taken as it is. ``links`` (n, 10) are standard parameters for
-    laws that depend on the load.
+    Then a fit to the same data reports none as not excited, except those that are open with the
+    last law, too, which is always accepted. `links` (n, 10) are standard parameters for laws that
+    depend on the load.
     """
-    place = [0] * len(requested)  # an axis whose law is named has one only
-    last = [own[-1] for own in requested]
+    place = [0] * len(requested)  # an axis whose law is named has only one
+    last = [candidates[-1] for candidates in requested]
     unavoidable: set[str] | None = None
     while True:
-        current = [own[i] for own, i in zip(requested, place, strict=True)]
+        current = [candidates[i] for candidates, i in zip(requested, place, strict=True)]
         if current == last:
             return current
         left_open = data.left_open(current, links)
@@ -388,8 +389,8 @@ def excited_laws(
 def _worth(start: Named, additions: Additions, auto: bool) -> Additions:
     """Return the additions to try with a law.
 
-    Coulomb's with break-away is Stribeck's, which is tried, and Stribeck's falls from rest by
-    itself: of two such falls in one law, which are not told apart, static friction is unsure.
+    Coulomb's with break-away is Stribeck's, which is tried. A law that already falls from rest
+    gets no break-away: the data cannot separate two such falls.
     """
     falls = start[0] == COULOMB or bool(breakaway(start[1]))
     return {added: settings for added, settings in additions.items()
@@ -400,34 +401,34 @@ def _grown(coulomb: Named, starts: Mapping[Named, Additions]) -> list[Named]:
     whole = [((name, law.unpruned()), additions) for (name, law), additions in starts.items()]
     return [coulomb, *(start for start, _ in whole), *(
         named for start, additions in whole for added, settings in additions.items()
-        for named in extended(start, added, settings))]
+        for named in extend_law(start, added, settings))]
 
 
 def _with(
     scores: LawScores, start: ScoredLaw, added: str, settings: dict[str, Any]
 ) -> ScoredLaw:
-    """Return a law with one more addition, of the best shape, pruned anew."""
-    best = scored(scores, extended((start.name, start.law), added, settings))[0]
+    """Return a law with one more addition, of the best shape, pruned again."""
+    best = score_laws(scores, extend_law((start.name, start.law), added, settings))[0]
     if not best.law.prunable:
         return best
-    anew = scored(scores, [(best.name, scores.settled(best.law.unpruned()))])[0]
-    return min(best, anew, key=lambda f: f.rank)
+    pruned = score_laws(scores, [(best.name, scores.settled(best.law.unpruned()))])[0]
+    return min(best, pruned, key=lambda f: f.rank)
 
 
 def _add(
     scores: LawScores, start: Named, additions: Additions, auto: bool,
-    found: list[ScoredLaw],
+    candidates: list[ScoredLaw],
 ) -> ScoredLaw:
-    """Add to ``start`` what lowers the error most, until nothing does; or all requested.
+    """Add to `start` the best addition until none lowers the error; or all requested ones.
 
-    Everything tried is noted in ``found``.
+    All candidates are appended to `found`.
     """
-    chosen = scored(scores, [(start[0], scores.settled(start[1]))])[0]
-    found.append(chosen)
+    chosen = score_laws(scores, [(start[0], scores.settled(start[1]))])[0]
+    candidates.append(chosen)
     left = dict(additions)
     while left:
         tried = [_with(scores, chosen, added, settings) for added, settings in left.items()]
-        found += tried
+        candidates += tried
         best = min(tried, key=lambda f: f.rank) if auto else tried[0]
         if auto and not best.improves_on(chosen, LAW_GAIN):
             break

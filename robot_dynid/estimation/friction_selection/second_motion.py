@@ -1,7 +1,7 @@
-"""Break-away is kept where its gain holds on another motion than those it was fitted to.
+"""Validation of break-away friction on a second motion.
 
-It acts around reversals only, of which a motion has few, each at a place of its own: what else
-depends on the place, such as the pull of cables, looks like it in one motion and not in the next.
+It acts only near reversals, of which a motion has few, each at another position: other effects of
+position, such as the pull of cables, look like it in one motion but not in the next.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy as np
 from robot_dynid.effects import JointFriction
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData, Named
-from robot_dynid.estimation.information import RAW, Information, merged_batch
+from robot_dynid.estimation.information import RAW, Information, merge_batches
 from robot_dynid.estimation.least_squares import (
     joint_weights,
     solve,
-    solved_part,
+    solve_part,
     weighted_factor,
 )
 from robot_dynid.estimation.uncertainty.held_out import falls, folds
@@ -28,52 +28,52 @@ from robot_dynid.types import FloatArray
 
 
 def breakaway(law: FrictionLaw) -> tuple[str, ...]:
-    """Return the parameters of a law that are friction above that of motion at rest."""
+    """Return the parameters of a law that are static friction above sliding friction."""
     return tuple(p for p in law.parameters if p in ('fs', 'fb'))
 
 
-def without_breakaway(named: Named, coulomb: FrictionLaw) -> Named:
-    """Return a law without break-away; ``coulomb`` takes the place of Stribeck's."""
+def remove_breakaway(named: Named, coulomb: FrictionLaw) -> Named:
+    """Return a law without break-away; `coulomb` replaces Stribeck's."""
     name, law = named
     base, additions = (law.base, law.additions) if isinstance(law, Compound) else (law, ())
     first, *rest = name.split('+')
     if isinstance(base, Stribeck):
         first, base = coulomb.name, coulomb
-    kept = [(word, one) for word, one in zip(rest, additions, strict=True)
+    others = [(word, one) for word, one in zip(rest, additions, strict=True)
             if not isinstance(one, Breakaway)]
-    for _, one in kept:
+    for _, one in others:
         base = base.added(one)
-    return '+'.join([first, *(word for word, _ in kept)]), base
+    return '+'.join([first, *(word for word, _ in others)]), base
 
 
-def holding(
+def validate_breakaway(
     data: FrictionData, laws: Sequence[Named], plain: Sequence[Named | None],
     links: FloatArray | None,
 ) -> list[Named]:
-    """Return ``laws``, those whose break-away does not hold on another motion as in ``plain``.
+    """Return `laws`, with those of `plain` on axes whose break-away fails on another motion.
 
-    ``plain`` are the laws without break-away, None on axes whose law is not to be changed;
-    ``links`` (n, 10) are standard parameters for laws that depend on the load.
+    `plain` are the laws without break-away, None on axes whose law is fixed; `links` (n, 10) are
+    standard parameters for laws that depend on the load.
     """
-    asked = [axis for axis, own in enumerate(plain) if own is not None]
+    asked = [axis for axis, breakaway_names in enumerate(plain) if breakaway_names is not None]
     if not asked:
         return list(laws)
     friction = JointFriction(data.axes, tuple(law for _, law in laws), data.load(links))
     model = TorqueModel.of(data.model.robot, (*data.model.blocks, friction))
     information = Experiment.of(model, data.recordings).information.distinct
     names, weights = np.array(information.names), joint_weights(information)
-    found = list(laws)
+    accepted = list(laws)
     for axis in asked:
         other, law, label = plain[axis], laws[axis][1], data.axes.labels[axis]
-        own = [f'{p}{label}' for p in breakaway(law)]
-        without = information.about(np.flatnonzero(~np.isin(names, own)))
+        breakaway_names = [f'{p}{label}' for p in breakaway(law)]
+        without = information.about(np.flatnonzero(~np.isin(names, breakaway_names)))
         rows = data.axes.effort[axis] != 0.0
         refitted = [f'{p}{label}' for p in law.parameters]
-        before, after = (np.sqrt(_errors(one, weights, refitted)[:, rows].sum(axis=1))
+        error_without, error = (np.sqrt(_errors(one, weights, refitted)[:, rows].sum(axis=1))
                          for one in (without, information))
-        if other is not None and not falls(after**2, before**2):
-            found[axis] = other
-    return found
+        if other is not None and not falls(error**2, error_without**2):
+            accepted[axis] = other
+    return accepted
 
 
 def _errors(
@@ -81,17 +81,17 @@ def _errors(
 ) -> FloatArray:
     """Return the squared errors (f, rows) of the raw effort of each fold of distinct motion.
 
-    Only the parameters named ``refitted`` are left out, too: all others are those of the fit to
-    all motions, since fewer may show a law of friction and leave links open. In squares of the
-    noise, whose inverse is ``weights`` (rows,); none where nothing can be left out.
+    Only the parameters `refitted` are fitted without the fold: fewer motions may determine a
+    friction law but not the links. In squares of the noise, the inverse of `weights` (rows,);
+    empty if nothing can be left out.
     """
-    found = []
+    errors = []
     values = solve(information, weights).values
     free = np.isin(information.names, refitted)
     for fold in folds(information):
-        part = solved_part(
+        part = solve_part(
             weighted_factor(information.subset(fold.fitted), weights), free, values)
         energy = information.residual_energy(
-            part, RAW, merged_batch([information.batches[i] for i in fold.test]))
-        found.append(energy * weights**2)
-    return np.array(found).reshape(-1, len(weights))
+            part, RAW, merge_batches([information.batches[i] for i in fold.test]))
+        errors.append(energy * weights**2)
+    return np.array(errors).reshape(-1, len(weights))

@@ -1,4 +1,4 @@
-"""The data friction laws are chosen on, and what it allows."""
+"""The data from which friction laws are chosen, and the choices it allows."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from robot_dynid.estimation.least_squares import left_open
 from robot_dynid.friction import FrictionLaw
 from robot_dynid.types import FloatArray, Samples
 
-#: travel [rad, m] below which an axis may never have left presliding
+#: travel [rad, m] below which an axis may remain in presliding
 PRESLIDING_TRAVEL = 0.05
-#: length of a recording [s] in which warming up may show
+#: length of a recording [s] from which warming up is visible
 LEAST_WARM_UP = 60.0
 #: share of the highest speed by which an axis must move both ways
 BOTH_WAYS = 0.05
@@ -30,7 +30,7 @@ Named = tuple[str, FrictionLaw]
 
 @dataclass(frozen=True, eq=False)
 class FrictionData:
-    """Recordings filtered alike; ``model`` has links and rotors only."""
+    """Recordings with the same filter; `model` contains links and rotors only."""
 
     model: TorqueModel
     axes: Axes
@@ -38,16 +38,16 @@ class FrictionData:
 
     def factors(self, candidates: Sequence[Sequence[Named]], load: Load | None) -> Factors:
         """Reduce the recordings to the columns of all candidates of every axis."""
-        laws = tuple(Dictionary(tuple(law for _, law in own)) for own in candidates)
+        laws = tuple(Dictionary(tuple(law for _, law in named)) for named in candidates)
         return Factors.of(self.model, JointFriction(self.axes, laws, load), self.recordings)
 
     def alone(self) -> list[bool]:
-        """Return, axis by axis, whether no other axis acts on the same joints."""
+        """Return, for each axis, True if no other axis acts on the same joints."""
         acts = self.axes.effort != 0.0
-        return [bool(np.all(acts[:, own].sum(axis=0) == 1)) for own in acts]
+        return [bool(np.all(acts[:, joints].sum(axis=0) == 1)) for joints in acts]
 
     def reasons(self) -> list[str]:
-        """Return, axis by axis, why its law cannot be chosen; empty where it can."""
+        """Return, for each axis, the reason why its law cannot be chosen, or ''."""
         reasons = []
         for axis in self.axes.matrix:
             travel = max(float(np.ptp(s.position @ axis)) for s in self.recordings)
@@ -56,14 +56,14 @@ class FrictionData:
             reasons.append(
                 f'travels over {travel:.2g} only, perhaps within presliding'
                 if travel < PRESLIDING_TRAVEL else
-                'moves in one direction only, so its friction is like an offset'
+                'moves in one direction only, so its friction equals an offset'
                 if velocity.max() <= fast or velocity.min() >= -fast else '')
         return reasons
 
     def additions(self, requested: LawRequest, load: bool) -> dict[str, dict[str, Any]]:
         """Return the additions to try on an axis, with settings that are not searched.
 
-        Those of the law that is ``requested``, where one is, or what the data is able to show.
+        Those of the requested law, or those that the data can show.
         """
         warm = [s.temperature for s in self.recordings if s.temperature is not None]
         complete = len(warm) == len(self.recordings)
@@ -76,7 +76,7 @@ class FrictionData:
         return {n: {'reference': round(mean, 3)} if n == 'temperature' else {} for n in names}
 
     def links(self, factors: Factors, laws: Sequence[FrictionLaw]) -> FloatArray:
-        """Return standard parameters (n, 10) of the links, as they are with ``laws``."""
+        """Return standard parameters (n, 10) of the links from a fit with `laws`."""
         noise = np.ones(len(factors.active))
         for _ in range(3):
             noise = noise_of(factors, laws, noise)
@@ -85,16 +85,16 @@ class FrictionData:
         return np.asarray(standard[:10 * self.model.robot.tree.n].reshape(-1, 10))
 
     def left_open(self, laws: Sequence[Named], links: FloatArray | None) -> set[str]:
-        """Return the parameters of friction that a fit with ``laws`` reports as not excited.
+        """Return the friction parameters that a fit with `laws` reports as not excited.
 
-        ``links`` (n, 10) are standard parameters for laws that depend on the load, or None.
+        `links` (n, 10) are standard parameters for laws that depend on the load, or None.
         """
         friction = JointFriction(self.axes, tuple(law for _, law in laws), self.load(links))
         experiment = Experiment.of(self.with_friction(friction), self.recordings)
         return set(left_open(experiment)) & set(friction.names)
 
     def with_friction(self, friction: JointFriction) -> TorqueModel:
-        """Return the model with the parameters of ``friction`` beside its own."""
+        """Return the model extended by `friction`."""
         return TorqueModel.of(self.model.robot, (*self.model.blocks, friction))
 
     def names(self, axis: int, law: FrictionLaw) -> set[str]:
@@ -102,5 +102,5 @@ class FrictionData:
         return {f'{p}{self.axes.labels[axis]}' for p in law.parameters}
 
     def load(self, links: FloatArray | None) -> Load | None:
-        """Return the load of the axes with the standard parameters ``links`` (n, 10), if any."""
+        """Return the load of the axes with the standard parameters `links` (n, 10), or None."""
         return None if links is None else Load(self.model.robot, self.axes, links)

@@ -1,4 +1,4 @@
-"""Staged least squares: one joint moves at a time, and what is found enters the next stage.
+"""Staged least squares: one joint moves at a time, and stages use the results of earlier ones.
 
 Sources: Lin, An identification method for estimating the inertia parameters of a manipulator,
 1991, section 3.3; Wang et al., Sensors 2025, 25, 5749, sections 3.2 and 4.
@@ -36,24 +36,24 @@ from robot_dynid.estimation.uncertainty.held_out import explained_share
 from robot_dynid.settings import setting
 from robot_dynid.types import FloatArray
 
-#: share of a base parameter that must lie in open directions to call it not excited
+#: share of a base parameter in open directions above which it is not excited
 OPEN_COMBINATION_SHARE = 1e-9
-#: a combination is refused when its deviation accounts for more than this share of the effort
+#: a combination is refused if its deviation accounts for more than this share of the effort
 REFUSED = 0.1
 #: deviations from its nominal value by which a combination contradicts it
 CONTRADICTING_DEVIATIONS = 2.0
 STAGES = (
-    'One joint moves at a time; what a stage finds enters the later ones as known. Deviations are '
-    'those of the stage itself; the table of base parameters has them with what later stages add. '
-    'Locked rows: the effort of the joints that rest. Friction may hold them, so only variations '
-    'count there, and what would stay too uncertain is left at its nominal value.')
-#: weight of nominal values that know nothing of a rotor or of friction, against those of links
+    'One joint moves at a time; later stages use the results of earlier ones. Deviations are '
+    'those of the stage itself; the table of base parameters adds those of later stages. Locked '
+    'rows are the effort of the resting joints. Friction may hold these, so only variations '
+    'count, and combinations that would remain too uncertain keep their nominal value.')
+#: weight of nominal values without rotor or friction, relative to those of links alone
 FAINT = 1e-3
 
 
 @dataclass(frozen=True)
 class Combination:
-    """A combination of base parameters that a stage solved, with its deviation."""
+    """A combination of base parameters solved in a stage, with its deviation."""
 
     combination: str
     value: float
@@ -62,7 +62,7 @@ class Combination:
 
 @dataclass(frozen=True)
 class StageSummary:
-    """The name of a stage, its data, and what it found."""
+    """Name of a stage, its data, and its results."""
 
     stage: str
     motions: int
@@ -74,12 +74,12 @@ class StageSummary:
 
 @dataclass(frozen=True)
 class StagedDetails(Details):
-    """The stages that found something, in their order."""
+    """The stages with results, in order."""
 
     stages: tuple[StageSummary, ...] = ()
 
     def sections(self, method: str, rows: Sequence[str]) -> tuple[Section, ...]:
-        """Return the result of every stage."""
+        """Return a section with the results of all stages."""
         cells = tuple(
             Row((stage.stage if first else '', str(stage.motions) if first else '',
                  number(stage.condition_number) if first else '', entry.combination,
@@ -89,16 +89,15 @@ class StagedDetails(Details):
                                     strict=False))
         if not cells:
             return ()
-        columns = ('stage', 'motions', 'condition', 'found', 'value', 'std')
+        columns = ('stage', 'motions', 'condition', 'combination', 'value', 'std')
         return (Section('Stages', text=STAGES, tables=(Table(columns, cells, words=True),)),)
 
 
 @dataclass(frozen=True, eq=False)
 class StagedEstimate(Estimate):
-    """An estimate with the ``directions`` (b, f) that its stages leave open.
+    """An estimate with the `directions` (b, f) that its stages do not determine.
 
-    ``shares`` are those predicted while each joint moves; None where the stages were written by
-    hand.
+    `shares` are those predicted while each joint moves; None for stages given by the caller.
     """
 
     directions: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
@@ -123,19 +122,20 @@ class StagedLeastSquares(Estimator):
         """
         model, data = experiment.model, single_joint_data(experiment)
         motions = [motion for motion, _ in data]
-        own = own_stages(model, motions)
-        held = model.holding(_solved(model, own, _of_stages(own, data))[2].values)
+        first_stages = own_stages(model, motions)
+        held = model.holding(_solved(model, first_stages,
+                                     _of_stages(first_stages, data))[2].values)
         stages = PROCEDURES[self.procedure](model, motions)
         estimate = fit_stages(experiment, stages, _of_stages(stages, data), held)
         remedy = advice(model, motions, estimate.directions) if estimate.not_excited else ''
         return replace(estimate, remedy=remedy,
-                       shares=_shares(_of_stages(own, data), estimate.values))
+                       shares=_shares(_of_stages(first_stages, data), estimate.values))
 
 
-def _shares(own: Sequence[Information], values: FloatArray) -> FloatArray:
-    """Return the share (n,) of variance predicted, from the own stages, the last joint's first."""
+def _shares(stages: Sequence[Information], values: FloatArray) -> FloatArray:
+    """Return the predicted share (n,) of variance from stages of moving joints, last first."""
     return np.array([explained_share(information, values)[joint]
-                     for joint, information in enumerate(reversed(own))])
+                     for joint, information in enumerate(reversed(stages))])
 
 
 def _of_stages(
@@ -151,31 +151,31 @@ def fit_stages(
     experiment: Experiment, stages: Sequence[Stage], information: Sequence[Information],
     held: FloatArray | None = None,
 ) -> StagedEstimate:
-    """Solve ``stages`` in order, each from its own ``information`` about all base parameters.
+    """Solve `stages` in order, each from its `information` about all base parameters.
 
-    ``held`` (n,) [N m] is the friction that may hold each joint while it is locked. What no stage
-    determines takes its nominal value, and is reported as not excited. The rank does not depend
-    on how the locked joints tremble.
+    `held` (n,) [N m] is the friction that may hold each joint while it is locked. Undetermined
+    parameters take their nominal value, and are reported as not excited. The rank does not depend
+    on the trembling of the locked joints.
     """
     model = experiment.model
-    summaries, degrees, known = _solved(model, stages, information, held)
-    values = known.values + known.free.directions @ _nominal(model, known)
-    hidden = _hidden(model, known)
+    summaries, degrees, state = _solved(model, stages, information, held)
+    values = state.values + state.free.directions @ _nominal(model, state)
+    hidden = _hidden(model, state)
     open_rows = np.any(hidden == np.inf, axis=1)
     slight = np.where(open_rows[:, None], 0.0, hidden)
     undetermined = {int(i) for i in np.flatnonzero(open_rows)}
-    undetermined |= set(unknown_columns(experiment, np.diag(known.covariance)))
+    undetermined |= set(unknown_columns(experiment, np.diag(state.covariance)))
     return StagedEstimate(
         names=model.reduction.names, values=values,
-        covariance=known.covariance + slight @ slight.T,
+        covariance=state.covariance + slight @ slight.T,
         noise=residual_noise(experiment.information, values),
         condition_raw=max(one.condition_number_raw for one in summaries),
         condition=max(one.condition_number for one in summaries),
-        rank=len(values) - known.free.directions.shape[1],
+        rank=len(values) - state.free.directions.shape[1],
         degrees_of_freedom=degrees,
         method='staged', status=Status.NOT_EXCITED if undetermined else Status.OK,
         not_excited=tuple(model.reduction.names[i] for i in sorted(undetermined)),
-        directions=np.where(open_rows[:, None], known.free.directions, 0.0),
+        directions=np.where(open_rows[:, None], state.free.directions, 0.0),
         details=StagedDetails(tuple(summaries)),
     )
 
@@ -184,44 +184,44 @@ def _solved(
     model: TorqueModel, stages: Sequence[Stage], information: Sequence[Information],
     held: FloatArray | None = None,
 ) -> tuple[list[StageSummary], int, Knowledge]:
-    """Return the stages that determine parameters, least degrees of freedom, final estimate."""
+    """Return the stages with results, least degrees of freedom, and final estimate."""
     sizes = np.max([data.size() for data in information], axis=0)
-    known = Knowledge.none(len(model.reduction.names), sizes, held)
+    state = Knowledge.none(len(model.reduction.names), sizes, held)
     summaries, degrees = [], []
     for stage, data in zip(stages, information, strict=True):
-        summary, freedom, known = fit_stage(model, stage, data, known)
+        summary, freedom, state = fit_stage(model, stage, data, state)
         if summary is not None:
             summaries.append(summary)
             degrees.append(freedom)
-    return summaries, min(degrees), known
+    return summaries, min(degrees), state
 
 
-def _hidden(model: TorqueModel, known: Knowledge) -> FloatArray:
-    """Return the shifts (b, f) of base parameters that open directions hide, inf for too much.
+def _hidden(model: TorqueModel, state: Knowledge) -> FloatArray:
+    """Return the shifts (b, f) of base parameters along open directions, inf if too large.
 
-    Each direction goes as far as makes all of the effort of a joint at about 1 rad/s. What then
-    makes the share REFUSED of the effort of a joint is too much; less belongs to the deviation.
-    Two columns that are nearly dependent while a joint swings leave such crumbs.
+    Each direction is scaled to the full effort of a joint at about 1 rad/s. If that changes more
+    than the share REFUSED of the effort of a joint, it is too large; smaller shifts belong to the
+    deviation. They result from two columns that are nearly dependent while a joint swings.
     """
-    sizes, reach = known.sizes[:, None], model.moderate_effort
-    share = np.max(reach / np.maximum(sizes, 1e-300), axis=0)  # of the effort, by unit
-    moved = known.free.directions / np.maximum(share[known.free.owners], 1e-300)
+    sizes, reach = state.sizes[:, None], model.moderate_effort
+    share = np.max(reach / np.maximum(sizes, 1e-300), axis=0)  # relative to the effort, per unit
+    moved = state.free.directions / np.maximum(share[state.free.owners], 1e-300)
     too_much = (np.abs(moved) * share[:, None] > REFUSED) & (
-        np.abs(known.free.directions) > OPEN_COMBINATION_SHARE)
+        np.abs(state.free.directions) > OPEN_COMBINATION_SHARE)
     return np.where(too_much, np.inf, moved)
 
 
-def _nominal(model: TorqueModel, known: Knowledge) -> FloatArray:
+def _nominal(model: TorqueModel, state: Knowledge) -> FloatArray:
     """Return the free parameters (f,) that bring the base parameters closest to nominal.
 
-    The distance is in effort at a moderate motion. Nothing is nominally known of rotors and
-    friction, so base parameters they are part of count little.
+    The distance is in effort in a moderate motion. Rotors and friction have no nominal values, so
+    base parameters that contain them have little weight.
     """
     matrix = model.reduction.matrix[:, 10 * model.robot.tree.n:]
     reach = model.moderate_effort.max(axis=0)
     weight = reach * np.where(np.any(matrix != 0.0, axis=1), FAINT, 1.0)
-    missing = nominal_parameters(model) - known.values
-    design = weight[:, None] * known.free.directions
+    missing = nominal_parameters(model) - state.values
+    design = weight[:, None] * state.free.directions
     return np.asarray(np.linalg.lstsq(design, weight * missing, rcond=None)[0])
 
 
@@ -232,30 +232,30 @@ def nominal_parameters(model: TorqueModel) -> FloatArray:
 
 
 def fit_stage(
-    model: TorqueModel, stage: Stage, data: Information, known: Knowledge
+    model: TorqueModel, stage: Stage, data: Information, state: Knowledge
 ) -> tuple[StageSummary | None, int, Knowledge]:
-    """Return one stage, None where it determines nothing, its degrees of freedom, and what is
-    known after it.
+    """Return the result of a stage, its degrees of freedom, and the estimate after it.
 
-    Combinations that the effort at hand leaves open within wide bounds stay free.
+    The result is None if it determines nothing. Combinations that the effort leaves too uncertain
+    remain free.
     """
-    found = decompose(model, stage, known.free)
-    if len(found.solved):
-        fit = stage_fit(model, (stage, found), data, known)
-        refused = _too_uncertain(model, (stage, found), (known, fit))
+    parts = decompose(model, stage, state.free)
+    if len(parts.solved):
+        fit = stage_fit(model, (stage, parts), data, state)
+        refused = _too_uncertain(model, (stage, parts), (state, fit))
         if len(refused):
-            found = found.without(refused)
-            fit = stage_fit(model, (stage, found), data, known)
-    if not len(found.solved):
-        return None, 0, known
-    step = known.free.directions[:, found.solved]
-    transfer = np.eye(len(known.values)) - step @ fit.sensitivity
-    covariance = transfer @ known.covariance @ transfer.T + step @ fit.covariance @ step.T
+            parts = parts.without(refused)
+            fit = stage_fit(model, (stage, parts), data, state)
+    if not len(parts.solved):
+        return None, 0, state
+    step = state.free.directions[:, parts.solved]
+    transfer = np.eye(len(state.values)) - step @ fit.sensitivity
+    covariance = transfer @ state.covariance @ transfer.T + step @ fit.covariance @ step.T
     covariance = 0.5 * (covariance + covariance.T)  # rounding
     np.fill_diagonal(covariance, np.maximum(np.diag(covariance), 0.0))
-    after = replace(known, values=known.values + step @ fit.values, covariance=covariance,
-                    free=known.free.without(found))
-    combinations = tuple(map(Combination, labels(model, known.free, found), fit.values.tolist(),
+    after = replace(state, values=state.values + step @ fit.values, covariance=covariance,
+                    free=state.free.without(parts))
+    combinations = tuple(map(Combination, labels(model, state.free, parts), fit.values.tolist(),
                              np.sqrt(np.diag(fit.covariance)).tolist()))
     summary = StageSummary(
         stage.name, len(stage.motions), data.samples, fit.solution.condition,
@@ -266,19 +266,19 @@ def fit_stage(
 def _too_uncertain(
     model: TorqueModel, what: tuple[Stage, Decomposition], state: tuple[Knowledge, StageFit],
 ) -> NDArray[np.int64]:
-    """Return the solved combinations that are too uncertain.
+    """Return the indices of the solved combinations that are too uncertain.
 
     One standard deviation of them, in a motion at about 1 rad/s, makes more than the share REFUSED
-    of the effort of a joint while it moves, of any that they act on; or the data does not
-    determine them. What the moving joint itself shows, which no friction holds, is kept where it
-    contradicts its nominal value.
+    of the effort of a joint they act on; or the data does not determine them. Combinations in the
+    effort of the moving joint, which no friction holds, are accepted if they contradict their
+    nominal value.
     """
-    (stage, found), (known, fit) = what, state
-    reach = model.moderate_effort[:, known.free.owners[found.solved]]
+    (stage, parts), (estimate, fit) = what, state
+    reach = model.moderate_effort[:, estimate.free.owners[parts.solved]]
     deviation = np.sqrt(np.diag(fit.covariance))
-    refused = np.any(deviation * reach > REFUSED * known.sizes[:, None], axis=0)
+    refused = np.any(deviation * reach > REFUSED * estimate.sizes[:, None], axis=0)
     if not centred_rows(model, stage):
-        nominal = found.combination @ nominal_parameters(model)[known.free.owners]
+        nominal = parts.combination @ nominal_parameters(model)[estimate.free.owners]
         refused &= np.abs(fit.values - nominal) < CONTRADICTING_DEVIATIONS * deviation
-    undetermined = np.isin(np.arange(len(found.fitted)), fit.solution.open_columns)
-    return np.flatnonzero(refused | undetermined[len(found.nuisance):])
+    undetermined = np.isin(np.arange(len(parts.fitted)), fit.solution.open_columns)
+    return np.flatnonzero(refused | undetermined[len(parts.nuisance):])

@@ -1,16 +1,17 @@
-"""Staged identification as data, and the motions to record for what it leaves open.
+"""Procedures of staged identification, and the motions to record for open parameters.
 
-In a *motion with locked joints* one joint moves, the others are locked. A *stage* names
-such motions, the rows (joints whose effort equation is used) and the base parameters it may solve;
-what earlier stages found enters as known. Which combinations a stage determines follows from its
+In a *motion with locked joints* one joint moves, the others are locked. A *stage* consists of such
+motions, the rows (joints whose effort equation is used) and the base parameters it may solve, with
+the results of earlier stages fixed. The combinations that a stage determines follow from its
 structure alone, that is from the regressor with the locked joints exactly at rest, not from the
 noise of a recording.
+
 Sources: Lin 1991, section 3.3 (Algorithm 2); Wang et al., Sensors 2025, 25, 5749, sections 3.2, 4.
 
-A base parameter stays open where the locked joints never stood so that a swing shows it. Looked
-for are recorded motions, the same or with one locked joint elsewhere, or two, in which the effort
-of the moving joint shows directions that are still open; what friction of the locked joints may
-hide does not count.
+A base parameter remains open if no recorded position of the locked joints shows it. The motions to
+add are recorded ones, the same or with one or two locked joints at other positions, in which the
+effort of the moving joint shows open directions; rows in which friction of locked joints may hide
+them do not count.
 """
 
 from __future__ import annotations
@@ -30,17 +31,17 @@ from robot_dynid.reduction.numeric import SEED, full_rank
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray, Samples
 
-#: states per motion at which the structure of a stage is looked at
+#: number of states per motion in which the structure of a stage is evaluated
 STAGE_STATES = 24
-#: less than this share of a column being new is no excitation: joints are not locked more exactly
+#: least new share of an excited column: joints are not locked more exactly
 NEW_COLUMN_SHARE, DROPPED = 1e-2, 1e-4
 
 
 @dataclass(frozen=True, eq=False)
 class LockedJointsMotion:
-    """Joint ``moving`` swings by ``amplitude`` rad (m) while all others are locked.
+    """Joint `moving` swings by `amplitude` rad (m) while all others are locked.
 
-    ``position`` (n,) rad (m): where the joints are locked; the moving one's centre.
+    `position` (n,) rad (m) of the locked joints, and centre of the moving one.
     """
 
     moving: int
@@ -52,9 +53,9 @@ class LockedJointsMotion:
 class Stage:
     """One step of a procedure.
 
-    ``motions`` supply the data; ``rows`` are indices of the joints whose effort equation is used;
-    ``parameters`` names of the base parameters that may be solved: what else is still unknown and
-    has an effect is fitted along, and forgotten.
+    `motions` supply the data; `rows` are indices of the joints whose effort equation is used;
+    `parameters` names of the base parameters that may be solved; other unknown ones with an effect
+    are nuisance parameters.
     """
 
     name: str
@@ -65,11 +66,11 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
-    """The directions a stage determines, of f free ones.
+    """The directions that a stage determines, of f free ones.
 
-    ``nuisance`` and ``solved`` indices of the independent columns among the free ones;
-    ``combination`` (s, f) such that the stage determines ``combination @ free parameters``;
-    ``present`` (n, b) true where a base parameter has an effect on a row in these motions.
+    `nuisance` and `solved` indices of the independent columns among the free ones; `combination`
+    (s, f) such that the stage determines ``combination @ free parameters``; `present` (n, b) True
+    where a base parameter acts on a row in these motions.
     """
 
     nuisance: NDArray[np.int64]
@@ -78,21 +79,21 @@ class Decomposition:
     present: NDArray[np.bool_]
 
     def without(self, refused: NDArray[np.int64]) -> Decomposition:
-        """Return the decomposition with ``refused`` (r,), indices into ``solved``, as nuisance."""
+        """Return the decomposition with `refused` (r,), indices into `solved`, as nuisance."""
         left = np.setdiff1d(np.arange(len(self.solved)), refused)
         return replace(self, nuisance=np.concatenate([self.nuisance, self.solved[refused]]),
                        solved=self.solved[left], combination=self.combination[left])
 
     @property
     def fitted(self) -> NDArray[np.int64]:
-        """All columns (c,) of the fit: first the nuisance parameters, then those solved for."""
+        """All columns (c,) of the fit: first the nuisance parameters, then the solved ones."""
         return np.concatenate([self.nuisance, self.solved])
 
 
 def single_joint_states(
     robot: RobotModel, motions: Sequence[LockedJointsMotion], seed: int = SEED
 ) -> Samples:
-    """Return STAGE_STATES unrelated states of every motion, the locked joints exactly at rest."""
+    """Return STAGE_STATES random states of every motion, the locked joints exactly at rest."""
     rng = np.random.default_rng(seed)
     count = STAGE_STATES * len(motions)
     q = np.repeat([m.position for m in motions], STAGE_STATES, axis=0)
@@ -107,18 +108,18 @@ def single_joint_states(
 
 
 def centred_rows(model: TorqueModel, stage: Stage) -> list[int]:
-    """Return the rows of which only variations count: joints at rest that friction may hold.
+    """Return the rows of which only variations count: resting joints that friction may hold.
 
-    Such a joint holds any constant load up to its static friction without an effort.
+    Such a joint holds any constant load up to its static friction without effort.
     """
     moving = {m.moving for m in stage.motions}
     return [j for j in stage.rows if j not in moving and model.held[j]]
 
 
 def _columns(model: TorqueModel, states: Samples) -> FloatArray:
-    """Return the base regressor (n, b, N) of states without a past.
+    """Return the base regressor (n, b, N) of states without history.
 
-    Parameters of friction that only the past tells apart count as independent: a law is chosen so
+    Friction parameters that only the history separates count as independent: laws are chosen such
     that the recordings separate them.
     """
     histories = [block.separable(states) if isinstance(block, JointFriction)
@@ -127,7 +128,7 @@ def _columns(model: TorqueModel, states: Samples) -> FloatArray:
 
 
 def stage_regressor(model: TorqueModel, stage: Stage) -> FloatArray:
-    """Return the base regressor (n, b, N) of the stage's states, zero in rows it does not use."""
+    """Return the base regressor (n, b, N) of the states of a stage, zero in unused rows."""
     columns = _columns(model, single_joint_states(model.robot, stage.motions))
     by_motion = columns.reshape(*columns.shape[:2], len(stage.motions), STAGE_STATES)
     centred = centred_rows(model, stage)
@@ -143,9 +144,9 @@ def _tall(columns: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Free:
-    """Unknown part of the base parameters: known + ``directions`` (b, f) @ free parameters.
+    """Unknown part of the base parameters: known + `directions` (b, f) @ free parameters.
 
-    ``owners`` (f,) are the base parameters the free ones are named after.
+    `owners` (f,) are the base parameters that name the free ones.
     """
 
     owners: NDArray[np.int64]
@@ -153,50 +154,51 @@ class Free:
 
     @classmethod
     def everything(cls, count: int) -> Free:
-        """Return the start: nothing of ``count`` base parameters is known."""
+        """Return the start: all of `count` base parameters are free."""
         return cls(np.arange(count), np.eye(count))
 
-    def without(self, found: Decomposition) -> Free:
-        """Return the directions free after a stage; its estimate fixes those it solved."""
-        left = np.setdiff1d(np.arange(len(self.owners)), found.solved)
-        taken = self.directions[:, found.solved] @ found.combination[:, left]
+    def without(self, solved_parts: Decomposition) -> Free:
+        """Return the directions free after a stage, whose estimate fixes the solved ones."""
+        left = np.setdiff1d(np.arange(len(self.owners)), solved_parts.solved)
+        taken = self.directions[:, solved_parts.solved] @ solved_parts.combination[:, left]
         return Free(self.owners[left], self.directions[:, left] - taken)
 
 
 def decompose(model: TorqueModel, stage: Stage, free: Free) -> Decomposition:
-    """Return the directions that ``stage`` determines among those still ``free``.
+    """Return the directions that `stage` determines among those still `free`.
 
     Free columns that the stage may not solve come first in the full-rank decomposition, so that
-    nothing of them is left in what it solves.
+    the solved ones contain nothing of them.
     """
     columns = stage_regressor(model, stage)
     tall = _tall(columns) @ free.directions
-    mine = np.isin(np.array(model.reduction.names)[free.owners], stage.parameters)
-    order = np.concatenate([np.flatnonzero(~mine), np.flatnonzero(mine)])
-    kept, matrix = full_rank(tall[:, order], NEW_COLUMN_SHARE, DROPPED)
-    solved = np.flatnonzero(mine[order[kept]])
-    combination = np.zeros((len(solved), len(mine)))
+    allowed = np.isin(np.array(model.reduction.names)[free.owners], stage.parameters)
+    order = np.concatenate([np.flatnonzero(~allowed), np.flatnonzero(allowed)])
+    pivots, matrix = full_rank(tall[:, order], NEW_COLUMN_SHARE, DROPPED)
+    solved = np.flatnonzero(allowed[order[pivots]])
+    combination = np.zeros((len(solved), len(allowed)))
     combination[:, order] = matrix[solved]
-    return Decomposition(order[kept[~mine[order[kept]]]], order[kept[solved]], combination,
+    return Decomposition(order[pivots[~allowed[order[pivots]]]], order[pivots[solved]],
+                         combination,
                          np.any(columns != 0.0, axis=2))
 
 
-def labels(model: TorqueModel, free: Free, found: Decomposition) -> tuple[str, ...]:
-    """Return the combinations of base parameters a stage solves, such as ``Izz3 + Ia3``."""
+def labels(model: TorqueModel, free: Free, parts: Decomposition) -> tuple[str, ...]:
+    """Return the labels of the combinations that a stage solves, such as ``Izz3 + Ia3``."""
     names = tuple(model.reduction.names[i] for i in free.owners)
-    return tuple(combination_label(row, names, int(own))
-                 for row, own in zip(found.combination, found.solved, strict=True))
+    return tuple(combination_label(row, names, int(pivot))
+                 for row, pivot in zip(parts.combination, parts.solved, strict=True))
 
 
 def excitation_of(model: TorqueModel, stage: Stage) -> tuple[int, float]:
-    """Return the number of combinations a stage determines by itself, and their condition.
+    """Return the number of combinations that a stage determines alone, and their condition number.
 
-    That is the condition number of what it fits, with unit columns.
+    The condition number is that of its columns scaled to unit norm.
     """
     free = Free.everything(len(model.reduction.names))
-    found = decompose(model, stage, free)
-    fitted = _tall(stage_regressor(model, stage))[:, found.fitted]
-    return len(found.solved), float(np.linalg.cond(fitted / np.linalg.norm(fitted, axis=0)))
+    parts = decompose(model, stage, free)
+    fitted = _tall(stage_regressor(model, stage))[:, parts.fitted]
+    return len(parts.solved), float(np.linalg.cond(fitted / np.linalg.norm(fitted, axis=0)))
 
 
 def owners(model: TorqueModel) -> NDArray[np.int64]:
@@ -206,53 +208,52 @@ def owners(model: TorqueModel) -> NDArray[np.int64]:
 
 
 def own_stages(model: TorqueModel, motions: Sequence[LockedJointsMotion]) -> tuple[Stage, ...]:
-    """Return the stages in which the effort of the moving joint itself is used, last joint first.
+    """Return the stages of the effort of the moving joint itself, last joint first.
 
-    Raises DataError naming the joint that never moves alone.
+    Raises DataError naming a joint that never moves alone.
     """
     robot = model.robot
     stages = []
     for j in reversed(range(robot.n)):
-        own = tuple(m for m in motions if m.moving == j)
-        if not own:
+        motions_of_joint = tuple(m for m in motions if m.moving == j)
+        if not motions_of_joint:
             joint = robot.joints[j]
             raise DataError(
-                f'stage {joint!r}: there is no stretch in which joint {joint} moves alone while '
-                'all others rest; add such a recording, or use another method')
-        stages.append(Stage(robot.joints[j], own, (j,), names_from(model, j)))
+                f'stage {joint!r}: joint {joint} never moves alone while all others rest; add '
+                'such a recording, or use another method')
+        stages.append(Stage(robot.joints[j], motions_of_joint, (j,), names_from(model, j)))
     return tuple(stages)
 
 
 def distal_to_proximal(
     model: TorqueModel, motions: Sequence[LockedJointsMotion]
 ) -> tuple[Stage, ...]:
-    """Return two stages per moving joint: its own effort, then that of all locked joints.
+    """Return two stages per joint, last joint first: its effort, then that of all locked joints.
 
-    From the last joint to the first; the stages of joint j may solve what belongs to links and
-    joints from j outwards. Raises DataError naming the joint that never moves alone.
-    Source: Wang et al. 2025, section 4.
+    The stages of joint j may solve parameters of links and joints from j outwards. Raises
+    DataError naming a joint that never moves alone. Source: Wang et al. 2025, section 4.
     """
     stages = []
-    for own in own_stages(model, motions):
-        others = tuple(i for i in range(model.robot.n) if i not in own.rows)
-        stages += [own, replace(own, name=f'{own.name}, locked rows', rows=others)]
+    for stage in own_stages(model, motions):
+        others = tuple(i for i in range(model.robot.n) if i not in stage.rows)
+        stages += [stage, replace(stage, name=f'{stage.name}, locked rows', rows=others)]
     return tuple(stages)
 
 
 def body_by_body(model: TorqueModel, motions: Sequence[LockedJointsMotion]) -> tuple[Stage, ...]:
-    """Return two stages per composite body, from the last to the first, of its own effort only.
+    """Return two stages per composite body, last body first, of the effort of its joint only.
 
-    First its joint moves alone, then joints before it do. Raises DataError naming the joint that
-    never moves alone. Source: Lin 1991, Algorithm 2, whose steps for one body are solved together.
+    First its joint moves alone, then joints before it do. Raises DataError naming a joint that
+    never moves alone. Source: Lin 1991, Algorithm 2, with the steps for one body solved together.
     """
     robot = model.robot
     stages = []
-    for own in own_stages(model, motions):
-        (j,) = own.rows
-        before = tuple(m for m in motions if m.moving != j and robot.carried[m.moving, j])
-        stages.append(own)
-        if before:
-            stages.append(replace(own, name=f'body {own.name}', motions=before))
+    for stage in own_stages(model, motions):
+        (j,) = stage.rows
+        proximal = tuple(m for m in motions if m.moving != j and robot.carried[m.moving, j])
+        stages.append(stage)
+        if proximal:
+            stages.append(replace(stage, name=f'body {stage.name}', motions=proximal))
     return tuple(stages)
 
 
@@ -260,26 +261,26 @@ PROCEDURES = {'distal-to-proximal': distal_to_proximal, 'body-by-body': body_by_
 
 
 def names_from(model: TorqueModel, joint: int) -> tuple[str, ...]:
-    """Return the names of the base parameters of ``joint`` and of all after it."""
+    """Return the names of the base parameters of `joint` and of all after it."""
     return tuple(np.array(model.reduction.names)[owners(model) >= joint])
 
 
-#: where another angle of a locked joint is looked for, from the recorded one [rad, m]
+#: other positions tried for a locked joint, relative to the recorded one [rad, m]
 TURNS, SHIFTS = (-np.pi / 2, -np.pi / 4, np.pi / 4, np.pi / 2), (-0.2, 0.2)
-#: effort of a direction in a swing, over that in a motion of all joints at 1 rad/s, by which it
-#: shows
+#: effort of a direction in a swing, relative to that in a motion of all joints at 1 rad/s, above
+#: which the swing shows it
 SHOWN_EFFORT_SHARE = 0.1
-#: locked joints that are looked for elsewhere at once
-MOST_TURNED = 2
-#: share of a base parameter in open directions by which it is open
+#: largest number of locked joints at other positions
+MAX_TURNED = 2
+#: share of a base parameter in open directions above which it is open
 OPEN_STAGE_SHARE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class MotionToAdd:
-    """A swing of ``motion`` with the ``turned`` joints (index, rad or m) elsewhere.
+    """A swing of `motion` with the `turned` joints (index, rad or m) at other positions.
 
-    ``finds`` are the base parameters that it closes.
+    `finds` are the base parameters that it determines.
     """
 
     motion: LockedJointsMotion
@@ -290,14 +291,14 @@ class MotionToAdd:
 def motions_to_add(
     model: TorqueModel, recorded: Sequence[LockedJointsMotion], directions: FloatArray
 ) -> tuple[tuple[MotionToAdd, ...], tuple[str, ...]]:
-    """Return the motions to add, the one that shows most first, and parameters none of them finds.
+    """Return the motions to add, best one first, and the parameters that remain open.
 
-    ``directions`` (b, f) are those that the ``recorded`` motions leave open.
+    `directions` (b, f) are those that the `recorded` motions leave open.
     """
     reach = np.maximum(model.moderate_effort.max(axis=0), np.finfo(float).tiny)
     basis = np.linalg.qr(reach[:, None] * directions)[0]
     added: list[MotionToAdd] = []
-    for count in range(MOST_TURNED + 1):  # as few joints elsewhere as show anything
+    for count in range(MAX_TURNED + 1):  # as few turned joints as possible
         candidates, rows = _candidates(model, recorded, count, reach)
         while candidates and basis.shape[1]:
             _, sizes, turned = np.linalg.svd(rows @ basis)
@@ -316,12 +317,12 @@ def motions_to_add(
 
 
 def _open(model: TorqueModel, basis: FloatArray) -> tuple[str, ...]:
-    """Return the base parameters with a share in the ``basis`` (b, f) of open directions."""
+    """Return the base parameters with a share in the `basis` (b, f) of open directions."""
     if not basis.shape[1]:
         return ()
     share = np.linalg.norm(basis, axis=1)
-    return tuple(name for name, own in zip(model.reduction.names, share, strict=True)
-                 if own > OPEN_STAGE_SHARE)
+    return tuple(name for name, size in zip(model.reduction.names, share, strict=True)
+                 if size > OPEN_STAGE_SHARE)
 
 
 Turned = tuple[tuple[int, float], ...]
@@ -330,9 +331,9 @@ Turned = tuple[tuple[int, float], ...]
 def _candidates(
     model: TorqueModel, recorded: Sequence[LockedJointsMotion], count: int, reach: FloatArray
 ) -> tuple[list[tuple[LockedJointsMotion, Turned]], FloatArray]:
-    """Return the recorded motions with ``count`` locked joints elsewhere, and which they are.
+    """Return the recorded motions with `count` turned joints, and those joints.
 
-    Beside them the effort (C, STAGE_STATES, b) of their moving joints, columns over ``reach``.
+    Also the effort (C, STAGE_STATES, b) of their moving joints, columns over `reach`.
     """
     moved: list[tuple[LockedJointsMotion, Turned]] = []
     rows = [np.zeros((0, STAGE_STATES, len(reach)))]
@@ -349,7 +350,7 @@ def _candidates(
 def _elsewhere(
     model: TorqueModel, motion: LockedJointsMotion, count: int
 ) -> Iterator[tuple[LockedJointsMotion, Turned]]:
-    """Yield a motion with ``count`` locked joints elsewhere, and which they are."""
+    """Yield a motion with `count` locked joints at other positions, and those joints."""
     limits = model.robot.limits
 
     def angles(joint: int) -> list[float]:
@@ -368,9 +369,9 @@ def _elsewhere(
 def advice(
     model: TorqueModel, recorded: Sequence[LockedJointsMotion], directions: FloatArray
 ) -> str:
-    """Return in words what to record beside the ``recorded`` motions, see `motions_to_add`.
+    """Return a sentence on what to record in addition to the `recorded` motions.
 
-    ``directions`` (b, f) are those that are left open.
+    `directions` (b, f) are those that are open, see `motions_to_add`.
     """
     added, left = motions_to_add(model, recorded, directions)
     joints, types = model.robot.joints, model.robot.types
@@ -384,9 +385,9 @@ def advice(
         parts.append(f'{joints[one.motion.moving]} swinging {how}{closes}')
     text = ''
     if parts:
-        text = 'record in addition, all else locked as it was: ' + '; '.join(parts)
+        text = 'record in addition, all other joints locked as before: ' + '; '.join(parts)
     if left:
         text += ('; ' if text else '') + (
-            f'for {", ".join(left)} record a motion of several joints: what swings of single ones '
-            'show of them is in the effort of joints at rest, where friction hides it')
+            f'for {", ".join(left)} record a motion of several joints: single joints show them '
+            'only in the effort of resting joints, where friction hides it')
     return text

@@ -1,4 +1,4 @@
-"""Fit of a single stage: what it solves, from what earlier stages found."""
+"""Fit of a single stage, with the results of earlier stages fixed."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from robot_dynid.types import FloatArray
 class Knowledge:
     """Estimate between two stages: base parameters (b,), their covariance, the free directions.
 
-    ``held`` (n,) [N m] is the friction that may hold each joint while it is locked; ``sizes`` (n,)
-    [N m] are the efforts of the joints, root mean square in the motion that shows most.
+    `held` (n,) [N m] is the friction that may hold each joint while it is locked; `sizes` (n,) [N
+    m] are the largest root mean square efforts of the joints in any motion.
     """
 
     values: FloatArray
@@ -41,9 +41,10 @@ class Knowledge:
 
     @classmethod
     def none(cls, count: int, sizes: FloatArray, held: FloatArray | None = None) -> Knowledge:
-        """Return the state before the first stage: nothing is known of ``count`` parameters.
+        """Return the state before the first stage, with all of `count` parameters free.
 
-        ``sizes`` (n,) [N m] of the efforts; ``held`` (n,) [N m] is what friction may hold at rest.
+        `sizes` (n,) [N m] of the efforts; `held` (n,) [N m] is the friction that may hold a
+        resting joint.
         """
         friction = np.zeros(len(sizes)) if held is None else held
         return cls(np.zeros(count), np.zeros((count, count)), Free.everything(count), friction,
@@ -52,7 +53,7 @@ class Knowledge:
 
 @dataclass(frozen=True, eq=False)
 class StageFit:
-    """The solved combinations (s,): values, covariance, -d values / d known parameters (s, b)."""
+    """Solved combinations (s,): values, covariance, -d values / d known parameters (s, b)."""
 
     values: FloatArray
     covariance: FloatArray
@@ -62,34 +63,35 @@ class StageFit:
 
 
 def stage_fit(
-    model: TorqueModel, what: tuple[Stage, Decomposition], data: Information, known: Knowledge
+    model: TorqueModel, what: tuple[Stage, Decomposition], data: Information, state: Knowledge
 ) -> StageFit:
-    """Fit what a stage solves and its nuisance, and return what it solves."""
-    stage, found = what
-    directions = known.free.directions[:, found.fitted]
+    """Fit the solved and nuisance parameters of a stage, and return the solved ones."""
+    stage, parts = what
+    directions = state.free.directions[:, parts.fitted]
     centred = centred_rows(model, stage)
-    reduced = data.projected(stage.rows, found.present, directions, known.values, centred)
+    reduced = data.projected(stage.rows, parts.present, directions, state.values, centred)
     trusted = joint_weights(reduced)
     noise = 1.0 / trusted
-    friction = np.array([known.held[j] if j in centred else 0.0 for j in stage.rows])
+    friction = np.array([state.held[j] if j in centred else 0.0 for j in stage.rows])
     held = np.minimum(friction / np.sqrt(3.0), coherent(reduced, solve(reduced, trusted).values))
     weights = 1.0 / np.hypot(noise, held * np.sqrt(data.samples))
     solution = solve(reduced, weights)
     covariance, degrees = batch_covariance(reduced, weights, solution)
     covariance = covariance + _held_covariance((reduced, weights, solution), held)
-    own = slice(len(found.nuisance), None)
+    solved = slice(len(parts.nuisance), None)
     sensitivity = _sensitivity(what, data, (reduced, weights, solution))
-    return StageFit(solution.values[own], covariance[own, own], sensitivity[own], solution,
+    return StageFit(solution.values[solved], covariance[solved, solved], sensitivity[solved],
+                    solution,
                     degrees)
 
 
 def coherent(information: Information, values: FloatArray) -> FloatArray:
-    """Return the deviation (r,) [N m] of the part of the residual that goes with the motion.
+    """Return the deviation (r,) [N m] of the residual that is coherent with the motion.
 
-    That is what the regressor of a single batch could explain of it, beyond its share of noise
-    without any pattern.
+    It is the part that the regressor of a single batch could explain, beyond its share of white
+    noise.
     """
-    found = np.zeros(len(information.structure))
+    deviations = np.zeros(len(information.structure))
     for row, active in enumerate(information.structure):
         explained = rest = 0.0
         used = 0
@@ -103,17 +105,17 @@ def coherent(information: Information, values: FloatArray) -> FloatArray:
             rest += float(residual @ residual - shares @ shares)
             used += len(shares)
         noise = rest / max(information.samples - used, 1)
-        found[row] = np.sqrt(max(explained - used * noise, 0.0) / information.samples)
-    return found
+        deviations[row] = np.sqrt(max(explained - used * noise, 0.0) / information.samples)
+    return deviations
 
 
 def _held_covariance(
     fit: tuple[Information, FloatArray, Solution], held: FloatArray
 ) -> FloatArray:
-    """Return the covariance that comes from the friction which holds the locked joints.
+    """Return the covariance that comes from the friction holding the locked joints.
 
     Such a joint takes any part of the load up to its static friction, always against it, so the
-    error does not average out: it counts as if it had one sign throughout. Its deviation ``held``
+    error does not average out: it counts as if it had one sign throughout. Its deviation `held`
     (r,) [N m] is that of the coherent part of the residual, at most that of a uniform distribution
     within the friction.
     """
@@ -132,11 +134,11 @@ def _sensitivity(
     fit: tuple[Information, FloatArray, Solution],
 ) -> FloatArray:
     """Return the sensitivity (f, b) of fitted to known parameters: pinv(D) A."""
-    (stage, found), (reduced, weights, solution) = what, fit
+    (stage, parts), (reduced, weights, solution) = what, fit
     count = len(data.names)
     product = np.zeros((len(solution.values), count))
     for batch, small in zip(data.batches, reduced.batches, strict=True):
-        rows = [w * np.where(found.present[j], data.expanded(j, batch)[:, :count], 0.0)
+        rows = [w * np.where(parts.present[j], data.expanded(j, batch)[:, :count], 0.0)
                 for w, j in zip(weights, stage.rows, strict=True)]
         design = weighted_factor(reduced, weights, small)[:, :-1]
         product += design.T @ np.vstack(rows)

@@ -1,4 +1,4 @@
-"""Deviations of estimates from the scatter of stretches and of recordings."""
+"""Covariance of estimates from the scatter of stretches and of recordings."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from numpy.typing import NDArray
 
 from robot_dynid.effects.joint_friction import JointFriction
 from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.estimation.information import Batch, Information, merged
+from robot_dynid.estimation.information import Batch, Information, merge_factors
 from robot_dynid.friction.law import DRY, OFFSET
 from robot_dynid.types import FloatArray
 
-#: stretches the data is cut into; their number less one is the degrees of freedom
+#: number of stretches of the data; less one, the degrees of freedom
 SCATTER_STRETCHES = 8
 
 
 def stretches(count: int, groups: int = SCATTER_STRETCHES) -> list[list[int]]:
-    """Cut ``count`` batches into ``groups`` contiguous groups, or as many as there are."""
+    """Cut `count` batches into `groups` contiguous groups, or as many as there are."""
     return [list(map(int, part)) for part in np.array_split(np.arange(count), min(groups, count))]
 
 
 def recordings(information: Information) -> list[list[int]]:
-    """Return the batches of every recording."""
-    found: dict[int, list[int]] = {}
+    """Return the indices of the batches of every recording."""
+    groups: dict[int, list[int]] = {}
     for i, batch in enumerate(information.batches):
-        found.setdefault(batch.recording, []).append(i)
-    return list(found.values())
+        groups.setdefault(batch.recording, []).append(i)
+    return list(groups.values())
 
 
 Groups = Sequence[Sequence[int]]
-#: share of the information in a direction that counts as left when a group of batches is removed
+#: least share of the information in a direction that remains when a group of batches is removed
 LEAST_REST = 1e-3
 
 
@@ -42,10 +42,9 @@ LEAST_REST = 1e-3
 class BatchScores:
     """Curvature and gradient of B batches at an estimate of b parameters, in whitened directions.
 
-    ``root`` (b, r): parameters = root @ direction, in which the information of all batches is the
-    identity. ``curvature`` (B, r, r) is the share of each batch in it, ``score`` (B, r) its
-    gradient at the estimate. What batches have is added up, so a group of them is removed by one
-    small linear solve.
+    `root` (b, r): parameters = root @ direction, in which the information of all batches is the
+    identity. `curvature` (B, r, r) is the share of each batch in it, `score` (B, r) its gradient
+    at the estimate. Batches are additive, so removing a group of them is one small linear solve.
     """
 
     root: FloatArray
@@ -53,31 +52,31 @@ class BatchScores:
     score: FloatArray
 
     def changes(self, groups: Groups) -> tuple[FloatArray, FloatArray]:
-        """Return changes of the estimate as groups of batches are left out, (groups, b).
+        """Return the changes (groups, b) of the estimate if groups of batches are left out.
 
-        Beside each, how many times larger the variance of the parameter is without the group.
+        Also the factors (groups, b) by which the variances grow without the group.
         """
-        found, growth = np.empty((2, len(groups), len(self.root)))
-        before = np.sum(self.root**2, axis=1)
-        before = np.where(before > 0.0, before, 1.0)
+        changes, growth = np.empty((2, len(groups), len(self.root)))
+        variance = np.sum(self.root**2, axis=1)
+        variance = np.where(variance > 0.0, variance, 1.0)
         whole = np.eye(self.root.shape[1])
         for i, group in enumerate(groups):
-            own = list(group)
-            along = self.root @ _inverse(whole - self.curvature[own].sum(axis=0))
-            found[i] = along @ self.score[own].sum(axis=0)
-            growth[i] = np.sum(along * self.root, axis=1) / before
-        return found, growth
+            members = list(group)
+            along = self.root @ _inverse(whole - self.curvature[members].sum(axis=0))
+            changes[i] = along @ self.score[members].sum(axis=0)
+            growth[i] = np.sum(along * self.root, axis=1) / variance
+        return changes, growth
 
 
 def _inverse(rest: FloatArray) -> FloatArray:
-    """Return the inverse of what is ``rest`` (r, r), its eigenvalues at least LEAST_REST.
+    """Return the inverse of `rest` (r, r), its eigenvalues at least LEAST_REST.
 
-    Only where a group decides a direction alone they are less.
+    Only if a group determines a direction alone are they less.
     """
     with suppress(np.linalg.LinAlgError):
-        found = np.linalg.inv(rest)
-        if np.linalg.norm(found) < 1.0 / LEAST_REST:  # no less than its largest eigenvalue
-            return np.asarray(found)
+        inverse = np.linalg.inv(rest)
+        if np.linalg.norm(inverse) < 1.0 / LEAST_REST:  # not less than its largest eigenvalue
+            return np.asarray(inverse)
     values, directions = np.linalg.eigh(rest)
     return np.asarray(directions / np.maximum(values, LEAST_REST) @ directions.T)
 
@@ -85,26 +84,25 @@ def _inverse(rest: FloatArray) -> FloatArray:
 def leave_one_out(batches: Sequence[Batch]) -> Iterator[tuple[FloatArray, ...]]:
     """Yield, for every batch, the factors (m, k) (one per joint) of all the others.
 
-    Factors from the front and from the back are merged once, so n batches cost 3 n merges.
+    Cumulative factors from both ends are merged once, so n batches cost 3 n merges.
     """
     def both(one: tuple[FloatArray, ...], other: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
-        return tuple(merged(pair) for pair in zip(one, other, strict=True))
+        return tuple(merge_factors(pair) for pair in zip(one, other, strict=True))
 
     behind = list(accumulate((b.factors for b in reversed(batches[1:])),
                              lambda rest, factors: both(factors, rest)))
     ahead = list(accumulate((b.factors for b in batches[:-1]), both))
     yield behind[-1]
-    for before, after in zip(ahead[:-1], behind[-2::-1], strict=True):
-        yield both(before, after)
+    for first, after in zip(ahead[:-1], behind[-2::-1], strict=True):
+        yield both(first, after)
     yield ahead[-1]
 
 
 def covariance(changes: FloatArray) -> tuple[FloatArray, int]:
     """Return the covariance (k, k) of an estimate, and its degrees of freedom.
 
-    ``changes`` (batches, k) is what each batch has changed in the estimate, or the estimates that
-    leave it out. Not a number where there is a single batch.
-    Source: MacKinnon, Nielsen, Webb 2023 (CR3).
+    `changes` (batches, k) are the changes of the estimate by each batch, or the estimates without
+    it. NaN for a single batch. Source: MacKinnon, Nielsen, Webb 2023 (CR3).
     """
     count, k = changes.shape
     if count < 2:
@@ -114,11 +112,11 @@ def covariance(changes: FloatArray) -> tuple[FloatArray, int]:
 
 
 def deviations(changes: Sequence[FloatArray]) -> FloatArray:
-    """Return the standard deviations (k,) of the `covariance` of ``changes`` (k,) by batches."""
+    """Return the standard deviations (k,) of the `covariance` of `changes` (k,) by batches."""
     return np.asarray(np.sqrt(np.diag(covariance(np.asarray(changes))[0])))
 
 
-#: a stretch decides a parameter alone when its variance without it is this many times larger
+#: a stretch determines a parameter alone if the variance without it is this many times larger
 DECIDED = 10.0
 
 
@@ -129,12 +127,13 @@ def scatter_covariance(
     """Return the covariance (b, b) of an estimate, and its degrees of freedom.
 
     The variance of each parameter comes from SCATTER_STRETCHES stretches, from more and shorter
-    ones where one of those alone decides it; and from whole recordings, or from as many stretches
-    of distinct motion, where these scatter more: ``by_motion`` are the scores of its cells. With
-    ``scales``, what friction differs by from one recording to the next is a variance component
-    of its own instead: that of few recordings is known from all axes together only.
-    Correlations of the rest are those of single batches. Not a number where there is a single
-    batch. Scores whose ``root`` has some rows only give the covariance of as many parameters.
+    ones if one of those alone determines it; and from whole recordings, or from as many stretches
+    of distinct motion, if these scatter more: `by_motion` are the scores of its cells. With
+    `scales`, the difference of friction between recordings is a separate variance component,
+    estimated from all axes together because recordings are few. The other correlations are those
+    of single batches. NaN for a single batch. Scores with fewer rows of `root` give the covariance
+    of as many parameters.
+
     Source: Ibragimov, Mueller 2010 (few clusters); MacKinnon, Nielsen, Webb 2023 (CR3).
     """
     count, size = len(information.batches), len(scores.root)
@@ -173,14 +172,14 @@ def _rescaled(matrix: FloatArray, variance: FloatArray) -> FloatArray:
 
 
 def _variance(scores: BatchScores, groups: Groups) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Return the variance (b,) by leaving out groups, and where no group decides alone."""
+    """Return the variance (b,) by leaving out groups; True where no group determines it alone."""
     changes, growth = scores.changes(groups)
     return np.diag(covariance(changes)[0]), np.asarray(np.all(growth < DECIDED, axis=0))
 
 
-#: a recording with less than this share of the information about a scale says nothing about it
+#: a recording with less than this share of the information about a scale does not count for it
 INFORMATION_SHARE = 1e-6
-#: deviations of recordings as exact as this [-] do not differ in weight
+#: deviations of recordings below this [-] do not change their weights
 EXACT_DEVIATION = 1e-6
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -189,8 +188,8 @@ TINY = float(np.finfo(np.float64).tiny)
 class FrictionScales:
     """Directions in which friction changes as a whole.
 
-    ``directions`` (b, m): change of the b parameters by a change of one; ``kinds`` (m,) of
-    friction: viscous, dry, offset; ``axes`` (m,) the numbers of the axes it is of.
+    `directions` (b, m): change of the b parameters per unit; `kinds` (m,) of friction: viscous,
+    dry, offset; `axes` (m,) their axis numbers.
     """
 
     directions: FloatArray
@@ -200,10 +199,10 @@ class FrictionScales:
 
 @dataclass(frozen=True, eq=False)
 class BetweenRecordings:
-    """Spread of friction from one recording to the next.
+    """Spread of friction between recordings.
 
-    ``spread`` is the deviation of each kind of friction, relative to its values; ``covariance``
-    (b, b) of the estimate by it; ``within`` are the scores without what recordings differ by.
+    `spread` is the deviation of each kind of friction, relative to its values; `covariance` (b, b)
+    of the estimate by it; `within` are the scores without the differences between recordings.
     """
 
     spread: Mapping[str, float]
@@ -212,15 +211,15 @@ class BetweenRecordings:
 
 
 def friction_scales(model: TorqueModel, values: FloatArray) -> FrictionScales | None:
-    """Return the scales of friction with parameters ``values`` (b,); None without friction."""
+    """Return the scales of friction with parameters `values` (b,); None without friction."""
     directions: dict[tuple[str, int], FloatArray] = {}
     place = 0
-    for block, kept in zip(model.blocks, model.pivots_by_block, strict=True):
+    for block, pivots in zip(model.blocks, model.pivots_by_block, strict=True):
         if isinstance(block, JointFriction):
-            for i, parameter in enumerate(kept.tolist(), start=place):
+            for i, parameter in enumerate(pivots.tolist(), start=place):
                 key = block.kinds[parameter], block.owners[parameter]
                 directions.setdefault(key, np.zeros(len(values)))[i] = values[i]
-        place += len(kept)
+        place += len(pivots)
     for (kind, axis), direction in directions.items():
         if kind == OFFSET:
             dry = directions.get((DRY, axis), direction)
@@ -235,11 +234,11 @@ def friction_scales(model: TorqueModel, values: FloatArray) -> FrictionScales | 
 def between_recordings(
     scores: BatchScores, recordings: Groups, scales: FrictionScales
 ) -> BetweenRecordings:
-    """Return the variance component from the batches of two or more ``recordings``.
+    """Return the variance component between two or more `recordings`.
 
-    Method of moments: the scatter of the recordings, less what their own stretches of time make
-    of it. What a recording differs by is the best guess of it, which is zero without a component.
-    Source: DerSimonian, Laird 1986; Kacker 2004 (any weights).
+    Method of moments: the scatter of the recordings, less the part explained by their stretches of
+    time. The difference of a recording is its best predictor, zero without a component. Source:
+    DerSimonian, Laird 1986; Kacker 2004 (any weights).
     """
     directions = np.asarray(np.linalg.lstsq(scores.root, scales.directions, rcond=None)[0],
                             np.float64)
@@ -273,14 +272,14 @@ def between_recordings(
 def _scales_of(
     scores: BatchScores, batches: list[int], directions: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the scales (m,) as one recording has them, their variance and weight, (m,) each.
+    """Return the scales (m,) of one recording, their variance and weight, (m,) each.
 
-    ``directions`` (r, m) are those of the scales in whitened parameters. The variance is that of
-    stretches left out; the weight is the inverse of what it is with white residuals.
+    `directions` (r, m) are those of the scales in whitened parameters. The variance is that of
+    left-out stretches; the weight is its inverse for white residuals.
     """
     curvature = directions.T @ scores.curvature[batches] @ directions
     score = scores.score[batches] @ directions
-    # of a scale that a recording does not show rounding is left, of either sign
+    # a scale that a recording does not show leaves rounding of either sign
     size = np.sqrt(np.maximum(np.einsum('bii->i', curvature), 0.0))
     unit = np.where(size > 0.0, size, 1.0)
     curvature, score = curvature / np.outer(unit, unit), score / unit

@@ -1,4 +1,4 @@
-"""Errors on distinct motion left out of a fit, and the joints that these refuse."""
+"""Held-out errors on distinct motion, and the joints that they refuse."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from robot_dynid.estimation.information import (
     RAW,
     Batch,
     Information,
-    merged_batch,
+    merge_batches,
 )
 from robot_dynid.estimation.least_squares import joint_weights, solve
 from robot_dynid.signals import held_out_motion
@@ -23,9 +23,9 @@ from robot_dynid.types import FloatArray
 
 #: base parameters (b,) from some batches of the information in cells of distinct motion
 Fit = Callable[[Sequence[int]], FloatArray]
-#: one-sided level at which the share of a joint is sure
+#: one-sided confidence level of the share of a joint
 SHARE_LEVEL = 0.95
-#: length [s] from which on a fold is a motion of its own
+#: length [s] from which a fold is a separate motion
 MOTION_SECONDS = 3.0
 #: an effort that varies by less than this share of its size is constant
 EFFORT_ROUNDING = 1e-9
@@ -35,13 +35,13 @@ EFFORT_ROUNDING = 1e-9
 class HeldOut:
     """Errors of every joint on distinct motion that was not used for the fit.
 
-    ``raw`` and ``filtered`` (n,) mean squared errors against the raw and the filtered effort
-    [(N m)^2]; ``share`` (n,) of the variance of the filtered effort that is predicted, sure to
-    ``margin`` (n,) by the scatter of the folds; ``constant`` (n,) efforts have no variance.
-    ``folds`` (f, n) are the mean squared raw errors of each fold [(N m)^2], ``samples`` (f,) their
-    sizes; ``seconds`` of distinct motion; ``fitted`` (n,) the mean squared raw error where all
-    motion is in the fit [(N m)^2]; ``spread`` (n,) [(N m)^2] the variance of the effort by
-    the parameters on any motion, where it is known.
+    `raw` and `filtered` (n,) mean squared errors against the raw and the filtered effort [(N
+    m)^2]; `share` (n,) of the variance of the filtered effort that is predicted, with `margin`
+    (n,) by the scatter of the folds; `constant` (n,) efforts have no variance. `folds` (f, n) are
+    the mean squared raw errors of each fold [(N m)^2], `samples` (f,) their sizes; `seconds` of
+    distinct motion; `fitted` (n,) the mean squared raw error with all motion in the fit [(N m)^2];
+    `spread` (n,) [(N m)^2] the variance of the effort by the parameter covariance on any motion,
+    if known.
     """
 
     raw: FloatArray
@@ -57,42 +57,40 @@ class HeldOut:
 
     @property
     def motions(self) -> int:
-        """Number of distinct motions: the folds, or one that is cut by phase, or none to hold out.
-        """
+        """Number of distinct motions: the folds, one that is cut by phase, or none to hold out."""
         count = len(self.folds)
         return count if self.seconds >= MOTION_SECONDS * count else min(count, 1)
 
     @property
     def excess(self) -> FloatArray:
-        """The error (n,) [N m] on motion left out beyond that in the fit, root mean square."""
+        """Error (n,) [N m] on held-out motion beyond that in the fit, root mean square."""
         return np.sqrt(np.maximum(self.raw - self.fitted, 0.0))
 
     @property
     def promise(self) -> FloatArray:
-        """The root mean square error (n,) [N m] to expect on a new motion.
+        """Root mean square error (n,) [N m] to expect on a new motion.
 
-        What the model leaves of a fold is left of a motion near to those of the fit. A new one is
-        further away: it has an effect of its own, as large again, and the parameters that the
-        motion of the fit does not show well count in it.
+        A fold is near to the motions of the fit. A new motion is further away: it adds an effect
+        as large again, and the parameters that the motion of the fit does not show well.
         """
         return np.asarray(np.sqrt(self.raw + self.filtered + self.spread))
 
     @property
     def score(self) -> float:
-        """Mean logarithm of the raw errors: a joint counts the same whatever its torque."""
+        """Mean logarithm of the raw errors: joints count the same whatever their torque."""
         return float(0.5 * np.mean(np.log(np.maximum(self.raw, 1e-300))))
 
 
 @dataclass(frozen=True)
 class Fold:
-    """Batches of the information in cells of distinct motion: a fold, and those of its fit."""
+    """Indices of the batches (cells of distinct motion) of a fold, and of its fit."""
 
     test: list[int]
     fitted: list[int]
 
 
 def folds(information: Information) -> list[Fold]:
-    """Return the folds of distinct motion, each left out in turn; none of a single cell."""
+    """Return the folds of distinct motion, each left out in turn; empty for a single cell."""
     motion = information.by_motion
     fold = held_out_motion.folds(information.seconds, 0.0 if motion is None else
                                  motion.motion.guard)
@@ -107,9 +105,9 @@ def held_out(
 ) -> HeldOut:
     """Return the errors of cross-validation over folds of distinct motion.
 
-    ``scored`` is the information the errors are counted on, batch by batch the same motion as
-    those fitted; by default the same information. ``fit`` returns the base parameters (b,) from
-    some batches of the `distinct` information; by default weighted least squares.
+    `scored` is the information for the errors, batch by batch the same motion as the fitted one;
+    by default the same information. `fit` returns the base parameters (b,) from some batches of
+    the `distinct` information; by default weighted least squares.
     """
     information = information.distinct
     scored = information if scored is None else scored.distinct
@@ -119,7 +117,7 @@ def held_out(
     for fold in folds(information):
         values = solve(information.subset(fold.fitted), weights).values if fit is None else fit(
             fold.fitted)
-        test = merged_batch([scored.batches[i] for i in fold.test])
+        test = merge_batches([scored.batches[i] for i in fold.test])
         raw.append(scored.residual_energy(values, RAW, test))
         filtered.append(scored.residual_energy(values, FILTERED, test))
         variations.append(_variation(scored, test))
@@ -136,25 +134,25 @@ def held_out(
 
 
 def errors_by_cell(information: Information, chosen: NDArray[np.int64]) -> FloatArray:
-    """Return the sums of squares (C, n) [(N m)^2] of what cross-validation leaves of each cell.
+    """Return the sums of squared held-out errors (C, n) [(N m)^2] of each cell of distinct motion.
 
-    Against the raw effort, every cell of distinct motion with the fit of the ``chosen`` (k,)
-    parameters to the folds that it is not in.
+    Against the raw effort, each cell with the fit of the `chosen` (k,) parameters to the other
+    folds.
     """
     about = information.distinct.about(chosen)
     weights = joint_weights(about)
-    found = np.zeros((len(about.batches), len(about.structure)))
+    errors = np.zeros((len(about.batches), len(about.structure)))
     for fold in folds(about):
         values = solve(about.subset(fold.fitted), weights).values
-        found[fold.test] = [about.residual_energy(values, RAW, about.batches[i])
+        errors[fold.test] = [about.residual_energy(values, RAW, about.batches[i])
                             for i in fold.test]
-    return found
+    return errors
 
 
 def falls(errors: FloatArray, others: FloatArray) -> bool:
-    """Return whether squared errors (f,) of folds are lower than ``others``.
+    """Return True if squared errors (f,) of folds are lower than `others`.
 
-    In most folds, and on average by more than a standard error of it.
+    In most folds, and on average by more than the standard error of the difference.
     """
     if len(errors) < 2 or not np.isfinite([errors, others]).all():
         return False
@@ -164,10 +162,10 @@ def falls(errors: FloatArray, others: FloatArray) -> bool:
 
 
 def surely_lower(errors: FloatArray, others: FloatArray, level: float) -> bool:
-    """Return whether errors (k,) of stretches are lower than ``others``, by Wilcoxon's test.
+    """Return True if errors (k,) of stretches are lower than `others`, by Wilcoxon's test.
 
-    A test of ranks, one-sided at ``level``: one stretch with slow motion may say more of friction
-    than all the others together.
+    A one-sided rank test at `level`: one stretch with slow motion may show more friction than all
+    the others together.
     """
     from scipy.stats import wilcoxon
 
@@ -190,8 +188,8 @@ def _variation(information: Information, part: Batch) -> FloatArray:
 def _share(errors: FloatArray, variations: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the share of variance (n,) predicted, and its margin, from sums of folds (f, n).
 
-    The share is one less a ratio of sums, whose deviation is that of the ratio estimator.
-    Source: Cochran, Sampling techniques, 1977, section 6.3.
+    The share is one less a ratio of sums, whose deviation is that of the ratio estimator. Source:
+    Cochran, Sampling techniques, 1977, section 6.3.
     """
     count = len(errors)
     whole = np.maximum(variations.sum(axis=0), 1e-300)
@@ -205,31 +203,31 @@ def _share(errors: FloatArray, variations: FloatArray) -> tuple[FloatArray, Floa
 
 #: an effort outside by more than this share of its size raises the rank; rounding leaves 1e-14
 OUTSIDE_RANK_TOLERANCE = 1e-8
-#: share of a joint's effort outside the model from which a user should know
+#: share of a joint's effort outside the model above which a warning is given
 NOTABLE_OUTSIDE = 0.3
 
 
 @dataclass(frozen=True, eq=False)
 class Consistency:
-    """``outside`` (n,): share of the effort of each joint that no parameters explain.
+    """Rank test: `outside` (n,) share of the effort of each joint that no parameters explain.
 
-    ``raised`` says whether rank [H tau] exceeds rank H: always with noise, never without.
+    `raised` is True if rank [H tau] exceeds rank H: always with noise, never without.
     """
 
     outside: FloatArray
     raised: bool
 
     def warnings(self, joints: tuple[str, ...]) -> list[str]:
-        """Return a sentence per joint with a notable share."""
-        return [f'joint {joint}: {share:.0%} of its effort (root mean square) lies outside what '
-                'any parameters explain, so rank [H tau] exceeds rank H: noise, or an effect the '
-                'model lacks'
+        """Return a warning per joint with a notable share."""
+        return [f'joint {joint}: {share:.0%} of its effort (root mean square) is explained by no '
+                'parameters, so rank [H tau] exceeds rank H: noise, or an effect that the model '
+                'lacks'
                 for joint, share in zip(joints, self.outside, strict=True)
                 if self.raised and share > NOTABLE_OUTSIDE]
 
 
 def consistency(information: Information) -> Consistency:
-    """Return the share of the filtered effort outside the space of each joint's own equations.
+    """Return the share of the filtered effort outside the column space of each joint's equations.
 
     Source: Wang et al., Sensors 2025, 25, 5749, section 3.2 (rank of the augmented matrix).
     """
@@ -246,11 +244,11 @@ def consistency(information: Information) -> Consistency:
     return Consistency(outside, bool(outside.max(initial=0.0) > OUTSIDE_RANK_TOLERANCE))
 
 
-#: a joint is refused unless, for certain, more than this share of its variance is predicted
+#: a joint is refused unless significantly more than this share of its variance is predicted
 PREDICTED_SHARE = 0.02
-#: a joint is refused with more than this share of its effort outside what any parameters explain
+#: a joint is refused with more than this share of its effort outside the column space
 LARGEST_OUTSIDE = 0.5
-#: shares beyond this are only given as such
+#: larger shares are clipped in messages
 LARGEST_SHOWN = 9.99
 REMEDY = 'check its effort signal, and do not use the model for this joint'
 
@@ -262,35 +260,35 @@ def explained_share(information: Information, values: FloatArray) -> FloatArray:
 
 
 def refusals(
-    held: HeldOut, found: Consistency | None = None, served: FloatArray | None = None
+    held: HeldOut, rank_test: Consistency | None = None, served: FloatArray | None = None
 ) -> dict[int, str]:
     """Return the refused equations (row numbers) with the reason.
 
-    The share of the variance that is predicted on folds left out must exceed PREDICTED_SHARE by
-    the scatter of the folds: what happens to fit on their mean is no prediction. ``served`` (n,)
-    is the `explained_share` of the parameters that the model will have. Folds are predicted by
-    least squares; methods with constraints or instruments have other parameters.
+    The share of variance predicted on held-out folds must exceed PREDICTED_SHARE by the scatter of
+    the folds. `served` (n,) is the `explained_share` of the parameters of the model: folds are
+    predicted by least squares, but methods with constraints or instruments have other parameters.
     """
     refused = {}
     for row, (share, margin) in enumerate(zip(held.share, held.margin, strict=True)):
-        outside = 0.0 if found is None or not found.raised else float(found.outside[row])
+        outside = 0.0 if rank_test is None or not rank_test.raised else float(
+            rank_test.outside[row])
         if held.constant[row]:
             refused[row] = 'its effort is constant'
         elif share < -LARGEST_SHOWN:
-            refused[row] = ('its effort is predicted far worse than by its mean on stretches left '
-                            'out of the fit: less data than so many parameters take, or an '
-                            'effect the model lacks')
+            refused[row] = ('its effort is predicted far worse than by its mean on held-out '
+                            'stretches: too little data for so many parameters, or an effect '
+                            'that the model lacks')
         elif not share - margin > PREDICTED_SHARE:
             low, wide = np.clip([share, margin], -LARGEST_SHOWN, LARGEST_SHOWN)
-            refused[row] = ('its effort is predicted no better than by its mean: on stretches '
-                            f'left out of the fit {low:.0%} +- {wide:.0%} of its variance')
+            refused[row] = ('its effort is predicted no better than by its mean: '
+                            f'{low:.0%} +- {wide:.0%} of its variance on held-out stretches')
         elif served is not None and not served[row] > 0.0:
             refused[row] = ('the parameters of this method explain its effort worse than its mean '
                             'does, on the data of the fit itself: use --method wls, or record '
                             'more motion')
         elif outside > LARGEST_OUTSIDE:
-            refused[row] = (f'{outside:.0%} of its effort (root mean square) lies outside what '
-                            'any parameters explain: noise, or an effect the model lacks')
+            refused[row] = (f'{outside:.0%} of its effort (root mean square) is explained by no '
+                            'parameters: noise, or an effect that the model lacks')
     return refused
 
 

@@ -1,11 +1,10 @@
-"""Random effects beside parameters: what columns that are not in the model may have done to it.
+"""Random effects: least squares with columns outside the model whose amplitudes are random.
 
-A model leaves over what its columns Z would explain, y = A p + Z b + noise, with amplitudes b of
-which nothing is known but that those of one group are alike: b ~ N(0, diag(v)), one variance per
-group, found from the data. With these, p and b are least squares with one more equation for each
-amplitude: that it is zero, as surely as its variance says. Sources: Patterson, Thompson 1971
-(restricted maximum likelihood); Dempster, Laird, Rubin 1977 (its iteration); Robinson 1991 (best
-linear unbiased prediction, from those equations).
+The residual of a model contains unmodelled columns Z, y = A p + Z b + noise, with random
+amplitudes b ~ N(0, diag(v)), one variance per group, estimated from the data. Given these, p and b
+are least squares with one more equation for each amplitude, that it is zero within its deviation.
+Sources: Patterson, Thompson 1971 (restricted maximum likelihood); Dempster, Laird, Rubin 1977 (its
+iteration); Robinson 1991 (best linear unbiased prediction, from those equations).
 """
 
 from __future__ import annotations
@@ -16,20 +15,20 @@ from numpy.typing import NDArray
 from robot_dynid.estimation.least_squares import Solution, solve_rows
 from robot_dynid.types import FloatArray
 
-#: rounds of the variances at most; at rest none changes by more than this share of it and of
-#: that which is as large as the noise
+#: maximum number of iterations of the variances; they stop if none changes by more than this share
+#: of its sum with the noise level
 VARIANCE_ROUNDS, VARIANCE_SETTLED = 500, 1e-3
 
 
-def with_random_effects(
+def fit_random_effects(
     tall: FloatArray, groups: NDArray[np.int64], noise: float
 ) -> tuple[Solution, FloatArray]:
-    """Return the solution for parameters and effects (b + k,), and how far effects pull it.
+    """Return the solution for parameters and effects (b + k,), and the covariance of its bias.
 
-    ``tall`` (m, b + k + 1) are equations [A, Z, y] of white noise of variance ``noise``;
-    ``groups`` (k,) number those effects that have one variance. The second is a covariance
-    (b + k, b + k): what comes from effects that are not zero, as they are held to be. The rest of
-    the covariance comes from noise, ``noise`` times that of least squares with noise one.
+    `tall` (m, b + k + 1) are equations [A, Z, y] of white noise of variance `noise`; `groups` (k,)
+    number effects of equal variance. The second is a covariance (b + k, b + k): the bias because
+    effects are not zero as assumed. The rest of the covariance comes from noise, `noise` times
+    that of least squares with unit noise.
     """
     k = len(groups)
     base = tall[:, :-k - 1]
@@ -49,7 +48,7 @@ def _variances(
 ) -> FloatArray:
     """Return the variance of every group of amplitudes.
 
-    ``gram`` (k, k) and ``target`` (k,) are of the equations that parameters leave over.
+    `gram` (k, k) and `target` (k,) are of the equations after elimination of the parameters.
     """
     members = np.eye(groups.max() + 1)[groups]
     count = members.sum(axis=0)
@@ -61,8 +60,8 @@ def _variances(
         scaled = np.eye(len(groups)) + deviation[:, None] * gram * deviation
         spread = deviation[:, None] * np.linalg.inv(scaled) * deviation
         amplitudes = spread @ target
-        before = variance
+        previous = variance
         variance = members.T @ (amplitudes**2 + np.diag(spread)) / count
-        if np.all(np.abs(variance - before) <= VARIANCE_SETTLED * (variance + of_noise)):
+        if np.all(np.abs(variance - previous) <= VARIANCE_SETTLED * (variance + of_noise)):
             break
     return np.asarray(variance)
