@@ -22,7 +22,7 @@ from robot_dynid.estimation.least_squares import (
     weighted_factor,
 )
 from robot_dynid.estimation.passive_friction import bound_friction
-from robot_dynid.estimation.staged.own_effort import own_efforts
+from robot_dynid.estimation.staged.joint_effort import joint_efforts
 from robot_dynid.estimation.uncertainty.between_recordings import (
     between_recordings,
     friction_scales,
@@ -166,7 +166,7 @@ def fit_gathered(
     model = IdentifiedModel(
         robot=robot, structure=choice.structure.within(extent), reduction=torque_model.reduction,
         values=estimate.values, std=estimate.std,
-        control=control_parameters(torque_model, own_efforts(experiment) if alone
+        control=control_parameters(torque_model, joint_efforts(experiment) if alone
                                    else experiment.information),
         correlation_factor=correlation_factor(estimate.covariance, estimate.std),
         preprocessing=choice.preprocessing, method=estimate.method,

@@ -34,8 +34,12 @@ from robot_dynid.estimation.friction_selection.law_selection import (
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData
 from robot_dynid.estimation.information import Accumulator, Information
 from robot_dynid.estimation.least_squares import batch_scores, joint_weights, solve
+from robot_dynid.estimation.staged.joint_effort import (
+    JointFrictionData,
+    joint_motions,
+    single_joint_errors,
+)
 from robot_dynid.estimation.staged.least_squares import StagedLeastSquares
-from robot_dynid.estimation.staged.own_effort import OwnFrictionData, own_errors, own_motions
 from robot_dynid.estimation.uncertainty.between_recordings import scatter_covariance
 from robot_dynid.estimation.uncertainty.held_out import held_out
 from robot_dynid.friction import ADDITIONS, LAWS
@@ -504,7 +508,7 @@ class SingleJointExcerpt(Excerpt):
 
     def errors(self, model: TorqueModel, samples: Iterable[Samples]) -> FloatArray:
         """Return the log held-out error (n,) of each joint while it moves."""
-        return own_errors(model, samples)
+        return single_joint_errors(model, samples)
 
     def ramp(self, structure: Structure, settings: Preprocessing) -> Structure:
         """Return ``structure`` with the best width of the Coulomb ramp."""
@@ -532,10 +536,10 @@ class SingleJointExcerpt(Excerpt):
         model = frictionless(robot, structure)
         laws = list(zip(structure.friction, structure.laws, strict=True))
         choices: list[AxisChoice] = []
-        for motion in own_motions(robot, samples):
+        for motion in joint_motions(robot, samples):
             j = motion.joint
             (law,), own_choices, _ = choose_laws(
-                OwnFrictionData.of(model, motion, loading), requests[j:j + 1],
+                JointFrictionData.of(model, motion, loading), requests[j:j + 1],
                 structure.laws[j:j + 1], loading is not None)
             laws[j] = law
             choices += own_choices

@@ -66,10 +66,10 @@ def single_joint_motions_of(
 def moving_seconds_of(robot: RobotModel, repaired: Repaired) -> float:
     """Return the time [s] in which any joint moves, in the own rows of a part of a recording."""
     least = least_travel(robot)
-    own_rows = [slice(None) if repaired.place is None else repaired.place.own(part.time)
-           for part in repaired.parts]
+    row_masks = [slice(None) if repaired.place is None else repaired.place.own(part.time)
+                 for part in repaired.parts]
     return sum(moving_seconds(part.time[rows], part.position[rows], least)
-               for part, rows in zip(repaired.parts, own_rows, strict=True))
+               for part, rows in zip(repaired.parts, row_masks, strict=True))
 
 
 def moves_one_at_a_time(motions: Sequence[SingleJointMotion], moving: float) -> bool:

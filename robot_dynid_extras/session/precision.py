@@ -18,7 +18,7 @@ from robot_dynid.estimation.least_squares import (
     residual_noise,
     solve,
 )
-from robot_dynid.estimation.staged.own_effort import single_joint_data
+from robot_dynid.estimation.staged.joint_effort import single_joint_data
 from robot_dynid.estimation.staged.procedure import (
     Free,
     LockedJointsMotion,

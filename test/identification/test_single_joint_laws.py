@@ -8,13 +8,13 @@ from single_joint_recordings import planned, torque_model
 
 from robot_dynid.effects import axes_of
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
-from robot_dynid.estimation.staged.own_effort import (
-    OwnEffort,
-    OwnLoad,
-    own_efforts,
-    own_errors,
-    own_motions,
-    own_rows,
+from robot_dynid.estimation.staged.joint_effort import (
+    JointEffort,
+    JointLoad,
+    joint_efforts,
+    joint_motions,
+    single_joint_errors,
+    single_joint_mask,
 )
 from robot_dynid.friction import Coulomb, Dahl, law_from
 from robot_dynid.identification.identify import IdentificationResult, identify
@@ -109,23 +109,24 @@ def test_the_control_row_and_the_score_know_only_joints_that_move():
     model, parameters = truth()
     states = planned(torque_model(ROBOT))
     effort = model.effort(states, parameters)
-    own = own_rows(ROBOT, states)
+    own = single_joint_mask(ROBOT, states)
     assert np.all(own.sum(axis=1) <= 1)
     assert own.any(axis=0).all()
     spoiled = effort + np.where(own, 0.0, 5.0)
     clean, dirty = (Samples(ROBOT.joints, states.time, states.position, states.velocity,
                             states.acceleration, y, y) for y in (effort, spoiled))
-    for batch in (own_efforts(Experiment.of(model, [one])).total for one in (clean, dirty)):
+    for batch in (joint_efforts(Experiment.of(model, [one])).total for one in (clean, dirty)):
         wide = [factor[:, -2] - factor[:, :-3] @ parameters[row]
                 for factor, row in zip(batch.factors, model.structure)]
         assert max(np.abs(one).max() for one in wide) < 1e-8
-    assert own_errors(model, [clean]) == pytest.approx(own_errors(model, [dirty]), abs=1e-6)
+    assert single_joint_errors(model, [clean]) == pytest.approx(
+        single_joint_errors(model, [dirty]), abs=1e-6)
 
 
-def test_own_effort_keeps_what_the_moving_joint_tells_apart():
+def test_joint_effort_has_the_parameters_that_the_moving_joint_separates():
     model = torque_model(ROBOT)
-    last = own_motions(ROBOT, [planned(model)])[-1]
-    own = OwnEffort.during(model, last)
+    last = joint_motions(ROBOT, [planned(model)])[-1]
+    own = JointEffort.during(model, last)
     assert last.joint == 2
     assert own.reduction.names == ('mx3', 'my3', 'Izz3', 'fv3', 'fc3', 'f03')
     place = [model.reduction.names.index(name) for name in own.reduction.names]
@@ -140,7 +141,7 @@ def test_a_joint_is_loaded_by_its_own_torque():
     axes = axes_of(ROBOT)
     whole = Structure.of(True, LAWS, ROBOT.nominal).load_of(ROBOT)(q, qd, qdd)
     for j in range(3):
-        load = OwnLoad(ROBOT, axes, ROBOT.nominal, j)(q, qd, qdd)
+        load = JointLoad(ROBOT, axes, ROBOT.nominal, j)(q, qd, qdd)
         assert load == pytest.approx(whole[:, [j]])
 
 
@@ -149,7 +150,7 @@ def test_springs_that_only_the_past_tells_apart_are_all_found():
     laws = [('coulomb', Coulomb()), ('coulomb', Coulomb()), (
         'maxwell', law_from('maxwell', {'lengths': (0.01, 0.1)}))]
     model = Structure.of(True, laws, None).torque_model(ROBOT)
-    own = OwnEffort.during(model, own_motions(ROBOT, [planned(model)])[-1])
+    own = JointEffort.during(model, joint_motions(ROBOT, [planned(model)])[-1])
     assert {'fca3', 'fcb3'} <= set(own.reduction.names)
     friction = model.blocks[-1]
     rest = friction.separable(Samples(ROBOT.joints, np.arange(5.0), *np.zeros((3, 5, 3))))

@@ -183,7 +183,7 @@ CALLERS = {
     'estimation/feasible/simultaneous.py': 'the weight of the prior',
     'estimation/friction_selection/candidate_columns.py': 'laws of friction and their shapes',
     'estimation/friction_selection/second_motion.py': 'break-away',
-    'estimation/staged/own_effort.py': 'settings of the method staged',
+    'estimation/staged/joint_effort.py': 'settings of the method staged',
     'estimation/uncertainty/held_out.py': 'scores, refusals, verdicts, intervals',
     'excitation/design.py': 'whether the motion to judge by is another one',
     'identification/chosen_effects.py': 'effects of single joints',

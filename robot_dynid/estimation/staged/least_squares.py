@@ -19,7 +19,7 @@ from robot_dynid.estimation.estimate import Details, Estimate, Estimator, Status
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.least_squares import residual_noise, unknown_columns
-from robot_dynid.estimation.staged.own_effort import single_joint_data
+from robot_dynid.estimation.staged.joint_effort import single_joint_data
 from robot_dynid.estimation.staged.procedure import (
     PROCEDURES,
     Decomposition,
@@ -29,7 +29,7 @@ from robot_dynid.estimation.staged.procedure import (
     centred_rows,
     decompose,
     labels,
-    own_stages,
+    moving_joint_stages,
 )
 from robot_dynid.estimation.staged.stage_fit import Knowledge, StageFit, stage_fit
 from robot_dynid.estimation.uncertainty.held_out import explained_share
@@ -122,7 +122,7 @@ class StagedLeastSquares(Estimator):
         """
         model, data = experiment.model, single_joint_data(experiment)
         motions = [motion for motion, _ in data]
-        first_stages = own_stages(model, motions)
+        first_stages = moving_joint_stages(model, motions)
         held = model.holding(_solved(model, first_stages,
                                      _of_stages(first_stages, data))[2].values)
         stages = PROCEDURES[self.procedure](model, motions)

@@ -207,7 +207,8 @@ def owners(model: TorqueModel) -> NDArray[np.int64]:
     return np.asarray(n - 1 - np.argmax(model.structure[::-1], axis=0))
 
 
-def own_stages(model: TorqueModel, motions: Sequence[LockedJointsMotion]) -> tuple[Stage, ...]:
+def moving_joint_stages(model: TorqueModel, motions: Sequence[LockedJointsMotion]) -> tuple[Stage,
+                                                                                            ...]:
     """Return the stages of the effort of the moving joint itself, last joint first.
 
     Raises DataError naming a joint that never moves alone.
@@ -234,7 +235,7 @@ def distal_to_proximal(
     DataError naming a joint that never moves alone. Source: Wang et al. 2025, section 4.
     """
     stages = []
-    for stage in own_stages(model, motions):
+    for stage in moving_joint_stages(model, motions):
         others = tuple(i for i in range(model.robot.n) if i not in stage.rows)
         stages += [stage, replace(stage, name=f'{stage.name}, locked rows', rows=others)]
     return tuple(stages)
@@ -248,7 +249,7 @@ def body_by_body(model: TorqueModel, motions: Sequence[LockedJointsMotion]) -> t
     """
     robot = model.robot
     stages = []
-    for stage in own_stages(model, motions):
+    for stage in moving_joint_stages(model, motions):
         (j,) = stage.rows
         proximal = tuple(m for m in motions if m.moving != j and robot.carried[m.moving, j])
         stages.append(stage)
