@@ -12,7 +12,7 @@ from repeated_motion import RATE, motion
 from robot_dynid.signals.held_out_motion import (
     BETWEEN,
     GUARD,
-    MOST_STATES,
+    MAX_STATES,
     MOTION_FOLDS,
     SHORTEST_CELL,
     DistinctMotion,
@@ -172,7 +172,7 @@ def test_states_stay_few_and_motion_is_known_again():
     held_out = DistinctMotion()
     for seed in range(50, 59):
         held_out.add(motion(seed, 100.0, 1))
-    assert len(held_out.states) <= MOST_STATES
+    assert len(held_out.states) <= MAX_STATES
     count = len(held_out.seconds)
     assert np.mean(held_out.add(motion(52, 100.0, 1)) < count) > 0.9
 
