@@ -30,16 +30,16 @@ CORE = {'collision', 'estimation', 'excitation', 'execution', 'identification', 
         'monitoring', 'reduction', 'residual', 'signals', 'trajectories', 'validation'}
 #: public functions that read, arrange or describe, and multiply no matrices that could be large
 WITHOUT_ALGEBRA = {
-    'after_caution', 'all_items', 'announcement', 'sampled', 'build_scene', 'check_points',
-    'check_pose', 'elements', 'excitation_segments', 'faults', 'file_of',
-    'identification_report', 'in_pieces', 'interval_factor', 'judged_by', 'keeping_clear',
-    'known_robots', 'law_from', 'lifted_by',
-    'link_table', 'load_log', 'load_robot', 'load_trajectory', 'motion_limits', 'named',
-    'owned_settings', 'parse_request', 'quick_items', 'read_recipe', 'recipe_from_text',
-    'refused_recordings', 'require_any_joint', 'require_every_joint', 'save_trajectory',
-    'set_load', 'set_payload', 'shortage', 'states_leave_out', 'stiff_leaves_out',
-    'total_duration', 'unguarded', 'unseen', 'usable', 'validation_report', 'validation_request',
-    'verdict', 'with_digests', 'with_moves', 'with_recordings', 'without_refused', 'write_report',
+    'add_digests', 'add_recording_digests', 'after_caution', 'all_items', 'announcement',
+    'build_scene', 'check_points', 'check_pose', 'elements', 'excitation_segments', 'faults',
+    'file_of', 'identification_report', 'in_pieces', 'interval_factor', 'keeping_clear',
+    'known_robots', 'law_from', 'lifted_by', 'link_table', 'load_log', 'load_robot',
+    'load_trajectory', 'motion_limits', 'owned_settings', 'parse_request', 'quick_items',
+    'read_recipe', 'recipe_from_text', 'refused_recordings', 'require_any_joint',
+    'require_every_joint', 'sampled', 'save_trajectory', 'set_load', 'set_payload', 'shortage',
+    'split_window', 'states_leave_out', 'stiff_leaves_out', 'total_duration', 'unguarded',
+    'unseen', 'usable', 'validate_result', 'validation_report', 'validation_request', 'verdict',
+    'with_moves', 'without_refused', 'write_report',
 }
 THREADS, MANY = 2, 20_000
 #: s: what the waiting threads of BLAS spin at least, and what all else in a process may take
