@@ -310,7 +310,7 @@ def _search_motion(
 
 
 def _constant_objective(motion: Motion) -> tuple[float, tuple[FloatArray, FloatArray, FloatArray]]:
-    """Return the same value for all motions."""
+    """Return zero for every motion, with zero gradients."""
     none = np.zeros_like(motion.position)
     return 0.0, (none, none, none)
 
