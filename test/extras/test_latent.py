@@ -442,8 +442,8 @@ def test_known_external_torque_is_in_the_equations_of_joints() -> None:
 
 
 def test_from_recording_to_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    left_out = gathered.effects_left_out
-    monkeypatch.setattr(gathered, 'effects_left_out', lambda *args: [*left_out(*args), 'sought'])
+    left_out = gathered.omitted_effects
+    monkeypatch.setattr(gathered, 'omitted_effects', lambda *args: [*left_out(*args), 'sought'])
     recipe = Recipe(
         cutoff=20.0, friction='coulomb', ramp_width=WIDTH, effort_lag=0.0, ripple='none')
     stages: list[tuple[str, float]] = []
