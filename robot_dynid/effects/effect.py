@@ -186,7 +186,7 @@ class ChosenEffect(Shown, Effect):
     @classmethod
     def figures(cls, model: FittedModel, traces: Sequence[Trace]) -> ByJoint:
         """Return the torque of each part while its joint sweeps its range there and back."""
-        ranges, found = model.trained.quantities.get('position'), ByJoint()
+        ranges, figures = model.trained.quantities.get('position'), ByJoint()
         share = 1.0 - np.abs(np.linspace(-1.0, 1.0, 2 * SWEEP_POINTS + 1))
         for part in cls.parts_in(model) if ranges is not None else ():
             effect, rows = cls(model.robot, (part,)), np.zeros((len(share), model.robot.n))
@@ -196,12 +196,12 @@ class ChosenEffect(Shown, Effect):
             rates = np.asarray(np.gradient(rows, time, axis=0), dtype=np.float64)
             moved = Samples(model.robot.joints, time, rows, rates, np.zeros_like(rows))
             torque = model.standard[effect.names[0]] * effect.history(moved)[0]
-            found[part.joint] = (Figure(figure(
+            figures[part.joint] = (Figure(figure(
                 [line(rows[:, part.joint], torque, cls.what, MODEL, 2.0)],
                 axis(f'position [{length(model.robot, part.joint)}]'),
                 axis(f'torque [{cls.unit}]'),
                 {'height': 260}), cls.title, 'Its torque over the range of the training.'),)
-        return found
+        return figures
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -182,28 +182,28 @@ class RippleTorque(LearntEffect):
     @classmethod
     def sections(cls, model: FittedModel) -> tuple[Section, ...]:
         """Return one section about torque ripple, none where it was not looked for."""
-        found = model.record.ripple
-        if not found:
+        ripples = model.record.ripple
+        if not ripples:
             return ()
-        text = f'{RIPPLE} {STIFFNESS}' if any(one.stiffness for one in found) else RIPPLE
-        silent = ', '.join(one.joint for one in found if not one.waves + one.aliased)
+        text = f'{RIPPLE} {STIFFNESS}' if any(one.stiffness for one in ripples) else RIPPLE
+        silent = ', '.join(one.joint for one in ripples if not one.waves + one.aliased)
         if silent:
             text = f'{text} None beyond chance at {silent}.'
         hidden = '; '.join(f'{number(wave.order)} at {one.joint}, which looks like '
                            f'{", ".join(map(number, wave.aliases))}'
-                           for one in found for wave in one.aliased)
+                           for one in ripples for wave in one.aliased)
         if hidden:
             text = f'{text} {ALIASED} {hidden}.'
-        count = sum(len(one.waves) for one in found)
+        count = sum(len(one.waves) for one in ripples)
         errors = Table(('joint', 'without [N m]', 'with [N m]', 'variance explained [%]', 'waves',
                         'stiffness [kN m/rad]'), (
             (one.joint, one.before, one.after, percent(one.gain), len(one.waves),
-             _stiffness(one.stiffness)) for one in found if one.waves), 'Held-out RMS error')
+             _stiffness(one.stiffness)) for one in ripples if one.waves), 'Held-out RMS error')
         waves = Table(('joint', 'waves per turn', 'rms [N m]', 'delay [ms]', 'chance'), (
             (one.joint, wave.order, wave.amplitude,
              f'{1e3 * wave.delay:.2f} ± {1e3 * wave.delay_std:.2f}',
              f'{wave.chance:.0e}' if wave.chance > LEAST_CHANCE else f'< {LEAST_CHANCE:g}')
-            for one in found for wave in one.waves),
+            for one in ripples for wave in one.waves),
             f'All {count} waves' if count > WAVES_SHOWN else 'Waves', folded=count > WAVES_SHOWN)
         return (Section('Torque ripple', text=text, tables=(errors, waves) if count else ()),)
 
@@ -266,8 +266,8 @@ def _wave(
                           {'height': 300, 'hovermode': 'closest'})
 
 
-def _stiffness(found: tuple[float, float, float] | None) -> str:
-    if found is None:
+def _stiffness(interval: tuple[float, float, float] | None) -> str:
+    if interval is None:
         return ''
-    low, value, high = (1e-3 * one for one in found)
+    low, value, high = (1e-3 * one for one in interval)
     return f'{number(value, 3)} ({number(low, 3)} to {number(high, 3)})'

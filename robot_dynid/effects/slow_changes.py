@@ -226,8 +226,8 @@ class SlowChanges(LearntEffect):
         by_joint = dict(zip(model.robot.joints, model.parts_of('adaptation'), strict=True))
         rows, laws, warm = [], [], []
         for one in model.record.slow_changes:
-            known = by_joint[one.joint]
-            warming, slow = (known.warming, known.slow) if known else (None, None)
+            changes = by_joint[one.joint]
+            warming, slow = (changes.warming, changes.slow) if changes else (None, None)
             rows.append((
                 one.joint, percent(one.warming), number(one.warming_deviations, 2), bool(warming),
                 percent(one.slow), number(one.slow_deviations, 2), bool(slow),

@@ -89,7 +89,7 @@ def test_too_few_speeds_are_named() -> None:
     few = points(coulomb(LADDER[-2:]), LADDER[-2:])
     curve, notes = friction_curve('elbow', few)
     assert curve.fit is None
-    assert 'elbow sweeps at 2 speed(s): too few' in notes[0]
+    assert 'elbow sweeps at 2 speed(s), too few' in notes[0]
     assert curve.summary.parameters == () and curve.summary.curve is None
     four = points(stribeck(LADDER[::3]), LADDER[::3])
     curve, notes = friction_curve('elbow', four, 'stribeck')
