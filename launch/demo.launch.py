@@ -2,7 +2,7 @@
 
 The same executables and parameter files; what the demo then does is up to you, for example:
 ros2 service call /identifier/start_recording std_srvs/srv/Trigger
-ros2 action send_goal /excitation/excite robot_dynid_interfaces/action/Excite
+robot-dynid excite
 """
 
 from launch import LaunchDescription

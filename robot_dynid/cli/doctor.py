@@ -1,7 +1,6 @@
-"""`robot-dynid doctor`, `init` and `check`: installation, description of a robot, running robot.
+"""`robot-dynid doctor` and `init`: installation, description of a robot, running robot.
 
-`init` checks its answers against a recording as `doctor` checks a running robot; `check` asks a
-running node for the part of this that it looks at before every motion.
+`init` checks its answers against a recording as `doctor` checks a running robot.
 """
 
 from __future__ import annotations
@@ -28,10 +27,8 @@ EXAMPLES = (
     'robot-dynid doctor --robot ur10e --seconds 10',
 )
 TOPIC, CONTROLLER, SECONDS_WATCHED = 'joint_states', 'joint_trajectory_controller', 3.0
-NODE, NODE_TIMEOUT = 'excitation', 20.0
-#: styles of the levels of diagnoses, and of the items of a node
-STYLES = {'ok': 'green', 'warning': 'yellow', 'error': 'red',
-          'OK': 'green', 'WARN': 'yellow', 'ERROR': 'red'}
+#: styles of the levels of diagnoses
+STYLES = {'ok': 'green', 'warning': 'yellow', 'error': 'red'}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -291,38 +288,8 @@ def _show_questions(questions: list[dict[str, Any]]) -> None:
                          f'{one["key"]}: {value}{required}\n')
 
 
-def _add_check_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument('--node', default=NODE, metavar='NAME',
-                        help=f'name of the excitation node (default {NODE}), with its namespace '
-                             'where it has one: /cell_1/excitation')
-    parser.add_argument('--timeout', type=float, default=NODE_TIMEOUT, metavar='S',
-                        help=f'how long to wait for it [s] (default {NODE_TIMEOUT:g})')
-
-
-def run_check(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
-    """Ask the node."""
-    from robot_dynid.numbers import SECONDS
-
-    SECONDS.read(arguments.timeout, "option 'timeout'")
-    from robot_dynid.ros.common.action_caller import checklist  # not without ROS
-
-    return checklist(arguments.node, arguments.timeout)
-
-
-def show_check(result: dict[str, Any], terminal: Terminal) -> None:
-    """Print one line per item."""
-    for item in result['items']:
-        terminal.line(f'{item["level"]:5}  {item["name"]}: {item["message"]}',
-                      STYLES[item['level']])
-    terminal.line(result['message'])
-
-
 INIT = Command(
     'write a robot YAML and a recipe from a URDF, asking for what a URDF cannot say', (
         'robot-dynid init my_arm.urdf',
         'robot-dynid init my_arm.urdf --answers answers.yaml --data run.csv --out my_arm.yaml'),
     _add_init_arguments, run_init, show_init)
-CHECK = Command(
-    'ask a running excitation node whether everything is ready for a motion', (
-        'robot-dynid check', 'robot-dynid check --node /cell_1/excitation --timeout 5'),
-    _add_check_arguments, run_check, show_check)

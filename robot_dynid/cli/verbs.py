@@ -57,4 +57,5 @@ VERBS: Registry[Verb] = Registry(GROUP, {
         'forward': 'evaluation:FORWARD', 'inverse': 'evaluation:INVERSE', 'export': '',
         'payload': '', 'contact': '', 'information': 'recordings:INFORMATION',
         'repair': 'recordings:REPAIR', 'topics': 'recordings:TOPICS', 'init': 'doctor:INIT',
-        'doctor': '', 'check': 'doctor:CHECK', 'completion': ''}.items()})
+        'doctor': '', 'check': 'excite:CHECK', 'excite': '', 'stop': 'excite:STOP',
+        'completion': ''}.items()})

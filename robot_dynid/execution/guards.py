@@ -275,15 +275,38 @@ class JointStates:
         self.speed[measured] = self.velocity[measured]
 
 
+class GuardUse:
+    """Used part of the limit of every guard, the largest since it was last taken; 1: a stop.
+
+    ``joints`` are those of the parts (n,) that are noted.
+    """
+
+    def __init__(self, joints: tuple[str, ...]) -> None:
+        self._joints = joints
+        self._parts: dict[str, Any] = {}
+
+    def note(self, guard: str, part: ArrayLike) -> None:
+        """Note the part of a limit, one or one per joint (n,), that is used now."""
+        self._parts[guard] = np.fmax(self._parts.get(guard, 0.0), part)
+
+    def take(self) -> dict[str, float]:
+        """Return the largest parts since the last call by guard and joint."""
+        parts, self._parts = self._parts, {}
+        return {guard if not np.ndim(part) else f'{guard} of {self._joints[i]}': float(value)
+                for guard, part in parts.items() for i, value in enumerate(np.atleast_1d(part))}
+
+
 class EffortGuard:
     """Trips when an effort stays above the allowed part of its limit.
 
-    ``limits`` (n,) in the unit of the joint states' effort.
+    ``limits`` (n,) in the unit of the joint states' effort; ``use`` takes what is used of it.
     """
 
     def __init__(
-        self, joints: tuple[str, ...], limits: FloatArray, settings: GuardSettings
+        self, joints: tuple[str, ...], limits: FloatArray, settings: GuardSettings,
+        use: GuardUse | None = None,
     ) -> None:
+        self._use = use or GuardUse(joints)
         self.enabled = settings.effort_fraction > 0.0
         self._joints = joints
         self._allowed = settings.effort_fraction * limits
@@ -315,6 +338,7 @@ class EffortGuard:
             joint = self._joints[int(np.argmin(np.isfinite(effort)))]
             return Outcome(Code.STALE_STATES, f"the effort of joint '{joint}' is not finite")
         above = np.abs(effort) > self._allowed
+        self._use.note('effort', np.abs(effort) / self._allowed)
         self._count = np.where(above, self._count + 1, 0)
         if not np.any(self._count >= self._needed):
             return None
@@ -330,13 +354,13 @@ class Alarms:
 
     ``pressed`` is None until a message of the emergency stop was received, ``present`` whether its
     topic has a publisher. ``temperature`` (n,) degrees C, NaN until one was received. Ages are
-    those of ``attention``.
+    those of ``attention``; ``use`` takes what is used of the limits.
     """
 
     def __init__(self, joints: tuple[str, ...], settings: GuardSettings) -> None:
         self.pressed: bool | None = None
         self.present = True
-        self.attention = Attention()
+        self.attention, self.use = Attention(), GuardUse(joints)
         self.temperature = np.full(len(joints), np.nan)
         self._received = np.full(len(joints), -np.inf)
         self._joints, self._settings = joints, settings
@@ -387,6 +411,8 @@ class Alarms:
         if not self.present:
             return Outcome(Code.EMERGENCY_STOP, f'the emergency stop {why}, but its '
                            'publisher went away')
+        if timeout > 0.0:
+            self.use.note('age of the emergency stop', self._age(now) / timeout)
         if 0.0 < timeout < self._age(now):
             return Outcome(
                 Code.EMERGENCY_STOP, f'the emergency stop {why}, but no message of it came for '
@@ -408,6 +434,7 @@ class Alarms:
                 Code.TEMPERATURE, f'no temperature of {named(silent)} within the last '
                 f'{self._settings.temperature_timeout:g} s; publish it with the name of the joint '
                 'as frame_id, or set temperature_limit to 0 to move without this guard')
+        self.use.note('temperature', self.temperature / limit)
         if not np.any(self.temperature > limit):
             return None
         i = int(np.argmax(self.temperature))

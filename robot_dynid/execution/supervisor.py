@@ -16,6 +16,7 @@ from robot_dynid.execution.guards import (
     Alarms,
     Code,
     EffortGuard,
+    GuardUse,
     JointStates,
     Outcome,
 )
@@ -40,7 +41,8 @@ SLOWEST_STOP = 0.2  # speed scaling below which the robot holds at once instead 
 class Execution:
     """Runs the segments of a ``plan`` one after the other, and stops at the first irregularity.
 
-    ``rules`` that it keeps, ``watchdog`` that looks after them.
+    ``rules`` that it keeps, ``watchdog`` that looks after them; ``use`` has what is used of the
+    limits of the guards.
     """
 
     def __init__(self, plan: tuple[Segment, ...], rules: Rules, states: JointStates,
@@ -51,9 +53,10 @@ class Execution:
         self.plan = tuple(in_pieces(segment, rules.pacing) for segment in plan)
         self._states = states
         self._alarms = alarms or Alarms(states.joints, rules.settings)
-        self.watchdog = Watchdog(rules, states)
-        self._alarms.attention = self.watchdog.attention
-        self._effort = EffortGuard(states.joints, rules.limits.effort, rules.settings)
+        self.use = GuardUse(states.joints)
+        self.watchdog = Watchdog(rules, states, self.use)
+        self._alarms.attention, self._alarms.use = self.watchdog.attention, self.use
+        self._effort = EffortGuard(states.joints, rules.limits.effort, rules.settings, self.use)
         self._index = -1
         self._current = self.plan[0]  # of the plan, or what is left of it after a pause
         self._pieces = Pieces(self._current, rules.pacing)

@@ -11,6 +11,7 @@ from robot_dynid.execution.guards import (
     BRIDGED,
     Code,
     GuardSettings,
+    GuardUse,
     JointStates,
     Outcome,
     Tolerances,
@@ -56,12 +57,14 @@ class Rules:
 class Watchdog:
     """Times of all messages from the controller, and the timeouts on them.
 
-    All times in s of the caller's steady clock. Ages are those of ``attention``; ``held_up`` is
+    All times in s of the caller's steady clock. Ages are those of ``attention``, ``use`` takes
+    what is used of the limits; ``held_up`` is
     the longest time in which it had none since a motion was sent last; at ``foreign_goal`` the
     controller was known to have taken another program's goal.
     """
 
-    def __init__(self, rules: Rules, states: JointStates) -> None:
+    def __init__(self, rules: Rules, states: JointStates, use: GuardUse | None = None) -> None:
+        self._use = use or GuardUse(states.joints)
         self.sent = self.accepted = self.feedback = LONG_AGO
         self.controller = self.last_tick = LONG_AGO
         self.reference: SampledTrajectory | None = None
@@ -336,6 +339,7 @@ class Watchdog:
         measured = self._states.near(0.5 * (low + high))
         error = np.maximum(low - measured, measured - high)
         allowed = self.rules.tolerances.tracking
+        self._use.note('tracking error', error / allowed)
         if not np.any(error > allowed):
             return None
         heard, commanded = self._last
@@ -372,10 +376,13 @@ class Watchdog:
             text = ('the action server of the controller went away' if self.rules.answers else
                    'the topic of the controller has no subscriber any more')
             return Outcome(Code.CONTROLLER_LOST, text)
+        self._use.note('age of joint states', age / self._settings.state_timeout)
         if age > self._settings.state_timeout and not self._bridged(age, now):
             return Outcome(Code.STALE_STATES, f"no state of joint '{joint}' {since(age)}, allowed "
                            f'are {self._settings.state_timeout:.3g} s')
         age = self.attention.age(self.controller, now)
+        if self.controller > LONG_AGO:
+            self._use.note('age of controller_state', age / self._settings.controller_timeout)
         if self.controller > LONG_AGO and age > self._settings.controller_timeout:
             return Outcome(Code.CONTROLLER_LOST, f'no controller state {since(age)}')
         return None

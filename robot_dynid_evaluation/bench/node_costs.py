@@ -26,8 +26,8 @@ from sensor_msgs.msg import JointState
 from robot_dynid.errors import DynIdError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.cdr import encode_joint_states
+from robot_dynid.ros.common.helper_node import helper_node
 from robot_dynid.ros.common.messages import doubles
-from robot_dynid.ros.common.process import helper_node
 from robot_dynid.threads import threads_at_most
 from robot_dynid.types import FloatArray
 from robot_dynid_evaluation.demo.processes import executable, processes

@@ -192,7 +192,7 @@ def run_demo(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any
     with own_domain() as domain, _ended_by_signal(), terminal.progress('demo') as progress:
         terminal.note(f'ROS domain {domain}, logs in {out / "logs"}')
         with processes.nodes(parameters, out / 'logs') as running:
-            from robot_dynid.ros.common.process import helper_node
+            from robot_dynid.ros.common.helper_node import helper_node
 
             with helper_node('demo') as (node, executor):
                 client = processes.Client(node, executor, running)

@@ -21,7 +21,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool
 
 from robot_dynid.errors import DynIdError
-from robot_dynid.ros.common.process import helper_node
+from robot_dynid.ros.common.helper_node import helper_node
 from robot_dynid_evaluation.demo.processes import Running, command, end
 from robot_dynid_interfaces.action import Excite
 

@@ -20,8 +20,8 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dynid.ros.common.helper_node import helper_node
 from robot_dynid.ros.common.listener import Listener
-from robot_dynid.ros.common.process import helper_node
 from robot_dynid_evaluation.stops.account import Record, Track
 from robot_dynid_evaluation.stops.cell import Bystander
 

@@ -10,8 +10,8 @@ import robot_dynid.ros  # noqa: F401  says what is missing, before it is importe
 # isort: split
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
+from robot_dynid.ros.common.helper_node import helper_node
 from robot_dynid.ros.common.messages import Diagnostics
-from robot_dynid.ros.common.process import helper_node
 from robot_dynid_extras.fleet.report import ArmStatus
 
 #: s to wait for somebody who listens, and for what was sent to arrive

@@ -6,16 +6,15 @@ was shown. What was recorded stays with the node, whatever ends the session.
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import Any
 
+from robot_dynid.errors import Cancelled
 from robot_dynid.excitation.planned.sine_sequence import ADAPTIVE, LONGEST
 from robot_dynid.execution.guards import Code
 from robot_dynid.ros.common.action_caller import ActionCaller, NotAnswered, calling
+from robot_dynid.ros.common.stop_request import StopRequest, stop_request
 from robot_dynid.ros.excitation.plan import DATA
 from robot_dynid.types import Progress
 from robot_dynid.yaml_text import yaml_text
@@ -87,11 +86,12 @@ def run_session(
 ) -> dict[str, Any]:
     """Run a session with the excitation ``node``, which may be silent for ``timeout`` s.
 
-    SIGINT and SIGTERM cancel the motion under way; the robot holds, and its bag is among the
-    results. Raises NotAnswered where the node is not there at the beginning.
+    Signals that end a program cancel the motion under way; the robot holds, and its bag is among
+    the results. Raises NotAnswered where the node is not there at the beginning.
     """
     course = _Course(session, list(session.recordings))
-    with calling(Excite, f'{node}/excite', timeout) as caller, _stoppable() as stop:
+    with calling(Excite, f'{node}/excite', timeout) as caller, \
+            stop_request(caller.wake) as stop:
         try:
             ended, message = _run(caller, course, operator, stop)
         except NotAnswered as error:
@@ -99,7 +99,7 @@ def run_session(
                 raise
             ended, message = SILENT, (
                 f'{error} What was recorded of a motion under way is in its recording_directory')
-        except KeyboardInterrupt:  # while the operator was asked
+        except (Cancelled, KeyboardInterrupt):  # before a goal; while the operator was asked
             ended, message = STOPPED, 'stopped before the next motion'
     return {
         'ok': ended == MET, 'ended': ended, 'message': message,
@@ -108,7 +108,7 @@ def run_session(
 
 
 def _run(
-    caller: ActionCaller, course: _Course, operator: Operator, stop: _Stop
+    caller: ActionCaller, course: _Course, operator: Operator, stop: StopRequest
 ) -> tuple[str, str]:
     """Go from swing to swing; return how the session ended, and the words of the node."""
     def stopping() -> bool:
@@ -132,7 +132,7 @@ def _run(
         if not in_time:
             return OUT_OF_TIME, (f'the {course.session.longest:g} s of swings are used up; next: '
                                  f'{shown.message}')
-        with stop.at_once():
+        with stop.interrupting():
             agreed = operator.agrees(shown)
         if not agreed:
             return DECLINED, 'the next motion was declined; nothing moved since'
@@ -161,39 +161,3 @@ def _next(course: _Course, asked: Asked) -> tuple[Excite.Result, bool]:
         if shown.code != Code.OUT_OF_REACH or course.left >= whole:
             return shown, True
     return asked(course.goal(whole)), False
-
-
-@dataclass
-class _Stop:
-    """Request for the end, by SIGINT or SIGTERM."""
-
-    asked: bool = False
-    immediate: bool = False
-
-    def hear(self, number: int, frame: FrameType | None) -> None:
-        """Take note of a signal; while the operator is asked it interrupts."""
-        self.asked = True
-        if self.immediate:
-            raise KeyboardInterrupt
-
-    @contextmanager
-    def at_once(self) -> Iterator[None]:
-        """Let a signal interrupt the block."""
-        self.immediate = True
-        try:
-            yield
-        finally:
-            self.immediate = False
-
-
-@contextmanager
-def _stoppable() -> Iterator[_Stop]:
-    """Note SIGINT and SIGTERM while the block runs."""
-    stop = _Stop()
-    before = {number: signal.signal(number, stop.hear)
-              for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

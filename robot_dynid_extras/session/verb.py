@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from robot_dynid.cli.excite import add_node, node_name
 from robot_dynid.cli.files import with_text
 from robot_dynid.document import number, percent
 from robot_dynid.errors import UsageError
@@ -18,7 +19,7 @@ EXAMPLES = (
     'robot-dynid session --accuracy 0.1',
     'robot-dynid session --longest 300 --data recordings/my_arm_2026-01-31',
 )
-NODE, TIMEOUT, DEFAULT_ACCURACY, DEFAULT_LONGEST = 'excitation', 30.0, 0.1, 3600.0
+DEFAULT_ACCURACY, DEFAULT_LONGEST = 0.1, 3600.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,20 +37,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='more options of a sine sequence, text or file: scale, limits, ...')
     parser.add_argument('--yes', action='store_true',
                         help='agree to every motion beforehand; without, each is asked for')
-    parser.add_argument('--node', default=NODE, metavar='NAME',
-                        help=f'name of the excitation node (default {NODE}), with its namespace '
-                             'where it has one: /cell_1/excitation')
-    parser.add_argument('--timeout', type=float, default=TIMEOUT, metavar='S',
-                        help=f'how long the node may be silent [s] (default {TIMEOUT:g})')
+    add_node(parser)
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Go from swing to swing."""
     from robot_dynid.excitation.families import parse_request
     from robot_dynid.excitation.planned.sine_sequence import LONGEST
-    from robot_dynid.numbers import SECONDS
 
-    SECONDS.read(arguments.timeout, "option 'timeout'")
+    node = node_name(arguments)
     longest = LONGEST.read(arguments.longest, "option 'longest'")
     options = with_text({'accuracy': arguments.accuracy, 'swings': arguments.swings},
                         arguments.options)
@@ -65,9 +61,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     with terminal.progress('session') as progress:
         operator = Operator(lambda shown: agreed(shown, arguments.yes, terminal), progress)
         result = run_session(
-            arguments.node, Session(options, longest, tuple(arguments.data)), operator,
+            node, Session(options, longest, tuple(arguments.data)), operator,
             arguments.timeout)
-    return {**result, 'accuracy': float(options['accuracy']), 'node': arguments.node}
+    return {**result, 'accuracy': float(options['accuracy']), 'node': node}
 
 
 def agreed(shown: Any, beforehand: bool, terminal: Terminal) -> bool:
@@ -103,5 +99,4 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
                       'allows it; identify takes its recording with the others, and leaves it out '
                       'of the fit')
         terminal.command(
-            f'ros2 action send_goal {result["node"]}/excite robot_dynid_interfaces/action/Excite '
-            '"{options: \'{purpose: validation}\'}"')
+            f'robot-dynid excite --node {result["node"]} --options "{{purpose: validation}}"')

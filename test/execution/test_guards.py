@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from robot_dynid.errors import UsageError
-from robot_dynid.execution.guards import GuardSettings, JointStates, Tolerances
+from robot_dynid.execution.guards import (
+    Alarms,
+    EffortGuard,
+    GuardSettings,
+    GuardUse,
+    JointStates,
+    Tolerances,
+)
 
 JOINTS = ('shoulder', 'elbow')
 
@@ -82,3 +89,30 @@ def test_the_feedback_of_the_controller_stands_in_only_for_states_that_do_not_co
     assert np.array_equal(states.position, there) and np.array_equal(states.effort, [1.0, 2.0])
     assert (states.measured, states.bridged) == (10.055, 10.06)
     assert states.oldest(10.06)[1] == pytest.approx(0.06), 'joint states are as old as they are'
+
+
+def test_the_largest_used_part_of_every_limit_is_noted_until_it_is_taken() -> None:
+    use = GuardUse(('a', 'b'))
+    use.note('effort', np.array([0.2, np.nan]))
+    use.note('effort', np.array([0.1, 0.9]))
+    use.note('age of joint states', 0.5)
+    use.note('age of joint states', 0.3)
+    assert use.take() == {'effort of a': 0.2, 'effort of b': 0.9, 'age of joint states': 0.5}
+    assert use.take() == {}
+
+
+def test_guards_note_what_they_judge() -> None:
+    use = GuardUse(('a', 'b'))
+    settings = GuardSettings(effort_fraction=0.5)
+    guard = EffortGuard(('a', 'b'), np.array([10.0, 20.0]), settings, use)
+    assert guard.check(np.array([-4.0, 11.0])) is None  # once is not believed
+    assert use.take() == {'effort of a': pytest.approx(0.8), 'effort of b': pytest.approx(1.1)}
+    alarms = Alarms(('a', 'b'), GuardSettings(
+        temperature_limit=50.0, emergency_stop_required=True, emergency_stop_timeout=2.0))
+    alarms.use = use
+    alarms.note_emergency_stop(9.0, False)
+    for joint, temperature in (('a', 25.0), ('b', 60.0)):
+        alarms.note_temperature(10.0, joint, temperature)
+    assert alarms.check(10.0) is not None
+    assert use.take() == {'temperature of a': 0.5, 'temperature of b': 1.2,
+                          'age of the emergency stop': 0.5}

@@ -74,6 +74,21 @@ def test_every_guard_stops_the_motion_and_says_why(name):
     assert re.match(r'(move_to_start|excitation) at \d+\.\d+ s: ', bench.outcome.text)
 
 
+@pytest.mark.parametrize(('name', 'guard'), [
+    ('joint pushed away', 'tracking error of elbow'), ('effort', 'effort of shoulder'),
+    ('states stop', 'age of joint states')])
+def test_what_is_used_of_a_limit_tells_which_guard_stops_the_motion(name, guard):
+    bench = Bench(HARD).start().run(2.0)
+    used = bench.execution.use.take()
+    assert set(used) == {'age of joint states', 'age of controller_state', *(
+        f'{one} of {joint}' for one in ('effort', 'tracking error') for joint in JOINTS)}
+    assert all(part < 1.0 for part in used.values()), used
+    FAULTS[name][0](bench)
+    bench.run()
+    used = bench.execution.use.take()
+    assert used[guard] == max(used.values()) > 1.0, used
+
+
 def test_a_single_effort_spike_does_not_stop():
     bench = Bench().start().run(1.0)
     bench.effort[0] = 99.0

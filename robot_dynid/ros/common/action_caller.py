@@ -9,11 +9,13 @@ from typing import Any
 
 from rclpy.action import ActionClient
 
-from robot_dynid.errors import DynIdError
-from robot_dynid.ros.common.process import helper_node
+from robot_dynid.errors import Cancelled, DynIdError
+from robot_dynid.ros.common.helper_node import helper_node
 from robot_dynid_interfaces.action import Check
 
 CALL_LOOK = 0.05  # s between looks
+STOP_ANSWER = 5.0  # s of silence, once a stop was asked for: the node says how far it is meanwhile
+TOPIC_DEPTH = 100  # messages of a further topic that may wait
 LEVELS = ('OK', 'WARN', 'ERROR')
 
 
@@ -24,48 +26,67 @@ class NotAnswered(DynIdError):
 class ActionCaller:
     """Sends goals to an action; see `calling`. ``timeout`` [s] is the longest silence."""
 
-    def __init__(self, client: Any, executor: Any, name: str, timeout: float) -> None:
-        self._client, self._executor = client, executor
-        self._name, self._timeout = name, timeout
+    def __init__(self, node: Any, client: Any, executor: Any, where: tuple[str, float]) -> None:
+        self._node, self._client, self._executor = node, client, executor
+        self._name, self._timeout = where
         self._heard = 0.0
+
+    def subscribe(self, kind: Any, topic: str, callback: Callable[[Any], None]) -> None:
+        """Hand messages of a topic to ``callback`` while it waits."""
+        self._node.create_subscription(kind, topic, callback, TOPIC_DEPTH)
+
+    def wake(self) -> None:
+        """Look at once whether it is stopping."""
+        self._executor.wake()
 
     def called(
         self, goal: Any, feedback: Callable[[Any], None] = lambda _: None,
-        stopping: Callable[[], bool] = lambda: False,
+        stopping: Callable[[], bool] = lambda: False, silence: float | None = None,
     ) -> Any:
         """Return the result of a goal; it is cancelled as soon as it is ``stopping``.
 
         ``feedback`` takes the feedback as it comes. Raises NotAnswered when the node is not there,
-        or says nothing for the timeout.
+        or says nothing for the timeout, or for ``silence`` s while the goal is executed; Cancelled
+        where it is stopping before the goal is sent.
         """
         def heard(message: Any) -> None:
             self._heard = time.monotonic()
             feedback(message.feedback)
 
-        self._heard = time.monotonic()
-        self._wait(self._client.server_is_ready, f'no action {self._name}')
+        self.wait(lambda: stopping() or self._client.server_is_ready(), f'no action {self._name}')
+        if stopping():
+            raise Cancelled('stopped before anything was sent')
         sent = self._client.send_goal_async(goal, heard)
-        self._wait(sent.done, 'no answer')
+        self.wait(sent.done, 'no answer')
         handle = sent.result()
         result, asked = handle.get_result_async(), False
 
         def ended() -> bool:
             nonlocal asked
             if stopping() and not asked:
-                asked = True
+                asked, self._heard = True, time.monotonic()
                 handle.cancel_goal_async()
-            return bool(result.done())
+            return bool(result.done()) or (
+                asked and time.monotonic() - self._heard > STOP_ANSWER)
 
-        self._heard = time.monotonic()
-        self._wait(ended, 'no result')
+        self.wait(ended, 'no feedback', silence)
+        if not result.done():
+            raise NotAnswered(
+                f'{self._name} was asked to stop and has said nothing for {STOP_ANSWER:g} s: '
+                'check that the robot stands')
         return result.result().result
 
-    def _wait(self, condition: Callable[[], bool], what: str) -> None:
+    def wait(self, condition: Callable[[], bool], what: str, timeout: float | None = None) -> None:
+        """Spin until the condition holds.
+
+        Raises NotAnswered, which says ``what`` is missing, after a silence of the timeout.
+        """
+        longest = self._timeout if timeout is None else timeout
+        self._heard = time.monotonic()
         while not condition():
-            if time.monotonic() - self._heard > self._timeout:
-                raise NotAnswered(
-                    f'{what} within {self._timeout:g} s; does the excitation node run, in this '
-                    'ROS_DOMAIN_ID, and is its name the one of --node?')
+            if time.monotonic() - self._heard > longest:
+                raise NotAnswered(f'{what} within {longest:g} s; does the node run, in this '
+                                  'ROS_DOMAIN_ID, under this name (--node, --namespace)?')
             self._executor.spin_once(timeout_sec=CALL_LOOK)
 
 
@@ -78,7 +99,7 @@ def calling(kind: Any, name: str, timeout: float) -> Iterator[ActionCaller]:
     with helper_node('caller') as (node, executor):
         client = ActionClient(node, kind, name)
         try:
-            yield ActionCaller(client, executor, name, timeout)
+            yield ActionCaller(node, client, executor, (name, timeout))
         finally:
             client.destroy()
 

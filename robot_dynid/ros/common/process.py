@@ -17,8 +17,8 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -125,25 +125,6 @@ def spin(node: Node, stop: threading.Event) -> None:
             return
         except Exception as error:
             node.get_logger().error(f'unexpected {type(error).__name__}: {error}')
-
-
-@contextmanager
-def helper_node(name: str) -> Iterator[tuple[Node, SingleThreadedExecutor]]:
-    """Yield a node and its executor for a program that is no node itself."""
-    context = rclpy.Context()
-    rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
-    try:
-        node = rclpy.create_node(name, context=context, enable_rosout=False,
-                                 start_parameter_services=False)
-        executor = SingleThreadedExecutor(context=context)
-        executor.add_node(node)
-        try:
-            yield node, executor
-        finally:
-            executor.shutdown()
-            node.destroy_node()
-    finally:
-        rclpy.shutdown(context=context)
 
 
 def ask_real_time(priority: int, but: tuple[str, ...] = ()) -> str:

@@ -28,9 +28,9 @@ from robot_dynid.io.bag import Topics, log_from_topics
 from robot_dynid.io.joint_states import Topic
 from robot_dynid.io.mcap import Contents
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.ros.common.helper_node import helper_node
 from robot_dynid.ros.common.listener import Listener
 from robot_dynid.ros.common.messages import message_of, seconds
-from robot_dynid.ros.common.process import helper_node
 from robot_dynid.ros.excitation.checklist import (
     controller_state,
     gravity_effort,

@@ -22,6 +22,8 @@ from robot_dynid_interfaces.action import Excite
 
 PATH_POINTS = 5000  # points of a line
 PATH_WIDTH = 0.005  # m
+#: ends the keys of what is used of the limits of guards
+USED = ' [part of its limit]'
 
 
 def feedback_message(
@@ -47,7 +49,10 @@ def diagnosis(
     name: str, execution: Execution | None, states: JointStates, last: Outcome | None,
     controller_ready: bool,
 ) -> DiagnosticStatus:
-    """Return the status of the node for /diagnostics."""
+    """Return the status of the node for /diagnostics.
+
+    It has the largest used part of the limit of every guard since the last one.
+    """
     joint, age = states.oldest(time.monotonic())
     status = DiagnosticStatus(name=name, level=DiagnosticStatus.OK, message='ready')
     if execution is not None:
@@ -64,6 +69,8 @@ def diagnosis(
         KeyValue(key='controller', value='present' if controller_ready else 'absent'),
         KeyValue(key='age of joint states [s]', value=f'{age:.3f}'),
         KeyValue(key='last outcome', value=last.code.name if last is not None else 'none'),
+        *(KeyValue(key=f'{guard}{USED}', value=f'{part:.3f}') for guard, part in
+          (execution.use.take() if execution is not None else {}).items()),
     ]
     return status
 

@@ -245,5 +245,5 @@ def test_after_swings_the_motion_to_judge_by_is_named(capsys: pytest.CaptureFixt
     for swings in ([swing], []):
         verb.show({**result, 'swings': swings}, Terminal())
         said = capsys.readouterr().out
-        assert ('send_goal /cell/excitation/excite robot_dynid_interfaces/action/Excite '
-                '"{options: \'{purpose: validation}\'}"' in said) == bool(swings)
+        assert ('robot-dynid excite --node /cell/excitation --options "{purpose: validation}"'
+                in said) == bool(swings)

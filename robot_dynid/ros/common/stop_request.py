@@ -1,0 +1,117 @@
+"""Request of an operator to stop what a program has begun: Enter, Ctrl-C, a closed terminal.
+
+While a program waits in the middleware no handler of Python runs. So a thread waits for keys and
+for the numbers of signals, which arrive through a pipe at once, and wakes the program.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import termios
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+#: what Ctrl-C, Ctrl-\ and Ctrl-Z send, other programs, and a terminal that is closed
+SIGNALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTERM, signal.SIGHUP)
+CLOSED = b'\0'  # no signal has this number
+PIECE = 1024  # bytes read at once
+
+
+class StopRequest:
+    """Whether a stop was ``asked`` for; ``wake`` is called then."""
+
+    def __init__(self, wake: Callable[[], object]) -> None:
+        self.asked = False
+        self._wake, self._interrupts = wake, False
+
+    def hear(self, number: int, frame: FrameType | None) -> None:
+        """Take note of a signal; within `interrupting` it raises KeyboardInterrupt."""
+        self.ask()
+        if self._interrupts:
+            raise KeyboardInterrupt
+
+    def ask(self) -> None:
+        """Ask for the stop."""
+        self.asked = True
+        self._wake()
+
+    @contextmanager
+    def interrupting(self) -> Iterator[None]:
+        """Let a signal interrupt the block."""
+        self._interrupts = True
+        try:
+            yield
+        finally:
+            self._interrupts = False
+
+    def watch(self, signals: int, terminal: int | None) -> None:
+        """Ask at every signal number, at every line and at the end of the terminal."""
+        sources = [signals] if terminal is None else [signals, terminal]
+        while True:
+            ready = select.select(sources, [], [])[0]
+            if signals in ready:
+                numbers = os.read(signals, PIECE)
+                if CLOSED in numbers:
+                    return
+                if set(numbers) & set(SIGNALS):
+                    self.ask()
+            if terminal in ready:
+                assert terminal is not None
+                if not _read(terminal):
+                    sources.remove(terminal)
+                self.ask()
+
+
+@contextmanager
+def stop_request(wake: Callable[[], object] = lambda: None, keys: bool = False
+                 ) -> Iterator[StopRequest]:
+    """Yield the request of the operator; with ``keys`` Enter at the terminal is one, too.
+
+    Signals that the program ignores, as under nohup, stay ignored.
+    """
+    request = StopRequest(wake)
+    before = {number: signal.signal(number, request.hear) for number in SIGNALS
+              if signal.getsignal(number) is not signal.SIG_IGN}
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    wakeup = signal.set_wakeup_fd(writer)
+    thread = threading.Thread(
+        target=request.watch, args=(reader, keyboard() if keys else None), daemon=True)
+    thread.start()
+    try:
+        yield request
+    finally:
+        signal.set_wakeup_fd(wakeup)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        os.write(writer, CLOSED)
+        thread.join()
+        os.close(reader)
+        os.close(writer)
+
+
+def keyboard() -> int | None:
+    """Return the descriptor of the terminal whose keys are for this program, None without one.
+
+    Reading the terminal in the background would suspend the program.
+    """
+    try:
+        terminal = sys.stdin.fileno()
+        if os.isatty(terminal) and os.tcgetpgrp(terminal) == os.getpgrp():
+            termios.tcflush(terminal, termios.TCIFLUSH)  # what was typed before means nothing
+            return terminal
+    except (OSError, ValueError, AttributeError, termios.error):  # closed, or replaced
+        pass
+    return None
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, PIECE)
+    except OSError:  # it was closed
+        return b''

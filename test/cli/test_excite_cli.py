@@ -1,0 +1,90 @@
+"""The verbs of a running excitation node, as far as they need none."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from robot_dynid.cli import excite
+from robot_dynid.cli.main import main
+from robot_dynid.cli.terminal import Terminal
+from robot_dynid.cli.verbs import VERBS
+from robot_dynid.errors import UsageError
+
+
+@pytest.mark.parametrize('verb', ['excite', 'stop', 'check', 'session'])
+@pytest.mark.parametrize(('words', 'name'), [
+    ((), '/excitation'),
+    (('--namespace', 'cell_1'), '/cell_1/excitation'),
+    (('--namespace', '/hall/cell_1/'), '/hall/cell_1/excitation'),
+    (('--node', 'left/excitation'), '/left/excitation'),
+    (('--node', '/left/excitation', '--namespace', 'cell_1'), '/left/excitation'),
+])
+def test_a_node_is_named_with_its_namespace(
+    verb: str, words: tuple[str, ...], name: str
+) -> None:
+    parser = argparse.ArgumentParser()
+    VERBS[verb].add_arguments(parser)
+    assert excite.node_name(parser.parse_args(words)) == name
+
+
+@pytest.mark.parametrize('verb', ['excite', 'stop', 'check'])
+@pytest.mark.parametrize(('words', 'said'), [
+    (('--node', 'a b'), '--node a b: no name of ROS'),
+    (('--namespace', '1st'), '--namespace 1st: no name of ROS'),
+    (('--timeout', 'nan'), "option 'timeout'"),
+])
+def test_wrong_names_are_named(
+    verb: str, words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([verb, *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def request(*words: str, verb: str = 'excite') -> dict[str, str]:
+    parser = argparse.ArgumentParser()
+    VERBS[verb].add_arguments(parser)
+    return excite._request(parser.parse_args(words))
+
+
+def test_a_goal_names_a_plan_or_asks_for_a_design(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path('T.yaml').touch()
+    assert request('T.yaml') == {'trajectory': str(tmp_path / 'T.yaml')}
+    assert request('dry-run-5a0e') == {'trajectory': 'dry-run-5a0e'}  # the node has it
+    assert request() == {'type': '', 'options': ''}
+    made = request('--type', 'static-poses', '--options', '{poses: 12}', '--scale', '0.5')
+    assert made['type'] == 'static-poses'
+    assert 'poses: 12' in made['options'] and 'scale: 0.5' in made['options']
+    for words in (('--scale', '0.5'), ('--type', 'fourier'), ('--options', '{seed: 1}')):
+        with pytest.raises(UsageError, match='a plan is executed as it is'):
+            request('T.yaml', *words)
+    with pytest.raises(UsageError, match='pozes'):
+        request('--options', '{pozes: 1}')
+
+
+def test_the_line_tells_segment_error_and_the_guards_nearest_to_their_limits() -> None:
+    from robot_dynid.ros.excitation.remote import Seen
+
+    guards = (('effort of a', 0.61), ('tracking error of b', 0.4), ('effort of c', 0.1))
+    line = excite.line_of(Seen('excitation', 0.43, 7.0, 0.0123, guards))
+    assert line == ('excitation 43%, error 0.0123, limits: effort of a 61%, '
+                    'tracking error of b 40%, 7 s left')
+    assert excite.line_of(Seen('design: start 1', 0.5, 0.0, 0.0)) == 'design: start 1'
+
+
+def test_what_comes_after_a_dry_run_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    result = {'ok': True, 'code': 'SUCCESS', 'message': 'dry run, nothing was sent',
+              'warnings': ['no floor'], 'recording': '', 'total_duration': 12.0,
+              'plan': 'dry-run-5a0e', 'node': '/cell_1/excitation'}
+    excite.show(result, Terminal())
+    said = capsys.readouterr().out
+    assert 'SUCCESS: dry run' in said and '! no floor' in said and '12.0' in said
+    assert 'robot-dynid excite dry-run-5a0e --node /cell_1/excitation' in said
+    excite.show({**result, 'plan': '', 'recording': 'recordings/arm'}, Terminal())
+    said = capsys.readouterr().out
+    assert 'next' not in said and 'recordings/arm' in said
