@@ -119,17 +119,19 @@ class Facts:
 
     ``now`` is by the clock of the node, ``sim_time`` whether it follows the topic /clock,
     ``clock_fault`` what is wrong with the pace of that.
-    ``states`` came in reliably; ``states_seen`` whether any did. ``controller`` names what is
-    looked for. ``commanders`` are other nodes that publish on the controller's topic. ``gravity``
-    (n,) is the effort that a model predicts at rest, in the unit of the joint states; ``too_near``
-    the pair of bodies in collision. ``unwritable`` says why nothing can be recorded in ``folder``,
-    on whose disk ``free`` bytes are left.
+    ``states`` came in for recordings; ``states_seen`` whether any did; nodes that publish them as
+    ``best_effort``. ``controller`` names what is looked for. ``commanders`` are other nodes that
+    publish on the controller's topic. ``gravity`` (n,) is the effort that a model predicts at
+    rest, in the unit of the joint states; ``too_near`` the pair of bodies in collision.
+    ``unwritable`` says why nothing can be recorded in ``folder``, on whose disk ``free`` bytes are
+    left.
     """
 
     seconds: float
     now: float
     states: tuple[StateMessage, ...] = ()
     states_seen: bool = True
+    best_effort: tuple[str, ...] = ()
     controller: str = ''
     controller_ready: bool = True
     controller_states: tuple[StateMessage, ...] = ()
@@ -281,8 +283,8 @@ class _Checks:
     def joint_states(self) -> Findings:
         facts, joints, stale = self.facts, self.wanted.joints, Code.STALE_STATES
         if not facts.states and facts.states_seen:
-            yield (ERROR, 'the recording receives no joint states, which must be published '
-                   'reliably', (), Code.NOT_RECORDED)
+            yield (ERROR, 'the recording receives no joint states, although they are published; '
+                   'check again', (), Code.NOT_RECORDED)
         absent = [joint for joint, at in zip(joints, self.states.arrival) if not np.isfinite(at)]
         if absent and facts.seconds < TELLING:
             yield ERROR, f'{self.too_short} a state of {named(absent)}; check again', (), stale
@@ -299,6 +301,10 @@ class _Checks:
             if missing:
                 yield (level, f'the {quantity} of {named(missing)} is not finite, or not '
                        'published; have the driver publish it', (), stale)
+        if facts.best_effort:
+            yield (WARN, f'{", ".join(facts.best_effort)} publishes them as best effort: messages '
+                   'that are lost on the way are not sent again; make the publisher reliable '
+                   'where it can be')
         yield OK, f'positions and velocities of all {len(joints)} joints'
 
     def stamps(self) -> Findings:

@@ -132,9 +132,9 @@ def _publishers(live: Live) -> Iterator[Diagnosis]:
             'robots without a driver)')
     if live.best_effort:
         yield Diagnosis(
-            'quality of service', ERROR, live.topic, f'{", ".join(live.best_effort)} publishes it '
-            'as best effort: nodes that record, which want every message, receive none',
-            'set the publisher to reliable; docs/drivers.md says how')
+            'quality of service', WARN, live.topic, f'{", ".join(live.best_effort)} publishes it '
+            'as best effort: messages that are lost on the way are not sent again, but counted',
+            'set the publisher to reliable where it can be; docs/drivers.md says how')
     if live.sleeping:
         yield Diagnosis('clock', ERROR, ', '.join(live.sleeping), 'use_sim_time is true, but '
                         'nobody publishes /clock: its time stands still at 0',

@@ -103,8 +103,10 @@ FAULTS: dict[str, tuple[Facts, Requirements, str, Level, Code, str]] = {
                Code.SPEED_SCALING, 'it is 1.2: motions would be faster than planned'),
     'another commander': (replace(FACTS, commanders=('/rqt',)), WANTED, 'command topic', W,
                           Code.INVALID, '/rqt can command the controller, too'),
-    'best effort': (replace(FACTS, states=()), WANTED, 'joint states', E, Code.NOT_RECORDED,
-                    'must be published reliably'),
+    'not recorded': (replace(FACTS, states=()), WANTED, 'joint states', E, Code.NOT_RECORDED,
+                     'although they are published'),
+    'best effort': (replace(FACTS, best_effort=('motoros2',)), WANTED, 'joint states', W,
+                    Code.INVALID, 'motoros2 publishes them as best effort'),
     'no states': (replace(FACTS, states=(), states_seen=False), WANTED, 'joint states', E,
                   Code.STALE_STATES, "no state of joints 'shoulder', 'elbow' came in for 1.0 s"),
     'states hardly listened to': (

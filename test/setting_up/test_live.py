@@ -163,7 +163,7 @@ BROKEN: dict[str, tuple[Callable[[], Live], RobotModel, str, Any, str]] = {
         lambda: system(TORQUE, times('effort', 1.0 / np.asarray(UR.drive.gains)), moving=True),
         TORQUE, 'effort_scale', ERROR, 'they look like currents [A]'),
     'best effort': (
-        lambda: replace(system(UR), best_effort=('/driver',)), UR, 'quality of service', ERROR,
+        lambda: replace(system(UR), best_effort=('/driver',)), UR, 'quality of service', WARN,
         'as best effort'),
     'two publishers': (
         lambda: replace(system(UR), publishers=('/driver', '/joint_state_publisher')), UR,

@@ -6,8 +6,9 @@ that is built once, and takes all that has come in before it waits again; where 
 it does not wait for messages, but looks for them from time to time, which costs even less.
 
 Events of a subscription would wake the executor at every message, too: the middleware has one
-condition for all events of a reader. So there are none, and publishers with an incompatible
-quality of service are looked up while a topic is silent.
+condition for all events of a reader. So there are none. Topics that want every message are looked
+up instead: a reliable subscription hears no publisher that is best effort. The policy "best
+available" of the middleware decides once, and a driver may come later.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +35,7 @@ from robot_dynid.ros.common.rclpy_compat import (
 
 LISTENER_TICK = 0.1  # s of silence after which the thread checks whether to end
 WARNING_PERIOD = 1.0  # s between warnings of messages that cannot be read
-CHECK_PERIOD = 1.0  # s between checks of the publishers of topics without messages
+CHECK_PERIOD = 0.25  # s between looks for publishers of topics that want every message
 ROUNDS_IN_TURN = 1000  # of taking messages before whatever else is due
 
 #: takes a serialized message and what the middleware says of it
@@ -41,14 +43,22 @@ Callback = Callable[[bytes, Mapping[str, Any]], None]
 
 
 @dataclass(eq=False)
-class _Inlet:
-    """A subscription to a topic, where its messages go, and whether there were any."""
+class Inlet:
+    """A subscription to a topic, and where its messages go.
+
+    One that is ``adaptive`` is as reliable as the publishers allow.
+    """
 
     subscription: Any
-    topic: str
     kind: Any
     callback: Callback
-    received: bool = False
+    qos: QoSProfile
+    adaptive: bool
+
+    @property
+    def best_effort(self) -> bool:
+        """Whether messages that are lost on the way are not sent again."""
+        return bool(self.qos.reliability == ReliabilityPolicy.BEST_EFFORT)
 
 
 class Listener:
@@ -66,8 +76,9 @@ class Listener:
         self._node, self._period, self._looked = node, period, looked
         self._tick = round(tick * 1e9)
         self._group = OutsideExecutor()
-        self._inlets: list[_Inlet] = []
+        self._inlets: list[Inlet] = []
         self._ended, self._hurry = threading.Event(), threading.Event()
+        self._changed = True  # what is subscribed, since the set was built
         self._last_look = time.monotonic()
         self._thread = threading.Thread(target=self._run, name='listener')
 
@@ -82,14 +93,22 @@ class Listener:
             self._period = period
             self._hurry.set()
 
-    def subscribe(self, kind: Any, topic: str, callback: Callback, qos: QoSProfile) -> None:
-        """Hand messages of type ``kind`` on ``topic`` to ``callback``, from the next look on."""
-        subscription = self._node.create_subscription(
+    def subscribe(self, kind: Any, topic: str, callback: Callback, qos: QoSProfile,
+                  adaptive: bool = False) -> Inlet:
+        """Hand messages of type ``kind`` on ``topic`` to ``callback``, from the next look on.
+
+        An ``adaptive`` subscription is reliable, or best effort while a publisher is.
+        """
+        subscription = self._subscription(kind, topic, callback, qos)
+        inlet = Inlet(subscription, kind, callback, qos, adaptive)
+        self._inlets.append(inlet)
+        self._changed = True
+        return inlet
+
+    def _subscription(self, kind: Any, topic: str, callback: Callback, qos: QoSProfile) -> Any:
+        return self._node.create_subscription(
             kind, topic, callback, qos, callback_group=self._group, raw=True,
             event_callbacks=NO_EVENTS)
-        every = qos.reliability == ReliabilityPolicy.BEST_EFFORT  # such come from any publisher
-        self._inlets.append(_Inlet(
-            subscription, subscription.topic_name, kind, callback, received=every))
 
     def arrival(self, info: Mapping[str, Any]) -> float:
         """Return the time s of the steady clock at which a message being handed over came in.
@@ -114,13 +133,13 @@ class Listener:
 
     def take(self) -> bool:
         """Hand over the next message of every topic; whether there was one. Hold ``lock``."""
-        some = False
-        for inlet in tuple(self._inlets):
-            found = take(inlet.subscription, inlet.kind)
-            if found is not None:
-                some = inlet.received = True
-                self._guarded(inlet.callback, *found)
-        return some
+        return sum(self._take_one(inlet) for inlet in tuple(self._inlets)) > 0
+
+    def _take_one(self, inlet: Inlet) -> bool:
+        found = take(inlet.subscription, inlet.kind)
+        if found is not None:
+            self._guarded(inlet.callback, *found)
+        return found is not None
 
     def _guarded(self, callback: Callable[..., None], *given: Any) -> None:
         try:
@@ -131,44 +150,68 @@ class Listener:
             self._node.get_logger().error(f'unexpected {type(error).__name__}: {error}')
 
     def _run(self) -> None:
-        context, handles = self._node.context, list[Any]()
+        context = self._node.context
         next_check = time.monotonic() + CHECK_PERIOD
         with ExitStack() as held:
             try:
                 while context.ok() and not self._over():
-                    if len(handles) < len(self._inlets):
-                        new = [inlet.subscription.handle for inlet in self._inlets[len(handles):]]
-                        for handle in new:
-                            held.enter_context(handle)
-                        handles += new
-                        wait = SubscriptionWait(handles, context)
+                    if self._changed:
+                        wait = SubscriptionWait(self._handles(held), context)
                     if not self._period:
                         wait(self._tick)
                     elif self._hurry.wait(self._period):
                         self._hurry.clear()
                     self._look()
                     if time.monotonic() > next_check:
-                        next_check += CHECK_PERIOD
-                        self._warn_of_best_effort()
+                        self._adapt()
+                        next_check = time.monotonic() + CHECK_PERIOD
             except InvalidHandle:
                 return  # the node was destroyed
             except Exception:  # the context may go at any time on an interrupt
                 if context.ok():
                     raise
 
+    def _handles(self, held: ExitStack) -> list[Any]:
+        """Return the handles of all subscriptions, which ``held`` keeps until the next ones."""
+        self._changed = False
+        held.close()
+        handles = [inlet.subscription.handle for inlet in self._inlets]
+        for handle in handles:
+            held.enter_context(handle)
+        return handles
+
     def _over(self) -> bool:
         return self._ended.is_set() or not threading.main_thread().is_alive()
 
-    def _warn_of_best_effort(self) -> None:
-        """Warn of publishers whose messages do not come in since they are not reliable."""
-        for inlet in self._inlets:
-            if not inlet.received and any(
-                    other.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
-                    for other in self._node.get_publishers_info_by_topic(inlet.topic)):
-                inlet.received = True  # warn once
-                self._node.get_logger().warning(
-                    f'{inlet.topic} is published as best effort and cannot be recorded without '
-                    'losses: make its publisher reliable')
+    def _adapt(self) -> None:
+        """Subscribe anew where publishers have come or gone for which the reliability is wrong."""
+        for inlet in tuple(self._inlets):
+            topic = inlet.subscription.topic_name
+            offered = self._node.get_publishers_info_by_topic(topic) if inlet.adaptive else ()
+            lossy = [one.node_name for one in offered
+                     if one.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT]
+            if offered and bool(lossy) != inlet.best_effort:
+                self._replace(inlet, lossy)
+
+    def _replace(self, inlet: Inlet, lossy: list[str]) -> None:
+        """Subscribe as best effort, since nodes publish so, or as reliable where there is none.
+
+        What comes in between is lost, and shows in the numbers of the next message.
+        """
+        topic, qos = inlet.subscription.topic_name, copy(inlet.qos)
+        qos.reliability = ReliabilityPolicy.BEST_EFFORT if lossy else ReliabilityPolicy.RELIABLE
+        with self.lock:
+            while self._take_one(inlet):
+                pass
+            self._node.destroy_subscription(inlet.subscription)
+            inlet.subscription, inlet.qos = self._subscription(
+                inlet.kind, topic, inlet.callback, qos), qos
+            self._changed = True
+        if lossy:
+            self._node.get_logger().warning(
+                f'{topic} is published as best effort (by {lossy[0]}): messages that are lost on '
+                'the way are not sent again, but counted; make the publisher reliable where it '
+                'can be')
 
     @contextmanager
     def turn(self) -> Iterator[None]:

@@ -93,6 +93,11 @@ class ExcitationBag(BagSession):
         """Whether joint states have come in since the recording began."""
         return self.count(TOPICS[0]) > 0
 
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """Sentences on messages that the last recording lacks."""
+        return () if self.recorder is None else self.recorder.losses
+
     def finish(self) -> tuple[bool, str]:
         """End the recording, if it runs; return whether it is whole, and where it is.
 

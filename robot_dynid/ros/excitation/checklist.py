@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from control_msgs.msg import JointTrajectoryControllerState
 from rclpy.node import Node
+from rclpy.qos import ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
 from robot_dynid.collision.roadmap import check_pose
@@ -131,13 +132,20 @@ class Checklist:
         return Facts(
             seconds=1e-9 * (tap.ended - tap.begun), now=1e-9 * (tap.ended + offset),
             states=read_messages(joint_state, tap.taken[0], offset),
-            controller=self.controller.name, controller_ready=self.controller.ready(),
+            best_effort=self._best_effort(), controller=self.controller.name,
+            controller_ready=self.controller.ready(),
             controller_states=read_messages(controller_state, tap.taken[1], offset),
             controller_publishers=self._count(f'{self.settings.controller}/controller_state'),
             commanders=self._commanders(), stop_publishers=self._count('emergency_stop'),
             sim_time=bool(self.node.get_parameter('use_sim_time').value),
             clock_publishers=self._count('/clock'), folder=str(folder), unwritable=unwritable,
             free=free)
+
+    def _best_effort(self) -> tuple[str, ...]:
+        """Return the names of nodes that publish joint states as best effort."""
+        topic = self.node.resolve_topic_name(TOPICS[0])
+        return tuple(other.node_name for other in self.node.get_publishers_info_by_topic(topic)
+                     if other.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT)
 
     def _commanders(self) -> tuple[str, ...]:
         """Return the names of other nodes that publish on the controller's topic."""

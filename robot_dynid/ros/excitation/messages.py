@@ -18,6 +18,7 @@ from robot_dynid.execution.sampled import SampledTrajectory
 from robot_dynid.execution.supervisor import Execution
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common.messages import sendable
+from robot_dynid.ros.recording.channel import TopicStatistics
 from robot_dynid_interfaces.action import Excite
 
 PATH_POINTS = 5000  # points of a line
@@ -46,15 +47,16 @@ def status_of(item: Item) -> DiagnosticStatus:
 
 
 def diagnosis(
-    name: str, execution: Execution | None, states: JointStates, last: Outcome | None,
-    controller_ready: bool,
+    execution: Execution | None, states: JointStates, last: Outcome | None,
+    controller_ready: bool, topics: tuple[TopicStatistics, ...],
 ) -> DiagnosticStatus:
     """Return the status of the node for /diagnostics.
 
-    It has the largest used part of the limit of every guard since the last one.
+    It has the messages lost of ``topics`` and the largest used part of the limit of every guard
+    since the last one.
     """
     joint, age = states.oldest(time.monotonic())
-    status = DiagnosticStatus(name=name, level=DiagnosticStatus.OK, message='ready')
+    status = DiagnosticStatus(name='execution', level=DiagnosticStatus.OK, message='ready')
     if execution is not None:
         doing = execution.doing(time.monotonic())[0]
         status.message = f'{doing}: {execution.phase.value}'
@@ -69,6 +71,7 @@ def diagnosis(
         KeyValue(key='controller', value='present' if controller_ready else 'absent'),
         KeyValue(key='age of joint states [s]', value=f'{age:.3f}'),
         KeyValue(key='last outcome', value=last.code.name if last is not None else 'none'),
+        *(KeyValue(key=f'{topic.topic} lost messages', value=str(topic.lost)) for topic in topics),
         *(KeyValue(key=f'{guard}{USED}', value=f'{part:.3f}') for guard, part in
           (execution.use.take() if execution is not None else {}).items()),
     ]

@@ -335,7 +335,8 @@ class ExcitationNode(Node):
         runner = self.runner
         self._alarms.check_publishers()
         self._diagnostics.publish(diagnosis(
-            'execution', runner.execution, runner.states, self.last, runner.controller.ready()))
+            runner.execution, runner.states, self.last, runner.controller.ready(),
+            runner.take_statistics()))
 
 
 def spin(node: ExcitationNode, stop: threading.Event) -> None:

@@ -45,6 +45,7 @@ from robot_dynid.ros.excitation.plan import (
 )
 from robot_dynid.ros.excitation.settings import ExcitationSettings
 from robot_dynid.ros.excitation.waiting import Waits, require_real_time
+from robot_dynid.ros.recording.channel import TopicStatistics
 from robot_dynid.yaml_text import load_yaml
 from robot_dynid_interfaces.action import Excite
 
@@ -234,6 +235,7 @@ class Runner:
             outcome = Outcome(Code.SUCCESS, f'executed; {text}; {plan.summary}')
             if not whole:
                 return Outcome(Code.NOT_RECORDED, f'{outcome.text}; but {report}')
+            self._notes += self._bag.losses
         return Outcome(outcome.code, '; '.join(filter(None, (outcome.text, report))))
 
     async def checked(self, thorough: bool = True) -> tuple[Item, ...]:
@@ -303,6 +305,10 @@ class Runner:
                 self._bag.put('hold', self.controller.hold(
                     self.robot.joints, command.position, command.duration))
 
+    def take_statistics(self) -> tuple[TopicStatistics, ...]:
+        """Return the statistics of what is recorded, since the last call."""
+        return self._bag.take_statistics()
+
     def watch(self, now: float) -> None:
         """Let an execution react to the passing of time."""
         if self.execution is not None and self.execution.phase is not Phase.DONE:
@@ -334,8 +340,8 @@ class Runner:
         await self._until(lambda: False, PENDING)
         if not self._bag.receives_states:
             await self._require_states(0.0)
-            raise Refused(Code.NOT_RECORDED, 'the recording receives no joint states, which must '
-                          'be published reliably')
+            raise Refused(Code.NOT_RECORDED, 'the recording receives no joint states, although '
+                          'they are published; send the goal again')
 
     async def _until(self, condition: Callable[[], bool], timeout: float) -> bool:
         """Return whether the condition holds, after ``timeout`` s at the latest.

@@ -127,7 +127,8 @@ def diagnosis(
                           'in: the computer or the network is too busy')
     recorder = recording.recorder
     if recording.findings:
-        status.level, status.message = DiagnosticStatus.ERROR, recording.findings[0]
+        status.level = DiagnosticStatus.WARN if recording.intact else DiagnosticStatus.ERROR
+        status.message = recording.findings[0]
     if model is not None and model.not_identified:
         status.level = max(status.level, DiagnosticStatus.WARN)
         status.message = after_caution(model, status.message)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from robot_dynid.ros.common.listener import Inlet
 from robot_dynid.ros.recording.recorder import TopicStore
 
 #: takes a serialized message, the time of the system, and how long the message waited here [ns]
@@ -128,12 +129,15 @@ class Channel:
     Statistics are of the time of the system; ``dated`` turns it into the date in a recording [ns].
     ``opened``, where there is one, makes the store when the first message comes. With an
     ``ending`` it takes what belongs to the recording; what comes after that is over is counted.
+    ``inlet`` is where the messages come from.
     """
+
+    inlet: Inlet | None
 
     def __init__(self, topic: str, dated: Callable[[int], int]) -> None:
         self.topic, self._dated = topic, dated
         self.listeners: tuple[Listener, ...] = ()
-        self.gaps = SequenceGaps()
+        self.gaps, self.inlet = SequenceGaps(), None
         self._last = self._gap = self._count = self._lost = 0
         self._since = time.time_ns()
         self.begin(None, None)
@@ -180,6 +184,7 @@ class Channel:
         store = self.store or self._ended
         if store is not None:
             store.lost += missing
+            store.best_effort |= self.inlet is not None and self.inlet.best_effort
 
     @property
     def silent(self) -> bool:

@@ -64,13 +64,15 @@ class TopicStore:
 
     One thread appends, another saves and releases. Of ``count`` messages so many are ``saved``;
     those ``released`` are on disk only. Once ``memory`` is full, further messages are ``refused``;
-    ``lost`` are those that were sent, as far as can be known, and never came.
+    ``lost`` are those that were sent, as far as can be known, and never came; they were not sent
+    again where the publisher is ``best_effort``.
     """
 
     def __init__(self, name: str, kind: str, definition: str = '', memory: Memory | None = None
                  ) -> None:
         self.name, self.kind, self.definition = name, kind, definition
         self.refused = self.lost = self.saved = self.released = 0
+        self.best_effort = False
         self._memory = memory or Memory()
         self._received, self._data = list[int](), list[bytes]()
 
@@ -189,13 +191,22 @@ class Recorder:
         found = []
         for store in tuple(self._stores.values()):
             if store.lost:
+                why = ('it is published as best effort, so they were not sent again'
+                       if store.best_effort else 'the computer or the network was too busy')
                 found.append(f'{store.lost} messages of {store.name} were sent while recording '
-                             'and never came in: the computer or the network was too busy')
+                             f'and never came in: {why}')
             if store.refused:
                 found.append(f'{store.refused} messages of {store.name} are lost: the disk did '
                              f'not take them, and {self._memory.size / 1e6:.0f} MB of memory for '
                              'such messages were full')
         return tuple(found)
+
+    @property
+    def intact(self) -> bool:
+        """Whether it lacks nothing but what its publisher, as best effort, did not send again."""
+        return not self._problem and not any(
+            store.refused or (store.lost and not store.best_effort)
+            for store in tuple(self._stores.values()))
 
     @property
     def findings(self) -> tuple[str, ...]:

@@ -64,7 +64,8 @@ class BagSession:
         self._channels = {topic: Channel(node.resolve_topic_name(topic), self._dated)
                           for topic in topics}
         for topic, kind in topics.items():
-            self._listener.subscribe(kind, topic, self._channels[topic].receive, qos)
+            one = self._channels[topic]
+            one.inlet = self._listener.subscribe(kind, topic, one.receive, qos, adaptive=True)
         self._listener.start()
 
     def now(self) -> int:
@@ -183,18 +184,26 @@ class BagSession:
         held = ', '.join(f'{count} messages of {topic}' for topic, count in counts.items())
         text = f'recorded {held} in {recorder.path}'
         if not counts[self._channels[TOPICS[0]].topic]:
-            return False, f'{text}; is the topic right, and is somebody publishing reliably?'
+            return False, f'{text}; is the topic right, and does somebody publish it?'
         if not recorder.finished:
             findings = (*findings, 'stop again once there is room')
         elif not all(one.gaps.known for one in self._channels.values()):
             text += ' (this middleware does not tell whether messages were lost on the way)'
-        return not findings, '; '.join((text, *findings))
+        return recorder.finished and recorder.intact, '; '.join((text, *findings))
 
     @property
     def findings(self) -> tuple[str, ...]:
         """Findings of the present recording, and of earlier ones that are not on the disk yet."""
-        recorders = dict.fromkeys((*self._ended, *([self.recorder] if self.recorder else ())))
-        return tuple(finding for recorder in recorders for finding in recorder.findings)
+        return tuple(finding for recorder in self._recorders for finding in recorder.findings)
+
+    @property
+    def intact(self) -> bool:
+        """Whether these recordings lack nothing but what no publisher sends again."""
+        return all(recorder.intact for recorder in self._recorders)
+
+    @property
+    def _recorders(self) -> Iterable[Recorder]:
+        return dict.fromkeys((*self._ended, *([self.recorder] if self.recorder else ())))
 
     def count(self, topic: str) -> int:
         """Return the number of messages of a topic in the recording."""

@@ -216,11 +216,11 @@ module.CHECK_PERIOD = 0.1
 rclpy.init()
 node = rclpy.create_node('listening')
 listener = module.Listener(node)
-listener.subscribe(Int64, 'numbers', print, QoSProfile(depth=10))
-listener.subscribe(Int64, 'nobody', print, QoSProfile(depth=10))
+inlet = listener.subscribe(Int64, 'numbers', print, QoSProfile(depth=10), adaptive=True)
+listener.subscribe(Int64, 'nobody', print, QoSProfile(depth=10), adaptive=True)
 listener.start()
 publisher = node.create_publisher(Int64, 'numbers', QoSProfile(depth=10, reliability=2))
-while not listener._inlets[0].received:  # until it is told
+while not inlet.best_effort:  # until it is told
     time.sleep(0.05)
 time.sleep(0.3)
 {end}
@@ -239,6 +239,43 @@ def test_best_effort_is_told_once_and_every_end_of_the_process_ends_it(
     assert done.returncode == code, done.stderr
     assert done.stderr.count('/numbers is published as best effort') == 1
     assert ('Traceback' in done.stderr) == bool(code)
+
+
+BEST_EFFORT = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
+@pytest.mark.parametrize(('first', 'later'), [
+    (RELIABLE, None), (BEST_EFFORT, None), (None, BEST_EFFORT), (RELIABLE, BEST_EFFORT),
+    (BEST_EFFORT, RELIABLE)])
+def test_an_adaptive_subscription_hears_what_is_offered(
+    node: Any, first: QoSProfile | None, later: QoSProfile | None
+) -> None:
+    """Publishers that were there, and those that come when it has subscribed."""
+    heard = list[int]()
+    publishers = [] if first is None else [node.create_publisher(Int64, 'numbers', first)]
+    listener = Listener(node)
+    inlet = listener.subscribe(Int64, 'numbers', lambda data, _: heard.append(
+        message_of(data, Int64).data), QoSProfile(depth=1000), adaptive=True)
+    listener.start()
+    if later is not None:
+        if publishers:
+            until(lambda: inlet.best_effort == (first is BEST_EFFORT))
+        publishers.append(node.create_publisher(Int64, 'numbers', later))
+    until(lambda: inlet.best_effort == (BEST_EFFORT in (first, later)))
+    for k, publisher in enumerate(publishers):
+        until(lambda publisher=publisher: publisher.get_subscription_count() == 1)
+        end = time.monotonic() + PATIENCE
+        while k not in heard and time.monotonic() < end:
+            publisher.publish(Int64(data=k))
+            time.sleep(0.02)
+    assert set(heard) == set(range(len(publishers)))
+    for publisher in publishers[:]:
+        if publisher.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT and later:
+            node.destroy_publisher(publisher)
+            publishers.remove(publisher)
+    if publishers:  # those that are left are as reliable as they say
+        until(lambda: inlet.best_effort == (later is None and first is BEST_EFFORT))
+    listener.close()
 
 
 def test_what_is_no_message_of_its_type_is_called_that() -> None:

@@ -45,7 +45,7 @@ FAULTS = {
     'no_effort': ('effort', ERROR, 'carry no effort'),
     'late': ('stamps', WARN, 'behind the clock of this computer'),
     'sim_time': ('clock', ERROR, 'nobody publishes /clock'),
-    'best_effort': ('quality of service', ERROR, 'as best effort'),
+    'best_effort': ('quality of service', WARN, 'as best effort'),
     'wall': ('gravity', WARN, 'mounted on a wall'),
     'copy': ('other joint states', WARN, '/franka/joint_states has the same joints'),
     'zeros': ('effort', ERROR, 'all efforts are exactly 0'),

@@ -21,9 +21,10 @@ import pytest
 pytest.importorskip('rclpy')
 
 import burst_publishers
+from diagnostic_msgs.msg import DiagnosticStatus
 from full_disk import full_disk
 from in_process import Spinner
-from rclpy.qos import QoSProfile
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from rosbags.rosbag2 import Reader
 from sensor_msgs.msg import JointState
@@ -161,6 +162,44 @@ def test_messages_that_never_came_in_are_counted(stage: Stage) -> None:
     assert missing.sum() == lost
     stage.record(5)
     assert stage.recording.stop()[0], 'the next one lacks nothing'
+
+
+@pytest.mark.ros
+def test_losses_of_a_best_effort_publisher_are_told_and_no_failure(
+    node: Any, tmp_path: Path
+) -> None:
+    """It sends nothing again; that it is lossy is said where the recording is listed."""
+    recording = Recording(node, tmp_path / 'bags', 'arm', (), 1000)
+    publisher = node.create_publisher(JointState, 'joint_states', QoSProfile(
+        depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT))
+    spinner = Spinner(node)
+    spinner.wait(lambda: publisher.get_subscription_count() == 1)
+    path = recording.start()
+
+    def heard() -> bool:
+        publisher.publish(JointState(name=['joint_1'], position=[0.5], effort=[1.0]))
+        return recording.count('joint_states') >= 3
+
+    spinner.wait(heard)
+    channel = recording._channels['joint_states']
+    count = recording.count('joint_states')
+    with recording.lock:  # what this publisher sent and the network dropped
+        for one in channel.gaps.last.values():
+            one.number -= 2
+    publisher.publish(JointState(name=['joint_1'], position=[0.5], effort=[1.0]))
+    spinner.wait(lambda: recording.count('joint_states') > count)
+    known = channel.gaps.known
+    statistics = recording.take_statistics()
+    whole, said = recording.stop()
+    recording.close()
+    assert whole and recording.intact, said
+    if known:  # not before Kilted
+        assert statistics[0].lost == 2
+        assert ('2 messages of /joint_states were sent while recording and never came in: it is '
+                'published as best effort, so they were not sent again') in said
+        assert any('2 messages of /joint_states' in found for found in read_bag(path).findings)
+        status = diagnosis('node', statistics, recording, None, '')
+        assert status.level == DiagnosticStatus.WARN
 
 
 @pytest.mark.ros
