@@ -1,10 +1,12 @@
-"""Layout of PlotJuggler, and what tools such as rqt are told of the parameters of nodes."""
+"""Layouts of PlotJuggler and Foxglove, groups of diagnostics, and descriptions of parameters."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -14,15 +16,25 @@ pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
 import rclpy
+from control_msgs.msg import JointTrajectoryControllerState
+from diagnostic_msgs.msg import DiagnosticArray
 from in_process import destroy, made
 from rcl_interfaces.msg import ParameterType
+from sensor_msgs.msg import JointState
 
+from robot_dynid.errors import UsageError
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.excitation.node import ExcitationNode
 from robot_dynid.ros.identifier.node import Identifier
 from robot_dynid.ros.simulated_robot.node import SimulatedRobot
+from robot_dynid.yaml_text import load_yaml
 
-LAYOUT = Path(__file__).resolve().parents[2] / 'config' / 'plotjuggler.xml'
+CONFIG = Path(__file__).resolve().parents[2] / 'config'
+LAYOUT = CONFIG / 'plotjuggler.xml'
+#: a path of Foxglove: topic, fields, index
+SERIES = re.compile(r'(/[\w/]+)\.([\w.]+)\[(\d)\]')
+TYPES = {f'{kind.__module__.partition(".")[0]}/msg/{kind.__name__}': kind
+         for kind in (JointState, JointTrajectoryControllerState, DiagnosticArray)}
 #: a curve of a JointState in PlotJuggler: topic, joint, field
 CURVE = re.compile(r'(/.+)/([^/]+)/(position|velocity|effort)')
 NODES: dict[str, Callable[[], Any]] = {
@@ -64,6 +76,64 @@ def test_the_layout_is_one_of_plotjuggler() -> None:
         assert len(splitter) == len(sizes) == int(splitter.attrib['count'])
         assert sum(sizes) == pytest.approx(1.0, abs=1e-5)
     assert all(area.find('plot') is not None for area in root.iter('DockArea'))
+
+
+def panels(layout: Any) -> Iterator[str]:
+    """Yield the panels of a part of a layout of Foxglove."""
+    if isinstance(layout, str):
+        yield layout
+    else:
+        assert set(layout) - {'splitPercentage'} == {'first', 'second', 'direction'}
+        yield from (*panels(layout['first']), *panels(layout['second']))
+
+
+@pytest.mark.ros
+@pytest.mark.usefixtures('ros_domain')
+def test_foxglove_shows_topics_and_fields_that_exist() -> None:
+    layout = json.loads((CONFIG / 'foxglove_layout.json').read_text())
+    panel = layout['configById']
+    assert sorted(panels(layout['layout'])) == sorted(panel)
+    known: dict[str, list[str]] = {}
+    for name in ('identifier', 'excitation'):
+        with made(NODES[name], robot='planar_3r') as node:
+            known |= node.get_publisher_names_and_types_by_node(name, '/')
+            known |= node.get_subscriber_names_and_types_by_node(name, '/')
+    assert known[panel['DiagnosticSummary!all']['topicToRender']] == [
+        'diagnostic_msgs/msg/DiagnosticArray']
+    joints = load_robot('seven_axis').joints  # of the demo
+    plots = {name: one['paths'] for name, one in panel.items() if name.startswith('Plot!')}
+    assert len(plots) == 3
+    for paths in plots.values():
+        assert [one['label'] for one in paths] == list(joints)
+        for i, one in enumerate(paths):
+            topic, fields, index = SERIES.fullmatch(one['value']).groups()  # type: ignore[union-attr]
+            assert int(index) == i and one['timestampMethod'] == 'headerStamp'
+            value: Any = TYPES[known[topic][0]]()
+            assert value.header.stamp is not None
+            for field in fields.split('.'):
+                value = getattr(value, field)
+            assert len(value) == 0, 'a sequence of numbers, one per joint'
+
+
+@pytest.mark.ros
+@pytest.mark.usefixtures('ros_domain')
+def test_every_diagnostic_is_in_one_group_of_the_aggregator() -> None:
+    (node_section,) = load_yaml((CONFIG / 'diagnostics_aggregator.yaml').read_text(),
+                                 'groups', UsageError).values()
+    groups = node_section['ros__parameters']
+    assert groups.pop('path') == 'robot_dynid'
+    assert all(group['type'] == 'diagnostic_aggregator/GenericAnalyzer'
+               and group['path'] == name for name, group in groups.items())
+    for node_name in ('identifier', 'excitation'):
+        sent: list[Any] = []
+        with made(NODES[node_name], robot='planar_3r') as node:
+            node._diagnostics._publisher = SimpleNamespace(publish=sent.append)
+            node._diagnose()
+        names = [status.name for status in sent[0].status]
+        assert names
+        for name in (*names, *(f'/cell{one}' for one in names)):
+            assert [group for group, one in groups.items()
+                    if any(text in name for text in one['contains'])] == [node_name], name
 
 
 @pytest.mark.ros
