@@ -97,7 +97,7 @@ def test_every_verb_has_a_section_with_its_options(monkeypatch: pytest.MonkeyPat
     monkeypatch.syspath_prepend(str(ROOT / 'docs'))
     text = importlib.import_module('tables').commands()
     assert [f'## {verb}' for verb in VERBS] == re.findall('^## .*', text, re.M)
-    assert '| `--recipe R.yaml` |' in text and '| `--dry' not in text
+    assert '| `--recipe R.yaml` |' in text and '| `--dry-run` |' in text
 
 
 def test_the_functions_on_the_way_from_a_verb_to_the_mathematics_are_there() -> None:

@@ -81,7 +81,7 @@ def node_name(arguments: argparse.Namespace) -> str:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Send the goal and show the motion until it ends."""
-    name, request = node_name(arguments), _request(arguments)
+    name, request = node_name(arguments), goal_fields(arguments)
     robot = ''
     if arguments.robot is not None:
         from robot_dynid.robot.robot_file import load_robot
@@ -99,7 +99,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     return {**result, 'node': name, 'robot': arguments.robot}
 
 
-def _request(arguments: argparse.Namespace) -> dict[str, str]:
+def goal_fields(arguments: argparse.Namespace) -> dict[str, str]:
     """Return the motion as the fields of a goal; raises UsageError where it cannot be."""
     flags = {} if arguments.scale is None else {'scale': arguments.scale}
     options = with_text(flags, arguments.options)

@@ -46,7 +46,7 @@ def test_wrong_names_are_named(
 def request(*words: str, verb: str = 'excite') -> dict[str, str]:
     parser = argparse.ArgumentParser()
     VERBS[verb].add_arguments(parser)
-    return excite._request(parser.parse_args(words))
+    return excite.goal_fields(parser.parse_args(words))
 
 
 def test_a_goal_names_a_plan_or_asks_for_a_design(

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -18,7 +17,7 @@ pytest.importorskip('robot_dynid_interfaces')
 import rclpy
 from control_msgs.msg import JointTrajectoryControllerState
 from diagnostic_msgs.msg import DiagnosticArray
-from in_process import destroy, made
+from in_process import Spinner, destroy, made
 from rcl_interfaces.msg import ParameterType
 from sensor_msgs.msg import JointState
 
@@ -125,10 +124,10 @@ def test_every_diagnostic_is_in_one_group_of_the_aggregator() -> None:
     assert all(group['type'] == 'diagnostic_aggregator/GenericAnalyzer'
                and group['path'] == name for name, group in groups.items())
     for node_name in ('identifier', 'excitation'):
-        sent: list[Any] = []
+        sent = list[Any]()
         with made(NODES[node_name], robot='planar_3r') as node:
-            node._diagnostics._publisher = SimpleNamespace(publish=sent.append)
-            node._diagnose()
+            node.create_subscription(DiagnosticArray, '/diagnostics', sent.append, 10)
+            Spinner(node).wait(lambda sent=sent: bool(sent))
         names = [status.name for status in sent[0].status]
         assert names
         for name in (*names, *(f'/cell{one}' for one in names)):

@@ -23,7 +23,7 @@ PIECE = 1024  # bytes read at once
 
 
 class StopRequest:
-    """Whether a stop was ``asked`` for; ``wake`` is called then."""
+    """Request for a stop, ``asked`` or not; ``wake`` is called when it is asked for."""
 
     def __init__(self, wake: Callable[[], object]) -> None:
         self.asked = False

@@ -1,4 +1,4 @@
-"""Bursts of requests; large answers of one service beside small ones that are fetched late."""
+"""Large answers of one service beside small ones of another that are fetched late."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -16,12 +15,9 @@ pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
 import rclpy
-from in_process import Spinner, destroy
 from monitored import model_of
-from std_srvs.srv import Trigger
 
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.ros.common.services import REQUESTS_QOS, ServiceThread
 from robot_dynid.ros.identifier.dynamics_services import DynamicsServices
 
 ROUNDS = 2
@@ -106,24 +102,3 @@ def test_a_rollout_pushes_out_no_answer_that_a_client_has_not_fetched(
         server.destroy_node()
         rclpy.shutdown(context=context)
     assert max(waits) < PROMPT
-
-
-@pytest.mark.usefixtures('ros_domain')
-def test_a_burst_of_requests_is_answered_whole() -> None:
-    """As planners send them: all at once, and faster than one is computed."""
-    rclpy.init()
-    owner, user = (rclpy.create_node(name) for name in ('owner', 'user'))
-    thread = ServiceThread(owner, 'burst')
-    thread.offer(Trigger, 'compute', lambda *_: time.sleep(0.001))
-    thread.start()
-    client, spinner = user.create_client(Trigger, 'owner/compute', qos_profile=REQUESTS_QOS), \
-        Spinner(user)
-    spinner.wait(client.service_is_ready)
-    spinner.answer(client.call_async(Trigger.Request()))
-    burst = [client.call_async(Trigger.Request()) for _ in range(300)]
-    spinner.wait(lambda: all(future.done() for future in burst))
-    assert all(future.result().success for future in burst)
-    thread.close()
-    for node in (owner, user):
-        destroy(node)
-    rclpy.shutdown()
