@@ -118,6 +118,8 @@ def test_stop_ends_what_another_client_began(stage: Stage, capsys: Capture) -> N
 
 
 def test_a_node_of_another_robot_moves_nothing(stage: Stage, capsys: Capture) -> None:
+    stage.client.wait_for_rest()
+    stage.client.asked = stage.client.clock
     assert main(['excite', '--robot', 'seven_axis', '--timeout', str(FIRST)]) == 2
     assert '/excitation moves planar_3r, not seven_axis' in capsys.readouterr().err
     stage.client.stayed()
