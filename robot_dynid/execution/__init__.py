@@ -1,1 +1,1 @@
-"""Supervised execution of trajectories: segments, guards, stops; sends nothing itself."""
+"""Supervised execution of trajectories: segments, guards, stops; the caller sends the commands."""

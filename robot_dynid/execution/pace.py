@@ -1,14 +1,13 @@
-"""Time scaling along a path: slower as a whole, coming to rest, going on again, all its stops.
+"""Time scaling along a path: slower motion, stops, and resumption.
 
 With path time s(t) the motion is q(s(t)); by the chain rule qd = q' s', qdd = q'' s'^2 + q' s'',
-qddd = q''' s'^3 + 3 q'' s' s'' + q' s'''. No joint leaves the path, only the speed on it changes.
-Every result is checked by `sampled.within`, at its points and between them.
+qddd = q''' s'^3 + 3 q'' s' s'' + q' s'''. Joints stay on the path, only the speed changes. Every
+result is checked by `sampled.within`, at its points and between them.
 
 A controller that scales the speed, as a UR does with its speed slider, starts a new trajectory by
-the clock and then lets its time run at the part `pace` of real time. When exactly it goes over to
-a new trajectory is not known, so a trajectory that continues a motion under way begins with a
-stretch on which it advances as the motion does: wherever the controller enters that, it meets the
-position that it had.
+the clock and then advances its time at the factor `pace` of real time. The instant of the switch
+is uncertain, so a trajectory that continues a motion begins with a stretch that advances as the
+motion does: wherever the controller enters it, the position is continuous.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ from robot_dynid.types import FloatArray, frozen
 
 RAMP_INTERVALS = 6  # intervals between the points of a ramp
 LONGEST_START = 10.0  # s
-SAME_POINT = 1e-3  # s: points nearer to each other than that are one
-ENTRIES = (0.1, 0.2, 0.4, 0.8)  # s to go back to full pace after a motion was continued
-BEFORE = 0.2  # s before it is sent at which a trajectory that continues a motion begins
-# The tracking guard needs to know where the robot was shortly before the motion changed.
+SAME_POINT = 1e-3  # s: points closer than this are merged
+ENTRIES = (0.1, 0.2, 0.4, 0.8)  # s, candidate times to return to full pace after a continuation
+BEFORE = 0.2  # s by which a continuing trajectory begins before it is sent
+# The tracking guard needs the reference shortly before the change.
 REMEMBERED = 1.0
-SHORTEST_DECELERATION = 0.05  # s of a deceleration
-#: s from one knot to the next, and of stops: the first that keeps the limits is taken
+SHORTEST_DECELERATION = 0.05  # s, shortest deceleration
+#: s between knots, and candidate durations of stops: the first within the limits is used
 SPACING = 0.05
 DURATIONS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.85, 1.0, 1.25, 1.5,
              2.0, 3.0, 5.0)
-# Part of the lookahead from when a piece can be sent to the knot where it brakes, at least.
+# Smallest share of the lookahead between sending a piece and the knot where it brakes.
 LOOKAHEAD_RESERVE = 0.4
 KNOTS_AT_ONCE = 500  # knots
 
@@ -76,11 +75,11 @@ class Ramp:
 
 @dataclass(frozen=True)
 class Entry:
-    """Beginning of a trajectory that continues a motion under way at another pace than full.
+    """Beginning of a trajectory that continues a motion at reduced pace.
 
-    At ``at`` s of the trajectory's time and of the path it advances at ``pace`` s of the path per
-    s for ``wait`` s, in which the controller goes over to it; then it speeds up for ``duration``
-    s to one s of the path per s.
+    At ``at`` s of trajectory and path time it advances at ``pace`` s of the path per s for
+    ``wait`` s, in which the controller switches to it; then it accelerates for ``duration`` s to
+    full pace.
     """
 
     at: float
@@ -90,16 +89,16 @@ class Entry:
 
     @property
     def ramp(self) -> Ramp:
-        """The change to full pace, from the end of the wait on."""
+        """Change to full pace after the wait."""
         return Ramp(self.at + self.pace * self.wait, self.duration, self.pace, 1.0)
 
     @property
     def delay(self) -> float:
-        """Time of the trajectory minus that of the path once it has full pace, s."""
+        """Trajectory time minus path time at full pace, s."""
         return self.at + self.wait + self.duration - self.ramp.end
 
     def along(self, time: float) -> tuple[float, float]:
-        """Return the path time s, and its rate, at ``time`` s of the trajectory."""
+        """Return path time s, and its rate, at ``time`` s of the trajectory."""
         since = time - self.at - self.wait
         if since <= 0.0:
             return self.at + self.pace * (time - self.at), self.pace
@@ -109,13 +108,13 @@ class Entry:
         return float(path[0]), float(rate[0])
 
     def rows(self, points: SampledTrajectory, rate: float) -> SampledTrajectory:
-        """Return the points of the beginning, from BEFORE s ahead of it on."""
+        """Return the points of the beginning, from BEFORE s ahead of it."""
         return joined(at_pace(points, self.at, self.pace, (BEFORE, self.wait), rate),
                       ramp_rows(points, self.ramp, rate, self.at + self.wait))
 
     def into(self, points: SampledTrajectory, rest: SampledTrajectory, rate: float
              ) -> SampledTrajectory:
-        """Return the points of the beginning, and of the ``rest`` of the path behind it."""
+        """Return the points of the beginning and of the ``rest`` of the path."""
         last = len(rest.time) - 1
         first = min(int(np.searchsorted(rest.time, self.ramp.end + SAME_POINT)), last)
         return joined(self.rows(points, rate), rows_between(rest, first - 1, last, self.delay))
@@ -125,7 +124,7 @@ def along_path(path: SampledTrajectory, s: FloatArray, first: FloatArray, second
                third: FloatArray) -> Motion:
     """Return the motion along a path at path times ``s`` (T,) s, derivatives by the chain rule.
 
-    ``first``, ``second``, ``third`` (T,) are the derivatives of s. Beyond its ends the path rests.
+    ``first``, ``second``, ``third`` (T,) are the derivatives of s. The path rests beyond its ends.
     """
     along = path.sample(s)
     outside = (s < path.time[0]) | (s > path.time[-1])
@@ -145,9 +144,9 @@ def along_path(path: SampledTrajectory, s: FloatArray, first: FloatArray, second
 class Pacing:
     """Settings of changes of pace.
 
-    ``rate`` points per second; ``join`` s to go over from one motion to another in mid-motion,
-    ``lead_in`` s before a motion that starts at rest; ``longest`` s of a stop. ``lookahead`` s
-    after it is sent, every piece of a motion has come to rest; 0: motions are sent whole.
+    ``rate`` points per second; ``join`` s to switch between motions, ``lead_in`` s before a motion
+    from rest; ``longest`` s of a stop. ``lookahead`` s after it is sent every piece of a motion
+    has come to rest; 0: motions are sent whole.
     """
 
     rate: float = 50.0
@@ -158,9 +157,9 @@ class Pacing:
 
 
 def stretched(points: SampledTrajectory, scale: float) -> SampledTrajectory:
-    """Return the path at the part ``scale`` of its speed; the lead-in is kept.
+    """Return the path at the share ``scale`` of its speed, with the same lead-in.
 
-    Limits stay kept: velocities shrink with ``scale``, accelerations with its square.
+    Limits stay satisfied: velocities shrink with ``scale``, accelerations with its square.
     """
     begin = points.time[0]
     return SampledTrajectory(
@@ -170,10 +169,10 @@ def stretched(points: SampledTrajectory, scale: float) -> SampledTrajectory:
 
 def resume(points: SampledTrajectory, rest: float, limits: MotionLimits, pacing: Pacing
            ) -> tuple[SampledTrajectory, float] | None:
-    """Return the way on from rest at the path time ``rest`` s, and when it has its full pace, s.
+    """Return the continuation from rest at path time ``rest`` s, and when it has full pace, s.
 
-    That is at one of the points, from which on they are the old ones. None when the limits allow
-    no such start.
+    That is at one of the points, from which on they are unchanged. None if the limits allow no
+    such start.
     """
     last = len(points.time) - 1
     knot = first = min(int(np.searchsorted(points.time, rest + 1.0 / pacing.rate)), last)
@@ -212,7 +211,7 @@ def shifted(points: SampledTrajectory, shift: float) -> SampledTrajectory:
 
 
 def joined(before: SampledTrajectory, after: SampledTrajectory) -> SampledTrajectory:
-    """Return both, whose border point is the same."""
+    """Concatenate two trajectories that share their border point."""
     return SampledTrajectory(before.joints, *(
         frozen(np.concatenate([getattr(before, name), getattr(after, name)[1:]]))
         for name in ('time', 'position', 'velocity', 'acceleration')))
@@ -235,9 +234,9 @@ def path_part(points: SampledTrajectory, begin: float, end: float) -> SampledTra
 
 def at_pace(points: SampledTrajectory, at: float, pace: float, span: tuple[float, float],
             rate: float) -> SampledTrajectory:
-    """Return a path at a constant ``pace``, ``span[0]`` s before ``at`` to ``span[1]`` s after.
+    """Return a path at constant ``pace``, from ``span[0]`` s before ``at`` to ``span[1]`` s after.
 
-    The time of the points is that of the path at ``at`` s, and never below zero.
+    The time of the points is path time at ``at`` s, and never negative.
     """
     before, after = span
     if pace == 1.0:
@@ -249,12 +248,11 @@ def at_pace(points: SampledTrajectory, at: float, pace: float, span: tuple[float
 
 def decelerated(points: SampledTrajectory, elapsed: float, limits: MotionLimits, pacing: Pacing,
                 pace: float = 1.0) -> SampledTrajectory | None:
-    """Return a path up to ``join`` s from now, and from there rest as soon as the limits allow.
+    """Return a path for ``join`` s from now, then the fastest deceleration within the limits.
 
-    ``elapsed`` s of ``points`` have been executed, which go on at ``pace``. All joints decelerate
-    together, off the path: with v = v0 (1 - 3 u^2 + 2 u^3) + a0 T (u - 2 u^2 + u^3), u = t / T,
-    velocity and acceleration go on from those of the path. None when no T up to ``longest`` s
-    keeps the limits.
+    ``elapsed`` s of ``points`` have been executed at ``pace``. All joints decelerate together, off
+    the path: with v = v0 (1 - 3 u^2 + 2 u^3) + a0 T (u - 2 u^2 + u^3), u = t / T, velocity and
+    acceleration are continuous. None if no T up to ``longest`` s keeps the limits.
     """
     begin = elapsed + pacing.join
     if begin >= points.duration or begin <= points.time[0]:
@@ -266,21 +264,21 @@ def decelerated(points: SampledTrajectory, elapsed: float, limits: MotionLimits,
         SHORTEST_DECELERATION, float(np.max(1.5 * np.abs(velocity) / limits.acceleration)))
     while duration <= pacing.longest:
         end = position + duration * (0.5 * velocity + duration * acceleration / 12.0)
-        found = SampledTrajectory(
+        braking = SampledTrajectory(
             points.joints, frozen([begin, begin + duration]), frozen([position, end]),
             frozen([velocity, rest]), frozen([acceleration, rest]))
-        if within(found, limits):
-            return joined(path, found)
+        if within(braking, limits):
+            return joined(path, braking)
         duration *= 1.1
     return None
 
 
 @dataclass(frozen=True, eq=False)
 class Stops:
-    """Stops along a path in the order in which they end, each of which begins later, too.
+    """Stops along a path, sorted by their begins and ends.
 
-    ``begin`` (K,) s is the path time at which a stop of ``duration`` (K,) s begins. The last is
-    the end of the path, where the robot stops anyway.
+    ``begin`` (K,) s is the path time at which a stop of ``duration`` (K,) s begins. The last one
+    is the end of the path.
     """
 
     begin: FloatArray
@@ -288,18 +286,18 @@ class Stops:
 
     @property
     def end(self) -> FloatArray:
-        """Time (K,) s at which the robot rests, when the path was followed up to the stop."""
+        """Path time (K,) s at which the robot is at rest."""
         return self.begin + self.duration
 
     @property
     def shortest_lookahead(self) -> float:
-        """Smallest lookahead s with which there is a stop to send at any time."""
+        """Smallest lookahead s with which a stop can be sent at any time."""
         gaps = self.end[1:] - self.begin[:-1]
         longest = float(np.max(gaps, initial=0.0))
         return max(float(self.end[0]), longest / (1.0 - LOOKAHEAD_RESERVE))
 
     def latest(self, time: float) -> tuple[float, float]:
-        """Return begin and duration, s, of the last stop that ends until ``time`` s."""
+        """Return begin and duration, s, of the last stop that ends before ``time`` s."""
         i = max(int(np.searchsorted(self.end, time + 1e-9, side='right')) - 1, 0)
         return float(self.begin[i]), float(self.duration[i])
 
@@ -309,9 +307,9 @@ class Stops:
         return None if i == len(self.begin) else (float(self.begin[i]), float(self.duration[i]))
 
     def onward(self, shift: float, starting: Stops, begin: float) -> Stops:
-        """Return the stops of the rest of the path, which is ``shift`` s earlier.
+        """Return the stops of the rest of the path, shifted ``shift`` s earlier.
 
-        From ``begin`` s of the rest on they are these, before that those ``starting`` it.
+        Before ``begin`` s of the rest they are those of ``starting``.
         """
         left = self.begin - shift >= begin
         return _ordered(np.concatenate([starting.begin, self.begin[left] - shift]),
@@ -320,7 +318,7 @@ class Stops:
 
 def stops_of(points: SampledTrajectory, limits: MotionLimits, rate: float,
              since: float = 0.0, until: float = np.inf) -> Stops:
-    """Return the shortest stop within the limits at every knot of a path, where there is one.
+    """Return the shortest stop within the limits at every knot of a path that has one.
 
     ``rate`` points per second of a stop; knots between the path times ``since`` and ``until`` s.
     """
@@ -337,8 +335,8 @@ def stops_of(points: SampledTrajectory, limits: MotionLimits, rate: float,
             rows = left[first:first + KNOTS_AT_ONCE]
             good = _keep(points, knots[rows], duration, limits, rate)
             shortest[rows[good]] = duration
-    known = np.isfinite(shortest)
-    begins, lengths = knots[known], shortest[known]
+    feasible = np.isfinite(shortest)
+    begins, lengths = knots[feasible], shortest[feasible]
     if until >= end:
         begins, lengths = np.append(begins, end), np.append(lengths, 0.0)
     return _ordered(begins, lengths)
@@ -346,7 +344,7 @@ def stops_of(points: SampledTrajectory, limits: MotionLimits, rate: float,
 
 def _keep(points: SampledTrajectory, knots: FloatArray, duration: float, limits: MotionLimits,
           rate: float) -> NDArray[np.bool_]:
-    """Return at which ``knots`` (K,) s a stop of ``duration`` s keeps the limits, (K,)."""
+    """Return a mask (K,) of ``knots`` (K,) s where a stop of ``duration`` s keeps the limits."""
     count = int(np.ceil(duration * max(rate, RAMP_INTERVALS / duration) - 1e-9)) + 1
     n = len(limits.joints)
     time = np.linspace(0.0, duration, max(count, 2))
@@ -368,9 +366,9 @@ def _keep(points: SampledTrajectory, knots: FloatArray, duration: float, limits:
 
 
 def _ordered(begin: FloatArray, duration: FloatArray) -> Stops:
-    """Return the stops in the order of their ends, without those that begin before another."""
+    """Return the stops sorted by their ends, without those that begin before an earlier one."""
     order = np.lexsort((-begin, begin + duration))
     begin, duration = begin[order], duration[order]
     latest = np.concatenate([[-np.inf], np.maximum.accumulate(begin)[:-1]])
-    kept = begin > latest
-    return Stops(frozen(begin[kept]), frozen(duration[kept]))
+    usable = begin > latest
+    return Stops(frozen(begin[usable]), frozen(duration[usable]))

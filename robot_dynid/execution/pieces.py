@@ -1,10 +1,9 @@
-"""Pieces of a motion: each ends at rest on the path, `lookahead` s after it is sent at most.
+"""Pieces of a motion: each comes to rest on the path within `lookahead` s of being sent.
 
-A piece is the path up to a knot, and from there a stop along the path. Before the controller gets
-to that knot the next piece is sent, as a trajectory with the same start: up to the knot it is the
-same motion, so that the controller goes over without a step. Where the controller scales the
-speed, it begins with an entry (see `pace`). Where no next piece comes, the robot stops by itself.
-The stops are searched before the motion starts.
+A piece is the path up to a knot followed by a stop along the path. Before the controller reaches
+that knot the next piece is sent, as a trajectory with the same start, so the controller switches
+without a step. If the controller scales the speed it begins with an entry (see `pace`). If no next
+piece arrives the robot stops by itself. Stops are computed before the motion starts.
 """
 
 from __future__ import annotations
@@ -28,19 +27,18 @@ from robot_dynid.execution.pace import (
 from robot_dynid.execution.sampled import SampledTrajectory, within
 from robot_dynid.execution.segment import Segment
 
-# Parts of the lookahead: from piece to piece, and what must be left before the robot brakes for
-# the controller to take the next one.
+# Shares of the lookahead: interval between pieces, and time the controller needs to switch before
+# the robot brakes.
 RENEWAL = 0.2
 LATEST_SEND = 0.05
-# Time until the robot brakes at which a piece is sent where the pace is not full, a part of the
-# lookahead: an entry slows the motion, so there are as few as can be. No motion is continued at a
-# pace below the slowest.
+# Share of the lookahead before braking at which a piece is sent at reduced pace: an entry slows
+# the motion, so there are as few as possible. Motions are not continued below the slowest pace.
 DUE = 0.4
 SLOWEST_PACE = 0.05
 
 
 def in_pieces(segment: Segment, pacing: Pacing) -> Segment:
-    """Return a segment with its stops; the search takes some time for each second of motion."""
+    """Return a segment with its stops; computing them takes time per second of motion."""
     if pacing.lookahead <= 0.0 or segment.stops is not None:
         return segment
     return replace(segment, stops=stops_of(segment.points, segment.limits, pacing.rate))
@@ -52,15 +50,15 @@ def shortage(segment: Segment, pacing: Pacing) -> str | None:
     if segment.stops is None or segment.stops.shortest_lookahead <= lookahead:
         return None
     needed = np.ceil(100.0 * segment.stops.shortest_lookahead) / 100.0
-    return (f'{segment.name}: the limits leave no room to stop along the path within a lookahead '
-            f'of {lookahead:g} s; a lookahead of {needed:g} s would do, or a smaller scale')
+    return (f'{segment.name}: the limits allow no stop along the path within a lookahead of '
+            f'{lookahead:g} s; use a lookahead of {needed:g} s, or a smaller scale')
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """A ``segment`` to send, which leaves the path at the path time ``brakes`` s.
+    """A ``segment`` to send, which brakes at path time ``brakes`` s.
 
-    It comes to rest at the path time ``rest`` s.
+    It comes to rest at path time ``rest`` s.
     """
 
     segment: Segment
@@ -69,7 +67,7 @@ class Piece:
 
 
 class Pieces:
-    """The pieces of one segment: the one that is followed, and the one sent last.
+    """Pieces of one segment: the one that is followed, and the one sent last.
 
     All times in s of the segment's points.
     """
@@ -83,25 +81,24 @@ class Pieces:
 
     @property
     def complete(self) -> bool:
-        """Whether what is followed leads to the end of the segment."""
+        """True if the followed piece reaches the end of the segment."""
         return self.followed.brakes >= self._segment.points.duration
 
     @property
     def unanswered(self) -> bool:
-        """Whether it is not known yet whether the controller takes the piece sent last."""
+        """True if the controller has not accepted or rejected the last piece yet."""
         return self.sent is not self.followed
 
     def late(self, elapsed: float, pace: float = 1.0) -> bool:
-        """Return whether no further piece can arrive before the robot brakes."""
+        """Return True if no further piece can arrive before the robot brakes."""
         latest = self.followed.brakes - LATEST_SEND * self._pacing.lookahead * pace
         return not self.complete and elapsed > latest
 
     def next(self, elapsed: float, reported: float, pace: float = 1.0) -> Piece | None:
-        """Return the piece to send now, None when it is not its time yet.
+        """Return the piece to send now, None if it is too early.
 
-        The motion goes on at ``pace``. The controller was at ``reported`` s of it when it last
-        told: it may be late, but not earlier than that, so the piece contains the points from
-        there on.
+        The motion continues at ``pace``. The controller last reported ``reported`` s of it,
+        possibly late but not early, so the piece contains the points from there on.
         """
         lookahead = self._pacing.lookahead
         due = (elapsed >= self._renewed + RENEWAL * lookahead if pace == 1.0 else
@@ -115,16 +112,16 @@ class Pieces:
         return piece
 
     def taken(self) -> Piece:
-        """Note that the controller took the piece sent last, and return it."""
+        """Record that the controller accepted the last piece, and return it."""
         self.followed = self.sent
         return self.followed
 
     def refused(self) -> None:
-        """Note that the controller goes on with the piece it follows."""
+        """Record that the controller continues the piece it follows."""
         self.sent = self.followed
 
     def _piece(self, elapsed: float, reported: float, pace: float) -> Piece | None:
-        """Return the piece to send at ``elapsed`` s, None where the limits allow no entry."""
+        """Return the piece to send at ``elapsed`` s, None if the limits allow no entry."""
         segment, points = self._segment, self._segment.points
         brakes, duration = points.duration, 0.0
         if segment.stops is not None:
@@ -149,7 +146,7 @@ class Pieces:
 
 def _stopped(points: SampledTrajectory, begin: float, ramp: Ramp, rate: float
              ) -> SampledTrajectory:
-    """Return the points of a path from the last before ``begin`` s up to and with a stop."""
+    """Return the points of a path from the last before ``begin`` s to the end of a stop."""
     path = path_part(points, begin, ramp.begin)
     if ramp.duration == 0.0:
         return path

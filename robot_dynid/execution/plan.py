@@ -19,7 +19,7 @@ from robot_dynid.trajectories.limits import MotionLimits, quintic_move
 from robot_dynid.trajectories.trajectory import QuinticMove, Trajectory
 from robot_dynid.types import FloatArray, frozen
 
-#: moves one after the other from a start to a goal, (n,) rad (m) each, within limits
+#: consecutive moves from a start to a goal, (n,) rad (m) each, within limits
 Ways = Callable[[FloatArray, FloatArray, MotionLimits], tuple[QuinticMove, ...]]
 SAME_PLACE = 1e-6  # rad (m)
 
@@ -35,10 +35,10 @@ class PlanOptions:
     """Settings of an execution.
 
     ``rate`` points per second; ``lead_in`` s before the first point of a segment;
-    ``approach_scale`` part of the velocity limits (its square: of the acceleration limits) for
-    moves to the start and back. ``first_pass_scale``: one pass at that part of the speed comes
-    first, 1: none does. ``warm_up`` periods run ahead of a periodic motion without a stop in
-    between. ``return_to_start`` moves back to where the robot stood.
+    ``approach_scale`` share of the velocity limits (squared: of the acceleration limits) for moves
+    to the start and back. ``first_pass_scale``: a first pass at this share of the speed, 1: none.
+    ``warm_up`` periods precede a periodic motion without a stop. ``return_to_start`` moves back to
+    the initial pose.
     """
 
     rate: float = setting(50.0, RATE)
@@ -54,13 +54,13 @@ class PlanOptions:
 
 def straight(start: FloatArray, goal: FloatArray, limits: MotionLimits
              ) -> tuple[QuinticMove, ...]:
-    """Return the straight move from ``start`` (n,) to ``goal`` (n,) rad (m), not checked."""
+    """Return the straight move from ``start`` (n,) to ``goal`` (n,) rad (m), unchecked."""
     return (quintic_move(limits.joints, (start, goal), limits),)
 
 
 def excitation_segments(trajectory: Trajectory, limits: MotionLimits, options: PlanOptions
                         ) -> tuple[Segment, ...]:
-    """Return the slow first pass, where it is wanted, and the excitation with its warm-up."""
+    """Return the slow first pass, if any, and the excitation with its warm-up."""
     once, points = trajectory, sampled(trajectory, options.rate, options.lead_in)
     parts: tuple[tuple[str, float], ...] = ()
     if isinstance(trajectory, FourierTrajectory):
@@ -68,17 +68,17 @@ def excitation_segments(trajectory: Trajectory, limits: MotionLimits, options: P
         if options.warm_up:
             end = options.lead_in + options.warm_up * once.duration
             points, parts = _warmed_up(points, once, options), (('warm_up', end),)
-    found = [Segment('excitation', points, limits, parts)]
+    segments = [Segment('excitation', points, limits, parts)]
     if options.first_pass_scale < 1.0:
         slow = stretched(sampled(once, options.rate, options.lead_in), options.first_pass_scale)
-        found.insert(0, Segment('first_pass', slow, limits))
-    return tuple(found)
+        segments.insert(0, Segment('first_pass', slow, limits))
+    return tuple(segments)
 
 
 def _warmed_up(
     points: SampledTrajectory, once: FourierTrajectory, options: PlanOptions
 ) -> SampledTrajectory:
-    """Return the points with periods ahead of them; they themselves are only later in time."""
+    """Return the points with periods ahead of them."""
     period = sampled(once, options.rate)
     delays = options.lead_in + once.duration * np.arange(options.warm_up)
     time = [*(delay + period.time[:-1] for delay in delays),
@@ -91,7 +91,7 @@ def _warmed_up(
 
 
 def outside_limits(position: FloatArray, reach: MotionLimits) -> str:
-    """Return in words which joint of ``position`` (n,) rad (m) is outside ``reach``, or ''."""
+    """Return the joint of ``position`` (n,) rad (m) outside ``reach`` as a sentence, or ''."""
     outside = np.maximum(position - reach.upper, reach.lower - position)
     i = int(np.argmax(outside))
     if not outside[i] > 0.0:
@@ -104,34 +104,34 @@ def with_moves(
     position: FloatArray, segments: tuple[Segment, ...], reach: MotionLimits,
     options: PlanOptions, ways: Ways = straight,
 ) -> tuple[Segment, ...]:
-    """Return the segments with slow moves from the measured ``position`` (n,) rad (m) and back.
+    """Add slow moves from the measured ``position`` (n,) rad (m) to the segments and back.
 
-    The robot may stand outside the excitation's own narrower limits, but not outside ``reach``,
-    the robot's. Raises DynIdError naming the joint that does, and what ``ways`` raises.
+    The robot may start outside the limits of the excitation, but not outside ``reach``, its own.
+    Raises DynIdError for a joint that does, and the errors of ``ways``.
     """
     outside = outside_limits(position, reach)
     if outside:
         raise DynIdError(outside)
-    found: list[Segment] = []
+    planned: list[Segment] = []
     at = position
     for segment in segments:
         goal = segment.points.position[0]
-        if not found or np.any(np.abs(goal - at) > SAME_PLACE):
-            found.append(_move('move_to_start', (at, goal), segment.limits, options, ways))
-        found.append(segment)
+        if not planned or np.any(np.abs(goal - at) > SAME_PLACE):
+            planned.append(_move('move_to_start', (at, goal), segment.limits, options, ways))
+        planned.append(segment)
         at = segment.points.position[-1]
     if options.return_to_start:
-        found.append(_move('return', (at, position), segments[-1].limits, options, ways))
-    return tuple(found)
+        planned.append(_move('return', (at, position), segments[-1].limits, options, ways))
+    return tuple(planned)
 
 
 def total_duration(segments: tuple[Segment, ...]) -> float:
-    """Return the length of all segments one after the other, s."""
+    """Return the duration of all segments, s."""
     return sum(segment.points.duration for segment in segments)
 
 
 def announcement(duration: float, segments: tuple[Segment, ...]) -> str:
-    """Return in words how long an excitation of ``duration`` s and all that is moved take."""
+    """Describe the duration of an excitation of ``duration`` s and of its segments."""
     parts = []
     for segment in segments:
         begin = 0.0

@@ -1,8 +1,8 @@
-"""Sampled trajectory: the points that are sent, and their checks before they are sent.
+"""Sampled trajectories and their checks before they are sent.
 
-Between its points the controller interpolates with quintic polynomials. Written as Bezier curves,
-these and their derivatives stay between the smallest and largest control point, so limits checked
-on control points hold at every instant (Farin, Curves and Surfaces for CAGD, section 4.3).
+The controller interpolates points by quintic polynomials. These and their derivatives stay between
+their smallest and largest Bezier control points, so limits checked on control points hold at every
+instant (Farin, Curves and Surfaces for CAGD, section 4.3).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.trajectories.trajectory import Motion, Trajectory
 from robot_dynid.types import FloatArray, frozen
 
-REFINEMENT = 10  # pieces of every interval between two points, for the bounds
-#: the largest number of points of a trajectory; five hours at 50 Hz
-MOST_POINTS = 1_000_000
+REFINEMENT = 10  # subdivisions of every interval for the bounds
+#: largest number of points of a trajectory, five hours at 50 Hz
+MAX_POINTS = 1_000_000
 END_REST = 1e-8  # rad/s, rad/s^2; the controller refuses end velocities above this
 
 
@@ -70,17 +70,17 @@ class SampledTrajectory:
 
 
 def check_points(duration: float, rate: float) -> None:
-    """Raise UsageError when ``duration`` s at ``rate`` Hz are more than MOST_POINTS."""
-    if not duration * rate <= MOST_POINTS:
+    """Raise UsageError if ``duration`` s at ``rate`` Hz exceed MAX_POINTS."""
+    if not duration * rate <= MAX_POINTS:
         raise UsageError(f'{duration:.6g} s at {rate:g} points per second are more than '
-                         f'{MOST_POINTS} points; give a lower rate or a shorter motion')
+                         f'{MAX_POINTS} points; give a lower rate or a shorter motion')
 
 
 def sampled(trajectory: Trajectory, rate: float, lead_in: float = 0.0) -> SampledTrajectory:
-    """Sample a trajectory at ``rate`` Hz or a little above, both ends included.
+    """Sample a trajectory at ``rate`` Hz or slightly above, including both ends.
 
-    ``lead_in`` s is granted before the first point: in it the controller blends from where it is
-    to the start pose. Raises UsageError as `check_points`.
+    ``lead_in`` s precede the first point, in which the controller moves to the start pose. Raises
+    UsageError as `check_points`.
     """
     return sample_motion(
         trajectory.joints, trajectory.sample, trajectory.duration, rate, lead_in)
@@ -89,7 +89,7 @@ def sampled(trajectory: Trajectory, rate: float, lead_in: float = 0.0) -> Sample
 @one_blas_thread()
 def sample_motion(joints: tuple[str, ...], motion_at: Callable[[FloatArray], Motion],
                   duration: float, rate: float, begin: float) -> SampledTrajectory:
-    """Return the points of a motion, which need not be at rest, that starts at ``begin`` s.
+    """Sample a motion, not necessarily from rest, that starts at ``begin`` s.
 
     ``motion_at`` returns it at times (T,) s of 0 to ``duration``. Raises as `sampled`.
     """
@@ -105,26 +105,25 @@ def sample_motion(joints: tuple[str, ...], motion_at: Callable[[FloatArray], Mot
 
 
 def faults(points: SampledTrajectory, limits: MotionLimits, longest: float) -> tuple[str, ...]:
-    """Return one sentence for everything that forbids sending these points; empty when good.
+    """Return one sentence per fault that forbids sending these points, empty if there are none.
 
-    ``longest`` s is the longest motion that is allowed. The limits are checked at every point and
-    between the points.
+    ``longest`` s is the longest allowed motion. Limits are checked at the points and between them.
     """
-    found = [*_names(points, limits), *_times(points, longest), *_numbers(points)]
-    if not found:
-        found += [*_rest(points), *_limits(points, limits)]
-    return tuple(found)
+    sentences = [*_names(points, limits), *_times(points, longest), *_numbers(points)]
+    if not sentences:
+        sentences += [*_rest(points), *_limits(points, limits)]
+    return tuple(sentences)
 
 
 def within(points: SampledTrajectory, limits: MotionLimits) -> bool:
-    """Return whether the motion keeps the limits at its points and between them."""
+    """Return True if the motion keeps the limits at its points and between them."""
     return bool(np.all(columns_within(points, limits)))
 
 
 def columns_within(points: SampledTrajectory, limits: MotionLimits) -> NDArray[np.bool_]:
-    """Return for each column whether it keeps the limits at the points and between them.
+    """Return a mask (K n,) of the columns that keep the limits at the points and between them.
 
-    ``points`` of several motions side by side, K times the n joints of ``limits``; returns (K n,).
+    ``points`` are K motions of the n joints of ``limits``.
     """
     _, bounds = control_points(points)
     several = len(points.joints) // len(limits.joints)
@@ -135,7 +134,7 @@ def columns_within(points: SampledTrajectory, limits: MotionLimits) -> NDArray[n
 
 def _excess(name: str, low: FloatArray, high: FloatArray, limits: MotionLimits, several: int = 1
             ) -> FloatArray:
-    """Return by how much bounds (P, several n) of a quantity leave its limits; NaN: no limit."""
+    """Return the excess of bounds (P, several n) over the limits; NaN: no limit."""
     if name == 'position':
         upper, lower = np.tile(limits.upper, several), np.tile(limits.lower, several)
         return np.maximum(high - upper, lower - low)
@@ -207,10 +206,10 @@ def _limits(points: SampledTrajectory, limits: MotionLimits) -> Iterator[str]:
 def control_points(
     points: SampledTrajectory,
 ) -> tuple[FloatArray, dict[str, tuple[FloatArray, FloatArray]]]:
-    """Return the start times (P,) of fine pieces, and bounds (P, n) of the motion on each.
+    """Return the start times (P,) of subintervals, and bounds (P, n) of the motion on each.
 
-    Every interval between two points is cut into ten; the bounds are the smallest and largest
-    Bezier control points of position, velocity, acceleration and jerk.
+    Every interval between two points has ten; bounds are the smallest and largest Bezier control
+    points of position, velocity, acceleration and jerk.
     """
     time, p, v, a = _refined(points)
     h = np.diff(time)[:, None]
@@ -218,8 +217,8 @@ def control_points(
         p[:-1], p[:-1] + h * v[:-1] / 5.0, p[:-1] + h * (0.4 * v[:-1] + h * a[:-1] / 20.0),
         p[1:] - h * (0.4 * v[1:] - h * a[1:] / 20.0), p[1:] - h * v[1:] / 5.0, p[1:]])
     bounds = {'position': (curve.min(axis=0), curve.max(axis=0))}
-    # Taken from velocity and acceleration at the nodes, not from differences of positions: the
-    # ends of the fine pieces are then exact, and rounding is not divided by h three times.
+    # From velocity and acceleration at the nodes, not from differences of positions: exact at the
+    # ends of subintervals, and rounding is not divided by h three times.
     w = (p[1:] - p[:-1]) / h
     middle = 5.0 * w - 2.0 * (v[:-1] + v[1:]) + h * (a[1:] - a[:-1]) / 4.0
     speed = np.stack([v[:-1], v[:-1] + h * a[:-1] / 4.0, middle, v[1:] - h * a[1:] / 4.0, v[1:]])
@@ -246,7 +245,7 @@ def _refined(points: SampledTrajectory) -> tuple[FloatArray, FloatArray, FloatAr
 
 def _quintic(ends: Sequence[tuple[FloatArray, FloatArray]], h: FloatArray, s: FloatArray
              ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return position, velocity, acceleration, jerk of quintics at the part ``s`` of their span.
+    """Return position, velocity, acceleration, jerk of quintics at the share ``s`` of their span.
 
     ``ends`` are position, velocity and acceleration at begin and end of spans of ``h`` s.
     """

@@ -1,4 +1,4 @@
-"""Segments of an execution, motions that are sent as one goal; its commands and phases."""
+"""Segments of an execution, each sent as one goal; its commands and phases."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ SEGMENTS_CACHED = 8  # more segments than any plan has
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """A motion which is sent as one goal and has to keep ``limits``.
+    """A motion that is sent as one goal and must keep ``limits``.
 
-    ``parts`` are name and end, s, of named stretches of it, in order; what follows is called
-    ``name``. ``begin`` s of the named motion have gone by before these points, when it was
-    interrupted. ``reference`` are the points with what went before, where they do not start at
-    rest. ``elapsed`` s of the points' time have gone by when they are sent, where they continue
-    the motion under way, with an ``entry`` where that is not at full pace. ``stops`` along it make
-    it possible to send it in pieces.
+    ``parts`` are name and end, s, of named stretches, in order; the rest is called ``name``.
+    ``begin`` s of an interrupted motion precede these points. ``reference`` are the points
+    including the preceding motion, if they do not start at rest. ``elapsed`` s of the points have
+    passed when they are sent, if they continue a motion, with an ``entry`` at reduced pace.
+    ``stops`` along it allow to send it in pieces.
     """
 
     name: str
@@ -39,12 +38,12 @@ class Segment:
 
     @property
     def remaining(self) -> float:
-        """Duration of the motion from when it is sent, s."""
+        """Duration of the motion after it is sent, s."""
         return self.points.duration - self.elapsed
 
     @property
     def followed(self) -> SampledTrajectory:
-        """Reference of the robot, also shortly before the first point."""
+        """Reference of the robot, including the time shortly before the first point."""
         return self.points if self.reference is None else self.reference
 
     def along(self, time: float) -> tuple[float, float]:
@@ -52,7 +51,7 @@ class Segment:
         return (time, 1.0) if self.entry is None else self.entry.along(time)
 
     def part(self, time: float) -> tuple[str, float]:
-        """Return the name of the stretch at ``time`` s, and how much of it is done, 0 to 1."""
+        """Return the name of the stretch at ``time`` s, and its progress, 0 to 1."""
         begin, time = 0.0, time + self.begin
         for name, end in self.parts:
             if time < end:
@@ -64,7 +63,7 @@ class Segment:
 
 @lru_cache(maxsize=SEGMENTS_CACHED)
 def segment_faults(segment: Segment, longest: float) -> tuple[str, ...]:
-    """Return the reasons not to send the segment; the search takes time and is made once."""
+    """Return the reasons not to send the segment; cached, because the check takes time."""
     return tuple(f'{segment.name}: {fault}'
                  for fault in faults(segment.points, segment.limits, longest))
 
@@ -82,10 +81,9 @@ class Phase(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Send:
-    """Send this segment as a goal; one under way is superseded.
+    """Send this segment as a goal; it supersedes an active one.
 
-    ``begun`` s is the time, by the clock of the execution, at which the time of its points was
-    zero; None: they begin when the controller takes them.
+    ``begun`` s is the clock time of the points' time zero; None: when the controller accepts them.
     """
 
     segment: Segment
@@ -99,7 +97,7 @@ class Send:
 
 @dataclass(frozen=True)
 class Cancel:
-    """Cancel every goal that may be under way, also when its acceptance is not known."""
+    """Cancel every active goal, including one whose acceptance is unknown."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Stops that are motions, along the path or off it, and those by a cancel request or a hold."""
+"""Stops by a motion, along the path or off it, and stops by a cancel request or a hold."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from robot_dynid.execution.watchdog import Rules, Watchdog
 
 @dataclass(frozen=True, eq=False)
 class Slowing:
-    """The braking ``segment`` to send, and the time ``rest`` s of the path at which it ends.
+    """The braking ``segment`` to send, and the path time ``rest`` s at which it ends.
 
-    ``reason`` is the outcome when the robot stands, None for a pause. ``by_itself``: nothing was
-    sent for it, the piece that is followed ends there. ``kind`` is PATH or LIMITED.
+    ``reason`` is the outcome once the robot is at rest, None for a pause. ``by_itself``: nothing
+    is sent, the followed piece ends there. ``kind`` is PATH or LIMITED.
     """
 
     segment: Segment
@@ -50,17 +50,17 @@ class Slowing:
         return cls(piece.segment, piece.rest, reason, by_itself=True)
 
     def ending(self, reason: Outcome | None) -> Slowing:
-        """Return the stop for a reason, for which the execution ends after it."""
+        """Return the stop with the reason that ends the execution."""
         return replace(self, reason=reason)
 
 
 def slowing(segment: Segment, elapsed: float, pacing: Pacing, continued: bool = False,
             pace: float = 1.0) -> Slowing | None:
-    """Return the stop along the path that ends first, None when the limits allow none.
+    """Return the earliest stop along the path, None if the limits allow none.
 
-    ``elapsed`` s of the segment's points have been executed, which go on at ``pace``.
-    ``continued``: it is known since when the controller follows them, so that they can be sent
-    with the start of those under way, from which they do not differ before the robot brakes.
+    ``elapsed`` s of the segment's points have been executed at ``pace``. ``continued``: the start
+    of the active motion is located, so the stop can be sent with the same start and differs only
+    once the robot brakes.
     """
     points, limits, rate, longest = segment.points, segment.limits, pacing.rate, pacing.longest
     if longest <= 0.0:
@@ -100,11 +100,11 @@ def _along_the_path(segment: Segment, rows: tuple[SampledTrajectory, SampledTraj
 
 def decelerating(segment: Segment, watchdog: Watchdog, now: float, rules: Rules, reason: Outcome
                  ) -> Slowing | None:
-    """Return the stop of all joints within the limits of a segment, which leaves the path.
+    """Return the stop of all joints within the limits of a segment, off the path.
 
-    None when they forbid it, or when it is not known what motion the controller follows, and
-    since when. One that is silent may be frozen, and would jump to the end of this one later:
-    where it does not answer either (its topic) it is sent none.
+    None if the limits forbid it, or if the followed motion or its start is unknown. A silent
+    controller may be frozen and would later jump to the end of this motion, so one without answers
+    (its topic) is sent none.
     """
     if watchdog.reference is None or not watchdog.timed:
         return None
@@ -122,18 +122,18 @@ def decelerating(segment: Segment, watchdog: Watchdog, now: float, rules: Rules,
 
 
 def way_on(segment: Segment, rest: float, rules: Rules) -> Segment | None:
-    """Return the rest of a segment after the time ``rest`` s of its path, None for nothing.
+    """Return the rest of a segment after path time ``rest`` s, None for nothing.
 
-    Raises UsageError when the limits allow no start along the path from there.
+    Raises UsageError if the limits allow no start along the path from there.
     """
     points, pacing = segment.points, rules.pacing
     if points.duration - rest < 1.0 / pacing.rate:
         return None
-    found = resume(points, rest, segment.limits, pacing)
-    if found is None:
+    resumed = resume(points, rest, segment.limits, pacing)
+    if resumed is None:
         raise UsageError('the limits allow no start along the path from here; cancel the '
-                         'excitation and start it anew')
-    left, full_pace = found
+                         'excitation and start it again')
+    left, full_pace = resumed
     shift, stops = points.duration - left.duration, segment.stops
     if stops is not None:
         starting = stops_of(left, segment.limits, pacing.rate, until=full_pace)
@@ -141,7 +141,7 @@ def way_on(segment: Segment, rest: float, rules: Rules) -> Segment | None:
     onward = replace(segment, points=left, begin=segment.begin + shift, stops=stops)
     short = shortage(onward, pacing)
     if short is not None:
-        raise UsageError(f'{short}; cancel the excitation and start it anew')
+        raise UsageError(f'{short}; cancel the excitation and start it again')
     return onward
 
 

@@ -98,7 +98,7 @@ class Watchdog:
         self.path_time.restart(now)
         self._pending.clear()
         self._segments = [segment, *self._segments[:1]]
-        if segment.elapsed == 0.0 or not self.path_time.known:
+        if segment.elapsed == 0.0 or not self.path_time.located:
             latest = now if segment.elapsed == 0.0 else self.sent
             self._begun = (self.sent - segment.elapsed, latest - segment.elapsed)
             self.path_time.begin(*self._begun)
@@ -149,7 +149,7 @@ class Watchdog:
             self.path_time.note(now, *place, scaling)
             self._timed_at, self.reported = now, place[0]
             self._foreign.clear()
-        elif self.path_time.known and age <= FRESH and np.all(np.isfinite(position)) \
+        elif self.path_time.located and age <= FRESH and np.all(np.isfinite(position)) \
                 and not self._ended(now, position):
             self._foreign.append((now, position))
         return self.timed
@@ -160,7 +160,7 @@ class Watchdog:
 
         It may not have gone over yet to what was sent last.
         """
-        if now - elapsed <= self._begun[0] - EARLY and not self.path_time.known:
+        if now - elapsed <= self._begun[0] - EARLY and not self.path_time.located:
             return None
         places = []
         for segment in (*self._segments, *(segment for segment, _ in self._pending)):
@@ -215,7 +215,7 @@ class Watchdog:
     def _scaled_unseen(self, now: float) -> Outcome | None:
         """Return the outcome for a controller that scales the speed but never told its time."""
         heard, commanded = self._last
-        if self.path_time.known or self.reference is None or now - heard > FRESH:
+        if self.path_time.located or self.reference is None or now - heard > FRESH:
             return None
         scaling, due = self.path_time.scaling, self.elapsed(heard) - BEHIND
         told = abs(scaling - 1.0) > PACE_TOLERANCE
@@ -361,7 +361,7 @@ class Watchdog:
         assert self.reference is not None
         window = self._settings.tracking_window
         low, high = self.reference.span(
-            self.elapsed(begin) - window - (0.0 if self.path_time.known else self.path_time.lead),
+            self.elapsed(begin) - window - (0.0 if self.path_time.located else self.path_time.lead),
             self.elapsed(end) + self.path_time.lead + window)
         for pending, sent in self._pending:
             least, most = pending.followed.span(

@@ -1,7 +1,7 @@
 """Differences between two models of one robot: weight, friction, inertia, joint by joint.
 
-Models may have other friction laws and so other parameters: what is compared is effort, at the
-same states within the ranges both were trained in, with the covariance of either.
+Models may have different friction laws and parameters, so efforts are compared, at the same states
+within the training ranges of both, with the covariance of each.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.types import FloatArray
 
 WEIGHT, FRICTION, INERTIA = EFFECTS = ('weight', 'friction', 'inertia')
-#: poses that are compared, and shares of the top speed
+#: number of compared poses, and shares of the top speed
 COMPARED_POSES, SPEEDS = 24, (0.1, 0.3, 0.6, 1.0)
-#: share of differences that are called so by chance (Benjamini and Hochberg, J. R. Stat. Soc. B
-#: 1995, 57, 289)
+#: false discovery rate (Benjamini and Hochberg, J. R. Stat. Soc. B 1995, 57, 289)
 FALSE_SHARE = 0.05
-#: draws that tell how large the largest of correlated differences is by chance
+#: draws for the distribution of the largest of correlated differences
 DRAWS = 20_000
-#: shares of the largest variance below which differences count as known exactly but for this
+#: floor of variances, relative to the largest
 LEAST_VARIANCE = 1e-9
 
 
@@ -36,9 +35,9 @@ class Difference:
 
     ``effect``: one of EFFECTS; ``size``: the root mean square of the difference over the states,
     and ``before`` that of the effect itself in the first model, in ``unit``; ``most``: the
-    difference that is furthest from zero in terms of its 95 % interval, ``half_interval``;
-    ``probability`` of such a difference by chance, where nothing changed; ``changed``: beyond
-    chance, with a share of FALSE_SHARE of all that are called so.
+    difference farthest from zero relative to its 95 % interval, ``half_interval``; ``probability``
+    of such a difference by chance if nothing changed; ``changed``: significant at the false
+    discovery rate FALSE_SHARE.
     """
 
     joint: str
@@ -61,15 +60,15 @@ def differences(first: IdentifiedModel, second: IdentifiedModel) -> tuple[Differ
     second.require(first.robot)
     q, speed = _shared(first, second)
     refused = {*first.not_identified, *second.not_identified}
-    found = []
+    compared = []
     for j, joint in enumerate(first.joints):
         if joint in refused:
             continue
         for effect in EFFECTS:
             one, other = (_effect(model, j, effect, (q, speed)) for model in (first, second))
-            found.append(_difference((joint, effect, _unit(first, j, effect)), one, other,
-                                     _freedom(first, second)))
-    return judged(found)
+            compared.append(_difference((joint, effect, _unit(first, j, effect)), one, other,
+                                        _freedom(first, second)))
+    return judged(compared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,16 +80,15 @@ class _Effect:
 
 
 def _shared(first: IdentifiedModel, second: IdentifiedModel) -> tuple[FloatArray, FloatArray]:
-    """Return poses (COMPARED_POSES, n) and top speeds (n,) that both models were trained in.
+    """Return poses (COMPARED_POSES, n) and top speeds (n,) within both training ranges.
 
-    Where the ranges of a joint have nothing in common, its pose is halfway between them. Raises
-    ModelError for a model without ranges.
+    For ranges that do not overlap the pose is halfway between them. Raises ModelError for a model
+    without ranges.
     """
     for model in (first, second):
         if 'position' not in model.trained.quantities:
-            raise ModelError(f'{model.robot.name}: a model does not say in which ranges it was '
-                             'trained, so there are no states to compare it in; identify it from '
-                             'recordings')
+            raise ModelError(f'{model.robot.name}: a model has no training ranges in which to '
+                             'compare it; identify it from recordings')
     ranges = [model.trained.quantities for model in (first, second)]
     low, high = (pick([r['position'][:, end] for r in ranges], axis=0)
                  for end, pick in ((0, np.max), (1, np.min)))
@@ -132,7 +130,7 @@ def _combined(
 def _difference(
     label: tuple[str, str, str], one: _Effect, other: _Effect, freedom: float
 ) -> Difference:
-    """Return the difference of an effect, not judged beside others yet."""
+    """Return the difference of an effect, before the test for significance."""
     change = other.values - one.values
     factor = np.vstack([one.factor, other.factor])
     deviation = np.sqrt(np.sum(factor**2, axis=0))
@@ -148,8 +146,8 @@ def _difference(
 def _chance(largest: float, factor: FloatArray, freedom: float) -> float:
     """Return the probability that the largest of differences (K,) is as large by chance.
 
-    ``factor`` (r, K) of their correlations, ``freedom`` degrees of it; by draws, so that it is no
-    less than one in DRAWS.
+    ``factor`` (r, K) of their correlations, ``freedom`` degrees of freedom; estimated by DRAWS
+    draws, so at least one in DRAWS.
     """
     rng = np.random.default_rng(1)
     triangle = np.linalg.qr(factor, mode='r')
@@ -159,17 +157,17 @@ def _chance(largest: float, factor: FloatArray, freedom: float) -> float:
     return float((1 + np.sum(peaks >= largest)) / (1 + DRAWS))
 
 
-def judged(found: Sequence[Difference]) -> tuple[Difference, ...]:
-    """Return the differences, those marked that are beyond chance among so many."""
-    chances = np.sort([one.probability for one in found])
+def judged(compared: Sequence[Difference]) -> tuple[Difference, ...]:
+    """Return the differences with the significant ones marked."""
+    chances = np.sort([one.probability for one in compared])
     allowed = FALSE_SHARE * np.arange(1, len(chances) + 1) / max(len(chances), 1)
     below = chances[chances <= allowed]
     bound = float(below[-1]) if len(below) else -1.0
-    return tuple(replace(one, changed=one.probability <= bound) for one in found)
+    return tuple(replace(one, changed=one.probability <= bound) for one in compared)
 
 
 def _freedom(first: IdentifiedModel, second: IdentifiedModel) -> float:
-    """Return the degrees of freedom of the deviations: the fewer of the two."""
+    """Return the degrees of freedom of the standard deviations: the smaller of the two."""
     return float(min(model.record.degrees_of_freedom or np.inf for model in (first, second)))
 
 

@@ -1,4 +1,4 @@
-"""The identified model: predicts, and is saved as one self-contained readable file."""
+"""Identified model: predicts efforts and motions, saved as one self-contained readable file."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from robot_dynid.export.solver_parameters import SolverParameters
     from robot_dynid.export.urdf import Export
 
-#: fewest samples of a motion whose rates are differences along it
+#: fewest samples of a motion for finite differences
 DIFFERENCE_SAMPLES = 3
 
 
@@ -69,16 +69,15 @@ DIFFERENCE_SAMPLES = 3
 class IdentifiedModel(Portable):
     """Base parameters of a robot with everything needed to use and to assess them.
 
-    ``values`` and ``std`` (b,) belong to ``reduction.names``; ``control`` (b,) are the nominal
-    inertials with fitted friction, expressed in the same base parameters; ``status`` is the advice
-    of the fit, ``not_identified`` the joints the model must not be used for: it warns of them,
-    once. ``feasible`` (p,) are standard parameters that a real robot can have, where the fit gave
-    such: ``values`` are ``reduction.matrix @ feasible`` then. ``correlation_factor`` U (b, b) is
-    an upper triangle, the correlations of the estimate are U^T U; None where not known. Efforts
-    are N m (N) on the joint side, whatever unit the robot reports. ``learnt`` are the parts, one
-    for each joint, of effects that add to those, by their key in `LEARNT`. ``trained`` are the
-    ranges of the recordings it was fitted to, empty where not known; ``noise_levels`` those of the
-    external torque in them. ``record`` says how the model was found.
+    ``values`` and ``std`` (b,) belong to ``reduction.names``; ``control`` (b,) is the baseline,
+    nominal inertials with fitted friction, in the same base parameters; ``status`` is the advice
+    of the fit, ``not_identified`` the joints the model must not be used for, with one warning.
+    ``feasible`` (p,) are physically feasible standard parameters, if the fit gave them: then
+    ``values`` are ``reduction.matrix @ feasible``. ``correlation_factor`` U (b, b) is upper
+    triangular with correlations U^T U, or None. Efforts are N m (N) on the joint side, whatever
+    unit the robot reports. ``learnt`` are the parts, one per joint, of additive learnt effects, by
+    their key in `LEARNT`. ``trained`` are the ranges of the training recordings, ``noise_levels``
+    those of the external torque in them. ``record`` documents the fit.
     """
 
     robot: RobotModel
@@ -116,7 +115,7 @@ class IdentifiedModel(Portable):
 
     @property
     def elastic_joints(self) -> tuple[str, ...]:
-        """Names of the joints whose gears deflect."""
+        """Names of the joints with elastic gears."""
         return tuple(self.joints[gear.joint] for gear in self.torque_model.gears)
 
     @cached_property
@@ -126,7 +125,7 @@ class IdentifiedModel(Portable):
 
     @cached_property
     def standard(self) -> dict[str, float]:
-        """Standard parameters by name: feasible ones, or such of the same motion.
+        """Standard parameters by name: feasible ones, or equivalent ones.
 
         The latter are zero where the base parameters do not need them.
         """
@@ -135,12 +134,12 @@ class IdentifiedModel(Portable):
 
     @cached_property
     def _standard_values(self) -> FloatArray:
-        known = self.feasible
-        return self.reduction.standard_values(self.values) if known is None else known
+        feasible = self.feasible
+        return self.reduction.standard_values(self.values) if feasible is None else feasible
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        """All that moves the arm, for simulators and controllers; elastic joints with gears."""
+        """Links, rotors, friction and gears, for simulators and controllers."""
         return self.torque_model.mechanism(self.standard)
 
     @property
@@ -153,12 +152,12 @@ class IdentifiedModel(Portable):
 
     @property
     def axis_friction(self) -> AxisFriction:
-        """The friction of all axes with their parameters."""
+        """Friction of all axes with its parameters."""
         return self.mechanism.friction
 
     @property
     def feasible_links(self) -> FloatArray | None:
-        """Feasible parameters (n, 10) of the links, in their frames; None where there are none."""
+        """Feasible parameters (n, 10) of the links, in their frames, or None."""
         return None if self.feasible is None else self._links[:, :10].copy()
 
     @property
@@ -175,55 +174,54 @@ class IdentifiedModel(Portable):
             self._dynamics_robot, self._links, self._rotors, self.axis_friction)
 
     def parts_of(self, effect: str) -> tuple[Any | None, ...]:
-        """Return the part of each joint of a learnt ``effect``, None for joints without."""
+        """Return the part of each joint of a learnt ``effect``, None for joints without it."""
         return self.learnt.get(effect) or (None,) * self.robot.n
 
     def with_learnt(self, effect: str, parts: Sequence[Any | None]) -> IdentifiedModel:
         """Return the model with ``parts``, one for each joint, of a learnt ``effect``."""
-        others = {key: own for key, own in self.learnt.items() if key != effect}
-        found = {effect: tuple(parts)} if any(one is not None for one in parts) else {}
-        return replace(self, learnt={**others, **found})
+        others = {key: others_parts for key, others_parts in self.learnt.items() if key != effect}
+        added = {effect: tuple(parts)} if any(one is not None for one in parts) else {}
+        return replace(self, learnt={**others, **added})
 
     @cached_property
     def learnt_effects(self) -> Mapping[str, LearntEffect]:
-        """The learnt effects that the model has, in the order in which they add."""
+        """Learnt effects of the model, in the order of addition."""
         return {key: kind(self.learnt[key]) for key, kind in LEARNT.items() if key in self.learnt}
 
     @cached_property
     def ripple_torque(self) -> RippleTorque:
-        """The torque ripple of all joints."""
+        """Torque ripple of all joints."""
         return RippleTorque(self.parts_of('ripple'))
 
     @property
     def gears(self) -> Gears:
-        """Motors and gears of elastic joints; raises UsageError where all joints are rigid."""
+        """Motors and gears of elastic joints; raises UsageError if all joints are rigid."""
         if self.mechanism.gears is None:
-            raise UsageError('the joints of this model are rigid: its motors move with them')
+            raise UsageError('this model has rigid joints only; identify it with elastic_joints')
         return self.mechanism.gears
 
     @cached_property
     def elastic_motion(self) -> ElasticMotion:
-        """Motion of links and motors; raises UsageError where all joints are rigid."""
+        """Motion of links and motors; raises UsageError if all joints are rigid."""
         return ElasticMotion(self)
 
     @cached_property
     def integrator(self) -> Integrator:
-        """The compiled integration of motions."""
+        """Compiled integration of motions."""
         return Integrator(self._dynamics_robot, self._links, self._rotors, self.axis_friction)
 
     @cached_property
     def arm(self) -> IdentifiedArm:
-        """The mechanism with links that can exist, and how far it is known, for all exports.
+        """Mechanism with feasible links and its uncertainty, for all exports.
 
-        Raises ModelError where the fit gave no physically feasible parameters.
+        Raises ModelError if the fit gave no physically feasible parameters.
         """
         from robot_dynid.export.identified_arm import IdentifiedArm
 
         if self.feasible is None:
             raise ModelError(
                 f'the model of {self.robot.name} has no physically feasible parameters (method '
-                f'{self.method or "unknown"}), so it has no inertials to write; identify with '
-                '--method feasible')
+                f'{self.method or "unknown"}); identify with --method feasible')
         changing = (joint for joint, one in zip(
             self.joints, self.parts_of('adaptation'), strict=True) if one is not None)
         return IdentifiedArm(self.mechanism, self.trained.quantities, self.not_identified,
@@ -235,7 +233,7 @@ class IdentifiedModel(Portable):
 
     @cached_property
     def links(self) -> Links:
-        """The links and rotors, such of the same motion where no feasible ones are known."""
+        """Links and rotors, feasible or with the same motion."""
         warn(self)
         return Links(self._dynamics_robot, self._links, self._rotors)
 
@@ -249,13 +247,13 @@ class IdentifiedModel(Portable):
         return rigid_body.InverseDynamics(self._dynamics_robot, self._links, self._rotors)
 
     def frictionless_effort(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
-        """Return the effort (K, n) of all but friction in float states (K, n), unchecked."""
+        """Return the effort (K, n) without friction in float states (K, n), unchecked."""
         return self._smooth_dynamics(q, qd, qdd)
 
     def friction(self, q: FloatArray, qd: FloatArray, qdd: FloatArray | None = None) -> FloatArray:
-        """Return the friction torque (K, n) of states (K, n), each taken by itself.
+        """Return the friction torque (K, n) of independent states (K, n) in steady sliding.
 
-        Each slides steadily; the acceleration (none: zero) enters where friction grows with load.
+        The acceleration (default zero) matters only for friction that depends on the load.
         """
         return self._friction_torque(q, qd, qdd)
 
@@ -265,10 +263,10 @@ class IdentifiedModel(Portable):
     ) -> FloatArray:
         """Return the effort (K, n) [N m] of states (K, n) or (n,).
 
-        With ``ripple`` that of measured positions, torque ripple included; without, for feed-
-        forward: planned positions miss its phase (docs/ripple.md). ``external`` torque [N m] on
-        the joints, as `external_torque` gives it, is done without the drives. Raises UsageError
-        on wrong shapes or numbers that are not finite.
+        With ``ripple`` that of measured positions, torque ripple included; without it for
+        feed-forward, because planned positions miss its phase (docs/ripple.md). ``external``
+        torque [N m] on the joints, from `external_torque`, is subtracted from the drive effort.
+        Raises UsageError on wrong shapes or numbers that are not finite.
         """
         (a, b, c, *given), single = checked_states(
             self, {'position': q, 'velocity': qd, 'acceleration': qdd} | _if_given(external))
@@ -284,8 +282,8 @@ class IdentifiedModel(Portable):
     ) -> FloatArray:
         """Return the acceleration (K, n) [rad/s^2] of states (K, n) or (n,) under effort [N m].
 
-        ``external`` torque [N m] on the joints, as `external_torque` gives it, helps the drives.
-        Only the base parameters are needed: the dependent standard parameters are zero. Raises
+        ``external`` torque [N m] on the joints, from `external_torque`, adds to the drive effort.
+        Only the base parameters are needed: dependent standard parameters are zero. Raises
         UsageError on wrong input, ModelError where the mass matrix is not positive definite.
         """
         (a, b, c, *given), single = checked_states(
@@ -295,20 +293,19 @@ class IdentifiedModel(Portable):
         return acceleration[0] if single else acceleration
 
     def accelerations(self, q: FloatArray, qd: FloatArray, effort: FloatArray) -> FloatArray:
-        """Return `forward` of float states (K, n) that were checked already.
+        """Return `forward` of checked float states (K, n).
 
-        Raises ModelError where the mass matrix is not positive definite, or a number not finite.
+        Raises ModelError if the mass matrix is not positive definite, or a number is not finite.
         """
-        found, verdicts = self._forward_dynamics(q, qd, effort)
+        result, verdicts = self._forward_dynamics(q, qd, effort)
         require_solved(verdicts, q)
-        return found
+        return result
 
     def inverse_derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Slopes:
         """Return the derivatives of `inverse` by position, velocity and acceleration.
 
         Each (K, n, n) or (n, n): row i is the effort of joint i, column j the motion of joint j.
-        Friction included; where it has a corner, that of one side. Raises UsageError on wrong
-        input.
+        Friction is included, one-sided at its corners. Raises UsageError on wrong input.
         """
         (a, b, c), single = checked_states(
             self, {'position': q, 'velocity': qd, 'acceleration': qdd})
@@ -332,21 +329,20 @@ class IdentifiedModel(Portable):
         """
         (a, b, c), single = checked_states(
             self, {'position': q, 'velocity': qd, 'acceleration': qdd})
-        found = effort_by_parameters(self, a, b, c)
-        return found[0] if single else found
+        by_values = effort_by_parameters(self, a, b, c)
+        return by_values[0] if single else by_values
 
     @one_blas_thread()
     def effort_interval(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> FloatArray:
         """Return half of the 95 % interval (K, n) or (n,) [N m] of `inverse`.
 
-        It holds what is not known of the parameters, and what the model leaves of the effort in
-        motion that was not fitted. Raises UsageError on wrong input, ModelError for a model
-        without covariance.
+        It covers the parameter uncertainty and the model error on motion that was not fitted.
+        Raises UsageError on wrong input, ModelError for a model without covariance.
         """
         states, single = checked_states(
             self, {'position': q, 'velocity': qd, 'acceleration': qdd})
-        found = effort_intervals(self, *states)
-        return found[0] if single else found
+        half = effort_intervals(self, *states)
+        return half[0] if single else half
 
     @one_blas_thread()
     def forward_by_parameters(self, q: ArrayLike, qd: ArrayLike, effort: ArrayLike) -> FloatArray:
@@ -358,8 +354,8 @@ class IdentifiedModel(Portable):
             self, {'position': q, 'velocity': qd, 'effort': effort})
         qdd = self.accelerations(a, b, c)
         *_, by_effort = self._derivatives.forward(a, b, c, qdd)
-        found = -by_effort @ effort_by_parameters(self, a, b, qdd)
-        return found[0] if single else found
+        by_values = -by_effort @ effort_by_parameters(self, a, b, qdd)
+        return by_values[0] if single else by_values
 
     def forward_elastic(
         self, q: ArrayLike, qd: ArrayLike, effort: ArrayLike, motor_position: ArrayLike,
@@ -367,9 +363,8 @@ class IdentifiedModel(Portable):
     ) -> tuple[FloatArray, FloatArray]:
         """Return the accelerations of links and motors, each (K, n) or (n,), as `forward` does.
 
-        Motors are on the joint side; where a joint is rigid its motor does what the joint does.
-        ``external`` torque [N m] acts on the links. Raises ModelError for a motor or gear that
-        cannot be.
+        Motors are on the joint side; the motor of a rigid joint moves with the joint. ``external``
+        torque [N m] acts on the links. Raises ModelError for an unphysical motor or gear.
         """
         states, single = checked_states(self, {
             'position': q, 'velocity': qd, 'effort': effort, 'motor_position': motor_position,
@@ -384,10 +379,10 @@ class IdentifiedModel(Portable):
     ) -> DriveMotion:
         """Return the motion of the motors and their effort (T, n) for one motion of the links.
 
-        ``q``, ``qd`` and ``qdd`` (T, n) are of samples ``dt`` [s] apart, in order: gears have
-        their kinematic error, and their hysteresis from a relaxed state at rest. ``external``
-        torque [N m] acts on the links. Where a joint is rigid its motor is the joint. Raises
-        UsageError on wrong input, ModelError for a motor or gear that cannot be.
+        ``q``, ``qd`` and ``qdd`` (T, n) are consecutive samples, ``dt`` [s] apart: gears include
+        their kinematic error, and hysteresis from a relaxed state at rest. ``external`` torque [N
+        m] acts on the links. The motor of a rigid joint is the joint. Raises UsageError on wrong
+        input, ModelError for an unphysical motor or gear.
         """
         states, single = checked_states(
             self, {'position': q, 'velocity': qd, 'acceleration': qdd} | _if_given(external))
@@ -399,10 +394,10 @@ class IdentifiedModel(Portable):
         return self.elastic_motion.inverse(np.array(states[:3]), dt, *states[3:])
 
     def to_casadi(self) -> Functions:
-        """Return ``inverse`` and ``forward`` with friction as functions of CasADi.
+        """Return ``inverse`` and ``forward`` with friction as CasADi functions.
 
-        See `Functions`: coordinates are the joints, then the motors of elastic joints. What it
-        lacks is a Python warning. Raises MissingDependency without CasADi.
+        See `Functions`: coordinates are the joints, then the motors of elastic joints. Omitted
+        effects are a Python warning. Raises MissingDependency without CasADi.
         """
         from robot_dynid.export.functions import casadi_functions
 
@@ -411,9 +406,9 @@ class IdentifiedModel(Portable):
         return casadi_functions(self.mechanism)
 
     def to_jax(self) -> Functions:
-        """Return ``inverse`` and ``forward`` with friction as functions of JAX.
+        """Return ``inverse`` and ``forward`` with friction as JAX functions.
 
-        As `to_casadi`; turns on double precision of JAX. Raises MissingDependency without JAX.
+        As `to_casadi`; enables double precision of JAX. Raises MissingDependency without JAX.
         """
         from robot_dynid.export.functions import jax_functions
 
@@ -428,7 +423,7 @@ class IdentifiedModel(Portable):
         return matrix[0] if single else matrix
 
     def gravity(self, q: ArrayLike) -> FloatArray:
-        """Return the effort (K, n) or (n,) [N m] of weight and counterbalances alone."""
+        """Return the gravity effort (K, n) or (n,) [N m], counterbalances included."""
         (a,), single = checked_states(self, {'position': q})
         effort = rigid_body.gravity_effort(self._dynamics_robot, a, self._links)
         return effort[0] if single else effort
@@ -440,21 +435,21 @@ class IdentifiedModel(Portable):
         """Return positions and velocities (K, T, n) under efforts (K, T, n) held for ``dt`` [s].
 
         ``q0`` and ``qd0`` (K, n) or (n,); ``motors`` likewise the position and velocity of the
-        motors: joints are elastic then. A motion that leaves the joint limits, or that cannot go
-        on, is named in the result and stops no other. ``progress`` is called after every piece of
-        the work; an error of its ends the work. Raises UsageError on wrong input.
+        motors, for elastic joints. A motion that leaves the joint limits or cannot continue is
+        named in the result and does not affect the others. ``progress`` is called after every
+        piece of the work; its errors end the work. Raises UsageError on wrong input.
         """
-        own = dict(zip(('motor_position', 'motor_velocity'), motors or (), strict=False))
-        states, _ = checked_states(self, {'position': q0, 'velocity': qd0, **own})
+        motor_states = dict(zip(('motor_position', 'motor_velocity'), motors or (), strict=False))
+        states, _ = checked_states(self, {'position': q0, 'velocity': qd0, **motor_states})
         held = np.array(effort, dtype=np.float64, ndmin=3)
         if not np.isfinite(held).all():
-            raise UsageError('effort holds numbers that are not finite')
+            raise UsageError('effort has numbers that are not finite')
         return rollout(self, states, held, dt, progress)
 
     def outside(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike | None = None
     ) -> NDArray[np.bool_]:
-        """Return a mask (K, n) or (n,) of the joints outside the ranges of the training."""
+        """Return a mask (K, n) or (n,) of the joints outside the training range."""
         given = {'position': q, 'velocity': qd, **({} if qdd is None else {'acceleration': qdd})}
         states, single = checked_states(self, given)
         beyond = self.trained.outside(self.robot, dict(zip(given, states, strict=True)))
@@ -462,15 +457,15 @@ class IdentifiedModel(Portable):
 
     @one_blas_thread()
     def predicted(self, samples: Samples) -> FloatArray:
-        """Return the modelled effort (N, n) [N m]: friction with its past, learnt effects.
+        """Return the modelled effort (N, n) [N m]: friction with its history, learnt effects.
 
-        Each of these is there where the samples know what it follows.
+        Each effect is included if the samples have its inputs.
         """
         warn(self)
         return self._with_learnt_torque(samples, tuple(self.learnt_effects))
 
     def without_ripple(self, samples: Samples) -> FloatArray:
-        """Return the modelled effort (N, n) [N m] of `predicted` but for torque ripple."""
+        """Return the modelled effort (N, n) [N m] of `predicted` without torque ripple."""
         return self._with_learnt_torque(
             samples, [key for key in self.learnt_effects if key != 'ripple'])
 
@@ -485,11 +480,12 @@ class IdentifiedModel(Portable):
     def residual(self, samples: Samples) -> FloatArray:
         """Return measured minus modelled effort (N, n) [N m]; raises UsageError without effort."""
         if samples.measured is None:
-            raise UsageError('these samples carry no measured effort')
+            raise UsageError('these samples have no measured effort')
         return np.asarray(samples.measured - self.predicted(samples))
 
     def require(self, robot: RobotModel) -> None:
-        """Raise ModelError unless the model is of ``robot``: joints, geometry, gravity agree."""
+        """Raise ModelError unless joints, geometry and gravity of ``robot`` agree with the model.
+        """
         if robot.hash() != self.robot.hash():
             raise ModelError(
                 f'the model was identified for {self.robot.name} ({", ".join(self.joints)}; hash '
@@ -498,27 +494,27 @@ class IdentifiedModel(Portable):
 
     @cached_property
     def covariance_factor(self) -> FloatArray:
-        """The factor F (b, b) of the covariance F^T F of ``values``, zero where it is not known.
+        """Factor F (b, b) of the covariance F^T F of ``values``, zero if unknown.
 
-        Raises ModelError for a model of a file that has deviations alone.
+        Raises ModelError for a model of a file without correlations.
         """
         if self.correlation_factor is None:
-            raise ModelError(f'the model of {self.robot.name} has no covariance, only deviations: '
-                             'it was saved by an earlier version; identify it again')
+            raise ModelError(f'the model of {self.robot.name} was saved by an earlier version and '
+                             'has no covariance; identify it again')
         return self.correlation_factor * np.where(np.isfinite(self.std), self.std, 0.0)
 
     @reported
     def samples(self, count: int, seed: int = 0) -> tuple[IdentifiedModel, ...]:
-        """Return ``count`` models drawn from the uncertainty of this one, each feasible.
+        """Return ``count`` feasible models drawn from the uncertainty of this one.
 
-        Base parameters are normal with the covariance of the estimate; what the data left open
-        stays as it is. Draws that are no robot's are moved to the nearest feasible ones, which a
-        Python warning tells. Raises ModelError for a model without covariance, MissingDependency
-        without Clarabel. Source: see `robot_dynid.export.samples`.
+        Base parameters are normal with the covariance of the estimate; undetermined parameters
+        stay unchanged. Infeasible draws are moved to the nearest feasible ones, with a Python
+        warning. Raises ModelError for a model without covariance, MissingDependency without
+        Clarabel. Source: see `robot_dynid.export.samples`.
         """
-        found, warnings = self.posterior(count, seed)
+        drawn, warnings = self.posterior(count, seed)
         warn_of(warnings)
-        return found
+        return drawn
 
     @reported
     def posterior(
@@ -540,9 +536,9 @@ class IdentifiedModel(Portable):
     def to_urdf(self, urdf_text: str | None = None, source: str = 'URDF') -> Export:
         """Return ``urdf_text``, of the same robot, with the identified inertials and friction.
 
-        Without a text it is made of the description in the model, without shapes. Raises
+        Without a text it is generated from the description in the model, without shapes. Raises
         ModelError without physically feasible parameters, or for the URDF of another robot,
-        RobotError when the text is unusable.
+        RobotError if the text is unusable.
         """
         from robot_dynid.export.urdf import exported_urdf
         from robot_dynid.identified.parameter_card import comment_lines, parameter_card
@@ -553,10 +549,10 @@ class IdentifiedModel(Portable):
 
     @reported
     def to_mjcf(self, urdf_text: str | None = None, source: str = 'URDF') -> Mjcf:
-        """Return MuJoCo's XML; with the URDF of the same robot, ``urdf_text``, also its shapes.
+        """Return MJCF; with the URDF of the same robot, ``urdf_text``, also its shapes.
 
-        Those of screws are known without. Meshes are found from the path ``source`` of the URDF.
-        Raises ModelError without physically feasible parameters, RobotError when the text is
+        Shapes of screws are included. Meshes are located from the path ``source`` of the URDF.
+        Raises ModelError without physically feasible parameters, RobotError if the text is
         unusable.
         """
         from robot_dynid.export.mjcf import exported_mjcf
@@ -570,7 +566,7 @@ class IdentifiedModel(Portable):
 
     @reported
     def to_mujoco(self) -> MjModel:
-        """Return MuJoCo's model, without shapes; what it lacks is a Python warning.
+        """Return a MuJoCo model without shapes; omitted effects are a Python warning.
 
         Raises ModelError without physically feasible parameters, MissingDependency without MuJoCo.
         """
@@ -600,37 +596,37 @@ class IdentifiedModel(Portable):
 
     @reported
     def to_pinocchio(self) -> Model:
-        """Return Pinocchio's model, its joints in our order; what it lacks is a Python warning.
+        """Return a Pinocchio model with the same joint order; omissions are a Python warning.
 
-        It has the inertia of rotors as ``armature``, and ``damping`` and dry friction, which its
-        algorithms leave to the caller. Gears are stiff. Raises ModelError without physically
-        feasible parameters, MissingDependency without Pinocchio.
+        It has rotor inertia as ``armature``, ``damping`` and dry friction, which its algorithms
+        leave to the caller. Gears are rigid. Raises ModelError without physically feasible
+        parameters, MissingDependency without Pinocchio.
         """
         from robot_dynid.export.pinocchio import pinocchio_model
 
-        found = pinocchio_model(self.arm)
-        warn_of(found.warnings)
-        return found.model
+        export = pinocchio_model(self.arm)
+        warn_of(export.warnings)
+        return export.model
 
     @reported
     def to_drake(self, step: float = 0.0) -> MultibodyPlant:
-        """Return Drake's plant, not finalised; what it lacks is a Python warning.
+        """Return a Drake plant, not finalised; omitted effects are a Python warning.
 
         It is simulated continuously, or in steps of ``step`` s. The motor of an elastic joint is
-        the joint with the suffix ``_rotor``, behind which ``_gear`` twists. Raises ModelError
-        without physically feasible parameters, MissingDependency without Drake.
+        the joint with the suffix ``_rotor``, its gear twist ``_gear``. Raises ModelError without
+        physically feasible parameters, MissingDependency without Drake.
         """
         from robot_dynid.export.sdf import drake_plant
 
-        found = drake_plant(self.arm, step)
-        warn_of(found.warnings)
-        return found.plant
+        export = drake_plant(self.arm, step)
+        warn_of(export.warnings)
+        return export.plant
 
     def to_c(self) -> CCode:
-        """Return C code of the model: dynamics, and friction with its past; see docs/export.md.
+        """Return C code of the dynamics, and of friction with history; see docs/export.md.
 
-        The digest in it is the SHA-256 of the model file. Raises ModelError where a number is not
-        finite or a gear cannot be.
+        The digest in it is the SHA-256 of the model file. Raises ModelError if a number is not
+        finite or a gear is unphysical.
         """
         from robot_dynid.export.c_code import Provenance, c_code
 
@@ -646,17 +642,17 @@ class IdentifiedModel(Portable):
         return model_file.dump(self)
 
     def save(self, path: str | Path, inside: Path | None = None) -> None:
-        """Write the model; an earlier model file is replaced only once the new one is complete.
+        """Write the model; an existing model file is replaced atomically.
 
-        With ``inside``, the file must lie below that folder. Raises UsageError for a path where
-        something else is, DynIdError when the file cannot be written.
+        With ``inside``, the file must lie below that folder. Raises UsageError if the path holds
+        another file, DynIdError if it cannot be written.
         """
         atomic_write(path, self.to_yaml(), model_file.MARK, inside)
 
     @classmethod
     @reported
     def from_yaml(cls, text: str, source: str = 'model') -> IdentifiedModel:
-        """Read a model from text. Raises ModelError when it is damaged or incomplete."""
+        """Read a model from text; raises ModelError if it is damaged or incomplete."""
         return cls(**model_file.parse(text, source))
 
     @classmethod
@@ -664,7 +660,7 @@ class IdentifiedModel(Portable):
     def load(cls, path: str | Path, robot: RobotModel | None = None) -> IdentifiedModel:
         """Read a model file; with ``robot``, refuse a model of another robot.
 
-        Raises UsageError when there is no such file, ModelError when it cannot be used.
+        Raises UsageError if there is no such file, ModelError if it cannot be used.
         """
         model = cls.from_yaml(model_file.read(path), str(path))
         if robot is not None:
@@ -673,10 +669,10 @@ class IdentifiedModel(Portable):
 
 
 def _if_given(external: ArrayLike | None) -> dict[str, ArrayLike]:
-    """Return the external torque by its name, where there is one."""
+    """Return the external torque as keyword, if given."""
     return {} if external is None else {'external': external}
 
 
-def _of_one(found: Slopes, single: bool) -> Slopes:
+def _of_one(slopes: Slopes, single: bool) -> Slopes:
     """Return derivatives (K, n, n), or those (n, n) of a ``single`` state."""
-    return (found[0][0], found[1][0], found[2][0]) if single else found
+    return (slopes[0][0], slopes[1][0], slopes[2][0]) if single else slopes

@@ -1,6 +1,6 @@
-"""The text of a model file: everything, in names and plain numbers, with an end mark.
+"""Text of a model file: names and plain numbers, with an end mark and a digest.
 
-Its last line is the SHA-256 of all before, so that no change goes unnoticed.
+Its last line is the SHA-256 of all lines before, so that changes are detected.
 """
 
 from __future__ import annotations
@@ -34,25 +34,24 @@ from robot_dynid.yaml_text import YamlError, parsed, yaml_text
 if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
 
-#: in the head of every model file; no other file is replaced by one
+#: header of model files; other files are not overwritten
 MARK = b'\nformat: robot_dynid model '
-#: the format that is written; those before, which are read, too: the fifth has no gears in the
-#: models of the deflection, the fourth no ripple and no slow changes, the third no correlations,
-#: the others have no digest
+#: the written format, and earlier ones that are read: the fifth lacks gears in models of the
+#: deflection, the fourth ripple and slow changes, the third correlations, the others a digest
 FORMAT, *EARLIER = (f'robot_dynid model {number}' for number in (6, 5, 4, 3, 2, 1))
 FIFTH, FOURTH, THIRD, _, FIRST = EARLIER
-#: begins the last line, behind which stands the digest
+#: prefix of the last line with the digest
 DIGEST = 'digest: sha256 '
-#: warning about a model whose file has none
-UNPROTECTED = ('its file has no digest, so changes of it would not be noticed; save the model '
-               'anew to protect it')
-#: the last key of a complete file; a file that was cut off lacks it
+#: warning about a model file without digest
+UNPROTECTED = ('its file has no digest, so changes are not detected; save the model again to add '
+               'one')
+#: last key of a complete file, missing in truncated ones
 END = 'end_of_model'
 #: of parameters, and of factors of the reduction
 ENTRY = NumberRange(-1e12, 1e12)
-#: a parameter is correlated with itself by one, to the digits of the file
+#: tolerance of unit self-correlations, by the digits of the file
 SELF_CORRELATION = 1e-4
-#: base parameters and those of the feasible ones differ by rounding, relative to their terms
+#: tolerance between base and feasible parameters, relative to their terms
 CONSISTENT = 1e-9
 
 
@@ -89,7 +88,7 @@ class _Reduction:
 
 @dataclass(frozen=True, eq=False)
 class _Content:
-    """Content of a file. What has readers of its own is Any."""
+    """Content of a file; Any for parts with their own readers."""
 
     format: str
     method: str
@@ -155,14 +154,14 @@ def _digest(text: str) -> str:
 
 
 def _is_protected(text: str, source: str) -> bool:
-    """Return whether a text ends with its digest. Raises ModelError for that of another text."""
+    """Return True if a text ends with its digest; raises ModelError for another digest."""
     body, mark, stated = text.rpartition(DIGEST)
     if not mark or not body.endswith('\n'):
         return False
     if stated != f'{_digest(body)}\n':
-        raise ModelError(f'{source}: was changed after it was written: its digest is not that of '
-                         'its text; copy or identify it again. To use a file that was edited on '
-                         'purpose, remove its last line, which begins with digest')
+        raise ModelError(f'{source}: changed after it was written (its digest does not match); '
+                         'copy or identify it again, or remove its last line, which begins with '
+                         'digest, if it was edited on purpose')
     return True
 
 
@@ -174,11 +173,11 @@ def _friction(structure: Structure) -> dict[str, Any]:
 
 def _effects(structure: Structure) -> dict[str, Any]:
     effects = {'gears': structure.gears, **structure.chosen}
-    return {name: to_plain(own) for name, own in effects.items() if own}
+    return {name: to_plain(parts) for name, parts in effects.items() if parts}
 
 
 def _read_structure(given: Mapping[str, Any], joints: int) -> Structure:
-    """Return the structure; ``law``, one name for all axes, is how files were written once."""
+    """Return the structure; early files have ``law``, one name for all axes."""
     chosen = {key: parts for key, parts in given.items() if key in CHOSEN}
     for key, parts in chosen.items():
         if not isinstance(parts, list):
@@ -205,7 +204,7 @@ def _noise_levels(model: IdentifiedModel) -> dict[str, Any]:
 
 
 def _correlation(model: IdentifiedModel) -> dict[str, Any]:
-    """Return the rows of the triangle from its diagonal on, each in one text of numbers."""
+    """Return the rows of the triangle from its diagonal on, each as one text of numbers."""
     if model.correlation_factor is None:
         return {}
     return {'correlation_factor': [' '.join(f'{x:.{CORRELATION_FIGURES}g}' for x in row[i:])
@@ -213,7 +212,7 @@ def _correlation(model: IdentifiedModel) -> dict[str, Any]:
 
 
 def _read_correlation(given: tuple[str, ...] | None, count: int, source: str) -> FloatArray | None:
-    """Return the triangle U (b, b) of ``count`` parameters, each correlated with itself by 1."""
+    """Return the triangle U (b, b) of ``count`` parameters with unit self-correlations."""
     if given is None:
         return None
     rows = [[float(word) for word in row.split()] for row in given]
@@ -237,12 +236,12 @@ def _feasible(model: IdentifiedModel) -> dict[str, Any]:
 
 
 def read(path: str | Path) -> str:
-    """Return the text of a file. Raises UsageError without it, ModelError when it is no text."""
+    """Return the text of a file; raises UsageError without it, ModelError if it is no text."""
     return read_text(path, ModelError)
 
 
 def parse(text: str, source: str) -> dict[str, Any]:
-    """Return the fields of an IdentifiedModel. Raises ModelError with what is wrong."""
+    """Return the fields of an IdentifiedModel; raises ModelError naming the fault."""
     protected = _is_protected(text, source)
     content = _content(text, source, protected)
     try:
@@ -260,7 +259,7 @@ def parse(text: str, source: str) -> dict[str, Any]:
 
 
 def _content(text: str, source: str, protected: bool) -> dict[str, Any]:
-    """Return the whole content of a model file. Raises ModelError for anything else."""
+    """Return the content of a model file; raises ModelError for anything else."""
     try:
         content = parsed(text)
     except YamlError as error:
@@ -283,7 +282,7 @@ def _content(text: str, source: str, protected: bool) -> dict[str, Any]:
 
 
 def _command(content: dict[str, Any]) -> str:
-    """Return the command that makes such a file anew, as far as the file states it."""
+    """Return the command that recreates such a file, as far as the file states it."""
     record = content.get('record', content.get('provenance'))
     recordings = record.get('recordings') if isinstance(record, dict) else None
     data = ' '.join(map(str, recordings)) if isinstance(recordings, list) and recordings \
@@ -335,7 +334,7 @@ def _fields(content: dict[str, Any], source: str) -> dict[str, Any]:
 
 
 def _require_record(record: FitRecord, robot: RobotModel) -> None:
-    """Raise ValueError for joints or axes of a record which the robot has not."""
+    """Raise ValueError for joints or axes of a record that the robot lacks."""
     for mean in record.averaging:
         if not len(mean.position_noise) == len(mean.effort_noise) == robot.n:
             raise ValueError(f'record.averaging: its noise is not that of {robot.n} joints')
@@ -355,7 +354,7 @@ def _require_record(record: FitRecord, robot: RobotModel) -> None:
 def _by_joint(
     given: Any, joints: tuple[str, ...], effect: type[LearntEffect], key: str
 ) -> tuple[Any | None, ...]:
-    """Return the parts of an effect, None for joints without."""
+    """Return the parts of an effect, None for joints without it."""
     if not isinstance(given, Mapping):
         raise ValueError(f'{key} must be a mapping, is {shown(given)}')
     if not set(given) <= set(joints):

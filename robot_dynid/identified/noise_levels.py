@@ -12,10 +12,10 @@ from robot_dynid.numbers import AMOUNT, BOUNDS, NumberRange
 from robot_dynid.plain import from_plain
 from robot_dynid.types import FloatArray, frozen
 
-#: gain [1/s] of the observer the levels are taken with
+#: observer gain [1/s] of the levels
 NOMINAL_GAIN = 30.0
-#: share of samples without contact below the levels: hard stops and glitches are above; and what
-#: normal deviates exceed in the rest, of either sign
+#: share of samples without contact below the levels, excluding hard stops and glitches; and the
+#: normal deviate exceeded by the rest, of either sign
 QUANTILE, NORMAL_QUANTILE = 0.999, 3.29
 GAIN = NumberRange(1e-9, 1e9, '1/s')
 COLUMNS = ('moving', 'holding', 'speed')
@@ -42,15 +42,14 @@ class _Stored:
 class NoiseLevels:
     """Bounds of the external torque without contact, each (n,).
 
-    While joint j is faster than ``speed`` [rad/s], the external torque r hardly exceeds
-    ``moving`` [N m]. Slower, dry friction is whatever holds the joint, or has just let go, and
-    not what its law says: r contains what the law claims less what there is, and that is at most
-    ``holding`` [N m]. The observer forgets this like everything else, so |r - c| hardly exceeds
+    While joint j is faster than ``speed`` [rad/s], the external torque r hardly exceeds ``moving``
+    [N m]. Slower, dry friction is undetermined: r contains the friction of the law minus the
+    actual one, at most ``holding`` [N m]. Because the observer forgets, |r - c| hardly exceeds
     ``moving + holding s``, where s is "slower than ``speed``" and c the dry friction of the law
-    while it is, both passed through the same first-order low-pass. ``gain`` [1/s] is that of the
-    observer the levels were taken with. ``deflected`` are those with the deflection of gears, None
-    for models that have no use for it; ``variance`` (n,) [(N m)^2] of residual models,
-    or of the torque of elastic gears, is usual there.
+    meanwhile, both through the same first-order low-pass. ``gain`` [1/s] is that of the observer.
+    ``deflected`` are the levels with the deflection of gears, None for models that do not use it;
+    ``variance`` (n,) [(N m)^2] is the usual one of residual models, or of the torque of elastic
+    gears.
     """
 
     moving: FloatArray
@@ -61,11 +60,12 @@ class NoiseLevels:
     variance: FloatArray | None = None
 
     def at_gain(self, gain: float) -> FloatArray:
-        """Return ``moving`` (n,) [N m] for another gain: white noise grows with its root."""
+        """Return ``moving`` (n,) [N m] for another gain: white noise grows with its square root.
+        """
         return np.asarray(self.moving * np.sqrt(max(gain / self.gain, 1.0)))
 
     def widened(self, deviation: FloatArray) -> NoiseLevels:
-        """Return the levels where the model errs by a ``deviation`` (n,) [N m] more."""
+        """Return the levels of a model with an additional error ``deviation`` (n,) [N m]."""
         deflected = None if self.deflected is None else self.deflected.widened(deviation)
         moving = np.hypot(self.moving, NORMAL_QUANTILE * deviation)
         return replace(self, moving=frozen(moving), deflected=deflected)
@@ -74,15 +74,15 @@ class NoiseLevels:
         """Return everything as names and numbers."""
         columns = {name: getattr(self, name) for name in (*COLUMNS, 'variance')
                    if getattr(self, name) is not None}
-        found: dict[str, Any] = {'gain': self.gain, 'joints': {
+        content: dict[str, Any] = {'gain': self.gain, 'joints': {
             joint: {name: float(column[j]) for name, column in columns.items()}
             for j, joint in enumerate(joints)}}
-        return found if self.deflected is None else {
-            **found, 'deflected': self.deflected.plain(joints)}
+        return content if self.deflected is None else {
+            **content, 'deflected': self.deflected.plain(joints)}
 
     @classmethod
     def from_plain(cls, content: Any, joints: tuple[str, ...]) -> NoiseLevels:
-        """Read what ``plain`` returned. Raises ValueError, UsageError where it is damaged."""
+        """Read the result of ``plain``; raises ValueError, UsageError if it is damaged."""
         return cls._of(from_plain(_Stored, content, 'noise_levels'), joints)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The parameter card: origin of every standard parameter, and the table of the links."""
+"""Parameter card: origin of every standard parameter, and the table of links."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
 
 
-#: origin of a parameter that the efforts show by itself, but no better than that it may be zero
+#: origin of a measured parameter whose interval contains zero
 NEAR_ZERO = 'consistent with zero'
 
 
@@ -25,11 +25,11 @@ NEAR_ZERO = 'consistent with zero'
 class ParameterRow:
     """One standard parameter of a link or a joint, ``part``, by ``name``, and its ``value``.
 
-    ``origin`` is measured, consistent with zero (its 95 % interval holds zero), only in
-    combination or prior; ``deviation`` that of one which the efforts show by itself, else None;
-    ``combinations`` those that are known, with their deviations; ``share`` of its
-    prior variance that the data left, None without a prior; ``measurement`` the one that would
-    give it by itself, empty where it is measured. Units are those of `robot.inertia`.
+    ``origin`` is measured, consistent with zero (its 95 % interval contains zero), only in
+    combination, or prior; ``deviation`` is the standard deviation of a measured one, else None;
+    ``combinations`` are the measured ones with their deviations; ``share`` of its prior variance
+    left by the data, None without a prior; ``measurement`` that would determine it, empty if
+    measured. Units are those of `robot.inertia`.
     """
 
     part: str
@@ -50,14 +50,14 @@ def parameter_card(model: IdentifiedModel) -> tuple[ParameterRow, ...]:
                   if not np.isfinite(std)}
     near_zero, rows = np.abs(model.values) <= half_intervals(model), []
     for origin in origins(model.reduction, open_names.union(details.from_prior)):
-        known = origin.kind == MEASURED
+        measured = origin.kind == MEASURED
         rows.append(ParameterRow(
             _part(model, origin.name), origin.name, standard[origin.name],
-            NEAR_ZERO if known and near_zero[origin.base[0]] else origin.kind,
-            float(model.std[origin.base[0]]) if known else None,
+            NEAR_ZERO if measured and near_zero[origin.base[0]] else origin.kind,
+            float(model.std[origin.base[0]]) if measured else None,
             _combinations(model, origin) if origin.kind == COMBINED else (),
             details.prior_share.get(origin.name),
-            '' if known else measurement(model, origin)))
+            '' if measured else measurement(model, origin)))
     return tuple(rows)
 
 
@@ -75,7 +75,7 @@ def _part(model: IdentifiedModel, name: str) -> str:
 
 
 def measurement(model: IdentifiedModel, origin: Origin) -> str:
-    """Return the one measurement that would give a parameter which no effort gives by itself."""
+    """Return the measurement that would determine a parameter the efforts do not show alone."""
     name = origin.separated_by
     if not name:
         return 'a motion that excites it'
@@ -90,13 +90,13 @@ def measurement(model: IdentifiedModel, origin: Origin) -> str:
 def by_link(
     rows: Sequence[ParameterRow], origin: str
 ) -> dict[str, tuple[str, ...]]:
-    """Return by link the names of its parameters that have an ``origin``."""
-    found: dict[str, tuple[str, ...]] = {}
+    """Return by link the names of its parameters with an ``origin``."""
+    names: dict[str, tuple[str, ...]] = {}
     for row in rows:
         if kind_of(row.name):
-            own = found.setdefault(row.part, ())
-            found[row.part] = (*own, row.name) if row.origin == origin else own
-    return found
+            in_link = names.setdefault(row.part, ())
+            names[row.part] = (*in_link, row.name) if row.origin == origin else in_link
+    return names
 
 
 def comment_lines(rows: Sequence[ParameterRow]) -> list[str]:
@@ -105,14 +105,14 @@ def comment_lines(rows: Sequence[ParameterRow]) -> list[str]:
     for row in rows:
         if not kind_of(row.name):
             continue
-        told = [f'{row.part} {row.name} {row.value:.6g}: {row.origin}']
+        facts = [f'{row.part} {row.name} {row.value:.6g}: {row.origin}']
         if row.deviation is not None:
-            told.append(f'deviation {row.deviation:.2g}')
+            facts.append(f'deviation {row.deviation:.2g}')
         if row.combinations:
-            told.append(f'known is {"; ".join(row.combinations)}')
+            facts.append(f'known is {"; ".join(row.combinations)}')
         if row.share is not None:
-            told.append(f'left to the prior {percent(row.share)} %')
+            facts.append(f'left to the prior {percent(row.share)} %')
         if row.measurement:
-            told.append(f'to know it: {row.measurement}')
-        lines.append(', '.join(told))
+            facts.append(f'to know it: {row.measurement}')
+        lines.append(', '.join(facts))
     return lines

@@ -13,23 +13,22 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.robot.model import REVOLUTE
 from robot_dynid.types import FloatArray
 
-#: beginning of the warning about a mass matrix that no robot has
+#: prefix of the warning about an indefinite mass matrix
 INDEFINITE = 'the identified mass matrix is not positive definite'
 #: random configurations at which the identified mass matrix is checked
 MASS_MATRIX_CHECKS = 1000
-#: of these the configurations around which the search for worse ones goes on, and how far, by the
-#: range of the joints
+#: worst of these around which the search continues, and its radius as a share of the joint ranges
 WORST, SEARCH = 50, (0.1, 0.05, 0.02, 0.01)
 
 
 def impossible(model: IdentifiedModel) -> list[str]:
-    """Return warnings about rotors with inertia below zero, and an indefinite mass matrix."""
+    """Return warnings about negative rotor inertia and an indefinite mass matrix."""
     return [f'{warning}; {FEASIBLE}' for warning in (*_rotors(model), *_mass_matrix(model))]
 
 
 def _rotors(model: IdentifiedModel) -> list[str]:
-    """Name the rotors whose inertia was identified by itself, and is below zero."""
-    robot, found = model.robot, []
+    """Return the rotors with identified negative inertia."""
+    robot, negative = model.robot, []
     for label in axes_of(robot).labels:
         name = f'Ia{label}'
         i = model.names.index(name) if name in model.names else -1
@@ -38,22 +37,22 @@ def _rotors(model: IdentifiedModel) -> list[str]:
         joint = int(label.removeprefix('m')) - 1
         owner = ('motor of ' if label.startswith('m') else '') + robot.joints[joint]
         unit = 'kg m^2' if robot.types[joint] == REVOLUTE else 'kg'
-        found.append(f'{owner} ({name}: {model.values[i]:.3g} +- {model.std[i]:.2g} {unit})')
-    return [f'rotor inertia below zero: {", ".join(found)}'] if found else []
+        negative.append(f'{owner} ({name}: {model.values[i]:.3g} +- {model.std[i]:.2g} {unit})')
+    return [f'rotor inertia below zero: {", ".join(negative)}'] if negative else []
 
 
 def _mass_matrix(model: IdentifiedModel) -> list[str]:
-    """Say where the mass matrix is not positive definite."""
+    """Locate configurations whose mass matrix is not positive definite."""
     where = indefinite_at(model)
     return [f'{INDEFINITE} {where}; forward dynamics is refused there'] if where else []
 
 
 def indefinite_at(model: IdentifiedModel) -> str:
-    """Return in words where the mass matrix is not positive definite; '' where it is everywhere.
+    """Describe where the mass matrix is not positive definite; '' if nowhere.
 
-    Checked at random configurations within the joint limits (a full turn where there are none)
-    and, where all of these are good, at those it is nearest to singular around; of elastic joints
-    that of links and motors apart, which may fail where their sum does not.
+    Checked at random configurations within the joint limits (a full turn without limits) and, if
+    all pass, near those closest to singular; for elastic joints separately for links and motors,
+    which may fail where their sum does not.
     """
     rng = np.random.default_rng(0)
     limits = model.robot.limits
@@ -90,11 +89,11 @@ def _definiteness(model: IdentifiedModel, q: FloatArray) -> FloatArray:
 
 
 def _inertia(model: IdentifiedModel, q: FloatArray) -> FloatArray:
-    """Return the mass matrix at ``q`` (K, n) of all that moves by itself."""
+    """Return the mass matrix at ``q`` (K, n) of all independent bodies."""
     if not model.elastic_joints:
         return model.mass_matrix(q)
     try:
         motion = model.elastic_motion
-    except ModelError:  # a gear that cannot be is named where it is used
+    except ModelError:  # an unphysical gear is reported where it is used
         return model.mass_matrix(q)
     return motion.dynamics.mass_matrix(coordinates(q, q, motion.gears))

@@ -1,4 +1,4 @@
-"""Record of an identification: what was chosen, tried and found beside the parameters."""
+"""Record of an identification: choices, trials and results other than parameters."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from robot_dynid.signals.alignment import Lag
 from robot_dynid.signals.prepare import Averaging
 from robot_dynid.yaml_text import yaml_text
 
-#: deviations of a normal distribution that hold 95 %
+#: normal quantile of 95 % intervals
 NORMAL = 1.96
 
 
 @dataclass(frozen=True)
 class CutoffScore:
-    """A cut-off [Hz] that was tried, and its held-out score (less is better)."""
+    """A cut-off [Hz] that was tried, and its held-out score (smaller is better)."""
 
     cutoff: float
     held_out_score: float
@@ -33,7 +33,7 @@ class CutoffScore:
 class JointDeflection:
     """Held-out errors [N m] of one joint: after friction, links, and the residual model.
 
-    ``kind`` is that of the residual model, where there is one.
+    ``kind`` is that of the residual model, if there is one.
     """
 
     joint: str
@@ -49,8 +49,8 @@ class JointDeflection:
 class DeflectionRecord:
     """Residual models of the deflection and their errors.
 
-    ``rounds`` of the ``rounds_tried`` (root mean squares per joint [N m]) were taken; ``loops`` is
-    'three' where friction and links were fitted in turn, which took the ``seconds`` of each.
+    ``rounds`` of the ``rounds_tried`` (root mean squares per joint [N m]) were used; ``loops`` is
+    'three' if friction and links were fitted in turn, with the ``seconds`` of each.
     """
 
     kind: str = 'none'
@@ -63,15 +63,15 @@ class DeflectionRecord:
 
 @dataclass(frozen=True)
 class GearRecord:
-    """The gear and the encoders of one elastic joint.
+    """Gear and encoders of one elastic joint.
 
     ``stiffness`` [N m/rad], ``damping`` [N m s/rad], ``rotor_inertia`` [kg m^2], each with its
-    ``_std``; ``offset`` [rad] by which the motor encoder reads more than that of the link where
-    nothing bends the gear; rms and peak ``deflection`` [rad], filtered; ``resolution`` [rad] of
-    both encoders, 0 where no step shows, and the ``noise`` [rad] of a single deflection;
-    ``attenuation``, the share by which that noise draws the stiffness down in least squares;
-    amplitude [rad] of the ``kinematic_error`` and friction [N m] of the ``hysteresis``, half the
-    width of the loop, each with its ``_std``: zero where the data shows none.
+    ``_std``; ``offset`` [rad] of the motor encoder against that of the link without load; rms and
+    peak ``deflection`` [rad], filtered; ``resolution`` [rad] of both encoders, 0 if no step shows,
+    and the ``noise`` [rad] of a single deflection; ``attenuation``, the relative bias of the
+    stiffness by that noise in least squares; amplitude [rad] of the ``kinematic_error`` and
+    friction [N m] of the ``hysteresis``, half the width of the loop, each with its ``_std``: zero
+    if not significant.
     """
 
     joint: str
@@ -97,11 +97,11 @@ class GearRecord:
 
 @dataclass(frozen=True)
 class MotorEncoder:
-    """Motor encoder of one joint against that of its link, in the recordings of the fit.
+    """Calibration of a motor encoder against that of its link, from the training recordings.
 
-    Joint side = motor state / ``factor`` - ``offset`` [rad], of which ``offset_std`` [rad] differs
-    from one recording to the next; ``noise`` [rad] of a single deflection, steps of both encoders
-    included, and ``rate_noise`` [rad/s] of its rate.
+    Joint side = motor state / ``factor`` - ``offset`` [rad], whose ``offset_std`` [rad] is the
+    variation between recordings; ``noise`` [rad] of a single deflection, including steps of both
+    encoders, and ``rate_noise`` [rad/s] of its rate.
     """
 
     joint: str
@@ -116,7 +116,7 @@ class MotorEncoder:
 class RigidComparison:
     """Held-out errors [N m] of a joint by a rigid and by the elastic model.
 
-    ``matters`` says whether elasticity makes a difference.
+    ``matters`` is True if elasticity reduces the error.
     """
 
     joint: str
@@ -128,12 +128,12 @@ class RigidComparison:
 
 @dataclass(frozen=True)
 class JointRipple:
-    """Torque ripple of one joint; empty ``waves`` where the recordings show none.
+    """Torque ripple of one joint; empty ``waves`` if the recordings show none.
 
-    ``before`` and ``after`` [N m] are the root mean squares of what the model leaves of the
-    unfiltered effort, on stretches left out in turn, without and with the ripple; ``waves`` the
-    largest first. ``compliance`` [rad/(N m)] is by how much torque shifts its phase, zero where
-    that does not show. ``aliased`` waves are not used: others explain the recordings as well.
+    ``before`` and ``after`` [N m] are the held-out root mean squares of the unfiltered residual,
+    without and with the ripple; ``waves`` are sorted, the largest first. ``compliance`` [rad/(N
+    m)] is the phase shift per torque, zero if not significant. ``aliased`` waves are not used,
+    because others explain the recordings as well.
     """
 
     joint: str
@@ -146,14 +146,14 @@ class JointRipple:
 
     @property
     def gain(self) -> float:
-        """Share of the variance of ``before`` that the ripple explains."""
+        """Share of the variance of ``before`` explained by the ripple."""
         return 1.0 - (self.after / self.before)**2 if self.before > 0.0 else 0.0
 
     @property
     def stiffness(self) -> tuple[float, float, float] | None:
-        """Lower end, value and upper end (95 %) of the stiffness [N m/rad] that the phase implies.
+        """Lower bound, value and upper bound (95 %) of the stiffness [N m/rad] from the phase.
 
-        None where it implies none. Experimental.
+        None if it implies none. Experimental.
         """
         reach = NORMAL * self.compliance_std
         if self.compliance <= reach:
@@ -164,11 +164,11 @@ class JointRipple:
 
 @dataclass(frozen=True)
 class SlowChange:
-    """Slow changes of one joint as the recordings showed them.
+    """Slow changes of one joint in the recordings.
 
-    ``warming`` is the share of the squared error that friction which warms up takes off
-    recordings left out, ``slow`` that which coefficients followed along time take off the next
-    sample; either in ``deviations`` of its chance. They are used where that is beyond chance.
+    ``warming`` is the reduction of the squared held-out error by friction that warms up, ``slow``
+    the reduction of the error at the next sample by tracked coefficients, each also in
+    ``deviations`` of chance. They are used if that is significant.
     """
 
     joint: str
@@ -183,15 +183,14 @@ class FitRecord:
     """Record of the fit of a model.
 
     ``recordings`` and ``samples`` of the fit; ``weights_near_reversals`` of every equation;
-    ``std_over_textbook``, how many times the deviations exceed those for white residuals;
-    ``degrees_of_freedom`` of the deviations; ``friction_spread``, by kind of friction, how much
-    it differs from one recording to the next, relative to its values, None where there was a
-    single recording; ``motor_encoders`` of joints whose deflection the model uses; ``refused``
-    joints with the reason; ``details`` of the method. ``recording_digests`` are the SHA-256 of the
-    files of the recordings, empty for what came from none; likewise ``robot_digest``
-    and ``recipe_digest``. ``left_over`` [N m] is the deviation of what the model leaves of the
-    effort of each joint in motion that was not fitted. ``accepted`` are the kinds of findings
-    about recordings that were stated to be meant so. What was not looked for is empty, or None.
+    ``std_over_textbook``, the ratio of the standard deviations to those for white residuals;
+    ``degrees_of_freedom`` of the deviations; ``friction_spread``, by kind of friction, its
+    relative variation between recordings, None for a single recording; ``motor_encoders`` of
+    joints whose deflection the model uses; ``refused`` joints with the reason; ``details`` of the
+    method. ``recording_digests`` are the SHA-256 of the recordings, empty without files; likewise
+    ``robot_digest`` and ``recipe_digest``. ``left_over`` [N m] is the standard deviation of the
+    residual of each joint on motion that was not fitted. ``accepted`` are the kinds of findings
+    accepted by the user. Quantities that were not computed are empty, or None.
     """
 
     recordings: tuple[str, ...] = ()
@@ -221,23 +220,23 @@ class FitRecord:
 
     @property
     def spread_sentence(self) -> str:
-        """The spread of friction from one recording to the next, in words."""
+        """Variation of friction between recordings as a sentence."""
         if self.friction_spread is None:
-            return ('not known from one recording, and not in the deviations: identify from '
+            return ('unknown from one recording and not covered by the intervals: identify from '
                     'recordings of several days')
         return ', '.join(f'{kind} {percent(share)} %'
                          for kind, share in self.friction_spread.items())
 
     def plain(self) -> dict[str, Any]:
-        """Return the record in plain types; what is empty is left out."""
+        """Return the record in plain types, without empty entries."""
         return {key: value for key, value in to_plain(self).items()
                 if value not in (None, [], {}, '')}
 
     @classmethod
     def from_plain(cls, content: Mapping[str, Any], method: str) -> FitRecord:
-        """Read what `plain` returned for a model of ``method``.
+        """Read the result of `plain` for a model of ``method``.
 
-        Details of a method that is not registered are left out. Raises ValueError, TypeError.
+        Details of an unknown method are ignored. Raises ValueError, TypeError.
         """
         others = {key: value for key, value in content.items() if key != 'details'}
         record = from_plain(cls, others, 'record')

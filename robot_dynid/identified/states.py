@@ -1,4 +1,4 @@
-"""States that users give, checked, and what a model makes of them: efforts, friction, motion."""
+"""Check states given by users, and compute efforts, friction and motion of a model from them."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class FrictionTorque:
     ) -> FloatArray:
         """Return the torque (K, n) [N m, N] on the joints of states (K, n) [rad, m and per s].
 
-        The acceleration (none: zero) and the ``external`` torque (K, n) [N m, N] on the joints,
-        which the gears do not carry, matter only where friction depends on the load.
+        The acceleration (default zero) and the ``external`` torque (K, n) [N m, N], which the
+        gears do not transmit, matter only if friction depends on the load.
         """
         load = None
         if self.loaded:
@@ -47,22 +47,22 @@ class FrictionTorque:
 
     @property
     def loaded(self) -> bool:
-        """Whether friction depends on the load."""
+        """True if friction depends on the load."""
         return self._axes.needs_load
 
     def relief(
         self, q: FloatArray, qd: FloatArray, qdd: FloatArray, external: FloatArray
     ) -> FloatArray:
-        """Return the friction (K, n) [N m, N] less that there is with ``external`` torque (K, n).
+        """Return the reduction (K, n) [N m, N] of friction by ``external`` torque (K, n).
 
-        States as above; zero where friction does not depend on the load.
+        States as above; zero if friction does not depend on the load.
         """
         if not self.loaded:
             return np.zeros_like(q)
         return np.asarray(self(q, qd, qdd) - self(q, qd, qdd, external))
 
 
-#: passes at most, and the part of the acceleration that the last one may change
+#: largest number of iterations, and relative change of the acceleration at convergence
 STATE_PASSES, ACCELERATION_SETTLED = 100, 1e-12
 
 #: gives accelerations (K, n) of position, velocity, effort, (K, n) each
@@ -75,27 +75,27 @@ def pushed(
 ) -> FloatArray:
     """Return the acceleration (K, n) of ``states`` (q, qd, effort; (K, n) each) under torque.
 
-    ``external`` (K, n) [N m, N] acts on the links: the gears do not carry it, so friction that
-    grows with their load is another, which depends on the acceleration that is looked for.
-    Raises ModelError where no acceleration fits, or as ``accelerations``.
+    ``external`` (K, n) [N m, N] acts on the links and not on the gears, so load-dependent friction
+    changes with the unknown acceleration. Raises ModelError if the iteration does not converge, or
+    as ``accelerations``.
     """
     q, qd, effort = states
-    found = accelerations(q, qd, effort + external)
+    estimate = accelerations(q, qd, effort + external)
     if not friction.loaded:
-        return found
+        return estimate
     for _ in range(STATE_PASSES):
-        before = found
-        found = accelerations(
-            q, qd, effort + external + friction.relief(q, qd, before, external))
-        change = np.abs(found - before).max(initial=0.0)
-        if change <= ACCELERATION_SETTLED * np.abs(found).max(initial=1.0):
-            return found
-    raise ModelError('friction of this model grows so much with the load that no acceleration '
-                     'fits the effort and the external torque')
+        previous = estimate
+        estimate = accelerations(
+            q, qd, effort + external + friction.relief(q, qd, previous, external))
+        change = np.abs(estimate - previous).max(initial=0.0)
+        if change <= ACCELERATION_SETTLED * np.abs(estimate).max(initial=1.0):
+            return estimate
+    raise ModelError('the load-dependent friction of this model is too large to solve for the '
+                     'acceleration; identify it without load dependence')
 
 
 class DriveMotion(NamedTuple):
-    """Motors along a motion, each (T, n): rad and per s on the joint side; ``effort`` N m."""
+    """Motion of the motors, each (T, n): rad and per s on the joint side; ``effort`` N m."""
 
     position: FloatArray
     velocity: FloatArray
@@ -106,7 +106,7 @@ class DriveMotion(NamedTuple):
 class ElasticMotion:
     """Forward dynamics of the elastic ``model``, prepared for many calls.
 
-    Raises ModelError where an inertia or a stiffness is not above zero.
+    Raises ModelError if an inertia or a stiffness is not positive.
     """
 
     def __init__(self, model: IdentifiedModel) -> None:
@@ -125,20 +125,20 @@ class ElasticMotion:
     ) -> tuple[FloatArray, FloatArray]:
         """Return accelerations of links and motors, each (K, n), of float states (K, n).
 
-        ``external`` (K, n) [N m, N] is torque from outside on the links. Raises ModelError where
-        the mass matrix is not positive definite.
+        ``external`` (K, n) [N m, N] is external torque on the links. Raises ModelError if the mass
+        matrix is not positive definite.
         """
         x, v = coordinates(q, theta, self.gears), coordinates(qd, theta_d, self.gears)
-        found, verdicts = self.dynamics(x, v, effort, external)
+        result, verdicts = self.dynamics(x, v, effort, external)
         require_solved(verdicts, q)
-        return self.dynamics.per_joint(found)
+        return self.dynamics.per_joint(result)
 
     def inverse(
         self, motion: FloatArray, step: float, external: FloatArray | None = None
     ) -> DriveMotion:
         """Return motors and efforts for links in ``motion`` (3, T, n), ``step`` [s] apart.
 
-        ``external`` (T, n) [N m, N] is torque from outside on the links.
+        ``external`` (T, n) [N m, N] is external torque on the links.
         """
         motors, effort = self.dynamics.inverse(motion, step, external)
         every = motion.copy()
@@ -163,10 +163,10 @@ class ElasticMotion:
 def checked_states(
     model: IdentifiedModel, arrays: Mapping[str, ArrayLike]
 ) -> tuple[list[FloatArray], bool]:
-    """Return the named arrays as (K, n) and whether they were single states (n,).
+    """Return the named arrays as (K, n), and True if they were single states (n,).
 
-    Warns when ``model`` has refused joints. Raises UsageError on wrong shapes or numbers that are
-    not finite, by the arrays' names.
+    Warns if ``model`` has refused joints. Raises UsageError, by the arrays' names, on wrong shapes
+    or numbers that are not finite.
     """
     warn(model)
     rows = [np.ascontiguousarray(a, dtype=np.float64) for a in arrays.values()]
@@ -189,8 +189,8 @@ def effort_by_parameters(
 ) -> FloatArray:
     """Return the derivatives (K, n, b) of `IdentifiedModel.inverse` by the base parameters.
 
-    The regressor of float states (K, n), in steady sliding; motors move with their joints. Behind
-    a torque sensor the row of a joint lacks what its motor takes.
+    The regressor of float states (K, n), in steady sliding; motors move with their joints. With a
+    torque sensor the row of a joint excludes its motor.
     """
     robot, drive = model.robot, model.robot.drive
     place = [*range(robot.n), *drive.elastic]
@@ -198,10 +198,10 @@ def effort_by_parameters(
         model.joints, np.arange(float(len(q))), q[:, place], qd[:, place], qdd[:, place],
         starts=tuple(range(len(q))))
     rows = model.torque_model.columns(samples)
-    found = rows[:robot.n].copy()
+    joint_rows = rows[:robot.n].copy()
     for joint in drive.torque_sensors:
-        found[joint] += rows[robot.n + drive.elastic.index(joint)]
-    return np.ascontiguousarray(found.transpose(2, 0, 1))
+        joint_rows[joint] += rows[robot.n + drive.elastic.index(joint)]
+    return np.ascontiguousarray(joint_rows.transpose(2, 0, 1))
 
 
 @one_blas_thread()
@@ -211,9 +211,9 @@ def rollout(
 ) -> Rollout:
     """Return the motions from ``states`` under efforts (K, T, n) [N m] held for ``dt`` [s].
 
-    ``states`` are position and velocity (K, n), with elastic joints also those of the motors.
-    Friction is that of steady sliding, under the load without acceleration where it grows with
-    load. ``progress`` is called after every piece of the work; an error of its ends the work.
+    ``states`` are position and velocity (K, n), for elastic joints also those of the motors.
+    Friction is that of steady sliding, load-dependent friction that of the load without
+    acceleration. ``progress`` is called after every piece of the work; its errors end the work.
     Raises UsageError on wrong shapes.
     """
     if effort.ndim != 3 or effort.shape[::2] != states[0].shape:
@@ -222,7 +222,7 @@ def rollout(
     if not 0.0 < dt < np.inf:
         raise UsageError(f'the step of a rollout must be positive seconds, is {dt}')
     if len(states) == 3:
-        raise UsageError('rollout needs the position and the velocity of motors, or none of both')
+        raise UsageError('rollout needs position and velocity of motors, or neither')
     if len(states) > 2:
         return model.elastic_motion.rollout(states, effort, dt, progress)
     q0, qd0 = states

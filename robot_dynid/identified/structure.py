@@ -30,12 +30,11 @@ from robot_dynid.types import FloatArray
 
 @dataclass(frozen=True)
 class Structure:
-    """``rotor_inertia``; ``friction`` the name and ``settings`` those of the law of every axis.
+    """Blocks of a torque model: ``rotor_inertia``, ``friction`` laws and ``settings`` by axis.
 
-    ``load`` (n, 10) are the standard parameters of the links by which the transmitted torque is
-    computed, where a law depends on it. ``gears`` are the effects of the gears of elastic joints,
-    one entry each; none where no gear has any. ``chosen`` are the parts of effects, by their key
-    in `CHOSEN`.
+    ``load`` (n, 10) are the standard parameters of the links for the transmitted torque, if a law
+    depends on it. ``gears`` are the effects of the gears of elastic joints, one entry each, or
+    empty. ``chosen`` are the parts of effects, by their key in `CHOSEN`.
     """
 
     rotor_inertia: bool
@@ -46,7 +45,7 @@ class Structure:
     chosen: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Read the parts that files hold in plain types; raises ValueError where they are none."""
+        """Convert parts from plain types; raises ValueError if that fails."""
         object.__setattr__(self, 'chosen', {key: tuple(
             part if isinstance(part, CHOSEN[key].part)
             else from_plain(CHOSEN[key].part, part, f'blocks.{key}') for part in parts)
@@ -55,7 +54,7 @@ class Structure:
     @classmethod
     def uniform(cls, robot: RobotModel, rotor_inertia: bool, friction: str,
                 settings: Mapping[str, Any]) -> Structure:
-        """Use the same law with the same settings for every axis."""
+        """Return the structure with one law and settings for every axis."""
         count = len(axes_of(robot).labels)
         return cls(rotor_inertia, (friction,) * count,
                    tuple(dict(settings) for _ in range(count)))
@@ -63,12 +62,13 @@ class Structure:
     @classmethod
     def of(cls, rotor_inertia: bool, laws: Sequence[tuple[str, FrictionLaw]],
            load: FloatArray | None) -> Structure:
-        """Describe named ``laws``; ``load`` (n, 10) is kept only where one of them needs it."""
+        """Return the structure with named ``laws``; ``load`` (n, 10) only if one of them needs it.
+        """
         needed = load is not None and any('load' in name.split('+') for name, _ in laws)
-        kept = tuple(tuple(float(v) for v in row) for row in load) \
+        stored_load = tuple(tuple(float(v) for v in row) for row in load) \
             if needed and load is not None else None
         return cls(rotor_inertia, tuple(name for name, _ in laws),
-                   tuple(dict(law.settings()) for _, law in laws), kept)
+                   tuple(dict(law.settings()) for _, law in laws), stored_load)
 
     def with_laws(
         self, laws: Sequence[tuple[str, FrictionLaw]], load: FloatArray | None
@@ -78,30 +78,30 @@ class Structure:
                        chosen=self.chosen)
 
     def within(self, extent: Extent) -> Structure:
-        """Return it for a fit to recordings of ``extent``, beyond which no law bends."""
+        """Return it for recordings of ``extent``, beyond which no law is curved."""
         laws = [law.within(extent.of_axis(i)) for i, law in enumerate(self.laws)]
         return replace(self, settings=tuple(dict(law.settings()) for law in laws))
 
     @cached_property
     def laws(self) -> tuple[FrictionLaw, ...]:
-        """The friction law of every axis."""
+        """Friction law of every axis."""
         return tuple(law_from(name, s) for name, s in zip(self.friction, self.settings,
                                                           strict=True))
 
     @property
     def friction_name(self) -> str:
-        """The laws in words: one name, or one per axis."""
+        """Law names: one name, or one per axis."""
         return self.friction[0] if len(set(self.friction)) == 1 else ', '.join(self.friction)
 
     @property
     def described(self) -> tuple[str, ...]:
-        """Law and settings in words, axis by axis; one entry where all are the same."""
-        found = tuple(f'{name}: {_words(settings)}'
-                      for name, settings in zip(self.friction, self.settings, strict=True))
-        return found[:1] if len(set(found)) == 1 else found
+        """Law and settings by axis; one entry if all are the same."""
+        by_axis = tuple(f'{name}: {_words(settings)}'
+                        for name, settings in zip(self.friction, self.settings, strict=True))
+        return by_axis[:1] if len(set(by_axis)) == 1 else by_axis
 
     def load_of(self, robot: RobotModel) -> Load | None:
-        """Return the load of the axes, where a law depends on it."""
+        """Return the load of the axes, if a law depends on it."""
         return None if self.load is None else Load(robot, axes_of(robot), np.array(self.load))
 
     def friction_of(self, robot: RobotModel) -> JointFriction:
@@ -110,13 +110,13 @@ class Structure:
 
     def blocks(self, robot: RobotModel) -> tuple[Effect, ...]:
         """Build the blocks: links, rotors, gears and their effects, chosen ones, friction."""
-        found = frictionless_blocks(robot, self.rotor_inertia)
+        effects_first = frictionless_blocks(robot, self.rotor_inertia)
         effects = effect_blocks(robot, self.gears) if robot.drive.elastic and self.gears else ()
         chosen = (CHOSEN[key](robot, parts) for key, parts in self.chosen.items())
-        return (*found, *effects, *chosen, self.friction_of(robot))
+        return (*effects_first, *effects, *chosen, self.friction_of(robot))
 
     def torque_model(self, robot: RobotModel, reduction: Reduction | None = None) -> TorqueModel:
-        """Build the torque model, with a known ``reduction`` or a newly computed one.
+        """Build the torque model, with a given ``reduction`` or a computed one.
 
         An effort from which the driver has removed gravity is modelled without gravity.
         """

@@ -1,4 +1,4 @@
-"""The ranges a model was trained in, and what of other states is outside them."""
+"""Training ranges of a model, and states outside them."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.signals.turns import SLACK, TURN
 from robot_dynid.types import FloatArray, Samples
 
-#: units of what is compared, of joints that turn and of those that slide
+#: units of the compared quantities, of revolute and of prismatic joints
 UNITS = {'position': ('rad', 'm'), 'velocity': ('rad/s', 'm/s'),
          'acceleration': ('rad/s^2', 'm/s^2'), 'effort': ('N m', 'N'),
          'temperature': ('deg C', 'deg C')}
-#: share of a range by which two recordings of one motion differ; less beyond it is not reported
+#: tolerated excess as a share of the range: recordings of one motion differ by as much
 RANGE_MARGIN = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class Extent:
-    """Least and greatest values in recordings.
+    """Minimum and maximum values in recordings.
 
     ``quantities`` (n, 2) of the joints by name, keys of UNITS; ``speeds`` (a, 2) of the axes of
-    friction, zero among them, and ``temperatures`` (a, 2), None where they were not measured;
-    ``seconds`` of the longest recording.
+    friction, including zero, and ``temperatures`` (a, 2), None if not measured; ``seconds`` of the
+    longest recording.
     """
 
     quantities: dict[str, FloatArray]
@@ -38,7 +38,7 @@ class Extent:
 
     @classmethod
     def of(cls, robot: RobotModel, samples: Samples) -> Extent:
-        """Return those of one recording."""
+        """Return the extent of one recording."""
         axes = axes_of(robot)
         turning = samples.velocity @ axes.matrix.T
         share = np.abs(axes.matrix) / np.abs(axes.matrix).sum(axis=1, keepdims=True)
@@ -50,7 +50,7 @@ class Extent:
 
     @classmethod
     def merged(cls, parts: Sequence[Extent]) -> Extent:
-        """Return those of several recordings; what one of them lacks is not known."""
+        """Return the extent of several recordings, without quantities that one of them lacks."""
         names = [name for name in parts[0].quantities if all(name in p.quantities for p in parts)]
         warm = [p.temperatures for p in parts if p.temperatures is not None]
         return cls({name: _wider([p.quantities[name] for p in parts]) for name in names},
@@ -59,20 +59,20 @@ class Extent:
                    max(p.seconds for p in parts))
 
     def of_axis(self, axis: int) -> dict[str, Any]:
-        """Return the ranges of one axis that `FrictionLaw.within` takes."""
-        found: dict[str, Any] = {'speeds': tuple(self.speeds[axis].tolist())}
+        """Return the ranges of one axis for `FrictionLaw.within`."""
+        ranges: dict[str, Any] = {'speeds': tuple(self.speeds[axis].tolist())}
         if self.seconds > 0.0:
-            found['longest'] = self.seconds
+            ranges['longest'] = self.seconds
         if self.temperatures is not None:
-            found['temperatures'] = tuple(self.temperatures[axis].tolist())
-        return found
+            ranges['temperatures'] = tuple(self.temperatures[axis].tolist())
+        return ranges
 
 
 @dataclass(frozen=True)
 class Outside:
-    """Samples of one joint that are outside what a model was trained in.
+    """Samples of one joint outside the training range.
 
-    ``beyond``: by how much at most; ``share`` of the samples; ``trained``: the range.
+    ``beyond``: the largest excess; ``share`` of the samples; ``trained``: the range.
     """
 
     joint: str
@@ -84,7 +84,7 @@ class Outside:
 
     @property
     def words(self) -> str:
-        """The joint and by how much."""
+        """The joint and its excess."""
         low, high = self.trained
         return (f'{self.joint} by up to {self.beyond:.3g} {self.unit} in {100.0 * self.share:.3g} '
                 f'% of the samples (trained from {low:.3g} to {high:.3g})')
@@ -92,9 +92,9 @@ class Outside:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """The ranges (n, 2) of the joints of a robot in the recordings of a fit, by name.
+    """Training ranges (n, 2) of the joints of a robot, by name.
 
-    Names are keys of UNITS; what is not known is missing, and nothing is outside of it.
+    Names are keys of UNITS; unknown quantities are missing and count as inside.
     """
 
     quantities: Mapping[str, FloatArray] = field(default_factory=dict)
@@ -102,32 +102,32 @@ class Trained:
     def outside(self, robot: RobotModel, states: Mapping[str, FloatArray]) -> NDArray[np.bool_]:
         """Return a mask (N, n): one of the ``states`` (N, n), by name, is outside its range."""
         shape = next(iter(states.values())).shape
-        found = np.zeros(shape, dtype=bool)
+        mask = np.zeros(shape, dtype=bool)
         for name, values in states.items():
             if name in self.quantities:
-                found |= self._beyond(robot, name, values) > 0.0
-        return found
+                mask |= self._beyond(robot, name, values) > 0.0
+        return mask
 
-    def found(self, robot: RobotModel, states: Mapping[str, FloatArray]) -> tuple[Outside, ...]:
+    def excesses(self, robot: RobotModel, states: Mapping[str, FloatArray]) -> tuple[Outside, ...]:
         """Return the ``states`` (N, n) outside by more than RANGE_MARGIN of the range."""
-        found = []
+        excesses = []
         for name, values in states.items():
             if name not in self.quantities or not len(values):
                 continue
             ranges = self.quantities[name]
             if (values >= ranges[:, 0]).all() and (values <= ranges[:, 1]).all():
-                continue  # what is asked of a service mostly is, and there each call counts
+                continue  # shortcut for the usual request of a service
             beyond = self._beyond(robot, name, values)
-            most = beyond.max(axis=0)
-            for j in np.flatnonzero(most > RANGE_MARGIN * np.ptp(ranges, axis=1)):
+            largest = beyond.max(axis=0)
+            for j in np.flatnonzero(largest > RANGE_MARGIN * np.ptp(ranges, axis=1)):
                 low, high = ranges[j].tolist()
                 unit = UNITS[name][int(robot.types[j] == PRISMATIC)]
-                found.append(Outside(robot.joints[j], name, unit, float(most[j]),
+                excesses.append(Outside(robot.joints[j], name, unit, float(largest[j]),
                                     float(np.mean(beyond[:, j] > 0.0)), (low, high)))
-        return tuple(found)
+        return tuple(excesses)
 
     def poses(self, robot: RobotModel, count: int) -> FloatArray:
-        """Return drawn poses (count, n) within the ranges, or the limits where not known."""
+        """Return random poses (count, n) within the ranges, or the limits if unknown."""
         limits, generator = robot.limits, np.random.default_rng(0)
         low, high = self.quantities.get('position', np.stack([
             np.where(np.isfinite(limits.lower), limits.lower, -np.pi),
@@ -135,14 +135,14 @@ class Trained:
         return generator.uniform(low, high, (count, robot.n))
 
     def warnings(self, robot: RobotModel, states: Mapping[str, FloatArray]) -> tuple[str, ...]:
-        """Return a sentence for every quantity of ``states`` (N, n) outside, see `found`."""
-        return sentences(self.found(robot, states))
+        """Return a sentence for every quantity of ``states`` (N, n) outside, see `excesses`."""
+        return sentences(self.excesses(robot, states))
 
     def _beyond(self, robot: RobotModel, name: str, values: FloatArray) -> FloatArray:
-        """Return by how much values (N, n) are outside.
+        """Return the excess of values (N, n) over the ranges.
 
-        Positions of joints that go further than a turn, or were recorded beyond their limits, may
-        differ by whole turns: drivers wrap.
+        Positions of joints that turn more than once, or were recorded beyond their limits, may
+        differ by whole turns, because drivers wrap.
         """
         low, high = self.quantities[name].T
         if name == 'position':
@@ -161,7 +161,7 @@ class Trained:
     @classmethod
     def of(cls, content: Mapping[str, Mapping[str, FloatArray]] | None, joints: tuple[str, ...]
            ) -> Trained:
-        """Return those that `plain` returned, (2,) by joint and name; raises ValueError."""
+        """Read the result of `plain`, (2,) by joint and name; raises ValueError."""
         if content is None:
             return cls()
         if set(content) != set(joints) or len({frozenset(content[j]) for j in joints}) > 1 \
@@ -176,29 +176,30 @@ class Trained:
 
 
 def measured(robot: RobotModel, samples: Samples) -> dict[str, FloatArray]:
-    """Return the samples (N, n) to compare, by name: the efforts are those of the drives."""
-    found = {'position': samples.position, 'velocity': samples.velocity,
-             'acceleration': samples.acceleration, 'temperature': samples.temperature,
-             'effort': None if robot.drive.torque_sensors else samples.effort}
-    return {name: values[:, :robot.n] for name, values in found.items() if values is not None}
+    """Return the compared quantities (N, n) of samples by name; efforts are those of the drives.
+    """
+    quantities = {'position': samples.position, 'velocity': samples.velocity,
+                  'acceleration': samples.acceleration, 'temperature': samples.temperature,
+                  'effort': None if robot.drive.torque_sensors else samples.effort}
+    return {name: values[:, :robot.n] for name, values in quantities.items() if values is not None}
 
 
-def sentences(found: Iterable[Outside]) -> tuple[str, ...]:
+def sentences(excesses: Iterable[Outside]) -> tuple[str, ...]:
     """Return a sentence for each quantity outside its range."""
     by_name: dict[str, list[str]] = {}
-    for one in found:
+    for one in excesses:
         by_name.setdefault(one.quantity, []).append(one.words)
     return tuple(f'{name} outside what the model was trained in: {"; ".join(words)}'
                  for name, words in by_name.items())
 
 
 def _ends(values: FloatArray) -> FloatArray:
-    """Return the least and the greatest of each column (k, 2)."""
+    """Return minimum and maximum of each column (k, 2)."""
     return np.stack([values.min(axis=0), values.max(axis=0)], axis=1)
 
 
 def _with_rest(speeds: FloatArray) -> FloatArray:
-    """Return ranges (k, 2) of velocities that hold rest: the top speed in either direction."""
+    """Return ranges (k, 2) of velocities that include rest: the top speed in either direction."""
     return np.stack([np.minimum(speeds[:, 0], 0.0), np.maximum(speeds[:, 1], 0.0)], axis=1)
 
 

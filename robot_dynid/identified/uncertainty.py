@@ -1,4 +1,4 @@
-"""Uncertainty of an identified model: of its parameters, and of the effort it predicts."""
+"""Uncertainty of an identified model: of its parameters, and of the predicted effort."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 #: digits of correlations in model files
 CORRELATION_FIGURES = 7
-#: random states, within the ranges of the fit, that stand for motion that is not known
+#: random states within the training ranges that represent unknown motion
 INTERVAL_STATES = 200
 
 
 def half_intervals(model: IdentifiedModel) -> FloatArray:
     """Return half of the 95 % confidence interval (b,) of every base parameter.
 
-    Models of older files do not know their degrees of freedom, which then count as many.
+    Without degrees of freedom, as in older files, the normal quantile is used.
     """
     return interval_factor(model.record.degrees_of_freedom or np.inf) * model.std
 
@@ -32,9 +32,8 @@ def effort_intervals(
 ) -> FloatArray:
     """Return half of the 95 % interval (K, n) [N m] of the effort in states (K, n).
 
-    It holds what is not known of the parameters, by Student's quantile, and what the model leaves
-    of the effort in motion that was not fitted, which is another in every motion: a random effect
-    per joint.
+    It combines the parameter uncertainty, by Student's quantile, and the model error on motion
+    that was not fitted, a random effect per joint and motion.
     """
     left = np.zeros(model.robot.n)
     left[:len(model.record.left_over)] = model.record.left_over
@@ -44,9 +43,9 @@ def effort_intervals(
 
 
 def parameter_variance(model: IdentifiedModel) -> FloatArray:
-    """Return the mean variance (n,) [(N m)^2] of the effort by the parameters, on any motion.
+    """Return the mean variance (n,) [(N m)^2] of the effort by parameter uncertainty.
 
-    Over random states within the ranges of the fit.
+    Over random states within the training ranges.
     """
     draw = np.random.default_rng(0)
     ranges = [model.trained.quantities[name].T for name in ('position', 'velocity',
@@ -64,16 +63,17 @@ def _variance(
 
 
 def correlation_factor(covariance: FloatArray, std: FloatArray) -> FloatArray:
-    """Return an upper triangle U (b, b): correlations are U^T U, to CORRELATION_FIGURES digits.
+    """Return an upper triangle U (b, b) with correlations U^T U, to CORRELATION_FIGURES digits.
 
-    ``covariance`` (b, b) with deviations ``std`` (b,); parameters whose deviation is not finite,
-    or zero, have a column of zeros.
+    ``covariance`` (b, b) with standard deviations ``std`` (b,); parameters whose deviation is zero
+    or not finite have a column of zeros.
     """
-    known = np.isfinite(std) & (std > 0.0) & np.isfinite(covariance).all(axis=1) \
+    determined = np.isfinite(std) & (std > 0.0) & np.isfinite(covariance).all(axis=1) \
         & (np.diag(covariance) > 0.0)
-    scale = np.where(known, std, 1.0)
-    correlation = np.where(known[:, None] & known, covariance, 0.0) / np.outer(scale, scale)
+    scale = np.where(determined, std, 1.0)
+    correlation = np.where(determined[:, None] & determined, covariance, 0.0)
+    correlation /= np.outer(scale, scale)
     values, vectors = np.linalg.eigh(correlation)
     factor = np.linalg.qr(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T, mode='r')
     return np.array([[float(f'{x:.{CORRELATION_FIGURES}g}') for x in row]
-                     for row in np.triu(factor) * known])
+                     for row in np.triu(factor) * determined])

@@ -1,4 +1,4 @@
-"""Contact scores: false alarms on recordings without contact, and the push that is detected."""
+"""Contact detection scores: false alarms without contact, and the detectable push."""
 
 from __future__ import annotations
 
@@ -22,32 +22,31 @@ from robot_dynid.monitoring.watched_joints import WATCHED, blind_codes
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, RawLog
 
-#: length [s] of the blocks whose peaks count: six time constants of the observer
+#: length [s] of the blocks whose peaks are counted: six time constants of the observer
 PEAK_BLOCK = 0.2
-#: share of the blocks, and least number of them, that tell the tail of the peaks
+#: share and smallest number of the blocks that determine the tail of the peaks
 TAIL, LEAST_PEAKS = 0.05, 10
 #: share of the instants of motion, and of directions, in which a push is detected
 DETECTED = 0.95
-#: share of samples whose effort is not larger than the largest that counts
+#: quantile of the effort that counts as the largest
 EFFORT_QUANTILE = 0.999
-#: a joint rests that stays below this share of its greatest speed for a PEAK_BLOCK
+#: a joint rests if it stays below this share of its top speed for a PEAK_BLOCK
 STILL = 0.01
-#: poses of a recording for which the lever of the tip is computed, and step of a joint there
+#: number of poses for the lever of the tip, and step of a joint there
 LEVER_POSES, LEVER_STEP = 50, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class ContactScore:
-    """Contact as the monitor of a model reports it on recordings without contact.
+    """Contact reports of the monitor of a model on recordings without contact.
 
-    ``seconds`` (n,) in which each joint was watched, and ``alarms`` (n,) of it; ``peaks`` (B, n)
-    the largest external torque of each PEAK_BLOCK that lasts as long as a contact must, over its
-    threshold, NaN where it was not watched;
-    ``needed`` (M, 2 n) [N m, N] the push that each instant of motion needs in either direction;
-    ``effort`` (n,) [N m, N] the largest of the recordings; ``levers`` (P, n) [m, 1] by which the
-    tip moves with each joint, in poses of the recordings. ``excess`` (n,) [N m, N] of the
-    thresholds is for the error on motion the fit has not seen: it counts in ``needed`` alone.
-    ``stops`` (n,) counts how often each joint came to rest: there friction is taken up.
+    ``seconds`` (n,) in which each joint was watched, and ``alarms`` (n,) in them; ``peaks`` (B, n)
+    the largest external torque, lasting as long as a contact must, of each PEAK_BLOCK over its
+    threshold, NaN if not watched; ``needed`` (M, 2 n) [N m, N] the detectable push at each instant
+    of motion in either direction; ``effort`` (n,) [N m, N] the largest of the recordings;
+    ``levers`` (P, n) [m, 1] of the tip about each joint, in poses of the recordings. ``excess``
+    (n,) [N m, N] widens the thresholds for motion that was not fitted and affects only ``needed``.
+    ``stops`` (n,) counts how often each joint came to rest, where friction reverses.
     """
 
     seconds: FloatArray
@@ -61,22 +60,22 @@ class ContactScore:
 
     @classmethod
     def merged(cls, scores: Iterable[ContactScore]) -> ContactScore | None:
-        """Return the score of several recordings, None of none."""
-        found = list(scores)
-        if not found:
+        """Merge the scores of several recordings, None without any."""
+        parts = list(scores)
+        if not parts:
             return None
-        seconds, alarms, stops = (np.sum([getattr(one, name) for one in found], axis=0)
+        seconds, alarms, stops = (np.sum([getattr(one, name) for one in parts], axis=0)
                                   for name in ('seconds', 'alarms', 'stops'))
-        peaks, needed, levers = (np.concatenate([getattr(one, name) for one in found])
+        peaks, needed, levers = (np.concatenate([getattr(one, name) for one in parts])
                                  for name in ('peaks', 'needed', 'levers'))
-        effort = np.max([one.effort for one in found], axis=0)
-        return cls(seconds, alarms, peaks, needed, effort, levers, found[0].excess, stops)
+        effort = np.max([one.effort for one in parts], axis=0)
+        return cls(seconds, alarms, peaks, needed, effort, levers, parts[0].excess, stops)
 
     def rate(self, j: int) -> float:
         """Return the expected number of false alarms of a joint per hour, infinite if unknown.
 
-        What was counted, or what the tail of the highest peaks lets expect, whichever is larger:
-        squares of the peaks of a normal process are exponential (Rice 1945).
+        The larger of the counted rate and the rate extrapolated from the tail of the peaks:
+        squared peaks of a normal process are exponential (Rice 1945).
         """
         if not self.seconds[j] > 0.0:
             return np.inf
@@ -91,7 +90,8 @@ class ContactScore:
 
     @property
     def push(self) -> FloatArray:
-        """External torque (n,) [N m, N] detected in DETECTED of the motion, NaN without any."""
+        """External torque (n,) [N m, N] detectable in DETECTED of the motion, NaN without motion.
+        """
         if not len(self.needed):
             return np.full(len(self.seconds), np.nan)
         both = self.needed.reshape(-1, len(self.seconds))
@@ -104,9 +104,9 @@ class ContactScore:
 
 
 def scored_contact(model: IdentifiedModel, log: RawLog) -> Iterator[ContactScore]:
-    """Yield the score of a recording, or of the rows of a part that are its own.
+    """Yield the score of a recording, or of the rows owned by a part.
 
-    None of models without noise levels. Raises DataError without effort.
+    None for models without noise levels. Raises DataError without effort.
     """
     motion = None if model.noise_levels is None else monitor_input(model, log)
     if motion is not None and len(motion.time):
@@ -117,9 +117,9 @@ def scored_contact(model: IdentifiedModel, log: RawLog) -> Iterator[ContactScore
 def on_other_motion(
     model: IdentifiedModel, motions: Sequence[MonitorInput], deviation: FloatArray
 ) -> tuple[IdentifiedModel, ContactScore | None]:
-    """Return the model with the noise levels of motion that its fit has not seen, and its score.
+    """Return the model with noise levels widened for unseen motion, and its score.
 
-    There it errs by ``deviation`` (n,) [N m] more than on ``motions``, those of the fit.
+    There its error is larger by ``deviation`` (n,) [N m] than on ``motions``, those of the fit.
     """
     levels = model.noise_levels
     if levels is None:
@@ -137,7 +137,7 @@ def contact_score(
 ) -> ContactScore:
     """Score the contacts that the monitor reports on a recording without contact.
 
-    ``excess`` as of `ContactScore`, zero where it is None; only ``rows`` (N,) count.
+    ``excess`` as of `ContactScore`, default zero; only ``rows`` (N,) are scored.
     """
     from scipy.ndimage import minimum_filter1d
 
@@ -171,9 +171,9 @@ def contact_score(
 
 
 def _levers(robot: RobotModel, q: FloatArray) -> FloatArray:
-    """Return by how much the tip moves with each joint (P, n) [m/rad, 1] at ``q`` (P, n)."""
-    before, found = tip_positions(robot, q), np.empty_like(q)
+    """Return the lever (P, n) [m/rad, 1] of the tip about each joint at ``q`` (P, n)."""
+    tip, levers = tip_positions(robot, q), np.empty_like(q)
     for j in range(robot.n):
         off = LEVER_STEP * np.eye(robot.n)[j]
-        found[:, j] = np.linalg.norm(tip_positions(robot, q + off) - before, axis=1) / LEVER_STEP
-    return found
+        levers[:, j] = np.linalg.norm(tip_positions(robot, q + off) - tip, axis=1) / LEVER_STEP
+    return levers

@@ -1,4 +1,4 @@
-"""Friction in presliding within a step of the encoder, which positions do not show."""
+"""Presliding friction within one encoder step, which positions do not resolve."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from robot_dynid.kernels.friction import SLIDING, STOP
 from robot_dynid.signals.encoders import resolution
 from robot_dynid.types import FloatArray, RawLog
 
-#: a step is worth a sentence from this share of the swing between sliding forth and back on
+#: reported if friction changes by this share of its full reversal within one step
 STEP_SHARE = 0.25
 
 
 def change_over(law: FrictionLaw, values: FloatArray, travel: float) -> float:
-    """Return by how much friction [N m, N] changes over a ``travel`` [rad, m] after a reversal.
+    """Return the change of friction [N m, N] over a ``travel`` [rad, m] after a reversal.
 
-    ``values`` (k,) of the parameters of ``law``; slowly, and without what grows with the load.
-    Zero for a law without presliding, which knows of no travel.
+    ``values`` (k,) of the parameters of ``law``; slow motion, without load dependence. Zero for a
+    law without presliding.
     """
     chosen = [i for i, p in enumerate(law.table) if any(t.kind >= STOP for t in p.terms)]
     if not chosen:
@@ -32,21 +32,20 @@ def change_over(law: FrictionLaw, values: FloatArray, travel: float) -> float:
 
 
 def step_warning(model: IdentifiedModel, log: RawLog) -> str | None:
-    """Return a sentence that names joints whose friction changes much within a step, or None.
+    """Return a sentence naming joints whose friction changes much within one step, or None.
 
-    What happens within a step is not in the data, so friction at rest and where a motion reverses
-    is known no better than that.
+    Friction at rest and at reversals cannot be resolved better than one step.
     """
-    found = []
+    changes = []
     for j, (joint, label) in enumerate(zip(
             model.robot.joints, axes_of(model.robot).labels, strict=False)):
         law, step = model.structure.laws[j], resolution(log.position[:, j])
         values = np.array([model.standard[f'{p}{label}'] for p in law.parameters])
         within, whole = change_over(law, values, step), change_over(law, values, np.inf)
         if within > STEP_SHARE * whole > 0.0:
-            found.append(f'{joint} {within:.2g} of {whole:.2g} within {step:.1e}')
-    if not found:
+            changes.append(f'{joint} {within:.2g} of {whole:.2g} within {step:.1e}')
+    if not changes:
         return None
     return ('friction after a reversal changes within one step of the encoder, by [N m or N, rad '
-            f'or m]: {", ".join(found)}; at rest and around reversals predictions from these '
-            'positions can be no surer than that; record more digits if there are any')
+            f'or m]: {", ".join(changes)}; predictions at rest and near reversals are uncertain '
+            'by that much; record positions with more digits')

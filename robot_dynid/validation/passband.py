@@ -1,9 +1,8 @@
-"""The cut-off for a recording on which a model is scored: what passes is the motion's choice.
+"""Cut-off for a recording on which a model is scored, chosen from its motion.
 
-The cut-off of a fit suits the motion of the fit. A faster motion needs a higher one, or its own
-filter takes off what it is scored on; a coarser recording a lower one. The measured effort says
-nothing here: a measurement is never altered before it is scored, nor is what is compared with it
-chosen by it.
+The cut-off of a fit suits the motion of the fit. A faster motion needs a higher one, because the
+filter must not remove scored content; a coarser recording a lower one. The measured effort is not
+used: scores must not depend on a choice made from it.
 """
 
 from __future__ import annotations
@@ -28,40 +27,39 @@ from robot_dynid.types import FloatArray, RawLog
 
 Timed = TypeVar('Timed', RawLog, Efforts)
 
-#: rows of a recording by which its cut-off is chosen, the first ones
+#: rows at the beginning of a recording from which its cut-off is chosen
 PASSBAND_ROWS = 20_000
-#: a band that changes the effort by up to this factor more than the least one is as empty
+#: changes within this factor of the smallest one count as equal
 EMPTY = 1.25
 
 
 def settings_for(model: IdentifiedModel, recording: Repaired) -> Preprocessing:
     """Return the preprocessing by which ``model`` predicts the efforts of a recording.
 
-    Filtered ever less, the motion predicts other efforts: at first because motion passes that did
-    not before, in the end because noise does. The cut-off is where that changes least, or the
-    lowest above it that is about as good; that of the fit where it is higher and the recording can
-    show it.
+    With rising cut-off the predicted effort changes: first because more motion passes, finally
+    because noise does. The cut-off is that of the smallest change, or the lowest above it of about
+    equal change; that of the fit if it is higher and the recording resolves it.
     """
     fit = model.preprocessing
     highest = CUTOFF_RATE_SHARE / recording.step
     candidates = sorted({*(c for c in CUTOFFS if c < highest), min(fit.cutoff, highest)})
-    found: list[tuple[float, FloatArray, FloatArray]] = []
+    trials: list[tuple[float, FloatArray, FloatArray]] = []
     for cutoff in candidates:
         with_it = replace(fit, cutoff=cutoff, decimate=False, trim_rest=False)
         try:
             samples = prepare(model.robot, first_rows(recording), with_it)
         except DataError:
-            continue  # too short for so slow a filter
-        own = samples.fresh
-        found.append((cutoff, samples.instants[own], model.predicted(samples)[own]))
-    changes = [_change(*one, *other) for (_, *one), (_, *other) in pairwise(found)]
-    chosen = next((cutoff for (cutoff, *_), change in zip(found, changes, strict=False)
+            continue  # too short for this filter
+        fresh = samples.fresh
+        trials.append((cutoff, samples.instants[fresh], model.predicted(samples)[fresh]))
+    changes = [_change(*one, *other) for (_, *one), (_, *other) in pairwise(trials)]
+    chosen = next((cutoff for (cutoff, *_), change in zip(trials, changes, strict=False)
                    if change <= EMPTY * min(changes)), min(fit.cutoff, highest))
     return replace(fit, cutoff=min(max(chosen, fit.cutoff), highest))
 
 
 def first_rows(recording: Repaired) -> Repaired:
-    """Return the first PASSBAND_ROWS rows of a recording, by which its cut-off is chosen."""
+    """Return the first PASSBAND_ROWS rows of a recording."""
     part, *_ = recording.parts
     if len(part.time) <= PASSBAND_ROWS:
         return recording
@@ -81,9 +79,10 @@ def _within(rows: Timed, end: float) -> Timed:
 def _change(
     time: FloatArray, effort: FloatArray, later: FloatArray, other: FloatArray
 ) -> float:
-    """Return by how much an effort (N, n) differs from the ``other``, a mean over joints.
+    """Return the mean change over joints from effort (N, n) to the ``other``.
 
-    Both at their instants, ``time`` and ``later``; a slower filter leaves fewer at the ends.
+    Both at their instants, ``time`` and ``later``; a slower filter leaves fewer samples at the
+    ends.
     """
     _, rows, others = np.intersect1d(time, later, return_indices=True)
     squares = np.mean((effort[rows] - other[others])**2, axis=0)

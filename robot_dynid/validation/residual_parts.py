@@ -1,12 +1,12 @@
-"""Parts of what a model leaves of the effort: what is static, and what other joints cause.
+"""Parts of the residual: static error, and friction of other joints.
 
-What is left of the filtered effort r of a joint in motion is compared with
+The residual r of the filtered effort of a joint in motion is fitted by
 
     r = Y_g b + F c,
 
 Y_g the effort of the base parameters at rest in the same pose (weight and offsets), F the dry and
-viscous friction and the rotor of the joint. The root mean square of Y_g b is how wrong the static
-effort is along the recording; a little of it is chance, so it is an upper bound.
+viscous friction and the rotor of the joint. The root mean square of Y_g b is an upper bound of the
+static error along the recording, because part of it is chance.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.states import effort_by_parameters
 from robot_dynid.types import FloatArray, Samples
 
-#: about how many rows of a recording are enough
+#: approximate number of rows used of a recording
 PARTS_ROWS = 3000
 #: speed [rad/s, m/s] above which a joint slides, and ramp of its dry friction
 JOINT_SLIDES = 0.02
-#: directions of the columns below this share of the largest are not fitted: chance decides them
+#: singular values below this share of the largest are not fitted
 RANK = 1e-2
 
 
@@ -33,8 +33,8 @@ class ResidualParts:
     """Parts of the residuals of all joints along recordings.
 
     ``static`` (n,) [N m] root mean square of the error of weight and offset; ``caused`` (n, n)
-    share of what is left of a joint (row), beside its own friction and the accelerations of both,
-    that friction of another joint (column) explains; ``rows`` they were found from.
+    share of the residual of a joint (row), after its friction and the accelerations of both,
+    explained by friction of another joint (column); ``rows`` used.
     """
 
     static: FloatArray
@@ -43,7 +43,7 @@ class ResidualParts:
 
     @classmethod
     def merged(cls, parts: Sequence[ResidualParts]) -> ResidualParts | None:
-        """Return those of several recordings, None of none."""
+        """Merge those of several recordings, None without any."""
         if not parts:
             return None
         weights = np.array([part.rows for part in parts], dtype=np.float64)
@@ -58,7 +58,7 @@ def residual_parts(
 ) -> ResidualParts | None:
     """Return the parts along samples whose filtered effort is ``predicted`` (N, n) [N m].
 
-    None for elastic joints, whose motors have equations of their own, and without motion.
+    None for elastic joints, whose motors have separate equations, and without motion.
     """
     if model.elastic_joints or samples.effort is None or model.robot.rows != model.robot.n:
         return None
@@ -72,19 +72,19 @@ def residual_parts(
         moves = np.abs(qd[:, j]) > JOINT_SLIDES
         if np.count_nonzero(moves) < 10 * n:
             continue
-        own, rest = _friction(qd[moves, j], qdd[moves, j]), left[chosen][moves, j]
+        friction, rest = _friction(qd[moves, j], qdd[moves, j]), left[chosen][moves, j]
         weight = weights[moves, j]
-        fitted = _fit(np.hstack([weight, own]), rest)[:weight.shape[1]]
+        fitted = _fit(np.hstack([weight, friction]), rest)[:weight.shape[1]]
         static[j] = np.sqrt(np.mean((weight @ fitted)**2))
         for k in range(n):
             if k != j:
-                # what couples inertias that the data leaves open is no sign of a common motor
-                inertial = np.column_stack([own, qdd[moves, k]])
-                alone = _left_over(inertial, rest)
+                # coupling by undetermined inertias does not indicate a common motor
+                inertial = np.column_stack([friction, qdd[moves, k]])
+                alone = _residual_sum(inertial, rest)
                 other = [_friction(qd[moves, k], qdd[moves, k])[:, :2], *(
                     np.tanh((qd[moves, j] + sign * qd[moves, k])[:, None] / JOINT_SLIDES)
                     for sign in (-1.0, 1.0))]
-                both = _left_over(np.hstack([inertial, *other]), rest)
+                both = _residual_sum(np.hstack([inertial, *other]), rest)
                 caused[j, k] = 1.0 - both / alone if alone > 0.0 else 0.0
     return ResidualParts(static, caused, len(chosen))
 
@@ -95,12 +95,12 @@ def _friction(speed: FloatArray, acceleration: FloatArray) -> FloatArray:
 
 
 def _fit(columns: FloatArray, target: FloatArray) -> FloatArray:
-    """Return coefficients (k,) of least squares with unit columns, zero columns left out."""
+    """Return least-squares coefficients (k,) with normalised columns, zero columns left out."""
     size = np.linalg.norm(columns, axis=0)
     size[size <= 1e-12 * max(float(size.max(initial=0.0)), 1e-300)] = np.inf
     return np.asarray(np.linalg.lstsq(columns / size, target, rcond=RANK)[0] / size)
 
 
-def _left_over(columns: FloatArray, rest: FloatArray) -> float:
-    """Return the squared sum of what columns leave."""
+def _residual_sum(columns: FloatArray, rest: FloatArray) -> float:
+    """Return the squared sum of the residual of columns."""
     return float(np.sum((rest - columns @ _fit(columns, rest))**2))

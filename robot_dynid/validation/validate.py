@@ -298,7 +298,7 @@ def _trace(
         '; '.join(filter(None, (
             *(one.note(model.robot, samples) for one in model.learnt_effects.values()),
             check_external(samples, samples.measured - smooth)))),
-        model.trained.found(model.robot, measured(model.robot, samples)),
+        model.trained.excesses(model.robot, measured(model.robot, samples)),
         rollouts, steady, residual_parts(model, samples, smooth) if simulator else None,
         warmed, adapted,
         position=at_stamps.position[own, :model.robot.n],

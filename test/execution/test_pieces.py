@@ -112,7 +112,7 @@ def test_a_motion_that_cannot_stop_in_time_is_refused_with_the_lookahead_it_need
     narrow = replace(LIMITS, acceleration=np.full(2, 0.8))
     move = quintic_move(JOINTS, (np.full(2, -1.5), np.full(2, 1.5)), narrow)
     segment = in_pieces(Segment('move', sampled(move, 50.0, 0.2), narrow), PACING)
-    assert 'no room to stop' in shortage(segment, PACING)
+    assert 'allow no stop' in shortage(segment, PACING)
     bench = placed(RULES, segment).start()
     assert bench.outcome.code is Code.INVALID and 'nothing was sent' in bench.outcome.text
     assert not bench.log or not any(isinstance(c, Send) for _, c in bench.log)

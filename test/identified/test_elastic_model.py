@@ -172,7 +172,7 @@ def test_what_cannot_be_is_named() -> None:
         model.forward_elastic(*[zero] * 4, np.zeros(3))
     with pytest.raises(UsageError, match='motor_position of joint joint_2 in state 0 is nan'):
         model.rollout(zero, zero, np.zeros((1, 5, 2)), 1e-3, ([0.0, np.nan], zero))
-    with pytest.raises(UsageError, match='position and the velocity of motors'):
+    with pytest.raises(UsageError, match='position and velocity of motors'):
         model.rollout(zero, zero, np.zeros((1, 5, 2)), 1e-3, (zero,))  # type: ignore[arg-type]
     values = model.values.copy()
     values[model.names.index('K2')] = -5.0

@@ -90,7 +90,7 @@ def test_files_without_digest_are_read_with_a_warning(planar):
         assert loaded.to_yaml() == text, 'protected once it is saved anew'
     with pytest.raises(ModelError, match='its digest is damaged'):
         IdentifiedModel.from_yaml(text.replace(DIGEST, 'digest: sha257 '), 'm.yaml')
-    with pytest.raises(ModelError, match='To use a file that was edited on purpose, remove'):
+    with pytest.raises(ModelError, match='or remove its last line'):
         IdentifiedModel.from_yaml(text.replace('model 6', 'model 2'), 'm.yaml')
 
 

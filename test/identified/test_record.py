@@ -192,7 +192,7 @@ def test_only_plain_types_are_written() -> None:
 
 
 def test_the_spread_of_friction_in_words() -> None:
-    assert 'not known from one recording' in FitRecord().spread_sentence
+    assert 'unknown from one recording' in FitRecord().spread_sentence
     known = FitRecord(friction_spread={'viscous': 0.0471, 'dry': 0.0})
     assert known.spread_sentence == 'viscous 4.7 %, dry 0.0 %'
     assert FitRecord.from_plain(known.plain(), 'wls').friction_spread == known.friction_spread

@@ -152,7 +152,7 @@ def test_several_recordings_know_the_widest_range_and_the_longest_time():
 def test_what_is_outside_is_told_in_the_unit_of_its_joint():
     robot = load_robot('stanford_arm')
     trained = Trained({'velocity': np.array([[-1.0, 1.0]] * robot.n)})
-    found = trained.found(robot, {'velocity': np.full((1, robot.n), 1.5)})
+    found = trained.excesses(robot, {'velocity': np.full((1, robot.n), 1.5)})
     units = {one.joint: one.unit for one in found}
     assert units == {joint: 'm/s' if kind == PRISMATIC else 'rad/s'
                      for joint, kind in zip(robot.joints, robot.types)}
