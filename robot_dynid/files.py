@@ -275,8 +275,8 @@ def _folder_of(path: str | Path, inside: Path | None = None) -> Iterator[int]:
         raise _no_path(path, error) from None
     try:
         if inside is not None:
-            own = Path(os.readlink(f'/proc/self/fd/{folder}'))  # of the folder that is open
-            if not own.is_relative_to(inside.resolve()):
+            opened = Path(os.readlink(f'/proc/self/fd/{folder}'))  # of the folder that is open
+            if not opened.is_relative_to(inside.resolve()):
                 raise UsageError(f'{path}: lies outside {inside.resolve()}; give a path below it')
         yield folder
     finally:

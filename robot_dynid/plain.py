@@ -73,8 +73,8 @@ def from_plain(kind: type[T], content: Any, where: str = '') -> T:
 
 @cache
 def _hints(kind: type) -> dict[str, Any]:
-    known = get_type_hints(kind)
-    return {f.name: known[f.name] for f in fields(kind)}
+    hints = get_type_hints(kind)
+    return {f.name: hints[f.name] for f in fields(kind)}
 
 
 def _below(where: str, key: str) -> str:
@@ -94,9 +94,9 @@ def _read(hint: Any, value: Any, where: str) -> Any:
     """Return a plain ``value`` as the type of a field; raises ValueError beginning with where."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        own = [kind for kind in inner if kind is not type(None)]
-        absent = value is None and len(own) < len(inner)
-        return None if absent else _read(own[0], value, where)
+        kinds = [kind for kind in inner if kind is not type(None)]
+        absent = value is None and len(kinds) < len(inner)
+        return None if absent else _read(kinds[0], value, where)
     if origin is ARRAY:
         numbers = number_array(value)
         size = None if numbers is None else np.abs(numbers)

@@ -16,28 +16,28 @@ from typing import TypeVar
 Item = TypeVar('Item')
 Found = TypeVar('Found')
 
-_most: list[int | None] = [None]
+_limit: list[int | None] = [None]
 
 
 def thread_count() -> int:
     """Return the number of threads of a call: the cores of this process, or fewer by a limit."""
-    own = len(os.sched_getaffinity(0))
-    return own if _most[0] is None else min(own, _most[0])
+    available = len(os.sched_getaffinity(0))
+    return available if _limit[0] is None else min(available, _limit[0])
 
 
-def limit_threads(most: int | None) -> None:
+def limit_threads(limit: int | None) -> None:
     """Let calls use ``most`` threads from now on in all of the process; None: all its cores.
 
     One is for processes that must answer others in the meantime, or of which there are many.
     """
-    _most[0] = most
+    _limit[0] = limit
 
 
 @contextmanager
-def threads_at_most(most: int) -> Iterator[None]:
+def threads_at_most(limit: int) -> Iterator[None]:
     """Limit the threads of all calls in a block."""
-    before = _most[0]
-    limit_threads(most)
+    before = _limit[0]
+    limit_threads(limit)
     try:
         yield
     finally:

@@ -253,9 +253,9 @@ class Samples:
         return {name: value[rows] for name, value in vars(self).items()
                 if isinstance(value, np.ndarray)}
 
-    def inner(self, kept: NDArray[np.bool_]) -> Samples:
+    def inner(self, inside: NDArray[np.bool_]) -> Samples:
         """Return the samples that are ``kept`` (N,), which know what is around them."""
-        rows = np.flatnonzero(kept)
+        rows = np.flatnonzero(inside)
         breaks = np.flatnonzero(np.diff(rows) > 1) + 1
         limits = np.searchsorted(rows, self.starts)
         starts = sorted({0, *breaks.tolist(), *limits[limits < len(rows)].tolist()})
@@ -281,13 +281,13 @@ class Samples:
         """
         if self.stamps is None:
             return values
-        known = np.isfinite(values).all(axis=0)
-        if known.all() and len(self.starts) == 1:
+        available = np.isfinite(values).all(axis=0)
+        if available.all() and len(self.starts) == 1:
             return interpolated(self.time, values, self.stamps)
         moved = np.full_like(values, np.nan)
         for rows in self.segments:
-            moved[rows, known] = interpolated(self.time[rows], values[rows][:, known],
-                                              self.stamps[rows])
+            moved[rows, available] = interpolated(self.time[rows], values[rows][:, available],
+                                                  self.stamps[rows])
         return moved
 
     @property
@@ -311,10 +311,10 @@ class Samples:
             return replace(self, whole=None, rows=None)
         effort, measured = np.empty_like(self.effort), np.empty_like(self.measured)
         for rows in self.segments:
-            own = np.flatnonzero(self.fresh[rows]) + rows.start
-            effort[rows] = interpolated(self.stamps[own], self.effort[own], self.time[rows])
+            fresh = np.flatnonzero(self.fresh[rows]) + rows.start
+            effort[rows] = interpolated(self.stamps[fresh], self.effort[fresh], self.time[rows])
             measured[rows] = interpolated(
-                self.stamps[own], self.measured[own], self.time[rows], degree=1)
+                self.stamps[fresh], self.measured[fresh], self.time[rows], degree=1)
         return replace(self, effort=effort, measured=measured, stamps=None, whole=None, rows=None)
 
     @property
@@ -342,28 +342,28 @@ def concatenate(parts: list[Samples]) -> Samples:
 
 
 def interpolated(
-    known: FloatArray, values: FloatArray, asked: FloatArray, degree: int = 3
+    instants: FloatArray, values: FloatArray, asked: FloatArray, degree: int = 3
 ) -> FloatArray:
     """Return ``values`` (N, k), given at ``known`` (N,), at ``asked`` (M,), by a spline."""
-    degree = min(degree, len(known) - 1)
+    degree = min(degree, len(instants) - 1)
     if degree < 1:
         return np.broadcast_to(values[:1], (len(asked), values.shape[1]))
     if degree < 3:
         from scipy import interpolate  # late: every record is made here, few are interpolated
 
-        return np.asarray(interpolate.make_interp_spline(known, values, k=degree)(asked))
+        return np.asarray(interpolate.make_interp_spline(instants, values, k=degree)(asked))
     from robot_dynid.kernels.spline import cubic_spline  # late: doctor works without kernels
 
-    found = np.empty((values.shape[1], len(asked)))
+    result = np.empty((values.shape[1], len(asked)))
     columns = np.require(values.T, np.float64, ['C', 'W'])  # of the type that is compiled
-    cubic_spline(np.array(known), columns, np.array(asked), found)
-    return found.T
+    cubic_spline(np.array(instants), columns, np.array(asked), result)
+    return result.T
 
 
 def _pooled(parts: list[Samples]) -> tuple[float, ...] | None:
     """Return the root mean square of the noise over all samples, None when some is unknown."""
-    known = [p.noise for p in parts if p.noise is not None]
-    if len(known) < len(parts):
+    noises = [p.noise for p in parts if p.noise is not None]
+    if len(noises) < len(parts):
         return None
-    squares = np.average(np.square(known), axis=0, weights=[len(p) for p in parts])
+    squares = np.average(np.square(noises), axis=0, weights=[len(p) for p in parts])
     return tuple(np.sqrt(squares).tolist())

@@ -82,12 +82,12 @@ class Processes:
 
         Raises DynIdError where workers are killed again and again.
         """
-        def anew() -> None:
+        def restart() -> None:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = self._begun()
 
         yield from _in_order(
-            lambda item: self._pool.submit(task, item), items, AHEAD * self.count, anew)
+            lambda item: self._pool.submit(task, item), items, AHEAD * self.count, restart)
 
     def _begun(self) -> ProcessPoolExecutor:
         # a copy of a process with threads (fork) may wait for ever for what one of them held
@@ -137,9 +137,9 @@ class Cluster:
         """
         from distributed import KilledWorker
 
-        room = AHEAD * max(1, sum(self._client.nthreads().values()))
+        capacity = AHEAD * max(1, sum(self._client.nthreads().values()))
         try:
-            yield from _in_order(lambda item: self._pool.submit(task, item), items, room)
+            yield from _in_order(lambda item: self._pool.submit(task, item), items, capacity)
         except KilledWorker as error:
             raise DynIdError(f'the cluster lost its workers again and again: {error}; do they '
                              'have enough memory?') from None
@@ -149,8 +149,8 @@ class Cluster:
 
 
 def _in_order(
-    submit: Callable[[Item], Future[Found]], items: Iterable[Item], room: int,
-    anew: Callable[[], None] | None = None,
+    submit: Callable[[Item], Future[Found]], items: Iterable[Item], capacity: int,
+    restart: Callable[[], None] | None = None,
 ) -> Iterator[Found]:
     """Yield the results of items in order; at most ``room`` are handed out at a time.
 
@@ -161,25 +161,25 @@ def _in_order(
     while True:
         for item in coming:
             out.append((item, _submitted(submit, item)))
-            if len(out) == room:
+            if len(out) == capacity:
                 break
         if not out:
             return
         try:
-            found = out[0][1].result()
+            result = out[0][1].result()
         except BrokenExecutor:
             lost += 1
-            if anew is None or lost == LOST:
+            if restart is None or lost == LOST:
                 raise DynIdError(
                     f'{out[0][0]}: {lost} workers in a row were killed while they worked on it, '
                     'or beside it; is there enough memory for so many --workers?') from None
-            anew()
+            restart()
             out = deque((item, future if _done(future) else _submitted(submit, item))
                         for item, future in out)
             continue
         lost = 0
         out.popleft()
-        yield found
+        yield result
 
 
 def _submitted(submit: Callable[[Item], Future[Found]], item: Item) -> Future[Found]:

@@ -361,7 +361,8 @@ class Watchdog:
         assert self.reference is not None
         window = self._settings.tracking_window
         low, high = self.reference.span(
-            self.elapsed(begin) - window - (0.0 if self.path_time.located else self.path_time.lead),
+            self.elapsed(begin) - window - (
+                0.0 if self.path_time.located else self.path_time.lead),
             self.elapsed(end) + self.path_time.lead + window)
         for pending, sent in self._pending:
             least, most = pending.followed.span(

@@ -1,8 +1,8 @@
-"""C code of a mechanism: one header and one source that need nothing but the C library.
+"""C code of a mechanism: one header and one source that need only the C library.
 
-CasADi writes the results of every function out for the one robot, without loops over joints,
-tables of its geometry and what is zero. Around that are C functions with names and checks. They
-allocate nothing, and keep no state but what the caller hands over.
+CasADi generates straight-line code for the one robot, without loops over joints and without zero
+terms; C functions with names and checks call it. They allocate nothing, and have no state other
+than the caller's.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.types import FloatArray
 from robot_dynid.version import VERSION
 
-#: first line of both files; no other file is replaced by one
+#: first line of both files; other files are not overwritten
 MARK = b'/* dynamics identified by robot_dynid'
 UNITS = {'position': 'rad, m', 'velocity': 'rad/s, m/s', 'acceleration': 'rad/s^2, m/s^2',
          'effort': 'N m, N', 'temperature': 'deg C'}
-#: columns of a line of C
+#: largest line length of C
 LINE_WIDTH = 96
 #: arguments of functions, each with an element per joint
 ARGUMENTS = ('position', 'velocity', 'acceleration', 'effort', 'motor_position', 'motor_velocity')
 Q, QD, QDD, EFFORT, THETA, THETA_D = ARGUMENTS
-#: what the code calls, by name, beside the C library; only those called are written. With a number
-#: that is none for ``x`` the smaller and the larger are none either.
+#: helper functions of the code, written only if called; smaller and larger return NaN if ``x`` is
+#: NaN
 HELPERS = {
     'smaller': 'static double smaller(double x, double y) { return y < x ? y : x; }',
     'larger': 'static double larger(double x, double y) { return y > x ? y : x; }',
@@ -79,18 +79,18 @@ HELPERS = {
     }
 }""",
 }
-#: the same by the names that CasADi has for them
+#: the same by CasADi's names
 CASADI_HELPERS = {'fmin': 'smaller', 'fmax': 'larger', 'sq': 'square', 'sign': 'sign_of',
                   'fabs': 'fabs'}
 
 
 @dataclass(frozen=True, eq=False)
 class Provenance:
-    """Description of a model for the head of its C code.
+    """Description of a model for the header of its C code.
 
     ``digest`` of the model, ``origin`` its method and status; ``trained`` the ranges (n, 2) of the
-    joints by name, as far as known; ``cautions`` sentences that a user must read. The joints
-    ``refused``, by number, have no efforts, and with one of them there are no accelerations.
+    joints by name, if known; ``cautions`` sentences that a user must read. The joints ``refused``,
+    by number, have no efforts, and with one of them there are no accelerations.
     """
 
     digest: str = ''
@@ -113,14 +113,14 @@ class CCode:
     def facts(self) -> dict[str, Any]:
         """Return the names of the files, the digest of the model in them, and the compiler.
 
-        Raises ModelError where that refuses them.
+        Raises ModelError if the compiler refuses them.
         """
         return {'names': [f'{self.name}.h', f'{self.name}.c'], 'digest': self.digest,
                 'tool': self._compiler}
 
     @cached_property
     def _compiler(self) -> str:
-        """The path of the C compiler that has read the code."""
+        """Path of the C compiler that compiled the code."""
         compiler = shutil.which('cc') or shutil.which('gcc')
         if compiler is None:
             return 'not compiled: there is no C compiler, cc or gcc'
@@ -133,9 +133,9 @@ class CCode:
         return compiler
 
     def save(self, folder: str | Path) -> tuple[Path, Path]:
-        """Write both files into ``folder``, which is made where it is missing; return their paths.
+        """Write both files into ``folder``, created if missing; return their paths.
 
-        Raises ModelError as `facts`, UsageError where something else is, DynIdError when they
+        Raises ModelError as `facts`, UsageError if a path holds another file, DynIdError if they
         cannot be written.
         """
         self.facts()
@@ -154,8 +154,8 @@ class CCode:
 def c_code(mechanism: Mechanism, provenance: Provenance | None = None) -> CCode:
     """Return the C code of a mechanism; names begin with that of the robot.
 
-    Raises ModelError for numbers that are not finite, and for gears that cannot be,
-    MissingDependency without CasADi.
+    Raises ModelError for numbers that are not finite, and for unphysical gears, MissingDependency
+    without CasADi.
     """
     if mechanism.gears is not None:
         mechanism.gears.require_possible(mechanism.robot.joints)
@@ -171,7 +171,7 @@ def c_code(mechanism: Mechanism, provenance: Provenance | None = None) -> CCode:
 
 
 def c_name(name: str) -> str:
-    """Return the name of a robot as one of C."""
+    """Return the name of a robot as C identifier."""
     plain = re.sub(r'[^0-9A-Za-z]+', '_', name).strip('_').lower()
     return plain if re.match('[a-z]', plain) else f'robot_{plain}'.rstrip('_')
 
@@ -180,10 +180,10 @@ def c_name(name: str) -> str:
 class Function:
     """A function of the C code.
 
-    ``reads`` are arguments; ``writes`` the arrays that it fills with their numbers of dimensions.
-    ``results`` are expressions of those, one after the other, then of the states and positions
-    of friction with ``state``, or else of the ``checks`` that are above zero where there is a
-    solution. With either the function returns zero, or one where there is no result.
+    ``reads`` are arguments; ``writes`` the output arrays with their numbers of dimensions.
+    ``results`` are their expressions in order, then those of the states and positions of friction
+    with ``state``, or else of the ``checks`` that must be positive. With either the function
+    returns 0, or 1 without a result.
     """
 
     name: str
@@ -196,9 +196,9 @@ class Function:
 
 
 class _Turns(SparseAlgebra):
-    """Sines and cosines are symbols, which a function works out before all else.
+    """Algebra with sines and cosines as symbols, computed first by a function.
 
-    Calls of the C library among the products would drive these out of the registers.
+    Calls of the C library among the products would evict these from the registers.
     """
 
     def __init__(self, casadi: Any) -> None:
@@ -218,7 +218,7 @@ class _Functions:
         self.casadi, self._mechanism = required_casadi(), mechanism
         self.n, self.algebra = mechanism.robot.n, _Turns(self.casadi)
         self.states = friction_states(mechanism.friction)
-        #: the axes whose friction has a past
+        #: axes whose friction has history
         self.turned = tuple(sorted({axis for axis, _, _ in self.states}))
         sizes = {**dict.fromkeys(ARGUMENTS, self.n), 'state': len(self.states),
                  'past': len(self.turned)}
@@ -232,7 +232,7 @@ class _Functions:
         return [self.casadi.vertsplit(self.symbols[name]) for name in names]
 
     def all(self) -> Iterator[Function]:
-        """Yield the functions in the order in which the header explains them."""
+        """Yield the functions in the order of the header."""
         still, motors = [0.0] * self.n, self._mechanism.gears is not None
         q, qd, qdd, effort = self._of(Q, QD, QDD, EFFORT)
         motion, under = (Q, QD, QDD), (Q, QD, EFFORT)
@@ -267,7 +267,7 @@ class _Functions:
 
     def _solution(self, solution: Acceleration, rows: Sequence[Sequence[int]] = ()
                   ) -> tuple[tuple[Any, ...], int]:
-        """Return accelerations with their checks, and the number of these.
+        """Return accelerations with their checks, and the number of checks.
 
         ``rows`` are the coordinates of each array, by default the joints of one.
         """
@@ -280,7 +280,7 @@ class _Functions:
         return (*values, self.algebra.vector(checks)), len(checks)
 
     def _along_a_motion(self, position: str, velocity: str) -> Iterator[Function]:
-        """Yield the functions of friction with a past, of motors at arguments of these names."""
+        """Yield the functions of friction with history, of motors at arguments of these names."""
         casadi, friction = self.casadi, self._mechanism.friction
         places, rates = (self.algebra.constant(friction.axes) @ self.symbols[name]
                          for name in (position, velocity))
@@ -313,7 +313,7 @@ class _Functions:
         return self._clipped(z + travel / length)
 
     def _with_gears(self) -> Iterator[Function]:
-        """Yield the functions of motors that move apart from their joints."""
+        """Yield the functions of motors that move separately from their joints."""
         gears, equations = self._mechanism.gears, Equations(self._mechanism, self.algebra)
         assert gears is not None
         q, qd, effort, theta, theta_d = self._of(Q, QD, EFFORT, THETA, THETA_D)
@@ -336,7 +336,7 @@ class _Functions:
             *self._solution(equations.forward(x, v, drives), (range(self.n), motors)))
 
     def statements(self, function: Function) -> list[str]:
-        """Return C statements that write results to ``out``, one after the other."""
+        """Return C statements that write results to ``out`` in order."""
         casadi, places = self.casadi, {name: name for name in function.reads}
         if function.state:
             places |= {'state': 'state->state', 'past': 'state->position'}
@@ -352,9 +352,9 @@ class _Functions:
                 *self._written('out', results, {**given, 'turn': symbols})]
 
     def _written(self, array: str, results: Any, given: Mapping[str, Any]) -> list[str]:
-        """Return statements by CasADi that store ``results`` in an array.
+        """Return CasADi's statements that store ``results`` in an array.
 
-        ``given`` are the symbols of the arrays by their names.
+        ``given`` are the symbols of the arrays by name.
         """
         code, places = self.casadi.CodeGenerator('code'), list(given)
         code.add(self.casadi.Function('terms', list(given.values()), [results]))
@@ -417,7 +417,7 @@ class _Text:
         return '\n'.join([*lines, *bodies, ''])
 
     def _head(self) -> list[str]:
-        """Return the comment that says what the model is and what it leaves out."""
+        """Return the comment that describes the model and its omissions."""
         robot, gears = self._mechanism.robot, self._mechanism.gears
         paragraphs = [f'Dynamics of {robot.name}. Not to be edited: export the model again.']
         if self._provenance.digest:
@@ -485,7 +485,7 @@ class _Text:
         lines += self._functions.statements(function)
         if function.checks:
             lines.append(f'double checks[{function.checks}];')
-        # one by one, so that a compiler keeps them in registers until an argument may be replaced
+        # one by one, so that a compiler holds them in registers until arguments are overwritten
         lines += [f'{place} = {"NAN" if refused.intersection(joints) else f"out[{i}]"};'
                   for i, (place, *joints) in enumerate(results)]
         if function.checks:
@@ -496,7 +496,7 @@ class _Text:
         return [*head, *_indented(1, [*_unused(function, '\n'.join(lines)), *lines]), '}']
 
     def _results(self, function: Function) -> Iterator[tuple[Any, ...]]:
-        """Yield the place of each result, and the joints it is of."""
+        """Yield the location of each result, and its joints."""
         joints, functions = range(self._functions.n), self._functions
         for name, rank in function.writes:
             for place in product(joints, repeat=rank):
@@ -508,18 +508,18 @@ class _Text:
 
 
 def _unused(function: Function, text: str) -> list[str]:
-    """Return statements without effect for the arguments that do not occur in a text."""
+    """Return no-op statements for the arguments that do not occur in a text."""
     return [f'(void){name};' for name in (*function.reads, *(('state',) if function.state else ()))
             if not re.search(rf'\b{name}\b', text)]
 
 
 def _indented(steps: int, lines: Sequence[str]) -> list[str]:
-    """Return lines of C behind so many ``steps`` of four spaces."""
+    """Return lines of C indented by ``steps`` of four spaces."""
     return [part for line in lines for part in broken(4 * steps * ' ' + line)]
 
 
 def broken(line: str) -> list[str]:
-    """Return a line of C as lines of at most LINE_WIDTH, broken behind commas and ``&&``."""
+    """Break a line of C at commas and ``&&`` to at most LINE_WIDTH."""
     indent = ' ' * (len(line) - len(line.lstrip()))
     together = re.sub(r'(?<!,)(?<!&&) ', '\0', line.lstrip())
     return [part.replace('\0', ' ') for part in wrap(

@@ -1,4 +1,4 @@
-"""A robot as it is described, not as it was identified, in the forms of simulators."""
+"""Export of the nominal robot description, not identified, in simulator formats."""
 
 from __future__ import annotations
 
@@ -20,53 +20,53 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.tree import Selection
 from robot_dynid.robot.urdf import source_text
 
-#: in the head of every URDF that is made
+#: header of generated URDFs
 MARK = b'<!-- description of a robot by robot_dynid'
 
 
 class DescribedUrdf(UrdfFile):
-    """The URDF of a robot as it is described."""
+    """URDF of a robot as described."""
 
     mark = MARK
 
 
 @dataclass(frozen=True, eq=False)
 class Description:
-    """The description of a ``robot`` with its nominal inertials: no friction, no rotors."""
+    """Description of a ``robot`` with its nominal inertials: no friction, no rotors."""
 
     robot: RobotModel
 
     @cached_property
     def arm(self) -> IdentifiedArm:
-        """Its mechanism. Raises RobotError for a link without a possible mass and inertia."""
+        """Mechanism of the description; raises RobotError for an invalid mass or inertia."""
         robot = self.robot.rigid
         for name, parameters in zip(robot.bodies, robot.nominal, strict=True):
             if not is_physical(parameters):
-                raise RobotError(f'{robot.source or robot.name}: link {name!r} has no mass and '
-                                 'inertia that a body can have; give mass, com and inertia')
+                raise RobotError(f'{robot.source or robot.name}: link {name!r} has no physically '
+                                 'valid mass and inertia; give mass, com and inertia')
         n = robot.n
         none = AxisFriction.of(np.eye(n), [law_from('none')] * n, np.zeros((n, 1)))
         return IdentifiedArm(
             Mechanism(robot, robot.nominal, Rotors.of(np.zeros((n, n))), none), {})
 
     def to_urdf(self) -> DescribedUrdf:
-        """Return its URDF; one that is made of screws has no shapes, and no gravity."""
+        """Return its URDF; those of screws have no shapes, and no gravity."""
         text = with_name(source_text(self.robot), self.robot)
         selection = Selection(base_link=self.robot.base_link, joints=self.robot.joints)
         return DescribedUrdf(text, tuple(_refusal(self.robot, text)), selection)
 
     def to_mjcf(self) -> Mjcf:
-        """Return MuJoCo's XML, with the shapes of the description. Raises RobotError as `arm`."""
+        """Return MJCF with the shapes of the description; raises RobotError as `arm`."""
         return exported_mjcf(self.arm, urdf_shapes(
             self.robot, source_text(self.robot), self.robot.source or self.robot.name))
 
     def to_sdf(self) -> Sdf:
-        """Return SDFormat 1.9, without shapes. Raises RobotError as `arm`."""
+        """Return SDFormat 1.9 without shapes; raises RobotError as `arm`."""
         return exported_sdf(self.arm)
 
 
 def _refusal(robot: RobotModel, text: str) -> Iterator[str]:
-    """Yield a sentence where MuJoCo refuses the bodies that a URDF describes."""
+    """Yield a sentence if MuJoCo refuses the bodies of a URDF."""
     try:
         from robot_dynid.export.mujoco import urdf_model
 

@@ -42,15 +42,15 @@ from robot_dynid.types import FloatArray
 Number = Any
 Vector = Any
 Matrix = Any
-#: signs of the loads that are tried one after the other; 15 000 random states of arms took two
+#: iterations of the load signs; 15 000 random states of arms took at most two
 LOAD_ROUNDS = 3
-#: a turn about z is the first, the cosine times the second, and the sine times the third
+#: constant, cosine and sine part of a rotation about z
 ALONG, ACROSS = np.diag([0.0, 0.0, 1.0]), np.diag([1.0, 1.0, 0.0])
 QUARTER = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
 
 
 class Algebra(Protocol):
-    """The operations of the package, by the names that CasADi and JAX have for them."""
+    """Operations of the package, by the names in CasADi and JAX."""
 
     def sin(self, x: Number) -> Number: ...
     def cos(self, x: Number) -> Number: ...
@@ -76,21 +76,21 @@ class Algebra(Protocol):
         """Return a matrix of numbers."""
 
     def mirrored(self, matrix: Matrix) -> Matrix:
-        """Return a symmetric matrix (3, 3), of which the part above the diagonal will do."""
+        """Return a symmetric matrix (3, 3) from its upper triangle."""
 
     def factorised(self, matrix: Matrix) -> Any:
         """Return a mass matrix as a function that solves for right sides (N,) or (N, k)."""
 
     def solve(self, matrix: Matrix, right: Vector) -> Vector:
-        """Return the solution of linear equations whose matrix has no zero on its diagonal."""
+        """Solve linear equations whose matrix has no zero on its diagonal."""
 
 
 @dataclass(frozen=True, eq=False)
 class Joint:
     """A joint at its position: ``turn`` about z, then ``fixed`` and ``offset`` to the ``parent``.
 
-    Vectors are turned in these two steps, which takes fewer products than their product does.
-    ``angular`` and ``linear``: its screw in the frame of its link, one of them zero.
+    Two successive rotations take fewer products than their product. ``angular`` and ``linear``:
+    its screw in the frame of its link, one of them zero.
     """
 
     parent: int
@@ -134,9 +134,8 @@ class Functions:
     """Dynamics of a mechanism of N coordinates as functions of a package.
 
     ``inverse`` (q, qd, qdd) -> effort and ``forward`` (q, qd, effort) -> acceleration, all (N,).
-    ``coordinates`` (N,) are the names of the joints, then those of motors that move apart from
-    them; ``motors`` (n,) are those on which the drives of the joints act, the effort of the others
-    is zero.
+    ``coordinates`` (N,) are the names of the joints, then those of separate motors; ``motors``
+    (n,) are driven, the effort of the other coordinates is zero.
     """
 
     inverse: Any
@@ -147,9 +146,9 @@ class Functions:
 
 @dataclass(frozen=True, eq=False)
 class Acceleration:
-    """Accelerations (N,), and the mass matrix as it was `Algebra.factorised`.
+    """Accelerations (N,), and the factorised mass matrix.
 
-    ``settled`` are ones for the loads of friction, zeros where a sign was not found.
+    ``settled`` are ones for consistent load signs of friction, zeros for others.
     """
 
     values: Vector
@@ -162,7 +161,7 @@ StateKey = tuple[int, float, float]
 
 
 def friction_states(friction: AxisFriction) -> tuple[StateKey, ...]:
-    """Return the states of friction with a past, by axis."""
+    """Return the states of friction with history, by axis."""
     return tuple(dict.fromkeys(map(_state_key, friction.terms[friction.terms[:, KIND] >= STOP])))
 
 
@@ -173,7 +172,7 @@ def _state_key(term: FloatArray) -> StateKey:
 class Equations:
     """Inverse and forward dynamics of a mechanism of N coordinates, see `Coordinates`.
 
-    Friction is that of steady sliding; where it grows with the load, forward dynamics follows the
+    Friction is that of steady sliding; if it depends on the load, forward dynamics iterates the
     sign of the load.
     """
 
@@ -200,7 +199,7 @@ class Equations:
         self, q: Sequence[Number], qd: Sequence[Number], qdd: Sequence[Number],
         turning: Sequence[Number], states: Mapping[StateKey, Number] | None = None,
     ) -> Vector:
-        """Return the friction (n,) of motors that move at ``turning`` (n,), stiff gears or not.
+        """Return the friction (n,) of motors that move at ``turning`` (n,).
 
         Without its ``states`` friction is that of steady sliding.
         """
@@ -238,7 +237,7 @@ class Equations:
 
     def _under_load(self, joints: list[Joint], motion: list[Motion], pressed: list[Number],
                     free: Acceleration) -> Acceleration:
-        """Return the acceleration with friction that grows with the load.
+        """Return the acceleration with load-dependent friction.
 
         The load of an axis is start - coupling |load| (of all axes): linear for given signs of the
         loads, and the solution gives the next signs.
@@ -263,7 +262,7 @@ class Equations:
                             math.where(load * signs < 0.0, 0.0, 1.0))
 
     def _moments(self, parameters: FloatArray) -> list[Body]:
-        """Return bodies of the same motion as links with ``parameters`` (n, 10)."""
+        """Return bodies with the same motion as links with ``parameters`` (n, 10)."""
         constant = self._math.constant
         return [Body(float(p[3, 3]), constant(p[:3, 3]), constant(p[:3, :3]))
                 for p in self._frames.moments(parameters[:, :SPRING])]
@@ -315,7 +314,7 @@ class Equations:
             [xz - dy, yz + dx, -(xx + yy)]]))
 
     def _wrench(self, body: Body, motion: Motion) -> tuple[Vector, Vector]:
-        """Return the force and the moment about its origin that a body takes."""
+        """Return the force and the moment about its origin that a body requires."""
         u, s = motion.bend, body.second
         axial = self._math.vector([  # of U S, each moment in one product
             s[b, b] * u[c, b] - s[c, c] * u[b, c] + s[b, c] * (u[c, c] - u[b, b])
@@ -326,7 +325,7 @@ class Equations:
 
     def _effort(self, joints: list[Joint], motion: list[Motion], bodies: list[Body],
                 drags: Sequence[tuple[int, Vector]] = ()) -> list[Number]:
-        """Return the effort (n,) of links; ``drags``: moments that links take besides."""
+        """Return the effort (n,) of links; ``drags``: additional moments on links."""
         effort: list[Number] = [0.0] * len(joints)
         wrenches = [self._wrench(*pair) for pair in zip(bodies, motion, strict=True)]
         for link, drag in drags:
@@ -410,7 +409,7 @@ class Equations:
         return matrix
 
     def _joined(self, parent: Body, joint: Joint, body: Body) -> Body:
-        """Return a body together with that of a joint on it."""
+        """Combine a body with that of a joint attached to it."""
         turned = joint.to_parent(body.first)
         first = turned + joint.offset * body.mass
         second = joint.fixed @ self._math.mirrored(
@@ -452,7 +451,7 @@ class Equations:
         return free, pressed
 
     def _share(self, term: FloatArray, velocity: Number) -> Number:
-        """Return the share of a state that is left at a velocity."""
+        """Return the remaining share of a state at a velocity."""
         fading = term.copy()
         fading[[KIND, SIDE, ABOVE]] = CONSTANT, 0.0, 0.0
         return self._term(fading, velocity)
@@ -461,7 +460,7 @@ class Equations:
         """Return a term of weight one, as `kernels.friction.tangent` does."""
         math, inside, beyond = self._math, velocity, 0.0
         for end, bound in ((float(term[LOWEST]), math.fmax), (float(term[HIGHEST]), math.fmin)):
-            if np.isfinite(end):  # straight on beyond it
+            if np.isfinite(end):  # linear beyond it
                 inside = bound(inside, end)
                 beyond = beyond + _slope(term, end) * (velocity - bound(velocity, end))
         value = self._shape(term, inside)
@@ -495,7 +494,7 @@ def _slope(term: FloatArray, velocity: float) -> float:
 
 
 def _along(shares: FloatArray, motion: Sequence[Number]) -> Number:
-    """Return ``shares`` (m,) @ ``motion``, without those that are zero."""
+    """Return ``shares`` (m,) @ ``motion``, without zero terms."""
     total: Number = 0.0
     for share, part in zip(shares.tolist(), motion, strict=True):
         if share != 0.0:
@@ -509,7 +508,7 @@ def _products(rows: FloatArray, motion: Sequence[Number]) -> list[Number]:
 
 
 def _add(effort: list[Number], shares: FloatArray, torque: Number) -> None:
-    """Add a torque to what it acts on."""
+    """Add a torque to the coordinates it acts on."""
     for j, share in enumerate(shares.tolist()):
         if share != 0.0:
             effort[j] = effort[j] + share * torque

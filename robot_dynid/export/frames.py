@@ -1,10 +1,10 @@
-"""Frames of links, and inertial parameters in them, with which recursions have fewest terms.
+"""Link frames, and inertial parameters in them, that minimise the terms of recursions.
 
-The z axis of a frame is that of its joint; where the next joint turns, x is the common normal of
-the two axes and the origin its foot, so that the constant rotation between links is about x. What
-of a link moves with the one before just as well is given to that: mass, first and second moment
-along the axis of a joint that turns; all second moments where it slides.
-Sources: Khalil, Kleinfinger 1986; Gautier, Khalil 1990.
+The z axis of a frame is that of its joint; if the next joint is revolute, x is the common normal
+of both axes and the origin its foot, so the constant rotation between links is about x. Parameters
+that move with the parent as well are moved to it: mass, first and second moment along the axis of
+a revolute joint; all second moments of a prismatic one. Sources: Khalil, Kleinfinger 1986;
+Gautier, Khalil 1990.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from robot_dynid.robot.inertia import homogeneous, pseudo_inertia
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray
 
-#: rounding of constants, relative to what they are added to: below it they are zero
+#: constants below this, relative to the largest, are zero
 CONSTANT_ROUNDING = 5e-16
-#: sine of the angle between axes below which their common normal is not used: its foot may be far
+#: smallest sine of the angle between axes for their common normal, whose foot may be far away
 PARALLEL_SINE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """Frames of the n links of a robot: ``links`` (n, 4, 4) are their places in those of ours.
+    """Frames of the n links of a robot: ``links`` (n, 4, 4) are their poses in the robot's frames.
 
-    ``rotations`` (n, 3, 3) and ``translations`` (n, 3) m place each in that of its parent where
-    its joint is at minus ``offsets`` (n,) rad; it turns about z, or slides along ``slides`` (n, 3)
-    of the parent's frame, zero where it turns.
+    ``rotations`` (n, 3, 3) and ``translations`` (n, 3) m place each in that of its parent with its
+    joint at minus ``offsets`` (n,) rad; it turns about z, or slides along ``slides`` (n, 3) of the
+    parent's frame, zero if it turns.
     """
 
     parents: tuple[int, ...]
@@ -42,7 +42,7 @@ class Frames:
 
     @classmethod
     def of(cls, robot: RobotModel) -> Frames:
-        """Choose the frames of a robot."""
+        """Compute the frames of a robot."""
         fixed = np.array([homogeneous(r, t) for r, t in zip(robot.rotations, robot.translations,
                                                             strict=True)])
         links = _chosen(robot, fixed)
@@ -61,7 +61,7 @@ class Frames:
                    rounded(placed[:, :3, 3], size), offsets, slides)
 
     def turns(self, joint: int) -> bool:
-        """Return whether a joint turns, or slides."""
+        """Return True if a joint turns, False if it slides."""
         return not self.slides[joint].any()
 
     def moments(self, parameters: FloatArray) -> FloatArray:
@@ -69,20 +69,20 @@ class Frames:
 
         ``parameters`` are standard parameters in the frames of the robot's links.
         """
-        found = np.empty((len(self.parents), 4, 4))
-        for j, own in enumerate(parameters):
+        pseudo = np.empty((len(self.parents), 4, 4))
+        for j, standard in enumerate(parameters):
             back = np.linalg.inv(self.links[j])
-            found[j] = back @ pseudo_inertia(own) @ back.T
-        size = np.abs(found).max(initial=0.0)
-        for j in reversed(range(len(found))):
+            pseudo[j] = back @ pseudo_inertia(standard) @ back.T
+        size = np.abs(pseudo).max(initial=0.0)
+        for j in reversed(range(len(pseudo))):
             moved = np.zeros((4, 4))
-            kept = slice(2, 4) if self.turns(j) else slice(0, 3)
-            moved[kept, kept] = found[j][kept, kept]
-            found[j] -= moved
+            shared = slice(2, 4) if self.turns(j) else slice(0, 3)
+            moved[shared, shared] = pseudo[j][shared, shared]
+            pseudo[j] -= moved
             if self.parents[j] >= 0:
                 place = homogeneous(self.rotations[j], self.translations[j])  # at any angle
-                found[self.parents[j]] += place @ moved @ place.T
-        return rounded(found, size)
+                pseudo[self.parents[j]] += place @ moved @ place.T
+        return rounded(pseudo, size)
 
     def along(self, vectors: FloatArray, links: Sequence[int]) -> FloatArray:
         """Return vectors (m, 3) in the frames of ``links`` (m,), given in those of the robot."""
@@ -91,16 +91,16 @@ class Frames:
 
 
 def rounded(values: FloatArray, size: float) -> FloatArray:
-    """Return ``values`` (..., k) without rounding near zero, ``size`` and -``size``."""
-    found = np.where(np.abs(values) <= CONSTANT_ROUNDING * size, 0.0, values)
-    near = np.abs(np.abs(found) - size) <= CONSTANT_ROUNDING * size
-    return np.asarray(np.where(near, np.sign(found) * size, found))
+    """Round ``values`` (..., k) near zero, ``size`` and -``size``."""
+    result = np.where(np.abs(values) <= CONSTANT_ROUNDING * size, 0.0, values)
+    near = np.abs(np.abs(result) - size) <= CONSTANT_ROUNDING * size
+    return np.asarray(np.where(near, np.sign(result) * size, result))
 
 
 def _split(rotation: FloatArray) -> tuple[FloatArray, float]:
-    """Return a rotation (3, 3) about x, and the angle about z before it [rad].
+    """Split a rotation (3, 3) into one about x after an angle about z [rad].
 
-    Rotations that are no such product, and those by quarter turns about z, stay as they are.
+    Rotations that are no such product, and quarter turns about z, are unchanged.
     """
     cosine, sine, across = rotation[0]
     if across != 0.0 or cosine == 0.0 or sine == 0.0:
@@ -110,12 +110,12 @@ def _split(rotation: FloatArray) -> tuple[FloatArray, float]:
 
 
 def _chosen(robot: RobotModel, fixed: FloatArray) -> FloatArray:
-    """Return the places (n, 4, 4) of the frames in those of the robot's links."""
-    found = np.empty((robot.n, 4, 4))
+    """Return the poses (n, 4, 4) of the frames in those of the robot's links."""
+    frames = np.empty((robot.n, 4, 4))
     for j, parent in enumerate(robot.parents):
-        before = np.linalg.inv(fixed[j]) @ (np.eye(4) if parent < 0 else found[parent])
+        before = np.linalg.inv(fixed[j]) @ (np.eye(4) if parent < 0 else frames[parent])
         if robot.types[j] == PRISMATIC:
-            found[j] = before  # it turns nothing
+            frames[j] = before  # no revolute joint follows
             continue
         axis = robot.axes[j]
         nearest = (before[:3, 3] @ axis) * axis
@@ -123,14 +123,14 @@ def _chosen(robot: RobotModel, fixed: FloatArray) -> FloatArray:
         if below < 0:
             lying = [v - (v @ axis) * axis for v in before[:3, :3].T]
             x = max(lying, key=lambda v: float(np.round(v @ v, 9)))
-            found[j] = _frame(axis, x, nearest)
+            frames[j] = _frame(axis, x, nearest)
         else:
-            found[j] = _towards(axis, place[:3, :3] @ robot.axes[below], place[:3, 3], nearest)
-    return found
+            frames[j] = _towards(axis, place[:3, :3] @ robot.axes[below], place[:3, 3], nearest)
+    return frames
 
 
 def _next_turning(robot: RobotModel, fixed: FloatArray, joint: int) -> tuple[int, FloatArray]:
-    """Return the next joint that turns, with all that slides at zero, and its place; -1: none."""
+    """Return the next revolute joint, with prismatic ones at zero, and its pose; -1: none."""
     place, at = np.eye(4), joint
     while True:
         sizes = np.where(np.asarray(robot.parents) == at, robot.carried.sum(axis=1), 0)
@@ -147,8 +147,8 @@ def _towards(
 ) -> FloatArray:
     """Return the frame (4, 4) with z along ``axis`` and x along the normal to another axis.
 
-    The other goes along ``other`` (3,) through ``point`` (3,); where the two are parallel the
-    origin is ``nearest`` (3,).
+    The other axis is along ``other`` (3,) through ``point`` (3,); if both are parallel the origin
+    is ``nearest`` (3,).
     """
     normal = np.cross(axis, other)
     if np.linalg.norm(normal) > PARALLEL_SINE:

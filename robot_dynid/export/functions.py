@@ -1,4 +1,4 @@
-"""Inverse and forward dynamics as functions of CasADi and of JAX."""
+"""Inverse and forward dynamics as functions of CasADi and JAX."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from robot_dynid.types import FloatArray
 
 
 def required_casadi() -> Any:
-    """Return the package. Raises MissingDependency where it is not installed."""
+    """Return the package casadi; raises MissingDependency if it is not installed."""
     try:
         import casadi
     except ImportError:
@@ -25,7 +25,7 @@ def required_casadi() -> Any:
 
 
 class SparseAlgebra:
-    """Scalar expressions (SX), from which what is zero or one vanishes."""
+    """Scalar expressions (SX) without zero and unit terms."""
 
     def __init__(self, casadi: Any) -> None:
         self._casadi = casadi
@@ -48,7 +48,7 @@ class SparseAlgebra:
         return self._casadi.vertcat(*(self._casadi.horzcat(*row) for row in rows))
 
     def mirrored(self, matrix: Matrix) -> Matrix:
-        """Return the upper half on both sides: the lower one is never worked out."""
+        """Mirror the upper triangle; the lower one is never computed."""
         return self._casadi.triu2symm(self._casadi.triu(matrix))
 
     def factorised(self, matrix: Matrix) -> SparseFactors:
@@ -56,7 +56,7 @@ class SparseAlgebra:
         return SparseFactors(self._casadi, matrix)
 
     def solve(self, matrix: Matrix, right: Vector) -> Vector:
-        """Eliminate without exchange of rows."""
+        """Solve by elimination without pivoting."""
         count, solution = matrix.shape[0], self._casadi.vertsplit(right)
         rows = [[matrix[i, j] for j in range(count)] for i in range(count)]
         for p in range(count):
@@ -120,7 +120,7 @@ class TracedAlgebra:
         self.cross, self.dot, self.diag, self.where = jnp.cross, jnp.dot, jnp.diag, jnp.where
 
     def constant(self, values: FloatArray) -> Any:
-        """Return constants (m,) or (m, n): arrays of NumPy are some for JAX."""
+        """Return constants (m,) or (m, n): JAX accepts NumPy arrays."""
         return np.asarray(values, dtype=np.float64)
 
     def vector(self, entries: Sequence[Number]) -> Vector:
@@ -132,7 +132,7 @@ class TracedAlgebra:
         return self._jnp.stack([self.vector(row) for row in rows])
 
     def mirrored(self, matrix: Matrix) -> Matrix:
-        """Return the matrix, whose halves agree."""
+        """Return the matrix unchanged."""
         return matrix
 
     def factorised(self, matrix: Matrix) -> Any:
@@ -147,9 +147,8 @@ class TracedAlgebra:
 def jax_functions(mechanism: Mechanism) -> Functions:
     """Return ``inverse`` and ``forward`` of a mechanism as functions of JAX, see `Functions`.
 
-    They take and return arrays (N,), are pure, and made for jit, vmap, grad and the like. Turns on
-    double precision of JAX (``jax_enable_x64``) for the process. Raises MissingDependency without
-    JAX.
+    They take and return arrays (N,), and are pure, for jit, vmap and grad. Enables double
+    precision of JAX (``jax_enable_x64``) for the process. Raises MissingDependency without JAX.
     """
     try:
         import jax

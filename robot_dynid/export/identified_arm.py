@@ -1,4 +1,4 @@
-"""An arm as it was identified: what all exports take."""
+"""Identified arm with feasible links, the input of all exports."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ from robot_dynid.robot.inertia import com_from_parameters
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray
 
-#: part of the sum of moments that rounding in other readers stays below (MuJoCo allows none)
+#: rounding margin of other readers, relative to the sum of moments (MuJoCo allows none)
 LEAST_MOMENT = 1e-12
-#: speed [rad/s, m/s] of joints of which neither training nor limits are known, and the time [s]
-#: in which joints reach their speed where no acceleration is known
+#: default speed [rad/s, m/s] of joints without training range and limits, and default time [s] to
+#: reach the speed
 USUAL_SPEED, USUAL_TIME = 1.0, 0.2
 
 
 @dataclass(frozen=True, eq=False)
 class IdentifiedArm:
-    """A ``mechanism`` whose links can exist, and how far it is known.
+    """A ``mechanism`` with feasible links, and its training range.
 
     ``trained`` are the ranges (n, 2) of the recordings by name: position, velocity, acceleration
-    [rad, m and per s]; empty where they are not known. ``not_identified`` are the joints it must
-    not be used for. No form holds the ``ripples`` of the torque of its joints, nor that the
-    friction of the joints ``changing`` changes slowly. Raises ModelError for links that no body
-    can be.
+    [rad, m and per s]; empty if unknown. ``not_identified`` are the joints it must not be used
+    for. No format holds the torque ``ripples`` of its joints, nor the slow changes of friction of
+    the joints ``changing``. Raises ModelError for infeasible links.
     """
 
     mechanism: Mechanism
@@ -44,29 +43,29 @@ class IdentifiedArm:
     def __post_init__(self) -> None:
         for name, parameters in zip(self.robot.bodies, self.mechanism.bodies, strict=True):
             if not is_physical(parameters):
-                raise ModelError(f'link {name!r}: no body has the parameters of the model; '
+                raise ModelError(f'link {name!r}: its parameters are not physically feasible; '
                                  'identify again with --method feasible')
 
     @property
     def robot(self) -> RobotModel:
-        """The robot, in the gravity that its drives feel."""
+        """Robot in the gravity that its drives feel."""
         return self.mechanism.robot
 
     @property
     def speeds(self) -> FloatArray:
         """Highest speed (n,) of the joints: trained, else their limit, else USUAL_SPEED."""
         limits = self.robot.limits.velocity
-        known = np.where(np.isfinite(limits) & (limits > 0.0), limits, USUAL_SPEED)
-        found = self.trained.get('velocity')
-        if found is None:
-            return known
-        trained = np.abs(found).max(axis=1)
-        return np.where(trained > 0.0, trained, known)
+        default = np.where(np.isfinite(limits) & (limits > 0.0), limits, USUAL_SPEED)
+        range_ = self.trained.get('velocity')
+        if range_ is None:
+            return default
+        trained = np.abs(range_).max(axis=1)
+        return np.where(trained > 0.0, trained, default)
 
     def states(self, count: int, seed: int = 0) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return position, velocity, acceleration (count, n), each joint evenly in its range.
+        """Return random position, velocity, acceleration (count, n), uniform in their ranges.
 
-        Positions are those of the training, else within limits that end, else a turn (1 m);
+        Positions are those of the training, else within finite limits, else a turn (1 m);
         velocities up to `speeds` both ways; accelerations of the training, else up to their
         limits, else such as reach the speeds within USUAL_TIME.
         """
@@ -76,9 +75,9 @@ class IdentifiedArm:
         position = self.trained.get('position', np.stack([
             np.where(np.abs(limits.lower) <= POSITION.high, limits.lower, -free),
             np.where(np.abs(limits.upper) <= POSITION.high, limits.upper, free)], axis=1))
-        most = np.where(np.isfinite(limits.acceleration), limits.acceleration,
-                        self.speeds / USUAL_TIME)
-        acceleration = self.trained.get('acceleration', np.stack([-most, most], axis=1))
+        largest = np.where(np.isfinite(limits.acceleration), limits.acceleration,
+                           self.speeds / USUAL_TIME)
+        acceleration = self.trained.get('acceleration', np.stack([-largest, largest], axis=1))
         ends = (position, np.stack([-self.speeds, self.speeds], axis=1), acceleration)
         q, qd, qdd = (low + part * (high - low)
                       for part, (low, high) in zip(grid, (e.T for e in ends), strict=True))
@@ -87,7 +86,7 @@ class IdentifiedArm:
 
 @one_blas_thread()
 def is_physical(parameters: ArrayLike) -> bool:
-    """Return whether a body of positive density has the standard ``parameters`` (10,)."""
+    """Return True if a body of positive density has the standard ``parameters`` (10,)."""
     if not np.asarray(parameters)[0] > 0.0:
         return False
     margin, total = margin_of(com_from_parameters(parameters)[2])
@@ -95,7 +94,7 @@ def is_physical(parameters: ArrayLike) -> bool:
 
 
 def margin_of(inertia: FloatArray) -> tuple[float, float]:
-    """Return by how much two principal moments exceed the third at least, and their sum.
+    """Return the smallest excess of two principal moments over the third, and their sum.
 
     ``inertia`` (3, 3) kg m^2 about the centre of mass.
     """

@@ -1,8 +1,8 @@
-"""MuJoCo's XML of an arm: links with shapes, joints with friction, rotors, gears and motors.
+"""MJCF of an arm: links with shapes, joints with friction, rotors, gears and motors.
 
-Where a motor turns with several joints its rotor and friction are those of a tendon. Where a gear
-gives, the motor is a rotor of its own in the world, behind a spring and a damper.
-Source: MuJoCo documentation, XML reference.
+The rotor and friction of a motor that turns with several joints are those of a tendon. The motor
+of an elastic gear is a separate rotor in the world, behind a spring and a damper. Source: MuJoCo
+documentation, XML reference.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ from robot_dynid.version import VERSION
 if TYPE_CHECKING:
     from robot_dynid.export.mujoco import MjModel
 
-#: in the head of every file
+#: header of every file
 MARK = b'<!-- MJCF of a robot_dynid model'
 FORM = Form('MJCF', rotors=True, coupled=True, damping=True, dry=True, offset=True, gears=True)
-#: step [s] of the simulation where no stiff gear needs a smaller one
+#: default simulation step [s], smaller for stiff gears
 WRITTEN_TIMESTEP = 5e-4
-#: largest angle [rad] of the fastest vibration of a gear per step
+#: largest phase [rad] per step of the fastest gear vibration
 GEAR_ANGLE_PER_STEP = 0.25
-#: mass [kg] of a rotor in the world, which no joint carries
+#: mass [kg] of a rotor body in the world, carried by no joint
 ROTOR_MASS = 1e-3
-#: attributes of what is seen, and of what is touched
+#: attributes of visual and of collision geometry
 SEEN = {'contype': '0', 'conaffinity': '0', 'group': '2'}
 TOUCHED = {'group': '3'}
 #: a part of a colour
 COLOUR = NumberRange(0.0, 1.0)
-#: kinds of meshes that MuJoCo reads
+#: mesh types of MuJoCo
 READ = ('.stl', '.obj', '.msh')
 
 
@@ -71,7 +71,8 @@ class FixedLink:
 
 @dataclass(frozen=True, eq=False)
 class Shapes:
-    """All ``links`` with their shapes, the ``assets`` these need, and what is missing."""
+    """All ``links`` with their shapes, the ``assets`` they need, and ``warnings`` on missing ones.
+    """
 
     links: tuple[FixedLink, ...]
     assets: tuple[Element, ...] = ()
@@ -79,7 +80,7 @@ class Shapes:
 
     @property
     def any(self) -> bool:
-        """Whether a link has a shape."""
+        """True if a link has a shape."""
         return any(link.geoms for link in self.links)
 
     @classmethod
@@ -89,22 +90,22 @@ class Shapes:
 
 
 def placed(rotation: FloatArray, translation: FloatArray) -> dict[str, str]:
-    """Return position and axes as MuJoCo has them; none where they are those of the parent.
+    """Return position and axes in MuJoCo's notation; empty if they are those of the parent.
 
     ``rotation`` (3, 3), ``translation`` (3,) m.
     """
-    found = {}
+    attributes = {}
     if np.any(translation != 0.0):
-        found['pos'] = number_text(translation)
+        attributes['pos'] = number_text(translation)
     if not np.array_equal(rotation, np.eye(3)):
-        found['xyaxes'] = number_text([*rotation[:, 0], *rotation[:, 1]])
-    return found
+        attributes['xyaxes'] = number_text([*rotation[:, 0], *rotation[:, 1]])
+    return attributes
 
 
 def urdf_shapes(robot: RobotModel, urdf_text: str, source: str) -> Shapes:
-    """Return the links of a URDF of the same ``robot``; its meshes are found from ``source``.
+    """Return the links of a URDF of the same ``robot``; its meshes are located from ``source``.
 
-    Raises RobotError where the text cannot be read.
+    Raises RobotError if the text cannot be read.
     """
     root = parse_urdf(urdf_text, source)
     read = robot_from_urdf(
@@ -119,7 +120,7 @@ def urdf_shapes(robot: RobotModel, urdf_text: str, source: str) -> Shapes:
 
 
 class _Drawing:
-    """The geoms of links, and the ``meshes`` they use, by file and scale."""
+    """Geoms of links, and the ``meshes`` they use, by file and scale."""
 
     def __init__(self, root: Element, reader: Reader) -> None:
         self._reader, self._folder = reader, Path(reader.source).parent
@@ -137,7 +138,7 @@ class _Drawing:
                     shape = self._shape(next(iter(element.find('geometry') or ()), None), where)
                     placement = self._reader.origin(element, where)
                     colour = self._colour(element, where)
-                except DynIdError as error:  # a robot moves the same without it
+                except DynIdError as error:  # dynamics do not depend on it
                     self.warnings.append(f'{error}; it is left out')
                     continue
                 if shape is not None:
@@ -154,7 +155,7 @@ class _Drawing:
             return {} if colour is None else {'rgba': number_text(self._reader.numbers(
                 colour.get('rgba', '0.5 0.5 0.5 1'), f'{where} rgba', 4, COLOUR))}
         except RobotError as error:
-            self.warnings.append(f'{error}; it has the usual grey')
+            self.warnings.append(f'{error}; it is grey')
             return {}
 
     def _shape(self, geometry: Element | None, where: str) -> dict[str, str] | None:
@@ -174,7 +175,7 @@ class _Drawing:
                 [*numbers('radius'), 0.5 * numbers('length')[0]])}
         if geometry.tag == 'mesh':
             return self._mesh(geometry.get('filename', ''), geometry.get('scale', '1 1 1'), where)
-        raise RobotError(f'{where}: MuJoCo knows no <{geometry.tag}>')
+        raise RobotError(f'{where}: MuJoCo does not support <{geometry.tag}>')
 
     def _mesh(self, name: str, scale: str, where: str) -> dict[str, str]:
         path = located(name, self._folder)
@@ -184,7 +185,7 @@ class _Drawing:
         key = str(path.resolve()), scale
         if key not in self.meshes:
             mesh = Element('mesh', name=f'{path.stem}_{len(self.meshes)}', file=key[0],
-                           scale=scale, inertia='shell')  # the volume of thin ones is none
+                           scale=scale, inertia='shell')  # thin meshes have no volume
             with suppress(MissingDependency):
                 from robot_dynid.export.mujoco import require_mesh
 
@@ -195,7 +196,7 @@ class _Drawing:
 
 @dataclass(frozen=True, eq=False)
 class Mjcf(TextFile):
-    """The file of an arm."""
+    """MJCF file of an arm."""
 
     written: Written = field(kw_only=True)
     mark = MARK
@@ -203,7 +204,7 @@ class Mjcf(TextFile):
     def model(self) -> MjModel:
         """Return MuJoCo's model.
 
-        Raises MissingDependency where it is not installed, ModelError where it refuses the text.
+        Raises MissingDependency if MuJoCo is not installed, ModelError if it refuses the text.
         """
         from robot_dynid.export.mujoco import mujoco
 
@@ -211,7 +212,7 @@ class Mjcf(TextFile):
             return mujoco.MjModel.from_xml_string(self.text)
 
     def parse(self) -> None:
-        """Read the text as XML with names that are unique; raises DynIdError."""
+        """Read the text as XML with unique names; raises DynIdError."""
         bodies = elements(self.text, FORM.name).iter('body')
         require_unique(['world', *(e.attrib['name'] for e in bodies)], 'body', FORM.name)
 
@@ -227,12 +228,12 @@ def axis_inertia(written: Written) -> FloatArray:
     mechanism = written.mechanism
     axes, n = mechanism.friction.axes, mechanism.robot.n
     pairs = np.einsum('ai,aj->aij', axes, axes).reshape(len(axes), n * n)
-    found = np.linalg.lstsq(pairs.T, mechanism.rotors.inertia.ravel(), rcond=None)[0]
-    return np.where(found > 1e-12 * np.abs(found).max(initial=1.0), found, 0.0)
+    inertia = np.linalg.lstsq(pairs.T, mechanism.rotors.inertia.ravel(), rcond=None)[0]
+    return np.where(inertia > 1e-12 * np.abs(inertia).max(initial=1.0), inertia, 0.0)
 
 
 def exported_mjcf(arm: IdentifiedArm, shapes: Shapes | None = None) -> Mjcf:
-    """Return the file of ``arm``, with ``shapes`` to be seen and touched, or without any."""
+    """Return the MJCF of ``arm``, with or without ``shapes``."""
     written, drawn = Written(arm, FORM), shapes or Shapes.none(arm.robot)
     document = _Document(written, drawn)
     return Mjcf(document.text(), written=written, warnings=(
@@ -300,19 +301,19 @@ class _Document:
             SubElement(body, 'joint', {
                 'name': robot.joints[j], 'axis': number_text(robot.axes[j]),
                 'type': 'hinge' if robot.types[j] == REVOLUTE else 'slide', **_range(robot, j)})
-            if parent < 0 and self._shapes.any:  # MuJoCo takes a fixed base for the world
+            if parent < 0 and self._shapes.any:  # MuJoCo merges a fixed base with the world
                 SubElement(self._contact, 'exclude', body1=base.get('name', 'world'),
                            body2=body.get('name', ''))
-        own = {robot.base_link: base, **dict(zip(robot.bodies, bodies, strict=True))}
+        made = {robot.base_link: base, **dict(zip(robot.bodies, bodies, strict=True))}
         for link in self._shapes.links:
-            self._add_link(own.get(link.name), base if link.body < 0 else bodies[link.body], link)
+            self._add_link(made.get(link.name), base if link.body < 0 else bodies[link.body], link)
 
-    def _add_link(self, own: Element | None, parent: Element, link: FixedLink) -> None:
-        """Give a link its shapes, and one that is fixed to ``parent`` a body of its own."""
-        if own is None:
-            own = SubElement(parent, 'body', {'name': self.names.take(link.name), **placed(
+    def _add_link(self, body: Element | None, parent: Element, link: FixedLink) -> None:
+        """Add the shapes of a link; a link fixed to ``parent`` gets a separate body."""
+        if body is None:
+            body = SubElement(parent, 'body', {'name': self.names.take(link.name), **placed(
                 link.placement[:3, :3], link.placement[:3, 3])})
-        own.extend(link.geoms)
+        body.extend(link.geoms)
 
     def _add_gears(self) -> None:
         gears = self._mechanism.gears
@@ -327,7 +328,7 @@ class _Document:
             SubElement(body, 'joint', name=rotor_name(name), axis='0 0 1',
                        type='hinge' if hinge else 'slide')
             rest = float(gears.offset[i] / gears.stiffness[i])
-            forward = 1.0 if rest <= 0.0 else -1.0  # MuJoCo takes no negative length
+            forward = 1.0 if rest <= 0.0 else -1.0  # MuJoCo allows no negative length
             tendon = SubElement(
                 self._tendons, 'fixed', name=gear_name(name), springlength=repr(abs(rest)),
                 stiffness=repr(float(gears.stiffness[i])), damping=repr(float(gears.damping[i])))
@@ -336,7 +337,7 @@ class _Document:
 
     def _add_axes(self) -> None:
         """Give joints and tendons the rotors and friction of their motors."""
-        found, axes = self._written.friction, self._mechanism.friction.axes
+        friction, axes = self._written.friction, self._mechanism.friction.axes
         joints = {e.get('name'): e for e in self.root.iter('joint') if e.get('type')}
         elastic = self._mechanism.gears.joints if self._mechanism.gears is not None else ()
         coupled = self._robot.drive.coupled
@@ -350,11 +351,11 @@ class _Document:
                     SubElement(owner, 'joint', joint=self._robot.joints[j], coef=repr(
                         float(row[j])))
             inertia = 0.0 if i in elastic else self._inertia[i]
-            for key, value in (('armature', inertia), ('damping', found.damping[i]),
-                               ('frictionloss', found.dry[i])):
+            for key, value in (('armature', inertia), ('damping', friction.damping[i]),
+                               ('frictionloss', friction.dry[i])):
                 if value > 0.0:
                     owner.set(key, repr(float(value)))
-            if found.dry[i] > 0.0:
+            if friction.dry[i] > 0.0:
                 owner.set('solreffriction', number_text([-1.0, -1.0 / self._step]))
                 owner.set('solimpfriction', number_text(
                     [FRICTION_IMPEDANCE, FRICTION_IMPEDANCE, 1e-3, 0.5, 2.0]))

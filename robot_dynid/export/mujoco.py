@@ -1,4 +1,4 @@
-"""Accelerations of MuJoCo with the model of an arm, beside ours."""
+"""Accelerations of MuJoCo with the model of an arm, compared with ours."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ try:
 except ImportError as error:
     raise MissingDependency.of('a simulation needs MuJoCo', 'simulation') from error
 
-#: older ones give a link that others are fixed to a wrong inertia, and no two of them the same
+#: first version with correct inertia of links that others are fixed to
 OLDEST = 3, 16
 if tuple(map(int, mujoco.__version__.split('.')[:2])) < OLDEST:
-    raise MissingDependency.of(f'MuJoCo {mujoco.__version__} moves arms wrongly, 3.16 and newer '
-                               'ones are needed', 'simulation')
+    raise MissingDependency.of(f'MuJoCo {mujoco.__version__} merges fixed links wrongly; 3.16 or '
+                               'newer is needed', 'simulation')
 
 __all__ = ['MjModel', 'accelerations', 'check', 'deviation', 'mujoco', 'require_mesh',
            'urdf_model']
 
-#: dry friction holds where |velocity| is below this many times |acceleration| * step
+#: dry friction sticks if |velocity| is below this multiple of |acceleration| * step
 HELD_STEPS = 2.0
 
 
 def urdf_model(robot: RobotModel, urdf_text: str) -> mujoco.MjModel:
     """Return MuJoCo's model of a URDF of ``robot``, without shapes; other joints are locked.
 
-    Raises ModelError where it refuses the text.
+    Raises ModelError if MuJoCo refuses the text.
     """
     root = parse_urdf(urdf_text, 'URDF')
     for link in root.findall('link'):
@@ -45,7 +45,7 @@ def urdf_model(robot: RobotModel, urdf_text: str) -> mujoco.MjModel:
     with read_by('MuJoCo', 'URDF'):
         spec = mujoco.MjSpec.from_string(tostring(root, encoding='unicode'))
         locked = [joint for joint in spec.joints if joint.name not in robot.joints]
-        for element in (*spec.equalities, *locked):  # what mimics has no partner then
+        for element in (*spec.equalities, *locked):  # mimic joints lose their leader
             spec.delete(element)
         spec.option.gravity = np.asarray(robot.gravity)
         model = spec.compile()
@@ -55,7 +55,7 @@ def urdf_model(robot: RobotModel, urdf_text: str) -> mujoco.MjModel:
 
 
 def require_mesh(mesh: Element, name: str) -> None:
-    """Raise ModelError where MuJoCo refuses a <mesh>, called ``name``, of a geom that touches."""
+    """Raise ModelError if MuJoCo refuses a <mesh>, called ``name``, of a collision geom."""
     root = Element('mujoco')
     SubElement(root, 'asset').append(mesh)
     SubElement(SubElement(root, 'worldbody'), 'geom', type='mesh', mesh=mesh.get('name', ''))
@@ -71,7 +71,7 @@ def check(written: Written, model: mujoco.MjModel) -> dict[str, Any]:
 def deviation(written: Written, model: mujoco.MjModel) -> float:
     """Return the largest error of MuJoCo's accelerations relative to ours, joint by joint.
 
-    In random states whose dry friction slides; joint limits and contacts are left out.
+    In random states with sliding dry friction; without joint limits and contacts.
     """
     motion = Motion.of(written, HELD_STEPS * float(model.opt.timestep))
     return motion.error(accelerations(written, model, motion))
@@ -86,10 +86,10 @@ def accelerations(written: Written, model: mujoco.MjModel, motion: Motion) -> Fl
     ids = [model.joint(name).id for name in names]
     places, rows = model.jnt_qposadr[ids], model.jnt_dofadr[ids]
     motors = [model.actuator(name).id for name in robot.joints] if model.nu else []
-    flags, kept = mujoco.mjtDisableBit, int(model.opt.disableflags)
-    model.opt.disableflags = kept | int(flags.mjDSBL_CONTACT) | int(flags.mjDSBL_LIMIT) | int(
+    flags, disabled = mujoco.mjtDisableBit, int(model.opt.disableflags)
+    model.opt.disableflags = disabled | int(flags.mjDSBL_CONTACT) | int(flags.mjDSBL_LIMIT) | int(
         flags.mjDSBL_CLAMPCTRL)
-    data, found = mujoco.MjData(model), np.empty_like(motion.x)
+    data, result = mujoco.MjData(model), np.empty_like(motion.x)
     for k, (x, v, effort) in enumerate(zip(motion.x, motion.v, motion.effort, strict=True)):
         data.qpos[places], data.qvel[rows], data.qacc_warmstart[:] = x, v, 0.0
         if motors:
@@ -97,6 +97,6 @@ def accelerations(written: Written, model: mujoco.MjModel, motion: Motion) -> Fl
         else:
             data.qfrc_applied[rows] = effort
         mujoco.mj_forward(model, data)
-        found[k] = data.qacc[rows]
-    model.opt.disableflags = kept
-    return found
+        result[k] = data.qacc[rows]
+    model.opt.disableflags = disabled
+    return result

@@ -1,4 +1,4 @@
-"""An arm as Pinocchio's model, its joints in our order."""
+"""Pinocchio model of an arm, with the same joint order."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ FORM = Form('a Pinocchio model', rotors=True, damping=True, dry=True)
 
 @dataclass(frozen=True, eq=False)
 class PinocchioModel:
-    """Pinocchio's ``model`` of an arm as it is ``written`` there.
+    """Pinocchio's ``model`` of an arm as ``written`` there.
 
-    Positions and velocities are those of our joints. Its algorithms know the ``armature``, but
-    leave ``damping`` and dry friction to the caller: effort = rnea + damping v + friction sign(v).
+    Positions and velocities are those of the joints in order. Its algorithms use the ``armature``,
+    but leave ``damping`` and dry friction to the caller: effort = rnea + damping v + friction
+    sign(v).
     """
 
     model: Model
@@ -37,7 +38,7 @@ class PinocchioModel:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences about what the model cannot hold."""
+        """Sentences about effects that the model omits."""
         return tuple(self.written.warnings())
 
     def error(self) -> float:
@@ -51,16 +52,16 @@ class PinocchioModel:
 
 
 def read_urdf(text: str) -> str:
-    """Return the version of Pinocchio, which reads a URDF. Raises ModelError where it refuses."""
+    """Return the version of Pinocchio that reads a URDF; raises ModelError if it refuses it."""
     with read_by('Pinocchio', 'URDF'):
         pinocchio.buildModelFromXML(text)
     return f'Pinocchio {pinocchio.__version__}'
 
 
 def pinocchio_model(arm: IdentifiedArm) -> PinocchioModel:
-    """Return Pinocchio's model of ``arm``, with gears that give taken as stiff.
+    """Return Pinocchio's model of ``arm``, with rigid gears.
 
-    Not that of the written URDF, whose branches Pinocchio takes in the order of the alphabet.
+    Not that of the written URDF, whose branches Pinocchio sorts alphabetically.
     """
     written = Written(arm, FORM)
     robot, model, ids = arm.robot, Model(), [0]
@@ -94,7 +95,7 @@ def _joint(robot: RobotModel, joint: int) -> pinocchio.JointModel:
     return kind(axis)
 
 
-#: names of attributes before version 4, which has more of them
+#: attribute names before version 4
 BEFORE = {'upperVelocityLimit': 'velocityLimit', 'upperEffortLimit': 'effortLimit',
           'upperDryFrictionLimit': 'friction'}
 

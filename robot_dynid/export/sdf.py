@@ -1,9 +1,9 @@
-"""SDFormat 1.9 of an arm, for Gazebo, and Drake's plant of it.
+"""SDFormat 1.9 of an arm for Gazebo, and its Drake plant.
 
-Where a gear gives, the joint of a plant is a chain of two about one axis: the motor's, called
-after the joint with ``_rotor``, and behind it the twist of the gear with ``_gear``, whose spring
-and damper carry the link. The position of the link is their sum.
-Source: SDFormat specification 1.9, http://sdformat.org/spec
+The joint of an elastic gear is a chain of two about one axis in a plant: the motor's, called after
+the joint with ``_rotor``, then the twist of the gear with ``_gear``, whose spring and damper carry
+the link. The position of the link is their sum. Source: SDFormat specification 1.9,
+http://sdformat.org/spec
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from robot_dynid.version import VERSION
 if TYPE_CHECKING:
     from pydrake.multibody.plant import MultibodyPlant
 
-#: in the head of every file
+#: header of every file
 MARK = b'<!-- SDF of a robot_dynid model'
 FORM = Form('SDF', damping=True, dry=True)
 #: Drake's plants
@@ -41,18 +41,18 @@ PLANT = Form('a Drake plant', rotors=True, damping=True, gears=True)
 
 @dataclass(frozen=True, eq=False)
 class Sdf(TextFile):
-    """The file of an arm."""
+    """SDF file of an arm."""
 
     written: Written = field(kw_only=True)
     mark = MARK
 
     def parse(self) -> None:
-        """Read the text as XML whose elements have names of their own; raises DynIdError."""
+        """Read the text as XML with unique names; raises DynIdError."""
         model = elements(self.text, FORM.name)[0]
         require_unique(['world', *(e.attrib['name'] for e in model)], 'name', FORM.name)
 
     def load(self) -> dict[str, Any]:
-        """Return the error of Drake's accelerations. Raises ModelError where it refuses the text.
+        """Return the error of Drake's accelerations; raises ModelError if Drake refuses the text.
 
         Raises MissingDependency without Drake.
         """
@@ -60,7 +60,7 @@ class Sdf(TextFile):
 
 
 def exported_sdf(arm: IdentifiedArm) -> Sdf:
-    """Return the file of ``arm``, fixed to the world by its base link."""
+    """Return the SDF of ``arm``, fixed to the world by its base link."""
     warnings = [*Written(arm, FORM).warnings(), *unusual_gravity(arm, FORM.name)]
     written, root, names = sdf_of(arm, FORM)
     text = tostring(root, encoding='unicode')
@@ -69,9 +69,9 @@ def exported_sdf(arm: IdentifiedArm) -> Sdf:
 
 
 def sdf_of(arm: IdentifiedArm, form: Form) -> tuple[Written, Element, FreeNames]:
-    """Return ``arm`` with names that SDFormat allows, as a ``form`` of SDF holds it.
+    """Return ``arm`` with names valid in SDFormat, as a ``form`` of SDF holds it.
 
-    The three are the arm, the root element, and the set of names.
+    Returns the arm, the root element, and the set of names.
     """
     arm, names = _renamed(arm)
     written, robot = Written(arm, form), arm.robot
@@ -102,10 +102,10 @@ def sdf_of(arm: IdentifiedArm, form: Form) -> tuple[Written, Element, FreeNames]
 
 
 def _renamed(arm: IdentifiedArm) -> tuple[IdentifiedArm, FreeNames]:
-    """Return ``arm`` with names that SDFormat allows, and the set of these.
+    """Return ``arm`` with names valid in SDFormat, and the set of names.
 
-    Joints, links and frames share one set of names: joints come first, since controllers know
-    them by name. ``world`` and ``__NAME__`` are reserved, ``::`` separates names.
+    Joints, links and frames share one set of names: joints come first, because controllers refer
+    to them. ``world`` and ``__NAME__`` are reserved, ``::`` separates names.
     """
     robot = arm.robot
     links = dict.fromkeys((robot.base_link, *robot.bodies, *(link.name for link in robot.links)))
@@ -144,14 +144,14 @@ def _add_link(model: Element, name: str, joint: str, parameters: FloatArray) -> 
 def _add_joint(
     model: Element, written: Written, j: int, name: str, links: tuple[str, str]
 ) -> None:
-    """Add a joint between ``links``, of which the motor's has no limits of position."""
+    """Add a joint between ``links``; that of a motor has no position limits."""
     robot, limits = written.arm.robot, written.arm.robot.limits
     ends = [float(limits.lower[j]), float(limits.upper[j])]
     bounds = {}
     if np.isfinite(ends).all() and name == robot.joints[j]:
         bounds = {'lower': ends[0], 'upper': ends[1]}
     kind = 'prismatic' if robot.types[j] == PRISMATIC else 'revolute' if bounds else 'continuous'
-    bounds |= {key: float(values[j]) for key, values in (  # a URDF has zero where none is bounds
+    bounds |= {key: float(values[j]) for key, values in (  # zero in a URDF means none
         ('effort', limits.effort), ('velocity', limits.velocity)) if 0.0 < values[j] < np.inf}
     friction = written.friction
     _add_axis(model, {'name': name, 'type': kind}, links, {
@@ -189,7 +189,7 @@ def _add_axis(
 
 @dataclass(frozen=True, eq=False)
 class DrakePlant:
-    """Drake's ``plant`` of an arm as it is ``written`` there, not finalised: more may be added.
+    """Drake's ``plant`` of an arm as ``written`` there, not finalised, so it can be extended.
 
     ``renamed`` are sentences about names that SDF does not allow.
     """
@@ -200,23 +200,23 @@ class DrakePlant:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences about what the plant cannot hold."""
+        """Sentences about effects that the plant omits."""
         return *self.written.warnings(), *self.renamed
 
     def error(self) -> float:
         """Return the largest error of its accelerations relative to ours, joint by joint.
 
-        The plant is finalised, and loses the limits of its motors.
+        Finalises the plant, and removes the limits of its motors.
         """
         motion = Motion.of(self.written)
         return motion.error(_accelerations(self.plant, self.written, motion, motion.effort))
 
 
 def check_sdf(written: Written, text: str) -> dict[str, Any]:
-    """Return the error of the accelerations of Drake that has read an SDF, and its version.
+    """Return the error of the accelerations of Drake from an SDF, and its version.
 
-    Drake leaves out the dry friction of the file, which is taken off the effort. Raises ModelError
-    where it refuses the text.
+    Drake ignores the dry friction of the file, which is subtracted from the effort. Raises
+    ModelError if it refuses the text.
     """
     plant, motion = _read(written, text, 0.0), Motion.of(written)
     net = motion.effort - written.friction.dry * np.sign(motion.v)
@@ -266,12 +266,12 @@ def _placed(values: FloatArray, rows: list[int]) -> FloatArray:
 def drake_plant(arm: IdentifiedArm, step: float = 0.0) -> DrakePlant:
     """Return Drake's plant of ``arm``, simulated continuously or in steps of ``step`` s.
 
-    It is that of an SDF, and of actuators called after the joints. Raises ModelError where Drake
+    It is that of an SDF, with actuators called after the joints. Raises ModelError if Drake
     refuses the text.
     """
     written, root, names = sdf_of(arm, PLANT)
     robot, gears = written.arm.robot, written.mechanism.gears
-    for bounds in root.iter('limit'):  # Drake makes an actuator where an effort is possible
+    for bounds in root.iter('limit'):  # Drake adds actuators for nonzero effort limits
         effort = bounds.find('effort')
         (SubElement(bounds, 'effort') if effort is None else effort).text = '0'
     plant = _read(written, tostring(root, encoding='unicode'), step)

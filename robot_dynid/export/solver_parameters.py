@@ -1,9 +1,9 @@
 """Parameter file of the ROS 2 packages inverse_dynamics_solver and kdl_inverse_dynamics_solver.
 
-The solver takes the chain from ``root`` to ``tip`` out of ``robot_description``, and ``gravity``
-in the frame of the root. It has neither rotors nor friction, and leaves out what is fixed beside
-the chain: the description written here has one link per body, with all that is fixed to it.
-Source: kdl_inverse_dynamics_solver, version 1.0.0, README and kdl_inverse_dynamics_solver.cpp.
+The solver uses the chain from ``root`` to ``tip`` of ``robot_description``, and ``gravity`` in the
+frame of the root. It has neither rotors nor friction, and ignores links fixed off the chain: the
+description written here has one link per body, including all links fixed to it. Source:
+kdl_inverse_dynamics_solver, version 1.0.0, README and kdl_inverse_dynamics_solver.cpp.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from robot_dynid.robot.urdf_text import generate_urdf
 from robot_dynid.version import VERSION
 from robot_dynid.yaml_text import load_yaml, yaml_text
 
-#: in the head of every file
+#: header of every file
 MARK = b'# inverse_dynamics_solver parameters of a robot_dynid model'
 FORM = Form('inverse_dynamics_solver')
-#: the plugin that solves for a URDF, and the name space given to its ``initialize``
+#: solver plugin for a URDF, and the namespace of its ``initialize``
 PLUGIN, NAMESPACE = 'kdl_inverse_dynamics_solver/InverseDynamicsSolverKDL', 'kdl'
 
 
 @dataclass(frozen=True, eq=False)
 class SolverParameters(TextFile):
-    """The file of an arm, and the ``description`` in it."""
+    """Parameter file of an arm, and the ``description`` in it."""
 
     description: str = field(kw_only=True)
     written: Written = field(kw_only=True)
@@ -45,7 +45,7 @@ class SolverParameters(TextFile):
     def load(self) -> dict[str, Any]:
         """Return MuJoCo's error with the description.
 
-        Raises MissingDependency without MuJoCo, ModelError where it refuses the description.
+        Raises MissingDependency without MuJoCo, ModelError if MuJoCo refuses the description.
         """
         from robot_dynid.export.mujoco import check, urdf_model
 
@@ -53,11 +53,11 @@ class SolverParameters(TextFile):
 
 
 def solver_parameters(arm: IdentifiedArm) -> SolverParameters:
-    """Return the file of ``arm``. Raises ModelError for a tree, which the solver does not know."""
+    """Return the parameter file of ``arm``; raises ModelError for a tree."""
     robot, written = arm.robot, Written(arm, FORM)
     if not np.array_equal(robot.parents, np.arange(-1, robot.n - 1)):
-        raise ModelError(f'{robot.name} is a tree, and inverse_dynamics_solver knows chains only: '
-                         'give tip_link in the robot YAML and identify that chain')
+        raise ModelError(f'{robot.name} is a tree, and inverse_dynamics_solver supports chains '
+                         'only: set tip_link in the robot YAML and identify that chain')
     description = generate_urdf(robot, arm.mechanism.bodies)
     content = {'/**': {'ros__parameters': {
         'inverse_dynamics_solver_plugin_name': PLUGIN,

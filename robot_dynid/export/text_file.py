@@ -1,4 +1,4 @@
-"""Texts for other tools, which are read back before they are written."""
+"""Text files for other tools, read back before they are written."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from robot_dynid.robot.urdf_text import XmlError, xml_root
 
 @dataclass(frozen=True, eq=False)
 class TextFile:
-    """The ``text`` of a file for other tools, and the arm as it is ``written`` there.
+    """The ``text`` of a file for other tools, and the arm as ``written`` there.
 
-    ``warnings`` say what it cannot hold. ``mark`` is in the head of every file; no file without it
-    is replaced.
+    ``warnings`` list what it cannot hold. ``mark`` is in the header of every file; files without
+    it are not overwritten.
     """
 
     text: str
@@ -31,25 +31,24 @@ class TextFile:
 
     @property
     def content(self) -> str:
-        """The text as it is saved."""
+        """Text as saved."""
         return self.text
 
     def parse(self) -> None:
-        """Read the content as any tool must; raises DynIdError where that is impossible."""
+        """Parse the content as any tool must; raises DynIdError if that fails."""
         raise NotImplementedError
 
     def load(self) -> dict[str, Any]:
-        """Return the ``tool`` that reads the content, and its ``error`` where it computes one.
+        """Return the ``tool`` that reads the content, and its ``error`` if computed.
 
-        Raises MissingDependency where it is not installed, ModelError where it refuses the
-        content.
+        Raises MissingDependency if it is not installed, ModelError if it refuses the content.
         """
         raise NotImplementedError
 
     def facts(self) -> dict[str, Any]:
-        """Return friction as written, missing effort, and what `load` returns.
+        """Return friction as written, missing effort, and the result of `load`.
 
-        Raises DynIdError where the content cannot be read back.
+        Raises DynIdError if the content cannot be read back.
         """
         return (self.written.facts() if self.written is not None else {}) | self._loaded
 
@@ -62,10 +61,10 @@ class TextFile:
             return {'error': None, 'tool': f'read by robot_dynid only: {error}'}
 
     def save(self, path: str | Path) -> None:
-        """Read the content back and write it in place of an earlier one.
+        """Read the content back and write it.
 
-        Raises DynIdError when it cannot be read back or written, UsageError for a path where
-        something else is.
+        Raises DynIdError if it cannot be read back or written, UsageError if the path holds
+        another file.
         """
         self.facts()
         atomic_write(path, self.content, self.mark)
@@ -73,7 +72,7 @@ class TextFile:
 
 @contextmanager
 def read_by(tool: str, form: str) -> Iterator[None]:
-    """Turn the error of a ``tool`` that reads a ``form`` of file into a ModelError."""
+    """Convert errors of a ``tool`` that reads a ``form`` of file into a ModelError."""
     try:
         yield
     except (ValueError, RuntimeError, XmlError) as error:
@@ -83,6 +82,6 @@ def read_by(tool: str, form: str) -> Iterator[None]:
 
 
 def elements(text: str, form: str) -> Element:
-    """Return the root element of a ``form`` of XML. Raises ModelError."""
+    """Return the root element of a ``form`` of XML; raises ModelError."""
     with read_by('the parser of XML', form):
         return xml_root(text)

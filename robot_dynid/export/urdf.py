@@ -1,4 +1,4 @@
-"""The identified parameters inside the URDF they belong to."""
+"""Write identified parameters into the URDF they belong to."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from robot_dynid.robot.urdf_text import INERTIA, Element, UrdfText, number_text
 from robot_dynid.types import FloatArray
 from robot_dynid.version import VERSION
 
-#: in the head of every export
+#: header of every export
 MARK = b'<!-- inertials identified by robot_dynid'
 #: the first line of the comment with the parameter card
 CARD = '<!-- where the parameters of the links come from'
-#: the encoding that an XML declaration states, where it is another than that of exports
+#: encoding in an XML declaration that differs from that of exports
 ENCODING = re.compile(r'(encoding\s*=\s*["\'])(?!utf-8["\'])[^"\']*', re.IGNORECASE)
-#: part of the sum of moments by which an impossible inertia is brought beyond a flat body's
+#: margin over a flat body's inertia when raising an invalid one, relative to the sum of moments
 FROM_FLAT = 1e-6
 FORM = Form('a URDF', damping=True, dry=True)
-#: links fixed to a body keep their inertials if they leave it this part of its own
+#: smallest share of its inertial left to a body by links fixed to it
 LEAST_REST = 1e-3
-#: part of the largest possible size that inertials too large for their body are scaled to
+#: scale, relative to the largest possible, of inertials too large for their body
 SCALED_TO = 0.5
 
 
@@ -49,8 +49,8 @@ SCALED_TO = 0.5
 class UrdfFile(TextFile):
     """The ``text`` of a URDF, of which ``selection`` is the robot.
 
-    The file has comments that name this software and, in the lines ``origins``, say where every
-    parameter of a link comes from.
+    Comments in the file name this software and, in the lines ``origins``, the origin of every link
+    parameter.
     """
 
     selection: Selection | None = None
@@ -58,7 +58,7 @@ class UrdfFile(TextFile):
 
     @property
     def content(self) -> str:
-        """The text with its comments, in UTF-8 whatever it was in."""
+        """Text with its comments, in UTF-8."""
         # a byte order mark and all <?...?> at the start with line breaks
         start = re.match(r'\ufeff?(?:<\?.*?\?>[ \t]*\r?\n?)*', self.text, re.DOTALL)
         assert start is not None  # it matches the empty text
@@ -77,7 +77,7 @@ class UrdfFile(TextFile):
         robot_from_urdf(self.content, self.selection, 'the written URDF')
 
     def load(self) -> dict[str, Any]:
-        """Return the version of Pinocchio. Raises ModelError where it refuses the content.
+        """Return the version of Pinocchio; raises ModelError if it refuses the content.
 
         Raises MissingDependency without Pinocchio.
         """
@@ -88,19 +88,19 @@ class UrdfFile(TextFile):
 
 @dataclass(frozen=True, eq=False)
 class Export(UrdfFile):
-    """A URDF with identified inertials, and the links that differ."""
+    """URDF with identified inertials, and the changed links."""
 
     changed_links: tuple[str, ...] = ()
     mark = MARK
 
     def parse(self) -> None:
-        """Read the content as a URDF, by Pinocchio too where it is installed."""
+        """Parse the content as a URDF, also by Pinocchio if installed."""
         super().parse()
         with suppress(MissingDependency):
             super().load()
 
     def load(self) -> dict[str, Any]:
-        """Return the error of MuJoCo's accelerations. Raises ModelError where it refuses the URDF.
+        """Return the error of MuJoCo's accelerations; raises ModelError if it refuses the URDF.
 
         Raises MissingDependency without MuJoCo.
         """
@@ -111,7 +111,7 @@ class Export(UrdfFile):
 
 
 def with_name(urdf_text: str, robot: RobotModel) -> str:
-    """Return a URDF that names its ``robot``, which other readers insist on."""
+    """Return a URDF that names its ``robot``, which other readers require."""
     text = UrdfText(urdf_text, robot.source)
     if 'name' not in text.root.attributes:
         text.add_attribute(text.root, 'name', robot.name)
@@ -123,9 +123,9 @@ def exported_urdf(arm: IdentifiedArm, urdf_text: str, source: str = 'URDF') -> E
     """Return ``urdf_text`` with the inertials, damping and friction of ``arm``.
 
     Inertials are about the centre of mass in the axes of the link. Links fixed to a moving one
-    keep their own inertials and it gets what is left of the identified body; where that would be
-    impossible theirs are scaled down. Everything else stays as it is written. Raises ModelError
-    when the arm is that of another robot, RobotError when the text is unusable.
+    keep their inertials and it gets the rest of the identified body; if that is invalid theirs are
+    scaled down. Everything else is unchanged. Raises ModelError for the URDF of another robot,
+    RobotError if the text is unusable.
     """
     selection = Selection(base_link=arm.robot.base_link, joints=arm.robot.joints)
     try:
@@ -143,7 +143,7 @@ def exported_urdf(arm: IdentifiedArm, urdf_text: str, source: str = 'URDF') -> E
     elements = text.root.named('link')
     for name, parameters in changes.items():
         _write_inertial(text, elements[name], parameters)
-    for link in robot.links:  # others add the inertia of one without mass to that of its body
+    for link in robot.links:  # readers differ on inertia without mass
         if not link.has_inertial and link.name not in changes:
             inertial = elements[link.name].find('inertial')
             tensor = None if inertial is None else inertial.find('inertia')
@@ -159,22 +159,22 @@ def exported_urdf(arm: IdentifiedArm, urdf_text: str, source: str = 'URDF') -> E
 def _shares(
     robot: RobotModel, body: int, identified: FloatArray, warnings: list[str]
 ) -> dict[str, FloatArray]:
-    """Return the inertials of the links of a body, by name, where they change."""
-    own, *others = _members(robot, body)
-    kept = {link.name: _possible(link, warnings) for link in others if link.has_inertial}
+    """Return the inertials of the links of a body, by name, if they change."""
+    main, *others = _members(robot, body)
+    fixed = {link.name: _possible(link, warnings) for link in others if link.has_inertial}
     places = {link.name: link.placement for link in others}
-    total = np.sum([move_parameters(kept[name], places[name]) for name in kept], axis=0) \
-        if kept else np.zeros(10)
-    # the largest factor by which the others may be multiplied is the inverse of this
+    total = np.sum([move_parameters(fixed[name], places[name]) for name in fixed], axis=0) \
+        if fixed else np.zeros(10)
+    # the inverse is the largest factor for the others
     taken = eigh(pseudo_inertia(total), pseudo_inertia(identified), eigvals_only=True)[-1]
     scale = 1.0 if taken <= 1.0 - LEAST_REST else SCALED_TO / taken
     if scale < 1.0:
         warnings.append(
-            f'link {own.name!r}: the inertials of {", ".join(kept)}, which move with it, leave no '
-            f'possible rest of the identified body; they are multiplied by {scale:.3g}')
-    shares = {name: scale * kept[name] for name in kept}
-    shares = {own.name: identified - scale * total, **shares}
-    has = {link.name: link for link in (own, *others)}
+            f'link {main.name!r}: the inertials of {", ".join(fixed)}, fixed to it, exceed the '
+            f'identified body; they are multiplied by {scale:.3g}')
+    shares = {name: scale * fixed[name] for name in fixed}
+    shares = {main.name: identified - scale * total, **shares}
+    has = {link.name: link for link in (main, *others)}
     return {name: share for name, share in shares.items()
             if not has[name].has_inertial or not _same(share, has[name].parameters)}
 
@@ -182,7 +182,7 @@ def _shares(
 def _at_rest(
     robot: RobotModel, urdf_text: str, source: str, warnings: list[str]
 ) -> dict[str, FloatArray]:
-    """Return possible inertials, by name, of the links at rest that have impossible ones."""
+    """Return valid inertials, by name, of the links at rest with invalid ones."""
     reader, moving = Reader(source), {link.name for link in robot.links}
     links = map(reader.link, parse_urdf(urdf_text, source).findall('link'))
     possible = {link.name: (link, _possible(link, warnings))
@@ -192,13 +192,13 @@ def _at_rest(
 
 
 def _members(robot: RobotModel, body: int) -> list[Link]:
-    """Return the links of a body, the one its joint moves first."""
+    """Return the links of a body, the one moved by its joint first."""
     members = [link for link in robot.links if link.body == body]
     return sorted(members, key=lambda link: link.name != robot.bodies[body])
 
 
 def _possible(link: Link | LinkDescription, warnings: list[str]) -> FloatArray:
-    """Return the parameters of a link, with more inertia where no body has them."""
+    """Return the parameters of a link, with inertia raised if it is invalid."""
     mass, com, inertia = com_from_parameters(link.parameters)
     margin, total = margin_of(inertia)
     if margin >= -LEAST_MOMENT * total:  # flat bodies, too
@@ -226,7 +226,7 @@ def _write_inertial(text: UrdfText, link: Element, parameters: FloatArray) -> No
             f'\t<mass value="{number_text([mass])}"/>', f'\t<inertia {numbers}/>', '</inertial>'])
         return
     origin, weight, tensor = (inertial.find(tag) for tag in ('origin', 'mass', 'inertia'))
-    assert weight is not None and tensor is not None  # the reader insists on them
+    assert weight is not None and tensor is not None  # required by the reader
     text.set_numbers(weight, {'value': [mass]})
     text.set_numbers(tensor, moments)
     if origin is None:
@@ -252,7 +252,7 @@ def _write_friction(
 
 
 def unusual_gravity(arm: IdentifiedArm, form: str = 'a URDF') -> Iterator[str]:
-    """Yield a sentence about gravity that is not the usual one, which ``form`` does not hold."""
+    """Yield a sentence about unusual gravity, which ``form`` cannot hold."""
     compensated = arm.robot.drive.kind == 'gravity_compensated_torque'
     if not compensated and not np.array_equal(arm.robot.gravity, STANDARD_GRAVITY):
         yield (f'gravity is {arm.robot.gravity.tolist()} m/s^2 in the base frame, which {form} '
@@ -260,11 +260,11 @@ def unusual_gravity(arm: IdentifiedArm, form: str = 'a URDF') -> Iterator[str]:
 
 
 def _shapes(text: UrdfText, robot: RobotModel) -> Iterator[str]:
-    """Yield the links without inertial to which some readers give the mass of their shape."""
+    """Yield the links without inertial that some readers give the mass of their shape."""
     elements = text.root.named('link')
-    found = [link.name for link in robot.links
-             if not link.has_inertial and link.name not in robot.bodies
-             and elements[link.name].find('collision') is not None]
-    if found:
-        yield (f'{", ".join(found)}: no inertial but a collision shape, whose mass MuJoCo adds '
+    bare = [link.name for link in robot.links
+            if not link.has_inertial and link.name not in robot.bodies
+            and elements[link.name].find('collision') is not None]
+    if bare:
+        yield (f'{", ".join(bare)}: no inertial but a collision shape, whose mass MuJoCo adds '
                'unless its compiler has inertiafromgeom="false"')

@@ -1,8 +1,8 @@
-"""An arm as a form of file can hold it, the effort that is missing there, and states to check it.
+"""An arm as representable in a file format, the missing effort, and states to check it.
 
-Friction of simulators is viscous, dry and constant, nearest to the identified laws: what a law has
-of these is taken as it is, and the rest (Stribeck's, by direction, levelling, growing with load)
-is fitted in least squares over the speeds it is known for, at loads of random states.
+Simulators model viscous, dry and constant friction. These parts of the identified laws are written
+unchanged; the rest (Stribeck, direction, saturation, load dependence) is fitted in least squares
+over the trained speeds, at loads of random states.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ from robot_dynid.kernels.friction import (
 from robot_dynid.kernels.newton_euler import SPRING
 from robot_dynid.types import FloatArray
 
-#: speed [rad/s, m/s] from which written dry friction has its size
+#: speed [rad/s, m/s] above which written dry friction is fully developed
 DRY_FRICTION_SPEED = 1e-9
-#: parts of numbers that are rounding only
+#: relative rounding tolerance
 WRITTEN_ROUNDING = 1e-12
-#: how hard dry friction holds within one step of MuJoCo, below 1
+#: impedance of dry friction within one step of MuJoCo, below 1
 FRICTION_IMPEDANCE = 0.9999
-#: random states in which friction is fitted and effort is missing; each with its mirror image
+#: random states for the friction fit and the missing effort, each with its mirror image
 WRITTEN_STATES = 1024
-#: states in which accelerations of a tool are compared with those of the arm
+#: states for the comparison of accelerations
 COMPARED_STATES = 1000
-#: part of the effort by which the torque of gears is off that of their motors in these
+#: difference between gear and motor torque in these states, relative to the effort
 UNBALANCED = 0.1
 
 
@@ -61,8 +61,8 @@ class SlidingFriction:
     """Friction ``damping`` v + ``dry`` sign(v) + ``offset`` of m axes.
 
     ``damping`` [N m s/rad, N s/m], ``dry`` and ``offset`` [N m, N], each (m,), the first two not
-    below zero; ``fitted`` (m, 2) are these two where least squares wants them. ``rms`` and
-    ``most`` (m,) [N m, N]: how far it is off the laws at speeds up to ``speed`` (m,) [rad/s, m/s].
+    negative; ``fitted`` (m, 2) are both before clipping. ``rms`` and ``largest`` (m,) [N m, N]:
+    error against the laws at speeds up to ``speed`` (m,) [rad/s, m/s].
     """
 
     damping: FloatArray
@@ -70,7 +70,7 @@ class SlidingFriction:
     offset: FloatArray
     fitted: FloatArray
     rms: FloatArray
-    most: FloatArray
+    largest: FloatArray
     speed: FloatArray
 
 
@@ -80,7 +80,7 @@ def axis_friction(arm: IdentifiedArm) -> SlidingFriction:
 
 
 def joint_friction(arm: IdentifiedArm) -> SlidingFriction:
-    """Return that of the joints (n,), in which motors that turn with several have a share."""
+    """Return that of the joints (n,), including shares of motors that turn with several."""
     n, axes, (speed, torque) = arm.robot.n, arm.mechanism.friction.axes, _sliding_states(arm)
     parts, simple = _simple_parts(arm.mechanism.friction)
     alone = simple[:n] & ~np.any(axes[n:] != 0.0, axis=0)
@@ -88,7 +88,8 @@ def joint_friction(arm: IdentifiedArm) -> SlidingFriction:
 
 
 def sliding_from(friction: AxisFriction) -> FloatArray:
-    """Return the speeds (a,) [rad/s, m/s] within which the dry friction of axes turns."""
+    """Return the speeds (a,) [rad/s, m/s] above which the dry friction of axes is fully developed.
+    """
     terms, kind = friction.terms, friction.terms[:, KIND]
     holds = (terms[:, HOLDS] != 0.0) & ((kind == RAMP) | (kind == TANH) | (kind >= STOP))
     width = np.where(kind >= STOP, terms[:, WIDTH], terms[:, SCALE])
@@ -116,7 +117,7 @@ def _sliding_states(arm: IdentifiedArm) -> tuple[FloatArray, FloatArray]:
 
 
 def _simple_parts(friction: AxisFriction) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Return viscous, dry and constant friction (a, 3) of laws, and which laws are no more."""
+    """Return viscous, dry, constant friction (a, 3) of laws, and a mask of those without more."""
     terms, kind = friction.terms, friction.terms[:, KIND]
     plain = (terms[:, HOLDS] != 0.0) & ((kind == RAMP) | (kind >= STOP))
     plain &= np.all(terms[:, [SIDE, ABOVE, FADE, LOAD]] == 0.0, axis=1)
@@ -130,7 +131,7 @@ def _simple_parts(friction: AxisFriction) -> tuple[FloatArray, NDArray[np.bool_]
 
 def _fitted(speed: FloatArray, torque: FloatArray, parts: FloatArray, simple: NDArray[np.bool_]
             ) -> SlidingFriction:
-    """Fit ``torque`` (K, m) at ``speed`` (K, m), beginning with ``parts`` (m, 3)."""
+    """Fit ``torque`` (K, m) at ``speed`` (K, m), starting from ``parts`` (m, 3)."""
     from scipy.optimize import nnls
 
     wanted, possible = parts.copy(), parts.copy()
@@ -154,7 +155,7 @@ def _fitted(speed: FloatArray, torque: FloatArray, parts: FloatArray, simple: ND
 
 @dataclass(frozen=True)
 class Form:
-    """Effects that a form of file or object, called ``name``, holds beside links and limits.
+    """Effects other than links and limits that a format, called ``name``, holds.
 
     ``rotors``: inertia of rotors that turn with one joint; ``coupled``: rotors and friction of
     motors that turn with several; ``damping``, ``dry``, ``offset``: friction; ``gears``: springs.
@@ -171,14 +172,14 @@ class Form:
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """An ``arm`` as a ``form`` holds it."""
+    """An ``arm`` as representable in a ``form``."""
 
     arm: IdentifiedArm
     form: Form
 
     @cached_property
     def friction(self) -> SlidingFriction:
-        """Friction of the axes that the form knows, with zero for what it cannot hold."""
+        """Friction of the axes of the form, zero for terms it cannot hold."""
         return (axis_friction if self.form.coupled else joint_friction)(self.arm)
 
     @property
@@ -190,7 +191,7 @@ class Written:
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        """The arm with what the form holds, and nothing else."""
+        """Arm with only the effects that the form holds."""
         whole = self.arm.mechanism
         gears = whole.gears.linear if self.form.gears and whole.gears is not None else None
         return replace(whole, links=whole.bodies, rotors=Rotors.of(self._inertia),
@@ -220,9 +221,10 @@ class Written:
     @cached_property
     @one_blas_thread()
     def missing(self) -> FloatArray:
-        """Effort (2, n) [N m, N] by which it is off the arm: root mean square, and at most.
+        """Missing effort (2, n) [N m, N] against the arm: root mean square, and maximum.
 
-        At random states of the training in which all axes slide, both ways; gears are stiff.
+        At random states of the training range in which all axes slide, both ways, with rigid
+        gears.
         """
         whole = self.arm.mechanism
         q, qd, qdd = self.arm.states(WRITTEN_STATES)
@@ -235,13 +237,13 @@ class Written:
 
     @cached_property
     def ripple(self) -> FloatArray:
-        """Torque ripple (n,) [N m, N] that is left out: root mean square at random states."""
+        """Omitted torque ripple (n,) [N m, N]: root mean square at random states."""
         states = self.arm.states(WRITTEN_STATES)
         left_out = RippleTorque(self.arm.ripples)(*states[:2], effort(self.arm.mechanism, *states))
         return np.asarray(np.sqrt(np.mean(left_out**2, axis=0)))
 
     def warnings(self) -> Iterator[str]:
-        """Yield sentences about the properties that are not, or not exactly, written."""
+        """Yield sentences about properties that are not written exactly."""
         for name, values in zip(self.axes, self.friction.fitted, strict=True):
             yield from (f'joint {name}: the identified {tag} {value:.3g} is negative; 0 is written'
                         for tag, value in zip(('damping', 'friction'), values, strict=True)
@@ -249,27 +251,28 @@ class Written:
         left = [f'{kind}: {what}' for kind, what in self._left_out() if what]
         if left:
             yield f'only in the model file, {self.form.name} cannot hold them: {"; ".join(left)}'
-        rms, most = self.missing
+        rms, peak = self.missing
         names = self.arm.robot.joints
-        worse = [f'{name} {a:.3g} ({b:.3g})' for name, a, b in zip(names, rms, most, strict=True)
-                 if b > WRITTEN_ROUNDING * max(1.0, float(most.max()))]
+        worse = [f'{name} {a:.3g} ({b:.3g})' for name, a, b in zip(names, rms, peak, strict=True)
+                 if b > WRITTEN_ROUNDING * max(1.0, float(peak.max()))]
         if worse:
-            yield (f'the effort of {self.form.name} is off that of the model by, rms (at most) '
+            yield (f'error of the effort of {self.form.name} against the model, rms (maximum) '
                    f'[N m]: {", ".join(worse)}; at random states of the trained ranges')
         if self.arm.not_identified:
-            yield f'not identified, do not rely on them: {", ".join(self.arm.not_identified)}'
+            yield f'not identified, do not use: {", ".join(self.arm.not_identified)}'
 
     def facts(self) -> dict[str, Any]:
         """Return the written friction by axis, and by joint the effort that is missing."""
-        found, (rms, most) = self.friction, self.missing
-        columns = {'damping': found.damping, 'friction': found.dry, 'offset': found.offset,
-                   'rms': found.rms, 'most': found.most, 'speed': found.speed}
+        friction, (rms, peak) = self.friction, self.missing
+        columns = {'damping': friction.damping, 'friction': friction.dry,
+                   'offset': friction.offset, 'rms': friction.rms,
+                   'most': friction.largest, 'speed': friction.speed}
         return {
             'friction': [{'axis': axis, **{key: float(column[i])
                                            for key, column in columns.items()}}
                          for i, axis in enumerate(self.axes)],
             'missing': [{'joint': joint, 'rms': float(a), 'most': float(b), 'ripple': float(c)}
-                        for joint, a, b, c in zip(self.arm.robot.joints, rms, most, self.ripple,
+                        for joint, a, b, c in zip(self.arm.robot.joints, rms, peak, self.ripple,
                                                   strict=True)],
         }
 
@@ -282,7 +285,7 @@ class Written:
             yield 'rotors that turn with several joints', _listed(joints, np.abs(shared).max(1))
         turning = np.abs(whole.rotors.motions).sum(axis=0) if whole.rotors.coupled else ()
         yield 'rotors that spin on moving links', ', '.join(
-            joint for joint, own in zip(joints, turning) if own > 0.0)
+            joint for joint, spin in zip(joints, turning) if spin > 0.0)
         if not form.dry:
             yield 'dry friction [N m]', _listed(self.axes, self.friction.dry)
         if not form.damping:
@@ -291,7 +294,7 @@ class Written:
         if not form.offset:
             yield 'offset of the effort [N m]', _listed(self.axes, self.friction.offset)
         if whole.gears is not None and not form.gears:
-            yield 'gears that give', ', '.join(joints[j] for j in whole.gears.joints)
+            yield 'elastic gears', ', '.join(joints[j] for j in whole.gears.joints)
         if whole.gears is not None:
             elastic = np.array([joints[j] for j in whole.gears.joints])
             yield 'kinematic error of gears', ', '.join(elastic[whole.gears.wavy])
@@ -299,14 +302,14 @@ class Written:
         past = whole.friction.terms[whole.friction.terms[:, KIND] >= STOP, ROW].astype(int)
         yield 'friction that builds up after a reversal', ', '.join(
             name for i, name in enumerate(self.axes) if i in past)
-        yield 'springs at joints, at most [N m]', _listed(
+        yield 'springs at joints, maximum [N m]', _listed(
             joints, np.linalg.norm(whole.links[:, SPRING:SPRING + 2], axis=1))
         yield 'torque ripple, rms [N m]', _listed(joints, self.ripple)
         yield 'friction that warms up or drifts', ', '.join(self.arm.changing)
 
 
 def rotor_name(joint: str) -> str:
-    """Return the name of the joint that the rotor of an elastic ``joint`` turns."""
+    """Return the name of the rotor joint of an elastic ``joint``."""
     return f'{joint}_rotor'
 
 
@@ -321,7 +324,7 @@ def _listed(names: Sequence[str], values: Iterable[float]) -> str:
 
 
 def effort(mechanism: Mechanism, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
-    """Return the effort (K, n) [N m, N] of states (K, n) with stiff gears, in steady sliding."""
+    """Return the effort (K, n) [N m, N] of states (K, n) with rigid gears, in steady sliding."""
     return InverseDynamics(
         mechanism.robot, mechanism.links, mechanism.rotors, mechanism.friction)(q, qd, qdd)
 
@@ -359,7 +362,7 @@ class Motion:
 
     @classmethod
     def of(cls, written: Written, slides: float = 0.0) -> Motion:
-        """Return COMPARED_STATES states at most of the ranges an arm is known in.
+        """Return at most COMPARED_STATES random states in the training range of an arm.
 
         In all of them every axis of friction slides, by its law and with a speed above ``slides``
         [s] times its acceleration.
@@ -369,11 +372,11 @@ class Motion:
         drives = effort(mechanism, q, qd, qdd)
         x, v, columns = q, qd, list(range(q.shape[1]))
         if mechanism.gears is not None:
-            own = list(mechanism.gears.joints)
+            elastic = list(mechanism.gears.joints)
             columns = list(mechanism.gears.motors(q.shape[1]))
-            part = rng.uniform(1.0 - UNBALANCED, 1.0 + UNBALANCED, (len(q), len(own)))
-            twist = drives[:, own] * part / mechanism.gears.stiffness
-            x, v = np.hstack([q, q[:, own] + twist]), np.hstack([qd, qd[:, own]])
+            part = rng.uniform(1.0 - UNBALANCED, 1.0 + UNBALANCED, (len(q), len(elastic)))
+            twist = drives[:, elastic] * part / mechanism.gears.stiffness
+            x, v = np.hstack([q, q[:, elastic] + twist]), np.hstack([qd, qd[:, elastic]])
         expected = accelerations(mechanism, x, v, drives)
         axes, law = mechanism.friction.axes, written.arm.mechanism.friction
         rows = np.all(np.abs(v[:, columns] @ axes.T)
@@ -381,7 +384,7 @@ class Motion:
         rows &= np.all(np.abs(v[:, columns] @ law.axes.T) > sliding_from(law), axis=1)
         return cls(*(part[rows][:COMPARED_STATES] for part in (x, v, drives, expected)))
 
-    def error(self, found: FloatArray) -> float:
-        """Return the largest error of accelerations (K, N) relative to those of its joint."""
+    def error(self, accelerations: FloatArray) -> float:
+        """Return the largest error of accelerations (K, N) relative to those of the joint."""
         size = np.abs(self.expected).max(axis=0)
-        return float(np.max(np.abs(found - self.expected).max(axis=0) / size))
+        return float(np.max(np.abs(accelerations - self.expected).max(axis=0) / size))

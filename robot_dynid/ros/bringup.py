@@ -53,16 +53,16 @@ def bringup(robot: str) -> LaunchDescription:
         launch_argument('controllers', 'parameter file of the controllers; empty: '
                  + config('controllers')),
     ]
-    known = tuple(entry.name for entry in declared)
+    valid = tuple(entry.name for entry in declared)
     return LaunchDescription([
-        *declared, OpaqueFunction(function=partial(mistyped, known=known)),
-        OpaqueFunction(function=partial(_start, names=names, known=known, robot=robot))])
+        *declared, OpaqueFunction(function=partial(mistyped, valid=valid)),
+        OpaqueFunction(function=partial(_start, names=names, valid=valid, robot=robot))])
 
 
-def _start(context: LaunchContext, names: tuple[str, ...], known: tuple[str, ...], robot: str
+def _start(context: LaunchContext, names: tuple[str, ...], valid: tuple[str, ...], robot: str
            ) -> list[Any]:
     """Return all nodes; raises RuntimeError, which ends the launch, for what is missing."""
-    given = {name: context.launch_configurations[name] for name in known}
+    given = {name: context.launch_configurations[name] for name in valid}
     given['robot'] = given['robot'] or robot
     check_arguments(given)
     hardware = given['hardware']

@@ -84,10 +84,10 @@ def description(*names: str, robot: str = '') -> LaunchDescription:
     defaults that the first declared.
     """
     declared = declare_arguments(names, robot)
-    known = tuple(argument.name for argument in declared)
+    valid = tuple(argument.name for argument in declared)
     return LaunchDescription([
-        *declared, OpaqueFunction(function=partial(mistyped, known=known)),
-        OpaqueFunction(function=partial(_start, names=names, known=known, robot=robot))])
+        *declared, OpaqueFunction(function=partial(mistyped, valid=valid)),
+        OpaqueFunction(function=partial(_start, names=names, valid=valid, robot=robot))])
 
 
 def declare_arguments(names: tuple[str, ...], robot: str = '') -> list[DeclareLaunchArgument]:
@@ -125,16 +125,16 @@ def config(name: str) -> str:
     return f'{get_package_share_directory(PACKAGE)}/config/{name}.yaml'
 
 
-def mistyped(context: LaunchContext, known: tuple[str, ...]) -> list[LogInfo]:
+def mistyped(context: LaunchContext, valid: tuple[str, ...]) -> list[LogInfo]:
     """Return a warning for each argument that is misspelt or changes nothing.
 
     In a file that is included all but misspelt names are those of the file that includes it, as
     is a name that contains one of ``known`` as a word (robot_ip). Where a file is launched itself,
     RuntimeError ends the launch for a misspelt name and for an argument of another of the files.
     """
-    given = [name for name in context.launch_configurations if name not in (*known, *OF_LAUNCH)]
-    near = {name: get_close_matches(name, known, 1, SIMILAR) for name in given
-            if not any(f'_{argument}_' in f'_{name}_' for argument in known)}
+    given = [name for name in context.launch_configurations if name not in (*valid, *OF_LAUNCH)]
+    near = {name: get_close_matches(name, valid, 1, SIMILAR) for name in given
+            if not any(f'_{argument}_' in f'_{name}_' for argument in valid)}
     hints = {name: f' (did you mean {near[name][0]}?)' if near.get(name) else '' for name in given}
     file = Path(context.get_locals_as_dict().get('current_launch_file_path', ''))
     launched = any((before, word) == (PACKAGE, file.name) or Path(word).resolve() == file.resolve()
@@ -142,15 +142,15 @@ def mistyped(context: LaunchContext, known: tuple[str, ...]) -> list[LogInfo]:
     wrong = [name for name in given if hints[name] or name in (*PARAMETERS, *OF_FILES)]
     if launched and wrong:
         raise RuntimeError(f'{file.name} has no argument ' + ', '.join(
-            f'{name!r}{hints[name]}' for name in wrong) + f'; it has {", ".join(known)}')
+            f'{name!r}{hints[name]}' for name in wrong) + f'; it has {", ".join(valid)}')
     return [LogInfo(msg=f"no argument '{name}'{hints[name]}: it changes nothing; -s lists the "
                         'arguments') for name in given if launched or hints[name]]
 
 
-def _start(context: LaunchContext, names: Iterable[str], known: Iterable[str], robot: str
+def _start(context: LaunchContext, names: Iterable[str], valid: Iterable[str], robot: str
            ) -> list[Any]:
     """Return the nodes and RViz; of the arguments only those which this file has."""
-    given = {name: context.launch_configurations[name] for name in known}
+    given = {name: context.launch_configurations[name] for name in valid}
     given['robot'] = given['robot'] or robot
     check_arguments(given)
     return [*nodes(given, names), *rviz(given, simulated='simulated_robot' in names)]
@@ -201,15 +201,15 @@ def _node(name: str, **words: Any) -> Node:
 
 
 def rviz(given: dict[str, str], simulated: bool) -> list[Any]:
-    """Return RViz, and beside a simulated robot robot_state_publisher, where they are installed.
+    """Return RViz and, for a simulated robot, robot_state_publisher, if installed.
 
-    A real robot brings its own.
+    A real robot has its own publisher.
     """
     if given['rviz'].lower() != 'true':
         return []
     missing = [name for name in ('rviz2', 'robot_state_publisher') if not installed(name)]
-    found: list[Any] = [LogInfo(msg=f'{name} is not installed, so it is not started: apt install '
-                                f'ros-$ROS_DISTRO-{name.replace("_", "-")}') for name in missing]
+    actions: list[Any] = [LogInfo(msg=f'{name} is not installed and not started: apt install '
+                                  f'ros-$ROS_DISTRO-{name.replace("_", "-")}') for name in missing]
     namespace, frame = given['namespace'], []
     try:
         robot: RobotModel | None = load_robot(given['robot']) if given.get('robot') else None
@@ -217,17 +217,17 @@ def rviz(given: dict[str, str], simulated: bool) -> list[Any]:
         text = source_text(robot) if robot is not None and simulated else ''
     except DynIdError as error:
         text = ''
-        found.append(LogInfo(msg=f'RViz shows no robot model: {error}'))
+        actions.append(LogInfo(msg=f'RViz shows no robot model: {error}'))
     if text and 'robot_state_publisher' not in missing:
-        found.append(_node(
+        actions.append(_node(
             'robot_state_publisher', package='robot_state_publisher', namespace=namespace,
             parameters=[{'robot_description': ParameterValue(text, value_type=str)}],
             remappings=RELATIVE_TF))
     if 'rviz2' not in missing:
         config = f'{get_package_share_directory(PACKAGE)}/config/robot_dynid.rviz'
-        found.append(_node('rviz2', package='rviz2', namespace=namespace,
-                           arguments=['-d', config, *frame], remappings=RELATIVE_TF))
-    return found
+        actions.append(_node('rviz2', package='rviz2', namespace=namespace,
+                             arguments=['-d', config, *frame], remappings=RELATIVE_TF))
+    return actions
 
 
 def installed(package: str) -> bool:

@@ -1,4 +1,4 @@
-"""Questions about an arm that its URDF leaves open; robot YAML and recipe of the answers."""
+"""Questions about an arm that its URDF leaves open; robot YAML and recipe from the answers."""
 
 from __future__ import annotations
 
@@ -24,27 +24,26 @@ from robot_dynid.setting_up.drivers import Driver, driver_named, drivers, sugges
 from robot_dynid.types import FloatArray
 from robot_dynid.yaml_text import yaml_text
 
-#: begins the files that are written, so that they may be replaced
+#: header of written files, which may be overwritten
 MARK = '# Written by robot-dynid init'
 UNKNOWN, NONE, ALL = 'unknown', 'none', 'all'
 #: what elastic joints need
-BENDING = ('elastic_joints need the effort of motors (sensor: motor) with gravity in it, which '
-           'bends the gears')
+BENDING = 'elastic_joints need the effort of motors (sensor: motor) including gravity'
 #: gravity [m/s^2] in the base frame by how the base is mounted
 MOUNTINGS = {'floor': (0.0, 0.0, -9.81), 'ceiling': (0.0, 0.0, 9.81)}
-#: s in which a joint reaches its speed limit where its acceleration is not known
+#: s to the speed limit of a joint with unknown acceleration limit
 RAMP = 1.0
-#: speed [rad/s, m/s] of a joint whose URDF states none, and its range where it turns without end
+#: default speed [rad/s, m/s], and default range of continuous joints
 SLOW, RANGE = 0.5, (-2.8, 2.8)
 #: characters up to which a value is written in one line
 LINE = 100_000
-#: gains [N m/A] that stand for unknown ones, and how uncertain they are
+#: placeholder of unknown gains [N m/A], and its relative standard deviation
 GAIN_UNKNOWN, GAIN_UNKNOWN_STD = 1.0, 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Arm:
-    """An arm as its URDF has it: the chain of joints that is suggested, from base to tip."""
+    """An arm from its URDF, with the suggested chain of joints from base to tip."""
 
     path: Path
     urdf: Element
@@ -58,45 +57,45 @@ class Arm:
         return next(one.limits for one in self.description.joints if one.name == joint)
 
     def between(self, base: str, tip: str) -> tuple[str, ...]:
-        """Return the joints of the robot between two links; errors as of `build_robot`."""
+        """Return the joints of the robot between two links; raises as `build_robot`."""
         return build_robot(self.description, Selection(base, tip)).joints
 
 
 def read_arm(path: str | Path, base_link: str = '') -> Arm:
-    """Read the arm in a URDF or xacro file; base, if none is given, and tip are suggestions.
+    """Read the arm in a URDF or xacro file; base, unless given, and tip are suggestions.
 
     From the base on, the tip is where the chain branches into several that move, or a tool begins.
-    Raises RobotError where `load_robot` does.
+    Raises RobotError as `load_robot`.
     """
     text = urdf_text(path)
     description = described(text, str(path))
     base = description.base(base_link)
-    found = _chain(description, base, _of_arm) or _chain(description, base, _moves)
-    tip = found[-1].child if found else ''
+    chain = _chain(description, base, _of_arm) or _chain(description, base, _moves)
+    tip = chain[-1].child if chain else ''
     joints = build_robot(description, Selection(base, tip)).joints
-    tip = next((one.child for one in reversed(found) if one.name in joints), tip)  # no tool
+    tip = next((one.child for one in reversed(chain) if one.name in joints), tip)  # no tool
     return Arm(Path(path), parse_urdf(text, str(path)), description, base, tip, joints)
 
 
 def _chain(
     description: Description, base: str, moves: Callable[[JointDescription], bool]
 ) -> list[JointDescription]:
-    """Return the joints that move from the base on, up to a branch or a tool."""
+    """Return the moving joints from the base on, up to a branch or a tool."""
     counts: dict[str, int] = {}  # of joints that move below a link
     for joint in reversed(description.below(base)):
         counts[joint.parent] = counts.get(joint.parent, 0) + moves(joint) + counts.get(
             joint.child, 0)
-    found: list[JointDescription] = []
+    chain: list[JointDescription] = []
     link = base
     while True:
         onward = [joint for joint in description.children.get(link, ())
                   if moves(joint) or counts.get(joint.child)]
-        if not onward or (len(onward) > 1 and len(found) > 2):
-            return found
+        if not onward or (len(onward) > 1 and len(chain) > 2):
+            return chain
         joint = max(onward, key=lambda one: moves(one) + counts.get(one.child, 0))
         link = joint.child
         if moves(joint):
-            found.append(joint)
+            chain.append(joint)
 
 
 def _moves(joint: JointDescription) -> bool:
@@ -109,10 +108,10 @@ def _of_arm(joint: JointDescription) -> bool:
 
 @dataclass(frozen=True)
 class Question:
-    """A question: ``key`` of its answer, ``text``, ``choices`` (none: free), what is suggested.
+    """A question: ``key`` of its answer, ``text``, ``choices`` (none: free), ``suggestion``.
 
-    ``required``: it must be answered, what is suggested be confirmed; ``why`` says where the
-    suggestion comes from.
+    ``required``: it must be answered and the suggestion confirmed; ``why`` is the reason for the
+    suggestion.
     """
 
     key: str
@@ -129,15 +128,16 @@ class Question:
 
 ELASTIC = Question(
     'elastic_joints', 'Joints with two encoders, on motor and link: none, all, or [names]', (),
-    NONE, 'topic motor_states beside joint_states; stiffness and damping of gears are identified')
-RATIOS_OF_TWO_ENCODERS = ('motor states that are not divided by them yet are divided; kinematic '
-                          'error of the gears goes by them, and rotor axes')
+    NONE, 'needs topic motor_states; stiffness and damping of gears are identified')
+RATIOS_OF_TWO_ENCODERS = ('needed for motor states that are not divided by them, kinematic error '
+                          'and rotor axes')
 
 
 def questions(arm: Arm, answers: Mapping[str, Any]) -> list[Question]:
-    """Return all questions about an arm; what is suggested follows from the ``answers`` so far."""
-    own, because = suggested(arm.urdf)
-    driver, kind = driver_named(str(answers.get('driver', own.name))), answers.get('effort_kind')
+    """Return all questions about an arm; suggestions follow from the ``answers`` so far."""
+    likely, because = suggested(arm.urdf)
+    driver = driver_named(str(answers.get('driver', likely.name)))
+    kind = answers.get('effort_kind')
     stated = driver.facts['efforts']
     by_urdf = next((one.kind for one in stated if one.parameter.items() & {
         (param.get('name'), (param.text or '').strip().lower())
@@ -149,8 +149,8 @@ def questions(arm: Arm, answers: Mapping[str, Any]) -> list[Question]:
     sensor = (min(sensors) or None) if len(sensors) == 1 else None
     asked = [
         Question('driver', 'Which driver publishes the joint states?',
-                 tuple(one.name for one in drivers()), own.name,
-                 ', '.join(because) or 'nothing in the URDF tells', required=True),
+                 tuple(one.name for one in drivers()), likely.name,
+                 ', '.join(because) or 'no evidence in the URDF', required=True),
         Question('effort_kind', 'What is the effort of the joint states? '
                  'torque [N m] with gravity in it, current [A], or torque without gravity'
                  f'{". " * bool(driver.ask)}{driver.ask}', EFFORT_KINDS, by_urdf,
@@ -163,30 +163,30 @@ def questions(arm: Arm, answers: Mapping[str, Any]) -> list[Question]:
     if kind == 'current':
         asked.append(Question(
             'drive_gains', 'Torque of the joint over current [N m/A], joint: gain for each, or '
-            'unknown', (), UNKNOWN, 'unknown ones are found from a weighed payload'))
+            'unknown', (), UNKNOWN, 'calibrate unknown ones with a weighed payload'))
     bending = answers.get('sensor', sensor) == MOTOR and kind != 'gravity_compensated_torque'
     elastic = bending and answers.get('elastic_joints', NONE) not in (NONE, [])
     return [*asked, *([ELASTIC] if bending else []), *_questions_of_the_arm(arm, driver, elastic)]
 
 
 def _questions_of_the_arm(arm: Arm, driver: Driver, elastic: bool) -> list[Question]:
-    """Return the questions that no effort is in."""
+    """Return the questions that are not about effort."""
     return [
-        Question('base_link', 'Link that stands still', (), arm.base, 'the root of the URDF'),
-        Question('tip_link', 'Last link of the arm; what is behind it counts as part of it', (),
+        Question('base_link', 'Fixed link', (), arm.base, 'the root of the URDF'),
+        Question('tip_link', 'Last link of the arm, including everything attached to it', (),
                  arm.tip, f'behind {len(arm.joints)} joints: {", ".join(arm.joints)}'),
         Question('mounting', 'How is the base mounted: floor, ceiling, or gravity in the base '
-                 'frame such as [9.81, 0, 0] for a wall', (), 'floor', 'most stand on one'),
+                 'frame such as [9.81, 0, 0] for a wall', (), 'floor', 'default'),
         Question('acceleration', 'Acceleration limits [rad/s^2, m/s^2]: one number, joint: number '
                  'for each, or unknown', (), UNKNOWN, f'unknown: speed limit in {RAMP:g} s'),
         Question('gear_ratios', 'Turns of the motor per turn of the joint, joint: ratio for each, '
                  'or unknown', (), UNKNOWN, RATIOS_OF_TWO_ENCODERS if elastic else
-                 'torque ripple is told more surely with them; rotor axes need them'),
+                 'needed to identify gear ripple, and for rotor axes'),
         Question('rotor_axes', 'Axes of the rotors in the frames of the links before the joints, '
                  'joint: [x, y, z], or unknown', (), UNKNOWN,
-                 'unknown: rotors count by their inertia along the joint alone'),
+                 'unknown: only rotor inertia about the joint is modelled'),
         Question('payload', 'Mass at the flange that is not in the URDF [kg]', (), 0.0,
-                 'a tool that stays becomes part of the last link'),
+                 'a permanent tool becomes part of the last link'),
         *(Question(key, text, (), suggestion, '; '.join(
             f'{one.fact}: {one.conditions}' for one in driver.facts[f'{key}s']) or 'not stated')
           for key, text, suggestion in (
@@ -196,14 +196,13 @@ def _questions_of_the_arm(arm: Arm, driver: Driver, elastic: bool) -> list[Quest
 
 
 def completed(arm: Arm, answers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all answers, those not given as suggested.
+    """Return all answers, with suggestions for missing ones.
 
-    Raises UsageError for an answer that cannot be, for one that nobody asked for, and where one is
-    missing that only the user knows.
+    Raises UsageError for an invalid answer, an unknown question, and a missing required answer.
     """
-    found: dict[str, Any] = {}
-    for _ in range(2):  # answers bring questions
-        for question in questions(arm, {**answers, **found}):
+    complete: dict[str, Any] = {}
+    for _ in range(2):  # answers add questions
+        for question in questions(arm, {**answers, **complete}):
             default = None if question.required else question.suggestion
             given = answers.get(question.key, default)
             if given is None:
@@ -213,19 +212,19 @@ def completed(arm: Arm, answers: Mapping[str, Any]) -> dict[str, Any]:
             if question.choices and given not in question.choices:
                 raise UsageError(f'{question.key}: {shown(given)} is none of '
                                  f'{", ".join(question.choices)}')
-            found[question.key] = given
+            complete[question.key] = given
     left = {one.key: one.suggestion for one in questions(arm, {})}  # as --questions lists them
-    unknown = sorted(key for key in set(answers) - set(found) if answers[key] != left.get(key))
+    unknown = sorted(key for key in set(answers) - set(complete) if answers[key] != left.get(key))
     if unknown:
         bending = f'; {BENDING}' if ELASTIC.key in unknown else ''
-        raise UsageError(f'nobody asked for {", ".join(unknown)}; questions are '
-                         f'{", ".join(found)}{bending}')
-    _checked(arm, found)
-    return found
+        raise UsageError(f'unknown answers {", ".join(unknown)}; questions are '
+                         f'{", ".join(complete)}{bending}')
+    _checked(arm, complete)
+    return complete
 
 
 def _checked(arm: Arm, answers: Mapping[str, Any]) -> None:
-    """Raise UsageError for numbers that cannot be, or name joints that are not there."""
+    """Raise UsageError for invalid numbers and unknown joints."""
     joints = arm.between(str(answers['base_link']), str(answers['tip_link']))
     for key, allowed in (('drive_gains', GAIN), ('gear_ratios', RATIO),
                          ('acceleration', LARGEST)):
@@ -245,9 +244,9 @@ def _checked(arm: Arm, answers: Mapping[str, Any]) -> None:
 
 
 def elastic_joints(joints: Sequence[str], answers: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return those of the ``joints`` that have two encoders, in order.
+    """Return the ``joints`` with two encoders, in order.
 
-    Raises UsageError for others.
+    Raises UsageError for unknown joints.
     """
     given = answers.get(ELASTIC.key, NONE)
     if given in (NONE, ALL):
@@ -269,7 +268,7 @@ def gravity(mounting: Any) -> tuple[float, ...]:
 
 
 def mesh_diagnoses(arm: Arm) -> list[Diagnosis]:
-    """Return a warning of collision meshes that a URDF names and that are missing, if any are."""
+    """Return a warning of missing collision meshes of a URDF, if any."""
     missing: dict[str, str] = {}  # file: link
     for element in arm.urdf.findall('link'):
         for mesh in element.iterfind('collision/geometry/mesh'):
@@ -282,34 +281,34 @@ def mesh_diagnoses(arm: Arm) -> list[Diagnosis]:
     count = 'one file is' if len(missing) == 1 else f'{len(missing)} files are'
     return [Diagnosis(
         'collision meshes', WARN, str(arm.path),
-        f'{count} missing, the first {shown(name)} of {link}: where such a link is of the arm '
-        'itself, `design` and the node `excitation` refuse it; others are not kept clear of',
-        'put the files there; packages are looked for in AMENT_PREFIX_PATH (source the workspace '
-        'that has them), ROS_PACKAGE_PATH and the folders above the URDF. To plan without a check '
-        f'of a link: scene: {{ignore_links: [{link}]}} in the robot YAML',
+        f'{count} missing, the first {shown(name)} of {link}: `design` and the node `excitation` '
+        'refuse such links of the arm, and do not check others',
+        'put the files there, or source the workspace that has their package (AMENT_PREFIX_PATH, '
+        'ROS_PACKAGE_PATH and the folders above the URDF are searched). To plan without checking '
+        f'a link: scene: {{ignore_links: [{link}]}} in the robot YAML',
         tuple(missing.items()))]
 
 
 def robot_yaml(arm: Arm, answers: Mapping[str, Any], urdf: str,
                gains: Mapping[str, float] | None = None) -> str:
-    """Return the text of a robot YAML with comments, of answers that are `completed`.
+    """Return the text of a robot YAML with comments, from `completed` answers.
 
-    ``urdf`` is the path that is written; ``gains`` [N m/A] by joint are put in for unknown ones.
+    ``urdf`` is the path to write; ``gains`` [N m/A] by joint replace unknown ones.
     """
     joints = arm.between(str(answers['base_link']), str(answers['tip_link']))
     driver = driver_named(str(answers['driver']))
     lines = [f'{MARK}: what the URDF leaves open. All keys: docs/files.md.',
              f'urdf: {_yaml(urdf)}', f'base_link: {_yaml(answers["base_link"])}',
-             f'tip_link: {_yaml(answers["tip_link"])}    # what is behind it moves with it',
+             f'tip_link: {_yaml(answers["tip_link"])}    # links after it move with it',
              f'gravity: {list(gravity(answers["mounting"]))}    # in the base frame: '
              f'{answers["mounting"] if isinstance(answers["mounting"], str) else "as given"}']
     lines += _effort_lines(answers, driver, joints, gains)
     ratios, axes = answers['gear_ratios'], answers['rotor_axes']
     elastic = elastic_joints(joints, answers)
     lines.append(f'gear_ratios: {_yaml(ratios)}' if isinstance(ratios, Mapping) else
-                 f'# gear_ratios: {{{joints[0]}: 101.0, ...}}    # not known; ' + (
-                     'motor states must come divided by them' if elastic else
-                     'they show the frequencies of torque ripple'))
+                 f'# gear_ratios: {{{joints[0]}: 101.0, ...}}    # unknown; ' + (
+                     'motor states must be divided by them' if elastic else
+                     'they determine the frequencies of torque ripple'))
     if elastic:
         lines += ['# encoders on motor (topic motor_states) and link: docs/two_encoders.md',
                   f'elastic_joints: {_yaml(list(elastic))}']
@@ -334,20 +333,20 @@ def _effort_lines(answers: Mapping[str, Any], driver: Driver, joints: Sequence[s
     if isinstance(given, Mapping):
         return [*lines, '# joint torque over current [N m/A]', f'drive_gains: {_yaml(given)}']
     if gains is not None:
-        return [*lines, '# [N m/A], provisional: the first recording then has the size of the '
-                'nominal links. A weighed payload finds them: robot-dynid payload --known-mass',
+        return [*lines, '# [N m/A], provisional: scaled to the nominal links by a recording. '
+                'Calibrate with a weighed payload: robot-dynid payload --known-mass',
                 f'drive_gains: {_yaml(gains)}', 'drive_gains_std: 0.2']
-    return [*lines, '# [N m/A], NOT KNOWN: parameters come out in units of A. Where gains come '
-            'from: docs/drivers.md', f'drive_gains: {_yaml(dict.fromkeys(joints, GAIN_UNKNOWN))}',
+    return [*lines, '# [N m/A], UNKNOWN: parameters are in units of A. Sources of gains: '
+            'docs/drivers.md', f'drive_gains: {_yaml(dict.fromkeys(joints, GAIN_UNKNOWN))}',
             f'drive_gains_std: {GAIN_UNKNOWN_STD}']
 
 
 def _limit_lines(arm: Arm, answers: Mapping[str, Any], joints: Sequence[str]) -> list[str]:
     """Return the limits that the URDF lacks, and accelerations."""
     given = answers['acceleration']
-    known = given != UNKNOWN
-    lines = ['# accelerations are in no URDF: ' + (
-        'as given' if known else f'careful ones, the speed limit within {RAMP:g} s'), 'limits:']
+    stated = given != UNKNOWN
+    lines = ['# acceleration limits, not part of a URDF: ' + (
+        'as given' if stated else f'conservative, speed limit within {RAMP:g} s'), 'limits:']
     for joint in joints:
         lower, upper, speed, _ = arm.limits(joint)
         entries, notes = [], []
@@ -359,31 +358,32 @@ def _limit_lines(arm: Arm, answers: Mapping[str, Any], joints: Sequence[str]) ->
             entries.append(f'velocity: {SLOW}')
             notes.append('speed')
         value = given[joint] if isinstance(given, Mapping) else given
-        entries.append(f'acceleration: {float(value) if known else round(speed / RAMP, 3)}')
+        entries.append(f'acceleration: {float(value) if stated else round(speed / RAMP, 3)}')
         note = f'    # the URDF states no {" and no ".join(notes)}' if notes else ''
         lines.append(f'  {_yaml(joint)}: {{{", ".join(entries)}}}{note}')
     return lines
 
 
 def recipe_yaml(answers: Mapping[str, Any]) -> str:
-    """Return the text of a recipe with comments: what is safe, and the rest from the data."""
+    """Return the text of a recipe with comments: safe settings, and the rest from the data."""
     rigid = answers.get(ELASTIC.key, NONE) in (NONE, [])
-    lines = [f'{MARK}: what identify shall do. All keys: docs/files.md; what is not written is '
+    lines = [f'{MARK}: settings of identify. All keys: docs/files.md; others are '
              'chosen from the data.',
              'friction: auto    # law of every joint by held-out error; or coulomb, maxwell+load, '
              'none ...',
-             f'estimator: {{name: {"wls" if rigid else "elastic"}}}    # feasible: parameters '
-             'that bodies can have, for a URDF']
+             f'estimator: {{name: {"wls" if rigid else "elastic"}}}    # feasible: physical '
+             'parameters, for a URDF']
     if answers['sensor'] == LINK:
-        lines.append('# sensors behind the gears show neither rotors nor friction of the motors: '
-                     'both are left out')
+        lines.append('# sensors behind the gears measure neither rotors nor motor friction: both '
+                     'are left out')
     lines += ['# cutoff: 12.0    # Hz; from the data', '# effort_lag: 0.0    # s; from the data',
-              '# accept: []    # findings of the gate that are meant to be so', '']
+              '# accept: []    # findings to accept', '']
     return '\n'.join(lines)
 
 
 def _yaml(value: Any) -> str:
-    """Return a value as YAML in one line, which reads names back as text, numbers as floats."""
+    """Return a value as one line of YAML that preserves types: names as text, numbers as floats.
+    """
     if isinstance(value, Mapping):
         return f'{{{", ".join(f"{_yaml(key)}: {_yaml(one)}" for key, one in value.items())}}}'
     if isinstance(value, (list, tuple)):

@@ -1,6 +1,6 @@
-"""Facts about drivers of robots: topics, controllers, meaning of effort, evidence in a URDF.
+"""Facts about robot drivers: topics, controllers, meaning of effort, evidence in a URDF.
 
-They are in drivers.yaml beside this module, each with its source.
+They are in drivers.yaml in this folder, each with its source.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from robot_dynid.setting_up.diagnosis import WARN, Diagnosis
 from robot_dynid.yaml_text import load_yaml
 
 FACTS = Path(__file__).with_name('drivers.yaml')
-#: any driver that has no entry of its own
+#: drivers without an entry
 OTHER = 'other'
 #: aspects of a driver, each with facts, and their titles
 ASPECTS = {'launch': 'start', 'topics': 'joint states', 'rates': 'controller manager',
            'qos': 'quality of service', 'controllers': 'trajectory controller',
            'efforts': 'effort', 'scaling': 'speed scaling', 'stops': 'stops', 'joints': 'joints'}
-#: what a topic of joint states shows
+#: content of a topic of joint states
 MEASURED = 'measured'
 #: weight of evidence, by its first word
 WORTH = {'plugin': 8, 'meshes': 4, 'robot': 2, 'joints': 1}
@@ -34,11 +34,11 @@ WORTH = {'plugin': 8, 'meshes': 4, 'robot': 2, 'joints': 1}
 
 @dataclass(frozen=True)
 class Fact:
-    """A fact about a driver: ``when`` it holds, and its ``source``.
+    """A fact about a driver, with its condition ``when`` and its ``source``.
 
-    Of topics ``rate`` [Hz], None where it is not stated, and what they show; of controllers
+    Of topics ``rate`` [Hz], None if not stated, and their content ``shows``; of controllers
     whether the launch file has ``started`` them; of efforts ``kind`` and ``sensor`` of a robot
-    YAML, empty for none, and the value of a ``parameter`` of <ros2_control> that says so.
+    YAML, empty for none, and the value of a ``parameter`` of <ros2_control> that states it.
     """
 
     fact: str
@@ -53,7 +53,7 @@ class Fact:
 
     @property
     def conditions(self) -> str:
-        """Rate, what is shown, whether it is started, and when, in words."""
+        """Rate, content, start and condition in words."""
         return ', '.join(filter(None, (
             f'{self.rate:g} Hz' if self.rate else '', self.shows.replace(MEASURED, ''),
             'not started' if self.started == 'no' else self.started, self.when)))
@@ -72,7 +72,7 @@ class Driver:
 
     @property
     def controller(self) -> str:
-        """Name of the trajectory controller to use, that of OTHER where there is none."""
+        """Name of the trajectory controller, by default that of OTHER."""
         return next((one.fact for one in self.facts['controllers'] if ' ' not in one.fact),
                     None) or driver_named(OTHER).controller
 
@@ -110,7 +110,7 @@ def drivers() -> tuple[Driver, ...]:
 
 
 def driver_named(name: str) -> Driver:
-    """Return a driver by its name. Raises UsageError for an unknown one."""
+    """Return a driver by its name; raises UsageError for an unknown one."""
     by_name = {one.name: one for one in drivers()}
     if name not in by_name:
         raise UsageError(f'driver {name!r} is not known; choose one of {", ".join(by_name)}')
@@ -118,7 +118,7 @@ def driver_named(name: str) -> Driver:
 
 
 def shown_by(topic: str) -> str:
-    """Return `Fact.shows` of a topic of joint states, empty where drivers differ, or for none."""
+    """Return `Fact.shows` of a topic of joint states, empty if drivers differ, or none has it."""
     stated = [one for driver in drivers() for one in driver.facts['topics']
               if topic.endswith(f'/{one.fact.strip("/")}')]
     longest = max((len(one.fact) for one in stated), default=0)
@@ -127,20 +127,20 @@ def shown_by(topic: str) -> str:
 
 
 def effort_diagnoses(driver: Driver, kind: str) -> list[Diagnosis]:
-    """Return a warning where no fact about a driver has the kind of effort that is stated."""
+    """Return a warning if the stated kind of effort contradicts the facts about a driver."""
     stated = driver.facts['efforts']
     if not stated or any(one.kind == kind for one in stated):
         return []
     return [Diagnosis(
         'effort', WARN, driver.name, f'effort_kind is {kind}, but it publishes: '
         f'{"; ".join(f"{one.fact} ({one.conditions})" for one in stated)}',
-        'answer effort_kind by what it publishes, or record efforts another way')]
+        'set effort_kind to the kind it publishes, or record another effort')]
 
 
 def suggested(urdf: Element) -> tuple[Driver, tuple[str, ...]]:
     """Return the driver with the strongest evidence in a URDF, and the evidence.
 
-    OTHER where there is none, or where two drivers have as much: many arms share joint names.
+    OTHER without evidence, or if two drivers tie: many arms share joint names.
     """
     def weight(driver: Driver) -> int:
         return sum(WORTH[text.split()[0]] for text in driver.evidence(urdf))

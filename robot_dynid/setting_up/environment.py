@@ -1,6 +1,6 @@
-"""Diagnosis of an installation: libraries and their versions, compiled kernels, room on the disk.
+"""Diagnosis of an installation: library versions, compiled kernels, disk capacity.
 
-Ranges of versions are those of the package's own metadata (setup.py).
+Version ranges are those of the package metadata (setup.py).
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from robot_dynid.files import disk_space
 from robot_dynid.setting_up.diagnosis import ERROR, OK, WARN, Diagnosis
 
 PACKAGE = 'robot_dynid'
-#: bytes free below which a recording of an hour may not fit: 14 joints at 1 kHz
+#: bytes of an hour's recording of 14 joints at 1 kHz
 ROOM = 2e9
-#: modules of what is imported by another name than its distribution has
+#: module names that differ from those of the distributions
 MODULES = {'PyYAML': 'yaml', 'scikit-learn': 'sklearn', 'Jinja2': 'jinja2',
            'ros-rclpy': 'rclpy', 'ros-sensor-msgs': 'sensor_msgs',
            'ros-trajectory-msgs': 'trajectory_msgs', 'ros-std-srvs': 'std_srvs',
            'ros-diagnostic-msgs': 'diagnostic_msgs',
            'ros-visualization-msgs': 'visualization_msgs'}
-#: what libraries are for
+#: purposes of libraries
 PURPOSES = {
     'clarabel': 'solver: identify --method feasible, payload',
-    'coal': 'collision: motions that keep clear, checks before a motion',
+    'coal': 'collision: collision-free motions, checks before a motion',
     'mujoco': 'simulation: demo, simulated robot, export',
     'plotly': 'report without browser: --report', 'Jinja2': 'report without browser: --report',
     'numpy': 'arrays', 'scipy': 'linear algebra',
@@ -40,7 +40,7 @@ PURPOSES = {
     'scikit-learn': 'residual models', 'threadpoolctl': 'threads of linear algebra',
     'argcomplete': 'completion in shells',
 }
-#: extras whose libraries this diagnosis is about; those of ROS have a diagnosis of their own
+#: extras whose libraries are diagnosed here; ROS has a separate diagnosis
 EXTRAS = ('', 'report', 'simulation')
 _REQUIREMENT = re.compile(
     r"(?P<name>[\w.-]+)(?:\[[^]]*])?\s*(?P<range>[<>=!~\d.,\s]*)"
@@ -57,11 +57,11 @@ class Requirement:
 
     @property
     def module(self) -> str:
-        """Name it is imported by."""
+        """Name of the imported module."""
         return MODULES.get(self.name, self.name.replace('-', '_'))
 
     def allows(self, installed: str) -> bool:
-        """Return True if a version is within the bounds; one that has no number is."""
+        """Return True if a version is within the bounds, or has no number."""
         have = _numbers(installed)
         return not have or all(
             SIGNS[sign](have, _numbers(bound)) for bound in self.bounds
@@ -74,9 +74,9 @@ SIGNS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """Return the leading numbers of a version, without zeros at the end."""
-    found = re.search(r'\d+(?:\.\d+)*', text)
-    return tuple(map(int, re.sub(r'(\.0+)+$', '', found[0]).split('.'))) if found else ()
+    """Return the leading numbers of a version, without trailing zeros."""
+    match = re.search(r'\d+(?:\.\d+)*', text)
+    return tuple(map(int, re.sub(r'(\.0+)+$', '', match[0]).split('.'))) if match else ()
 
 
 def requirements(texts: Iterable[str]) -> tuple[Requirement, ...]:
@@ -86,8 +86,8 @@ def requirements(texts: Iterable[str]) -> tuple[Requirement, ...]:
         match['extra'] or '') for match in map(_REQUIREMENT.match, texts) if match)
 
 
-def own_requirements() -> tuple[Requirement, ...]:
-    """Return the requirements of this package; names alone where it was not installed by pip."""
+def package_requirements() -> tuple[Requirement, ...]:
+    """Return the requirements of this package; names only if it was not installed by pip."""
     try:
         texts = requires(PACKAGE)
     except PackageNotFoundError:
@@ -96,7 +96,7 @@ def own_requirements() -> tuple[Requirement, ...]:
 
 
 def library_diagnosis(wanted: Requirement) -> Diagnosis:
-    """Return whether a library can be imported, and its version is within its range."""
+    """Check that a library can be imported, and that its version is supported."""
     name, where = wanted.name, PURPOSES.get(wanted.name, f'extra {wanted.extra}')
     lacking = WARN if wanted.extra else ERROR
     pip = f"pip install '{name}{','.join(wanted.bounds)}'"
@@ -106,13 +106,13 @@ def library_diagnosis(wanted: Requirement) -> Diagnosis:
         absent = isinstance(error, ModuleNotFoundError) and error.name == wanted.module
         what = 'is not installed' if absent else f'cannot be loaded: {error}'
         return Diagnosis(name, lacking, where, f'{name} {what}', pip)
-    except Exception as error:  # a library may fail as it likes; others must be looked at
+    except Exception as error:  # any error of a library
         return Diagnosis(name, lacking, where, f'{name} cannot be loaded: {error}',
                          f'{pip} --force-reinstall')
     try:
         installed = version(name)
     except PackageNotFoundError:
-        return Diagnosis(name, OK, where, 'there; its version is not known')
+        return Diagnosis(name, OK, where, 'installed, version unknown')
     if not wanted.allows(installed):
         return Diagnosis(name, WARN, where, f'{name} {installed} is outside the versions that are '
                          f'tested ({", ".join(wanted.bounds)})', pip)
@@ -123,11 +123,11 @@ def libraries() -> list[Diagnosis]:
     """Return a diagnosis of Python and of every library that does not belong to ROS."""
     python = '.'.join(map(str, sys.version_info[:3]))
     return [Diagnosis('python', OK, sys.executable, python),
-            *(library_diagnosis(one) for one in own_requirements() if one.extra in EXTRAS)]
+            *(library_diagnosis(one) for one in package_requirements() if one.extra in EXTRAS)]
 
 
 def kernels() -> Diagnosis:
-    """Return whether the numerical kernels are there, and which of their builds runs here."""
+    """Check that the numerical kernels are built, and return the build used here."""
     try:
         from robot_dynid import kernels as built
     except ImportError as error:
@@ -138,7 +138,7 @@ def kernels() -> Diagnosis:
 
 
 def disk_diagnosis(folder: Path) -> Diagnosis:
-    """Return whether recordings can be written to ``folder``, and for how much there is room."""
+    """Check that recordings can be written to ``folder``, and the free disk space."""
     unwritable, free = disk_space(folder.absolute())
     values = (('free [MB]', f'{free / 1e6:.0f}'),)
     name, where = 'disk', str(folder.absolute())
@@ -157,17 +157,17 @@ def ros_diagnosis(environment: Mapping[str, str], needed: bool) -> Diagnosis:
     level, name = (ERROR if needed else WARN), 'ros'
     distribution = environment.get('ROS_DISTRO', '')
     if find_spec('rclpy') is None:
-        return Diagnosis(name, level, 'rclpy', 'ROS 2 is not found: recordings can be identified, '
-                         'but no robot be moved or watched', 'source /opt/ros/DISTRO/setup.bash, '
+        return Diagnosis(name, level, 'rclpy', 'ROS 2 not found: identification works, live '
+                         'commands do not', 'source /opt/ros/DISTRO/setup.bash, '
                          'or run `make setup` and `. .venv/env.sh` in the sources')
     missing = [one for one in ('sensor_msgs', 'control_msgs', 'trajectory_msgs',
                                'diagnostic_msgs', 'std_srvs', 'robot_dynid_interfaces')
                if find_spec(one) is None]
     if missing:
-        own = missing == ['robot_dynid_interfaces']
-        return Diagnosis(name, level, 'rclpy', f'ROS 2 is there, but not {", ".join(missing)}',
+        only_interfaces = missing == ['robot_dynid_interfaces']
+        return Diagnosis(name, level, 'rclpy', f'ROS 2 lacks {", ".join(missing)}',
                          'source the workspace that colcon built, or run `make setup` and '
-                         '`. .venv/env.sh`' if own else
+                         '`. .venv/env.sh`' if only_interfaces else
                          'apt install ' + ' '.join(f'ros-{distribution or "DISTRO"}-'
                                                    f'{one.replace("_", "-")}' for one in missing))
     try:

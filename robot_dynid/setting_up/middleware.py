@@ -1,4 +1,4 @@
-"""Diagnosis of DDS: whether two processes of this computer hear each other, and why not."""
+"""Diagnosis of DDS: communication between two processes of this computer."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from pathlib import Path
 
 from robot_dynid.setting_up.diagnosis import ERROR, OK, Diagnosis
 
-#: identifiers of domains that every system can take (ports of Linux)
+#: domain IDs available on every system (ports of Linux)
 DOMAINS = range(102)
-#: files that DDS implementations read their settings from, by their variables
+#: environment variables with settings files of DDS implementations
 PROFILES = ('FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE', 'CYCLONEDDS_URI')
 SHARED_MEMORY = Path('/dev/shm')
-#: bytes free in shared memory that Fast DDS takes for a participant
+#: bytes of shared memory per Fast DDS participant
 SHARED_BYTES = 10e6
-#: name of a port of Fast DDS there, before its number, and the s within which it has its size
+#: file name prefix of a Fast DDS port in shared memory, and time [s] until it has its size
 PORT_FILE, MAKING = 'fastdds_port', 10.0
-#: multicast group and port by which participants are found, of domain 0
+#: multicast group and port of discovery, of domain 0
 GROUP, PORT = '239.255.0.1', 7400
 
 
 @dataclass(frozen=True)
 class Talk:
-    """Fate of a message between two processes.
+    """Result of a message between two processes.
 
-    ``heard`` after ``seconds``; ``error`` is why a node could not be made, ``middleware`` the
-    implementation of DDS.
+    ``heard`` after ``seconds``; ``error`` is the reason why a node could not be created,
+    ``middleware`` the implementation of DDS.
     """
 
     heard: bool
@@ -41,10 +41,10 @@ class Talk:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Means of DDS on the computer.
+    """Transports of DDS on the computer.
 
-    ``shared_memory`` and ``multicast`` say why they cannot be used, empty where they can;
-    ``unfinished`` has the ports that hold up the nodes which want them.
+    ``shared_memory`` and ``multicast`` are the reasons why they are unusable, or empty;
+    ``unfinished`` are ports that block nodes.
     """
 
     shared_memory: str = ''
@@ -53,22 +53,22 @@ class Surroundings:
 
 
 def surroundings(folder: Path = SHARED_MEMORY) -> Surroundings:
-    """Look at shared memory and multicast of this computer."""
+    """Check shared memory and multicast of this computer."""
     return Surroundings(_shared_memory(folder), _multicast(), tuple(unfinished_ports(folder)))
 
 
 def unfinished_ports(folder: Path = SHARED_MEMORY) -> list[Path]:
-    """Return ports of Fast DDS in shared memory whose maker was killed before they had a size.
+    """Return incomplete Fast DDS ports in shared memory, left by killed processes.
 
-    A node that wants such a port waits for its maker: without end, and deaf to SIGTERM.
+    A node that opens such a port waits for ever and ignores SIGTERM.
     """
-    found = []
+    ports = []
     for path in folder.glob(f'{PORT_FILE}*[0-9]'):
         with suppress(FileNotFoundError):  # its node has just ended
             state = path.stat()
             if state.st_size == 0 and time.time() - state.st_mtime > MAKING:
-                found.append(path)
-    return sorted(found)
+                ports.append(path)
+    return sorted(ports)
 
 
 def _shared_memory(folder: Path) -> str:
@@ -80,7 +80,7 @@ def _shared_memory(folder: Path) -> str:
 
 
 def _multicast() -> str:
-    """Return the reason that a datagram to a group does not come back, '' where it does."""
+    """Return the reason why a datagram to a group does not return, '' if it does."""
     try:
         with (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener,
               socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as speaker):
@@ -99,21 +99,21 @@ def _multicast() -> str:
 
 
 def dds_diagnoses(
-    environment: Mapping[str, str], talk: Talk, found: Surroundings
+    environment: Mapping[str, str], talk: Talk, means: Surroundings
 ) -> list[Diagnosis]:
-    """Return whether DDS talks to itself, and where it does not every reason that is seen."""
+    """Check that DDS delivers messages between processes, and list all reasons if not."""
     where = talk.middleware or environment.get('RMW_IMPLEMENTATION') or 'default middleware'
     reasons = [Diagnosis(
         'shared memory', ERROR, where, f'{path} was left unfinished by a process that was killed: '
-        'a node that wants it waits for ever', f'rm {path}') for path in found.unfinished]
+        'a node that wants it waits for ever', f'rm {path}') for path in means.unfinished]
     if talk.heard:
         return [Diagnosis('dds', OK, where, f'two processes hear each other after '
                           f'{talk.seconds:.1f} s ({domain(environment)})'), *reasons]
     reasons += _settings(environment, talk)
     for name, reason, remedy in (
-            ('shared memory', found.shared_memory, 'remove old files fastrtps_* there, make room '
+            ('shared memory', means.shared_memory, 'remove old files fastrtps_* there, make room '
              '(docker run --shm-size), or switch shared memory off in a profile'),
-            ('multicast', found.multicast, 'let the firewall pass UDP from port 7400 on, switch '
+            ('multicast', means.multicast, 'let the firewall pass UDP from port 7400 on, switch '
              'multicast on (ip link set lo multicast on), or name peers in ROS_STATIC_PEERS')):
         if reason:
             reasons.append(Diagnosis(name, ERROR, where, reason, remedy))
@@ -125,13 +125,13 @@ def dds_diagnoses(
 
 
 def domain(environment: Mapping[str, str]) -> str:
-    """Return in words which nodes can be found."""
+    """Describe which nodes can be discovered."""
     reach = environment.get('ROS_AUTOMATIC_DISCOVERY_RANGE', 'SUBNET')
     return f'ROS_DOMAIN_ID {environment.get("ROS_DOMAIN_ID") or 0}, discovery range {reach}'
 
 
 def _settings(environment: Mapping[str, str], talk: Talk) -> Iterator[Diagnosis]:
-    """Yield settings that cannot be met, or may keep nodes from finding each other."""
+    """Yield invalid settings, and settings that may prevent discovery."""
     domain = environment.get('ROS_DOMAIN_ID', '')
     if domain and not (domain.isdecimal() and int(domain) in DOMAINS):
         yield Diagnosis(

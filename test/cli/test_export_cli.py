@@ -119,7 +119,7 @@ def test_a_refused_joint_is_written_only_where_it_is_accepted(
     assert not any((folder / name).exists() for name in ('o.urdf', 'o.xml', 'code'))
     assert main([*words, '--accept-partial', '--json']) == 0
     warnings = json.loads(capsys.readouterr().out)['warnings']
-    assert 'not identified, do not rely on them: elbow' in warnings
+    assert 'not identified, do not use: elbow' in warnings
     assert main(['export', 'lost.yaml', '--c', 'code']) == 0  # it has NaN for that joint
     assert 'effort[1] = NAN;' in (folder / 'code' / 'arm.c').read_text()
 

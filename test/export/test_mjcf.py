@@ -109,7 +109,7 @@ def test_what_friction_cannot_be_written_is_said_in_numbers(law: str) -> None:
     exact = law in ('coulomb', 'dahl')
     assert all((row['rms'] < 1e-9) == exact for row in facts['friction'])
     warned = ' '.join(model.to_mjcf().warnings)
-    assert ('off that of the model' in warned) == (not exact)
+    assert ('error of the effort of' in warned) == (not exact)
     assert ('builds up after a reversal: shoulder, elbow' in warned) == (
         law.startswith(('dahl', 'maxwell')))
 

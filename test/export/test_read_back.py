@@ -344,6 +344,6 @@ def test_public_descriptions(
     code, found = exported([str(path), f'--{form}', str(out)], capsys)
     if code:
         assert (form, code) != ('out', 1) and not out.exists()
-        assert 'has no mass and inertia that a body can have' in found['error']
+        assert 'has no physically valid mass and inertia' in found['error']
         return
     read_by_others(out, form, Selection(base_link=robot.base_link, joints=robot.joints))

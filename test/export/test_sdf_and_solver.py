@@ -115,7 +115,7 @@ def test_the_solver_gets_the_chain_and_its_gravity(name: str) -> None:
 
 
 def test_the_solver_knows_no_trees() -> None:
-    with pytest.raises(ModelError, match='is a tree, and inverse_dynamics_solver knows chains'):
+    with pytest.raises(ModelError, match='is a tree, and inverse_dynamics_solver supports chains'):
         model_named('tree').to_solver_parameters()
 
 

@@ -100,7 +100,7 @@ def test_what_a_urdf_cannot_say_is_said() -> None:
     tilted = replace(model, robot=robot, not_identified=('elbow',))
     _, _, lost, gravity = tilted.to_urdf(ARM).warnings
     assert gravity.startswith('gravity is [0.0, 9.81, 0.0] m/s^2 in the base frame')
-    assert lost == 'not identified, do not rely on them: elbow'
+    assert lost == 'not identified, do not use: elbow'
     collides = ARM.replace('<link name="flange">', '<link name="flange"><collision/>')
     assert model.to_urdf(collides).warnings[-1].startswith(
         'flange: no inertial but a collision shape')

@@ -75,7 +75,7 @@ def test_validation_export_and_contact_take_the_model(files, capsys) -> None:
     exported = run(capsys, 'export', files['m.yaml'], '--urdf',
                    str(ROOT / 'urdf' / 'planar_3r.urdf'), '--out', files['out.urdf'])
     assert exported['feasible'] and any(
-        'gears that give: joint_1, joint_2, joint_3' in w for w in exported['warnings'])
+        'elastic gears: joint_1, joint_2, joint_3' in w for w in exported['warnings'])
     ET.parse(files['out.urdf'])
     found = run(capsys, 'contact', files['m.yaml'], files['log.csv'])
     (joints,) = (recording['joints'] for recording in found['recordings'].values())

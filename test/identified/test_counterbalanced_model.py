@@ -71,4 +71,4 @@ def test_it_is_reported_in_words(model: IdentifiedModel) -> None:
 def test_forms_that_cannot_hold_it_say_so(model: IdentifiedModel, form: str) -> None:
     warnings = ' '.join(getattr(model, form)().warnings)
     first, second = model.joints[:2]
-    assert f'springs at joints, at most [N m]: {first} 40, {second} 30' in warnings
+    assert f'springs at joints, maximum [N m]: {first} 40, {second} 30' in warnings

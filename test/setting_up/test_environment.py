@@ -25,7 +25,7 @@ from robot_dynid.setting_up.environment import (
     disk_diagnosis,
     kernels,
     library_diagnosis,
-    own_requirements,
+    package_requirements,
     requirements,
     ros_diagnosis,
 )
@@ -39,8 +39,8 @@ def test_requirements_are_read_with_range_and_extra() -> None:
                      Requirement('mujoco', ('<5', '>=3.1'), 'simulation'),
                      Requirement('ros-rclpy', ('<10', '>=7.1'), 'ros'))
     assert {'numpy', 'scipy', 'clarabel', 'coal', 'mujoco', 'plotly'} <= {
-        one.name for one in own_requirements()}
-    assert {one.name for one in own_requirements() if not one.extra} <= PURPOSES.keys()
+        one.name for one in package_requirements()}
+    assert {one.name for one in package_requirements() if not one.extra} <= PURPOSES.keys()
 
 
 @pytest.mark.parametrize(('installed', 'allowed'), [
@@ -51,7 +51,7 @@ def test_versions_are_compared_by_their_numbers(installed: str, allowed: bool) -
 
 
 def test_a_missing_solver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = next(one for one in own_requirements() if one.name == 'clarabel')
+    wanted = next(one for one in package_requirements() if one.name == 'clarabel')
     assert library_diagnosis(wanted).level is OK
     monkeypatch.setitem(sys.modules, 'clarabel', None)
     found = library_diagnosis(wanted)

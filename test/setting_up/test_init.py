@@ -131,10 +131,10 @@ def test_the_arm_in_a_public_urdf_is_read(name: str, tmp_path: Path) -> None:
     ({'gear_ratios': 101.0}, 'gear_ratios: give joint: number'),
     ({'elastic_joints': ['knee']}, 'elastic_joints: give none, all, or a list of shoulder_pan'),
     ({'elastic_joints': 'elbow_joint'}, "is 'elbow_joint'"),
-    ({'elastic_joints': 'all', 'sensor': 'link'}, 'nobody asked for .* the effort of motors'),
-    ({'elastic_joints': 'all', 'effort_kind': 'gravity_compensated_torque'}, 'gravity in it'),
+    ({'elastic_joints': 'all', 'sensor': 'link'}, 'unknown answers .* the effort of motors'),
+    ({'elastic_joints': 'all', 'effort_kind': 'gravity_compensated_torque'}, 'including gravity'),
     ({'tip_link': 'base_link', 'base_link': 'forearm_link'}, 'is not below base link'),
-    ({'colour': 'red'}, 'nobody asked for colour')])
+    ({'colour': 'red'}, 'unknown answers colour')])
 def test_answers_that_cannot_be_are_named(
     change: dict[str, Any], words: str, root: Path
 ) -> None:
@@ -163,7 +163,7 @@ def test_answers_are_written(root: Path, tmp_path: Path) -> None:
     assert 'RTDE' in text and 'https://github.com/UniversalRobots' in text and '2.5 kg' in text
     assert '# driver: ur_robot_driver' in text
     assert gravity('ceiling') == (0.0, 0.0, 9.81)
-    assert 'neither rotors nor friction' in recipe_yaml({**answers, 'sensor': 'link'})
+    assert 'neither rotors nor motor friction' in recipe_yaml({**answers, 'sensor': 'link'})
 
 
 def test_the_sensor_of_a_driver_is_suggested(root: Path) -> None:
@@ -230,7 +230,7 @@ def test_a_terminal_is_asked(
     assert robot.drive.kind == 'current', 'what was answered at last'
     assert robot.drive.elastic == (2, 3) and robot.drive.gear_ratios is None
     assert 'estimator: {name: elastic}' in (tmp_path / 'ur10e.recipe.yaml').read_text()
-    assert 'NOT KNOWN' in (tmp_path / 'ur10e.yaml').read_text()
+    assert 'UNKNOWN' in (tmp_path / 'ur10e.yaml').read_text()
     terminal = io.StringIO('\n')
     terminal.isatty = lambda: True  # type: ignore[method-assign]
     monkeypatch.setattr(sys, 'stdin', terminal)

@@ -50,8 +50,8 @@ class SubscriptionWait:
 
 def take(subscription: Any, kind: Any) -> tuple[bytes, dict[str, Any]] | None:
     """Return the next serialized message and what the middleware says of it; None without one."""
-    found: tuple[bytes, dict[str, Any]] | None = subscription.handle.take_message(kind, True)
-    return found
+    received: tuple[bytes, dict[str, Any]] | None = subscription.handle.take_message(kind, True)
+    return received
 
 
 def parameter_overrides(node: Node) -> dict[str, Any]:

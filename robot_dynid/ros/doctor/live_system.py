@@ -130,8 +130,8 @@ class Watch:
 
     def commanders(self) -> tuple[str, ...]:
         """Return the nodes that publish on the controller's topic, but those of excitation."""
-        found = self.publishers(f'{self.watched.controller}/joint_trajectory')
-        return tuple(dict.fromkeys(name for name, _ in found if not self.node.count_publishers(
+        senders = self.publishers(f'{self.watched.controller}/joint_trajectory')
+        return tuple(dict.fromkeys(name for name, _ in senders if not self.node.count_publishers(
             f'{name}/excite/_action/status')))
 
     def controllers(self) -> tuple[str, ...]:
@@ -144,22 +144,22 @@ class Watch:
 
     def others(self) -> tuple[str, ...]:
         """Return the other topics on which joint states are published."""
-        own = self.node.resolve_topic_name(self.watched.topic)
+        resolved = self.node.resolve_topic_name(self.watched.topic)
         return tuple(sorted(
             name for name, kinds in self.node.get_topic_names_and_types()
-            if JOINT_STATE in kinds and name != own and self.node.count_publishers(name)))
+            if JOINT_STATE in kinds and name != resolved and self.node.count_publishers(name)))
 
     def streams(self, span: float) -> tuple[Stream, ...]:
         """Return the other topics, by their messages of ``span`` s."""
-        found = []
+        others = []
         for topic, taken in self.elsewhere.items():
             states = read_messages(joint_state, taken)
-            found.append(Stream(
+            others.append(Stream(
                 topic, len(states) / span,
                 tuple(dict.fromkeys(name for one in states for name in one.names)),
                 any(np.any(np.nan_to_num(one.effort)) for one in states),
                 all(reliable for _, reliable in self.publishers(topic))))
-        return tuple(found)
+        return tuple(others)
 
     def following_clock(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Return those of the nodes whose parameter use_sim_time is true."""

@@ -37,8 +37,8 @@ def talk() -> Talk:
     try:
         return Talk(**json.loads(lines[-1]))
     except (IndexError, ValueError, TypeError):
-        said = (heard.stderr.strip() or heard.stdout.strip()).splitlines()
-        return Talk(False, error=said[-1] if said else f'a node ends with {heard.returncode}')
+        output = (heard.stderr.strip() or heard.stdout.strip()).splitlines()
+        return Talk(False, error=output[-1] if output else f'a node ends with {heard.returncode}')
 
 
 def main(words: Sequence[str]) -> Talk | None:

@@ -150,11 +150,11 @@ class Checklist:
     def _commanders(self) -> tuple[str, ...]:
         """Return the names of other nodes that publish on the controller's topic."""
         topic = self.node.resolve_topic_name(f'{self.settings.controller}/joint_trajectory')
-        own = self.node.get_namespace(), self.node.get_name()
-        found = ((other.node_namespace, other.node_name)
+        this_node = self.node.get_namespace(), self.node.get_name()
+        nodes = ((other.node_namespace, other.node_name)
                  for other in self.node.get_publishers_info_by_topic(topic))
-        return tuple(dict.fromkeys(f'{space.rstrip("/")}/{name}' for space, name in found
-                                   if (space, name) != own))
+        return tuple(dict.fromkeys(f'{space.rstrip("/")}/{name}' for space, name in nodes
+                                   if (space, name) != this_node))
 
 
 def gravity_effort(robot: RobotModel, position: FloatArray) -> FloatArray | None:
@@ -163,12 +163,12 @@ def gravity_effort(robot: RobotModel, position: FloatArray) -> FloatArray | None
     In the unit of the joint states, NaN where the description does not say the links of a joint;
     None where it says none, or there is no such effort.
     """
-    robot, known = robot.rigid, described(robot)
-    if robot.drive.kind not in COMPARABLE or not known.any():
+    robot, comparable = robot.rigid, described(robot)
+    if robot.drive.kind not in COMPARABLE or not comparable.any():
         return None
     still = np.zeros((1, robot.n))
     torque = inverse_dynamics(robot, position[None, :], still, still)
-    return np.where(known, robot.motor_torque(torque)[0] / robot.torque_factors, np.nan)
+    return np.where(comparable, robot.motor_torque(torque)[0] / robot.torque_factors, np.nan)
 
 
 def limits_of_states(robot: RobotModel) -> tuple[MotionLimits | None, str]:
@@ -186,11 +186,11 @@ def limits_of_states(robot: RobotModel) -> tuple[MotionLimits | None, str]:
 def read_messages(read: Callable[[bytes, float], StateMessage], taken: Iterable[Message],
                   offset: int = 0) -> tuple[StateMessage, ...]:
     """Return the messages that can be read; the clock of the node is ``offset`` ns ahead."""
-    found = []
+    messages = []
     for at, data in taken:
         with suppress(UnreadableMessage):
-            found.append(read(data, 1e-9 * (at + offset)))
-    return tuple(found)
+            messages.append(read(data, 1e-9 * (at + offset)))
+    return tuple(messages)
 
 
 def joint_state(data: bytes, arrival: float) -> StateMessage:

@@ -53,10 +53,10 @@ def trajectory_message(points: SampledTrajectory) -> JointTrajectory:
 def goal_message(points: SampledTrajectory, tolerances: Tolerances) -> FollowJointTrajectory.Goal:
     """Return a goal in which every tolerance is set: the controller's defaults check nothing."""
     goal = FollowJointTrajectory.Goal(trajectory=trajectory_message(points))
-    for own, allowed in ((goal.path_tolerance, tolerances.path),
-                         (goal.goal_tolerance, tolerances.goal)):
-        own.extend(JointTolerance(name=joint, position=float(value))
-                   for joint, value in zip(points.joints, allowed))
+    for field, allowed in ((goal.path_tolerance, tolerances.path),
+                           (goal.goal_tolerance, tolerances.goal)):
+        field.extend(JointTolerance(name=joint, position=float(value))
+                     for joint, value in zip(points.joints, allowed))
     goal.goal_time_tolerance = duration_message(tolerances.goal_time)
     return goal
 
@@ -92,7 +92,7 @@ class ControllerClient:
         self._deliver, self._listener, self._clock = deliver, listener, StampClock()
         self._goal_id = CancelGoal.Request().goal_info.goal_id
         self._open: list[Any] = []
-        self._own: set[bytes] = set()  # goals of this execution
+        self._goals: set[bytes] = set()  # goals of this execution
         self._execution: Execution | None = None
         self._ahead = 0  # ns by which the controller's clock is ahead of the steady one
         self.tells_its_state = False
@@ -115,7 +115,7 @@ class ControllerClient:
                 nanoseconds=round(1e9 * begun) + self._ahead).to_msg()
         if execution is not self._execution:
             self._open.clear()  # a killed controller does not report the end of its goals
-            self._own = set()
+            self._goals = set()
         self._execution = execution
         if not self._by_action:
             self._topic.publish(goal.trajectory)
@@ -125,7 +125,7 @@ class ControllerClient:
         goal_id.uuid = list(uuid.uuid4().bytes)
         self._goal_id = goal_id
         self._open.append(goal_id)
-        self._own.add(bytes(goal_id.uuid))
+        self._goals.add(bytes(goal_id.uuid))
         future = self._action.send_goal_async(
             goal, partial(self._on_feedback, goal_id), goal_uuid=goal_id)
         future.add_done_callback(partial(self._on_answer, execution, goal_id))
@@ -183,12 +183,12 @@ class ControllerClient:
         goals = [status.goal_info for status in message_of(data, GoalStatusArray).status_list]
         accepted = {bytes(goal.goal_id.uuid): Time.from_msg(goal.stamp).nanoseconds
                     for goal in goals}
-        first = min((accepted[own] for own in self._own & accepted.keys()), default=np.inf)
-        if any(when > first for goal, when in accepted.items() if goal not in self._own):
+        first = min((accepted[goal] for goal in self._goals & accepted.keys()), default=np.inf)
+        if any(when > first for goal, when in accepted.items() if goal not in self._goals):
             execution.on_goal_of_another(time.monotonic())
 
     def _on_feedback(self, goal_id: Any, _: Any) -> None:
-        if any(goal_id is own for own in self._open) and self._execution is not None:
+        if any(goal_id is open_goal for open_goal in self._open) and self._execution is not None:
             self._execution.on_feedback(time.monotonic())
 
     def _on_answer(self, execution: Execution, goal_id: Any, future: Any) -> None:

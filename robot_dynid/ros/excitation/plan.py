@@ -193,12 +193,12 @@ class ExcitationPlan:
         progress('check', 0.0)
         scene, criteria = _scene_and_criteria(
             self.robot, self.surroundings, self.settings, progress)
-        found = review(self.design.trajectory, self.segments[-1].limits, criteria)
+        reviewed = review(self.design.trajectory, self.segments[-1].limits, criteria)
         _check_points(self.segments, self.settings)
-        warnings = tuple(dict.fromkeys((*self.design.warnings, *found.warnings)))
+        warnings = tuple(dict.fromkeys((*self.design.warnings, *reviewed.warnings)))
         judge = self.validation and self.validation.checked_again(robot, settings, progress)
         return replace(self, scene=scene, validation=judge, design=replace(
-            self.design, warnings=warnings, clearance=found.clearance))
+            self.design, warnings=warnings, clearance=reviewed.clearance))
 
 
 def designed(
@@ -254,13 +254,13 @@ def given(
     full = motion_limits(robot)
     scene, criteria = _scene_and_criteria(robot, robot.surroundings, settings, progress)
     try:
-        found = review(trajectory, full.scaled(1.0, settings.speed_scale), criteria)
+        reviewed = review(trajectory, full.scaled(1.0, settings.speed_scale), criteria)
     except MotionRefused as error:
         if error.reason is not Reason.LIMITS or settings.speed_scale == 1.0:
             raise
         raise MotionRefused(error.reason, f'{error} (with the parameter speed_scale '
                             f'{settings.speed_scale:g})') from error
-    return replace(_planned(robot, found, settings, full, scene), purpose=purpose)
+    return replace(_planned(robot, reviewed, settings, full, scene), purpose=purpose)
 
 
 def with_files(options: Any, files: RequestedFiles) -> Any:
@@ -344,11 +344,11 @@ def _in_pieces(segments: tuple[Segment, ...], settings: ExcitationSettings
                ) -> tuple[Segment, ...]:
     """Return the segments with their stops; raises MotionRefused where there are too few."""
     pacing = Pacing(settings.trajectory_rate, lookahead=settings.lookahead)
-    found = tuple(in_pieces(segment, pacing) for segment in segments)
-    short = [fault for segment in found if (fault := shortage(segment, pacing)) is not None]
+    split = tuple(in_pieces(segment, pacing) for segment in segments)
+    short = [fault for segment in split if (fault := shortage(segment, pacing)) is not None]
     if short:
         raise MotionRefused(Reason.LIMITS, '; '.join(short))
-    return found
+    return split
 
 
 def _check_length(duration: float, settings: ExcitationSettings) -> None:
@@ -361,7 +361,7 @@ def _check_length(duration: float, settings: ExcitationSettings) -> None:
 def _check_points(segments: tuple[Segment, ...], settings: ExcitationSettings) -> None:
     """Raise MotionRefused where the points that are sent leave the limits at or between them."""
     longest = settings.longest / settings.first_pass_scale
-    found = [fault for segment in segments for fault in segment_faults(segment, longest)]
-    if found:
-        raise MotionRefused(Reason.LIMITS, '; '.join(found) + '; a higher trajectory_rate or a '
+    faults = [fault for segment in segments for fault in segment_faults(segment, longest)]
+    if faults:
+        raise MotionRefused(Reason.LIMITS, '; '.join(faults) + '; a higher trajectory_rate or a '
                             'smaller scale helps')

@@ -128,10 +128,10 @@ class Runner:
             if request.type or request.options:
                 raise UsageError('a goal gives either a trajectory, which is executed as it is, '
                                  'or type and options of one to design, not both')
-            found = self.dry_runs.find(request.trajectory)
-            if isinstance(found, ExcitationPlan):
-                return found.checked_again(robot, settings, progress)
-            trajectory, purpose = found
+            planned = self.dry_runs.find(request.trajectory)
+            if isinstance(planned, ExcitationPlan):
+                return planned.checked_again(robot, settings, progress)
+            trajectory, purpose = planned
             return given(robot, trajectory, settings, progress, purpose)
         options = load_yaml(request.options, 'options', UsageError)
         return designed(robot, (request.type, with_files(options, self.files)), settings, progress)

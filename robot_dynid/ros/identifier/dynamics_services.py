@@ -296,16 +296,16 @@ def joint_order(names: Sequence[str], joints: tuple[str, ...]
 
     Raises UsageError naming a joint that is unknown, missing or given twice.
     """
-    given, known = tuple(names), ', '.join(joints)
+    given, names_of_robot = tuple(names), ', '.join(joints)
     for name in given:
         if name not in joints:
-            raise UsageError(f'joint_names: no joint {name!r}; the model has {known}')
+            raise UsageError(f'joint_names: no joint {name!r}; the model has {names_of_robot}')
         if given.count(name) > 1:
             raise UsageError(f'joint_names: joint {name!r} is named {given.count(name)} times')
     missing = [name for name in joints if name not in given]
     if missing:
         raise UsageError(f'joint_names: joint {", ".join(missing)} is missing; name all of '
-                         f'{known}, or none for this order')
+                         f'{names_of_robot}, or none for this order')
     return (np.array([given.index(name) for name in joints]),
             np.array([joints.index(name) for name in given]))
 

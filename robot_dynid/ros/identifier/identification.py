@@ -188,7 +188,7 @@ def read_recording(source: str | Recorded | RawLog, robot: RobotModel) -> RawLog
 def _growing(source: Recorded, contents: Contents) -> Iterator[tuple[str, Batch]]:
     """Yield the messages of a recording; that it has no end is no news while it grows."""
     yield from mcap_batches(source.file, (JOINT_STATE, WRENCH), contents)
-    damage = [found for found in contents.findings if found.startswith(DAMAGE)]
+    damage = [finding for finding in contents.findings if finding.startswith(DAMAGE)]
     contents.findings[:] = [*source.losses, *damage]
 
 

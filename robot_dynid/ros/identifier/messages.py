@@ -62,12 +62,12 @@ def model_message(model: IdentifiedModel, text: str, stamp: Time) -> DynamicMode
 
 def payload_message(result: PayloadResult) -> Payload:
     """Describe an identified payload; what is not determined is NaN."""
-    found, load = result.estimate, set_load(result.estimate)
+    estimate, load = result.estimate, set_load(result.estimate)
     message = Payload(
-        frame=result.link, determined=load is not None, mass=found.mass,
-        centre_of_mass=found.centre_of_mass, not_excited=list(found.not_excited))
-    message.mass_std = found.mass_std if np.isfinite(found.mass_std) else np.nan
-    std = found.centre_of_mass_std
+        frame=result.link, determined=load is not None, mass=estimate.mass,
+        centre_of_mass=estimate.centre_of_mass, not_excited=list(estimate.not_excited))
+    message.mass_std = estimate.mass_std if np.isfinite(estimate.mass_std) else np.nan
+    std = estimate.centre_of_mass_std
     message.centre_of_mass_std = np.where(np.isfinite(std), std, np.nan)
     message.inertia = np.full(9, np.nan) if load is None else np.array(load['load_inertia'])
     return message
@@ -82,7 +82,7 @@ def contact_markers(
     ``contact`` names the joints in contact, ``stamp`` is in ns.
     """
     limits = np.where(np.isfinite(robot.limits.effort), robot.limits.effort, WITHOUT_LIMIT)
-    found = MarkerArray()
+    markers = MarkerArray()
     time = Time(sec=stamp // 10**9, nanosec=stamp % 10**9)
     for j, (joint, link) in enumerate(zip(robot.joints, robot.bodies, strict=True)):
         marker = Marker(ns='external_torque', id=j, type=Marker.ARROW, action=Marker.ADD)
@@ -96,8 +96,8 @@ def contact_markers(
             marker.scale.x, marker.scale.y = SHAFT, ARROW_HEAD
             marker.color.r, marker.color.g, marker.color.b = TOUCHED if joint in contact else FREE
             marker.color.a = 1.0
-        found.markers.append(marker)
-    return found
+        markers.markers.append(marker)
+    return markers
 
 
 def blind_sentence(blind: Mapping[str, str]) -> str:
@@ -167,11 +167,11 @@ def contact_diagnosis(
     blind = blind_sentence(latest.blind) if latest.blind else ''
     problems = [text for text in (latest.problem, latest.motor_problem, *monitor.advice())
                 if text and text not in blind]
-    found = [*([f'contact: {", ".join(touched)}'] if touched else []),
-             *([blind] if blind else []), *problems]
-    if found:
+    messages = [*([f'contact: {", ".join(touched)}'] if touched else []),
+                *([blind] if blind else []), *problems]
+    if messages:
         status.level = DiagnosticStatus.ERROR if blind else DiagnosticStatus.WARN
-        status.message = '; '.join(found)
+        status.message = '; '.join(messages)
     every = latest.blind.get(EVERY)
     unknown = {joint: f'blind: {reason}' for joint in joints
                if (reason := every or latest.blind.get(joint))}
@@ -205,13 +205,13 @@ def _deflection(monitor: Monitor, read: Reading) -> dict[str, str]:
     """Return the values that motor states give, joint by joint."""
     assert read.deflected is not None and read.spread is not None
     assert read.gear is not None and read.gear_spread is not None
-    found = {}
+    values = {}
     for joint, used, spread, gear, gear_spread in zip(
             monitor.model.joints, read.deflected, read.spread, read.gear, read.gear_spread,
             strict=True):
-        found[f'{joint} predicted with deflection'] = 'yes' if used else 'no'
+        values[f'{joint} predicted with deflection'] = 'yes' if used else 'no'
         if not np.isnan(spread):
-            found[f'{joint} deviation of the learned effort [N m]'] = f'{spread:.3f}'
+            values[f'{joint} deviation of the learned effort [N m]'] = f'{spread:.3f}'
         if not np.isnan(gear):
-            found[f'{joint} gear torque [N m]'] = f'{gear:.3f} +- {gear_spread:.3f}'
-    return {**found, 'unusable motor states': str(monitor.unusable_motor_states)}
+            values[f'{joint} gear torque [N m]'] = f'{gear:.3f} +- {gear_spread:.3f}'
+    return {**values, 'unusable motor states': str(monitor.unusable_motor_states)}

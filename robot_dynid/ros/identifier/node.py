@@ -116,7 +116,7 @@ class Identifier(Node):
         self.monitoring = closing(Monitoring(
             self, self.recording, self.models, parameters.settings()
         )) if parameters.monitor else None
-        begun = ((name, added.begin(self, own)) for (name, added), own in zip(
+        begun = ((name, added.begin(self, settings)) for (name, added), settings in zip(
             PARTS.items(), loaded[1:], strict=True))
         self.parts = {name: closing(part) for name, part in begun if part is not None}
         self.action = closing(IdentifyAction(self, files, self.recording, self.models, recipe))

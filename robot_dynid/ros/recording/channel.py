@@ -38,19 +38,19 @@ class SequenceGaps:
     """Counts gaps in the sequence numbers of every publisher of a topic.
 
     A publisher overwrites what a slow network does not take, and the reader what nobody takes;
-    both leave a gap. ``known`` turns False where the middleware gives no numbers (before Kilted it
+    both leave a gap. ``numbered`` turns False if the middleware gives no numbers (before Kilted it
     does not name the publisher they belong to). ``last`` holds what came last of each publisher.
     """
 
     def __init__(self) -> None:
-        self.known = True
+        self.numbered = True
         self.last: dict[bytes, Publisher] = {}
 
     def missing(self, info: Mapping[str, Any]) -> int:
         """Return the number of messages missing before the one that ``info`` came with."""
         number, publisher = info.get('publication_sequence_number'), info.get('publisher_gid')
         if number is None or publisher is None:
-            self.known = False
+            self.numbered = False
             return 0
         key, received = publisher['data'], info['received_timestamp']
         before = self.last.get(key)

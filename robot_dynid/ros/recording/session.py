@@ -187,7 +187,7 @@ class BagSession:
             return False, f'{text}; is the topic right, and does somebody publish it?'
         if not recorder.finished:
             findings = (*findings, 'stop again once there is room')
-        elif not all(one.gaps.known for one in self._channels.values()):
+        elif not all(one.gaps.numbered for one in self._channels.values()):
             text += ' (this middleware does not tell whether messages were lost on the way)'
         return recorder.finished and recorder.intact, '; '.join((text, *findings))
 

@@ -486,12 +486,12 @@ def test_gaps_are_those_of_each_publisher() -> None:
         missing for *_, missing in steps]
     for k in range(2 * MOST_PUBLISHERS):
         assert not gaps.missing(numbered(k, str(k).encode()))
-    assert gaps.known
+    assert gaps.numbered
     assert len(gaps.last) == MOST_PUBLISHERS
     for info in ({}, numbered(None), {'publication_sequence_number': 3}):
-        gaps.known = True
+        gaps.numbered = True
         assert not gaps.missing(info)
-        assert not gaps.known
+        assert not gaps.numbered
 
 
 @pytest.mark.ros
