@@ -46,7 +46,7 @@ def test_a_missing_mesh_of_the_arm_is_an_error_unless_its_link_is_ignored(tmp_pa
     text = robot().replace(link('upper'), link('upper', INERTIAL + MESH.format('upper')))
     with pytest.raises(RobotError, match=re.escape(
             'mesh file package://hand/upper.stl is missing') + '.*' + re.escape(
-            'scene: {ignore_links: [upper]} in a robot YAML')):
+            'scene: {ignore_links: [upper]} in the robot YAML')):
         build_scene(load_robot(described(tmp_path, text)))
     scene = build_scene(load_robot(described(tmp_path, text, 'scene: {ignore_links: [upper]}')))
     assert scene.unchecked[0].startswith('upper without collision shape')

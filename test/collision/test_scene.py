@@ -190,7 +190,7 @@ def test_shapes_that_cannot_be_read_are_named(gantry):
             a='<collision><geometry><mesh filename="no.stl"/></geometry></collision>'))
     with pytest.raises(RobotError, match=r"link 'a' collision: is a <plane>, not one of box, "):
         build_scene(gantry(a='<collision><geometry><plane/></geometry></collision>'))
-    with pytest.raises(UsageError, match=r'must all be \(N, 3\), found \(1, 2\)'):
+    with pytest.raises(UsageError, match=r'must all be \(N, 3\), are \(1, 2\)'):
         build_scene(gantry(a=ball(), c=ball())).distances(np.zeros((1, 2)))
 
 

@@ -110,7 +110,7 @@ def test_an_environment_is_kept_clear_of_by_its_links(tmp_path):
 
 
 @pytest.mark.parametrize(('given', 'message'), [
-    ({'clearance': -0.01}, 'clearance must be at least 0, is -0.01: to let two'),
+    ({'clearance': -0.01}, 'clearance must be at least 0, is -0.01: name bodies'),
     ({'clearance': 'much'}, "clearance must be a finite number, is 'much'"),
     ({'floor': float('nan')}, 'floor must be a finite number'),
     ({'keep_out': {'centre': [0, 0, 0]}}, 'keep_out must be a list'),
@@ -126,7 +126,7 @@ def test_wrong_surroundings_are_refused_in_options_and_robot_files(tmp_path, giv
         parse_request('fourier', given)
     with pytest.raises(UsageError, match=f'there: {message}'):
         surroundings_from_plain(given, 'there')
-    with pytest.raises(UsageError, match=r"unknown key 'flor'; known are floor, keep_out"):
+    with pytest.raises(UsageError, match=r"unknown key 'flor'; use floor, keep_out"):
         surroundings_from_plain({'flor': 0.0}, 'there')
 
 
@@ -146,5 +146,5 @@ def test_a_robot_file_says_what_is_around_and_options_say_it_anew(tmp_path):
     with pytest.raises(RobotError, match=r'arm\.yaml: scene: floor must be a finite number'):
         load_robot(path)
     path.write_text('urdf: arm.urdf\nscene: {environment: none.urdf}\n')
-    with pytest.raises(UsageError, match=r"'none.urdf' is neither beside this file"):
+    with pytest.raises(UsageError, match=r"'none.urdf' is neither in the folder of this file"):
         load_robot(path)

@@ -206,8 +206,8 @@ def test_distances_change_as_their_gradients_say_and_no_faster_than_levers(tmp_p
     lambda: WRIST.parents == 0, lambda: 2.0 * WRIST.nominal, lambda: WRIST.nominal.sum,
     lambda: 'upper' in WRIST.bodies])
 def test_what_knows_single_joints_only_refuses(use: object) -> None:
-    with pytest.raises(RobotError, match=r'arm: shoulder with turn \(<mimic>\): axes that move '
-                       'together are not supported here'):
+    with pytest.raises(RobotError, match=r'arm: shoulder with turn \(<mimic>\): coupled joints '
+                       'are supported only by'):
         use()  # type: ignore[operator]
 
 

@@ -95,7 +95,7 @@ def test_what_a_urdf_cannot_say_is_said() -> None:
         'only in the model file, a URDF cannot hold them: rotor inertia [kg m^2]: shoulder '
         f'{rotors[0]}, elbow {rotors[1]}; offset of the effort [N m]: shoulder {offsets[0]}, '
         f'elbow {offsets[1]}')
-    assert missing.startswith('the effort of a URDF is off that of the model by, rms (at most)')
+    assert missing.startswith('error of the effort of a URDF against the model, rms (maximum)')
     robot = model.robot.with_gravity([0.0, 9.81, 0.0])
     tilted = replace(model, robot=robot, not_identified=('elbow',))
     _, _, lost, gravity = tilted.to_urdf(ARM).warnings
@@ -145,7 +145,7 @@ def test_models_without_possible_parameters_are_refused() -> None:
     flat = model.feasible.copy()
     flat[4] -= 1.0
     for wrong in (flat, -model.feasible):
-        with pytest.raises(ModelError, match="link 'upper': no body has the parameters"):
+        with pytest.raises(ModelError, match="link 'upper': its parameters are not"):
             replace(model, feasible=wrong).to_urdf(ARM)
 
 
@@ -226,7 +226,7 @@ def test_fixed_children_too_heavy_are_scaled() -> None:
     export = arm_model().to_urdf(text)
     assert export.changed_links == ('upper', 'lower', 'tool')
     warning, = (w for w in export.warnings if 'multiplied' in w)
-    assert warning.startswith("link 'lower': the inertials of tool, which move with it, leave no")
+    assert warning.startswith("link 'lower': the inertials of tool, fixed to it, exceed the")
     links = {link.name: link for link in robot_from_urdf(export.text).links}
     nominal = {link.name: link for link in robot_from_urdf(text).links}
     scale = float(warning.split()[-1])

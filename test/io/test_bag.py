@@ -275,7 +275,7 @@ def test_which_topic_holds_the_joint_states(tmp_path):
     assert 'joint states are taken from topic /arm/joint_states' in log.findings
     two = write_topics(tmp_path / 'two', {'/l/states': messages, '/r/states': messages})
     with pytest.raises(DataError, match=r'several JointState topics.*: /l/states with a, b; '
-                       '/r/states with a, b; say which one holds .*: --topic /l/states'):
+                       '/r/states with a, b; select one: --topic /l/states'):
         read_bag(two)
     assert read_bag(two, topics=Topics('/r/states')).position.shape == (400, 2)
     with pytest.raises(DataError, match=r'no JointState messages on topic /x; topics are: /l/'):

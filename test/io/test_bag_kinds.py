@@ -236,7 +236,7 @@ def test_any_message_by_the_paths_of_its_fields(tmp_path: Path, storage: str) ->
         read_bag(path, NAMES)
     with pytest.raises(DataError, match=r'no field torque with numbers; it has .*torque \(7\)'):
         read_bag(path, NAMES, named('{topic: /lbr/state, position: torque}'))
-    with pytest.raises(DataError, match='is of type lbr_fri_idl/msg/LBRState: say which fields'):
+    with pytest.raises(DataError, match='is of type lbr_fri_idl/msg/LBRState: select its fields'):
         read_bag(path, NAMES, named('/lbr/state'))
     with pytest.raises(DataError, match='the robot 5 joints'):
         read_bag(path, NAMES[:5], named(f'{given}}}'))
@@ -321,8 +321,7 @@ def test_effort_of_another_topic(tmp_path: Path) -> None:
     torques = ARRAY, [(t, made(STORE, ARRAY, data=EFFORT[k])) for k, t in enumerate(TIME)]
     path = write(tmp_path / 'b', {'/joint_states': states, '/torques': torques}, STORE)
     (told,) = [one for one in read_bag(path, NAMES).findings if 'not recorded' in one]
-    assert told.endswith('topics that could hold it: /torques (data): --topic effort=/torques; '
-                         'give the one that does')
+    assert told.endswith('it may be on: /torques (data): --topic effort=/torques')
     require_same(read_bag(path, NAMES, named('effort=/torques')), effort=EFFORT)
     alone = write(tmp_path / 'c', {'/joint_states': states}, STORE)
     (told,) = [one for one in read_bag(alone, NAMES).findings if 'not recorded' in one]
@@ -418,8 +417,8 @@ def test_two_prefixes_are_asked_about(tmp_path: Path) -> None:
     names = [f'{side}_{name}' for side in ('left', 'right') for name in NAMES]
     path = write(tmp_path / 'b', {'/joint_states': joint_states(
         STORE, TIME, names, np.c_[POSITION, VELOCITY], None, np.c_[EFFORT, EFFORT])}, STORE)
-    with pytest.raises(DataError, match=r"match in 2 ways, left_\{joint\}, right_\{joint\}; say "
-                       r"which.*: --topic \"\{topic: /joint_states, names: 'left_\{joint\}'\}\""):
+    with pytest.raises(DataError, match=r"match in 2 ways, left_\{joint\}, right_\{joint\}; "
+                       r"select.*: --topic \"\{topic: /joint_states, names: 'left_\{joint\}'\}\""):
         read_bag(path, NAMES)
     log = read_bag(path, NAMES, named("{topic: /joint_states, names: 'right_{joint}'}"))
     require_same(log, position=VELOCITY)
@@ -444,7 +443,7 @@ def test_some_names_of_other_joints_are_no_prefix(tmp_path: Path) -> None:
 def test_joint_states_without_names_are_taken_in_order_only_when_told(tmp_path: Path) -> None:
     path = write(tmp_path / 'b', {'/joint_states': joint_states(
         STORE, TIME, [], POSITION, VELOCITY, EFFORT)}, STORE)
-    with pytest.raises(DataError, match=r"say so: --topic '\{topic: /joint_states, names: "):
+    with pytest.raises(DataError, match=r"order: --topic '\{topic: /joint_states, names: "):
         read_bag(path, NAMES)
     topics = named('{topic: /joint_states, names: robot}')
     log = read_bag(path, NAMES, topics)

@@ -108,7 +108,7 @@ WRONG = {
     'unknown key': ({'time': 't', 'position': 'q{i}', 'efforts': 'x'}, 'unknown key efforts'),
     'unit of another kind': ({'time': 't', 'position': {'column': 'q{i}', 'unit': 'Nm'}},
                              'no unit of position'),
-    'preset': ('plotjugler', 'is no preset; choose of robot_dynid, ur_rtde'),
+    'preset': ('plotjugler', 'is no preset; choose one of robot_dynid, ur_rtde'),
     'number': ({'time': 0, 'position': '1-3'}, 'time: column'),
     'list': ([1], 'must be the name of a preset'),
     'decimal': ({'time': 't', 'position': 'q{i}', 'decimal': ';'}, 'decimal'),

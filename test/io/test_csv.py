@@ -161,7 +161,7 @@ def test_text_called_gz_and_missing_file_are_refused(tmp_path):
         read_csv(text_file(tmp_path, HEADER, 'log.csv.gz'))
     with pytest.raises(DataError, match='no such file'):
         read_csv(tmp_path / 'absent.csv')
-    with pytest.raises(DataError, match='not text'):
+    with pytest.raises(DataError, match='must be text'):
         (tmp_path / 'b.csv').write_bytes(b'\xff\xfe\x81\n1\n')
         read_csv(tmp_path / 'b.csv')
 

@@ -77,14 +77,14 @@ def test_long_tables_have_it_in_every_piece(
     monkeypatch.setattr('robot_dynid.files.DIGEST_BYTES', 1000)
     np.testing.assert_allclose(load_log(path, arm).external_torque, expected)
     lost = write_pushed(tmp_path / 'b.csv', log, arm.bodies[2], np.full_like(wrench, np.nan))
-    with pytest.raises(DataError, match=r'b.csv: the wrench has no number'):
+    with pytest.raises(DataError, match=r'b.csv: the wrench has no value'):
         load_log(lost, arm)
 
 
 @pytest.mark.parametrize(('old', 'new', 'message'), [
     ('.LINK.fx', '.hand.fx', 'wrench.hand lacks fy, fz, tx, ty, tz: a wrench has fx, fy'),
     ('LINK', 'hand', "columns wrench.hand.*: 'hand' is no moving link: choose one of"),
-    ('LINK', 'LINK@world', "columns wrench.LINK@world.*: 'world' is no link"),
+    ('LINK', 'LINK@world', "columns wrench.LINK@world.*: 'world' is no moving link"),
     ('wrench.LINK.tz', 'old.LINK.tz', 'wrench.LINK lacks tz'),
     ('.fx', '.Fx', r'column wrench.LINK.Fx: a wrench has the columns wrench.<link>.<component>'),
 ])
@@ -177,7 +177,7 @@ def test_a_silent_topic_leaves_no_number(with_topic: RobotModel, tmp_path: Path)
 
 
 @pytest.mark.parametrize(('name', 'frames', 'message'), [
-    ('/other', ('LINK',), 'no WrenchStamped messages on topic /ft/wrench, whose wrenches act on'),
+    ('/other', ('LINK',), 'no WrenchStamped messages on topic /ft/wrench of'),
     (TOPIC, ('BASE',), 'has wrenches in the frame BASE, and the robot YAML says LINK'),
     (TOPIC, ('LINK', 'flange'), 'has wrenches in several frames, LINK, flange'),
 ])

@@ -77,8 +77,8 @@ def with_value(values: FloatArray, joint: int, value: float) -> FloatArray:
 
 #: faults of single joints: how states show them, and words of the reason
 FAULTS: dict[str, tuple[Callable[[Follower], None], str]] = {
-    'effort is NaN': (lambda f: f(60, effort=with_value(f.hold, 1, np.nan)), 'no numbers'),
-    'effort is impossible': (lambda f: f(60, effort=with_value(f.hold, 1, 1e9)), 'no numbers'),
+    'effort is NaN': (lambda f: f(60, effort=with_value(f.hold, 1, np.nan)), 'are NaN'),
+    'effort is impossible': (lambda f: f(60, effort=with_value(f.hold, 1, 1e9)), 'are NaN'),
 }
 
 
@@ -109,7 +109,7 @@ def test_a_joint_outside_the_trained_ranges_is_watched_with_a_warning(
     follow(SETTLED)
     assert not follow.monitor.advice()
     follow(1, **state)
-    assert 'joint_2: position or velocity outside' in follow.monitor.advice()[0]
+    assert 'joint_2: position or velocity exceeds' in follow.monitor.advice()[0]
     assert not follow.monitor.blind
     follow(1)
     assert not follow.monitor.advice()

@@ -81,8 +81,8 @@ def test_inertia_without_mass_is_none_and_a_warning_where_the_link_moves(link: s
     robot = robot_from_urdf(text)
     assert np.array_equal(robot.nominal, robot_from_urdf(ARM).nominal)
     assert robot.warnings == (() if link == 'base' else (
-        "link 'flange': it has inertia but no mass, which no body has: it is taken as a frame "
-        'without inertial; write its mass, or remove <inertial>',))
+        "link 'flange': it has inertia but no mass and counts as a frame without "
+        'inertial; write its mass, or remove <inertial>',))
 
 
 def test_an_impossible_inertia_is_a_warning() -> None:
@@ -109,7 +109,7 @@ BAD_URDF = {
     'two roots': ('</robot>', '<link name="alone"/></robot>',
                   '2 links without a parent (base, alone): connect them, or choose base_link'),
     'mimic': ('<axis xyz="0 1 0"/>', '<axis xyz="0 1 0"/><mimic joint="wrist"/>',
-              "joint 'elbow' mimics 'wrist', which is no joint with a position of its own"),
+              "joint 'elbow' mimics 'wrist', which is not an independent joint"),
     'floating': ('type="continuous"', 'type="floating"',
                  "joint 'elbow' has type 'floating'; supported are revolute, continuous"),
     'planar': ('type="continuous"', 'type="planar"', "joint 'elbow' has type 'planar'"),
@@ -240,9 +240,9 @@ def test_position_limits_of_the_robot_file_are_taken_as_they_stand(
 
 
 BAD_SETTINGS = {
-    'unknown key': ('gravity:', 'gravitation:', 'unknown key gravitation; known are base_link'),
+    'unknown key': ('gravity:', 'gravitation:', 'unknown key gravitation; use base_link'),
     'no kinematics': ('urdf: arm.urdf', '', 'give either urdf: FILE or screws: LIST'),
-    'URDF not there': ('urdf: arm.urdf', 'urdf: leg.urdf', "urdf 'leg.urdf' is neither beside"),
+    'URDF not there': ('urdf: arm.urdf', 'urdf: leg.urdf', "'leg.urdf' is neither in the folder"),
     'joint without gain': ('shoulder: 10, ', '',
                            'drive_gains: no value for joint shoulder; give one for every joint'),
     'gain of no joint': ('elbow: 5}', 'elbow: 5, wrist: 2}',

@@ -202,7 +202,7 @@ SAME = {
               'form a loop'),
     'mass': (link('upper'), link('upper', BROKEN), "link 'upper' inertia"),
     'mimic': (f'"fore"/>{AXIS}', f'"fore"/>{AXIS}<mimic joint="nobody"/>',
-              "joint 'elbow' mimics 'nobody', which is no joint"),
+              "joint 'elbow' mimics 'nobody', which is not an independent joint"),
     'nothing moves': ('"revolute"', '"fixed"', "no movable joint below link 'base'"),
 }
 

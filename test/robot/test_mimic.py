@@ -119,6 +119,6 @@ def test_a_joint_of_the_arm_moves_with_its_leader(leader: str, joints: tuple[str
 @pytest.mark.parametrize('leader', ['nobody', 'elbow'])
 def test_a_leader_that_is_none_is_named(leader: str) -> None:
     text = robot().replace(f'"fore"/>{AXIS}{LIMIT}', f'"fore"/>{follows(leader)}')
-    with pytest.raises(RobotError, match=f"joint 'elbow' mimics '{leader}', which is no joint "
-                       'with a position of its own'):
+    with pytest.raises(RobotError, match=f"joint 'elbow' mimics '{leader}', which is not an "
+                       'independent joint'):
         robot_from_urdf(text)

@@ -228,7 +228,7 @@ def test_the_planar_arm_of_the_paper(tmp_path: Path) -> None:
     ('mass: 5', 'mass: heavy', r"\(c\): mass must be a finite number, is 'heavy'"),
     ('mass: 10, ', '', r'screws\[1\] \(b\): com and inertia need mass'),
     ('{izz: 1}', '{zz: 1}', r'screws\[0\] \(a\): inertia must be a mapping of ixx'),
-    ('mass: 5', 'weight: 5', r'screws\[2\] \(c\): unknown key weight; known are name, type'),
+    ('mass: 5', 'weight: 5', r'screws\[2\] \(c\): unknown key weight; use name, type'),
     ('tip_link: c_link', 'urdf: x.urdf', 'give either urdf: FILE or screws: LIST'),
     ('tip_link: c_link', 'tip_link: d', "no link 'd'; there are frame, a_link"),
 ])

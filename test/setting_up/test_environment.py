@@ -172,7 +172,7 @@ def test_the_command_prints_and_exits_by_what_is_wrong(
     monkeypatch.setattr(environment, 'find_spec', lambda name: None)  # no ROS
     assert main(['doctor']) == 0
     text = ' '.join(capsys.readouterr().out.split())
-    assert 'warning ros (rclpy): ROS 2 is not found' in text and '-> source /opt/ros' in text
+    assert 'warning ros (rclpy): ROS 2 not found' in text and '-> source /opt/ros' in text
     asked: list[Any] = []
     monkeypatch.setattr(doctor, 'live', lambda *given: asked.append(given) or [])
     assert main(['doctor', '--robot', 'ur10e', '--json']) == 1

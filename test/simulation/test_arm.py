@@ -54,7 +54,7 @@ def test_its_effort_is_that_of_its_gains() -> None:
 
 
 def test_gains_that_cannot_be_are_named() -> None:
-    with pytest.raises(UsageError, match=r'PD control: damping must be above zero, is \[0.0\]'):
+    with pytest.raises(UsageError, match=r'PD control: damping must be positive, is \[0.0\]'):
         GravityPD([1.0], [0.0])
     with pytest.raises(UsageError, match='PD control of 1 motors, elastic_2r has 2 joints'):
         Arm(ROBOT, SMOOTH, GravityPD([1.0], [1.0]))

@@ -234,11 +234,11 @@ def test_friction_that_the_urdf_states_is_on_no_side_of_a_gear(tmp_path: Path) -
 
 def test_what_the_simulation_cannot_do_is_named() -> None:
     stiff = dict.fromkeys(('joint_2', 'joint_3'), replace(PENDULUM, stiffness=1e8))
-    with pytest.raises(RobotError, match=r'too stiff.*may be: joint_2 [^;]*, [^;]*; joint_3 '):
+    with pytest.raises(RobotError, match=r'too stiff.*are: joint_2 [^;]*, [^;]*; joint_3 '):
         Plant(ROBOT, replace(RIGID, drives=stiff))
-    with pytest.raises(RobotError, match='joint_3 needs a rotor_inertia above zero'):
+    with pytest.raises(RobotError, match='joint_3 needs a positive rotor_inertia'):
         Plant(ROBOT, replace(Truth.ideal(3), drives={'joint_3': PENDULUM}))
     tx40 = load_robot('tx40')
-    with pytest.raises(RobotError, match='motor of joint_6 turns with several joints'):
+    with pytest.raises(RobotError, match='motor of joint_6 drives several joints'):
         Plant(tx40, replace(load_truth(tx40), drives={'joint_6': PENDULUM}))
     assert (shared_folders()[0] / 'config' / 'simulation').is_dir()

@@ -281,7 +281,7 @@ def test_what_cannot_be_is_named(tmp_path: Path) -> None:
     with pytest.raises(RobotError, match=r'presliding of joint_3 is too short.*or more'):
         Plant(ROBOT, truth(presliding=np.array([0.0, 0.0, 1e-9])))
     tx40 = load_robot('tx40')
-    with pytest.raises(RobotError, match='motor of joint_6 turns with several joints'):
+    with pytest.raises(RobotError, match='motor of joint_6 drives several joints'):
         Plant(tx40, replace(load_truth(tx40), presliding=np.full(6, LENGTH)))
     path = tmp_path / 'robot.yaml'
     path.write_text('simulation: {joint_1: {presliding: -1.0}}')

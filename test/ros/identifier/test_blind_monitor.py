@@ -155,11 +155,11 @@ def stale_effort(stage: Stage) -> None:
 OTHERS = tuple(f'other_{k}' for k in range(3))
 #: what happens to the joint states, words of the reason, and the joints it is about
 CAUSES: dict[str, tuple[Callable[[Stage], None], str, tuple[int, ...]]] = {
-    'position NaN': (lambda s: s.state(position=NAN), 'is no number', (0, 1, 2)),
-    'velocity NaN': (lambda s: s.state(velocity=NAN), 'is no number', (0, 1, 2)),
-    'effort NaN': (lambda s: s.state(effort=NAN), 'is no number', (0, 1, 2)),
-    'one effort NaN': (lambda s: s.state(effort=changed(HOLD, np.nan)), 'no numbers', (1,)),
-    'impossible': (lambda s: s.state(position=changed(POSE, 1e9)), 'beyond what the', (0, 1, 2)),
+    'position NaN': (lambda s: s.state(position=NAN), 'is NaN', (0, 1, 2)),
+    'velocity NaN': (lambda s: s.state(velocity=NAN), 'is NaN', (0, 1, 2)),
+    'effort NaN': (lambda s: s.state(effort=NAN), 'is NaN', (0, 1, 2)),
+    'one effort NaN': (lambda s: s.state(effort=changed(HOLD, np.nan)), 'are NaN', (1,)),
+    'impossible': (lambda s: s.state(position=changed(POSE, 1e9)), 'exceeds the', (0, 1, 2)),
     'constant stamps': (lambda s: s.state(step=0), 'stamps repeat or go back', (0, 1, 2)),
     'time goes back': (lambda s: s.state(step=-10**9), 'stamps went back by 1 s', (0, 1, 2)),
     'too slow': (lambda s: s.state(step=10**9), 'no joint states received', (0, 1, 2)),
