@@ -17,6 +17,28 @@ from robot_dynid.ros.common.stop_request import stop_request
 from robot_dynid_interfaces import action
 
 PATIENCE = 20.0  # s
+LINES = {'verdict': 4, 'warnings': 2, 'payload': 1}  # of the lists in a result
+START_OF_LINE = '\r\033[K'  # clears the line of a terminal
+
+
+def show(feedback):
+    """Show segment or stage in one line, which the next one replaces; nothing in a pipe."""
+    stage = getattr(feedback, 'segment', None) or getattr(feedback, 'stage', '')
+    if sys.stderr.isatty():
+        print(f'{START_OF_LINE}{stage}', end='', file=sys.stderr, flush=True)
+
+
+def report(result):
+    """Print the message of a result, its files, and the first lines of its lists."""
+    if sys.stderr.isatty():
+        print(START_OF_LINE, end='', file=sys.stderr, flush=True)
+    print(result.message)
+    for field in result.get_fields_and_field_types():
+        value = getattr(result, field)
+        if isinstance(value, str) and value and field != 'message':
+            print(f'{field}: {value}')
+        for text in value[:LINES[field]] if field in LINES else ():
+            print(f'{field}: {text}')
 
 
 def main(name, kind, text='{}'):
@@ -27,21 +49,12 @@ def main(name, kind, text='{}'):
     given = yaml.safe_load(text) or {}
     if unknown := set(given) - set(kinds.Goal.get_fields_and_field_types()):
         sys.exit(f'a goal of {kind} has no {", ".join(sorted(unknown))}')
-    stages = ['']
-
-    def show(feedback):
-        stage = getattr(feedback, 'segment', None) or getattr(feedback, 'stage', '')
-        if stage not in ('', stages[-1]):
-            stages.append(stage)
-            print(f'... {stage}', file=sys.stderr)
-
     try:
         with calling(kinds, name, PATIENCE) as caller, stop_request(caller.wake) as stop:
             result = caller.called(kinds.Goal(**given), show, lambda: stop.asked, inf)
     except DynIdError as error:
         sys.exit(str(error))
-    for field in result.get_fields_and_field_types():
-        print(f'{field}: {getattr(result, field)}')
+    report(result)
     return 0 if result.success else 1
 
 

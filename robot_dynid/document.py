@@ -1,6 +1,7 @@
-"""Documents as data: chapters of sections with cards, tables, figures; how numbers are written.
+"""Documents as data: chapters of sections with cards, tables, figures; how texts are written.
 
-A section is built once; the page, the terminal and, by `plain_document`, JSON render it.
+A section is built once; the page, the terminal and, by `plain_document`, JSON render it. Numbers,
+shares and lists of names are written by the functions at the top, wherever people read them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,10 @@ from typing import Any
 DASH = '–'
 #: most digits behind the point
 MOST_DECIMALS = 6
+#: share from which per cents say no more than that nothing agrees
+LARGEST_SHARE = 10.0
+#: names of a list in brief
+BRIEF_NAMES = 6
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -24,10 +29,37 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share as per cent."""
+    """Return a share as per cent, for a column or before ' %'; '> 1000' from LARGEST_SHARE on."""
     if share is None or math.isnan(share):
         return DASH
-    return '∞' if math.isinf(share) else f'{100.0 * share:.1f}'
+    largest = 100.0 * LARGEST_SHARE
+    return f'> {largest:g}' if share > LARGEST_SHARE else f'{100.0 * share:.1f}'
+
+
+def share_of(share: float, whole: str) -> str:
+    """Return '6 % of the effort' for a share of a ``whole``, or that it is many times that."""
+    if share > LARGEST_SHARE:
+        return f'more than {LARGEST_SHARE:g} times {whole}'
+    digits = 0 if share >= 0.0995 else 1
+    return f'{100.0 * share:.{digits}f} % of {whole}'
+
+
+def listed(names: Iterable[str], most: int | None = None) -> str:
+    """Return 'a, b and c'; of more than ``most`` names the first, and how many more there are."""
+    shown = list(names)
+    if most is not None and len(shown) > most + 1:
+        shown = [*shown[:most], f'{len(shown) - most} more']
+    return ' and '.join(filter(None, (', '.join(shown[:-1]), *shown[-1:])))
+
+
+def joints_named(names: Sequence[str]) -> str:
+    """Return 'joint a', 'joints a and b'."""
+    return f'joint{"" if len(names) == 1 else "s"} {listed(names)}'
+
+
+def subject(names: Sequence[str], singular: str = 'is', plural: str = 'are') -> str:
+    """Return names and the verb that agrees with them: 'a is', 'a and b are'."""
+    return f'{listed(names)} {singular if len(names) == 1 else plural}'
 
 
 def with_deviation(value: float, deviation: float | None) -> str:
@@ -89,7 +121,8 @@ class Table:
     """A table; without columns it lists names and values. ``words``: the last column is text.
 
     Each of the ``rows`` is given as a Row or as its cells. A page shows the title of a ``folded``
-    table, and the rest when it is asked for.
+    table, and the rest when it is asked for; a terminal shows neither that nor a table of
+    ``detail`` unless it is verbose.
     """
 
     columns: tuple[str, ...]
@@ -97,14 +130,15 @@ class Table:
     title: str = ''
     words: bool = False
     folded: bool = False
+    detail: bool = False
 
     def __init__(
         self, columns: Sequence[str], rows: Iterable[Row | Iterable[Any]], title: str = '',
-        words: bool = False, folded: bool = False,
+        words: bool = False, folded: bool = False, detail: bool = False,
     ) -> None:
         whole = tuple(row if isinstance(row, Row) else Row(tuple(row)) for row in rows)
         for name, value in (('columns', tuple(columns)), ('rows', whole), ('title', title),
-                            ('words', words), ('folded', folded)):
+                            ('words', words), ('folded', folded), ('detail', detail)):
             object.__setattr__(self, name, value)
 
 
@@ -133,7 +167,7 @@ class Conclusion:
 
 @dataclass(frozen=True)
 class Action:
-    """Something to do, and the ``command`` that does it, where there is one."""
+    """A cause and its remedy in a sentence; ``command`` to paste, '' where hands are needed."""
 
     words: str
     command: str = ''
@@ -165,7 +199,7 @@ class Section:
 
     A page shows figures that are ``beside`` each other in columns, below a ``legend`` of names and
     colours that all of them share; and of a ``folded`` section the title and what it is in
-    ``brief``.
+    ``brief``. A terminal shows a section of ``detail`` only if it is verbose.
     """
 
     title: str
@@ -181,6 +215,7 @@ class Section:
     folded: bool = False
     brief: str = ''
     legend: tuple[tuple[str, str], ...] = ()
+    detail: bool = False
 
 
 def tabled(title: str, text: str, *tables: Table, folded: bool = False) -> tuple[Section, ...]:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from functools import wraps
+from inspect import signature
 from typing import Any, ParamSpec, TypeVar
 
 Arguments = ParamSpec('Arguments')
 Result = TypeVar('Result')
 
+#: what users pass on to functions, by class, and what makes it
+MADE_BY = {'RobotModel': 'load_robot(name or path)', 'RawLog': 'load_log(path, robot)',
+           'Recipe': 'Recipe(...) or read_recipe(path)',
+           'IdentifiedModel': 'IdentifiedModel.load(path)'}
 #: characters of a message; what a file holds is quoted in it, whatever its length
 MESSAGE = 4000
 
@@ -89,18 +95,54 @@ class UnexpectedError(DynIdError):
 def reported(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """Return a public function that raises nothing outside the family.
 
-    What gets so far is a fault of this software; it becomes an UnexpectedError whose cause it is.
+    A call with other arguments, or others than MADE_BY makes, is a UsageError. What else gets so
+    far is a fault of this software; it becomes an UnexpectedError whose cause it is.
     """
+    expected, annotations = signature(function), getattr(function, '__annotations__', {})
+
     @wraps(function)
     def _reported(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        try:
+            bound = expected.bind(*args, **kwargs)
+        except TypeError as error:
+            raise UsageError(_misused(function.__name__, tuple(expected.parameters), str(error),
+                                      kwargs)) from None
         try:
             return function(*args, **kwargs)
         except DynIdError:
             raise
         except Exception as error:
+            wrong = [text for name, value in bound.arguments.items()
+                     if (text := _of_another_kind(value, annotations.get(name)))]
+            if wrong:
+                raise UsageError(f'{function.__name__}: {wrong[0]}') from error
             raise UnexpectedError.of(error) from error
 
     return _reported
+
+
+def _of_another_kind(value: Any, annotation: Any) -> str:
+    """Return what ``value`` should be by its annotation, if that is of MADE_BY and it is not."""
+    kinds = re.findall(r'\w+', str(annotation))
+    if not hasattr(value, 'joints'):  # what a reader needs of a robot
+        kinds = ['RobotModel' if kind == 'HasJoints' else kind for kind in kinds]
+    for kind in (one for one in kinds if one in MADE_BY):
+        several = 'Sequence' in kinds
+        values = value if several and isinstance(value, (list, tuple)) else [value]
+        for one in values if value is not None or 'None' not in kinds else ():
+            classes = [base.__name__ for base in type(one).__mro__]
+            if kind not in classes or (several and not hasattr(value, '__getitem__')):
+                return f'{"a list of" if several else "a"} {kind} is expected, as ' \
+                    f'{MADE_BY[kind]} gives, not {clipped(repr(one))}'
+    return ''
+
+
+def _misused(name: str, takes: tuple[str, ...], error: str, given: Mapping[str, Any]) -> str:
+    """Return what is wrong about a call, and what would be right."""
+    settings = ', '.join(f'{key}={value!r}' for key, value in given.items() if key not in takes)
+    hint = f'; settings belong to recipe=Recipe({settings})' if settings and 'recipe' in takes \
+        else ''
+    return clipped(f'{name}: {error}; its arguments are {", ".join(takes)}{hint}', MESSAGE)
 
 
 class RefusedJointWarning(UserWarning):

@@ -14,7 +14,11 @@ import robot_dynid
 from robot_dynid.cli import base
 from robot_dynid.cli.main import TRACEBACK, main
 from robot_dynid.errors import MESSAGE, DynIdError, UnexpectedError, UsageError, reported
+from robot_dynid.identification.identify import identify
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.io.log import load_log
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.identifier.identification import Code, Job, run
 
 FAULTS = [RecursionError('too deep'), MemoryError(), np.linalg.LinAlgError('singular'),
@@ -125,3 +129,25 @@ def test_the_worker_reports_faults() -> None:
         outcome = run(job, failing(error))
         assert outcome.code is Code.ABORTED
         assert 'memory' in outcome.message or 'unexpected' in outcome.message
+
+
+@pytest.mark.parametrize(('call', 'told'), [
+    (lambda robot: identify(robot, [], friction='coulomb'), [
+        "unexpected keyword argument 'friction'", 'robot, logs, method, recipe',
+        "recipe=Recipe(friction='coulomb')"]),
+    (lambda robot: identify('planar_3r', ['run.csv']), ['a RobotModel', 'load_robot', "'planar_3r'"]),
+    (lambda robot: identify(robot, ['run.csv']), ['a list of RawLog', 'load_log', "'run.csv'"]),
+    (lambda robot: identify(robot, [], recipe={'friction': 'dahl'}), ['a Recipe', 'dahl']),
+    (lambda robot: load_log('run.csv', 'planar_3r'), ['a RobotModel', "'planar_3r'"])])
+def test_a_wrong_argument_is_named_with_what_is_right(call: Any, told: list[str]) -> None:
+    with pytest.raises(UsageError) as caught:
+        call(load_robot('planar_3r'))
+    assert all(words in str(caught.value) for words in told), caught.value
+
+
+def test_a_fault_with_right_arguments_stays_one() -> None:
+    def broken(robot: RobotModel) -> None:
+        raise AttributeError('deep inside')
+
+    with pytest.raises(UnexpectedError, match='deep inside'):
+        reported(broken)(load_robot('planar_3r'))

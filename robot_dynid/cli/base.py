@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 COMPOSITE = 'composite'
 NAMES = {'method': ('numeric', 'analytic', COMPOSITE)}
-HELP = 'print the minimal set of inertial parameters'
+HELP = 'print the base parameters: the minimal set that motion can identify'
 EXAMPLES = (
     'robot-dynid base ur10e',
     'robot-dynid base my_arm.yaml --friction --rotor-inertia',
@@ -31,12 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_common(parser, 'robot')
     parser.add_argument('--method', default='numeric', metavar='METHOD',
-                        help='numeric: rank of the regressor (default); analytic: from the axes '
-                             'alone, for the links; composite: the same set as inertia constants '
-                             'of composite bodies')
+                        help='numeric: by the rank of the regressor (default); analytic: by the '
+                             'axes of the joints; composite: as inertia constants of composite '
+                             'bodies')
     parser.add_argument('--rotor-inertia', action='store_true',
-                        help='add the rotor inertia of every motor; elastic joints have it, with '
-                             'stiffness, damping and offset of their gears, anyway')
+                        help='add the rotor inertia of every motor (elastic joints '
+                             'have it anyway)')
     parser.add_argument('--friction', action='store_true',
                         help='add viscous and Coulomb friction and an offset per joint')
 
@@ -117,6 +117,11 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     else:
         terminal.table('', ('base parameter', 'combination'),
                        zip(result['kept'], result['labels']))
+    if not terminal.verbose:
+        terminal.line('which parameters the motion can identify, and with which sensors: '
+                      '--verbose', 'dim')
+        terminal.warnings(result['warnings'])
+        return
     terminal.table('', ('parameter', 'category', 'in', 'sensor configuration'), (
         (name, one['category'], ', '.join(one.get('in', ())), one.get('advice', ''))
         for name, one in result['categories'].items()))

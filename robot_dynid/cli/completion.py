@@ -15,7 +15,7 @@ from robot_dynid.errors import MissingDependency
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
 
-HELP = 'print what bash, zsh or fish needs to complete commands'
+HELP = 'print the completion script of a shell'
 EXAMPLES = (
     'robot-dynid completion bash >> ~/.bashrc',
     'robot-dynid completion zsh >> ~/.zshrc',

@@ -17,11 +17,12 @@ from robot_dynid.cli.files import (
     of_recordings,
     reported,
 )
+from robot_dynid.document import subject
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
 
-HELP = 'find external torque and contacts in recordings, as the identifier would on line'
+HELP = 'find external torque and contacts in recordings'
 EXAMPLES = (
     'robot-dynid contact M.yaml run.csv',
     'robot-dynid contact M.yaml run.csv --margin 3 --report contacts.html',
@@ -36,9 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('data', metavar='DATA', nargs='+', help='recordings')
     add_common(parser, '--robot')
     parser.add_argument('--gain', type=float, default=30.0, metavar='1/S',
-                        help='of the momentum observer (default: 30)')
+                        help='gain of the momentum observer (default: 30)')
     parser.add_argument('--margin', type=float, default=2.0,
-                        help='threshold over the noise level without contact (default: 2)')
+                        help='threshold as a multiple of the noise level (default: 2)')
     add_common(parser, '--report', *READING, '--accept-partial')
 
 
@@ -81,9 +82,12 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
-    """Print torques and contacts of every recording."""
-    terminal.document(result['chapters'])
+    """Print the contacts of every recording."""
+    blind = {one['joint']: None for recording in result['recordings'].values()
+             for one in recording['blind'] if not one['begins']}
+    terminal.document(result['chapters'], after=bool(result['report']) + (not result['ok']))
     if not result['ok']:
-        terminal.line('joints were blind in the recordings, so the exit code is 1: "no contact" '
-                      'there says nothing', style='red')
-    terminal.facts((('report', result['report']),))
+        terminal.line(f'exit code 1: {subject(list(blind), "was", "were")} blind for a while, and '
+                      'contacts there are not seen (--accept-partial accepts refused joints)',
+                      style='red')
+    terminal.written((('report', result['report']),))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from robot_dynid.excitation.request import Request
     from robot_dynid.report.plan import Plan
 
-HELP = 'design an excitation trajectory, and a distinct one to judge a model by'
+HELP = 'plan a motion to identify from, and a distinct one to validate on'
 EXAMPLES = (
     'robot-dynid design ur10e --out T.yaml',
     'robot-dynid design ur10e --duration 30 --scale 0.7 --seed 1 --out T.yaml --report plan.html',
@@ -44,23 +44,23 @@ NOTHING_MORE: dict[str, Any] = {
     'elements': [], 'warnings': []}
 #: options of the types by name: kind of their value, and help
 OPTIONS: dict[str, tuple[type, str]] = {
-    'duration': (float, 'length of a Fourier series or B-spline [s]'),
-    'harmonics': (int, 'harmonics of a Fourier series'),
-    'periods': (int, 'periods of a Fourier series, or of every swing of a sine sequence'),
-    'procedure': (str, 'of a sine sequence: distal-to-proximal (default), body-by-body or '
+    'duration': (float, 'length of the motion [s]'),
+    'harmonics': (int, 'number of harmonics (fourier)'),
+    'periods': (int, 'number of periods (fourier), or of periods per swing (sine-sequence)'),
+    'procedure': (str, 'order of a sine sequence: distal-to-proximal (default), body-by-body, '
                        'adaptive'),
-    'swings': (int, 'of an adaptive sequence to plan at once, at most'),
-    'longest': (float, 'seconds of swings an adaptive sequence may take (default 3600)'),
-    'configurations': (int, 'of the locked joints per stage of a sine sequence, at most'),
-    'objective': (str, 'condition (default), blocks, log-det or precision'),
-    'starts': (int, 'random starts to improve (default 8)'),
-    'iterations': (int, 'of the search from each start, at most (default 300)'),
-    'time_limit': (float, 'seconds after which the best so far is taken, which then depends on '
-                          'the machine (default: none)'),
-    'accuracy': (float, 'largest standard deviation wanted, relative to nominal parameters '
-                        '(adaptive: default 0.1)'),
-    'seed': (int, 'of the random starts (default 0)'),
-    'scale': (float, 'part of every limit that may be used (default 0.9)'),
+    'swings': (int, 'swings to plan at once (adaptive)'),
+    'longest': (float, 'longest time of all swings [s] (adaptive; default 3600)'),
+    'configurations': (int, 'configurations of the locked joints per stage (sine-sequence)'),
+    'objective': (str, 'what to optimise: condition (default), blocks, log-det, precision'),
+    'starts': (int, 'random starts of the search (default 8)'),
+    'iterations': (int, 'iterations per start (default 300)'),
+    'time_limit': (float, 'stop the search after this time [s]; the motion then depends on the '
+                          'machine (default: none)'),
+    'accuracy': (float, 'wanted standard deviation relative to nominal parameters (adaptive; '
+                        'default 0.1)'),
+    'seed': (int, 'seed of the random starts (default 0)'),
+    'scale': (float, 'share of every limit to use (default 0.9)'),
 }
 NAMES = {'type': 'robot_dynid.excitation.families:FAMILIES',
          'objective': ('condition', 'blocks', 'log-det', 'precision'),
@@ -74,25 +74,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='fourier (default), bspline, sine-sequence, constant-velocity, '
                              'static-poses or composite')
     parser.add_argument('--options', metavar='YAML',
-                        help="all other options of the type as YAML text, '{poses: 30}', or file")
+                        help="further options of the type as YAML text, '{poses: 30}', or file")
     for name, (kind, text) in OPTIONS.items():
         parser.add_argument(f'--{name.replace("_", "-")}', type=kind, help=text)
     parser.add_argument('--adaptive', action='store_const', const='adaptive',
-                        help='of a sine sequence: choose swings one by one from what is known so '
-                             'far, until --accuracy is met (procedure adaptive)')
+                        help='choose swings one by one until --accuracy is met (sine-sequence)')
     parser.add_argument('--data', nargs='+', metavar='DATA', default=[],
-                        help='recordings of what was measured so far, for an adaptive sequence')
+                        help='recordings so far (adaptive)')
     add_common(parser, *SOURCES)
     parser.add_argument('--model', metavar='M.yaml',
-                        help='predict efforts with an identified model, not the nominal one')
+                        help='identified model to predict efforts with (default: nominal)')
     parser.add_argument('--rate', type=float, default=DEFAULT_RATE,
-                        help='points per second it has to keep the limits with '
-                             f'(default {DEFAULT_RATE:g})')
+                        help=f'rate of the points to check [Hz] (default {DEFAULT_RATE:g})')
     parser.add_argument('--out', required=True, metavar='T.yaml',
-                        help='trajectory file to write; beside it, T_validation.yaml, the motion '
-                             "to judge by, without it: --options '{validation: false}'")
+                        help='trajectory file to write, with T_validation.yaml for validation '
+                             "(--options '{validation: false}': without)")
     parser.add_argument('--report', metavar='R.html',
-                        help='pictures of the plan to write; R_validation.html likewise')
+                        help='HTML report to write, and R_validation.html')
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
@@ -225,15 +223,15 @@ def _figures(found: Design) -> dict[str, Any]:
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print how well the motion excites, what it uses of the limits, and the files."""
-    known = 'no nominal parameters to compare with' if result['largest_deviation'] is None else \
-        f'{result["least_known"]}, deviation {percent(result["largest_deviation"])} %'
     if result['out'] is None:
+        known = 'no nominal parameters to compare with' if result['largest_deviation'] is None \
+            else f'{result["least_known"]}, deviation {percent(result["largest_deviation"])} %'
         terminal.line(f'the accuracy {percent(result["session"]["accuracy"])} % is met: {known}; '
                       'nothing more is to be recorded')
         return
-    terminal.document(result['chapters'])
-    judge = result['validation'] or {'out': 'no other motion', 'duration': None, 'warnings': ()}
-    terminal.warnings(f'to judge by: {warning}' for warning in judge['warnings']
-                      if warning not in result['warnings'])
-    terminal.facts((('trajectory', result['out']), ('to judge by', judge['out']),
-                    ('least known', known), ('report', result['report'])))
+    judge = result['validation'] or {'out': None, 'report': None, 'warnings': ()}
+    terminal.document(result['chapters'], (
+        f'motion to judge by: {warning}' for warning in judge['warnings']
+        if warning not in result['warnings']), after=1)
+    terminal.written((('motion to fit', result['out']), ('motion to judge by', judge['out']),
+                      ('report', result['report']), ('report', judge['report'])))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,17 +33,14 @@ STYLES = {'ok': 'green', 'warning': 'yellow', 'error': 'red'}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.epilog = ('Examples: `robot-dynid doctor`, without a robot and without ROS; '
-                     '`robot-dynid doctor --robot my_arm.yaml` while the driver runs, best while '
-                     'the robot moves. Exit code 1 where something is an error.')
     parser.add_argument('--robot', metavar='ROBOT',
-                        help='name, URDF file or robot YAML of the robot that runs')
+                        help='name, URDF file or robot YAML of the robot, whose driver runs')
     parser.add_argument('--topic', default=TOPIC, metavar='NAME',
-                        help=f'topic with the joint states (default {TOPIC})')
+                        help=f'topic of the joint states (default {TOPIC})')
     parser.add_argument('--controller', default=CONTROLLER, metavar='NAME',
-                        help=f'name of the controller that moves it (default {CONTROLLER})')
+                        help=f'controller that moves the robot (default {CONTROLLER})')
     parser.add_argument('--seconds', type=float, default=SECONDS_WATCHED, metavar='S',
-                        help=f'how long to watch [s] (default {SECONDS_WATCHED:g})')
+                        help=f'time to watch the topics [s] (default {SECONDS_WATCHED:g})')
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
@@ -95,37 +92,34 @@ def live(robot: Any, arguments: argparse.Namespace) -> list[Diagnosis]:
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
-    """Print what was found, and a summary."""
-    show_diagnoses(result['diagnoses'], terminal)
+    """Print a summary, and what is to be done."""
     terminal.line(result['message'])
+    show_diagnoses(result['diagnoses'], terminal)
 
 
-def show_diagnoses(diagnoses: Iterable[Mapping[str, str]], terminal: Terminal) -> None:
-    """Print diagnoses, a line each, and under it what to do."""
+def show_diagnoses(diagnoses: Sequence[Mapping[str, str]], terminal: Terminal) -> None:
+    """Print diagnoses, a line each, and under it what to do; what is in order if verbose."""
     for one in diagnoses:
-        terminal.line(f'{one["level"]:8} {one["name"]} ({one["where"]}): {one["what"]}',
-                      STYLES[one['level']])
-        if one['remedy']:
-            terminal.line(f'{"":8} -> {one["remedy"]}')
+        if terminal.verbose or one['level'] != 'ok' or one['remedy']:
+            terminal.line(f'{one["level"]:8} {one["name"]} ({one["where"]}): {one["what"]}',
+                          STYLES[one['level']])
+            if one['remedy']:
+                terminal.line(f'{"":8} -> {one["remedy"]}')
+    terminal.passed(sum(one['level'] == 'ok' for one in diagnoses if not one['remedy']))
 
 
 def _add_init_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = ('Examples: `robot-dynid init my_arm.urdf` asks; `robot-dynid init '
-                     'my_arm.urdf --questions` prints a file of answers to fill in, `--answers '
-                     'FILE` takes it; `--data run.csv` checks the answers against a first '
-                     'recording.')
     parser.add_argument('urdf', metavar='URDF', help='URDF or xacro file of the arm')
     parser.add_argument('--out', metavar='ROBOT.yaml',
-                        help='robot YAML to write (default: named as the URDF, in this folder); '
-                             'beside it comes ROBOT.recipe.yaml')
-    parser.add_argument('--answers', metavar='FILE', help='YAML file with answers by key')
+                        help='robot YAML to write (default: named after the URDF); '
+                             'ROBOT.recipe.yaml is written, too')
+    parser.add_argument('--answers', metavar='FILE', help='answers as a YAML file')
     parser.add_argument('--questions', action='store_true',
-                        help='print the questions as a file of answers, and write nothing')
+                        help='print the questions as a file for --answers, and write nothing')
     parser.add_argument('--recording', '--data', dest='data', metavar='RUN', action='append',
                         default=[],
-                        help='first recording that the answers are checked against (may be given '
-                             'several times); for a table whose columns fit no preset the robot '
-                             'YAML gets the key columns, to be corrected')
+                        help='recording to check the answers against (repeatable); columns that '
+                             'fit no preset are proposed in the robot YAML')
 
 
 def run_init(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
@@ -289,7 +283,7 @@ def _show_questions(questions: list[dict[str, Any]]) -> None:
 
 
 INIT = Command(
-    'write a robot YAML and a recipe from a URDF, asking for what a URDF cannot say', (
-        'robot-dynid init my_arm.urdf',
+    'write a robot YAML and a recipe for a URDF, from a few answers', (
+        'robot-dynid init my_arm.urdf', 'robot-dynid init my_arm.urdf --questions > answers.yaml',
         'robot-dynid init my_arm.urdf --answers answers.yaml --data run.csv --out my_arm.yaml'),
     _add_init_arguments, run_init, show_init)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import add_common, check_outputs, load_model
 from robot_dynid.cli.verbs import Command
+from robot_dynid.document import joints_named, listed
 from robot_dynid.files import atomic_write
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def _add_arguments(
     add_common(parser, 'model')
     parser.add_argument('states', metavar='STATES.csv', help=f'states; columns {columns}')
     add_common(parser, '--robot')
-    parser.add_argument('--out', metavar='OUT.csv', help='write the result there')
+    parser.add_argument('--out', metavar='OUT.csv', help='file to write (default: print)')
     add_common(parser, '--accept-partial')
 
 
@@ -47,11 +48,10 @@ def _add_inverse_arguments(parser: argparse.ArgumentParser) -> None:
     _add_arguments(parser, INVERSE_CHANNELS)
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument('--ripple', action='store_true',
-                      help='with torque ripple: positions are measured ones, not planned ones')
+                      help='add torque ripple; needs measured, not planned, positions')
     kind.add_argument('--dt', type=float, metavar='SECONDS',
-                      help='the states are one motion of the links, so far apart: gears of '
-                           'elastic joints bend, motors move (motor_position, motor_velocity), '
-                           'and effort is what they need')
+                      help='time between the states of one motion: also bends elastic gears, and '
+                           'adds motor_position and motor_velocity to the result')
 
 
 def run_forward(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
@@ -69,9 +69,9 @@ def run_forward(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, 
             q, qd, effort, motors[0], motors[1], external)
     else:
         results['acceleration'] = model.forward(q, qd, effort, external)
-        stiff = f'elastic joints {", ".join(elastic)} are taken as stiff: there are no columns '
-        warnings += [stiff + ', '.join(f'{name}.<joint>' for name in MOTORS)] if elastic else []
-        warnings += ['all joints of the model are rigid: the columns of motors are not used'] \
+        columns = listed(f'{name}.<joint>' for name in MOTORS)
+        warnings += [f'{_stiff(elastic)} without columns {columns}'] if elastic else []
+        warnings += ['the columns of motors are not used: all joints of the model are rigid'] \
             if motors else []
     if not usable(model, arguments.accept_partial):  # all joints move together
         results = {name: np.full_like(rows, np.nan) for name, rows in results.items()}
@@ -90,9 +90,7 @@ def run_inverse(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, 
     if arguments.dt is None:
         warnings = [*stiff_leaves_out(model)]
         if model.elastic_joints:
-            warnings.append(f'elastic joints {", ".join(model.elastic_joints)} are taken as '
-                            'stiff: with --dt SECONDS, the states being one motion, their gears '
-                            'bend')
+            warnings.append(f'{_stiff(model.elastic_joints)} without --dt SECONDS')
         effort = model.inverse(q, qd, qdd, ripple=arguments.ripple, external=external)
     else:
         drive = model.inverse_elastic(q, qd, qdd, arguments.dt, external)
@@ -100,6 +98,10 @@ def run_inverse(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, 
         motors = {'motor_position': drive.position, 'motor_velocity': drive.velocity}
     return _outputs(arguments, model, dict(zip(INVERSE_CHANNELS, states, strict=True)),
                     {'effort': without_refused(model, effort), **motors}, warnings)
+
+
+def _stiff(elastic: Sequence[str]) -> str:
+    return f'elastic {joints_named(elastic)} {"is" if len(elastic) == 1 else "are"} taken as stiff'
 
 
 def _inputs(
@@ -173,12 +175,12 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
 
 
 FORWARD = Command(
-    'compute joint accelerations from position, velocity and effort', (
+    'compute accelerations from position, velocity and effort', (
         'robot-dynid forward M.yaml states.csv',
         'robot-dynid forward M.yaml states.csv --out accelerations.csv'),
     _add_forward_arguments, run_forward, show)
 INVERSE = Command(
-    'compute joint efforts from position, velocity and acceleration', (
+    'compute efforts from position, velocity and acceleration', (
         'robot-dynid inverse M.yaml states.csv --out efforts.csv',
         'robot-dynid inverse M.yaml states.csv --ripple --json',
         'robot-dynid inverse elastic.yaml motion.csv --dt 0.001 --out drives.csv'),

@@ -182,11 +182,13 @@ def run_check(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, An
 
 
 def show_check(result: dict[str, Any], terminal: Terminal) -> None:
-    """Print one line per item."""
-    for item in result['items']:
-        terminal.line(f'{item["level"]:5}  {item["name"]}: {item["message"]}',
-                      STYLES[item['level']])
+    """Print a summary, and a line per item that is not in order."""
     terminal.line(result['message'])
+    for item in result['items']:
+        if terminal.verbose or item['level'] != 'OK':
+            terminal.line(f'{item["level"]:5}  {item["name"]}: {item["message"]}',
+                          STYLES[item['level']])
+    terminal.passed(sum(item['level'] == 'OK' for item in result['items']))
 
 
 STOP = Command(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
     from robot_dynid.identified.model import IdentifiedModel
 
-HELP = 'write the model, or a description, for simulators and controllers: URDF, MJCF, SDF, C'
+HELP = 'write a model for simulators and controllers: URDF, MJCF, SDF, C'
 EXAMPLES = (
     'robot-dynid export M.yaml --urdf my_arm.urdf --out identified.urdf',
     'robot-dynid export M.yaml --mjcf arm.xml --sdf arm.sdf --c code/',
@@ -55,17 +55,17 @@ class Target:
 
 
 TARGETS = {
-    'out': Target('OUT.urdf', 'IN.urdf with the identified inertials, damping and friction; '
-                  'without --urdf made of the description in the model',
+    'out': Target('OUT.urdf', 'URDF with the identified inertials, damping and friction; '
+                  'without --urdf from the description in the model',
                   'robot_dynid.export.urdf', lambda model, urdf: model.to_urdf(*urdf)),
-    'mjcf': Target('OUT.xml', "MuJoCo's XML, with the shapes of IN.urdf where it is given",
+    'mjcf': Target('OUT.xml', 'MuJoCo XML, with the shapes of IN.urdf if given',
                    'robot_dynid.export.mjcf', lambda model, urdf: model.to_mjcf(*urdf)),
     'sdf': Target('OUT.sdf', 'SDFormat 1.9, without shapes',
                   'robot_dynid.export.sdf', lambda model, urdf: model.to_sdf()),
     'inverse_dynamics_solver': Target(
         'OUT.yaml', 'parameters of the ROS 2 package inverse_dynamics_solver',
         'robot_dynid.export.solver_parameters', lambda model, urdf: model.to_solver_parameters()),
-    'c': Target('DIR', 'C code, NAME.h and NAME.c, of dynamics and friction: of any model',
+    'c': Target('DIR', 'folder for C code of dynamics and friction, NAME.h and NAME.c',
                 'robot_dynid.export.c_code', lambda model, urdf: model.to_c(), sampled=False,
                 folder=True),
 }
@@ -74,12 +74,12 @@ TARGETS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument('model', metavar='M.yaml',
-                        help='model; for all but C with physically feasible parameters. Or a '
-                             'robot, its name, robot YAML or URDF: what it is described as')
+                        help='model (with physically feasible parameters for all but --c), or a '
+                             'robot to export as described: name, robot YAML or URDF')
     parser.add_argument('--urdf', metavar='IN.urdf', help='URDF of the same robot')
     parser.add_argument('--samples', metavar='N', type=int, default=0,
-                        help='write also N models drawn from the uncertainty of the estimate, all '
-                             'feasible, as OUT_000, OUT_001 ...')
+                        help='also write N feasible models drawn from the uncertainty of the '
+                             'estimate: OUT_000, OUT_001 ...')
     for name, target in TARGETS.items():
         parser.add_argument(_option(name), metavar=target.metavar,
                             help=target.help)
@@ -205,15 +205,15 @@ def _bodies(model: IdentifiedModel) -> list[dict[str, Any]]:
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
-    """Print the bodies, what was written and what was not."""
-    if result['bodies']:
+    """Print what was written and what was not."""
+    if result['bodies'] and terminal.verbose:
         terminal.table('identified bodies', ('link', 'kg', 'nominal kg', 'centre of mass m'), (
             (b['link'], number(b['mass']), number(b['nominal_mass']),
              ' '.join(number(c) for c in b['center_of_mass'])) for b in result['bodies']))
     for one in result['files']:
         terminal.facts(((one['target'], one['path']), *(
             (key, one[key]) for key in ('error', 'tool', 'digest') if one.get(key) is not None)))
-        if result['bodies']:  # a description has no friction
+        if result['bodies'] and terminal.verbose:  # a description has no friction
             terminal.table(f'{one["target"]}: friction as written', FRICTION, (
                 [row['axis'], *(number(row[key]) for key in FRICTION[1:])]
                 for row in one.get('friction', ())))

@@ -98,7 +98,7 @@ def written_before(*paths: str | None) -> Iterator[None]:
 
 
 #: how to use a model although joints are refused
-OR_PARTIAL = 'identify it again, or say --accept-partial'
+OR_PARTIAL = 'identify it again, or accept the other joints with --accept-partial'
 #: options that say where in a recording is what, and all of verbs that read recordings
 SOURCES = ('--columns', '--topic')
 READING = (*SOURCES, '--accept')
@@ -106,23 +106,22 @@ READING = (*SOURCES, '--accept')
 COMMON: dict[str, dict[str, Any]] = {
     'model': {'metavar': 'M.yaml', 'help': 'identified model'},
     'robot': {'metavar': 'ROBOT', 'help': 'name, URDF file or robot YAML'},
-    '--robot': {'help': 'check that the model belongs to this robot'},
+    '--robot': {'help': 'refuse a model of another robot'},
     '--recipe': {'metavar': 'R.yaml',
-                 'help': 'settings that are not to be chosen from the data'},
-    '--report': {'metavar': 'R.html', 'help': 'report to write'},
+                 'help': 'settings of the identification; the rest is chosen from the data'},
+    '--report': {'metavar': 'R.html', 'help': 'HTML report to write'},
     '--topic': {'action': 'append', 'default': [], 'metavar': '[ROLE=]TOPIC', 'help':
-                'topic of a bag that is not the usual one (may be given several times): of the '
-                'joint states, or ROLE= joint_states, motor_states, effort, joint_torques, '
-                "wrench; '{topic: /arm/state, position: measured.q}' names fields, see the verb "
-                'topics'},
+                'topic of the joint states in a bag, or of a ROLE: joint_states, motor_states, '
+                'effort, joint_torques, wrench (repeatable); the verb topics lists topics and '
+                "fields: '{topic: /arm/state, position: measured.q}'"},
     '--columns': {'metavar': 'FILE', 'help':
-                  'columns of recordings in tables: a YAML file, a preset (such as ur_rtde), or '
-                  "YAML in one line: '{time: t, position: q{i}, effort: tau{i}}'; default: the "
-                  'key columns of recipe or robot YAML, or the preset that fits'},
+                  'columns of tables: a YAML file, a preset (ur_rtde) or YAML text, '
+                  "'{time: t, position: q{i}, effort: tau{i}}' (default: as in recipe or robot "
+                  'YAML, else the preset that fits)'},
     '--accept': {'action': 'append', 'default': [], 'metavar': 'KIND'},
     '--accept-partial': {
-        'action': 'store_true', 'help': 'exit with 0 although joints are refused, and use the '
-                                        'model for the others'},
+        'action': 'store_true', 'help': 'accept a model with refused joints for the other '
+                                        'joints (exit code 0)'},
 }
 
 
@@ -134,8 +133,8 @@ def add_common(parser: argparse.ArgumentParser, *names: str) -> None:
             from robot_dynid.plausibility.finding import KINDS
 
             more = {'choices': KINDS, 'help':
-                    'use recordings in spite of a finding that is meant to be so (may be given '
-                    f'several times): {", ".join(KINDS)}'}
+                    'accept findings of a kind in the recordings, as they are intended '
+                    f'(repeatable): {", ".join(KINDS)}'}
         parser.add_argument(name, **COMMON[name], **more)
 
 

@@ -19,6 +19,7 @@ from robot_dynid.cli.files import (
     written_before,
 )
 from robot_dynid.cli.recordings import add_workers, by_recording, recorded, reduced, unread
+from robot_dynid.cli.terminal import named
 from robot_dynid.cli.validate import joint_scores
 from robot_dynid.errors import UsageError
 
@@ -54,18 +55,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = '\n'.join(['methods:', *(
         f'  {name:20} {one.summary}' for name, one in ESTIMATORS.items())])
     parser.add_argument('data', metavar='DATA', nargs='+',
-                        help='recordings: .csv, .csv.gz, rosbag2 folder, .mcap, .db3, .bag, all '
-                             'of one or a window in seconds since it began: '
-                             'run.csv.gz[12.0:40.5]; '
-                             "folders of these, patterns ('run_*.mcap'), lists of them "
-                             '(@list.txt). Those with the purpose validation, or a name that '
-                             'ends in _validation, are left out of the fit and judge it. And '
-                             'information of recordings, X.info, see the verb information')
-    parser.add_argument('--robot', help='name, URDF file or robot YAML; without it that of the '
-                                        'information')
+                        help='recordings (.csv, .csv.gz, rosbag2 folder, .mcap, .db3, .bag), '
+                             'windows of them in seconds (run.csv.gz[12.0:40.5]), folders, '
+                             "patterns ('run_*.mcap'), lists (@list.txt), or X.info of the verb "
+                             'information. Names that end in _validation are held out and judge '
+                             'the model')
+    parser.add_argument('--robot', help='name, URDF file or robot YAML; default: the robot of '
+                                        'X.info')
     add_common(parser, '--recipe')
     parser.add_argument('--method', metavar='METHOD',
-                        help=f'{", ".join(ESTIMATORS)}; default: that of the recipe, or {DEFAULT}')
+                        help=f'{", ".join(ESTIMATORS)} (default: {DEFAULT}, or as in the '
+                             'recipe)')
     for key, (setting, owners) in owned_settings().items():
         parser.add_argument(f'--{key.replace("_", "-")}', dest=f'{SETTING}{key}', metavar='VALUE',
                             help=f'{setting.help} (method {", ".join(owners)})')
@@ -73,22 +73,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--out', required=True, metavar='M.yaml', help='model file to write')
     add_common(parser, '--report', '--accept-partial', *READING)
     parser.add_argument('--urdf', metavar='OUT.urdf',
-                        help="the robot's URDF with the identified inertials; needs --method "
+                        help='URDF with the identified inertials to write; needs --method '
                              f'{" or ".join(feasible)}')
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read, identify, write model and report."""
     from robot_dynid.export import urdf as urdf_file
-    from robot_dynid.identification.identify import validate_result
+    from robot_dynid.identification.identify import validate_result, with_command
     from robot_dynid.identification.recipe import Recipe, read_recipe
     from robot_dynid.identified import model_file
     from robot_dynid.identified.caution import require_every_joint, usable
     from robot_dynid.io.recording_names import by_purpose, listed
-    from robot_dynid.report.identification import (
-        brief_identification,
-        identification_report,
-    )
+    from robot_dynid.report.identification import brief_report, identification_report
     from robot_dynid.validation.evidence import Names
 
     started = time.perf_counter()
@@ -108,6 +105,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             recorded(arguments, terminal) as workers:
         known = (robot, information, workers)
         result, logs = _identified(arguments, known, recipe, progress)
+        result = with_command(result, arguments.command)
         result.model.save(arguments.out)
         findings = logs.findings
         if judges:
@@ -117,13 +115,13 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
                 result = validate_result(result, unseen)
             findings |= unseen.findings
         seconds = time.perf_counter() - started
-        verdict = result.verdict_with(Names(arguments.robot, arguments.out))
+        verdict = result.verdict_with(Names.of(result.model, arguments.out))
         progress('report', 0.9)
         with written_before(arguments.out):
             chapters = reported(
                 arguments, lambda: identification_report(
                     result, logs, verdict, arguments.command),
-                lambda: brief_identification(result, verdict))
+                lambda: brief_report(result.model, verdict, result.warnings))
     found = {'ok': usable(result.model, arguments.accept_partial), **_result(result),
              'verdict': verdict.plain()}
     if arguments.urdf:
@@ -285,14 +283,9 @@ def _choices(result: IdentificationResult) -> dict[str, Any]:
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
-    """Print joints that must not be used, verdict, next actions, and what was written."""
-    for joint, reason in result['refused'].items():
-        terminal.line(f'joint {joint} is refused: {reason}', style='red')
-    if not result['ok']:
-        terminal.line(f'{result["out"]} is written, but not to be used for '
-                      f'{", ".join(result["refused"])}, so the exit code is 1: check the effort, '
-                      'or accept a model of the other joints with --accept-partial', style='red')
-    terminal.document(result['chapters'])
-    terminal.findings(result['findings'])
-    terminal.facts((('model', result['out']), ('report', result['report']),
-                    ('urdf', result.get('urdf')), ('seconds', f'{result["seconds"]:.1f}')))
+    """Print verdict, next actions, and what was written."""
+    terminal.document(result['chapters'], named(result['findings']), after=1)
+    files = (('model', result['out']), ('report', result['report']), ('URDF', result.get('urdf')))
+    seconds = f'{result["seconds"]:.1f} s'
+    terminal.written(files, seconds if result['ok'] else f'{seconds}, exit code 1: joints are '
+                     'refused; --accept-partial accepts the model of the others', result['ok'])

@@ -34,9 +34,9 @@ EXAMPLES = (
     'robot-dynid validate M.yaml test.csv',
     'robot-dynid identify --help',
 )
-MORE = f"""Exit codes: 0 done, 1 the data or the model does not allow it, 2 wrong use. With
-{TRACEBACK}=1 faults of this software are shown in full. NO_COLOR=1: no colours.
-`{PROGRAM} completion bash` (zsh, fish) prints what a shell needs to complete commands."""
+MORE = f"""Exit codes: 0 done, 1 the data or the model does not allow it, 2 wrong use.
+Environment: NO_COLOR=1 no colours, {TRACEBACK}=1 tracebacks.
+Completion in a shell: `{PROGRAM} completion bash` (or zsh, fish)."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -54,7 +54,7 @@ def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     raw = argparse.RawDescriptionHelpFormatter
     top = _Parser(prog=PROGRAM, description='Identify the dynamics of robot arms and use them.',
                   formatter_class=raw, epilog=f'{_listed(EXAMPLES)}\n\n{MORE}')
-    top.add_argument('--version', action='store_true', help='print the version and leave')
+    top.add_argument('--version', action='store_true', help='print the version')
     verbs = top.add_subparsers(dest='verb', metavar='VERB', parser_class=_Parser)
     for name in VERBS:
         try:
@@ -65,11 +65,11 @@ def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
         if words is None or name in words:
             verb.add_arguments(sub)
         sub.add_argument('--json', action='store_true',
-                         help='print one JSON object on standard output and nothing else')
+                         help='print the result as one JSON object')
         sub.add_argument('--quiet', action='store_true',
-                         help='print the result and errors, not progress and notes')
+                         help='print no progress and no notes')
         sub.add_argument('--verbose', action='store_true',
-                         help='print all tables of the result, as in the report')
+                         help='print everything, as in the report')
         sub.formatter_class = raw
         own = _listed(getattr(verb, 'EXAMPLES', ()))
         sub.epilog = f'{sub.epilog}\n\n{own}' if sub.epilog else own

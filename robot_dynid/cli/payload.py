@@ -7,7 +7,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import READING, add_common, load_logs, load_model, of_recordings
-from robot_dynid.document import number, percent
+from robot_dynid.cli.terminal import named
+from robot_dynid.document import listed, number, percent
 from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,19 +29,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('loaded', metavar='LOADED', nargs='+',
                         help='recordings with the payload')
     parser.add_argument('--unloaded', metavar='U', nargs='+', default=[],
-                        help='recordings of the same motion without it; for drive gains of any '
-                             'motion')
+                        help='recordings of the same motion without the payload (any motion for '
+                             'drive gains)')
     parser.add_argument('--model', metavar='M.yaml', help='model of the arm without the payload')
-    parser.add_argument('--robot', help="name, URDF file or robot YAML; default: the model's")
+    parser.add_argument('--robot', help='name, URDF file or robot YAML (default: of the model)')
     parser.add_argument('--link', default='', metavar='NAME',
-                        help='link that carries the payload, and frame of the result; default: '
-                             'the last one')
+                        help='link that carries the payload, and frame of the result (default: '
+                             'the last one)')
     parser.add_argument('--known-mass', type=float, metavar='KG',
-                        help='mass of the payload: identify drive gains instead')
+                        help='known mass of the payload: identify drive gains instead')
     parser.add_argument('--known-com', type=float, nargs=3, metavar=('X', 'Y', 'Z'),
-                        help='its centre of mass [m] in the frame of the link')
+                        help='known centre of mass [m] in the frame of the link')
     parser.add_argument('--equal-gains', action='append', default=[], metavar='JOINT,JOINT',
-                        help='joints with drives of one size (may be given several times)')
+                        help='joints with equal drives (repeatable)')
     add_common(parser, *READING)
 
 
@@ -138,41 +139,41 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
         terminal.facts((('status', status),))
     else:
         _show_payload(result, status, terminal)
-    terminal.findings(result['findings'])
-    terminal.warnings(result['warnings'])
+    terminal.warnings((*named(result['findings']), *result['warnings']))
 
 
 def _show_payload(result: dict[str, Any], status: str, terminal: Terminal) -> None:
     low, high = result['interval']['mass']
+    axes, centre, inertia = AXES, result['centre_of_mass'], result['inertia']
+    deviation = result['inertia_std']
+    half = [(high - low) / 2.0 for low, high in result['interval']['centre_of_mass']]
     terminal.facts((
-        ('status', status),
-        ('mass', f'{number(result["mass"])} kg, 95 % from {number(low)} to {number(high)}'),
-        ('frame', result['frame']),
-    ))
-    terminal.table('centre of mass [m]', ('axis', 'value', 'std'), zip(
-        AXES, result['centre_of_mass'].tolist(), result['centre_of_mass_std'].tolist()))
-    terminal.table('inertia about it [kg m^2]', ('', *AXES, 'std x', 'std y', 'std z'), (
-        (axis, *row, *std) for axis, row, std in zip(
-            AXES, result['inertia'].tolist(), result['inertia_std'].tolist())))
-    for pair in result['pairs']:
-        if pair['unloaded']:
-            terminal.line(f'{pair["loaded"]} less {pair["unloaded"]}: clocks '
-                          f'{1e3 * pair["lag"]:.2f} ms apart', style='dim')
-    terminal.line(_gains_note(result), style='dim')
-    if result['not_excited']:
-        terminal.warnings((f'not excited by the motion: {", ".join(result["not_excited"])}',))
-    terminal.warnings(f'nothing is known of {text}' for text in result['directions'])
+        ('mass', f'{number(result["mass"])} kg on {result["frame"]}, 95 % from {number(low)} to '
+                 f'{number(high)} kg'),
+        ('centre of mass', ', '.join(f'{axis} {number(value)} ± {number(width, 2)}' for
+                                     axis, value, width in zip(axes, centre, half, strict=True))
+         + ' m (95 %)'),
+        ('inertia about it', ', '.join(
+            f'{axes[i]}{axes[k]} {number(inertia[i][k])} ± {number(deviation[i][k], 2)}'
+            for i in range(3) for k in range(i, 3)) + ' kg m² (± std)'),
+        ('status', status), ('drive gains', _gains_note(result))))
+    terminal.warnings((
+        *([f'not excited by the motion: {listed(result["not_excited"])}']
+          if result['not_excited'] else []),
+        *(f'nothing is known of {text}' for text in result['directions'])))
+    if terminal.verbose:
+        terminal.facts((f'{pair["loaded"]} less {pair["unloaded"]}',
+                        f'clocks {1e3 * abs(pair["lag"]):.2f} ms apart')
+                       for pair in result['pairs'] if pair['unloaded'])
 
 
 def _gains_note(result: dict[str, Any]) -> str:
     """Return a note on the share of the drive gains in the deviations."""
-    shares = sorted({100.0 * share for share in result['drive_gains_std'].tolist()})
+    shares = sorted(set(result['drive_gains_std'].tolist()))
     if not shares[-1]:
-        return ('effort is taken for exact torque; state drive_gains_std in the robot YAML if it '
-                'is not')
-    percent = ' to '.join(dict.fromkeys(number(share) for share in (shares[0], shares[-1])))
-    source = '' if result['drive_gains_std_stated'] else \
-        ' (assumed; state drive_gains_std in the robot YAML)'
-    return (f'the interval holds drive gains that are uncertain by {percent} %{source}: '
-            f'{number(result["mass_std_gains"])} kg of its deviation of '
-            f'{number(result["mass_std"])} kg')
+        return 'taken as exact; state drive_gains_std in the robot YAML if they are not'
+    source = 'stated' if result['drive_gains_std_stated'] else \
+        'assumed; state drive_gains_std in the robot YAML'
+    width = ' to '.join(dict.fromkeys(percent(share) for share in (shares[0], shares[-1])))
+    return (f'uncertain by {width} % ({source}): {number(result["mass_std_gains"], 2)} kg of the '
+            f'deviation of the mass, {number(result["mass_std"], 2)} kg')

@@ -44,12 +44,12 @@ MOST_WORKERS = 1024
 def add_workers(parser: argparse.ArgumentParser) -> None:
     """Declare who works on recordings, and where their information is kept."""
     parser.add_argument('--workers', metavar='N', type=int, default=1,
-                        help='processes that work on the recordings side by side (default 1)')
+                        help='processes for the recordings (default 1)')
     parser.add_argument('--scheduler', metavar='ADDRESS',
-                        help='the same by the workers of a Dask cluster: tcp://host:8786')
+                        help='Dask cluster in their place: tcp://host:8786')
     parser.add_argument('--information', metavar='FOLDER',
-                        help='keep the information of every recording in FOLDER, and take from '
-                             'there what an earlier run has kept: one that was killed goes on')
+                        help='store of what recordings were reduced to; a run that was killed '
+                             'resumes from it')
 
 
 def by_recording(arguments: argparse.Namespace, paths: Sequence[str]) -> bool:
@@ -151,12 +151,12 @@ def _folder(path: str | None) -> InformationFolder | None:
 
 
 def _add_information_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument('data', metavar='DATA', nargs='+', help='recordings, as of identify')
+    parser.add_argument('data', metavar='DATA', nargs='+', help='recordings, as for identify')
     parser.add_argument('--robot', required=True, help='name, URDF file or robot YAML')
     add_common(parser, '--recipe')
     parser.add_argument('--like', metavar='X.info',
-                        help='information whose filters and friction laws are taken, so that both '
-                             'can be added up')
+                        help='information file whose filters and friction laws to use, so that '
+                             'identify can add both')
     parser.add_argument('--out', required=True, metavar='Y.info',
                         help='information file to write')
     add_workers(parser)
@@ -216,7 +216,7 @@ def show_information(result: dict[str, Any], terminal: Terminal) -> None:
 
 def _add_repair_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('bag', metavar='BAG', help='bag folder, .mcap or .db3 file; what is '
-                        'replaced stays beside it, its name ending with .unrepaired')
+                        'replaced is renamed to *.unrepaired')
 
 
 def run_repair(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
@@ -245,7 +245,7 @@ def show_repair(result: dict[str, Any], terminal: Terminal) -> None:
 def _add_topics_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('bag', metavar='BAG', help='bag folder, .mcap, .db3 or ROS 1 .bag file')
     parser.add_argument('--robot', metavar='ROBOT',
-                        help='name, URDF file or robot YAML: marks what has its joints')
+                        help='name, URDF file or robot YAML; marks topics with its joints')
 
 
 def run_topics(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
@@ -263,10 +263,14 @@ def run_topics(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, A
 
 
 def show_topics(result: dict[str, Any], terminal: Terminal) -> None:
-    """Print a row per topic, then its fields and uses."""
+    """Print a row per topic, then the uses of topics; if verbose, their fields."""
     terminal.table(result['path'], ('topic', 'type', 'messages', 'Hz'), [(
         one['name'], one['type'], one['messages'],
         '' if one['rate'] is None else number(one['rate'], 3)) for one in result['topics']])
+    if not terminal.verbose:
+        terminal.facts((one['name'], use) for one in result['topics'] for use in one['uses'])
+        terminal.line('fields of all topics: --verbose', 'dim')
+        return
     for one in result['topics']:
         terminal.facts([(one['name'], ', '.join([
             *(f'{path} ({length})' for path, length in one['fields'].items()),
@@ -276,17 +280,17 @@ def show_topics(result: dict[str, Any], terminal: Terminal) -> None:
 
 
 INFORMATION = Command(
-    'reduce recordings to information that identify adds up, without reading them again', (
+    'reduce recordings to a small file that identify can add to others', (
         'robot-dynid information january/*.csv.gz --robot ur10e --out january.info',
         'robot-dynid information february/*.csv.gz --robot ur10e --like january.info '
         '--out february.info'),
     _add_information_arguments, run_information, show_information)
 REPAIR = Command(
-    'finish a recording whose recorder was killed, so that every rosbag2 reader opens it', (
+    'finish a bag whose recorder was killed', (
         'robot-dynid repair recordings/my_arm_2026-01-31', 'robot-dynid repair cut_off.mcap'),
     _add_repair_arguments, run_repair, show_repair)
 TOPICS = Command(
-    'list the topics of a bag, their fields, and what can be read of each', (
+    'list the topics of a bag, and what identify can read from each', (
         'robot-dynid topics recordings/my_arm_2026-01-31 --robot my_arm.yaml',
         'robot-dynid topics old.bag --robot panda --json'),
     _add_topics_arguments, run_topics, show_topics)

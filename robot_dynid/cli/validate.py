@@ -16,6 +16,7 @@ from robot_dynid.cli.files import (
     of_recordings,
     reported,
 )
+from robot_dynid.cli.terminal import named
 from robot_dynid.cli.verbs import Command
 from robot_dynid.errors import ModelError, UsageError
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from robot_dynid.validation.forward_scores import ForwardValidation, Horizon
     from robot_dynid.validation.validate import Scores, Validation
 
-HELP = 'score a model on recordings it was not fitted to'
+HELP = 'score a model on held-out recordings'
 EXAMPLES = (
     'robot-dynid validate M.yaml test.csv --report R.html',
     'robot-dynid validate M.yaml test_*.csv --max-nrmse 0.2 --max-nrmse joint_6=0.4',
@@ -45,15 +46,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_common(parser, 'model')
     parser.add_argument('data', metavar='DATA', nargs='+',
-                        help='recordings, or folders of them; where some have the purpose '
-                             'validation, or a name that ends in _validation, only those')
+                        help='recordings, or folders of them; if some names end in _validation, '
+                             'only those')
     add_common(parser, '--robot', '--report')
     parser.add_argument('--forward', action='store_true',
-                        help='score forward dynamics, too: accelerations under the measured '
-                             'effort, and motions of 0.1, 0.5 and 1 s')
+                        help='also score accelerations and simulated motions of 0.1, 0.5 and 1 s')
     parser.add_argument('--max-nrmse', action='append', default=[], metavar='[JOINT=]SHARE',
-                        help='exit with 1 where RMSE / std of a joint is above this (may be given '
-                             'several times, with a joint for that alone)')
+                        help='exit with 1 if RMSE / std of any joint, or of JOINT, is above SHARE '
+                             '(repeatable)')
     add_common(parser, *READING, '--accept-partial')
 
 
@@ -61,7 +61,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read model and recordings, score, write the report."""
     from robot_dynid.identified.caution import require_every_joint, usable
     from robot_dynid.io.recording_names import by_purpose, listed
-    from robot_dynid.report.identification import brief_validation, validation_report
+    from robot_dynid.report.identification import (
+        brief_report,
+        validation_report,
+        validation_warnings,
+    )
     from robot_dynid.validation.evidence import Names
     from robot_dynid.validation.forward_scores import validate_forward
     from robot_dynid.validation.validate import validate
@@ -92,14 +96,14 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             except ModelError as error:  # all else is shown
                 failed = f'no forward dynamics: {error}'
                 terminal.caution(failed)
-        names = Names(arguments.robot, arguments.model) if arguments.robot else \
-            Names.without_file(model.robot.name, arguments.model)
+        names = Names.of(model, arguments.model, arguments.robot)
         verdict = judged(model, validation, forward=forward, names=names)
+        warnings = (*validation_warnings(validation, forward), *([failed] if failed else []))
         progress('report', 0.9)
         chapters = reported(
             arguments, lambda: validation_report(
                 model, validation, logs, forward, verdict, arguments.command),
-            lambda: brief_validation(model, validation, forward, verdict))
+            lambda: brief_report(model, verdict, warnings))
     joints = joint_scores(validation)
     above = [joint for joint, most in allowed.items() if not joints[joint]['nrmse'] <= most]
     return {
@@ -113,8 +117,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         'verdict': verdict.plain(),
         'forward': {} if forward is None else forward_scores(model, forward),
         'findings': logs.findings,
-        'warnings': tuple(dict.fromkeys((*validation.warnings, *([failed] if failed else (
-            () if forward is None else forward.warnings))))), 'report': arguments.report,
+        'warnings': warnings, 'report': arguments.report,
         'seconds': time.perf_counter() - started, 'chapters': chapters,
     }
 
@@ -140,19 +143,20 @@ def _allowed(texts: Sequence[str], names: Sequence[str]) -> dict[str, float]:
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
-    """Print verdict, next actions and scores."""
-    terminal.document(result['chapters'])
-    for joint in result['above_max_nrmse']:
-        terminal.line(f'{joint}: RMSE / std is {result["joints"][joint]["nrmse"]:.3f}, allowed '
-                      f'is {result["max_nrmse"][joint]:g}', style='red')
-    terminal.findings(result['findings'])
-    terminal.facts((('report', result['report']),))
+    """Print verdict, next actions, and joints whose error is not allowed."""
+    above = result['above_max_nrmse']
+    terminal.document(result['chapters'], named(result['findings']),
+                      after=bool(above) + bool(result['report']))
+    if above:
+        terminal.line('exit code 1, RMSE / std is above --max-nrmse: ' + ', '.join(
+            f'{joint} {result["joints"][joint]["nrmse"]:.3f} (limit '
+            f'{result["max_nrmse"][joint]:g})' for joint in above), 'red')
+    terminal.written((('report', result['report']),))
 
 
 def _add_compare_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('files', metavar='M.yaml M.yaml ... [DATA ...]', nargs='+',
-                        help='two models or more, the first of which the others are compared '
-                             'with, and recordings on which all are scored')
+                        help='models to compare with the first, and recordings to score all on')
     add_common(parser, '--report', *READING)
 
 
@@ -206,9 +210,8 @@ def _scores_of(
 
 def show_compare(result: dict[str, Any], terminal: Terminal) -> None:
     """Print what changed, joint by joint, and the errors of the models."""
-    terminal.document(result['chapters'])
-    terminal.facts((('report', result['report']),))
-    terminal.warnings(result['warnings'])
+    terminal.document(result['chapters'], result['warnings'], after=bool(result['report']))
+    terminal.written((('report', result['report']),))
 
 
 def joint_scores(validation: Validation) -> dict[str, Any]:
@@ -270,7 +273,7 @@ def _horizon(joints: Sequence[str], horizon: Horizon) -> dict[str, Any]:
 
 
 COMPARE = Command(
-    'compare models of one robot: what changed beyond its intervals, and errors on recordings', (
+    'compare models of one robot: significant changes, errors on recordings', (
         'robot-dynid compare old.yaml new.yaml',
         'robot-dynid compare spring.yaml autumn.yaml test.csv --report changes.html'),
     _add_compare_arguments, run_compare, show_compare)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from robot_dynid.document import Section, Table
+from robot_dynid.document import Section, Table, listed
 from robot_dynid.effects.effect import LinearTorque
 from robot_dynid.effects.joint_friction import low_pass_columns
 from robot_dynid.effects.learnt import LearntEffect
@@ -640,7 +640,7 @@ class Deflection(LearntEffect):
                    if one is not None and j not in available]
         if not missing:
             return ''
-        return (f'the model of the deflection of {", ".join(missing)} is not used, because there '
+        return (f'the model of the deflection of {listed(missing)} is not used, because there '
                 'are no motor states')
 
     @property

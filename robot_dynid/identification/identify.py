@@ -32,7 +32,7 @@ from robot_dynid.estimation.uncertainty.held_out import (
     HeldOut,
     consistency,
     explained_share,
-    refusal_sentence,
+    refusal_sentences,
     refusals,
 )
 from robot_dynid.identification.by_recording import Recorded
@@ -161,7 +161,7 @@ def fit_gathered(
             estimate = allow(
                 estimate, experiment, part, choice.structure, choice.preprocessing)
     estimate, refused = _mark_refusals(estimate, experiment, held, estimator)
-    refusal_notes = [refusal_sentence(joint, reason) for joint, reason in refused.items()]
+    refusal_notes = refusal_sentences(refused)
     robot, extent = gathered.robot, gathered.extent
     model = IdentifiedModel(
         robot=robot, structure=choice.structure.within(extent), reduction=torque_model.reduction,
@@ -228,6 +228,14 @@ def add_recording_digests(
     digest of their whole file.
     """
     record = add_digests(result.model.record, digests)
+    return replace(result, model=replace(result.model, record=record))
+
+
+def with_command(
+    result: IdentificationResult, command: Sequence[str]
+) -> IdentificationResult:
+    """Return the result with the words of the command line that made it."""
+    record = replace(result.model.record, command=tuple(command))
     return replace(result, model=replace(result.model, record=record))
 
 
@@ -306,9 +314,7 @@ def _advice(estimate: Estimate, estimator: Estimator, choice: Choice) -> list[st
     lag = choice.lag
     if lag is not None and lag.significant:
         applied = choice.preprocessing.effort_lag != 0.0
-        side = 'later' if lag.seconds > 0.0 else 'earlier'
-        advice.append(f'effort is {abs(1e3 * lag.seconds):.2f} +- {1e3 * lag.std:.2f} ms {side} '
-                      'than the motion; '
+        advice.append(f'effort is {lag.words} than the motion; '
                       f'{"corrected" if applied else "correcting it does not help"}')
     return advice
 

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.errors import ExportWarning, ModelError, RefusedJointWarning
-from robot_dynid.estimation.estimate import Status
-from robot_dynid.estimation.uncertainty.held_out import refusal_sentence
+from robot_dynid.estimation.uncertainty.held_out import refusal_sentences
 from robot_dynid.types import FloatArray
 
 if TYPE_CHECKING:
@@ -31,9 +30,9 @@ STACK_LEVEL = 4
 def caution(model: IdentifiedModel) -> str:
     """Return a caution about the refused joints; '' for none."""
     reasons = model.record.refused
-    return '; '.join(refusal_sentence(joint, reasons[joint]) if joint in reasons else
-                     f'joint {joint} is refused: {Status.NOT_IDENTIFIED.value}'
-                     for joint in model.not_identified)
+    return '; '.join(refusal_sentences({
+        joint: reasons.get(joint, 'the data gives no model of its effort')
+        for joint in model.not_identified}))
 
 
 def after_caution(model: IdentifiedModel, *texts: str) -> str:

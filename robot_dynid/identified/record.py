@@ -190,7 +190,8 @@ class FitRecord:
     method. ``recording_digests`` are the SHA-256 of the recordings, empty without files; likewise
     ``robot_digest`` and ``recipe_digest``. ``left_over`` [N m] is the standard deviation of the
     residual of each joint on motion that was not fitted. ``accepted`` are the kinds of findings
-    accepted by the user. Quantities that were not computed are empty, or None.
+    accepted by the user, ``command`` the words of the command line of the fit, if any. Quantities
+    that were not computed are empty, or None.
     """
 
     recordings: tuple[str, ...] = ()
@@ -217,6 +218,7 @@ class FitRecord:
     motor_encoders: tuple[MotorEncoder, ...] = ()
     left_over: tuple[float, ...] = ()
     accepted: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
 
     @property
     def spread_sentence(self) -> str:

@@ -1,19 +1,37 @@
-"""Suitability of an identified model: a verdict per joint and use, and the next actions."""
+"""Suitability of an identified model: a verdict per joint and use, and the next actions.
+
+`Verdict.sections` is what page, terminal and JSON show of it, and nothing else judges a model.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from robot_dynid.document import (
+    LARGEST_SHARE,
+    MOST_DECIMALS,
+    Action,
+    Card,
+    Cell,
+    Conclusion,
+    Section,
+    Table,
+    listed,
+    share_of,
+)
 from robot_dynid.plain import to_plain
 
 #: uses of a model, in the order they are shown
 GRAVITY, FEED_FORWARD, CONTACT, SIMULATION = (
     'gravity compensation', 'feed-forward', 'contact detection', 'simulation')
 USES = (GRAVITY, FEED_FORWARD, CONTACT, SIMULATION)
-#: most actions that a verdict names
-MOST_ACTIONS = 5
+#: most actions that a verdict names, and joints of a use in brief
+MOST_ACTIONS, MOST_JOINTS = 5, 3
+#: words and marks of what is shown to be good, is shown not to be, and is not shown
+WORDS: Mapping[bool | None, str] = {True: 'good', False: 'not good', None: 'not shown'}
+MARKS: Mapping[bool | None, str] = {True: 'good', False: 'poor', None: ''}
 
 
 @dataclass(frozen=True)
@@ -63,14 +81,6 @@ FALSE_ALARMS = Criterion(
 
 
 @dataclass(frozen=True)
-class NextAction:
-    """An action to take; ``command`` is one to paste, '' where hardware must be touched."""
-
-    words: str
-    command: str = ''
-
-
-@dataclass(frozen=True)
 class UseVerdict:
     """Suitability of one joint of a model for one ``use`` (of USES).
 
@@ -87,12 +97,32 @@ class UseVerdict:
     threshold: float | None
     unit: str
     words: str
-    shown_by: NextAction | None = None
+    shown_by: Action | None = None
 
     @property
     def word(self) -> str:
         """'good', 'not good' or 'not shown'."""
-        return 'not shown' if self.ok is None else 'good' if self.ok else 'not good'
+        return WORDS[self.ok]
+
+    @property
+    def figure(self) -> str:
+        """The value with its limit: '25 % of the effort (limit 20 %)'; '' without a number.
+
+        It has as many digits as tell it from the limit. A model that meets the limit is not good
+        where nominal inertials do better.
+        """
+        if self.value is None or self.threshold is None:
+            return ''
+        if self.ok is False and self.value <= self.threshold:
+            return 'nominal inertials do better'
+        share = self.unit.startswith('of ')
+        value, limit = ((100.0 * one if share else one) for one in (self.value, self.threshold))
+        bound, sign = f'{limit:g}', ' %' if share else ''
+        if share and self.value > LARGEST_SHARE:
+            return f'{share_of(self.value, self.unit.removeprefix("of "))} (limit {bound} %)'
+        shown = next((text for digits in range(2, MOST_DECIMALS + 1)
+                      if (text := _significant(value, digits)) != bound), bound)
+        return f'{shown}{sign} {self.unit} (limit {bound}{sign})'
 
 
 @dataclass(frozen=True)
@@ -108,26 +138,121 @@ class JointVerdict:
 class Verdict:
     """Suitability of a model, joint by joint, and the next actions.
 
-    ``words`` sum it up; ``joints`` are in the order of the robot, none where the recordings
-    allowed no model; at most MOST_ACTIONS ``actions``, the most valuable first.
+    ``notes`` are sentences about the whole: what it was judged on, and what it adds to the URDF;
+    ``joints`` are in the order of the robot, none where the recordings allowed no model; at most
+    MOST_ACTIONS ``actions``, the most valuable first; ``errors`` of the effort in brief.
     """
 
-    words: str
+    notes: tuple[str, ...]
     joints: tuple[JointVerdict, ...] = ()
-    actions: tuple[NextAction, ...] = ()
+    actions: tuple[Action, ...] = ()
+    errors: tuple[Card, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """The uses that are good in all joints, in a sentence; '' without a model."""
+        good = [use for use in USES if all(one.ok for one in self._of(use))]
+        if not self.joints:
+            return ''
+        return f'Good for {listed(good)} in all joints.' if good else \
+            'No use is shown to be good in all joints.'
+
+    @property
+    def exceptions(self) -> tuple[tuple[str, str, str], ...]:
+        """Use, mark and words of each use that is not good in all joints."""
+        rows = []
+        for use in USES if self.joints else ():
+            parts = {ok: {one.joint: verdict for one, verdict in zip(
+                self.joints, self._of(use), strict=True) if verdict.ok is ok} for ok in WORDS}
+            if len(parts[True]) < len(self.joints):
+                words = '; '.join(_part(parts, ok) for ok in (False, None) if parts[ok])
+                rows.append((use, MARKS[False if parts[False] else None], words))
+        return tuple(rows)
+
+    @property
+    def words(self) -> str:
+        """The whole in a few sentences."""
+        return ' '.join(filter(None, (
+            self.headline, *(f'{use[:1].upper()}{use[1:]}: {words}.'
+                             for use, _, words in self.exceptions), *self.notes)))
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The whole in a sentence, then joints that are not good for all uses, and actions."""
+        """The whole, then joints that are not good for all uses, and actions."""
         return (self.words, *(f'{one.joint}: {one.words}' for one in self.joints
                               if not all(use.ok for use in one.uses)),
                 *(f'next: {one.words}' + (f': {one.command}' if one.command else '')
                   for one in self.actions))
 
+    def sections(self, most: int | None = None) -> tuple[Section, ...]:
+        """Return what people are shown: the verdict, and the ``most`` valuable next actions.
+
+        A terminal shows the uses that are not good in all joints, a page each joint with its
+        numbers, thresholds and reasons, too.
+        """
+        uses = [(joint.joint, use) for joint in self.joints for use in joint.uses]
+        tables = (
+            Table((), ((use, Cell(words, mark)) for use, mark, words in self.exceptions)),
+            Table(('joint', *USES), ((joint.joint, *(
+                Cell(use.word, MARKS[use.ok], use.figure) for use in joint.uses))
+                for joint in self.joints), detail=True),
+            Table(('joint', 'use', 'because'), (
+                (joint, use.use, _because(use)) for joint, use in uses if use.words),
+                'Why: what was measured, against what', words=True, folded=True))
+        found = Section('What it is good for', cards=self.errors, status=Conclusion(
+            self._kind, self.headline, ' '.join(self.notes)),
+            tables=tuple(table for table in tables if table.rows))
+        actions = tuple(Action(f'{one.words[:1].upper()}{one.words[1:]}', one.command)
+                        for one in self.actions[:most])
+        return (found, *([Section('Next actions, the most valuable first', actions=actions)]
+                         if actions else []))
+
+    @property
+    def _kind(self) -> str:
+        """'poor' where a joint or a use is not good at all, 'good' where all are."""
+        uses = [[use.ok for use in joint.uses] for joint in self.joints]
+        if not uses or any(not any(ok is not False for ok in part)
+                           for part in (*uses, *zip(*uses, strict=True))):
+            return 'poor'
+        return 'good' if all(all(joint) for joint in uses) else 'fair'
+
+    def _of(self, use: str) -> Sequence[UseVerdict]:
+        return [joint.uses[USES.index(use)] for joint in self.joints]
+
     def plain(self) -> dict[str, Any]:
         """Return it in plain types, for JSON."""
-        found: dict[str, Any] = to_plain(self)
+        found: dict[str, Any] = {'words': self.words, **to_plain(self)}
         for joint, shown in zip(self.joints, found['joints'], strict=True):
             for use, entry in zip(joint.uses, shown['uses'], strict=True):
                 entry['word'] = use.word
         return found
+
+
+def _part(parts: Mapping[bool | None, Mapping[str, UseVerdict]], ok: bool | None) -> str:
+    """Return the verdict ``ok`` with its joints, and for what: the largest excess, or a reason."""
+    own = parts[ok]
+    whole = len(own) == sum(map(len, parts.values()))
+    where = '' if whole else f' in {listed(own, MOST_JOINTS)}'
+    if ok is None:  # the next actions say why
+        return f'{WORDS[ok]}{where}'
+    joint, worst = max(own.items(), key=lambda one: _excess(one[1]))
+    why = worst.figure or worst.words
+    figures = {use.figure for use in own.values()}
+    of = f'{joint} ' if len(figures) > 1 else ''
+    return f'{WORDS[ok]}{where}: {of}{why}'
+
+
+def _significant(value: float, digits: int) -> str:
+    """Return a number with some significant digits, and all of those before the point."""
+    return f'{value:.0f}' if abs(value) >= 10.0**digits else f'{value:.{digits}g}'
+
+
+def _excess(use: UseVerdict) -> float:
+    return 0.0 if use.value is None or not use.threshold else use.value / use.threshold
+
+
+def _because(use: UseVerdict) -> str:
+    """Return the reason: what was measured, and the motion that would show what is not shown."""
+    motion = use.shown_by
+    return use.words if motion is None else \
+        f'{use.words}. {motion.words[:1].upper()}{motion.words[1:]}: {motion.command}'

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.document import joints_named
 from robot_dynid.errors import DataError, clipped
 from robot_dynid.io.cdr import Batch, Decoded, JointStateDecoder
 from robot_dynid.io.findings import GAP, require_memory
@@ -150,7 +151,7 @@ class Topic:
         missing = [joint for joint in joints if joint not in self.joints]
         if missing:
             raise DataError(
-                f'topic {self.name}: no joint {", ".join(missing)}; '
+                f'topic {self.name}: no {joints_named(missing)}; '
                 f'it has {", ".join(self.joints)}'
             )
         others = [names for names in self.counts if names and not set(names) & set(joints)]

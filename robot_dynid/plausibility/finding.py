@@ -53,11 +53,16 @@ class Finding:
     remedy: str
 
     @property
+    def of_joints(self) -> str:
+        """The joints concerned, as ' of joint_1, joint_2'; '' for none in particular."""
+        return f' of {", ".join(self.joints)}' if self.joints else ''
+
+    @property
     def sentence(self) -> str:
         """Return the finding in one sentence."""
-        joints = f' of {", ".join(self.joints)}' if self.joints else ''
         end = ACCEPTED if self.severity is Severity.ACCEPT else ''
-        return f'{self.recording}: {self.kind}{joints}: {self.looks_like}; {self.remedy}{end}'
+        return (f'{self.recording}: {self.kind}{self.of_joints}: {self.looks_like}; '
+                f'{self.remedy}{end}')
 
 
 def check_kinds(kinds: Iterable[str]) -> tuple[str, ...]:

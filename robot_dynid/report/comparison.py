@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from robot_dynid import figures
 from robot_dynid.document import (
+    Card,
     Chapter,
     Conclusion,
     Figure,
@@ -13,8 +16,10 @@ from robot_dynid.document import (
     Row,
     Section,
     Table,
+    listed,
     number,
     percent,
+    share_of,
 )
 from robot_dynid.figures import FROM_ZERO, Spec, axis
 from robot_dynid.identified.comparison import EFFECTS, Difference
@@ -44,7 +49,7 @@ def comparison_report(
     names = file_names(models)
     first = names[next(iter(models))]
     chapters = [Chapter('What changed', tuple(
-        _changes(f'{names[path]} beside {first}', found) for path, found in changes.items()))]
+        _changes(f'{names[path]} against {first}', found) for path, found in changes.items()))]
     if scores:
         chapters.append(Chapter('Which predicts better', (
             _errors({names[path]: one for path, one in scores.items()}),)))
@@ -57,11 +62,14 @@ def _changes(title: str, found: Sequence[Difference]) -> Section:
         Row((one.joint, one.effect, number(one.before), number(one.size),
              f'{number(one.most)} ± {number(one.half_interval, 2)}', one.unit.replace('^2', '²'),
              number(one.probability, 2)), 'poor' if one.changed else '') for one in found)
-    changed = [f'{one.effect} of {one.joint}' for one in found if one.changed]
-    status = Conclusion('fair', 'Changed:', f'{", ".join(changed)}.') if changed else Conclusion(
-        'good', 'Nothing changed', 'beyond the intervals of both models.')
+    changed = [row for row, one in zip(rows, found, strict=True) if one.changed]
+    status = Conclusion('fair', f'{title}: changed in',
+                        f'{listed(dict.fromkeys(one.joint for one in found if one.changed))}.') \
+        if changed else Conclusion(
+            'good', f'{title}: nothing changed', 'beyond the intervals of both models.')
     return Section(title, text=TEXT, status=status, figures=(Figure(changes(found), BARS),),
-                   tables=(Table(COLUMNS, rows, 'All differences', folded=not changed),))
+                   tables=(*([Table(COLUMNS, changed)] if changed else []),
+                           Table(COLUMNS, rows, 'All differences', detail=True)))
 
 
 def changes(found: Sequence[Difference]) -> Spec:
@@ -87,4 +95,7 @@ def _errors(scores: Mapping[str, Validation]) -> Section:
                  for joint in joints)
     drawn = Figure(error_bars(by_model))
     return Section('Relative error of the effort on the same recordings, in %', figures=(drawn,),
-                   tables=(Table(('joint', *by_model), rows),))
+                   tables=(Table(('joint', *by_model), rows, detail=True),), cards=tuple(
+                       Card(f'median error, {name}', share_of(float(np.median(
+                           [score.relative_error for score in one.values()])), 'the effort'))
+                       for name, one in by_model.items()))

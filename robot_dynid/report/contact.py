@@ -70,18 +70,19 @@ def _summary(model: IdentifiedModel, events: ContactEvents, names: dict[str, str
     columns = ('joint', 'contacts', f'largest external torque [{units}]',
                f'largest without contact [{units}]', f'hidden by static friction [{units}]',
                'blind [s]')
-    tables = [Table(columns, rows)]
+    tables = [Table(columns, rows, detail=True)]
     if touched:
         tables.append(Table(('joint', 'from [s]', 'to [s]', f'peak [{units}]'), touched,
-                            'Contacts', folded=len(touched) > 12))
+                            'Contacts'))
     if lost:
         tables.append(Table(('joint', 'from [s]', 'to [s]', 'why'), lost, 'Blind', words=True,
-                            folded=len(lost) > 12))
+                            folded=len(lost) > 12, detail=True))
     return Section(
         'Contacts', status=_answer(events),
         tables=tuple(tables), warnings=with_file_names(events.notes, names),
         cards=(Card('contacts', str(len(events.contacts))),
-               Card('joints touched', str(len({c.joint for c in events.contacts}))),
+               Card('joints touched', f'{len({c.joint for c in events.contacts})} of '
+                                      f'{len(model.joints)}'),
                Card('length', number(float(events.time[-1] - events.time[0]), 3), 's')))
 
 

@@ -60,8 +60,7 @@ def model_report(
     """
     return _report(
         (model, validation), logs, verdict or judged(model, validation), validation.warnings, {
-            GOOD_FOR: (trust.validated(model, validation), *extra,
-                       trust.scores(model, validation, 'Scores')),
+            GOOD_FOR: (*extra, trust.scores(model, validation, 'Scores')),
             DATA: (provenance.data(logs, model), provenance.excitation(model),
                    provenance.provenance(model, logs, command))},
         Errors.of(validation, 'prediction'))
@@ -78,40 +77,26 @@ def validation_report(
     """
     extra = () if forward is None else (trust.forward_dynamics(model, forward),)
     verdict = verdict or judged(model, validation, forward=forward)
-    validation = replace(validation, warnings=_warnings(validation, forward))
+    validation = replace(validation, warnings=validation_warnings(validation, forward))
     report = model_report(model, validation, logs, extra, verdict, command)
     return replace(report, title=f'{model.robot.name}: validation of the identified dynamics',
                    subtitle=f'{_arm(model)}; validated on {_named(logs)}, not used for the fit')
 
 
-def brief_identification(result: IdentificationResult, verdict: Verdict) -> Report:
-    """Return an identification in brief, for a terminal: verdict, actions, summary, warnings."""
-    return _brief(result.model, verdict, (trust.summary(result),), result.warnings)
-
-
-def brief_validation(
-    model: IdentifiedModel, validation: Validation, forward: ForwardValidation | None,
-    verdict: Verdict,
+def brief_report(
+    model: IdentifiedModel, verdict: Verdict, warnings: Sequence[str]
 ) -> Report:
-    """Return a validation in brief, for a terminal: verdict, actions, scores, warnings."""
-    own = (trust.validated(model, validation),
-           trust.scores(model, validation, 'Prediction', folded=False),
-           *effects.predictions_beside(model, validation),
-           *(() if forward is None else (trust.forward_dynamics(model, forward),)))
-    return _brief(model, verdict, own, _warnings(validation, forward))
+    """Return what leads the reports above, for a terminal: verdict, actions, warnings."""
+    return Report(f'{model.robot.name}: identified dynamics', model.method, (Chapter(GOOD_FOR, (
+        *verdict.sections(BRIEF_ACTIONS), *trust.warnings(warnings))),))
 
 
-def _warnings(validation: Validation, forward: ForwardValidation | None) -> tuple[str, ...]:
+def validation_warnings(
+    validation: Validation, forward: ForwardValidation | None
+) -> tuple[str, ...]:
+    """Return the warnings of a validation, those of forward dynamics last."""
     more = () if forward is None else forward.warnings
     return tuple(dict.fromkeys((*validation.warnings, *more)))
-
-
-def _brief(
-    model: IdentifiedModel, verdict: Verdict, own: Sequence[Section], warnings: Sequence[str]
-) -> Report:
-    return Report(f'{model.robot.name}: identified dynamics', model.method, (Chapter(GOOD_FOR, (
-        trust.suitability(verdict, own, brief=True), *trust.actions(verdict, BRIEF_ACTIONS), *own,
-        *trust.warnings(warnings))),))
 
 
 def _report(
@@ -123,9 +108,9 @@ def _report(
     names = file_names([*model.record.recordings, *(
         log.source for log in provenance.recordings_of(logs)), *(
         trace.source for trace in validation.traces)])
+    suitability, *actions = verdict.sections()
     chapters = {
-        GOOD_FOR: (trust.suitability(verdict, own[GOOD_FOR], errors=found),
-                   *trust.actions(verdict), *own[GOOD_FOR],
+        GOOD_FOR: (found.added_to(suitability), *actions, *own[GOOD_FOR],
                    *trust.warnings(with_file_names(warnings, names))),
         JOINTS: (*joints.overview(validation, model), *joints.by_joint(validation, model, found),
                  *effects.friction_curves(model)),

@@ -71,20 +71,19 @@ def plan_report(plan: Plan) -> Report:
         Chapter('How it was found', (
             *_stages(plan), *_session(plan), _search(plan),
             Section('Elements', tables=element_tables(elements(plan.found.trajectory)),
-                    folded=True))))
+                    folded=True, detail=True))))
     return Report(f'{plan.robot.name}: planned excitation',
                   f'{plan.kind}, {number(plan.found.trajectory.duration)} s', chapters)
 
 
 def _summary(plan: Plan) -> Section:
     found, clearance = plan.found, plan.found.clearance
-    cards = [Card('duration', number(found.trajectory.duration), 's')]
+    cards, more = [Card('duration', number(found.trajectory.duration), 's')], []
     if found.score is not None:
-        cards += [Card('condition number', number(found.score.condition_number, 3)),
-                  Card('log det', number(found.score.log_det))]
-        cards += [Card(f'condition number, {part} alone',
-                       number(value if value < SINGULAR else np.inf, 3))
-                  for part, value in found.score.parts.items()]
+        cards.append(Card('condition number', number(found.score.condition_number, 3)))
+        more = [('log det', number(found.score.log_det)), *(
+            (f'condition number, {part} alone', number(value if value < SINGULAR else np.inf, 3))
+            for part, value in found.score.parts.items())]
         if found.score.largest_deviation is not None:
             cards.append(Card(f'largest relative deviation, {found.score.least_known}',
                               percent(found.score.largest_deviation), '%'))
@@ -95,18 +94,19 @@ def _summary(plan: Plan) -> Section:
     fullest = max((share for used in found.used.values() for share in used.values()), default=0.0)
     cards.append(Card('most used limit', percent(fullest), '%'))
     return Section('Summary', status=_verdict(clearance), cards=tuple(cards),
+                   tables=(Table((), more, 'Further scores', detail=True),) if more else (),
                    warnings=tuple(text for text in found.warnings if text not in told))
 
 
 def _verdict(clearance: Clearance | None) -> Conclusion:
-    kept = 'All limits are kept at every instant, between the points too.'
+    kept = 'All limits are kept, between the points, too.'
     if clearance is None:
         return Conclusion('fair', 'Collisions were not checked:',
-                          f'look at the way of the tip before it runs. {kept}')
+                          f'look at the path of the tip before it runs. {kept}')
     if clearance.unchecked:
         return Conclusion('fair', 'Not everything was checked:',
-                       f'{"; ".join(clearance.unchecked)}. {kept}')
-    return Conclusion('good', 'Proven to keep clear:', f'at every instant of the motion. {kept}')
+                          f'{"; ".join(clearance.unchecked)}. {kept}')
+    return Conclusion('good', 'Proven to be free of collisions.', kept)
 
 
 def _limits(plan: Plan) -> Section:
@@ -122,7 +122,7 @@ def _limits(plan: Plan) -> Section:
     columns = ('joint', *(f'{name(key)} used [%]' for key in names), f'position [{at}]',
                f'velocity [{rate(at)}]', f'acceleration [{rate(at, "²")}]',
                f'effort [{effort_unit(plan.robot)}]')
-    return Section('Limits', tables=(Table(columns, rows),), text=(
+    return Section('Limits', tables=(Table(columns, rows),), detail=True, text=(
         'The share of every limit that the motion uses, then the limits.'))
 
 
@@ -167,7 +167,8 @@ def _clearance(plan: Plan) -> tuple[Section, ...]:
     nearest = Table(('bodies', 'smallest [mm]', 'kept [mm]', 'at [s]'), ((
         ' and '.join(scene.pairs[i]), number(1e3 * np.min(distances[:, i]), 3),
         number(1e3 * scene.required[i], 3),
-        number(plan.time[int(np.argmin(distances[:, i]))], 3)) for i in order), 'Nearest pairs')
+        number(plan.time[int(np.argmin(distances[:, i]))], 3)) for i in order), 'Nearest pairs',
+        detail=True)
     figure = draw.distances(plan.time, distances[:, order],
                             [' / '.join(scene.pairs[i]) for i in order])
     return (Section('Clearance', tables=(nearest, bodies), figures=(Figure(figure),),
@@ -197,11 +198,11 @@ def _session(plan: Plan) -> tuple[Section, ...]:
 def _search(plan: Plan) -> Section:
     rows = plan.found.starts
     if not rows:
-        return Section('Search', text='Planned, not searched for.')
+        return Section('Search', text='Planned by rules, not optimised.')
     if len(rows) == 1:
         ended = 'converged' if rows[0].converged else 'had not converged when it was stopped'
         return Section('Search', text=f'One start, which {ended}: others may end in a better '
-                                      'motion (--starts).')
+                                      'motion (--starts).', detail=True)
     first, last = (np.array([getattr(row, key) for row in rows]) for key in ('first', 'value'))
     count = sum(row.converged for row in rows)
     spread = percent(float(np.sort(last)[len(last) // 2] - last.min()))

@@ -1,19 +1,16 @@
-"""Verdict, next actions and scores of a model: the first chapter of a report."""
+"""Scores of a model beside its verdict: the first chapter of a report."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from robot_dynid import figures
 from robot_dynid.document import (
     DASH,
-    Action,
     Card,
-    Cell,
-    Conclusion,
     Figure,
     Row,
     Section,
@@ -21,19 +18,16 @@ from robot_dynid.document import (
     number,
     percent,
 )
-from robot_dynid.estimation import Status
 from robot_dynid.estimation.uncertainty.held_out import HeldOut
 from robot_dynid.identification.identify import IdentificationResult
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.suitability import UseVerdict, Verdict
-from robot_dynid.report.texts import name
+from robot_dynid.identified.suitability import USES
 from robot_dynid.robot.units import effort_unit
 from robot_dynid.validation.forward_scores import ForwardValidation, Horizon
 from robot_dynid.validation.rollout_scores import CONSTANT_VELOCITY, CONTROL, MODEL
 from robot_dynid.validation.validate import NEAR, JointScore, Scores, Validation
 
 POOR_ERROR = 0.5  # relative error from which a joint is pointed out
-EQUAL_RATIO = 1.02  # ratio of two errors that counts as no difference
 WARNINGS_SHOWN = 5  # warnings that are shown at once
 PARTS = ('motion', 'rest', NEAR)
 PART_COLUMNS = ('in motion [%]', 'at rest [%]', 'near reversals [%]')
@@ -44,37 +38,6 @@ FORWARD = (
     'friction. Constant velocity: joints that continue as they begin. All assume sliding '
     'friction: at rest static friction holds a joint by an unpredictable amount.')
 BASELINE = 'Baseline: URDF inertials with fitted friction.'
-
-
-def conclusion(status: Status) -> Conclusion:
-    """Return the status of a fit as the report shows it."""
-    kind = {Status.OK: 'good', Status.NOT_EXCITED: 'fair'}.get(status, 'poor')
-    return Conclusion(kind, f'{name(status.name.lower()).capitalize()}:', f'{status.value}.')
-
-
-def suitability(
-    verdict: Verdict, below: Sequence[Section] = (), brief: bool = False,
-    errors: Errors | None = None,
-) -> Section:
-    """Return the uses each joint is good for, with numbers, thresholds and reasons.
-
-    Its banner is no better than those of the sections ``below`` it. ``errors`` stand beside the
-    joints. Of ``brief`` reasons are those against a use.
-    """
-    uses = [(joint, use) for joint in verdict.joints for use in joint.uses]
-    kinds = [section.status.kind for section in below if section.status is not None]
-    kind = next((kind for kind in ('poor', 'fair') if kind in (_kind(verdict), *kinds)), 'good')
-    heads, by_joint = ((), {}) if errors is None else errors.cells
-    good_for = Table(('joint', *heads, *(use.use for use in verdict.joints[0].uses)), (
-        (joint.joint, *by_joint.get(joint.joint, (DASH,) * len(heads)), *map(_use, joint.uses))
-        for joint in verdict.joints)) if uses else None
-    why = Table(('joint', 'use', 'because'), (
-        (joint.joint, use.use, _because(use)) for joint, use in uses if use.words and (
-            not brief or use.ok is False)),
-        'Reasons: what was measured, and the threshold', words=True, folded=not brief)
-    return Section('What it is good for', tables=() if good_for is None else (good_for, why),
-                   status=Conclusion(kind, '', verdict.words),
-                   figures=() if errors is None else (errors.figure,))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +76,21 @@ class Errors:
             (percent(self.baseline.get(joint)),) if self.baseline else ()))
             for joint, share in self.model.items()}
 
+    def added_to(self, verdict: Section) -> Section:
+        """Return the section of a verdict with these errors beside its joints, and as bars."""
+        heads, by_joint = self.cells
+        none = (DASH,) * len(heads)
+
+        def widened(table: Table) -> Table:
+            if table.columns[1:] != USES:
+                return table
+            return replace(table, columns=('joint', *heads, *USES), rows=tuple(
+                (row.cells[0], *by_joint.get(str(row.cells[0]), none), *row.cells[1:])
+                for row in table.rows))
+
+        return replace(verdict, tables=tuple(map(widened, verdict.tables)),
+                       figures=(self.figure,))
+
     @property
     def figure(self) -> Figure:
         """Bars of both errors, and of what the robot does not repeat."""
@@ -126,44 +104,6 @@ class Errors:
             'robot itself and noise': sizes}), f'Relative error of the effort, {self.kind}', words)
 
 
-def _kind(verdict: Verdict) -> str:
-    """Return 'poor' where a joint or a use is not good at all, 'good' where all are."""
-    uses = [[use.ok for use in joint.uses] for joint in verdict.joints]
-    if not uses or any(not any(ok is not False for ok in part)
-                       for part in (*uses, *zip(*uses, strict=True))):
-        return 'poor'
-    return 'good' if all(all(joint) for joint in uses) else 'fair'
-
-
-def _because(use: UseVerdict) -> str:
-    """Return the reason: what was measured, and the motion that would show what is not shown."""
-    motion = use.shown_by
-    return use.words if motion is None else \
-        f'{use.words}. {motion.words[:1].upper()}{motion.words[1:]}: {motion.command}'
-
-
-def _use(use: UseVerdict) -> Cell:
-    """Return the verdict with its number and threshold; shares of something in per cent."""
-    mark = {None: '', True: 'good', False: 'poor'}[use.ok]
-    if use.value is None or use.threshold is None:
-        return Cell(use.word, mark)
-    share = use.unit.startswith('of ')
-    value, most = ((100.0 * one if share else one) for one in (use.value, use.threshold))
-    sign, limit = ' %' if share else '', number(most, 3)
-    told = next((text for digits in range(2, 7) if (text := number(value, digits)) != limit),
-                limit)  # as many digits as show that it is not the threshold
-    note = f'{told}{sign} {use.unit} (threshold {limit}{sign})'
-    beaten = use.ok is False and use.value <= use.threshold
-    return Cell(use.word, mark, f'{note}, but the baseline is better' if beaten else note)
-
-
-def actions(verdict: Verdict, most: int | None = None) -> tuple[Section, ...]:
-    """Return the section of the ``most`` valuable next actions, none without any."""
-    found = tuple(Action(f'{one.words[:1].upper()}{one.words[1:]}', one.command)
-                  for one in verdict.actions[:most])
-    return (Section('What to do next', actions=found),) if found else ()
-
-
 def warnings(texts: Sequence[str]) -> tuple[Section, ...]:
     """Return the warnings, folded where they are many."""
     many, texts = len(texts) > WARNINGS_SHOWN, [text.replace(' +- ', ' ± ') for text in texts]
@@ -172,44 +112,16 @@ def warnings(texts: Sequence[str]) -> tuple[Section, ...]:
 
 
 def summary(result: IdentificationResult) -> Section:
-    """Return the status of a fit with advice, its main numbers and the error to expect."""
-    estimate, scores, model = result.estimate, result.training.model['all'], result.model
-    cards = (*_errors(scores),
-             Card('base parameters', str(len(estimate.values)), f'rank {estimate.rank}'),
+    """Return the main numbers of a fit, and the errors to expect."""
+    estimate, model, held = result.estimate, result.model, result.held_out
+    cards = (Card('base parameters', str(len(estimate.values)), f'rank {estimate.rank}'),
              Card('condition number', number(estimate.condition, 3), 'unit columns'),
              Card('samples of the fit', f'{result.experiment.information.samples}'))
-    shown = None if estimate.status is Status.OK else conclusion(estimate.status)
-    if model.not_identified:  # comes first, whatever else there is
-        shown = Conclusion('poor', 'Not identified:', f'{model.status}.')
-    held = result.held_out
     expected = () if estimate.shares is not None else (Table(
         ('joint', 'on motion left out', 'on a new motion'),
         zip(model.robot.row_names, np.sqrt(held.raw).tolist(), held.promise.tolist()),
         f'Error to expect [{effort_unit(model.robot)}]', folded=True),)
-    return Section('The fit', status=shown, cards=cards, tables=expected)
-
-
-def validated(model: IdentifiedModel, validation: Validation) -> Section:
-    """Return the summary of a validation."""
-    scores, control = validation.model['all'], validation.control.get('all', {})
-    worse = [j for j in control
-             if scores[j].relative_error > EQUAL_RATIO * control[j].relative_error]
-    good = not worse and not model.not_identified
-    comparison = f'worse in {", ".join(worse)}' if worse else 'no worse in any joint'
-    beside = f'{comparison} than the baseline (URDF inertials with fitted friction). ' \
-        if control else ''
-    advice = f'{beside}Of the fit: {model.status}.'
-    samples = next(iter(scores.values())).samples
-    word = 'The model predicts' if good else 'The model predicts with reservations'
-    return Section('The prediction', cards=(*_errors(scores), Card('samples', str(samples))),
-                   status=Conclusion('good' if good else 'fair', f'{word}:', advice))
-
-
-def _errors(scores: Mapping[str, JointScore]) -> tuple[Card, Card]:
-    joint, score = max(scores.items(), key=lambda item: item[1].relative_error)
-    median = float(np.median([s.relative_error for s in scores.values()]))
-    return (Card('median relative error', percent(median), '%'),
-            Card(f'largest relative error, {joint}', percent(score.relative_error), '%'))
+    return Section('The fit', cards=cards, tables=expected, detail=True)
 
 
 def scores(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynid.document import joints_named
 from robot_dynid.errors import RobotError, UsageError, clipped, reported
 from robot_dynid.files import read_text
 from robot_dynid.numbers import (
@@ -203,7 +204,7 @@ def _per_joint(allowed: NumberRange, robot: RobotModel, given: Any, where: str) 
     values = _by_joint(robot, given, where)
     missing = [j for j in robot.joints if j not in values]
     if missing:
-        raise RobotError(f'{where}: no value for joint {", ".join(missing)}; give one for every '
+        raise RobotError(f'{where}: no value for {joints_named(missing)}; give one for every '
                          'joint of the robot')
     return frozen([allowed.read(values[j], f'{where}: {j}', RobotError) for j in robot.joints])
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynid.document import subject
 from robot_dynid.errors import RobotError, clipped
 from robot_dynid.numbers import ANGLE, DIRECTION, LENGTH, MASS, MOMENT_OF_INERTIA, SIZE, shown
 from robot_dynid.robot.description import (
@@ -184,7 +185,7 @@ def _screw(entry: Any, where: str) -> Screw:
         raise RobotError(f'{where}: unknown key {", ".join(unknown)}; use {", ".join(KEYS)}')
     missing = [key for key in ('name', 'axis', 'origin') if key not in entry]
     if missing:
-        raise RobotError(f'{where}: {", ".join(missing)} is missing')
+        raise RobotError(f'{where}: {subject(missing)} missing')
     return Screw(
         name=str(entry['name']), kind=str(entry.get('type', 'revolute')),
         axis=DIRECTION.array(entry['axis'], (3,), f'{where}: axis', RobotError),

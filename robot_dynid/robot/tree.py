@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from robot_dynid.document import joints_named
 from robot_dynid.errors import UsageError
 from robot_dynid.robot.description import (
     CARRIED,
@@ -51,7 +52,7 @@ def build_robot(description: Description, selection: Selection) -> RobotModel:
     names = {j.name: j for j in below if j.kind != 'fixed'}
     missing = [j for j in selection.joints if j not in names]
     if missing:
-        raise UsageError(f'{description.source}: no movable joint {", ".join(missing)} below '
+        raise UsageError(f'{description.source}: no movable {joints_named(missing)} below '
                          f'{base!r}; there are {", ".join(names)}')
     moving = {n: j for n, j in names.items() if not selection.joints or n in selection.joints}
     if len(moving) > MAX_JOINTS:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from robot_dynid.document import subject
 from robot_dynid.errors import DataError, DynIdError
 from robot_dynid.execution.checklist import Facts, Item, Requirements, StateMessage, all_items
 from robot_dynid.io.log import load_log
@@ -186,8 +187,7 @@ def names_diagnosis(
         return Diagnosis(name, ERROR, where, f'joints are named with {affix} ({pairs})',
                          f'give the URDF the same names (prefix or tf_prefix of its xacro), or '
                          f'start the driver without {affix}')
-    are = 'is' if len(missing) == 1 else 'are'
-    return Diagnosis(name, ERROR, where, f'{", ".join(missing)} {are} not there; it has '
+    return Diagnosis(name, ERROR, where, f'{subject(missing)} not there; it has '
                      f'{", ".join(seen) or "no names"}', 'give the robot YAML the URDF that the '
                      'driver publishes (robot_description), or leave joints out with joints or '
                      'tip_link')
@@ -317,8 +317,8 @@ def encoder_diagnoses(robot: RobotModel, log: RawLog) -> list[Diagnosis]:
             [f'those of {", ".join(elastic)} follow their joints in size and sign', *notes])))
     rigid = [joint for joint in fitting if joint not in elastic]
     if rigid:
-        found.append(Diagnosis(name, WARN, log.source, f'{", ".join(rigid)} have motor positions, '
-                               'too', 'name them in elastic_joints where gears give'))
+        found.append(Diagnosis(name, WARN, log.source, f'{subject(rigid, "has", "have")} motor '
+                               'positions, too', 'name them in elastic_joints where gears give'))
     return found
 
 

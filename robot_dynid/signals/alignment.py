@@ -440,6 +440,12 @@ class Lag:
         """Whether the delay differs from zero by more than three standard deviations."""
         return abs(self.seconds) > 3.0 * self.std
 
+    @property
+    def words(self) -> str:
+        """The delay as '4.21 +- 0.05 ms later', or earlier."""
+        side = 'later' if self.seconds > 0.0 else 'earlier'
+        return f'{1e3 * abs(self.seconds):.2f} +- {1e3 * self.std:.2f} ms {side}'
+
 
 def velocity_lag(position: FloatArray, velocity: FloatArray, dt: float) -> Lag:
     """Estimate the delay of measured velocity behind the derivative of position, (N, n) each.

@@ -231,9 +231,7 @@ def _synchronise_velocity(parts: list[RawLog], step: float) -> tuple[list[RawLog
         return parts, []
     shifted = [replace(p, velocity=alignment.shift(p.velocity, lag.seconds, step))
                for p in parts if p.velocity is not None]
-    side = 'later' if lag.seconds > 0.0 else 'earlier'
-    return shifted, [f'{longest.source}: velocity is {1e3 * abs(lag.seconds):.2f} +- '
-                     f'{1e3 * lag.std:.2f} ms {side} than position; corrected']
+    return shifted, [f'{longest.source}: velocity is {lag.words} than position; corrected']
 
 
 def _require_effort(log: RawLog) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robot_dynid.document import joints_named
 from robot_dynid.types import FloatArray
 
 # Tolerance of the final velocity: the resolution of a 32-bit float.
@@ -51,7 +52,7 @@ def rejection(command: Command, joints: Sequence[str], now: float) -> str | None
         return f'{len(command.joints)} joints instead of {len(joints)}'
     unknown = [name for name in command.joints if name not in joints]
     if unknown:
-        return f'joints {", ".join(unknown)} do not belong to this controller'
+        return f'this controller does not have {joints_named(unknown)}'
     if not command.points:
         return 'empty trajectory received'
     if any(abs(v) > END_VELOCITY for v in command.points[-1].velocity):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynid.document import joints_named
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.numbers import LARGEST, POSITION, shown
 from robot_dynid.robot.model import RobotModel
@@ -80,8 +81,8 @@ class MotionLimits:
         ]
         if missing:
             raise RobotError(
-                f'limits are missing for joint {", ".join(dict.fromkeys(missing))}; give them in '
-                "the robot YAML or in the option 'limits: {joint: {position: [lower, upper], "
+                f'limits are missing for {joints_named(list(dict.fromkeys(missing)))}; give them '
+                "in the robot YAML or in the option 'limits: {joint: {position: [lower, upper], "
                 "velocity: ..., acceleration: ...}}'"
             )
 

@@ -9,11 +9,12 @@ from functools import cached_property
 
 import numpy as np
 
+from robot_dynid.document import Action, counted, subject
+from robot_dynid.estimation import DEFAULT
 from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.estimation.uncertainty.held_out import HeldOut
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.states import effort_by_parameters
-from robot_dynid.identified.suitability import NextAction
 from robot_dynid.monitoring.noise_levels import holding_torque
 from robot_dynid.plausibility.finding import Finding, read_sentences
 from robot_dynid.robot.locate import known_robots
@@ -40,46 +41,76 @@ CONTRADICTIONS = frozenset({
 
 @dataclass(frozen=True)
 class Names:
-    """Names in commands: of the ``robot``, as it was given, and of the ``model`` file."""
+    """Names in commands: of the ``robot``, as it was given, and of the ``model`` file.
+
+    ``command`` are the words of the command line that identified the model, where one did.
+    """
 
     robot: str
     model: str = 'model.yaml'
+    command: tuple[str, ...] = ()
 
     @classmethod
-    def without_file(cls, robot: str, model: str = 'model.yaml') -> Names:
-        """Return those for a ``robot`` whose file nobody named: known by name, or to be put in."""
-        return cls(robot if robot in known_robots() else 'ROBOT.yaml', model)
+    def of(
+        cls, model: IdentifiedModel, path: str = 'model.yaml', robot: str | None = None
+    ) -> Names:
+        """Return those for a ``model`` at ``path``; its ``robot`` as given to this command.
 
-    def design(self, words: str, kind: str, out: str, *options: str) -> NextAction:
+        Else as it was given when the model was identified, or known by name; ROBOT.yaml stands
+        for one whose file is not known.
+        """
+        command, name = model.record.command, model.robot.name
+        given = robot or _option(command, '--robot') or (
+            name if name in known_robots() else 'ROBOT.yaml')
+        return cls(given, path, command)
+
+    def design(self, words: str, kind: str, out: str, *options: str) -> Action:
         """Return the action to record a motion, with the command that plans it."""
-        return NextAction(words, shlex.join([
+        return Action(words, shlex.join([
             'robot-dynid', 'design', self.robot, '--type', kind, *options, '--out', out]))
 
-    def identify(
-        self, words: str, model: IdentifiedModel, *options: str, more: Sequence[str] = ()
-    ) -> NextAction:
-        """Return the action to identify again, from ``more`` recordings, too."""
-        recordings = list(dict.fromkeys((*model.record.recordings, *more)))
-        return NextAction(words, shlex.join([
-            'robot-dynid', 'identify', *recordings, '--robot', self.robot, *options,
-            '--out', self.model]) if recordings else '')
+    def identify(self, words: str, model: IdentifiedModel, method: str = '') -> Action:
+        """Return the action to identify again, by another ``method`` if one is given.
 
-    def judging_motion(self, cause: str) -> NextAction:
+        Everything else is as in the command that made the model.
+        """
+        if not model.record.recordings:
+            return Action(words)
+        command = list(self.command)
+        if not command:
+            command = ['robot-dynid', 'identify', *model.record.recordings, '--robot', self.robot,
+                       '--out', self.model]
+            method = method or (model.method if model.method != DEFAULT else '')
+        if method:
+            command = [*_without_option(command, '--method'), '--method', method]
+        return Action(words, shlex.join(command))
+
+    def judging_motion(self, cause: str) -> Action:
         """Return the motion to judge a model by, where for a ``cause`` recordings do not do."""
         return self.design(
-            f'{cause}: record a motion that the fit has not seen, and score the model on it with '
-            'robot-dynid validate', 'fourier', 'unseen.yaml', '--seed', '2')
+            f'{cause}: record a motion that the fit has not seen, and validate the model on it',
+            'fourier', 'unseen.yaml', '--seed', '2')
 
     @property
-    def score_forward(self) -> str:
-        """The command that simulates motion along a recording."""
-        return shlex.join(['robot-dynid', 'validate', self.model, 'RECORDING', '--forward'])
-
-    @property
-    def static_poses(self) -> NextAction:
+    def static_poses(self) -> Action:
         """The motion that shows weight."""
-        return self.design('the weight is not known well enough: record static poses',
-                           'static-poses', 'poses.yaml')
+        return self.design('the weight is too uncertain: record static poses, and identify from '
+                           'them, too', 'static-poses', 'poses.yaml')
+
+
+def _option(command: Sequence[str], name: str) -> str:
+    """Return the value of an option in the words of a command line, '' without it."""
+    for word, following in zip(command, (*command[1:], ''), strict=False):
+        if word == name:
+            return following
+        if word.startswith(f'{name}='):
+            return word.partition('=')[2]
+    return ''
+
+
+def _without_option(command: Sequence[str], name: str) -> list[str]:
+    return [word for previous, word in zip(('', *command), command, strict=False)
+            if name not in (word, previous) and not word.startswith(f'{name}=')]
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +176,7 @@ class Evidence:
             np.maximum(self.held.promise**2 - rmse**2, 0.0))
 
     @cached_property
-    def gaps(self) -> tuple[NextAction | None, ...]:
+    def gaps(self) -> tuple[Action | None, ...]:
         """The motion that would show, joint by joint, what the recordings cannot, None of none."""
         motions = None if self.held is None else self.held.motions
         if not self.unseen and motions is None:
@@ -178,11 +209,17 @@ class Evidence:
         return [self.model.joints[j] for j in np.flatnonzero(little)]
 
     @property
-    def wider_motion(self) -> NextAction:
+    def wider_motion(self) -> Action:
         """The motion of joints that are hardly moved."""
         return self.names.design(
-            f'record a motion that uses range and speed of {", ".join(self.still)}: the '
-            'recordings hardly move it', 'fourier', 'excitation.yaml')
+            f'{subject(self.still, "moves", "move")} little: record a motion that uses more of '
+            'range and speed', 'fourier', 'excitation.yaml')
+
+    @property
+    def score_forward(self) -> str:
+        """The command that simulates motion along the recordings."""
+        return shlex.join(['robot-dynid', 'validate', self.names.model, *dict.fromkeys(
+            trace.source for trace in self.validation.traces), '--forward'])
 
     @property
     def repeats(self) -> bool:
@@ -212,13 +249,12 @@ class Evidence:
     @property
     def words(self) -> str:
         """The recordings the verdict is from, in words."""
-        count = len({t.source for t in self.validation.traces})
-        of = 'one recording' if count == 1 else f'{count} recordings'
+        count = counted(len({t.source for t in self.validation.traces}))
         if self.unseen:
-            return f'Judged on {of} that the fit has not seen'
+            return f'Judged on {count} that the fit has not seen.'
         if self.held is None:
-            return f'Judged on {of} of the fit'
-        return 'Cross-validated on the training recordings'
+            return f'Judged on {count} of the fit.'
+        return f'Cross-validated on the training data ({count}).'
 
 
 def static_columns(model: IdentifiedModel, count: int) -> FloatArray:

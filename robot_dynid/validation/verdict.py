@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from robot_dynid.blas import one_blas_thread
-from robot_dynid.document import number, percent
+from robot_dynid.document import Action, Card, listed, number, percent, share_of, subject
 from robot_dynid.estimation.uncertainty.held_out import HeldOut
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import INDEFINITE
@@ -29,7 +29,6 @@ from robot_dynid.identified.suitability import (
     WITHOUT_FRICTION,
     Criterion,
     JointVerdict,
-    NextAction,
     UseVerdict,
     Verdict,
 )
@@ -43,7 +42,7 @@ from robot_dynid.validation.rollout_scores import CONTROL, ROLLOUT_SECONDS
 from robot_dynid.validation.validate import Validation
 
 #: why an error that is small on average may be large
-DIFFER = 'what the model leaves differs too much between motions'
+DIFFER = 'the error differs too much between motions'
 #: a model leaves no more than nominal inertials with fitted friction do, up to this factor
 AS_GOOD_RATIO = 1.1
 #: the static error that is exceeded in few poses, over the root mean square along a motion
@@ -65,8 +64,7 @@ NO_FRICTION = 1e-3
 #: move
 SLIDING_SHARE = 0.5
 #: lack of a fit from a single recording
-THIN = ('Thin evidence: the fit is from one recording, and the intervals do not cover day-to-day '
-        'changes of friction. ')
+THIN = 'Thin evidence: the model was fitted to one recording.'
 
 
 @one_blas_thread()
@@ -80,12 +78,22 @@ def judged(
     where these were scored; ``forward`` the scores of forward dynamics, where there are any;
     ``names`` those that commands need.
     """
-    names = names or Names.without_file(model.robot.name)
+    names = names or Names.of(model)
     evidence = Evidence(model, validation, names, held, forward)
     joints = tuple(_joint(evidence, j) for j in range(model.robot.n))
     thin = THIN if len(model.record.recordings) == 1 else ''
-    summary = f'{thin}{_summary(joints)}. {already_good(model, validation)}{evidence.words}.'
-    return Verdict(summary, joints, next_actions(evidence, joints)[:MOST_ACTIONS])
+    notes = (evidence.words, thin, already_good(model, validation))
+    return Verdict(tuple(filter(None, notes)), joints,
+                   next_actions(evidence, joints)[:MOST_ACTIONS], _errors(validation))
+
+
+def _errors(validation: Validation) -> tuple[Card, Card]:
+    """Return the median and the largest of the errors of the joints."""
+    scores = validation.model['all']
+    joint, score = max(scores.items(), key=lambda item: item[1].relative_error)
+    median = float(np.median([s.relative_error for s in scores.values()]))
+    return (Card('median error', share_of(median, 'the effort')),
+            Card(f'largest error, {joint}', share_of(score.relative_error, 'the effort')))
 
 
 def already_good(model: IdentifiedModel, validation: Validation) -> str:
@@ -94,25 +102,21 @@ def already_good(model: IdentifiedModel, validation: Validation) -> str:
     found = [joint for joint in model.joints
              if joint in ours and joint in nominal and joint not in model.not_identified
              and nominal[joint].relative_error <= AS_GOOD_RATIO * ours[joint].relative_error]
-    where = '' if len(found) == len(model.joints) else f' in {", ".join(found)}'
-    return f'Your URDF was already this good{where}: nominal inertials with fitted friction ' \
-        f'leave at most {100.0 * (AS_GOOD_RATIO - 1.0):.0f} % more. ' if found else ''
+    where = 'all joints' if len(found) == len(model.joints) else listed(found)
+    return 'The inertials of the URDF with fitted friction are as good in ' \
+        f'{where} (within {100.0 * (AS_GOOD_RATIO - 1.0):.0f} %).' if found else ''
 
 
 def refused_recordings(findings: Sequence[Finding]) -> Verdict:
     """Return the verdict on recordings that were refused before any fit, for ``findings``."""
-    told = '; '.join(dict.fromkeys(map(_contradiction, findings)))
-    actions = dict.fromkeys(f'{f.recording}{_of(f)}: {f.remedy}' for f in findings)
-    return Verdict(f'No model: the recordings contradict the robot. {told}.',
-                   actions=tuple(NextAction(words) for words in actions)[:MOST_ACTIONS])
+    causes = '; '.join(dict.fromkeys(map(_contradiction, findings)))
+    actions = dict.fromkeys(f'{f.recording}{f.of_joints}: {f.remedy}' for f in findings)
+    return Verdict((f'No model: the recordings contradict the robot. {causes}.',),
+                   actions=tuple(map(Action, actions))[:MOST_ACTIONS])
 
 
 def _contradiction(finding: Finding) -> str:
-    return f'{finding.kind.replace("_", " ")}{_of(finding)}: {finding.looks_like}'
-
-
-def _of(finding: Finding) -> str:
-    return f' of {", ".join(finding.joints)}' if finding.joints else ''
+    return f'{finding.kind.replace("_", " ")}{finding.of_joints}: {finding.looks_like}'
 
 
 def _joint(evidence: Evidence, j: int) -> JointVerdict:
@@ -142,7 +146,7 @@ def _spoilt(evidence: Evidence, joint: str) -> str:
 
 def _use(
     use: str, ok: bool | None, value: float | None, words: str,
-    shown_by: NextAction | None = None, criterion: Criterion | None = None,
+    shown_by: Action | None = None, criterion: Criterion | None = None,
 ) -> UseVerdict:
     """Return a verdict by the criterion of its use, or by another one."""
     criterion = criterion or CRITERIA[use]
@@ -158,7 +162,7 @@ def _gravity(evidence: Evidence, j: int) -> UseVerdict:
     criterion = WITHOUT_FRICTION if free else CRITERIA[GRAVITY]
 
     def verdict(ok: bool | None, value: float | None, words: str,
-                shown_by: NextAction | None = None) -> UseVerdict:
+                shown_by: Action | None = None) -> UseVerdict:
         return _use(GRAVITY, ok, value, words, shown_by, criterion)
 
     if model.robot.drive.kind == 'gravity_compensated_torque':
@@ -183,7 +187,7 @@ def _gravity(evidence: Evidence, j: int) -> UseVerdict:
     return verdict(ok, value, words, names.static_poses if ok is None else None)
 
 
-def _again(evidence: Evidence) -> NextAction:
+def _again(evidence: Evidence) -> Action:
     """Return the command for a model file that lacks what later versions write."""
     return evidence.names.identify('the model file lacks what the verdict needs: identify again',
                                    evidence.model)
@@ -208,15 +212,15 @@ def _feed_forward(evidence: Evidence, j: int) -> UseVerdict:
     if control is not None and evidence.held is None and motion > AS_GOOD_RATIO * control:
         return _use(FEED_FORWARD, False, value, f'{words}, use those')
     if noise**2 > NOISE_POWER_SHARE:
-        return _use(FEED_FORWARD, False, value, f'{words}: its effort is noise')
+        return _use(FEED_FORWARD, False, None, f'{words}: its effort is noise')
     if value <= threshold:
         return _use(FEED_FORWARD, True, value, words)
     if mean**2 - noise**2 > threshold**2:
         return _use(FEED_FORWARD, False, value, words)
     if mean > threshold:
         return _use(FEED_FORWARD, None, value, f'{words}, which hides it', names.design(
-            'the noise of the effort hides what the model leaves: record many periods and average '
-            'over them (recipe period: auto)', 'fourier', 'periods.yaml', '--periods', '20'))
+            'noise of the effort hides the error of the model: record many periods and average '
+            'them (recipe period: auto)', 'fourier', 'periods.yaml', '--periods', '20'))
     return _use(FEED_FORWARD, None, value, words, names.judging_motion(DIFFER))
 
 
@@ -276,13 +280,13 @@ def _contact(evidence: Evidence, j: int) -> UseVerdict:
         return _use(CONTACT, None, expected,
                     f'{words}, up to {number(expected, 2)} an hour to be expected',
                     names.judging_motion(
-                        'the external torque without contact comes near its threshold'),
+                        'external torque without contact comes near the contact threshold'),
                     FALSE_ALARMS)
     if score.stops[j] < LEAST_STOPS:
         return _use(CONTACT, None, value, f'{words}; it came to rest {score.stops[j]:.0f} times, '
                     'where friction is taken up', names.design(
-                        'joints hardly come to rest: record a motion that stops, as static poses, '
-                        'and score the model on it with robot-dynid validate',
+                        'the joints hardly come to rest: record static poses and validate the '
+                        'model on them',
                         'static-poses', 'stops.yaml'))
     return _use(CONTACT, True, value, words)
 
@@ -299,19 +303,18 @@ def _simulation(evidence: Evidence, j: int) -> UseVerdict:
     model, threshold = evidence.model, CRITERIA[SIMULATION].threshold
     spoilt = ''
     if model.not_identified:
-        spoilt = f'{", ".join(model.not_identified)} is refused, and a simulation moves all ' \
-            'joints at once'
+        spoilt = f'{subject(model.not_identified)} refused, and a simulation moves all joints'
+
     elif evidence.findings:
-        spoilt = 'the recordings contradict the robot, and a simulation moves all joints at once'
+        spoilt = 'the recordings contradict the robot, and a simulation moves all joints'
     elif any(INDEFINITE in warning for warning in model.warnings):
         spoilt = 'the mass matrix is not positive definite everywhere'
     if spoilt:
         return _use(SIMULATION, False, None, spoilt)
     errors = _rollout_errors(evidence)
     if errors is None:
-        return _use(SIMULATION, None, None, 'no motion was simulated', NextAction(
-            'no motion was simulated: score forward dynamics on a recording',
-            evidence.names.score_forward))
+        return _use(SIMULATION, None, None, 'no motion was simulated', Action(
+            'no motion was simulated: validate with --forward', evidence.score_forward))
     found, steady, nominal, stopped = errors
     if stopped:
         return _use(SIMULATION, False, None, f'{stopped} simulated motions stopped')
@@ -361,30 +364,3 @@ def _joint_words(uses: Sequence[UseVerdict]) -> str:
         *([f'good for {", ".join(good)}'] if good else []),
         *(f'not good for {use.use} ({use.words})' for use in uses if use.word == 'not good'),
         *(f'{use.use} not shown ({use.words})' for use in uses if use.word == 'not shown')])
-
-
-def _summary(joints: Sequence[JointVerdict]) -> str:
-    """Return the uses the model is good for; those that go together are in one phrase."""
-    together: dict[tuple[tuple[str, ...], ...], list[str]] = {}
-    for i, use in enumerate(USES):
-        words = {one.joint: one.uses[i].word for one in joints}
-        places = tuple(tuple(joint for joint, word in words.items() if word == wanted)
-                       for wanted in ('not good', 'not shown'))
-        together.setdefault(places, []).append(use)
-    found = []
-    for (bad, open_), uses in sorted(together.items(), key=lambda item: sum(map(len, item[0]))):
-        named = f'{", ".join(uses[:-1])} and {uses[-1]}' if len(uses) > 1 else uses[0]
-        if len(open_) == len(joints):
-            found.append(f'{named} not shown')
-        elif len(bad) == len(joints):
-            found.append(f'not good for {named}')
-        else:
-            good = [one.joint for one in joints if one.joint not in (*bad, *open_)]
-            few = len(good) < len(bad)
-            but = f' but {", ".join(bad)}' if bad else ''
-            where = f'{", ".join(good)} only' if few else f'all joints{but}'
-            open_words = f' (not shown in {", ".join(open_)})' if open_ else ''
-            found.append(f'good for {named} in {where}{open_words}' if good else
-                         f'not good for {named} in {", ".join(bad)}{open_words}')
-    text = '; '.join(found)
-    return f'{text[:1].upper()}{text[1:]}'

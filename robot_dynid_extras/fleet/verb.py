@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
     from robot_dynid_extras.fleet.report import ArmStatus
 
-HELP = 'many arms of one type over time: a model of each, which are off, what changed since when'
+HELP = 'find which of many arms of one type differ, and what changed when'
 EXAMPLES = (
     'robot-dynid fleet recordings --robot ur10e --report fleet.html',
     'robot-dynid fleet recordings.csv --robot ur10e --out models --json',
@@ -34,19 +34,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument('data', metavar='DATA', nargs='+',
                         help='folder with one folder per arm, named by its serial number; '
-                             "patterns ('SN*/run_*.mcap') and lists (@list.txt) as of identify; "
+                             "patterns ('SN*/run_*.mcap') and lists (@list.txt) as for identify; "
                              'or a table of recordings (.csv, .yaml) with path, robot and time')
     parser.add_argument('--robot', required=True, help='name, URDF file or robot YAML of the type')
     parser.add_argument('--recipe', metavar='R.yaml',
-                        help='settings that are not to be chosen from the data')
+                        help='settings of the identification')
     add_common(parser, *SOURCES)
     parser.add_argument('--rate', metavar='SHARE', type=float,
-                        help='share of false ones among the arms that are named; 0.05')
+                        help='share of false findings to allow (default 0.05)')
     add_workers(parser)
     parser.add_argument('--report', metavar='R.html', help='report to write')
-    parser.add_argument('--out', metavar='FOLDER', help='folder for a model of each arm')
+    parser.add_argument('--out', metavar='FOLDER', help='folder to write a model of each arm to')
     parser.add_argument('--diagnostics', action='store_true',
-                        help='publish the condition of every arm on /diagnostics, once (ROS 2)')
+                        help='publish the state of every arm on /diagnostics (ROS 2)')
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
@@ -116,8 +116,8 @@ def _publisher() -> Callable[[Sequence[ArmStatus]], bool]:
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print what was found."""
-    terminal.facts((('arms', str(len(result['arms']))), ('sessions', str(result['sessions'])),
-                    ('recordings', str(result['recordings'])), ('tests', str(result['tests'])),
-                    ('false among the arms named', f'{100.0 * result["rate"]:g} % at most')))
-    terminal.document(result['chapters'])
-    terminal.facts((('report', result['report']),))
+    terminal.document(result['chapters'], after=2)
+    terminal.line(f'{len(result["arms"])} arms, {result["sessions"]} sessions, '
+                  f'{result["recordings"]} recordings, {result["tests"]} tests; at most '
+                  f'{100.0 * result["rate"]:g} % of the arms named are so by chance', 'dim')
+    terminal.written((('report', result['report']),))

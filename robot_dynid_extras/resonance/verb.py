@@ -12,7 +12,7 @@ from robot_dynid.document import number
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
 
-HELP = 'stiffness of a gear from motor and effort alone, by its resonance (experimental)'
+HELP = 'find the stiffness of a gear by its resonance (experimental)'
 EXAMPLES = (
     'robot-dynid resonance chirp.csv --robot my_arm.yaml --joint joint_2 --band 2 40',
 )

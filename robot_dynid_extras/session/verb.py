@@ -14,7 +14,7 @@ from robot_dynid.errors import UsageError
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
 
-HELP = 'let a running excitation node swing joint by joint until the accuracy asked for is met'
+HELP = 'let an excitation node move joint by joint until an accuracy is met'
 EXAMPLES = (
     'robot-dynid session --accuracy 0.1',
     'robot-dynid session --longest 300 --data recordings/my_arm_2026-01-31',
@@ -25,18 +25,18 @@ DEFAULT_ACCURACY, DEFAULT_LONGEST = 0.1, 3600.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument('--accuracy', type=float, default=DEFAULT_ACCURACY,
-                        help='largest deviation of a base parameter relative to its nominal '
-                             f'value (default {DEFAULT_ACCURACY:g})')
+                        help='wanted deviation of base parameters relative to nominal ones '
+                             f'(default {DEFAULT_ACCURACY:g})')
     parser.add_argument('--longest', type=float, default=DEFAULT_LONGEST, metavar='S',
-                        help=f'seconds all swings may take (default {DEFAULT_LONGEST:g})')
+                        help=f'longest time of all swings [s] (default {DEFAULT_LONGEST:g})')
     parser.add_argument('--swings', type=int, default=1,
-                        help='planned, shown and executed at once (default 1)')
+                        help='swings to plan and execute at once (default 1)')
     parser.add_argument('--data', nargs='+', default=[], metavar='BAG',
-                        help='recordings to go on from, in the files_directory of the node')
+                        help='recordings so far, in the files_directory of the node')
     parser.add_argument('--options', metavar='YAML',
-                        help='more options of a sine sequence, text or file: scale, limits, ...')
+                        help='further options of a sine sequence as YAML text or file')
     parser.add_argument('--yes', action='store_true',
-                        help='agree to every motion beforehand; without, each is asked for')
+                        help='execute without asking before every motion')
     add_node(parser)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from robot_dynid.cli.terminal import Terminal
+from robot_dynid.cli.terminal import MOST_LINES, Terminal
 from robot_dynid.document import (
     Action,
     Card,
@@ -29,9 +31,9 @@ DOCUMENT = (
                     Table(('joint', 'why'), [('elbow', 'measured')], 'Why', folded=True))),
         Section('Next', actions=(Action('Record more', COMMAND), Action('Look at the cable'))),
         Section('The fit', cards=(Card('error', '1.7', '%'), Card('samples', '12'))),
-        Section('7 warnings', warnings=('a stamp is missing',), folded=True))),
+        Section('6 warnings', warnings=('a stamp is missing', *'bcdef'), folded=True))),
     Chapter('See it', (Section('Curves', figures=(Figure({'data': [], 'layout': {}}),)),)),
-    Chapter('Links', (Section('Links', sheets=(Sheet('forearm', (
+    Chapter('Links', (Section('Links', detail=True, sheets=(Sheet('forearm', (
         Fact('mass', '2.1', 'kg', 'measured'),), '9 measured'),)),)),
 )
 
@@ -42,13 +44,35 @@ def printed(verbose: bool, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
-def test_what_leads_is_printed_and_the_rest_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_leads_is_printed_and_the_rest_is_counted(
+    capsys: pytest.CaptureFixture[str]
+) -> None:
     lines = printed(False, capsys).splitlines()
     assert [line.rstrip() for line in lines] == [
-        'Trust', 'Good for all.', 'joint  use', 'elbow  good', 'wrist  poor',
+        'Good for all.', 'joint  use', 'elbow  good', 'wrist  poor', 'error 1.7 %; samples 12',
         'next 1: Record more', f'    {COMMAND}', 'next 2: Look at the cable',
-        'error 1.7 %; samples 12', '7 warnings: see the report, or --verbose',
-        'Links', 'forearm: 9 measured', '      value  unit  origin', 'mass    2.1  kg    measured']
+        '! a stamp is missing', '! b (and 4 more: --verbose)']
+
+
+@pytest.mark.parametrize('width', [None, 100, 80])
+def test_it_is_fifteen_lines_at_most(
+    width: int | None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = 'a long sentence of a dozen words that a terminal has to break somewhere, ' * 3
+    if width is not None:
+        monkeypatch.setenv('COLUMNS', str(width))
+        monkeypatch.setattr('sys.stdout.isatty', lambda: True)
+    Terminal().document([Chapter('Trust', (
+        Section('Verdict', status=Conclusion('good', 'Good', 'for all.'), tables=(
+            Table(('joint', 'use'), [(f'joint_{k}', 'good') for k in range(20)]),
+            Table(('more',), [('7',)] * 40, detail=True))),
+        Section('Next', actions=(Action(many, 'robot-dynid'),) * 5),
+        Section('Warnings', warnings=[f'{k} {many}' for k in range(9)]),
+        Section('Details', cards=(Card('a', '1'),), detail=True)))], ['last'], after=1)
+    lines = re.sub(r'\x1b\[[\d;]*m', '', capsys.readouterr().out).splitlines()
+    assert len(lines) <= MOST_LINES - 1
+    assert 'and 14 more: --verbose' in lines
+    assert '10 warnings: --verbose' in lines[-1] or 'more: --verbose)' in lines[-1]
 
 
 def test_everything_is_printed_when_verbose(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,8 +16,8 @@ from drawn import unpacked
 from synthetic_recordings import recording
 
 from robot_dynid.document import (
+    Action,
     Chapter,
-    Conclusion,
     Figure,
     Report,
     Section,
@@ -26,9 +26,10 @@ from robot_dynid.document import (
     plain_document,
     with_deviation,
 )
+from robot_dynid.estimation import Status
 from robot_dynid.estimation.uncertainty.between_recordings import SCATTER_STRETCHES
 from robot_dynid.identification.identify import IdentificationResult, identify
-from robot_dynid.identified.suitability import USES, JointVerdict, NextAction, UseVerdict, Verdict
+from robot_dynid.identified.suitability import USES, JointVerdict, UseVerdict, Verdict
 from robot_dynid.identified.uncertainty import half_intervals
 from robot_dynid.report import curves, errors, html, parameters, thinning, trust
 from robot_dynid.report.identification import (
@@ -40,6 +41,7 @@ from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import FloatArray, RawLog
 from robot_dynid.validation.effort_parts import EffortParts
 from robot_dynid.validation.validate import SCORED, Trace, Validation, validate
+from robot_dynid.validation.verdict import judged
 from robot_dynid_evaluation.demo.truth import truth
 
 LARGEST = 10_000_000  # bytes
@@ -74,10 +76,10 @@ def verdict(result: IdentificationResult) -> Verdict:
     """Return one with every outcome."""
     uses = tuple(UseVerdict(use, ok, 0.12, 0.1, 'N m', 'because it is so')
                  for use, ok in zip(USES, (True, False, None, True)))
-    return Verdict('Good for some uses.', tuple(
+    return Verdict(('Good for some uses.',), tuple(
         JointVerdict(joint, uses, '') for joint in result.model.joints),
-        (NextAction('Record more.', 'robot-dynid design planar_3r --out T.yaml'),
-         NextAction('Tighten a screw.')))
+        (Action('Record more.', 'robot-dynid design planar_3r --out T.yaml'),
+         Action('Tighten a screw.')))
 
 
 def without_scripts(page: str) -> str:
@@ -109,47 +111,45 @@ def test_chapters_answer_the_questions_of_a_reader_in_their_order(
 def test_the_verdict_leads_and_actions_follow_with_their_commands(report: Report) -> None:
     good_for, next_ = report.chapters[0].sections[:2]
     assert good_for.status is not None and good_for.status.advice == 'Good for some uses.'
-    table = good_for.tables[0]
+    table = good_for.tables[1]
+    assert [row.cells[0] for row in good_for.tables[0].rows] == [USES[1], USES[2]]
     assert table.columns[:3] == ('joint', 'held-out error [%]', 'baseline [%]')
     first = table.rows[0].cells
     assert [cell.mark for cell in first[3:]] == ['good', 'poor', '', 'good']
     assert [cell.text for cell in first[3:]] == ['good', 'not good', 'not shown', 'good']
-    assert first[4].note == '0.12 N m (threshold 0.1)'
+    assert first[4].note == '0.12 N m (limit 0.1)'
     assert [action.command for action in next_.actions] == [
         'robot-dynid design planar_3r --out T.yaml', '']
 
 
 @pytest.mark.parametrize(('ok', 'value', 'told'), [
-    (False, 0.1004, '0.1004 N m (threshold 0.1)'),
-    (True, 0.1, '0.1 N m (threshold 0.1)'),
-    (False, 0.05, '0.05 N m (threshold 0.1), but the baseline is better'),
-    (True, 0.12, '0.12 N m (threshold 0.1)'),
-    (None, 0.05, '0.05 N m (threshold 0.1)')])
+    (False, 0.1004, '0.1004 N m (limit 0.1)'),
+    (True, 0.1, '0.1 N m (limit 0.1)'),
+    (False, 0.05, 'nominal inertials do better'),
+    (True, 0.12, '0.12 N m (limit 0.1)'),
+    (None, 0.05, '0.05 N m (limit 0.1)')])
 def test_a_cell_says_what_decided_where_the_number_did_not(
     ok: bool | None, value: float, told: str
 ) -> None:
     use = UseVerdict('simulation', ok, value, 0.1, 'N m', 'why')
-    section = trust.suitability(Verdict('words', (JointVerdict('elbow', (use,), 'words'),)))
-    assert section.tables[0].rows[0].cells[1].note == told
+    assert use.figure == told
 
 
-@pytest.mark.parametrize(('kinds', 'oks', 'banner'), [
-    (('poor',), (True, True), 'poor'), (('fair',), (True, True), 'fair'),
-    (('good',), (True, True), 'good'), (('good',), (True, None), 'fair'),
-    (('good',), (True, False), 'poor'), (('good',), (None, None), 'fair')])
-def test_a_banner_is_no_better_than_those_below_it(kinds, oks, banner) -> None:
-    joints = tuple(JointVerdict(name, (UseVerdict('simulation', ok, None, None, '', ''),), '')
+@pytest.mark.parametrize(('oks', 'banner'), [
+    ((True, True), 'good'), ((True, None), 'fair'), ((True, False), 'poor'),
+    ((None, None), 'fair')])
+def test_a_banner_is_as_good_as_its_uses(oks, banner) -> None:
+    joints = tuple(JointVerdict(name, (UseVerdict('simulation', ok, None, None, '', ''),) * 4, '')
                    for name, ok in zip(('elbow', 'wrist'), oks, strict=True))
-    below = [Section('below', status=Conclusion(kind, '', '')) for kind in kinds]
-    found = trust.suitability(Verdict('words', joints), [*below, Section('none')])
+    (found,) = Verdict(('note',), joints).sections()
     assert found.status is not None and found.status.kind == banner
 
 
 def test_what_is_not_shown_stands_with_the_motion_that_shows_it() -> None:
-    use = UseVerdict('simulation', None, None, None, '', 'seen once', NextAction(
+    use = UseVerdict('simulation', None, None, None, '', 'seen once', Action(
         'record more', 'robot-dynid design arm --out T.yaml'))
-    section = trust.suitability(Verdict('words', (JointVerdict('elbow', (use,), 'words'),)))
-    assert section.tables[1].rows[0].cells[2] == (
+    (section,) = Verdict(('note',), (JointVerdict('elbow', (use,) * 4, 'words'),)).sections()
+    assert section.tables[-1].rows[0].cells[2] == (
         'seen once. Record more: robot-dynid design arm --out T.yaml')
 
 
@@ -225,14 +225,10 @@ def test_text_from_outside_stays_text(result: IdentificationResult, log: RawLog)
     assert '<img' not in page
 
 
-def test_status_is_told(result: IdentificationResult) -> None:
-    from robot_dynid.estimation import Status
-
-    estimate = replace(result.estimate, status=Status.NOT_IDENTIFIED)
-    section = trust.summary(replace(result, estimate=estimate))
-    assert section.status is not None
-    assert section.status.kind == 'poor'
-    assert Status.NOT_IDENTIFIED.value in section.status.advice
+def test_a_fit_that_did_not_settle_is_an_action(result: IdentificationResult) -> None:
+    model = replace(result.model, status=Status.NOT_SETTLED.value)
+    assert Status.NOT_SETTLED.value in [
+        one.words for one in judged(model, result.training, result.held_out).actions]
 
 
 def test_many_warnings_are_folded() -> None:

@@ -73,7 +73,7 @@ def test_the_verdict_says_nothing_about_them(
     texts = [verdict.words, *(one.words for one in verdict.actions),
              *(use.words for joint in verdict.joints for use in joint.uses)]
     assert not any(word in text for text in texts for word in (
-        'nominal', 'your URDF', 'weight differs'))
+        'nominal', 'of the URDF', 'weight differs'))
 
 
 def test_it_is_told_why(result: IdentificationResult, unseen: Validation) -> None:
@@ -87,8 +87,6 @@ def test_the_report_compares_with_nothing(
 ) -> None:
     section = trust.scores(result.model, unseen, 'Prediction')
     assert 'no inertials to compare with' in section.text
-    conclusion = trust.validated(result.model, unseen).status
-    assert conclusion is not None and 'nominal' not in conclusion.advice
 
 
 def test_rollouts_are_not_beside_those_of_nominal_links(

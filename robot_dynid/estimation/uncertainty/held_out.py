@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.document import listed
 from robot_dynid.estimation.estimate import student_quantile
 from robot_dynid.estimation.information import (
     FILTERED,
@@ -251,6 +252,7 @@ LARGEST_OUTSIDE = 0.5
 #: larger shares are clipped in messages
 LARGEST_SHOWN = 9.99
 REMEDY = 'check its effort signal, and do not use the model for this joint'
+REMEDY_OF_SEVERAL = 'check their effort signals, and do not use the model for these joints'
 
 
 def explained_share(information: Information, values: FloatArray) -> FloatArray:
@@ -275,23 +277,29 @@ def refusals(
         if held.constant[row]:
             refused[row] = 'its effort is constant'
         elif share < -LARGEST_SHOWN:
-            refused[row] = ('its effort is predicted far worse than by its mean on held-out '
-                            'stretches: too little data for so many parameters, or an effect '
-                            'that the model lacks')
+            refused[row] = ('its effort is predicted far worse than by its mean on held-out data '
+                            '(too little data for the parameters, or an effect is missing)')
         elif not share - margin > PREDICTED_SHARE:
             low, wide = np.clip([share, margin], -LARGEST_SHOWN, LARGEST_SHOWN)
-            refused[row] = ('its effort is predicted no better than by its mean: '
-                            f'{low:.0%} +- {wide:.0%} of its variance on held-out stretches')
+            refused[row] = ('its effort is predicted no better than by its mean on held-out data '
+                            f'({low:.0%} +- {wide:.0%} of its variance)')
         elif served is not None and not served[row] > 0.0:
-            refused[row] = ('the parameters of this method explain its effort worse than its mean '
-                            'does, on the data of the fit itself: use --method wls, or record '
-                            'more motion')
+            refused[row] = ('its effort is explained by this method worse than by its mean, even '
+                            'in the training data (--method wls, or more motion, may do better)')
         elif outside > LARGEST_OUTSIDE:
-            refused[row] = (f'{outside:.0%} of its effort (root mean square) is explained by no '
-                            'parameters: noise, or an effect that the model lacks')
+            refused[row] = ('its effort lies mostly outside what any parameters explain '
+                            f'({outside:.0%} root mean square: noise, or an effect is missing)')
     return refused
 
 
-def refusal_sentence(joint: str, reason: str) -> str:
-    """Return the sentence about a refused joint."""
-    return f'joint {joint} is refused: {reason}; {REMEDY}'
+def refusal_sentences(refused: Mapping[str, str]) -> list[str]:
+    """Return a sentence for the joints that are ``refused`` for one reason, with the remedy.
+
+    What differs between joints is in parentheses at the end of their reasons.
+    """
+    joints: dict[str, list[str]] = {}
+    for joint, reason in refused.items():
+        joints.setdefault(reason.partition(' (')[0], []).append(joint)
+    return [f'joint {own[0]} is refused: {refused[own[0]]}; {REMEDY}' if len(own) == 1 else
+            f'joints {listed(own)} are refused: {reason.replace("its effort", "their effort")}; '
+            f'{REMEDY_OF_SEVERAL}' for reason, own in joints.items()]

@@ -230,7 +230,7 @@ def _delivered(job: Job, result: IdentificationResult, logs: Parts) -> Outcome:
             except Exception as error:  # the model is there all the same
                 code = Code.NOT_SAVED
                 sentences.append(f'not written: {error}')
-    names = Names.without_file(job.robot.name, *([job.out] if job.out else ()))
+    names = Names.of(model, *([job.out] if job.out else ()))
     return Outcome(code, '; '.join(sentences), model, model.to_yaml(),
                    result.verdict_with(names).sentences,  # commands name the file that is written
                    written[job.out], written[job.report], tuple(result.warnings))

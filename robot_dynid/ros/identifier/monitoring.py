@@ -23,6 +23,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from visualization_msgs.msg import MarkerArray
 
+from robot_dynid.document import joints_named
 from robot_dynid.errors import DataError, DynIdError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.cdr import EffortWriter, JointStateReader
@@ -369,5 +370,5 @@ class _Topic:
         """Raise DataError naming a joint that the messages lack."""
         if self._absent.any():
             missing = [one for one, absent in zip(self._joints, self._absent) if absent]
-            raise DataError(f'joint {", ".join(missing)} of the model is not in the joint states, '
+            raise DataError(f'{joints_named(missing)} of the model missing in the joint states, '
                             f'which have {", ".join(self._names or ())}')
