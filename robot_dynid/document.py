@@ -29,11 +29,12 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share as per cent, for a column or before ' %'; '> 1000' from LARGEST_SHARE on."""
+    """Return a share as per cent, for a column or before ' %'; '> 1000' beyond LARGEST_SHARE."""
     if share is None or math.isnan(share):
         return DASH
-    largest = 100.0 * LARGEST_SHARE
-    return f'> {largest:g}' if share > LARGEST_SHARE else f'{100.0 * share:.1f}'
+    if abs(share) > LARGEST_SHARE:
+        return f'{">" if share > 0.0 else "<"} {math.copysign(100.0 * LARGEST_SHARE, share):g}'
+    return f'{100.0 * share:.1f}'
 
 
 def share_of(share: float, whole: str) -> str:

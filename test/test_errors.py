@@ -135,7 +135,8 @@ def test_the_worker_reports_faults() -> None:
     (lambda robot: identify(robot, [], friction='coulomb'), [
         "unexpected keyword argument 'friction'", 'robot, logs, method, recipe',
         "recipe=Recipe(friction='coulomb')"]),
-    (lambda robot: identify('planar_3r', ['run.csv']), ['a RobotModel', 'load_robot', "'planar_3r'"]),
+    (lambda robot: identify('planar_3r', ['run.csv']), [
+        'a RobotModel', 'load_robot', "'planar_3r'"]),
     (lambda robot: identify(robot, ['run.csv']), ['a list of RawLog', 'load_log', "'run.csv'"]),
     (lambda robot: identify(robot, [], recipe={'friction': 'dahl'}), ['a Recipe', 'dahl']),
     (lambda robot: load_log('run.csv', 'planar_3r'), ['a RobotModel', "'planar_3r'"])])

@@ -353,7 +353,7 @@ def _desktop() -> bool:
 
 def _is_number(text: str) -> bool:
     try:
-        float(text)
+        float(text.lstrip('<> '))
     except ValueError:
         return text in ('', DASH)
     return True

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from robot_dynid.document import percent
 from robot_dynid.effects import CHOSEN, JointFriction, RotorInertia
 from robot_dynid.errors import DataError, MissingDependency, UsageError
 from robot_dynid.estimation import DEFAULT, ESTIMATORS, Estimate, Estimator, Feasible
@@ -177,8 +178,8 @@ def choose_feasible(
         causes.append(f'{", ".join(sorted(offsets))}: the motion does not separate an offset of '
                       'the effort from gravity, and the values are without one')
     note = (f'{"; ".join(causes)}: the model has physically consistent parameters (method '
-            f'{feasible.method}), whose residuals are {100.0 * np.median(rise):.2g} % larger in '
-            f'the median of the joints, {100.0 * rise.max():.2g} % at most '
+            f'{feasible.method}), whose residuals are {percent(float(np.median(rise)))} % larger '
+            f'in the median of the joints, {percent(float(rise.max()))} % at most '
             f'({torque.robot.row_names[int(rise.argmax())]})')
     return Feasible(), replace(feasible, warnings=(note, *feasible.warnings))
 

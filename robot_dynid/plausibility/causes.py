@@ -9,6 +9,7 @@ from itertools import groupby
 
 import numpy as np
 
+from robot_dynid.document import percent
 from robot_dynid.plausibility.excerpt import Excerpt, thin_excerpt
 from robot_dynid.plausibility.explanations import (
     MOVING_JOINTS_SHARE,
@@ -261,11 +262,11 @@ def _evidence(stated: Score, changed: Score) -> Iterator[str]:
     fell = falls[0] > 0.0 if np.any(falls[0] > 0.0) else np.isfinite(stated.left)
     left = [float(np.exp(np.mean(np.log(s.left[fell])))) for s in (stated, changed)]
     words = (
-        f'{left[0]:.0%} of the efforts are unexplained, then {left[1]:.0%}',
-        f'velocity differs from the change of position by {stated.off[worst[1]]:.0%}, then by '
-        f'{changed.off[worst[1]]:.0%}',
-        f'friction takes {stated.taken[worst[2]]:.0%} of effort times speed, then '
-        f'{changed.taken[worst[2]]:.0%}',
+        f'{percent(left[0])} % of the efforts are unexplained, then {percent(left[1])} %',
+        f'velocity differs from the change of position by {percent(stated.off[worst[1]])} %, then '
+        f'by {percent(changed.off[worst[1]])} %',
+        f'friction takes {percent(stated.taken[worst[2]])} % of effort times speed, then '
+        f'{percent(changed.taken[worst[2]])} %',
         f'links have to be {stated.size[worst[3]]:.2g} times as heavy as described, then '
         f'{changed.size[worst[3]]:.2g} times',
         f'the inertials have to be far from those described, by {sums[4]:.0f} in the logarithm of '

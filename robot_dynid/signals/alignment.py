@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.document import percent
 from robot_dynid.errors import DataError
 from robot_dynid.signals.filters import derivative, runs
 from robot_dynid.signals.turns import TURN
@@ -63,7 +64,7 @@ def align(first: Samples, second: Samples) -> Pair:
     share = float(np.mean((error[:, scale > 0.0] / scale[scale > 0.0]) ** 2))
     if not share < SAME_MOTION:
         raise DataError(f'the motions with and without the payload differ by '
-                        f'{100.0 * np.sqrt(share):.2g} % of their size: record the same motion '
+                        f'{percent(float(np.sqrt(share)))} % of their size: record the same motion '
                         'twice')
     return Pair(rows, other, float(clock[0]), float(clock[1]), np.sqrt(np.mean(error**2, axis=0)))
 

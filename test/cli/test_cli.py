@@ -184,7 +184,7 @@ def test_validate_exits_with_one_above_the_largest_error_allowed(
         assert main([*words, *options, '--json']) == bool(joints)
         assert json.loads(capsys.readouterr().out)['above_max_nrmse'] == joints
     assert main([*words, '--max-nrmse', f'{0.5 * error}']) == 1
-    assert f'joint_2: RMSE / std is {error:.3f}' in capsys.readouterr().out
+    assert f'joint_2 {error:.3f} (limit ' in capsys.readouterr().out
     for wrong, said in (('joint_9=1', "no joint 'joint_9'"), ('little', 'a share such as 0.2'),
                         ('-1', 'at least 0')):
         assert main([*words, f'--max-nrmse={wrong}']) == 2
