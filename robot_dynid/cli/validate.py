@@ -61,11 +61,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read model and recordings, score, write the report."""
     from robot_dynid.identified.caution import require_every_joint, usable
     from robot_dynid.io.recording_names import by_purpose, listed
-    from robot_dynid.report.identification import (
-        brief_report,
-        validation_report,
-        validation_warnings,
-    )
+    from robot_dynid.report import identification as reports
     from robot_dynid.validation.evidence import Names
     from robot_dynid.validation.forward_scores import validate_forward
     from robot_dynid.validation.validate import validate
@@ -98,12 +94,13 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
                 terminal.caution(failed)
         names = Names.of(model, arguments.model, arguments.robot)
         verdict = judged(model, validation, forward=forward, names=names)
-        warnings = (*validation_warnings(validation, forward), *([failed] if failed else []))
+        warnings = tuple(filter(None, (
+            *reports.validation_warnings(validation, forward), failed)))
         progress('report', 0.9)
         chapters = reported(
-            arguments, lambda: validation_report(
+            arguments, lambda: reports.validation_report(
                 model, validation, logs, forward, verdict, arguments.command),
-            lambda: brief_report(model, verdict, warnings))
+            lambda: reports.brief_report(model, verdict, warnings))
     joints = joint_scores(validation)
     above = [joint for joint, most in allowed.items() if not joints[joint]['nrmse'] <= most]
     return {
