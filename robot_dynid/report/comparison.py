@@ -96,6 +96,6 @@ def _errors(scores: Mapping[str, Validation]) -> Section:
     drawn = Figure(error_bars(by_model))
     return Section('Relative error of the effort on the same recordings, in %', figures=(drawn,),
                    tables=(Table(('joint', *by_model), rows, detail=True),), cards=tuple(
-                       Card(f'median error, {name}', share_of(float(np.median(
-                           [score.relative_error for score in one.values()])), 'the effort'))
+                       Card(f'median error, {name}', share_of(
+                           float(np.median(list(one.values()))), 'the effort'))
                        for name, one in by_model.items()))

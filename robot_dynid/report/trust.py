@@ -84,9 +84,9 @@ class Errors:
         def widened(table: Table) -> Table:
             if table.columns[1:] != USES:
                 return table
-            return replace(table, columns=('joint', *heads, *USES), rows=tuple(
+            return Table(('joint', *heads, *USES), (
                 (row.cells[0], *by_joint.get(str(row.cells[0]), none), *row.cells[1:])
-                for row in table.rows))
+                for row in table.rows), table.title, detail=table.detail)
 
         return replace(verdict, tables=tuple(map(widened, verdict.tables)),
                        figures=(self.figure,))

@@ -63,9 +63,9 @@ def align(first: Samples, second: Samples) -> Pair:
     error = rows.position - other.position
     share = float(np.mean((error[:, scale > 0.0] / scale[scale > 0.0]) ** 2))
     if not share < SAME_MOTION:
-        raise DataError(f'the motions with and without the payload differ by '
-                        f'{percent(float(np.sqrt(share)))} % of their size: record the same motion '
-                        'twice')
+        raise DataError('the motions with and without the payload differ by '
+                        f'{percent(float(np.sqrt(share)))} % of their size: record the same '
+                        'motion twice')
     return Pair(rows, other, float(clock[0]), float(clock[1]), np.sqrt(np.mean(error**2, axis=0)))
 
 
