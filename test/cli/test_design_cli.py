@@ -130,7 +130,7 @@ def test_an_accuracy_out_of_reach_is_refused_with_the_time_it_takes(designed, tm
     assert designed(*SHORT, '--accuracy', 1.01 * reached)[0]['largest_deviation'] == reached
     words = ['design', ROBOT, *map(str, SHORT), '--accuracy', str(0.5 * reached)]
     assert main([*words, '--out', str(tmp_path / 'T.yaml')]) == 1
-    assert '4 periods of 6 s would do' in capsys.readouterr().err
+    assert 'ask for 4 periods of 6 s' in capsys.readouterr().err
 
 
 def test_efforts_are_those_of_the_identified_model(designed, tmp_path):

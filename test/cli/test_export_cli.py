@@ -48,7 +48,7 @@ def test_export_writes_the_urdf(folder: Path, capsys: Capture) -> None:
     assert text.count('\r\n') == text.count('\n') > 20
     assert_same_dynamics(Export(text, (), ()), arm_model())
     assert np.allclose(read_urdf('out.urdf').nominal, arm_model().feasible_links, rtol=1e-12)
-    assert main(words) == 0
+    assert main([*words, '--verbose']) == 0
     out = capsys.readouterr().out
     for words_out in ('identified bodies', 'upper, lower', 'out.urdf', '! only in the model'):
         assert words_out in out
@@ -67,7 +67,7 @@ def test_export_writes_mujocos_file(folder: Path, capsys: Capture) -> None:
     assert [set(row) for row in written['missing']] == [{'joint', 'rms', 'most', 'ripple'}] * 2
     text = (folder / 'arm.xml').read_text()
     assert 'type="sphere"' in text
-    assert main(['export', 'm.yaml', '--mjcf', 'arm.xml']) == 0
+    assert main(['export', 'm.yaml', '--mjcf', 'arm.xml', '--verbose']) == 0
     assert 'mjcf: friction as written' in capsys.readouterr().out
     assert 'type="sphere"' not in (folder / 'arm.xml').read_text()
 

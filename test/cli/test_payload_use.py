@@ -35,7 +35,7 @@ def test_bad_input_is_refused_in_one_sentence():
     still = recording(robot, motion(robot, 1, 10.0, moving=[]))
     refused(UsageError, 'model of the arm', robot, [loaded])
     refused(UsageError, 'no recording with', robot, [], [unloaded])
-    refused(DataError, 'motions differ', robot, [loaded], [other])
+    refused(DataError, 'the motions with and without the payload differ', robot, [loaded], [other])
     refused(DataError, 'no joint moves', robot, [replace(still, effort=still.effort + 1.0)],
             [unloaded])
     refused(DataError, 'payload is negative', robot, [unloaded], [loaded])
@@ -52,7 +52,7 @@ def test_bad_input_is_refused_in_one_sentence():
 def test_halves_of_a_motion_do_not_overlap():
     robot = torque_robot('ur10e')
     loaded, unloaded = pair(robot, random_payload(RNG), seconds=20.0)
-    with pytest.raises(DataError, match=r'motions differ|overlaps'):
+    with pytest.raises(DataError, match=r'the payload differ by|overlaps'):
         identify_payload(robot, [take(loaded, slice(0, 900))],
                          [take(unloaded, slice(1100, None))])
 
