@@ -137,8 +137,8 @@ def test_models_of_robots_with_the_names_of_simulators(base: str, tool: str) -> 
                    model.to_urdf(), model.to_solver_parameters()):
         export.facts()
     told = ' '.join((*shown.warnings, *model.to_sdf().warnings))
-    assert ("link 'world' is called" in told) == ('world' in (base, tool))
-    assert "link 'a' is called 'a_link' in SDF" in told
+    assert ("link 'world' is renamed to" in told) == ('world' in (base, tool))
+    assert "link 'a' is renamed to 'a_link' in SDF" in told
 
 
 SHAPES = {

@@ -138,8 +138,8 @@ def test_friction_by_direction_is_averaged() -> None:
 
 
 def test_models_without_possible_parameters_are_refused() -> None:
-    with pytest.raises(ModelError, match=r'no physically feasible parameters \(method wls\), '
-                                         'so it has no inertials.*with --method feasible'):
+    with pytest.raises(ModelError, match=r'no physically feasible parameters \(method wls\); '
+                                         'identify with --method feasible'):
         nominal_model('planar_3r').to_urdf(ARM)
     model = arm_model()
     flat = model.feasible.copy()
