@@ -166,7 +166,7 @@ def test_gears_do_not_drive_motion(damping: float) -> None:
 
 def test_what_cannot_be_is_named() -> None:
     model, zero = true_model(), np.zeros(2)
-    with pytest.raises(UsageError, match='joints of this model are rigid'):
+    with pytest.raises(UsageError, match='this model has rigid joints only'):
         true_model(ARM.rigid).forward_elastic(*[zero] * 5)
     with pytest.raises(UsageError, match='motor_velocity has shape'):
         model.forward_elastic(*[zero] * 4, np.zeros(3))

@@ -185,7 +185,7 @@ def test_the_command_gives_the_motion_of_the_motors(
     assert any('taken as stiff: with --dt SECONDS' in text for text in stiff['warnings'])
     true_model(ARM.rigid).save(model_file)
     assert main(['inverse', str(model_file), str(states), '--dt', '0.001']) == 2
-    assert 'the joints of this model are rigid' in capsys.readouterr().err
+    assert 'this model has rigid joints only' in capsys.readouterr().err
 
 
 def test_the_torque_of_the_gears_is_that_of_the_fit() -> None:
