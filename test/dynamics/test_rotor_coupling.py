@@ -230,6 +230,7 @@ def test_planned_excitations_look_for_what_is_fitted() -> None:
 
 def test_a_simulated_robot_has_no_such_rotors() -> None:
     robot = geared_arm('planar_3r').robot
-    with pytest.raises(RobotError, match='rotor_axes of joint_2, joint_3 out of the robot YAML'):
+    with pytest.raises(RobotError,
+                       match='remove rotor_axes of joint_2, joint_3 from the robot YAML'):
         Plant(robot, load_truth(robot))
     Plant(robot)
