@@ -150,10 +150,9 @@ class Topic:
             raise DataError(f'topic {self.name} has no usable messages')
         missing = [joint for joint in joints if joint not in self.joints]
         if missing:
-            raise DataError(
-                f'topic {self.name}: no {joints_named(missing)}; '
-                f'it has {", ".join(self.joints)}'
-            )
+            names = f'it has {", ".join(self.joints)}' if self.joints else \
+                'its messages name no joints'
+            raise DataError(f'topic {self.name}: no {joints_named(missing)}; {names}')
         others = [names for names in self.counts if names and not set(names) & set(joints)]
         if others:
             notes.append(f'{self.name}: {sum(self.counts[names] for names in others)} messages '

@@ -96,7 +96,7 @@ def test_damping_is_found_beside_hysteresis_and_kinematic_error() -> None:
     check_deviations(result, [repair(robot, log) for log in recordings(**effects)])
     without = replace(result.choice.structure, gears=())
     (warning,) = omitted_effects(robot, without, result.experiment.recordings, 'latent')
-    assert warning.startswith('joint_1, joint_2, joint_3: the method latent leaves out')
+    assert warning.startswith('joint_1, joint_2, joint_3: the method latent omits')
     assert result.estimate.method == 'elastic' and not result.estimate.details.instruments_taken
     model = result.model
     again = IdentifiedModel.from_yaml(model.to_yaml())
