@@ -79,8 +79,8 @@ def validation_report(
     verdict = verdict or judged(model, validation, forward=forward)
     validation = replace(validation, warnings=validation_warnings(validation, forward))
     report = model_report(model, validation, logs, extra, verdict, command)
-    used = set(model.record.recordings) & {one.source for one in provenance.recordings_of(logs)}
-    origin = f'{len(used)} of them used for the fit' if used else 'not used for the fit'
+    used = sum(one.source in model.record.recordings for one in provenance.recordings_of(logs))
+    origin = f'{used} of them used for the fit' if used else 'not used for the fit'
     return replace(report, title=f'{model.robot.name}: validation of the identified dynamics',
                    subtitle=f'{_arm(model)}; validated on {_named(logs)}, {origin}')
 

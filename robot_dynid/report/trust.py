@@ -38,6 +38,7 @@ FORWARD = (
     'friction. Constant velocity: joints that continue as they begin. All assume sliding '
     'friction: at rest static friction holds a joint by an unpredictable amount.')
 BASELINE = 'Baseline: URDF inertials with fitted friction.'
+NO_BASELINE = 'No baseline: the robot description has no inertials to compare with.'
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,7 @@ class Errors:
         sizes = {} if self.repeated is None else {
             joint: own * one.relative_error / one.rmse if one.rmse > 0.0 else np.nan
             for own, (joint, one) in zip(self.repeated, self.scores.items(), strict=True)}
-        words = 'URDF inertials are described for no link.' if not self.baseline else (
+        words = NO_BASELINE if not self.baseline else (
             'Blue below orange: identifying the links was worth it. ' + BASELINE)
         return Figure(error_bars({
             f'identified model, {self.kind}': self.model, 'baseline': self.baseline,
@@ -142,7 +143,7 @@ def scores(
                'RMSE / std [%]', 'error [%]', 'baseline [%]', *PART_COLUMNS,
                'R²', f'quartiles [{units}]', 'outliers [%]')
     text = ('Error: |measured − predicted| / |measured| of the raw effort. '
-            + (f'{BASELINE} ' if control else '') +
+            f'{BASELINE if control else NO_BASELINE} '
             'At rest the error is mostly unpredictable static friction. Robot itself: RMS '
             'deviation where the motion repeats; noise: that of single samples. No model predicts '
             'better than both together.')

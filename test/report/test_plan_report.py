@@ -34,7 +34,7 @@ def test_the_report_shows_motion_way_clearance_and_search(plan):
                       'Motion of each joint', 'Search',
                       'Elements']
     page = render(report)
-    for text in ('Proven to keep clear', 'keep_out[0]', 'smallest distance',
+    for text in ('Proven to be free of collisions.', 'keep_out[0]', 'smallest distance',
                  'acceleration used [%]', 'acceleration [rad/s²]',
                  'Nearest pairs', *plan.robot.joints):
         assert text in page

@@ -243,7 +243,10 @@ def test_validation_has_its_report(result: IdentificationResult, log: RawLog, tm
     validation = validate(result.model, [log, log])
     path = tmp_path / 'report.html'
     html.write_report(validation_report(result.model, validation, [log, log]), path)
-    assert 'validated on 2 recordings (run.csv), not used for the fit' in path.read_text()
+    assert 'validated on 2 recordings (run.csv), 2 of them used for the fit' in path.read_text()
+    unseen = [replace(log, source='unseen.csv')]
+    report = validation_report(result.model, validate(result.model, unseen), unseen)
+    assert report.subtitle.endswith('validated on 1 recording (unseen.csv), not used for the fit')
 
 
 def test_hopeless_numbers_are_drawn_too(result: IdentificationResult) -> None:
