@@ -122,7 +122,7 @@ def reported(function: Callable[Arguments, Result]) -> Callable[Arguments, Resul
 
 
 def _of_another_kind(value: Any, annotation: Any) -> str:
-    """Return what ``value`` should be by its annotation, if that is of MADE_BY and it is not."""
+    """Return the message for a value whose class differs from its annotation, or ''."""
     kinds = re.findall(r'\w+', str(annotation))
     if not hasattr(value, 'joints'):  # what a reader needs of a robot
         kinds = ['RobotModel' if kind == 'HasJoints' else kind for kind in kinds]
@@ -138,7 +138,7 @@ def _of_another_kind(value: Any, annotation: Any) -> str:
 
 
 def _misused(name: str, takes: tuple[str, ...], error: str, given: Mapping[str, Any]) -> str:
-    """Return what is wrong about a call, and what would be right."""
+    """Return the message for a call with wrong arguments; it lists the valid ones."""
     settings = ', '.join(f'{key}={value!r}' for key, value in given.items() if key not in takes)
     hint = f'; settings belong to recipe=Recipe({settings})' if settings and 'recipe' in takes \
         else ''

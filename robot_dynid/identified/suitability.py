@@ -185,7 +185,7 @@ class Verdict:
                   for one in self.actions))
 
     def sections(self, most: int | None = None) -> tuple[Section, ...]:
-        """Return what people are shown: the verdict, and the ``most`` valuable next actions.
+        """Return the sections of the verdict and of its first ``most`` next actions.
 
         A terminal shows the uses that are not good in all joints, a page each joint with its
         numbers, thresholds and reasons, too.

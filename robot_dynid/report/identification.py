@@ -88,7 +88,7 @@ def validation_report(
 def brief_report(
     model: IdentifiedModel, verdict: Verdict, warnings: Sequence[str]
 ) -> Report:
-    """Return what leads the reports above, for a terminal: verdict, actions, warnings."""
+    """Return the report for a terminal: verdict, next actions and warnings."""
     return Report(f'{model.robot.name}: identified dynamics', model.method, (Chapter(GOOD_FOR, (
         *verdict.sections(BRIEF_ACTIONS), *trust.warnings(warnings))),))
 

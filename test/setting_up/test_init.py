@@ -315,7 +315,7 @@ def test_two_encoders_are_described_and_held_against_a_recording(
     assert code == 1 and lost['what'] == 'no motor positions of turn, shoulder, elbow'
     code, both = diagnosed(bare, {**TORQUE, 'elastic_joints': ['elbow']})
     assert code == 0 and [one['level'] for one in both] == ['ok', 'warning']
-    assert both[1]['what'] == 'turn, shoulder have motor positions, too'
+    assert both[1]['what'] == 'turn and shoulder have motor positions, too'
 
 
 def test_collision_meshes_that_are_missing_are_told(
