@@ -149,7 +149,7 @@ def test_the_command_compares_models_on_recordings(models, tmp_path, capsys):
     errors = [found['joints'][str(path)]['joint_1']['relative_error'] for path in paths]
     assert errors[0] < errors[1], 'the recording is one of the robot as it was'
     text = report.read_text(encoding='utf-8')
-    assert 'after.yaml beside before.yaml' in text and 'friction of joint_1' in text
+    assert 'after.yaml against before.yaml' in text and 'friction of joint_1' in text
     assert main(words[:-2]) == 0
     shown = capsys.readouterr().out
     assert 'Changed: friction of joint_1' in shown and 'Which predicts better' in shown

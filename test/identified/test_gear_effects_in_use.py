@@ -182,7 +182,7 @@ def test_the_command_gives_the_motion_of_the_motors(
         np.testing.assert_allclose(found[name], expected, rtol=1e-12, atol=1e-12)
     stiff = run(WAVY)
     assert 'motor_position' not in stiff
-    assert any('taken as stiff: with --dt SECONDS' in text for text in stiff['warnings'])
+    assert any('taken as stiff without --dt SECONDS' in text for text in stiff['warnings'])
     true_model(ARM.rigid).save(model_file)
     assert main(['inverse', str(model_file), str(states), '--dt', '0.001']) == 2
     assert 'this model has rigid joints only' in capsys.readouterr().err

@@ -117,7 +117,8 @@ def test_every_field_survives_the_model_file() -> None:
                      friction_spread={'dry': 0.01},
                      slow_changes=(SlowChange('joint_1', 0.1, 3.0, 0.2, 4.0),),
                      motor_encoders=(MotorEncoder('joint_1', 1.01, 0.1, 1e-4, 1e-5, 1e-3),),
-                     left_over=(0.2, 0.1, 0.05), accepted=('effort_sign',))
+                     left_over=(0.2, 0.1, 0.05), accepted=('effort_sign',),
+                     command=('arm.yaml', 'a.csv', '--method', 'wls'))
     model = replace(nominal_model('planar_3r'), record=record, noise_levels=NoiseLevels(
         np.ones(3), np.full(3, 2.0), np.full(3, 0.01), 20.0))
     assert all(value for key, value in to_plain(record).items() if key != 'details'), \
