@@ -283,8 +283,9 @@ def test_motion_beyond_all_numbers_stops_alone(rollout):
     assert np.isnan(found.position[1, found.stop_step[1]:]).all()
     alone = rollout(model, q0[:1], qd0[:1], effort[:1], 1e-3)
     np.testing.assert_array_equal(found.position[0], alone.position[0])
-    assert found.warnings[-1] == ('1 of 2 motions stop, the first in motion 1, sample 4: the state '
-                                  'overflows: check the units of the efforts')
+    assert found.warnings[-1] == (
+        '1 of 2 motions stop, the first in motion 1, sample 4: the state overflows: check the '
+        'units of the efforts')
 
 
 def test_bad_calls_are_named():
