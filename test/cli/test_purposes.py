@@ -63,7 +63,7 @@ def test_a_folder_with_both_is_fitted_and_judged(folder: Path, tmp_path: Path, s
     assert set(found['validation']['joints']) == set(ROBOT.joints)
     assert 'that the fit has not seen' in found['verdict']['words']
     titles = [section['title'] for chapter in found['chapters'] for section in chapter['sections']]
-    assert 'Prediction of recordings that the fit has not seen' in titles
+    assert 'Scores on held-out recordings' in titles
     again, told = said('validate', model, folder)
     assert f'to fit, and not judged by: {fit}' in told and again['files'] == 1
     assert again['joints'] == found['validation']['joints']

@@ -171,7 +171,7 @@ def test_nominal_body_that_cannot_be_is_moved_and_named(broken):
     data = recorded(robot.with_nominal(nominal), robot.nominal, rng, noise=0.02)
     estimate = Feasible().fit(data.experiment)
     [warning] = estimate.warnings
-    said = 'is stated of {}:' if broken == 'zero' else 'of {} is not that of a body'
+    said = 'is stated for {}:' if broken == 'zero' else 'of {} is not that of a body'
     assert f'nominal inertia {said}'.format(robot.bodies[1]) in warning
     assert_real(data.model, estimate, rng)
 
@@ -208,7 +208,7 @@ def test_prior_that_decides_over_the_data_is_named():
                     load_robot('planar_3r').nominal, np.random.default_rng(18), noise=0.01)
     heavy = Feasible(prior_weight=1e3).fit(data.experiment)
     assert any('residuals are above those of least squares by [%]: joint_1' in text
-               and 'prior of weight 1000 decides' in text for text in heavy.warnings)
+               and 'prior of weight 1000 causes it' in text for text in heavy.warnings)
     chosen = Feasible().fit(data.experiment)
     assert np.all(chosen.noise < (1.0 + MAX_RISE) * LeastSquares().fit(data.experiment).noise)
 

@@ -194,9 +194,9 @@ def nominal_bodies(robot: RobotModel, limits: Limits) -> tuple[FloatArray, list[
                             f'have (mass {values[0]:.3g} kg) is the prior instead: correct the '
                             'robot description')
     if unknown:
-        warnings.append(f'{", ".join(unknown)} without nominal inertia: what the recordings do '
-                        'not determine there is that of a small body; state mass, centre and '
-                        'inertia in the robot description, or bounds in the recipe')
+        warnings.append(f'no nominal inertia is stated for {", ".join(unknown)}: a small body '
+                        'replaces what the recordings do not determine; state mass, centre of '
+                        'mass and inertia in the robot description, or bounds in the recipe')
     return bodies, warnings
 
 
