@@ -446,7 +446,7 @@ def test_ramp_width_of_joints_that_are_named():
 
 
 @pytest.mark.parametrize(('friction', 'message'), [
-    ({'joint_9': 'dahl'}, 'no joint joint_9; choose of joint_1, joint_2, joint_3, others'),
+    ({'joint_9': 'dahl'}, 'no joint joint_9; choose one of joint_1, joint_2, joint_3, others'),
     ({'m6': 'dahl'}, 'no joint m6'),
 ])
 def test_joints_the_robot_does_not_have_are_refused_before_the_work(friction, message):
