@@ -63,8 +63,13 @@ def _changes(title: str, found: Sequence[Difference]) -> Section:
              f'{number(one.most)} ± {number(one.half_interval, 2)}', one.unit.replace('^2', '²'),
              number(one.probability, 2)), 'poor' if one.changed else '') for one in found)
     changed = [row for row, one in zip(rows, found, strict=True) if one.changed]
-    status = Conclusion('fair', f'{title}: changed in',
-                        f'{listed(dict.fromkeys(one.joint for one in found if one.changed))}.') \
+    joints: dict[str, list[str]] = {}
+    for one in found:
+        if one.changed:
+            joints.setdefault(one.effect, []).append(one.joint)
+    status = Conclusion(
+        'fair', f'{title}: changes in',
+        f'{"; ".join(f"{effect} of {listed(names)}" for effect, names in joints.items())}.') \
         if changed else Conclusion(
             'good', f'{title}: nothing changed', 'beyond the intervals of both models.')
     return Section(title, text=TEXT, status=status, figures=(Figure(changes(found), BARS),),

@@ -152,6 +152,7 @@ def test_the_command_compares_models_on_recordings(models, tmp_path, capsys):
     assert 'after.yaml against before.yaml' in text and 'friction of joint_1' in text
     assert main(words[:-2]) == 0
     shown = capsys.readouterr().out
-    assert 'Changed: friction of joint_1' in shown and 'Which predicts better' in shown
+    assert 'after.yaml against before.yaml: changes in friction of joint_1.' in shown
+    assert 'Which predicts better' in shown
     assert main(['compare', str(paths[0]), str(data)]) == 2
     assert 'two models or more' in capsys.readouterr().err
