@@ -112,7 +112,7 @@ def test_names_that_are_no_text_are_told(capsys: pytest.CaptureFixture[str]) -> 
     (['--time-limit', 'nan'], "option 'time_limit'"), (['--accuracy=-inf'], "'accuracy'"),
     (['--options', '[' * 60_000], 'nested more than'),
     (['--options', '{segments: [' + '{type: fourier},' * 200 + ']}', '--type', 'composite'],
-     'lists 200, at most 100'),
+     'lists 200, more than 100'),
 ])
 def test_numbers_on_the_command_line_have_ranges(
     words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

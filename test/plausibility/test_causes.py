@@ -63,7 +63,7 @@ def test_the_remedy_puts_the_recording_right(
 
 def test_what_is_left_falls() -> None:
     (finding,) = findings(spoiled(times('effort', -1.0, 1)))
-    before, after = re.findall(r'([\d.]+)%', finding.looks_like)[:2]
+    before, after = re.findall(r'([\d.]+) %', finding.looks_like)[:2]
     assert float(before) > 2.0 * float(after)
 
 

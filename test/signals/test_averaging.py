@@ -155,7 +155,7 @@ def test_period_is_found(robot):
 @pytest.mark.parametrize('given_period', [7.0, 8.05, 4.0, 100.0])
 def test_wrong_period_is_told_the_right_one(robot, given_period):
     log, _, _ = recording(robot)
-    with pytest.raises(DataError, match=rf'{given_period:g} s is given.* 8(\.0\d*)? s') as raised:
+    with pytest.raises(DataError, match=rf'the given period of {given_period:g} s .* 8(\.0\d*)? s') as raised:
         average(robot, log, Periodic(given_period))
     assert 'run' in str(raised.value)
 
@@ -174,7 +174,7 @@ def test_too_few_periods(robot):
         average(robot, log, Periodic(PERIOD))
     assert average(robot, log, Periodic(PERIOD, warm_up=0)).averaging.periods == 2
     once, _, _ = recording(robot, periods=1)
-    with pytest.raises(DataError, match=r'for 1.0\d periods only.*no other time'):
+    with pytest.raises(DataError, match=r'for 1.0\d periods only.*no other period'):
         average(robot, once, Periodic(PERIOD))
     with pytest.raises(DataError, match='does not repeat: record at least 3'):
         average(robot, once, Periodic())
