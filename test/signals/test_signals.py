@@ -195,7 +195,7 @@ def test_rate_resamples(robot):
     whole = Preprocessing(20.0, 400.0, decimate=False)
     samples = prepare(robot, repair(robot, log, rate=400.0), whole)
     assert np.diff(samples.time) == pytest.approx(0.0025)
-    with pytest.raises(UsageError, match='leave rate out'):
+    with pytest.raises(UsageError, match='omit rate'):
         repair(robot, log, rate=100.0)
     with pytest.raises(UsageError, match='more than 20 times as fine'):
         repair(robot, log, rate=1e5)

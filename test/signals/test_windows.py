@@ -54,7 +54,7 @@ def test_a_window_stands_behind_a_name(text, file, window):
 
 
 @pytest.mark.parametrize(('text', 'message'), [
-    ('run.csv[:]', 'leaves nothing out'),
+    ('run.csv[:]', 'excludes nothing'),
     ('run.csv[4:4]', 'does not stop after its start'),
     ('run.csv[4:2]', 'does not stop after its start'),
     ('run.csv[:0]', 'does not stop after its start'),
@@ -185,7 +185,7 @@ def test_recipe_names_windows_by_file(log):
 @pytest.mark.parametrize(('given', 'message'), [
     ('1:2', 'a mapping of files to windows'), ({'a': 760.5}, r'must be \[start, stop\]'),
     ({'a': [1, 2, 3]}, r'must be \[start, stop\]'), ({'a': [2, 1]}, 'does not stop'),
-    ({'a': [None, None]}, 'leaves nothing out'), ({'a': ['x', 1]}, 'finite number'),
+    ({'a': [None, None]}, 'excludes nothing'), ({'a': ['x', 1]}, 'finite number'),
 ])
 def test_recipe_refuses_what_is_no_window(given, message):
     with pytest.raises(UsageError, match=message):
