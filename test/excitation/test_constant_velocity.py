@@ -95,7 +95,7 @@ def test_a_short_range_shortens_the_ladder_and_says_so():
 
 @pytest.mark.parametrize(('options', 'words'), [
     ({'ladder': {'joint_0': [0.1, 3.0]}}, r'cannot hold 3 for 0.5 s .*at most 1.79'),
-    ({'plateau': 60.0}, r'slowest speed 0.09 for 60 s .*; at most 44'),
+    ({'plateau': 60.0}, r'slowest speed 0.09 for 60 s .*: give at most 44'),
     ({'joints': ['elbow']}, "names joint 'elbow'"), ({'joints': 'joint_0'}, 'a list of joint'),
     ({'ladder': {'joint_0': [0.0]}}, 'must be positive'), ({'ladder': [1.0]}, 'must map joints'),
     ({'speeds': 0}, 'at least 1'), ({'slowest': 1.0}, 'must be at most 0.999'),
