@@ -95,5 +95,6 @@ def test_wrong_options_are_explained(options, words):
 def test_a_segment_cannot_widen_the_limits_of_the_whole():
     request = parse_request('composite', {'segments': [
         {'type': 'bspline', 'limits': {'joint_0': {'velocity': 1.9}}}]})
-    with pytest.raises(DynIdError, match=r'velocity of joint .joint_0. is 1.9, wider than the 1.8'):
+    with pytest.raises(DynIdError,
+                       match=r'velocity of joint .joint_0. is 1.9, wider than the 1.8'):
         design_within(box(2), request, DesignCriteria())

@@ -279,7 +279,7 @@ def test_fourteen_joints():
 def test_unreachable_accuracy_says_what_would_reach_it():
     robot, criteria = judged('ur10e')
     plain = one_start('ur10e').score.largest_deviation
-    with pytest.raises(DynIdError, match='so 4 periods of 20 s would do'):
+    with pytest.raises(DynIdError, match='ask for 4 periods of 20 s'):
         design(robot, parse_request('', {'starts': 1, 'accuracy': 0.501 * plain}), criteria)
     kept = parse_request('', {'starts': 1, 'accuracy': 0.55 * plain, 'periods': 4,
                               'duration': 80.0})
