@@ -155,7 +155,8 @@ def test_period_is_found(robot):
 @pytest.mark.parametrize('given_period', [7.0, 8.05, 4.0, 100.0])
 def test_wrong_period_is_told_the_right_one(robot, given_period):
     log, _, _ = recording(robot)
-    with pytest.raises(DataError, match=rf'the given period of {given_period:g} s .* 8(\.0\d*)? s') as raised:
+    told = rf'the given period of {given_period:g} s .* 8(\.0\d*)? s'
+    with pytest.raises(DataError, match=told) as raised:
         average(robot, log, Periodic(given_period))
     assert 'run' in str(raised.value)
 
