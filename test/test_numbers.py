@@ -48,7 +48,7 @@ def modules() -> Iterator[Any]:
     Those of libraries that are not installed are left out; they write exports.
     """
     for found in pkgutil.walk_packages(robot_dynid.__path__, 'robot_dynid.'):
-        if not found.name.endswith(('__main__', 'warm_up', 'ros.launching')):
+        if not found.name.endswith(('__main__', 'ros.launching', 'ros.bringup')):
             with suppress(MissingDependency):
                 yield import_module(found.name)
 

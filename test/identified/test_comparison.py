@@ -153,6 +153,6 @@ def test_the_command_compares_models_on_recordings(models, tmp_path, capsys):
     assert main(words[:-2]) == 0
     shown = capsys.readouterr().out
     assert 'after.yaml against before.yaml: changes in friction of joint_1.' in shown
-    assert 'Which predicts better' in shown
+    assert 'median error, before.yaml' in shown and 'median error, after.yaml' in shown
     assert main(['compare', str(paths[0]), str(data)]) == 2
     assert 'two models or more' in capsys.readouterr().err

@@ -220,8 +220,9 @@ def check_run(words: list[str]) -> None:
 def check_launch(words: list[str]) -> None:
     """Check a launch file and its arguments."""
     assert words[0] == 'robot_dynid' and (ROOT / 'launch' / words[1]).is_file(), words
-    source = (ROOT / 'robot_dynid' / 'ros' / 'launching.py').read_text('utf-8')
-    known = set(re.findall(r"_argument\('(\w+)'|^ {4}'(\w+)': \(", source, re.M))
+    source = ''.join((ROOT / 'robot_dynid' / 'ros' / f'{name}.py').read_text('utf-8')
+                     for name in ('launching', 'bringup'))
+    known = set(re.findall(r"_argument\('(\w+)'|^ {4}'(\w+)': ['(]", source, re.M))
     for word in words[2:]:
         if word != '-s':
             assert word.partition(':=')[0] in {a or b for a, b in known}, word
