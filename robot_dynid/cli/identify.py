@@ -283,8 +283,10 @@ def _choices(result: IdentificationResult) -> dict[str, Any]:
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
-    """Print verdict, next actions, and what was written."""
-    terminal.document(result['chapters'], named(result['findings']), after=1)
+    """Print refusals, verdict, next actions, and what was written."""
+    if not result['ok']:
+        terminal.line(result['advice'], 'red')
+    terminal.document(result['chapters'], named(result['findings']), after=1 + (not result['ok']))
     files = (('model', result['out']), ('report', result['report']), ('URDF', result.get('urdf')))
     seconds = f'{result["seconds"]:.1f} s'
     terminal.written(files, seconds if result['ok'] else f'{seconds}, exit code 1: joints are '

@@ -113,7 +113,7 @@ def test_limits_that_allow_no_excitation_name_joint_and_stage():
     robot = load_robot('planar_3r')
     request = parse_request('sine-sequence', {'limits': {'joint_1': {'effort': 1.0}}})
     with pytest.raises(DynIdError, match=r"stage 'joint_\d': the limits allow no excitation of "
-                                         r"joint 'joint_\d', since joint 'joint_1' needs "):
+                                         r"joint 'joint_\d', because joint 'joint_1' needs "):
         design(robot, request, design_criteria(robot))
 
 

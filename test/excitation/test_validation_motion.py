@@ -77,7 +77,7 @@ def test_a_motion_that_covers_little_says_so():
     _, judge = design_pair(motion_limits(robot), parse_request('fourier', {**SHORT, 'periods': 3}),
                            design_criteria(robot))
     (words,) = [text for text in judge.warnings if 'the validation motion covers' in text]
-    assert 0.0 < float(words.partition('covers ')[2].partition('%')[0]) < 100.0 * JUDGED_SHARE
+    assert 0.0 < float(words.partition('covers only ')[2].partition('%')[0]) < 100.0 * JUDGED_SHARE
 
 
 def test_the_motion_to_fit_is_that_without_another_one():

@@ -130,7 +130,7 @@ def test_the_command_tells_categories_and_gears(capsys) -> None:
     assert 'six-axis' in mass['advice']
     assert [row['measurement'] for row in found['further']] == list(
         SENSOR_CONFIGURATIONS)
-    assert main(['base', 'planar_3r', '--method', 'analytic']) == 0
+    assert main(['base', 'planar_3r', '--method', 'analytic', '--verbose']) == 0
     told = capsys.readouterr().out
     assert 'unidentifiable' in told and 'sensor configuration' in told
 
