@@ -224,7 +224,7 @@ def test_methods_are_as_they_are_where_the_recipe_is_silent(method: str) -> None
 
 @pytest.mark.parametrize(('content', 'method', 'message'), [
     ({'robust': 'tukey'}, 'wls', 'robust is a setting of the method irls, not of wls: choose '
-                                 '--method irls, or leave robust out'),
+                                 '--method irls, or omit robust'),
     ({'robust': 'tukey'}, None, 'robust is a setting of the method irls, not of wls'),
     ({'prior': 'euclidean'}, 'iv', 'setting of the method feasible and sequential-feasible, not'),
     ({'estimator': {'name': 'irls'}}, 'iv', 'the estimator is irls, but method iv is asked for'),
