@@ -61,7 +61,7 @@ def test_controller_absent_but_dry_run_works(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(('goal', 'words'), [
-    ({'type': 'spiral'}, "unknown excitation type 'spiral'; known: fourier"),
+    ({'type': 'spiral'}, "unknown excitation type 'spiral'; choose one of fourier"),
     ({'options': '{duration: ['}, 'not valid YAML'),
     ({'options': 'fast'}, 'must be a mapping'),
     ({'options': '{speed: 3}'}, "unknown option 'speed'"),
