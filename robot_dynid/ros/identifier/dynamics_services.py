@@ -305,7 +305,8 @@ def joint_order(names: Sequence[str], joints: tuple[str, ...]
             raise UsageError(f'joint_names: joint {name!r} is named {given.count(name)} times')
     missing = [name for name in joints if name not in given]
     if missing:
-        raise UsageError(f'joint_names: {joints_named(missing)} missing; name all of '
+        verb = 'is' if len(missing) == 1 else 'are'
+        raise UsageError(f'joint_names: {joints_named(missing)} {verb} missing; name all of '
                          f'{names_of_robot}, or none for this order')
     return (np.array([given.index(name) for name in joints]),
             np.array([joints.index(name) for name in given]))
