@@ -29,7 +29,7 @@ BAD_STATES = [
     (state(effort=[]), 'effort has 0 numbers, expected 14'),
     (state(joint_names=[*JOINTS[:6], 'elbow']), "no joint 'elbow'; the model has joint_1, joint"),
     (state(joint_names=[*JOINTS[:6], 'joint_1']), "joint 'joint_1' is named 2 times"),
-    (state(joint_names=list(JOINTS[:6])), 'joint joint_7 is missing'),
+    (state(joint_names=list(JOINTS[:6])), 'joint_names: joint_7 is missing'),
     (state(position=with_bad(np.nan)), "position[9] is nan: joint 'joint_3' of state 1"),
     (state(velocity=with_bad(np.inf)), "velocity[9] is inf: joint 'joint_3' of state 1"),
     (state(effort=with_bad(-np.inf), joint_names=PERMUTED),

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
 
-from robot_dynid.document import joints_named
+from robot_dynid.document import subject
 from robot_dynid.dynamics.rigid_body import ExternalWrench
 from robot_dynid.errors import Cancelled, UsageError
 from robot_dynid.identified.caution import (
@@ -305,8 +305,7 @@ def joint_order(names: Sequence[str], joints: tuple[str, ...]
             raise UsageError(f'joint_names: joint {name!r} is named {given.count(name)} times')
     missing = [name for name in joints if name not in given]
     if missing:
-        verb = 'is' if len(missing) == 1 else 'are'
-        raise UsageError(f'joint_names: {joints_named(missing)} {verb} missing; name all of '
+        raise UsageError(f'joint_names: {subject(missing)} missing; name all of '
                          f'{names_of_robot}, or none for this order')
     return (np.array([given.index(name) for name in joints]),
             np.array([joints.index(name) for name in given]))
