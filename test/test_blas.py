@@ -38,8 +38,8 @@ WITHOUT_ALGEBRA = {
     'read_recipe', 'recipe_from_text', 'refused_recordings', 'require_any_joint',
     'require_every_joint', 'sampled', 'save_trajectory', 'set_load', 'set_payload', 'shortage',
     'split_window', 'states_leave_out', 'stiff_leaves_out', 'total_duration', 'unguarded',
-    'unseen', 'usable', 'validate_result', 'validation_report', 'validation_request', 'verdict',
-    'with_moves', 'without_refused', 'write_report',
+    'unseen', 'usable', 'validate_result', 'validation_report', 'validation_request',
+    'verdict', 'with_command', 'with_moves', 'without_refused', 'write_report',
 }
 THREADS, MANY = 2, 20_000
 #: s: what the waiting threads of BLAS spin at least, and what all else in a process may take
@@ -85,10 +85,10 @@ def held_to_one_thread(function: Callable[..., Any]) -> bool:
 def imported(path: Path) -> Iterator[Any]:
     """Yield what a module of the command line or of a node imports from the core."""
     for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
-        if isinstance(node, ast.ImportFrom) and (node.module or '').startswith('robot_dynid.'):
-            module = import_module(node.module or '')
-            if module.__name__.split('.')[1] in CORE:
-                yield from (getattr(module, alias.name) for alias in node.names)
+        names = node.module.split('.') if isinstance(node, ast.ImportFrom) and node.module else []
+        if names[:1] == ['robot_dynid'] and {*names[1:2]} <= CORE:
+            module = import_module('.'.join(names))
+            yield from (getattr(module, alias.name) for alias in node.names)
 
 
 def public_functions() -> dict[str, Callable[..., Any]]:

@@ -83,11 +83,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print the contacts of every recording."""
-    blind = {one['joint']: None for recording in result['recordings'].values()
+    blind = {one['joint']: one['reason'] for recording in result['recordings'].values()
              for one in recording['blind'] if not one['begins']}
     terminal.document(result['chapters'], after=bool(result['report']) + (not result['ok']))
     if not result['ok']:
         terminal.line(f'exit code 1: {subject(list(blind), "was", "were")} blind for a while, and '
-                      'contacts there are not seen (--accept-partial accepts refused joints)',
-                      style='red')
+                      'contacts there are not seen (--accept-partial accepts refused joints): '
+                      f'{"; ".join(dict.fromkeys(blind.values()))}', style='red')
     terminal.written((('report', result['report']),))

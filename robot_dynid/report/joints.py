@@ -62,7 +62,7 @@ def arm(model: IdentifiedModel) -> Spec:
     origins = np.vstack([np.zeros(3), poses.origins[0]])  # base first
     before = origins[1 + np.array(tree.parents)]
     links = np.vstack([_strokes(before, origins[1:]), chain[-2:]]) @ VIEW.T
-    own = [tree.bodies.index(body) for body in robot.bodies]
+    own = [tree.index(joint) for joint in robot.joints]
     reach = FRAME_SHARE * float(np.ptp(chain, axis=0).max()) * np.einsum(
         'jab,jb->ja', poses.rotations[0, own], tree.axes[own])
     places = poses.origins[0, own]

@@ -161,7 +161,7 @@ def sheets(model: IdentifiedModel) -> tuple[tuple[Sheet, ...], ...]:
                 one.words, with_deviation(float(model.standard[name]), std),
                 one.unit.strip('-'), name))
     tree = model.robot.tree
-    bodies = [tree.bodies.index(body) for body in model.robot.bodies]
+    bodies = [tree.index(joint) for joint in model.joints]
     return tuple((
         _sheet(model, bodies[j], card),
         *(Sheet(f'friction of {part}' if part == joint else part, tuple(facts))

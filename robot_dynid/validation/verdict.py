@@ -258,9 +258,13 @@ def _contact(evidence: Evidence, j: int) -> UseVerdict:
     score, unit, names = evidence.validation.contact, evidence.unit(j), evidence.names
     threshold = CRITERIA[CONTACT].threshold
     if score is None or not np.isfinite(score.push[j]):
-        lacks = 'noise levels' if evidence.model.noise_levels is None else \
-            'motion that was watched'
-        return _use(CONTACT, None, None, f'there is no {lacks}', _again(evidence))
+        if evidence.model.robot.linkage is not None:
+            return _use(CONTACT, None, None, 'contact detection does not support coupled joints')
+        if evidence.model.noise_levels is None:
+            return _use(CONTACT, None, None, 'the model file has no noise levels',
+                        _again(evidence))
+        words = 'the recordings show no motion in which contacts would be detected'
+        return _use(CONTACT, None, None, words, names.judging_motion(words))
     alarms, hours = int(score.alarms[j]), float(score.seconds[j]) / 3600.0
     expected, push, effort = score.rate(j), float(score.push[j]), float(score.effort[j])
     lever = max(float(score.lever[j]), LEAST_LEVER)
@@ -311,6 +315,8 @@ def _simulation(evidence: Evidence, j: int) -> UseVerdict:
         spoilt = 'the mass matrix is not positive definite everywhere'
     if spoilt:
         return _use(SIMULATION, False, None, spoilt)
+    if model.robot.linkage is not None:
+        return _use(SIMULATION, None, None, 'simulation does not support coupled joints')
     errors = _rollout_errors(evidence)
     if errors is None:
         return _use(SIMULATION, None, None, 'no motion was simulated', Action(

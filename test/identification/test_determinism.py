@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from repeated_run import NAMES, run
 from synthetic_recordings import recording
 
@@ -29,16 +30,19 @@ def folder(place: Path, robot: str, seconds: float) -> str:
     return str(place)
 
 
-def test_threads_and_hashes_change_no_byte(tmp_path: Path) -> None:
+def test_threads_and_hashes_change_no_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One thread in this process, and two in one that orders sets and words by other hashes."""
     data = folder(tmp_path / 'small', 'planar_3r', 5.0), folder(tmp_path / 'wide', 'seven_axis', 5)
     here, there = tmp_path / 'here', tmp_path / 'there'
     for out in (here, there):
         out.mkdir()
+    monkeypatch.chdir(here)  # the models record their commands
     with threads_at_most(1):
-        run(here, *data)
+        run(*data)
     subprocess.run(
-        [sys.executable, str(PROGRAM), str(there), *data], check=True, stdout=subprocess.DEVNULL,
+        [sys.executable, str(PROGRAM), *data], cwd=there, check=True, stdout=subprocess.DEVNULL,
         env={**os.environ, **dict.fromkeys(LIBRARIES, '2'), 'PYTHONHASHSEED': '2'})
     for name in NAMES:
         assert (here / name).read_text() == (there / name).read_text()

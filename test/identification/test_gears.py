@@ -99,7 +99,7 @@ def test_damping_below_zero_is_told() -> None:
     found = identify(elastic_arm()[0], [early], 'wls', FIXED)
     assert [gear.damping for gear in found.model.record.gears] == pytest.approx(
         -2.0 * np.array(D), rel=0.2)
-    told = [text for text in found.warnings if 'below zero' in text]
+    told = [text for text in found.warnings if 'which is impossible' in text]
     assert [text.split(':')[0] for text in told] == list(elastic_arm()[0].joints)
     assert 'the damping of its gear is -' in told[0]
 
@@ -110,10 +110,11 @@ def test_gears_are_told_by_the_effects_they_have() -> None:
     (both,), (first,), (second,) = (gear_warnings([replace(gear, **effects)]) for effects in (
         {**waves, **loop}, waves, loop))
     assert 'kinematic error of 40 microrad (0.2 N m) and hysteresis of 0.27 N m;' in both
-    assert 'without both' in both and 'hysteresis' not in first and 'kinematic' not in second
+    assert both.endswith('inverse with stiff gears and exports omit both')
+    assert 'hysteresis' not in first and 'kinematic' not in second
     assert gear_warnings([gear]) == []
     (lost,) = gear_warnings([replace(gear, attenuation=2.0)])
-    assert 'its stiffness, which is not known; load' in lost
+    assert 'its stiffness, which is undetermined; load' in lost
 
 
 def test_coarse_encoders_draw_the_stiffness_down_as_told() -> None:

@@ -62,9 +62,15 @@ def test_it_is_validated(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
     capsys.readouterr()
     assert main(['validate', str(folder / 'model.yaml'), str(folder / 'second.csv'),
                  '--json']) == 0
-    found = json.loads(capsys.readouterr().out)['joints']
+    answer = json.loads(capsys.readouterr().out)
+    found = answer['joints']
     assert {*found} == {'turn', 'elbow'}
     assert max(one['relative_error'] for one in found.values()) < 0.02
+    # what coupled joints do not support has no remedy
+    unsupported = [one for joint in answer['verdict']['joints'] for one in joint['uses']
+                   if one['words'].endswith('does not support coupled joints')]
+    assert [one['use'] for one in unsupported] == 2 * ['contact detection', 'simulation']
+    assert all(one['ok'] is None and one['shown_by'] is None for one in unsupported)
 
 
 def test_efforts_of_the_other_sign_are_refused(

@@ -79,11 +79,11 @@ def test_a_part_that_cannot_be_used_is_left_out_and_named(robot: RobotModel, log
     damaged = RawLog('long', log.joints, log.time, log.position, log.velocity, effort)
     logs = Parts((damaged,), 3000, 3000)
     result = found(robot, logs)
-    left_out = [w for w in result.warnings if 'left out' in w]
+    left_out = [w for w in result.warnings if 'is omitted' in w]
     assert len(left_out) == 1 and '60 to 75 s' in left_out[0]
     scored = validate(result.model, logs)
     assert len(scored.traces) == 9
-    assert any('60 to 75 s' in w and 'left out' in w for w in scored.warnings)
+    assert any('60 to 75 s' in w and 'is omitted' in w for w in scored.warnings)
 
 
 def test_averaging_joins_parts_or_refuses(

@@ -78,7 +78,7 @@ def test_command_prints_and_reports(
              '--report', str(tmp_path / 'r.html')]
     assert main(words) == 0
     assert 'shoulder_pan_joint' in capsys.readouterr().out
-    assert 'static friction may hide' in (tmp_path / 'r.html').read_text('utf-8')
+    assert 'static friction hides smaller pushes' in (tmp_path / 'r.html').read_text('utf-8')
     assert main([*words, '--gain', '-1']) == 2
     assert 'observer gain must be positive' in capsys.readouterr().err
 

@@ -43,7 +43,7 @@ def test_ten_copies_are_one_recording(log: RawLog) -> None:
     assert np.array_equal(found.estimate.std, once.estimate.std)
     assert found.experiment.information.samples == once.experiment.information.samples
     told = [w for w in found.warnings if 'copy' in w and 'duplicate' in w]
-    assert len(told) == 9 and all('seed 1' in w and 'left out' in w for w in told)
+    assert len(told) == 9 and all('seed 1' in w and 'is omitted' in w for w in told)
     assert found.model.record.recordings == ('seed 1',)
     both = validate(found.model, [log, later(log)])
     assert len(both.traces) == 1 and 'another name' in both.warnings[0]

@@ -76,7 +76,7 @@ def test_what_is_accepted_warns(negated: RawLog, result: IdentificationResult) -
 def test_kinds_are_known() -> None:
     for make in (lambda: Recipe(accept=('signs',)), lambda: recipe_from_dict({'accept': ['a']}),
                  lambda: plausible_recordings(ROBOT, [], ['signs'])):
-        with pytest.raises(UsageError, match=f'choose of {", ".join(KINDS)}'):
+        with pytest.raises(UsageError, match=f'choose one of {", ".join(KINDS)}'):
             make()
     with pytest.raises(UsageError, match='list of kinds'):
         recipe_from_dict({'accept': {'effort_sign': True}})

@@ -1,6 +1,6 @@
-"""Writes models and a design: ``python repeated_run.py OUT SMALL WIDE``.
+"""Writes models and a design to the working directory: ``python repeated_run.py SMALL WIDE``.
 
-``OUT`` is the folder of what is written, ``SMALL`` that of recordings of planar_3r, ``WIDE`` that
+``SMALL`` that of recordings of planar_3r, ``WIDE`` that
 of recordings of seven_axis.
 """
 
@@ -14,15 +14,15 @@ RECIPE = '{cutoff: 12, friction: coulomb, ramp_width: 0.02, effort_lag: 0}'
 NAMES = ('chosen.yaml', 'fixed.yaml', 'plan.yaml')
 
 
-def run(out: Path, small: str, wide: str) -> None:
-    """Write the files NAMES to the folder ``out``."""
+def run(small: str, wide: str) -> None:
+    """Write the files NAMES to the working directory."""
     from robot_dynid.cli.main import main
 
-    (out / 'recipe.yaml').write_text(RECIPE)
-    chosen, fixed, plan = (str(out / name) for name in NAMES)
+    Path('recipe.yaml').write_text(RECIPE)
+    chosen, fixed, plan = NAMES
     for words in (
             ['identify', small, '--robot', 'planar_3r', '--method', 'feasible', '--out', chosen],
-            ['identify', wide, '--robot', 'seven_axis', '--recipe', str(out / 'recipe.yaml'),
+            ['identify', wide, '--robot', 'seven_axis', '--recipe', 'recipe.yaml',
              '--out', fixed],
             ['design', 'planar_3r', '--duration', '4', '--harmonics', '3', '--iterations', '3',
              '--starts', '2', '--seed', '3', '--out', plan]):
@@ -30,4 +30,4 @@ def run(out: Path, small: str, wide: str) -> None:
 
 
 if __name__ == '__main__':
-    run(Path(sys.argv[1]), *sys.argv[2:])
+    run(*sys.argv[1:])

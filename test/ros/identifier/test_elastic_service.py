@@ -124,7 +124,7 @@ def test_forward_answers_for_links_and_motors(
     np.testing.assert_allclose(
         found['acceleration'], MODEL.forward(STATES[0], STATES[1], STATES[4]), rtol=1e-12)
     assert 'motor_acceleration' not in found
-    assert 'elastic joints joint_1, joint_2 are taken as stiff' in found['warnings'][0]
+    assert 'elastic joints joint_1 and joint_2 are taken as stiff' in found['warnings'][0]
     write_states(Path('states.csv'), NAMES[:3] + NAMES[4:])
     assert main(['forward', 'model.yaml', 'states.csv']) == 1
     assert 'no motor_velocity column' in capsys.readouterr().err

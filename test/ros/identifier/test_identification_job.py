@@ -31,6 +31,7 @@ from robot_dynid.ros.identifier.identification import (
     run,
 )
 from robot_dynid.types import DAMAGE, RawLog
+from robot_dynid.validation.verdict import THIN
 
 ROBOT = load_robot('planar_3r')
 
@@ -135,8 +136,8 @@ def test_the_verdict_is_that_of_the_result_in_sentences() -> None:
     model = found.model
     assert found.code is Code.NOT_SAVED and model is not None
     whole, *others = found.verdict
-    assert whole.startswith('Thin evidence') and 'feed-forward' in whole
-    assert 'not shown' in whole
+    assert whole.startswith('No use is shown to be good in all joints. ')
+    assert ' Feed-forward: not shown. ' in whole and f' {THIN} ' in whole
     assert any('next: ' in sentence and 'm.yaml' in sentence for sentence in others)
 
 
