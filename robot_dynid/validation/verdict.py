@@ -302,21 +302,26 @@ def _fewest(count: int) -> float:
     return float(gammaincinv(count, 1.0 - ALARM_LEVEL))
 
 
-def _simulation(evidence: Evidence, j: int) -> UseVerdict:
-    """Judge by simulated motions from measured states, and by whether there can be any."""
-    model, threshold = evidence.model, CRITERIA[SIMULATION].threshold
-    spoilt = ''
+def _never_simulated(evidence: Evidence) -> UseVerdict | None:
+    """Return the verdict on simulation if no simulation can be good or none is supported."""
+    model, spoilt = evidence.model, ''
+    if model.robot.linkage is not None:
+        return _use(SIMULATION, None, None, 'simulation does not support coupled joints')
     if model.not_identified:
         spoilt = f'{subject(model.not_identified)} refused, and a simulation moves all joints'
-
     elif evidence.findings:
         spoilt = 'the recordings contradict the robot, and a simulation moves all joints'
     elif any(INDEFINITE in warning for warning in model.warnings):
         spoilt = 'the mass matrix is not positive definite everywhere'
-    if spoilt:
-        return _use(SIMULATION, False, None, spoilt)
-    if model.robot.linkage is not None:
-        return _use(SIMULATION, None, None, 'simulation does not support coupled joints')
+    return _use(SIMULATION, False, None, spoilt) if spoilt else None
+
+
+def _simulation(evidence: Evidence, j: int) -> UseVerdict:
+    """Judge by simulated motions from measured states, and by whether there can be any."""
+    model, threshold = evidence.model, CRITERIA[SIMULATION].threshold
+    spoilt = _never_simulated(evidence)
+    if spoilt is not None:
+        return spoilt
     errors = _rollout_errors(evidence)
     if errors is None:
         return _use(SIMULATION, None, None, 'no motion was simulated', Action(

@@ -91,7 +91,8 @@ def test_a_wrench_that_the_effort_contradicts_is_named(
     # with that of 50 times the torque efforts are beyond what the robot can do
     wrong = replace(log, external_torque=factor * log.external_torque,
                     accepted=('effort_scale',))
-    said = [text for text in validate(found, [wrong]).warnings if 'times the external torque' in text]
+    said = [text for text in validate(found, [wrong]).warnings
+            if 'times the external torque' in text]
     assert len(said) == 1 and told in said[0] and 'sign' in said[0]
 
 
