@@ -260,6 +260,8 @@ def _result(result: IdentificationResult) -> dict[str, Any]:
         'friction_curves': record['friction_curves'], 'estimator': record['details'],
         'averaging': record['averaging'], 'deflection': record['residual'] or {},
         'gears': record['gears'], 'rigid_beside': record['rigid_beside'],
+        'encoders': [{**to_plain(one), 'determined': one.determined, 'open': one.open}
+                     for one in model.record.encoders],
         'ripple': [{**to_plain(one), 'gain': one.gain, 'stiffness': one.stiffness}
                    for one in model.record.ripple],
         'method_sentence': model.record.details.sentence(rows),

@@ -7,6 +7,7 @@ ratio in the robot YAML it is missed and appears as damping; the waves in both e
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 
@@ -25,6 +26,7 @@ from robot_dynid.effects.ripple_search import (
 )
 from robot_dynid.errors import DataError
 from robot_dynid.estimation import Estimator
+from robot_dynid.estimation.deflection_fit import DeflectionFit, fit_deflections
 from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.uncertainty.held_out import held_out
@@ -49,16 +51,21 @@ from robot_dynid.types import FloatArray, RawLog, Samples
 ATTENUATED = 0.01
 #: share from which noise dominates a stiffness
 UNKNOWN = 0.5
-#: error ratio of the rigid model from which elasticity matters
-MATTERS = 1.1
+#: error ratio of the rigid model from which elasticity matters, and of the elastic model from
+#: which it predicts efforts worse
+MATTERS = LOSES = 1.1
 
 
 def record_gears(fit: Fit, gathered: Gathered, estimator: Estimator, recipe: Recipe) -> Fit:
-    """Return the fit with its gears and a rigid fit in its record, and warnings about them.
+    """Return the fit with its gears, encoders and a rigid fit in its record, with warnings.
 
-    A rigid robot is unchanged.
+    A robot without motor states is unchanged.
     """
-    model, recordings = fit.model, gathered.excerpt
+    recordings = gathered.excerpt
+    if not estimator.single_joint_motions:
+        fit = fit.recorded(replace(
+            fit.model.record, encoders=_deflections(fit, recordings)))
+    model = fit.model
     if not model.torque_model.gears:
         return fit
     raw = fill_holes(drop_implausible(model.robot, gathered.logs[0])[0])[0]
@@ -66,6 +73,32 @@ def record_gears(fit: Fit, gathered: Gathered, estimator: Estimator, recipe: Rec
     record = replace(model.record, gears=gears,
                      rigid_beside=compare_with_rigid(model, recordings, recipe))
     return fit.recorded(record, *gear_warnings(gears), *ratio_warnings(model, raw, recordings))
+
+
+def _deflections(fit: Fit, recordings: Sequence[Repaired]) -> tuple[DeflectionFit, ...]:
+    """Return the causes of what the two encoders of each joint differ by."""
+    model, samples = fit.model, []
+    if any(part.motor_position is None for one in recordings for part in one.parts):
+        return ()
+    for one in recordings:
+        with suppress(DataError):  # a part of a longer recording that is at rest or too short
+            samples.append(prepare(model.robot, one, replace(model.preprocessing,
+                                                             decimate=False)))
+    return fit_deflections(model.torque_model, fit.estimate.values, fit.estimate.covariance,
+                           samples)
+
+
+def undetermined_stiffness(model: IdentifiedModel) -> tuple[str, ...]:
+    """Return the elastic joints whose dynamics the recordings do not show, to be rigid.
+
+    Their stiffness is negative, or its interval contains infinity; or the elastic model predicts
+    the effort of the joint worse on held-out data than the rigid one.
+    """
+    worse = {one.joint for one in model.record.rigid_beside
+             if one.elastic_error > one.rigid_error * LOSES}
+    return tuple(gear.joint for gear in model.record.gears
+                 if not gear.stiffness > interval_factor(np.inf) * gear.stiffness_std
+                 or gear.joint in worse)
 
 
 def gear_table(

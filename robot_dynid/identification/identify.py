@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import reported
-from robot_dynid.estimation import Estimate, Estimator, Status
+from robot_dynid.estimation import DEFAULT, ESTIMATORS, Estimate, Estimator, Status
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.friction_selection.law_request import COULOMB
 from robot_dynid.estimation.information import Information
@@ -46,7 +46,11 @@ from robot_dynid.identification.fit import (
 )
 from robot_dynid.identification.gathered import Fit, Gathered, Request, gather
 from robot_dynid.identification.gear_effects import allow_for_low_pass, allow_for_other_hysteresis
-from robot_dynid.identification.gears import record_gears, record_motor_encoders
+from robot_dynid.identification.gears import (
+    record_gears,
+    record_motor_encoders,
+    undetermined_stiffness,
+)
 from robot_dynid.identification.learnt import learn_ripple, learn_slow_changes
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.selection import Choice
@@ -118,8 +122,38 @@ def identify(
     recipe, progress, watch = recipe or Recipe(), progress or (lambda *_: None), Stopwatch(clock)
     estimator = recipe.estimator_for(method).for_robot(robot)
     check_sequence(recipe, estimator)
-    gathered = gather(robot, logs, Request(estimator, recipe), progress, watch)
-    return fit_gathered(gathered, estimator, recipe, progress, watch)
+
+    def fit(robot: RobotModel, estimator: Estimator, recipe: Recipe) -> IdentificationResult:
+        gathered = gather(robot, logs, Request(estimator, recipe), progress, watch)
+        return fit_gathered(gathered, estimator, recipe, progress, watch)
+
+    return _with_determined_gears(fit, robot, estimator, recipe)
+
+
+def _with_determined_gears(
+    fit: Callable[[RobotModel, Estimator, Recipe], IdentificationResult], robot: RobotModel,
+    estimator: Estimator, recipe: Recipe,
+) -> IdentificationResult:
+    """Return the fit in which only joints are elastic whose stiffness the recordings determine.
+
+    The others are rigid in the dynamics; the causes of their deflection are in the record. Without
+    any elastic joint left, a method for elastic joints is replaced by the default one.
+    """
+    result, notes = fit(robot, estimator, recipe), []
+    while rigid := undetermined_stiffness(result.model):
+        left = tuple(j for j in result.model.elastic_joints if j not in rigid)
+        if estimator.seeks_elastic_joints and not left:
+            estimator = ESTIMATORS[DEFAULT].for_robot(robot)
+        notes.append(f'{", ".join(rigid)}: rigid in the dynamics, because the recordings do not '
+                     'determine the stiffness, or the elastic model predicts the effort worse; '
+                     f'method {estimator.name}; for the stiffness load the joint more, or move '
+                     'it faster')
+        recipe = replace(recipe, elastic_joints=left)
+        result = fit(robot, estimator, recipe)
+    if not notes:
+        return result
+    warnings = (*notes, *result.warnings)
+    return replace(result, warnings=warnings, model=replace(result.model, warnings=warnings))
 
 
 @reported
@@ -135,9 +169,13 @@ def identify_with(
     """
     recipe, progress = recipe or Recipe(), progress or (lambda *_: None)
     estimator = recipe.estimator_for(method).for_robot(robot)
-    request = Request(estimator, recipe, recorded=recorded)
-    gathered = gather(robot, logs, request, progress, Stopwatch(None))
-    return fit_gathered(gathered, estimator, recipe, progress, Stopwatch(None))
+
+    def fit(robot: RobotModel, estimator: Estimator, recipe: Recipe) -> IdentificationResult:
+        request = Request(estimator, recipe, recorded=recorded)
+        gathered = gather(robot, logs, request, progress, Stopwatch(None))
+        return fit_gathered(gathered, estimator, recipe, progress, Stopwatch(None))
+
+    return _with_determined_gears(fit, robot, estimator, recipe)
 
 
 def fit_gathered(

@@ -10,6 +10,7 @@ from typing import Any
 from robot_dynid.document import percent
 from robot_dynid.effects.ripple_search import Wave
 from robot_dynid.estimation import ESTIMATORS, Details
+from robot_dynid.estimation.deflection_fit import DeflectionFit
 from robot_dynid.estimation.friction_selection.law_selection import AxisChoice
 from robot_dynid.estimation.friction_sweeps import CurveSummary
 from robot_dynid.plain import from_plain, to_plain
@@ -186,8 +187,9 @@ class FitRecord:
     ``std_over_textbook``, the ratio of the standard deviations to those for white residuals;
     ``degrees_of_freedom`` of the deviations; ``friction_spread``, by kind of friction, its
     relative variation between recordings, None for a single recording; ``motor_encoders`` of
-    joints whose deflection the model uses; ``refused`` joints with the reason; ``details`` of the
-    method. ``recording_digests`` are the SHA-256 of the recordings, empty without files; likewise
+    joints whose deflection the model uses; ``encoders``, the causes of what both encoders of a
+    joint differ by; ``refused`` joints with the reason; ``details`` of the method.
+    ``recording_digests`` are the SHA-256 of the recordings, empty without files; likewise
     ``robot_digest`` and ``recipe_digest``. ``left_over`` [N m] is the standard deviation of the
     residual of each joint on motion that was not fitted. ``accepted`` are the kinds of findings
     accepted by the user, ``command`` the words of the command line of the fit, if any. Quantities
@@ -219,6 +221,7 @@ class FitRecord:
     left_over: tuple[float, ...] = ()
     accepted: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+    encoders: tuple[DeflectionFit, ...] = ()
 
     @property
     def spread_sentence(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from operator import itemgetter
 
@@ -21,6 +22,7 @@ from robot_dynid.document import (
 )
 from robot_dynid.effects import CHOSEN, LEARNT
 from robot_dynid.effects.shown import ByJoint
+from robot_dynid.estimation.deflection_fit import Determined
 from robot_dynid.estimation.friction_sweeps import CurveSummary
 from robot_dynid.figures import FROM_ZERO, Spec, axis, line
 from robot_dynid.identification.gears import ATTENUATED
@@ -48,6 +50,13 @@ GEARS = (
     'offset is what the motor reads more than the link where nothing bends the gear. Kinematic '
     'error comes twice per motor turn; hysteresis is half the width of the loop. Both are in the '
     'fit where they lower its error on stretches left out.')
+ENCODERS = (
+    'The deflection is what the motor encoder reads more than the link encoder, on the joint '
+    'side. It is fitted to the torque through the gear (stiffness K, damping D), the velocity '
+    '(delay of the link encoder), the reversals of joint and torque (hysteresis), one wave per '
+    'turn of the joint (kinematic error; both rms along the motion) and a zero in each recording. '
+    'Brackets: 95 % intervals. A value is given only if the motion determines it: its interval '
+    'excludes zero, that of K infinity.')
 BESIDE = (
     'The same recordings were fitted as if all joints were rigid, with the lag of the effort that '
     'suits that: errors are root mean squares of the whole effort of each joint on stretches left '
@@ -168,6 +177,30 @@ def elastic_joints(model: IdentifiedModel) -> tuple[Section, ...]:
         'the links are, and accelerations of links and motors.'
     return (Section('Elastic joints', text=f'{GEARS} {BESIDE}{conclusion}',
                     tables=(encoders, stiff)),)
+
+
+def encoders(model: IdentifiedModel) -> tuple[Section, ...]:
+    """Return one section about the two encoders of joints, none where joints have one."""
+    fits = model.record.encoders
+    columns = ('joint', 'deflection rms [µrad]', 'unexplained [µrad]', 'delay [ms]',
+               'K [N m/rad]', 'D [N m s/rad]', 'hysteresis [µrad]', 'kinematic error [µrad]',
+               'zero [µrad]', 'determined', 'open')
+    return tabled('Two encoders', ENCODERS, Table(columns, (
+        (fit.joint, number(1e6 * fit.rms, 3), number(1e6 * fit.residual, 3),
+         _interval(fit.delay, 1e3), _interval(fit.stiffness), _interval(fit.damping),
+         *(_interval(one, 1e6) for one in (fit.hysteresis, fit.kinematic_error, fit.zero)),
+         _listed(fit.determined), _listed(fit.open)) for fit in fits), words=True))
+
+
+def _interval(one: Determined, scale: float = 1.0) -> str:
+    """Return the value if it is determined, and the 95 % interval."""
+    low, high = (number(scale * bound, 3) if np.isfinite(bound) else '∞'
+                 for bound in (one.lower, one.upper))
+    return f'{f"{number(scale * one.value, 3)} " if one.determined else ""}[{low}, {high}]'
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ', '.join(name.replace('_', ' ') for name in names) or DASH
 
 
 def shown(model: IdentifiedModel) -> tuple[Section, ...]:

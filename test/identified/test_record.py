@@ -12,6 +12,7 @@ from nominal import nominal_model, unprotected
 
 from robot_dynid.effects.ripple_search import Wave
 from robot_dynid.errors import ModelError
+from robot_dynid.estimation.deflection_fit import DeflectionFit, Determined
 from robot_dynid.estimation.errors_in_variables.exogeneity import Bias, HausmanTest
 from robot_dynid.estimation.errors_in_variables.instrumental import InstrumentDetails
 from robot_dynid.estimation.feasible.certificate import Certificate, LinkMargin
@@ -88,6 +89,8 @@ RECORD = FitRecord(
     (GearRecord('joint_1', 9e3, 1.0, 1e-4, 1e-6, 1e-3, 2e-3, 0.0, 1e-6, 1e-6, 1e-5, 8.0, 0.1,
                 1.1, 0.01),),
     (RigidComparison('joint_1', True, 2.0, 1.0, True),), {'joint_2': 'constant'})
+SHOWN = Determined(3e-3, 1e-4, 2.8e-3, 3.2e-3, True)
+OPEN = Determined(5e6, 1e6, 2e6, np.inf, False)
 DETAILS = {
     'iv': InstrumentDetails('the motion below 3 Hz', 0.9, 12.0, ('Izz1',),
                             HausmanTest(2.0, (3, 4), 0.1, False), (Bias('Izz1', 0.1, 0.2),)),
@@ -118,7 +121,8 @@ def test_every_field_survives_the_model_file() -> None:
                      slow_changes=(SlowChange('joint_1', 0.1, 3.0, 0.2, 4.0),),
                      motor_encoders=(MotorEncoder('joint_1', 1.01, 0.1, 1e-4, 1e-5, 1e-3),),
                      left_over=(0.2, 0.1, 0.05), accepted=('effort_sign',),
-                     command=('arm.yaml', 'a.csv', '--method', 'wls'))
+                     command=('arm.yaml', 'a.csv', '--method', 'wls'),
+                     encoders=(DeflectionFit('joint_1', OPEN, *[SHOWN] * 5, 7e-4, 3e-5),))
     model = replace(nominal_model('planar_3r'), record=record, noise_levels=NoiseLevels(
         np.ones(3), np.full(3, 2.0), np.full(3, 0.01), 20.0))
     assert all(value for key, value in to_plain(record).items() if key != 'details'), \
