@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import with_text
 from robot_dynid.cli.verbs import Command
 from robot_dynid.errors import UsageError
 
@@ -101,6 +100,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
 
 def goal_fields(arguments: argparse.Namespace) -> dict[str, str]:
     """Return the motion as the fields of a goal; raises UsageError where it cannot be."""
+    from robot_dynid.cli.files import with_text
+
     flags = {} if arguments.scale is None else {'scale': arguments.scale}
     options = with_text(flags, arguments.options)
     if arguments.plan:

@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from robot_dynid.cli.files import check_robot
 from robot_dynid.cli.terminal import Terminal, printable_streams
 from robot_dynid.cli.verbs import VERBS
 from robot_dynid.errors import (
@@ -47,16 +46,17 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
-    """Return the parser of all verbs; arguments are declared of those in ``words`` only.
+    """Return the parser of the verb that ``words`` begin with, else of all verbs.
 
-    Declaring them may import a registry, which is not for every call.
+    Then arguments are declared of those in ``words`` only. Verbs are modules, which may declare
+    names of a registry: no call imports more of them than it needs.
     """
     raw = argparse.RawDescriptionHelpFormatter
     top = _Parser(prog=PROGRAM, description='Identify the dynamics of robot arms and use them.',
                   formatter_class=raw, epilog=f'{_listed(EXAMPLES)}\n\n{MORE}')
     top.add_argument('--version', action='store_true', help='print the version')
     verbs = top.add_subparsers(dest='verb', metavar='VERB', parser_class=_Parser)
-    for name in VERBS:
+    for name in words[:1] if words and words[0] in VERBS else VERBS:
         try:
             verb = VERBS[name]
         except MissingDependency:
@@ -125,6 +125,8 @@ def _run(words: list[str]) -> int:
     if options.verb is None:
         raise UsageError(f'which verb? One of {", ".join(VERBS)}; see {PROGRAM} --help')
     if getattr(options, 'robot', None) is not None:
+        from robot_dynid.cli.files import check_robot
+
         check_robot(options.robot)
     verb, terminal = VERBS[options.verb], Terminal(options.quiet, options.verbose)
     with warnings.catch_warnings():

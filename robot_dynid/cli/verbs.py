@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any, Protocol
 
-from robot_dynid.registry import Registry
+from robot_dynid.registry import Place, Registry
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
@@ -52,7 +51,7 @@ class Command:
 
 #: the place of every verb: a module of its name, or a command in another
 VERBS: Registry[Verb] = Registry(GROUP, {
-    name: EntryPoint(name, f'robot_dynid.cli.{place or name}', GROUP) for name, place in {
+    name: Place(*f'robot_dynid.cli.{place or name}'.split(':')) for name, place in {
         'base': '', 'design': '', 'identify': '', 'validate': '', 'compare': 'validate:COMPARE',
         'forward': 'evaluation:FORWARD', 'inverse': 'evaluation:INVERSE', 'export': '',
         'payload': '', 'contact': '', 'information': 'recordings:INFORMATION',

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,7 @@ from robot_dynid.cli.verbs import GROUP, VERBS
 from robot_dynid.errors import MissingDependency
 from robot_dynid.estimation import ESTIMATORS
 from robot_dynid.io.csv import write_csv
-from robot_dynid.registry import Registry
+from robot_dynid.registry import Place, Registry
 from robot_dynid.robot.robot_file import load_robot
 
 ROBOT = 'planar_3r'
@@ -109,6 +108,24 @@ def test_a_verb_that_cannot_be_imported_is_named_with_the_cause(
 ) -> None:
     (tmp_path / 'broken_verb.py').write_text('import nowhere_to_be_found\n')
     monkeypatch.syspath_prepend(tmp_path)
-    broken = Registry[object](GROUP, {'broken': EntryPoint('broken', 'broken_verb', GROUP)})
+    broken = Registry[object](GROUP, {'broken': Place('broken_verb')})
     with pytest.raises(MissingDependency, match='broken of broken_verb'):
         _ = broken['broken']
+
+
+def test_a_verb_imports_no_other_and_looks_for_no_packages() -> None:
+    """`stop` is waited for while a robot moves."""
+    program = ("import sys\nfrom robot_dynid.cli.main import parser\nparser(['stop'])\n"
+               "print(*sorted(sys.modules))")
+    done = subprocess.run([sys.executable, '-c', program], check=True, capture_output=True,
+                          text=True)
+    loaded = set(done.stdout.split())
+    assert 'robot_dynid.cli.excite' in loaded
+    assert not loaded & {'importlib.metadata', 'numpy', 'yaml', 'robot_dynid.cli.identify'}
+
+
+def test_no_package_replaces_a_value_of_this_one() -> None:
+    registry = Registry[str](GROUP, {'bench': 'ours'})
+    assert registry['bench'] == 'ours'
+    assert 'demo' in registry
+    assert registry['bench'] == 'ours'
