@@ -38,6 +38,8 @@ BENCHES = {
     'start': 'seconds to the first answer: imports, help, mistyped words, first calls of a model',
     'forward': 'forward and inverse dynamics beside Pinocchio, service round trip beside an echo',
     'c': "generated C code beside Pinocchio's C++ and this package in Python",
+    'feedforward': 'tracking error of the simulated arm with and without examples/'
+                   'feedforward_controller, model off by 20 %',
     'derivatives': 'derivatives of inverse and forward dynamics beside those of Pinocchio',
     'export': 'models loaded in MuJoCo, Pinocchio, Drake: error of 1000 states, effort left out',
     'residual': 'errors on recordings left out: ripple, warm-up and adaptation one by one',

@@ -74,13 +74,20 @@ def ur10e_model(friction: str) -> IdentifiedModel:
         f'Ia{j + 1}': value for j, value in enumerate(ROTORS)})
 
 
-def true_model(robot_name: str = ROBOT, feasible: bool = False) -> IdentifiedModel:
-    """Return the model of an arm with its true parameters, see `model_with`."""
+def true_model(
+    robot_name: str = ROBOT, feasible: bool = False, scale: FloatArray | None = None
+) -> IdentifiedModel:
+    """Return the model of an arm with its true parameters, see `model_with`.
+
+    ``scale`` (n,) is a factor of those of each joint and link.
+    """
     robot = load_robot(robot_name)
+    factor = np.ones(robot.n) if scale is None else scale
+    robot = robot.with_nominal(factor[:, None] * robot.nominal)
     truth = load_truth(robot)
     parts = {'Ia': truth.rotor_inertia, 'fv': truth.viscous, 'fc': truth.coulomb}
-    values = {f'{part}{f"m{i + 1}" if i in robot.drive.coupled else i + 1}': float(own[i])
-              for part, own in parts.items() for i in range(robot.n)}
+    values = {f'{part}{f"m{i + 1}" if i in robot.drive.coupled else i + 1}': float(
+        factor[i] * own[i]) for part, own in parts.items() for i in range(robot.n)}
     for joint, drive in truth.drives.items():
         place = robot.index(joint) + 1
         values |= {f'K{place}': drive.stiffness, f'D{place}': drive.damping}

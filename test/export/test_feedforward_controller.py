@@ -2,79 +2,73 @@
 
 from __future__ import annotations
 
-import ctypes
 import subprocess
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from compiled_c import STRICT, compiler, pointer
+from compiled_c import compiler
 from models_with_laws import AUTO, model_of
 
 from robot_dynid import load_robot
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.trained import Trained
+from robot_dynid.simulation.truth import load_truth
 from robot_dynid.types import FloatArray
+from robot_dynid_evaluation.bench.feedforward import (
+    BLIND,
+    OFF,
+    PERIOD,
+    RUNNING,
+    FeedforwardLoop,
+    factors,
+    gains,
+    scaled_model,
+    track,
+)
 
-INCLUDE = Path(__file__).resolve().parents[2] / 'examples/feedforward_controller/include'
-FACE = r"""
-#include "feedforward_controller/arm.hpp"
-#include "feedforward_controller/feedforward.hpp"
-using Loop = feedforward_controller::Feedforward<feedforward_controller::Arm>;
-using Joints = Loop::Joints;
-static Loop loop;
-static Joints joints(const double * from)
-{
-  Joints found;
-  std::copy(from, from + found.size(), found.begin());
-  return found;
-}
-extern "C" int activate(
-  const double * stiffness, const double * damping, const double * limit, const double * q,
-  const double * qd)
-{
-  Loop::Settings settings;
-  settings.stiffness = joints(stiffness);
-  settings.damping = joints(damping);
-  settings.effort_limit = joints(limit);
-  settings.ramp = 0.5;
-  return loop.activate(settings, joints(q), joints(qd));
-}
-extern "C" int update(
-  const double * q, const double * qd, const double * q_ref, const double * qd_ref,
-  const double * qdd_ref, double * out)
-{
-  Joints effort;
-  const auto outcome = loop.update(
-    0.001, joints(q), joints(qd), {joints(q_ref), joints(qd_ref), joints(qdd_ref)}, effort);
-  std::copy(effort.begin(), effort.end(), out);
-  return static_cast<int>(outcome);
-}
-"""
-RUNNING, BLIND, FAILED = range(3)
-N, STEP = 6, 0.001
+NONE_WRONG, NOT_FINITE, STALE, OUT_OF_RANGE = range(4)
+N, STEP = 6, PERIOD
 START = np.array([0.3, -1.2, 1.5, -1.8, -1.57, 0.2])
 STILL, NONE = np.zeros(N), np.full(N, np.nan)
 STIFFNESS = np.array([2000.0, 2000.0, 1500.0, 500.0, 500.0, 300.0])
 DAMPING = STIFFNESS / 15.0
 LIMIT = np.array([330.0, 330.0, 150.0, 56.0, 56.0, 56.0])
+RATE = np.full(N, 1e9)
+#: range of the recordings, and what the settings allow beyond it [rad]
+RANGE, MARGIN = 3.0, 0.1
+TRAINED = Trained({'position': np.array([[-RANGE, RANGE]] * N)})
 
 
 class Loop:
     """The compiled loop, and the simulated arm that it moves."""
 
-    def __init__(self, model: IdentifiedModel, library: ctypes.CDLL) -> None:
-        self.model, self._library = model, library
-        self.q, self.qd, self.effort = START.copy(), STILL.copy(), STILL.copy()
+    def __init__(self, model: IdentifiedModel, compiled: FeedforwardLoop) -> None:
+        self.model, self._compiled = model, compiled
+        self.q, self.qd = START.copy(), STILL.copy()
 
-    def activate(self, q: FloatArray = START, limit: FloatArray = LIMIT,
-                 stiffness: FloatArray = STIFFNESS) -> bool:
-        return bool(self._library.activate(*map(pointer, (stiffness, DAMPING, limit, q, STILL))))
+    def activate(self, q: FloatArray = START, limit: FloatArray = LIMIT, rate: FloatArray = RATE,
+                 drives_hold: bool = False) -> bool:
+        """Activate it, as feed-forward alone where the drives hold the arm."""
+        gains = None if drives_hold else (STIFFNESS, DAMPING)
+        fault = self._compiled.activate(q, limit, rate, gains=gains)
+        assert fault == self.fault
+        return fault == NONE_WRONG
+
+    @property
+    def fault(self) -> int:
+        """What switched it off."""
+        return self._compiled.fault
+
+    @property
+    def effort(self) -> FloatArray:
+        """Efforts of the last cycle (n,) [N m]."""
+        return self._compiled.effort
 
     def update(self, *reference: FloatArray, q: FloatArray | None = None) -> int:
         """Compute the effort of one cycle; ``q`` in place of the position of the arm."""
         full = [*reference, *(STILL, STILL)][:3] if reference else [NONE, NONE, NONE]
-        return int(self._library.update(*map(pointer, (
-            self.q if q is None else q, self.qd, *full, self.effort))))
+        return self._compiled.update(self.q if q is None else q, self.qd, *full)
 
     def move(self) -> None:
         """Let the arm move for one cycle."""
@@ -94,24 +88,16 @@ class Loop:
 
 
 @pytest.fixture(scope='module')
-def library(tmp_path_factory) -> tuple[IdentifiedModel, ctypes.CDLL, Path]:
-    folder = tmp_path_factory.mktemp('loop')
-    model = model_of(load_robot('ur10e'), AUTO)
-    _, source = model.to_c().save(folder)
-    (folder / 'face.cpp').write_text(FACE)
-    subprocess.run([compiler('gcc'), '-O1', '-fPIC', '-c', str(source), '-o',
-                    str(folder / 'arm.o')], check=True)
-    path = folder / 'loop.so'
-    subprocess.run([compiler('g++'), '-O1', '-std=c++17', *STRICT, '-Wno-sign-conversion',
-                    '-shared', '-fPIC', f'-I{INCLUDE}', f'-I{folder}', str(folder / 'face.cpp'),
-                    str(folder / 'arm.o'), '-o', str(path)], check=True)
-    return model, ctypes.CDLL(str(path)), path
+def library(tmp_path_factory) -> tuple[IdentifiedModel, FeedforwardLoop]:
+    for name in ('gcc', 'g++'):
+        compiler(name)
+    model = replace(model_of(load_robot('ur10e'), AUTO), trained=TRAINED)
+    return model, FeedforwardLoop(model, tmp_path_factory.mktemp('loop'))
 
 
 @pytest.fixture
 def loop(library) -> Loop:
-    model, compiled, _ = library
-    return Loop(model, compiled)
+    return Loop(*library)
 
 
 def test_the_arm_stays_where_it_is(loop) -> None:
@@ -204,9 +190,9 @@ def test_a_state_that_is_not_finite_holds_the_weight_and_then_fails(loop, wrong)
     for k in range(7):
         bad = loop.q.copy()
         bad[k % N] = wrong
-        assert loop.update(*swing(0.4), q=bad) == (BLIND if k < 5 else FAILED)
+        assert loop.update(*swing(0.4), q=bad) == (BLIND if k < 5 else OFF)
         np.testing.assert_allclose(loop.effort, weight, rtol=1e-12, atol=1e-12)
-    assert loop.update() == FAILED  # for good, until it is activated anew
+    assert loop.update() == OFF  # for good, until it is activated anew
     assert loop.activate()
     assert loop.update() == RUNNING
 
@@ -223,7 +209,7 @@ def test_what_moved_unseen_is_held_where_it_is_seen_again(loop) -> None:
 
 def test_it_does_not_begin_blind_and_keeps_to_the_limits(loop) -> None:
     assert not loop.activate(NONE)
-    assert loop.update() == FAILED
+    assert loop.update() == OFF
     assert loop.activate(limit=np.full(N, 5.0))
     assert loop.update(START + 1.0) == RUNNING
     assert np.abs(loop.effort).max() == 5.0
@@ -241,12 +227,93 @@ def test_references_that_are_not_finite_are_none(loop) -> None:
         assert loop.update(*reference) == RUNNING
         np.testing.assert_allclose(loop.effort, weight, atol=2e-3)
     huge = [START, STILL, np.full(N, 1e308)]
-    assert loop.update(*huge) == RUNNING
-    np.testing.assert_allclose(loop.effort, loop.model.gravity(loop.q), atol=1e-9)
+    for k in range(7):  # the effort itself is not finite
+        assert loop.update(*huge) == (BLIND if k < 5 else OFF)
+        np.testing.assert_allclose(loop.effort, loop.model.gravity(loop.q), atol=1e-9)
+    assert loop.fault == NOT_FINITE
+
+
+def test_efforts_change_no_faster_than_their_rate(loop) -> None:
+    assert loop.activate(rate=np.full(N, 100.0))
+    previous = np.clip(loop.model.gravity(START), -LIMIT, LIMIT)
+    for _ in range(400):
+        assert loop.update(START + 1.0) == RUNNING
+        assert np.abs(loop.effort - previous).max() <= 100.0 * STEP * (1.0 + 1e-9)
+        previous = loop.effort.copy()
+    assert np.abs(previous - loop.model.gravity(START)).max() > 30.0
+
+
+def test_where_drives_hold_the_arm_everything_rises_from_zero_and_returns_to_it(loop) -> None:
+    rate = np.full(N, 400.0)
+    assert loop.activate(drives_hold=True, rate=rate)
+    weight = loop.model.gravity(START) + loop.model.friction(START[None], STILL[None])[0]
+    for k in range(600):
+        assert loop.update(START) == RUNNING
+        if k < 500:
+            np.testing.assert_allclose(loop.effort, k / 500 * weight, atol=1e-9)
+    np.testing.assert_allclose(loop.effort, weight, atol=1e-9)
+    for k in range(6):
+        assert loop.update(START, q=NONE) == (BLIND if k < 5 else OFF)
+        if k < 5:
+            np.testing.assert_allclose(loop.effort, weight, atol=1e-9)
+    efforts = [loop.effort.copy()]
+    for _ in range(400):
+        assert loop.update(START) == OFF
+        efforts.append(loop.effort.copy())
+    assert np.abs(np.diff(efforts, axis=0)).max() <= 400.0 * STEP * (1.0 + 1e-9)
+    assert not efforts[-1].any()
+
+
+@pytest.mark.parametrize('drives_hold', [False, True])
+@pytest.mark.parametrize(('joint', 'side'), [(0, 1.0), (5, -1.0)])
+def test_a_position_outside_of_the_recordings_switches_it_off(loop, drives_hold, joint, side
+                                                              ) -> None:
+    place = START.copy()
+    place[joint] = side * (RANGE + 0.99 * MARGIN)
+    assert loop.activate(q=place, drives_hold=drives_hold)
+    assert loop.update(place, q=place) == RUNNING
+    beyond = place.copy()
+    beyond[joint] = side * (RANGE + 1.01 * MARGIN)
+    assert loop.update(place, q=beyond) == OFF
+    assert loop.fault == OUT_OF_RANGE
+    held = STILL if drives_hold else loop.model.gravity(place)
+    np.testing.assert_allclose(loop.effort, held, atol=1e-9)
+    assert loop.update(place, q=place) == OFF
+    assert not loop.activate(q=beyond, drives_hold=drives_hold)
+    assert loop.activate(q=place, drives_hold=drives_hold)
+
+
+def test_states_that_do_not_change_while_the_reference_moves_switch_it_off(loop) -> None:
+    assert loop.activate()
+    speed = np.full(N, 0.5)
+    count = 0
+    while loop.update(START + count * STEP * speed, speed) == RUNNING:
+        count += 1
+        assert count < 1000
+    assert loop.fault == STALE
+    assert 49 <= count <= 50  # stale [s], in which the reference moved 25 mrad
+    assert loop.activate()
+    for _ in range(1000):  # at rest nothing has to change
+        assert loop.update(START) == RUNNING
+    slow = np.full(N, 0.05)
+    for k in range(190):  # nor while the reference moves less than stiction explains
+        assert loop.update(START + k * STEP * slow, slow) == RUNNING
+
+
+def test_a_model_that_is_off_by_a_fifth_leaves_a_third_of_the_tracking_error(tmp_path) -> None:
+    robot = load_robot('seven_axis')
+    truth = replace(load_truth(robot), drives={})
+    worst = max(factors(robot).values(), key=lambda scale: float(scale.std()))
+    assert set(np.abs(worst - 1.0).round(9)) == {0.2}
+    assert (gains(robot, truth)[0] > 0.0).all()
+    loop = FeedforwardLoop(scaled_model(robot, worst), tmp_path)
+    alone, with_it = (float(np.sqrt(np.mean(track(robot, truth, added, seed=11)**2)))
+                      for added in (None, loop))
+    assert with_it < alone / 3.0
 
 
 def test_nothing_allocates(library) -> None:
-    listed = subprocess.run([compiler('nm'), '--dynamic', str(library[2])], check=True,
+    listed = subprocess.run([compiler('nm'), '--dynamic', str(library[1].path)], check=True,
                             capture_output=True, text=True).stdout
     wanted = {line.split()[1].partition('@')[0] for line in listed.splitlines()
               if line.split()[0] == 'U'}

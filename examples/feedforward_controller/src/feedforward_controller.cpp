@@ -1,6 +1,7 @@
 #include "feedforward_controller/feedforward_controller.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "hardware_interface/types/hardware_interface_type_values.hpp"
@@ -16,81 +17,140 @@ using controller_interface::return_type;
 namespace {
 
 constexpr double NONE = std::numeric_limits<double>::quiet_NaN();
-const char * const REFERENCES[] = {
+constexpr int KINDS = 3;
+const char * const REFERENCES[KINDS] = {
   hardware_interface::HW_IF_POSITION, hardware_interface::HW_IF_VELOCITY,
   hardware_interface::HW_IF_ACCELERATION};
 
-std::string joint_interface(int joint, const char * name)
-{
-  return std::string(Arm::joint_name(joint)) + "/" + name;
-}
+bool usable(double value) {return value >= 0.0 && value < 1e9;}
 
 }  // namespace
 
 CallbackReturn FeedforwardController::on_init()
 {
-  for (const char * name : {"stiffness", "damping", "effort_limits"}) {
+  for (const char * name : {"stiffness", "damping"}) {
+    auto_declare<std::vector<double>>(name, std::vector<double>(Arm::joints, 0.0));
+  }
+  for (const char * name : {"effort_limits", "effort_rates"}) {
     auto_declare<std::vector<double>>(name, {});
   }
-  auto_declare<double>("ramp", 1.0);
-  auto_declare<int>("patience", 5);
+  for (const char * name : {"joints", "pass_through"}) {
+    auto_declare<std::vector<std::string>>(name, {});
+  }
+  const Loop::Settings usual;
+  auto_declare<double>("ramp", usual.ramp);
+  auto_declare<double>("range_margin", usual.margin);
+  auto_declare<double>("stale", usual.stale);
+  auto_declare<int>("patience", usual.patience);
+  for (int j = 0; j < Arm::joints; ++j) {
+    joints_.push_back(Arm::joint_name(j));
+  }
   return CallbackReturn::SUCCESS;
+}
+
+std::string FeedforwardController::interface(int joint, const char * name) const
+{
+  return joints_[joint] + "/" + name;
 }
 
 InterfaceConfiguration FeedforwardController::command_interface_configuration() const
 {
-  InterfaceConfiguration found{interface_configuration_type::INDIVIDUAL, {}};
+  InterfaceConfiguration wanted{interface_configuration_type::INDIVIDUAL, {}};
   for (int j = 0; j < Arm::joints; ++j) {
-    found.names.push_back(joint_interface(j, hardware_interface::HW_IF_EFFORT));
+    wanted.names.push_back(interface(j, hardware_interface::HW_IF_EFFORT));
   }
-  return found;
+  for (const int kind : passed_) {
+    for (int j = 0; j < Arm::joints; ++j) {
+      wanted.names.push_back(interface(j, REFERENCES[kind]));
+    }
+  }
+  return wanted;
 }
 
 InterfaceConfiguration FeedforwardController::state_interface_configuration() const
 {
-  InterfaceConfiguration found{interface_configuration_type::INDIVIDUAL, {}};
+  InterfaceConfiguration wanted{interface_configuration_type::INDIVIDUAL, {}};
   for (int j = 0; j < Arm::joints; ++j) {
-    found.names.push_back(joint_interface(j, hardware_interface::HW_IF_POSITION));
-    found.names.push_back(joint_interface(j, hardware_interface::HW_IF_VELOCITY));
+    wanted.names.push_back(interface(j, hardware_interface::HW_IF_POSITION));
+    wanted.names.push_back(interface(j, hardware_interface::HW_IF_VELOCITY));
   }
-  return found;
+  return wanted;
 }
 
 std::vector<hardware_interface::CommandInterface>
 FeedforwardController::on_export_reference_interfaces()
 {
-  reference_interfaces_.assign(3 * Arm::joints, NONE);
-  std::vector<hardware_interface::CommandInterface> found;
-  for (int i = 0; i < 3 * Arm::joints; ++i) {
-    found.emplace_back(
-      get_node()->get_name(), joint_interface(i / 3, REFERENCES[i % 3]),
+  reference_interfaces_.assign(KINDS * Arm::joints, NONE);
+  std::vector<hardware_interface::CommandInterface> exported;
+  for (int i = 0; i < KINDS * Arm::joints; ++i) {
+    exported.emplace_back(
+      get_node()->get_name(), interface(i / KINDS, REFERENCES[i % KINDS]),
       &reference_interfaces_[i]);
   }
-  return found;
+  return exported;
 }
 
 CallbackReturn FeedforwardController::on_configure(const rclcpp_lifecycle::State &)
 {
+  if (!read_parameters()) {
+    return CallbackReturn::ERROR;
+  }
+  RCLCPP_INFO(
+    get_node()->get_logger(), "model %s; %s", Arm::digest(), settings_.drives_hold ?
+    "efforts are added to those of drives that hold the arm" : "its efforts hold the arm");
+  return CallbackReturn::SUCCESS;
+}
+
+bool FeedforwardController::read_parameters()
+{
   const auto node = get_node();
+  const auto number = [&](const char * name) {return node->get_parameter(name).as_double();};
   Loop::Joints * const wanted[] = {
-    &settings_.stiffness, &settings_.damping, &settings_.effort_limit};
-  const char * const names[] = {"stiffness", "damping", "effort_limits"};
-  for (int k = 0; k < 3; ++k) {
+    &settings_.stiffness, &settings_.damping, &settings_.effort_limit, &settings_.effort_rate};
+  const char * const names[] = {"stiffness", "damping", "effort_limits", "effort_rates"};
+  for (int k = 0; k < 4; ++k) {
     const auto values = node->get_parameter(names[k]).as_double_array();
-    const bool good = std::all_of(
-      values.begin(), values.end(), [](double v) {return v >= 0.0 && v < 1e9;});
-    if (values.size() != Arm::joints || !good) {
+    if (values.size() != Arm::joints || !std::all_of(values.begin(), values.end(), usable)) {
       RCLCPP_ERROR(
         node->get_logger(), "%s: give %d numbers that are not below zero, one per joint from %s "
         "to %s", names[k], Arm::joints, Arm::joint_name(0), Arm::joint_name(Arm::joints - 1));
-      return CallbackReturn::ERROR;
+      return false;
     }
     std::copy(values.begin(), values.end(), wanted[k]->begin());
   }
-  settings_.ramp = node->get_parameter("ramp").as_double();
+  settings_.ramp = number("ramp");
+  settings_.margin = number("range_margin");
+  settings_.stale = number("stale");
   settings_.patience = static_cast<int>(node->get_parameter("patience").as_int());
-  RCLCPP_INFO(node->get_logger(), "model %s", Arm::digest());
-  return CallbackReturn::SUCCESS;
+  if (!usable(settings_.ramp) || !usable(settings_.margin) || !usable(settings_.stale)) {
+    RCLCPP_ERROR(
+      node->get_logger(), "ramp, range_margin, stale: give numbers that are not below zero");
+    return false;
+  }
+  const auto joints = node->get_parameter("joints").as_string_array();
+  if (!joints.empty() && joints.size() != Arm::joints) {
+    RCLCPP_ERROR(
+      node->get_logger(), "joints: give the %d joints in the order of the model, or none",
+      Arm::joints);
+    return false;
+  }
+  if (!joints.empty()) {
+    joints_ = joints;
+  }
+  passed_.clear();
+  const auto passed = node->get_parameter("pass_through").as_string_array();
+  for (const auto & name : passed) {
+    const auto place = std::find(std::begin(REFERENCES), std::end(REFERENCES), name);
+    if (place == std::end(REFERENCES)) {
+      RCLCPP_ERROR(
+        node->get_logger(), "pass_through: %s is none of position, velocity, acceleration",
+        name.c_str());
+      return false;
+    }
+    passed_.push_back(static_cast<int>(place - std::begin(REFERENCES)));
+  }
+  settings_.drives_hold = !passed_.empty();
+  return true;
 }
 
 CallbackReturn FeedforwardController::on_activate(const rclcpp_lifecycle::State &)
@@ -98,10 +158,12 @@ CallbackReturn FeedforwardController::on_activate(const rclcpp_lifecycle::State 
   std::fill(reference_interfaces_.begin(), reference_interfaces_.end(), NONE);
   Loop::Joints position, velocity;
   read(position, velocity);
-  if (!loop_.activate(settings_, position, velocity)) {
-    RCLCPP_ERROR(get_node()->get_logger(), "a joint has no position or velocity: not activated");
+  const Fault fault = loop_.activate(settings_, position, velocity);
+  if (fault != Fault::none) {
+    RCLCPP_ERROR(get_node()->get_logger(), "not activated: %s", text(fault));
     return CallbackReturn::ERROR;
   }
+  reported_ = false;
   return CallbackReturn::SUCCESS;
 }
 
@@ -124,18 +186,48 @@ return_type FeedforwardController::update_and_write_commands(
 {
   Loop::Joints position, velocity, effort;
   read(position, velocity);
-  Loop::Reference reference;
+  const Outcome outcome = loop_.update(
+    period.seconds(), position, velocity, reference(), effort);
+  bool written = pass_through();
   for (int j = 0; j < Arm::joints; ++j) {
-    reference.position[j] = reference_interfaces_[3 * j];
-    // a controller in front may leave these out
-    const double speed = reference_interfaces_[3 * j + 1];
-    const double change = reference_interfaces_[3 * j + 2];
-    reference.velocity[j] = std::isfinite(speed) ? speed : 0.0;
-    reference.acceleration[j] = std::isfinite(change) ? change : 0.0;
+    written = command_interfaces_[j].set_value(effort[j]) && written;
   }
-  const Outcome outcome = loop_.update(period.seconds(), position, velocity, reference, effort);
-  const bool written = write(effort);
-  return written && outcome != Outcome::failed ? return_type::OK : return_type::ERROR;
+  if (outcome == Outcome::off && !reported_) {
+    RCLCPP_ERROR(get_node()->get_logger(), "switched off: %s", text(loop_.fault()));
+    reported_ = true;
+  }
+  // drives that hold the arm go on without the effort; without such drives the caller has to act
+  const bool held = outcome != Outcome::off || settings_.drives_hold;
+  return written && held ? return_type::OK : return_type::ERROR;
+}
+
+FeedforwardController::Loop::Reference FeedforwardController::reference() const
+{
+  Loop::Reference wanted;
+  for (int j = 0; j < Arm::joints; ++j) {
+    wanted.position[j] = reference_interfaces_[KINDS * j];
+    // a controller in front may leave these out
+    const double speed = reference_interfaces_[KINDS * j + 1];
+    const double change = reference_interfaces_[KINDS * j + 2];
+    wanted.velocity[j] = std::isfinite(speed) ? speed : 0.0;
+    wanted.acceleration[j] = std::isfinite(change) ? change : 0.0;
+  }
+  return wanted;
+}
+
+bool FeedforwardController::pass_through()
+{
+  bool written = true;
+  std::size_t place = Arm::joints;
+  for (const int kind : passed_) {
+    for (int j = 0; j < Arm::joints; ++j, ++place) {
+      const double value = reference_interfaces_[KINDS * j + kind];
+      if (std::isfinite(value)) {  // without a reference the last command stays
+        written = command_interfaces_[place].set_value(value) && written;
+      }
+    }
+  }
+  return written;
 }
 
 void FeedforwardController::read(Loop::Joints & position, Loop::Joints & velocity) const
@@ -144,15 +236,6 @@ void FeedforwardController::read(Loop::Joints & position, Loop::Joints & velocit
     position[j] = state_interfaces_[2 * j].get_optional().value_or(NONE);
     velocity[j] = state_interfaces_[2 * j + 1].get_optional().value_or(NONE);
   }
-}
-
-bool FeedforwardController::write(const Loop::Joints & effort)
-{
-  bool good = true;
-  for (int j = 0; j < Arm::joints; ++j) {
-    good = command_interfaces_[j].set_value(effort[j]) && good;
-  }
-  return good;
 }
 
 }  // namespace feedforward_controller

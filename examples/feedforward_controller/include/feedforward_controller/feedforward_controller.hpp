@@ -1,4 +1,5 @@
-// ros2_control plugin around `Feedforward`: states and references in, efforts out.
+// ros2_control plugin around `Feedforward`: states and references in, efforts out. References
+// may be passed through to drives that hold the arm by themselves.
 #pragma once
 
 #include <string>
@@ -29,11 +30,17 @@ protected:
 private:
   using Loop = Feedforward<Arm>;
 
+  bool read_parameters();
+  std::string interface(int joint, const char * name) const;
   void read(Loop::Joints & position, Loop::Joints & velocity) const;
-  bool write(const Loop::Joints & effort);
+  Loop::Reference reference() const;
+  bool pass_through();
 
   Loop loop_;
   Loop::Settings settings_;
+  std::vector<std::string> joints_;
+  std::vector<int> passed_;  // numbers in REFERENCES; their command interfaces follow the efforts
+  bool reported_ = false;
 };
 
 }  // namespace feedforward_controller
