@@ -160,6 +160,9 @@ def _add_stop_arguments(parser: argparse.ArgumentParser) -> None:
 def run_stop(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Stop what the node executes."""
     name = node_name(arguments)
+    from robot_dynid.ros.common import real_time
+
+    real_time.ask_real_time(real_time.WATCHING)  # on a busy machine all that follows waits
     from robot_dynid.ros.excitation.remote_stop import stop_motion  # not without ROS
 
     result = stop_motion(name, arguments.timeout)

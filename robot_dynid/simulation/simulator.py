@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,8 +25,11 @@ from robot_dynid.types import FloatArray
 FAULTS = ('none', 'stop_states', 'nan', 'no_effort', 'effort_spike', 'tracking_error', 'reject',
           'inactive')
 TRACKING_FAULT = 0.2  # rad or m, tracking error of the first joint under the fault
-#: s over which a setpoint from outside is extrapolated; the drives hold when none follows
-SETPOINT_HORIZON = 0.02
+#: s by which the drives follow setpoints from outside later than these are stamped, so that there
+#: are two to interpolate between: three cycles of a controller at 250 Hz
+SETPOINT_DELAY = 0.012
+#: setpoints that wait: 4 s at 250 Hz, while simulated time lags behind the clock
+SETPOINT_COUNT = 1000
 
 
 def start_position(robot: RobotModel) -> FloatArray:
@@ -68,7 +72,7 @@ class Simulator:
         self._lock = threading.Lock()
         self._cycles = 0
         self._view = Update(np.zeros((3, robot.n)), np.zeros((3, robot.n)), 0)
-        self._setpoint: tuple[float, FloatArray, FloatArray] | None = None
+        self._setpoints: deque[tuple[float, FloatArray]] = deque(maxlen=SETPOINT_COUNT)
 
     @property
     def has_motor_states(self) -> bool:
@@ -118,16 +122,23 @@ class Simulator:
             self._arm.place(np.asarray(position, dtype=np.float64))
             self._controller.activate(self._arm.motor_position)
 
-    def command(self, time: float, position: FloatArray, velocity: FloatArray) -> None:
-        """Let the drives follow position and velocity (n,) from outside, valid at ``time`` [s].
+    def command(self, time: float, position: FloatArray) -> None:
+        """Let the drives follow positions (n,) from outside, valid at ``time`` [s].
 
-        The first command puts the robot there at rest; from then on the simulator's own
-        controller is not used.
+        They interpolate linearly, SETPOINT_DELAY late, and hold the last one. The first command
+        puts the robot there at rest; from then on the simulator's own controller is not used.
         """
-        if self._setpoint is None:
+        if not self._setpoints:
             self.place(position)
         with self._lock:
-            self._setpoint = time, position, velocity
+            if not self._setpoints or time > self._setpoints[-1][0]:
+                self._setpoints.append((time, position))
+
+    @property
+    def ahead(self) -> bool:
+        """True where the setpoints from outside end before the present simulated time."""
+        with self._lock:
+            return bool(self._setpoints) and self._setpoints[-1][0] < self.time - SETPOINT_DELAY
 
     def advance(self, cycles: int) -> Reading:
         """Simulate ``cycles`` controller cycles of 1 ms and return the reading at their beginning.
@@ -188,20 +199,29 @@ class Simulator:
 
     def _control(self) -> None:
         with self._lock:
-            if self._setpoint is None:
+            if not self._setpoints:
                 self._view = self._controller.update(self.time, self._arm.motor_position,
                                                      self._arm.motor_velocity)
                 position, velocity, acceleration = self._view.output
             else:
-                since, position, velocity = self._setpoint
-                age = self.time - since
-                position = position + velocity * min(max(age, 0.0), SETPOINT_HORIZON)
-                velocity = velocity if age < SETPOINT_HORIZON else np.zeros_like(velocity)
+                position, velocity = self._interpolated(self.time - SETPOINT_DELAY)
                 acceleration = np.zeros_like(velocity)
         if self.fault == 'tracking_error':
             position = position.copy()
             position[0] += TRACKING_FAULT
         self._arm.control(Setpoint(position, velocity, acceleration))
+
+    def _interpolated(self, time: float) -> tuple[FloatArray, FloatArray]:
+        """Return position and velocity (n,) of the setpoints at ``time``."""
+        setpoints = self._setpoints
+        while len(setpoints) > 1 and setpoints[1][0] <= time:
+            setpoints.popleft()
+        begin, position = setpoints[0]
+        if len(setpoints) == 1 or time <= begin:
+            return position, np.zeros_like(position)
+        end, following = setpoints[1]
+        velocity = (following - position) / (end - begin)
+        return position + velocity * (time - begin), velocity
 
     def _finish_cycle(self) -> None:
         with self._lock:

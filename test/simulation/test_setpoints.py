@@ -5,34 +5,42 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynid import load_robot
-from robot_dynid.simulation.simulator import SETPOINT_HORIZON, Simulator, start_position
+from robot_dynid.simulation.simulator import SETPOINT_DELAY, Simulator, start_position
 from robot_dynid.simulation.truth import load_truth
 
 AMPLITUDE, FREQUENCY, EVERY = 0.4, 2.0 * np.pi * 0.3, 4
 
 
-def test_the_drives_follow_setpoints_between_which_they_extrapolate() -> None:
+def test_the_drives_interpolate_between_setpoints_whenever_these_come() -> None:
     robot = load_robot('seven_axis')
-    simulator = Simulator(robot, load_truth(robot))
-    start, errors = start_position(robot), []
+    simulator, rng = Simulator(robot, load_truth(robot)), np.random.default_rng(3)
+    start, errors, efforts, stamp = start_position(robot), [], [], 0.0
     for cycle in range(3000):
-        phase = FREQUENCY * simulator.time
-        if cycle % EVERY == 0:
-            simulator.command(simulator.time, start + AMPLITUDE * np.sin(phase),
-                              AMPLITUDE * FREQUENCY * np.cos(phase) * np.ones(robot.n))
-        errors.append(simulator.advance(1).position - start - AMPLITUDE * np.sin(phase))
+        if cycle % 20 == 0:  # five at once, with stamps that jitter
+            while stamp < simulator.time + 0.03:
+                simulator.command(stamp, start + AMPLITUDE * np.sin(FREQUENCY * stamp))
+                stamp += rng.uniform(0.003, 0.005)
+        assert not simulator.ahead
+        wanted = AMPLITUDE * np.sin(FREQUENCY * (simulator.time - SETPOINT_DELAY))
+        reading = simulator.advance(1)
+        errors.append(reading.position - start - wanted)
+        efforts.append(reading.effort)
     # accelerations are not commanded: an error of qdd / 75^2, 2.5e-4 rad, and friction
     assert np.abs(errors[500:]).max() < 4e-3
+    # no more than a smooth motion asks for, and far from what jumps of the setpoints would
+    assert np.abs(np.diff(efforts[500:], axis=0)).max() < 0.15 * robot.limits.effort.max()
 
 
 def test_the_first_setpoint_places_the_arm_and_the_last_is_held() -> None:
     robot = load_robot('planar_3r')
     simulator = Simulator(robot, load_truth(robot))
-    place, speed = np.array([0.3, -0.2, 0.1]), 0.5 * np.ones(3)
-    simulator.command(0.0, place, np.zeros(3))
+    place = np.array([0.3, -0.2, 0.1])
+    simulator.command(0.0, place)
     np.testing.assert_allclose(simulator.advance(1).position, place, atol=1e-3)
-    simulator.command(simulator.time, place, speed)
+    simulator.command(0.01, place + 0.005)
+    simulator.command(0.005, place + 1.0)  # out of order
     for _ in range(1000):
         reading = simulator.advance(1)
-    np.testing.assert_allclose(reading.position, place + SETPOINT_HORIZON * speed, atol=3e-3)
+    np.testing.assert_allclose(reading.position, place + 0.005, atol=3e-3)
     assert np.abs(reading.velocity).max() < 0.01
+    assert simulator.ahead

@@ -1,12 +1,9 @@
-"""Life of a node's process: shutdown on SIGINT and SIGTERM, real-time scheduling.
+"""Life of a node's process: shutdown on SIGINT and SIGTERM.
 
 rclpy's own handlers shut its context down from a thread of their own, at any time: who waits for
 messages or destroys a publisher just then may crash. `ros2 launch` passes on the Ctrl-C that the
 terminal has sent already, so signals come twice; asking again changes nothing. It ends a node by
 force after 5 s: threads that compute (a design, the loading of kernels) are not waited for.
-
-Real-time scheduling is asked for as the controller manager does. Threads of one interpreter wait
-for each other, so all get it but those that compute for long.
 """
 
 from __future__ import annotations
@@ -18,7 +15,6 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from contextlib import suppress
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -39,8 +35,6 @@ SWITCH_INTERVAL = 5e-4
 PACKAGE = 'robot_dynid'
 ADVICE = ('Correct what follows --ros-args: a level is debug, info, warn, error or fatal; a '
           'parameter file has a node or /**, below it ros__parameters, below that parameters')
-CONTROLLER = 50  # priority of the controller manager's control loop
-WATCHING = 40
 _stop = threading.Event()
 
 
@@ -125,39 +119,3 @@ def spin(node: Node, stop: threading.Event) -> None:
             return
         except Exception as error:
             node.get_logger().error(f'unexpected {type(error).__name__}: {error}')
-
-
-def ask_real_time(priority: int, but: tuple[str, ...] = ()) -> str:
-    """Ask for real-time scheduling of this process, except its threads named like ``but``.
-
-    Returns why there is none, and what to do; empty when it is granted.
-    """
-    left = {thread.native_id for thread in threading.enumerate() if thread.name.startswith(but)}
-    refused = _schedule('SCHED_FIFO', priority, left)
-    return refused and (
-        f'no real-time scheduling ({refused}): on a busy machine it may be held up, and then stop '
-        'the robot without need; allow it with rtprio in /etc/security/limits.conf, as for the '
-        'controller manager')
-
-
-def give_up_real_time() -> None:
-    """Schedule this process like any other again."""
-    _schedule('SCHED_OTHER', 0, set())
-
-
-def exempt_thread() -> None:
-    """Schedule this thread like that of any other process."""
-    with suppress(OSError, AttributeError):
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-
-
-def _schedule(policy: str, priority: int, left: set[int | None]) -> str:
-    try:
-        for thread in map(int, os.listdir('/proc/self/task')):
-            with suppress(ProcessLookupError):  # it has ended meanwhile
-                if thread not in left:
-                    os.sched_setscheduler(
-                        thread, getattr(os, policy), os.sched_param(priority))
-    except (OSError, AttributeError) as error:  # not permitted, or another system
-        return str(error)
-    return ''

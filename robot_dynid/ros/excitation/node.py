@@ -33,7 +33,7 @@ from robot_dynid.errors import Cancelled, DynIdError
 from robot_dynid.excitation.design import SessionOver
 from robot_dynid.execution.checklist import verdict
 from robot_dynid.execution.guards import Alarms, Code, GuardSettings, Outcome
-from robot_dynid.ros.common import process
+from robot_dynid.ros.common import process, real_time
 from robot_dynid.ros.common.described_robot import RobotFiles
 from robot_dynid.ros.common.listener import Listener
 from robot_dynid.ros.common.messages import Diagnostics, message_of, seconds, sendable
@@ -341,7 +341,7 @@ class ExcitationNode(Node):
 
 def spin(node: ExcitationNode, stop: threading.Event) -> None:
     """Spin until asked to stop; then stop the motion first and answer the client."""
-    refused = process.ask_real_time(process.WATCHING, (COMPUTING,))
+    refused = real_time.ask_real_time(real_time.WATCHING, (COMPUTING,))
     if refused:
         node.get_logger().info(refused)
     executor = SingleThreadedExecutor()

@@ -27,7 +27,7 @@ from robot_dynid.execution.segment import Cancel, Commands, Hold, Phase, Segment
 from robot_dynid.execution.supervisor import Execution
 from robot_dynid.execution.watchdog import unseen
 from robot_dynid.robot.model import PRISMATIC, RobotModel
-from robot_dynid.ros.common import process
+from robot_dynid.ros.common import real_time
 from robot_dynid.ros.common.described_robot import RobotFiles, differences
 from robot_dynid.ros.common.files_directory import RequestedFiles
 from robot_dynid.ros.common.listener import Listener
@@ -86,7 +86,7 @@ class Runner:
         self.dry_runs = DryRuns(self.files)
         self._goals: Mapping[Segment, Any] = {}
         self._pool = ThreadPoolExecutor(
-            max_workers=1, thread_name_prefix=COMPUTING, initializer=process.exempt_thread)
+            max_workers=1, thread_name_prefix=COMPUTING, initializer=real_time.exempt_thread)
         self._files = ThreadPoolExecutor(max_workers=1)
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ from robot_dynid.errors import UsageError
 from robot_dynid.numbers import POSITION, NumberRange
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.ros.common import process
+from robot_dynid.ros.common import process, real_time
 from robot_dynid.ros.common.params import follow_changes, load_parameters
 from robot_dynid.ros.simulated_robot.trajectory_server import (
     TrajectoryServer,
@@ -36,9 +36,11 @@ from robot_dynid.simulation.truth import Noise, Truth, load_truth
 
 CONTROLLER_STATE_RATE = 100.0  # Hz: the original publishes in every cycle, of 10 ms by default
 CLOCK_PERIOD = 0.01  # s between messages on /clock
+#: s that simulated time stands still where setpoints are late; then the drives hold the last one
+SETPOINT_PATIENCE, SETPOINT_LOOK = 0.2, 0.001
 LARGEST_DELAY = 2.0  # s behind the clock before simulated time is allowed to slip
 STATES_QOS = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-SETPOINTS_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+SETPOINTS_QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
 FROM_ROBOT = -1.0
 RATE = NumberRange(1.0, 1000.0, 'Hz')
 FACTOR = NumberRange(1e-3, 1e3)
@@ -58,7 +60,7 @@ class SimulatedRobotParameters:
         '', text='file with friction, gears, noise; name in config/simulation')
     controller_name: str = setting('joint_trajectory_controller', text='namespace of both faces')
     setpoints: str = setting(
-        '', text='topic (JointState) with positions and velocities that the drives follow, in '
+        '', text='topic (JointState) with positions that the drives follow, in '
         'place of the controller of this node; empty: none')
     state_rate: float = setting(500.0, RATE, 'joint states per second')
     joint_order: str = setting(
@@ -169,10 +171,9 @@ class SimulatedRobot(Node):
             return
         order = [row[name] for name in joints]
         position = np.array(message.position)[order]
-        velocity = np.array(message.velocity)[order] if message.velocity else np.zeros(len(order))
         if np.all(np.isfinite(position)):
             time_ns = Time.from_msg(message.header.stamp).nanoseconds - self._epoch
-            self._simulator.command(1e-9 * time_ns, position, np.nan_to_num(velocity))
+            self._simulator.command(1e-9 * time_ns, position)
 
     def _take_changes(self, changed: dict[str, Any]) -> None:
         for name in changed.keys() & set(LIVE):
@@ -184,6 +185,9 @@ class SimulatedRobot(Node):
         every = max(1, round(1.0 / (CONTROLLER_STATE_RATE * cycles * CONTROL_PERIOD)))
         due, count = time.monotonic(), 0
         while not self._stopped.is_set() and rclpy.ok():
+            if self._simulator.ahead and time.monotonic() < due + SETPOINT_PATIENCE:
+                time.sleep(SETPOINT_LOOK)
+                continue
             self._publish(cycles, count % every == 0)
             count += 1
             due += period
@@ -191,7 +195,7 @@ class SimulatedRobot(Node):
             if delay > 0.0:
                 time.sleep(delay)
             elif delay < -LARGEST_DELAY:
-                process.give_up_real_time()  # it takes all there is, and others need some, too
+                real_time.give_up_real_time()  # it takes all there is, and others need some, too
                 self._slip(-delay)
                 due -= delay
 
@@ -253,7 +257,7 @@ class SimulatedRobot(Node):
 def spin(node: SimulatedRobot, stop: threading.Event) -> None:
     """Ask for real-time scheduling where the simulation keeps pace with the clock, and spin."""
     if node.parameters.real_time_factor <= 1.0:
-        refused = process.ask_real_time(process.CONTROLLER)
+        refused = real_time.ask_real_time(real_time.CONTROLLER)
         if refused:
             node.get_logger().info(refused)
     process.spin(node, stop)

@@ -13,18 +13,18 @@ SCRIPT = """
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from robot_dynid.ros.common import process
+from robot_dynid.ros.common import real_time
 
 ended = threading.Event()
 threads = [threading.Thread(target=ended.wait, name=name) for name in ('listener', 'design_0')]
 for thread in threads:
     thread.start()
-print(repr(process.ask_real_time(process.WATCHING, ('design',))))
+print(repr(real_time.ask_real_time(real_time.WATCHING, ('design',))))
 ids = [0, *(thread.native_id for thread in threads)]
 print([os.sched_getscheduler(thread) for thread in ids])
-pool = ThreadPoolExecutor(max_workers=1, initializer=process.exempt_thread)
+pool = ThreadPoolExecutor(max_workers=1, initializer=real_time.exempt_thread)
 print(pool.submit(lambda: os.sched_getscheduler(0)).result())
-process.give_up_real_time()
+real_time.give_up_real_time()
 print([os.sched_getscheduler(thread) for thread in ids])
 ended.set()
 """
