@@ -38,8 +38,6 @@ from robot_dynid.simulation.truth import load_truth
 from robot_dynid.yaml_text import yaml_text
 
 CONTROLLERS = ('joint_state_broadcaster', 'joint_trajectory_controller')
-#: topic of the states of mock components, which mirror the commands
-COMMANDED = 'joint_state_broadcaster/joint_states'
 BANDWIDTH = 75.0  # rad/s of the servos of hardware:=mujoco, as of the drives of simulated_robot
 
 
@@ -80,11 +78,12 @@ def _start(context: LaunchContext, names: tuple[str, ...], valid: tuple[str, ...
 def _arm(given: dict[str, str], names: tuple[str, ...]) -> list[Any]:
     """Return the nodes of the package, and with mock components the arm that these lack.
 
-    Mock components mirror commands and know no effort: drives and arm follow their states, and
-    what they measure is on joint_states.
+    Mock components mirror commands and know no effort: drives and arm follow the output of the
+    controller, and what they measure is on joint_states.
     """
     if given['hardware'] == 'mock':
-        return nodes({**given, 'setpoints': COMMANDED}, ('simulated_robot', *names))
+        output = f'{given["controller"] or CONTROLLERS[-1]}/controller_state'
+        return nodes({**given, 'setpoints': output}, ('simulated_robot', *names))
     return nodes({**given, 'use_sim_time': 'true'}, names)
 
 

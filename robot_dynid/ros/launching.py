@@ -40,7 +40,7 @@ PARAMETERS: dict[str, tuple[type, str]] = {
     'model': (str, 'model file to serve from the start'),
     'recording_directory': (str, 'folder that receives one bag per recording'),
     'real_time_factor': (float, 'simulated seconds per second'),
-    'setpoints': (str, 'topic (JointState) that the drives of the simulated robot follow'),
+    'setpoints': (str, 'topic controller_state whose output the simulated drives follow'),
 }
 OF_NODE = {
     'simulated_robot': ('robot', 'controller', 'real_time_factor', 'setpoints'),

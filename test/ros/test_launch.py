@@ -134,7 +134,8 @@ def test_bringup_puts_the_simulated_arm_behind_real_controllers(
     content = yaml.safe_load(Path(manager['parameters'][0]).read_text())
     trajectories = content['/cell/joint_trajectory_controller']['ros__parameters']
     assert trajectories['joints'] == ['joint_1', 'joint_2', 'joint_3']
-    assert arm['parameters'][-1]['setpoints'].value == 'joint_state_broadcaster/joint_states'
+    assert arm['parameters'][-1]['setpoints'].value == (
+        'joint_trajectory_controller/controller_state')
     for words in (arm, excitation, identifier):
         assert (words['remappings'], words['namespace']) == ([], 'cell')
 

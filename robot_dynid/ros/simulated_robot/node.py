@@ -60,8 +60,8 @@ class SimulatedRobotParameters:
         '', text='file with friction, gears, noise; name in config/simulation')
     controller_name: str = setting('joint_trajectory_controller', text='namespace of both faces')
     setpoints: str = setting(
-        '', text='topic (JointState) with positions that the drives follow, in '
-        'place of the controller of this node; empty: none')
+        '', text='topic controller_state of a joint_trajectory_controller whose output the drives '
+        'follow, in place of the controller of this node; empty: none')
     state_rate: float = setting(500.0, RATE, 'joint states per second')
     joint_order: str = setting(
         'alphabetical', ('alphabetical', 'robot'), 'order of the names in joint_states')
@@ -144,7 +144,8 @@ class SimulatedRobot(Node):
         self._epoch = 0  # set below, as late as possible
         if self.parameters.setpoints:
             self._subscription = self.create_subscription(
-                JointState, self.parameters.setpoints, self._follow, SETPOINTS_QOS)
+                JointTrajectoryControllerState, self.parameters.setpoints, self._follow,
+                SETPOINTS_QOS)
         else:
             self._server = TrajectoryServer(self, self._simulator, name, lambda: self._epoch)
         follow_changes(self, SimulatedRobotParameters, self._take_changes)
@@ -163,14 +164,17 @@ class SimulatedRobot(Node):
         self._stopped.set()
         self._thread.join(timeout=2.0)
 
-    def _follow(self, message: JointState) -> None:
-        """Take the setpoints of a message; one without a finite position of each joint is none."""
-        row = {name: i for i, name in enumerate(message.name)}
-        joints = self._simulator.robot.joints
-        if not all(name in row and row[name] < len(message.position) for name in joints):
+    def _follow(self, message: JointTrajectoryControllerState) -> None:
+        """Take the output of a controller; one without a finite position of each joint is none.
+
+        Its stamp is that of its cycle. Joint states of mock components mirror it a cycle later, by
+        a stamp that jitters beside it.
+        """
+        row = {name: i for i, name in enumerate(message.joint_names)}
+        joints, positions = self._simulator.robot.joints, message.output.positions
+        if not all(name in row and row[name] < len(positions) for name in joints):
             return
-        order = [row[name] for name in joints]
-        position = np.array(message.position)[order]
+        position = np.array(positions)[[row[name] for name in joints]]
         if np.all(np.isfinite(position)):
             time_ns = Time.from_msg(message.header.stamp).nanoseconds - self._epoch
             self._simulator.command(1e-9 * time_ns, position)

@@ -17,6 +17,7 @@ from control_msgs.msg import JointTrajectoryControllerState
 from in_process import Spinner, destroy, made
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectoryPoint
 
 from robot_dynid.errors import UsageError
 from robot_dynid.robot.robot_file import load_robot
@@ -190,13 +191,15 @@ def test_setpoints_of_a_topic_take_the_place_of_the_controller() -> None:
         user = rclpy.create_node('user')
         durable = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         user.create_subscription(JointState, 'joint_states', states.append, durable)
-        publisher = user.create_publisher(JointState, 'commands', 10)
+        publisher = user.create_publisher(JointTrajectoryControllerState, 'commands', 10)
         spinner = Spinner(node, user)
-        message = JointState(name=['joint_3', 'joint_1', 'joint_2'], position=[0.3, 0.1, 0.2])
-        for wrong in (JointState(name=['joint_1'], position=[9.0]),
-                      JointState(name=message.name, position=[np.nan] * 3), message):
-            wrong.header.stamp = user.get_clock().now().to_msg()
-            publisher.publish(wrong)
+        names = ['joint_3', 'joint_1', 'joint_2']
+        for joints, positions in ((names[1:2], [9.0]), (names, [np.nan] * 3),
+                                  (names, [0.3, 0.1, 0.2])):
+            message = JointTrajectoryControllerState(
+                joint_names=joints, output=JointTrajectoryPoint(positions=positions))
+            message.header.stamp = user.get_clock().now().to_msg()
+            publisher.publish(message)
         spinner.wait(lambda: states and abs(
             states[-1].position[states[-1].name.index('joint_3')] - 0.3) < 5e-3)
         names = [topic for topic, _ in user.get_topic_names_and_types()]
