@@ -110,8 +110,7 @@ def _kinematics(
     if 'urdf' in content:
         return read_urdf(_urdf_path(path, str(urdf)), selection)
     screws = screws_from_yaml(content['screws'], f'{path}: screws')
-    base = selection.base_link or 'base_link'
-    return robot_from_screws(path.stem, screws, selection, str(path), base)
+    return robot_from_screws(path.stem, screws, selection, str(path), selection.base_link)
 
 
 def _published(path: Path, urdf: Mapping[str, Any], on_topic: UrdfOnTopic | None) -> Path:

@@ -104,21 +104,24 @@ def exponential(screw: ArrayLike, q: float) -> FloatArray:
 
 def robot_from_screws(
     name: str, screws: Sequence[Screw], selection: Selection | None = None, source: str = '',
-    base_link: str = 'base_link',
+    base_link: str = '',
 ) -> RobotModel:
     """Build the robot whose joints are ``screws``, a chain unless they name their parents.
 
-    Joint frames are the screw-aligned ones, home transforms M_(i-1,i) = M_(0,i-1)^-1 M_(0,i).
+    Joint frames are the screw-aligned ones, home transforms M_(i-1,i) = M_(0,i-1)^-1 M_(0,i). The
+    base frame is called ``base_link``; by default so, or ``world`` if a joint moves that link.
     Raises RobotError naming the joint when an axis has zero length, a number is not finite, a
     joint type or a parent is unknown, or a name is used twice.
     """
+    moved = [screw.link or f'{screw.name}_link' for screw in screws]
+    base_link = base_link or ('world' if 'base_link' in moved else 'base_link')
     links = {'': base_link}
     frames = {'': np.eye(4)}
     joints: list[JointDescription] = []
     bodies = [LinkDescription(base_link, np.zeros(10), False)]
     named = {base_link}
     before = ''
-    for screw in screws:
+    for screw, link in zip(screws, moved, strict=True):
         where = f'{source or name}: screw {screw.name!r}'
         parent = screw.parent or before
         if screw.name in frames:
@@ -126,15 +129,15 @@ def robot_from_screws(
         if parent not in frames:
             raise RobotError(f'{where}: parent {parent!r} is no joint listed before it')
         frame = _checked_frame(screw, where)
-        links[screw.name] = screw.link or f'{screw.name}_link'
-        if links[screw.name] in named:
-            raise RobotError(f'{where}: link {links[screw.name]!r} is used twice')
-        named.add(links[screw.name])
+        if link in named:
+            raise RobotError(f'{where}: link {link!r} is used twice; name it otherwise with link:')
+        links[screw.name] = link
+        named.add(link)
         joints.append(JointDescription(
-            name=screw.name, kind=screw.kind, parent=links[parent], child=links[screw.name],
+            name=screw.name, kind=screw.kind, parent=links[parent], child=link,
             placement=inverse(frames[parent]) @ frame, axis=Z_AXIS, limits=screw.limits,
         ))
-        bodies.append(_body(screw, links[screw.name]))
+        bodies.append(_body(screw, link))
         frames[screw.name] = frame
         before = screw.name
     description = Description(name, {link.name: link for link in bodies}, joints, source or name)

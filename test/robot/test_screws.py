@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -215,6 +216,56 @@ def test_the_planar_arm_of_the_paper(tmp_path: Path) -> None:
     assert (robot.limits.lower[0], robot.limits.velocity[0]) == (-1.0, 2.0)
 
 
+#: link frames of axes, by hand: columns are the frame's x, y and z in the base frame
+FRAMES = {
+    (0, 0, -1): np.diag([1.0, -1.0, -1.0]),  # half a turn about x, not about y
+    (0, 0, 1): np.eye(3),
+    (1, 0, 0): np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]),
+    (0, -1, 0): np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]),
+}
+
+
+@pytest.mark.parametrize('axis', FRAMES)
+def test_centre_and_inertia_are_those_of_masses_in_the_documented_frame(
+    tmp_path: Path, axis: tuple[int, int, int]
+) -> None:
+    """Four point masses on the second link: their weight and kinetic energy, without screws."""
+    masses = np.array([1.0, 2.0, 0.5, 1.5])
+    points = np.array([[0.1, 0.2, 0.3], [-0.2, 0.1, 0.4], [0.3, -0.1, 0.0], [0.0, 0.4, -0.2]])
+    centre = masses @ points / masses.sum()
+    away = points - centre
+    inertia = np.einsum('k,kij->ij', masses, np.einsum('kl,kl->k', away, away)[:, None, None]
+                        * np.eye(3) - away[:, :, None] * away[:, None, :])
+    moments = {f'i{"xyz"[i]}{"xyz"[j]}': float(inertia[i, j]) for i in range(3)
+               for j in range(i, 3)}
+    path = tmp_path / 'robot.yaml'
+    gravity = [0.0, 0.0, -9.81]
+    path.write_text(yaml.safe_dump({'effort_kind': 'torque', 'gravity': gravity, 'screws': [
+        {'name': 'a', 'axis': [0, 1, 0], 'origin': [0, 0, 0]},
+        {'name': 'b', 'axis': list(axis), 'origin': [0.5, 0.0, 0.2], 'mass': 5.0,
+         'com': centre.tolist(), 'inertia': moments}]}))
+    robot = load_robot(path)
+    there = np.array([0.5, 0.0, 0.2]) + points @ FRAMES[axis].T
+    slopes = np.stack([np.cross([0.0, 1.0, 0.0], there),
+                       np.cross(axis, there - [0.5, 0.0, 0.2])])  # m/rad of joints a and b
+    still = np.zeros((1, 2))
+    weight = 9.81 * np.einsum('k,jk->j', masses, slopes[:, :, 2])
+    assert np.allclose(rigid_body.gravity_effort(robot, still), weight, atol=1e-12)
+    energy = np.einsum('k,ikx,jkx->ij', masses, slopes, slopes)
+    assert np.allclose(rigid_body.mass_matrix(robot, still, robot.nominal), energy, atol=1e-12)
+
+
+def test_a_joint_may_be_called_base() -> None:
+    """Its link is base_link; the frame that does not move is then the world."""
+    named, other = (robot_from_screws('arm', [Screw(first, [0, 0, 1], [0, 0, 0]),
+                                              Screw('arm', [0, 1, 0], [0, 0, 0.3])])
+                    for first in ('base', 'turn'))
+    assert (named.base_link, named.bodies) == ('world', ('base_link', 'arm_link'))
+    assert (other.base_link, other.bodies) == ('base_link', ('turn_link', 'arm_link'))
+    assert robot_from_screws('arm', [Screw('base', [0, 0, 1], [0, 0, 0])],
+                             base_link='pedestal').base_link == 'pedestal'
+
+
 @pytest.mark.parametrize(('old', 'new', 'message'), [
     ('axis: [-2.0, 0, 0]', 'axis: [0, 0, 0]', "screw 'c': its axis has zero length; give"),
     ('axis: [-2.0, 0, 0]', 'axis: [1, 0]', r'screws\[2\] \(c\): axis must be a list of 3 finite'),
@@ -222,6 +273,8 @@ def test_the_planar_arm_of_the_paper(tmp_path: Path) -> None:
     ('origin: [0, 0, 0]', 'origin: [0, 0, x]', r'screws\[0\] \(a\): origin must be a list'),
     (', origin: [0, 0, 0]', '', r'screws\[0\] \(a\): origin is missing'),
     ('name: c', 'name: b', "screw 'b': this name is used twice"),
+    ('type: continuous', 'link: b_link', "link 'b_link' is used twice; name it otherwise"),
+    ('type: continuous', 'link: frame', "link 'frame' is used twice; name it otherwise"),
     ('name: c', 'name: c, parent: d', "screw 'c': parent 'd' is no joint listed before it"),
     ('type: continuous', 'type: planar', "screw 'c': joint type 'planar'; use one of revolute"),
     ('mass: 5', 'mass: 0', r'screws\[2\] \(c\): mass must be positive, is 0'),
