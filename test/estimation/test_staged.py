@@ -178,6 +178,29 @@ def test_friction_that_holds_a_locked_joint_does_not_spoil_the_others():
     assert np.abs(estimate.values - truth).max() < 0.02
 
 
+def test_friction_that_takes_load_from_locked_joints_is_in_the_deviations():
+    """A tenth of the load, always against it: that does not average out as noise does.
+
+    Without its part of the covariance the errors are 8 deviations, root mean square.
+    """
+    model = torque_model(load_robot('planar_3r'))
+    truth, states = truth_of(model, 0.5), planned(model)
+    resting = np.abs(states.velocity) < 1e-9
+    borders = np.flatnonzero(np.any(np.diff(resting.astype(int), axis=0), axis=1)) + 1
+    errors = []
+    for seed in range(3):
+        samples = with_effort(model, states, truth, 1e-3, seed)
+        effort = samples.effort.copy()
+        for part in np.split(np.arange(len(samples)), borders):
+            load = effort[part] - effort[part].mean(axis=0)
+            effort[part] -= np.clip(0.1 * load, -0.5, 0.5) * resting[part]
+        estimate = StagedLeastSquares().fit(Experiment.of(model, [
+            replace(samples, effort=effort, measured=effort)]))
+        assert estimate.status is Status.OK
+        errors.append((estimate.values - truth) / estimate.std)
+    assert np.sqrt(np.mean(np.square(errors))) < 3.0
+
+
 def test_combinations_that_noise_hides_stay_nominal_but_what_a_joint_shows_is_kept():
     """Links are nominal in truth, but for the last one: what is refused is exact."""
     model = torque_model(load_robot('stanford_arm'))
