@@ -198,14 +198,15 @@ def fit_gathered(
         for allow in (allow_for_other_hysteresis, allow_for_low_pass):
             estimate = allow(
                 estimate, experiment, part, choice.structure, choice.preprocessing)
-    estimate, refused = _mark_refusals(estimate, experiment, held, estimator)
+    # a joint whose motion is recorded alone counts only then: at rest its effort is mostly noise
+    counted = joint_efforts(experiment) if alone else experiment.information
+    estimate, refused = _mark_refusals(estimate, gathered.robot, held, counted)
     refusal_notes = refusal_sentences(refused)
     robot, extent = gathered.robot, gathered.extent
     model = IdentifiedModel(
         robot=robot, structure=choice.structure.within(extent), reduction=torque_model.reduction,
         values=estimate.values, std=estimate.std,
-        control=control_parameters(torque_model, joint_efforts(experiment) if alone
-                                   else experiment.information),
+        control=control_parameters(torque_model, counted),
         correlation_factor=correlation_factor(estimate.covariance, estimate.std),
         preprocessing=choice.preprocessing, method=estimate.method,
         status='; '.join([*refusal_notes, *_advice_of(estimate)]),
@@ -225,7 +226,7 @@ def fit_gathered(
         *refusal_notes, *gathered.findings, *robot.warnings, *without_inertials(robot),
         *torque_model.reduction.warnings,
         *gathered.notes, *estimate.warnings, *_advice(estimate, estimator, choice),
-        *_unexplained(experiment, estimator),
+        *consistency(counted).warnings(robot.row_names),
         *sensor_warnings(experiment, held, part, choice), *fit.notes, *impossible(model))
     motions = recorded_motions(model, gathered.logs)
     if robot.linkage is None:  # the monitor follows single joints
@@ -304,21 +305,19 @@ def _add_reversals(held: HeldOut, training: Validation) -> HeldOut:
 
 
 def _mark_refusals(
-    estimate: Estimate, experiment: Experiment, held: HeldOut, estimator: Estimator
+    estimate: Estimate, robot: RobotModel, held: HeldOut, counted: Information
 ) -> tuple[Estimate, dict[str, str]]:
     """Return the estimate with refused joints marked, and the reasons.
 
-    If single joints move, only what a joint does while it moves counts.
+    `counted` is the information about every effort while it counts.
     """
-    robot = experiment.model.robot
-    if estimate.shares is not None:
+    served = None
+    if estimate.shares is None:
+        served = explained_share(counted, estimate.values)
+    else:
         held = replace(held, share=estimate.shares, margin=np.zeros_like(estimate.shares))
-    consistent = served = None
-    if not estimator.single_joint_motions:
-        consistent = consistency(experiment.information)
-        served = explained_share(experiment.information, estimate.values)
-    by_joint = {robot.joints[robot.row_joints[row]]: reason
-                for row, reason in refusals(held, consistent, served).items()}
+    reasons = refusals(held, consistency(counted), served)
+    by_joint = {robot.joints[robot.row_joints[row]]: reason for row, reason in reasons.items()}
     refused = {joint: by_joint[joint] for joint in robot.joints if joint in by_joint}
     open_or_lost = estimate.status if estimate.not_excited else Status.NOT_IDENTIFIED
     status = open_or_lost if refused else estimate.status
@@ -331,13 +330,6 @@ def _advice_of(estimate: Estimate) -> list[str]:
         return []
     return [estimate.remedy if estimate.status is Status.NOT_EXCITED and estimate.remedy
             else estimate.status.value]
-
-
-def _unexplained(experiment: Experiment, estimator: Estimator) -> list[str]:
-    """Return the joints with unexplained effort; joints that rest in turn have mostly noise."""
-    if estimator.single_joint_motions:
-        return []
-    return consistency(experiment.information).warnings(experiment.model.robot.row_names)
 
 
 def _advice(estimate: Estimate, estimator: Estimator, choice: Choice) -> list[str]:

@@ -8,7 +8,10 @@ from single_joint_recordings import planned, torque_model, truth_of, with_effort
 
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.uncertainty.held_out import consistency
+from robot_dynid.identification.identify import identify
+from robot_dynid.identification.recipe import Recipe
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.types import RawLog
 
 NOISE = 0.05
 
@@ -40,3 +43,18 @@ def test_a_joint_with_much_noise_is_named():
     found, _ = outside(1.0)
     assert 'joint b: ' in ' '.join(found.warnings(('a', 'b', 'c')))
     assert 'rank [H tau] exceeds rank H' in found.warnings(('a', 'b', 'c'))[0]
+
+
+@pytest.mark.parametrize(('missing', 'joints'), [(0.0, []), (2.0, ['b'])])
+def test_joints_that_move_in_turn_are_tested_while_they_move(missing, joints):
+    """A spring about joint b that no parameter has; noise of resting joints says nothing."""
+    model = torque_model(load_robot('planar_3r'))
+    states = planned(model)
+    samples = with_effort(model, states, truth_of(model, 0.2), 1e-3)
+    effort = samples.effort.copy()
+    effort[:, 1] += missing * np.sin(9.0 * samples.position[:, 1])
+    log = RawLog('run', model.robot.joints, samples.time, samples.position, effort=effort)
+    warnings = identify(model.robot, [log], 'staged', Recipe(
+        cutoff=20.0, ramp_width=0.05, effort_lag=0.0)).warnings
+    named = [one.split(':')[0] for one in warnings if 'rank [H tau] exceeds rank H' in one]
+    assert named == [f'joint {model.robot.joints[1]}' for _ in joints]
