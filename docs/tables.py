@@ -1,4 +1,4 @@
-"""Tables of the pages, made from the code: `python docs/tables.py` writes them into docs/*.md.
+"""Tables of the pages, made from the code: `python docs/tables.py` writes them into the pages.
 
 A table stands between ``<!-- table: NAME -->`` and ``<!-- end of table -->``. Those that a reader
 of the repository needs are in the pages; longer ones are added when the pages are built (see
@@ -8,9 +8,11 @@ ros_reference.py).
 from __future__ import annotations
 
 import argparse
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import driver_tables
 from ros_reference import cell
@@ -21,8 +23,12 @@ from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.suitability import CRITERIA, FALSE_ALARMS, WITHOUT_FRICTION
 from robot_dynid.plain import to_plain
 from robot_dynid.settings import Setting, settings_of
+from robot_dynid_evaluation import reproduce
+from robot_dynid_evaluation.papers import EXPERIMENTS
 
 DOCS = Path(__file__).parent
+#: a run of every published experiment, `robot-dynid reproduce NAME --json > docs/papers/NAME.json`
+RUNS = DOCS / 'papers'
 #: a table in a page, with its name
 TABLE = re.compile(r'(?<=<!-- table: )(\w+)( -->\n).*?(?=<!-- end of table -->)', re.S)
 #: column heads of settings, before those of a table of its own
@@ -86,8 +92,43 @@ def commands() -> str:
     return '\n'.join(lines)
 
 
-TABLES = {'criteria': criteria, 'recipe': recipe, 'methods': methods,
-          'drivers': driver_tables.overview, 'efforts': driver_tables.efforts}
+def runs() -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield every published experiment with its last run."""
+    for name in EXPERIMENTS:
+        if (RUNS / f'{name}.json').is_file():
+            yield name, json.loads((RUNS / f'{name}.json').read_text('utf-8'))
+
+
+def claims() -> str:
+    """Return what becomes of every claim of the papers."""
+    return table(('paper', 'claim', 'paper says', 'ours', 'how', 'verdict'), (
+        (EXPERIMENTS[name].paper, cell(row['claim']), _figure(row['paper']), _figure(row['ours']),
+         cell(f'{row["quantity"]} ({row["kind"]})'), reproduce.verdict(row))
+        for name, run in runs() for row in run['rows'] if row['claim']))
+
+
+def _figure(value: Any) -> str:
+    text = f'{value:.4g}' if isinstance(value, float) else str(value)
+    return '' if value is None else cell(text)
+
+
+def verdicts() -> str:
+    """Return how many rows of every experiment agree, and the time it takes."""
+    return table(('experiment', 'paper', 'compared', 'recovered', 'shown', 'remarks',
+                  'minutes of processor time'), (
+        (f'`{name}`', EXPERIMENTS[name].paper,
+         *(_counts(run['counts'][kind]) for kind in reproduce.WORDS), str(run['shown']),
+         str(len(run['remarks'])), f'{run["processor_seconds"] / 60.0:.2g}')
+        for name, run in runs()))
+
+
+def _counts(count: Mapping[str, int]) -> str:
+    known = f' ({count["known"]} known)' if count['known'] else ''
+    return f'{count["agree"]} agree, {count["differ"]} differ{known}'
+
+
+TABLES = {'claims': claims, 'verdicts': verdicts, 'criteria': criteria, 'recipe': recipe,
+          'methods': methods, 'drivers': driver_tables.overview, 'efforts': driver_tables.efforts}
 
 
 def filled(text: str) -> str:
@@ -97,7 +138,7 @@ def filled(text: str) -> str:
 
 def main() -> None:
     """Write the tables into the pages."""
-    for page in sorted(DOCS.glob('*.md')):
+    for page in sorted(DOCS.rglob('*.md')):
         text = page.read_text('utf-8')
         if filled(text) != text:
             page.write_text(filled(text), 'utf-8')

@@ -83,7 +83,8 @@ def test_the_index_lists_every_page_in_an_order_of_reading() -> None:
 def test_tables_and_picture_are_those_of_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / 'docs'))
     tables, picture = (importlib.import_module(name) for name in ('tables', 'picture'))
-    texts = {path.name: path.read_text('utf-8') for path in (ROOT / 'docs').glob('*.md')}
+    texts = {str(path.relative_to(ROOT / 'docs')): path.read_text('utf-8')
+             for path in (ROOT / 'docs').rglob('*.md')}
     assert {name for text in texts.values() for name, _ in tables.TABLE.findall(text)} == \
         set(tables.TABLES)
     old = [name for name, text in texts.items() if tables.filled(text) != text]

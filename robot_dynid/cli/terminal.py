@@ -278,18 +278,21 @@ class Terminal:
             self.line(f'! {more} warning{"" if more == 1 else "s"}: {MORE}', style='yellow')
 
     @contextmanager
-    def progress(self, title: str) -> Iterator[Progress]:
+    def progress(self, title: str, lines: bool = False) -> Iterator[Progress]:
         """Show on standard error how far the work is, and give the function that takes news of it.
 
-        Within such a block another one is the next work of the same wait.
+        Within such a block another one is the next work of the same wait. Where there is no
+        terminal, ``lines`` prints each stage once.
         """
         if self._wait is not None:
             self._wait.title = title
+            self._wait.lines = lines
             self._wait.move('', 0.0)
             yield self._wait.move
             return
         shows = not self._quiet and sys.stderr.isatty()
-        self._wait = wait = _Wait(title, lambda: self._console(sys.stderr), shows)
+        self._wait = wait = _Wait(title, lambda: self._console(sys.stderr), shows, self.note)
+        wait.lines = lines
         started = time.monotonic()
         try:
             yield wait.move
@@ -313,18 +316,27 @@ class Terminal:
 
 
 class _Wait:
-    """The bar of rich on standard error of a terminal; it appears with the first news."""
+    """The bar of rich on standard error of a terminal; it appears with the first news.
 
-    def __init__(self, title: str, console: Callable[[], Console], shows: bool) -> None:
-        self.title, self.shows = title, shows
-        self._console = console
+    Elsewhere ``write`` prints each stage once if ``lines`` is true.
+    """
+
+    def __init__(
+        self, title: str, console: Callable[[], Console], shows: bool, write: Callable[[str], None]
+    ) -> None:
+        self.title, self.shows, self.lines = title, shows, False
+        self._console, self._write = console, write
         self._bar: Any = None
+        self._stage = ''
 
     def move(self, stage: str, fraction: float | None = None) -> None:
         """Show the ``stage`` that is next, and the ``fraction`` of the work that is done."""
+        words = printable(f'{self.title}: {stage}' if stage else self.title)
+        if self.lines and not self.shows and stage not in ('', self._stage):
+            self._write(words)
+        self._stage = stage
         if not self.shows:
             return
-        words = printable(f'{self.title}: {stage}' if stage else self.title)
         if self._bar is None:
             from rich import progress
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -13,14 +13,32 @@ from robot_dynid.types import Progress
 if TYPE_CHECKING:
     from robot_dynid.robot.model import RobotModel
 
-#: what each experiment is; its module is named the same, with underscores
+@dataclass(frozen=True)
+class Experiment:
+    """A published experiment: ``paper`` by authors and year, ``what`` is repeated of it.
+
+    ``minutes`` of processor time are those of the last run, see docs/papers.
+    """
+
+    paper: str
+    what: str
+    minutes: float
+
+
+#: experiments by name; the module of one is named the same, with underscores
 EXPERIMENTS = {
-    'minimal-set-3r': 'minimal set, sequential sinusoids, forward dynamics (Wang et al. 2025)',
-    'stanford-arm': 'composite bodies, one joint at a time (Lin 1991)',
-    'sequential-sdp': 'feasible parameters link by link and at once, up to 9 joints',
-    'elastic-joints': 'all parameters of arms whose gears give, with noise (Zollo et al. 2014)',
-    'double-encoder': 'three loops with both encoders against least squares (Liu et al. 2023)',
-    'double-encoder-excitation': 'Fourier excitation and its limits (Liu et al. 2023), and ours',
+    'minimal-set-3r': Experiment(
+        'Wang et al. 2025', 'minimal set, sequential sinusoids, forward dynamics', 0.1),
+    'stanford-arm': Experiment('Lin 1991', 'composite bodies, one joint at a time', 0.1),
+    'sequential-sdp': Experiment(
+        'sequential optimization', 'feasible parameters link by link and at once, up to 60 joints',
+        2.0),
+    'elastic-joints': Experiment(
+        'Zollo et al. 2014', 'all parameters of arms whose gears deflect, with noise', 10.0),
+    'double-encoder': Experiment(
+        'Liu et al. 2023', 'three loops with both encoders against least squares', 15.0),
+    'double-encoder-excitation': Experiment(
+        'Liu et al. 2023', 'Fourier excitation and its limits, by three objectives', 0.3),
 }
 
 
@@ -35,7 +53,8 @@ class Row:
     """One figure of a paper and ours: numbers or text, the ``kind`` of row, and the verdict.
 
     ``ok`` is None exactly in rows that are shown only, whose ``note`` is the reason; ``known``
-    marks a difference that is explained in ``note``. Raises ValueError otherwise.
+    marks a difference that is explained in ``note``. ``claim`` is the statement of the paper that
+    the row decides, for the table of all papers. Raises ValueError otherwise.
     """
 
     quantity: str
@@ -45,6 +64,7 @@ class Row:
     ok: bool | None = None
     note: str = ''
     known: bool = False
+    claim: str = ''
 
     def __post_init__(self) -> None:
         if (self.kind == SHOWN) != (self.ok is None) or type(self.ok) not in (bool, type(None)):
@@ -53,6 +73,17 @@ class Row:
             raise ValueError(f'{self.quantity}: why is this not judged, or known to differ?')
         if self.known and self.ok is not False:
             raise ValueError(f'{self.quantity}: known to differ, but it agrees')
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What is to be said about a paper and decided by no computation: misprints, omissions."""
+
+    about: str
+    text: str
+
+
+Entry = Row | Remark
 
 
 def compared(quantity: str, paper: float, ours: float, tolerance: float, note: str = '') -> Row:
@@ -72,18 +103,25 @@ def shown(quantity: str, paper: float | str | None, ours: float | str, reason: s
     return Row(quantity, paper, ours, SHOWN, None, reason)
 
 
-def known(row: Row, explanation: str, figure: float | None = None) -> Row:
-    """Return ``row``; where it differs, as a known difference with its ``explanation``.
+def known(
+    row: Row, explanation: str, figure: float | str, within: float = AS_KNOWN
+) -> Row:
+    """Return ``row``; where it differs as is known, as a known difference with ``explanation``.
 
-    It is known to be ``figure`` within AS_KNOWN, if given; another difference is a new one.
+    ``figure`` is what ours is known to be, a text or a number within ``within``, relative. It is
+    a constant, never a result of the run that it excuses. Another difference is a new one.
     """
-    if row.ok is not False:
+    same = row.ours == figure if isinstance(figure, str) else (
+        isinstance(row.ours, float) and abs(row.ours - figure) <= within * abs(figure))
+    if row.ok is not False or not same:
         return row
-    if figure is not None and not (
-            isinstance(row.ours, float) and abs(row.ours / figure - 1.0) <= AS_KNOWN):
-        return row
-    note = f'{row.note}; {explanation}' if row.note else explanation
-    return replace(row, note=note, known=True)
+    return replace(row, note=f'{row.note}; {explanation}' if row.note else explanation,
+                   known=True)
+
+
+def claimed(row: Row, claim: str) -> Row:
+    """Return ``row`` as the one that decides a ``claim`` of the paper."""
+    return replace(row, claim=claim)
 
 
 def published_arm(path: str) -> RobotModel:
@@ -97,10 +135,12 @@ def published_arm(path: str) -> RobotModel:
     return load_robot(found)
 
 
-def reproduce(name: str, progress: Progress) -> Sequence[Row]:
-    """Run a published experiment; raises UsageError with the names there are."""
+def reproduce(name: str, progress: Progress) -> Iterator[Entry]:
+    """Run a published experiment and yield its rows and remarks, each once it is known.
+
+    Raises UsageError with the names there are.
+    """
     if name not in EXPERIMENTS:
         raise UsageError(f'experiment {name!r}: choose one of {", ".join(EXPERIMENTS)}')
     module = import_module(f'{__name__}.{name.replace("-", "_")}')
-    rows: Sequence[Row] = module.rows(progress)
-    return rows
+    yield from module.rows(progress)

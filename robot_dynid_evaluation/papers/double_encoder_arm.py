@@ -192,6 +192,15 @@ class TwoEncoderArm:
         level = level * (1.0 + ROUND * np.sin(motor + self._phases[6])) + LOADED * np.abs(torque)
         return np.asarray(side * level + self._viscous * THINNING * np.arcsinh(speed / THINNING))
 
+    def steady_friction(self, speed: FloatArray) -> FloatArray:
+        """Return the friction (K, n) [N m] at constant ``speed`` (K, n) [rad/s].
+
+        It is that of figure 6: the mean over a turn, without torque transmitted.
+        """
+        level = self._coulomb + self._excess * np.exp(-(speed / STRIBECK)**2)
+        return np.asarray(np.sign(speed) * level
+                          + self._viscous * THINNING * np.arcsinh(speed / THINNING))
+
 
 ROBOT, DRIVES = 'ur10e', 'ur10e_drives'
 #: speeds of the sweeps as parts of the limits of table 1, and how long they are held [s]
@@ -200,13 +209,16 @@ LADDER, PLATEAU = (0.02, 0.05, 0.12, 0.3, 0.6, 0.9), 0.6
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """The arm and what was recorded: the ``motion`` of table 3, a ``held_out`` motion, ``sweeps``.
+    """The simulated ``arm`` of a ``robot`` and its recordings.
+
+    They are the ``motion`` of table 3, a ``held_out`` motion, and ``sweeps``.
 
     The second is another Fourier series of fifth order within the same limits. Like the first it
     begins and ends at rest, so some joints stand for a part of it.
     """
 
     robot: RobotModel
+    arm: TwoEncoderArm
     motion: RawLog
     held_out: RawLog
     sweeps: RawLog | None = None
@@ -224,7 +236,7 @@ def recorded(seed: int, disturbed: bool, sweeps: bool = True) -> Recorded:
     robot = replace(robot, drive=replace(robot.drive, gear_ratios=ratios))
     generator = np.random.default_rng(seed)
     arm = TwoEncoderArm(robot, truth, disturbed, generator)
-    return Recorded(robot, **{name: arm.recorded(path, generator)
+    return Recorded(robot, arm, **{name: arm.recorded(path, generator)
                               for name, path in _paths(robot, generator, sweeps)})
 
 

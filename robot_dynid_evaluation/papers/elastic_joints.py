@@ -10,7 +10,7 @@ the former two.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,8 +20,16 @@ from scipy import signal
 from robot_dynid.effects import axes_of
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.identified.structure import Structure
+from robot_dynid.reduction.identifiability import (
+    CATEGORIES,
+    DEPENDENT,
+    INDEPENDENT,
+    UNIDENTIFIABLE,
+    categories,
+)
+from robot_dynid.reduction.numeric import full_regressor, random_states
 from robot_dynid.types import FloatArray, Progress, Samples
-from robot_dynid_evaluation.papers import Row, compared, known, matched, shown
+from robot_dynid_evaluation.papers import Entry, Row, claimed, compared, known, matched, shown
 from robot_dynid_evaluation.papers.elastic_joints_arm import (
     COUNTED,
     CREEP,
@@ -29,6 +37,7 @@ from robot_dynid_evaluation.papers.elastic_joints_arm import (
     ElasticArm,
     Logged,
     Motion,
+    excitation,
     logged,
     noise_of,
     planar,
@@ -62,8 +71,8 @@ WHY_PUMA = (
     'exact signals, since their law has none; the rest is made by low-pass and one-sided '
     'differences, in parameters of the wrist that make little torque; counts make nothing. No '
     'friction brings it near: see the rows without excess')
-#: by how much errors rise where they become "very high", and where nothing of it is seen
-VERY_HIGH, CALM_RISE = 3.0, 1.1
+#: by how much errors rise where they become "very high", and by how much ours are known to
+VERY_HIGH, RISE = 3.0, 1.0
 WHY_NO_THRESHOLD = (
     'known: the threshold of the paper at SN = 80 does not appear. It gives no unit; that SN '
     'means dB is our assumption, and noise at 70 dB is nothing beside the friction law here')
@@ -73,9 +82,7 @@ LOGGED_RATIOS = (40.0, 50.0, 60.0, 80.0)
 #: ratios at which latent shall halve the error of elastic, with static friction and without: below
 #: them that is told by too few noisy instants, and noise at 40 dB is as large as deflections
 HALVED = {True: (60.0, 80.0), False: (50.0, 60.0, 80.0)}
-#: seeds of draws of the noise; those by the method latent, which takes longer, and by ratio the
-#: largest error that is wanted of them, if any
-DRAWS = (1, 2, 3, 4, 5)
+#: seeds of draws of the noise, and by ratio the largest error that is wanted of them, if any
 LATENT_DRAWS, WANTED_DRAWS = (1, 2, 3), {40.0: 0.222, 50.0: None, 60.0: 0.0064}
 #: largest deflections of the planar arm [deg], mean over the joints of the PUMA [rad]
 DEFLECTION, DEFLECTION_PUMA, SAME = (0.39, 0.10), 0.09, 0.02
@@ -92,29 +99,86 @@ FALLEN, BUILT = 0.1, 0.01
 #: between these [rad/s]
 FALLS = (0.02, 1.0)
 SEED = 1
+#: parameters per joint in the paper: link, rotor, two of friction, stiffness
+PER_JOINT = 14
+#: random states that show the categories, and the largest share of a column that is rounding
+STATES, ROUNDING = 60, 1e-9
+#: degree of the excitation of the paper, those that are tried, and points of an interval of knots
+DEGREE, DEGREES, POINTS = 5.0, range(1, 9), 20
 
 
-def rows(progress: Progress) -> list[Row]:
-    """Return the paper's figures beside ours."""
+def rows(progress: Progress) -> Iterator[Entry]:
+    """Yield the paper's figures beside ours."""
     arm = planar()
+    yield from model_rows('2R', arm)
+    yield spline_row(arm)
     motion = record(arm, lambda stage, share: progress(stage, 0.2 * share))
-    found = planar_rows(arm, motion)
+    yield from planar_rows(arm, motion)
     progress('signal-to-noise ratios', 0.25)
-    found += noise_rows(arm, motion, RATIOS)
+    yield from noise_rows(arm, motion, RATIOS)
     for ratio in LOGGED_RATIOS:
-        found += logged_noise_rows(arm, motion, ratio)
+        yield from logged_noise_rows(arm, motion, ratio)
     progress('draws of the noise', 0.4)
-    found += draw_rows(arm, motion, '')
     arm = replace(arm, excess=1.0)
     motion = record(arm, lambda *_: None)
-    found += draw_rows(arm, motion, ', no excess at rest')
-    found += bound_rows(arm, motion)
-    found += wanted_draw_rows(arm, motion)
+    yield from bound_rows(arm, motion)
+    yield from wanted_draw_rows(arm, motion)
     arm = puma()
+    yield from model_rows('PUMA 560', arm)
     motion = record(arm, lambda stage, share: progress(stage, 0.5 + 0.2 * share))
     progress('identifying the PUMA 560', 0.7)
-    found += puma_rows(arm, motion)
-    return found + friction_rows(lambda stage, share: progress(stage, 0.9 + 0.1 * share))
+    yield from puma_rows(arm, motion)
+    yield from friction_rows(lambda stage, share: progress(stage, 0.9 + 0.1 * share))
+
+
+def model_rows(what: str, arm: ElasticArm) -> Iterator[Row]:
+    """Yield the number of parameters, and their categories by the definitions of section 1.
+
+    A parameter is unidentifiable if its column is zero, linearly dependent if other columns make
+    it, and else independent; those of our reduction are read off its matrix.
+    """
+    model = model_of(arm, 'coulomb', {'width': CREEP})
+    names = np.array(model.reduction.standard)
+    paper = np.array([name[0] not in 'Ds' and name[:2] != 'f0' for name in names])
+    yield claimed(compared(f'{what}: parameters per joint', float(PER_JOINT),
+                           paper.sum() / arm.robot.n, 0.0, 'without damping and offsets'),
+                  f'fourteen parameters per elastic joint ({what})')
+    states = random_states(arm.robot, STATES, np.random.default_rng(SEED))
+    columns = full_regressor(arm.robot, model.blocks, states)
+    defined = categories_by_rank(columns.transpose(2, 0, 1).reshape(-1, len(names)))
+    ours = [one.category for one in categories(model.reduction).values()]
+    same = sum(a == b for a, b in zip(ours, defined, strict=True))
+    counts = ', '.join(f'{ours.count(category)} {category}' for category in CATEGORIES)
+    yield claimed(compared(f'{what}: parameters in the category of the definition',
+                           float(len(names)), float(same), 0.0, f'ours: {counts}'),
+                  f'parameters are unidentifiable, linearly dependent or independent ({what})')
+
+
+def categories_by_rank(columns: FloatArray) -> list[str]:
+    """Return the category of every column (k,) of ``columns`` (m, k) by its definition."""
+    size = np.linalg.norm(columns, axis=0)
+    there = size > ROUNDING * size.max()
+    unit = columns / np.where(there, size, 1.0)
+    found = []
+    for i, seen in enumerate(there):
+        others = np.delete(np.where(there, unit, 0.0), i, axis=1)
+        left = unit[:, i] - others @ np.linalg.lstsq(others, unit[:, i], rcond=ROUNDING)[0]
+        found.append(UNIDENTIFIABLE if not seen else DEPENDENT if
+                     np.linalg.norm(left) <= np.sqrt(ROUNDING) else INDEPENDENT)
+    return found
+
+
+def spline_row(arm: ElasticArm) -> Row:
+    """Return the degree of the excitation between two knots."""
+    spline = excitation(arm)
+    length = spline.duration / (spline.points.shape[1] + 1)
+    share = np.linspace(0.0, 1.0, POINTS)
+    q = spline.sample(length * (spline.points.shape[1] // 2 + share)).position[:, 0]
+    degree = next(k for k in DEGREES if np.abs(np.polynomial.Polynomial.fit(share, q, k)(
+        share) - q).max() <= ROUNDING * np.ptp(q))
+    return claimed(compared('2R: degree of the excitation between two knots', DEGREE,
+                            float(degree), 0.0),
+                   'the excitation is a B-spline of fifth order')
 
 
 def planar_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
@@ -129,15 +193,17 @@ def planar_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
                       mean(theirs, static=False), LIKE * PAPER_MOVING)
     return [
         *found,
-        compared('2R, method of the paper: normalised mean error', PAPER, mean(theirs),
-                 LIKE * PAPER, 'static friction: the torque at which a motor breaks away, twice '
-                 'that in motion: assumed'),
-        known(moving, WHY_MOVING, 0.031),
+        claimed(compared(
+            '2R, method of the paper: normalised mean error', PAPER, mean(theirs),
+            LIKE * PAPER, 'static friction: the torque at which a motor breaks away, twice '
+            'that in motion: assumed'), 'normalised mean error of the planar arm'),
+        claimed(known(moving, WHY_MOVING, 0.031),
+                'normalised mean error of the planar arm without static friction'),
         shown('2R, method of the paper: from exact signals; without static friction', None,
               f'{mean(exact):.3g} {mean(exact, static=False):.3g}', 'counts, low-pass and '
               'one-sided differences make the difference to the rows above'),
-        reached('2R, ours: normalised mean error', PAPER, mean(ours), WANTED,
-                _fallen(arm, fallen)),
+        claimed(reached('2R, ours: normalised mean error', PAPER, mean(ours), WANTED,
+                        _fallen(arm, fallen)), 'the same by ours, given the noise of sensors'),
         reached('2R, ours: without static friction', PAPER_MOVING, mean(ours, static=False),
                 WANTED, ''),
         *logged_rows(arm, motion),
@@ -156,8 +222,8 @@ def logged_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
     found = logged(arm, motion)
     static = [e for name, e in found.errors.items() if name[:2] == 'fc']
     return [
-        reached('2R, identify: normalised mean error', PAPER, mean(found.errors), WANTED,
-                found.choices),
+        claimed(reached('2R, identify: normalised mean error', PAPER, mean(found.errors), WANTED,
+                        found.choices), 'the same by identify, from a recording alone'),
         reached('2R, identify: without static friction', PAPER_MOVING,
                 mean(found.errors, static=False), WANTED_MOVING, ''),
         shown('2R, identify: static friction, dry friction in motion; worst joint', None,
@@ -183,17 +249,6 @@ def logged_noise_rows(arm: ElasticArm, motion: Motion, ratio: float) -> list[Row
           for what, static in (
               (f'identify --method latent at {ratio:g} dB: mean error', True),
               (f'latent at {ratio:g} dB: without static friction', False)))]
-
-
-def draw_rows(arm: ElasticArm, motion: Motion, which: str) -> list[Row]:
-    """Return the errors of what `identify` finds, by draw of the noise."""
-    found = []
-    for ratio in LOGGED_RATIOS:
-        errors = [mean(logged(arm, motion, ratio, seed=seed).errors) for seed in DRAWS]
-        found.append(shown(
-            f'2R, identify at {ratio:g} dB{which}: {len(DRAWS)} draws of the noise', None,
-            ' '.join(f'{error:.3g}' for error in errors), 'normalised mean errors'))
-    return found
 
 
 def bound_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
@@ -281,7 +336,8 @@ def noise_rows(arm: ElasticArm, motion: Motion, ratios: Sequence[float]) -> list
     rise = theirs[70.0] / theirs[80.0]
     threshold = matched('2R, method of the paper: error at 70 over that at 80', 'very high',
                         rise, rise >= VERY_HIGH)
-    return [*found, known(threshold, WHY_NO_THRESHOLD) if rise < CALM_RISE else threshold]
+    return [*found, claimed(known(threshold, WHY_NO_THRESHOLD, RISE),
+                            'errors become very high below SN = 80')]
 
 
 def puma_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
@@ -293,13 +349,17 @@ def puma_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
     return [
         shown('PUMA 560: largest deflection, mean over the joints [rad]', DEFLECTION_PUMA,
               float(motion.deflection.mean()), 'the motion of the paper is not printed'),
-        known(theirs, WHY_PUMA, 4.63),
+        claimed(known(theirs, WHY_PUMA, 4.63), 'normalised mean error of the PUMA 560'),
         shown('PUMA 560, method of the paper: from exact signals', None,
               mean(paper_errors(arm, motion)), 'what friction at rest makes by itself'),
-        reached('PUMA 560, ours: normalised mean error', PAPER_PUMA, mean(ours), WANTED_PUMA,
-                f'{_fallen(arm, fallen)}; worst {_worst(ours)}'),
-        reached('PUMA 560, identify: normalised mean error', PAPER_PUMA, mean(found.errors),
-                WANTED_PUMA, f'{found.choices}; worst {_worst(found.errors)}'),
+        claimed(reached(
+            'PUMA 560, ours: normalised mean error', PAPER_PUMA, mean(ours), WANTED_PUMA,
+            f'{_fallen(arm, fallen)}; worst {_worst(ours)}'),
+            'the same by ours, given the noise of sensors'),
+        claimed(reached(
+            'PUMA 560, identify: normalised mean error', PAPER_PUMA, mean(found.errors),
+            WANTED_PUMA, f'{found.choices}; worst {_worst(found.errors)}'),
+            'the same by identify, from a recording alone'),
         shown('PUMA 560, identify: without static friction', None,
               mean(found.errors, static=False), 'the paper has no such figure'),
     ]

@@ -129,8 +129,8 @@ OPTIONS = [
      'test_stops_bench.py::test_wrong_options_are_named'),
     ('bench', '--sizes --out', 'test_many_bench.py::test_sizes_and_page'),
     ('bench', '--data --robot --again', 'test_residual_bench.py::test_it_says_what_it_wants'),
-    ('reproduce', '--allow-known',
-     'test_reproduce.py::test_only_known_differences_can_be_allowed'),
+    ('reproduce', '--strict',
+     'test_reproduce.py::test_known_differences_fail_only_when_strict'),
     ('reproduce', '--list', 'test_reproduce.py::test_names_are_listed'),
     ('reproduce', '--json', 'test_reproduce.py::test_stanford_arm'),
 ]

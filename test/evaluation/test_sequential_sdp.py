@@ -7,38 +7,52 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robot_dynid_evaluation.papers import reproduce
+from robot_dynid_evaluation.papers import Row, reproduce
 from robot_dynid_evaluation.papers import sequential_sdp as paper
 from robot_dynid_evaluation.papers.sequential_sdp import NINE, PUMA, recorded, true_robot
 
 
 @pytest.mark.slow
 def test_both_estimators_are_feasible_and_fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paper, 'LONGER', ((12, 300, 0.0), (9, 300, 1e3)))
-    rows = {row.quantity: row for row in reproduce('sequential-sdp', lambda *_: None)}
+    monkeypatch.setattr(paper, 'times', lambda joints, count: {
+        'sequential': 0.01 * joints, 'simultaneous': 6e-4 * joints**2})
+    rows = {entry.quantity: entry for entry in reproduce('sequential-sdp', lambda *_: None)
+            if isinstance(entry, Row)}
     differs = {q for q, row in rows.items() if row.ok is False}
-    times = [f'{n} joints, one solution: processor time, simultaneous over sequential'
-             for n in (12, 9)]
-    assert differs == {
-        *times, '9 joints: time, simultaneous over sequential',
-        '9 joints, sequential with one link per problem, masses and centres bounded: '
-        'error of the efforts'}
-    # a sequence that gains less than it is known to is a new difference
-    assert {q for q in differs if not rows[q].known} == {times[1]}
+    what = '9 joints, sequential with one link per problem'
+    assert differs == {'9 joints: processor time, simultaneous over sequential', f'{what}: solved',
+                       f'{what}, masses and centres bounded: error of the efforts'}
+    assert all(rows[q].known for q in differs)
     for name in ('sequential', 'polished', 'simultaneous'):
         assert rows[f'9 joints without noise, {name}: error of the efforts'].ok
-    one = rows['9 joints, sequential with one link per problem: error of the efforts']
-    assert one.kind == 'shown'
-    assert one.note.startswith('NOT_SOLVED: the conic solver: no point satisfies')
-    # every standard parameter has a row; those of the PUMA that are measured are judged
-    assert sum(q.startswith('9 joints: ') for q in rows) == 108 + 1
+    assert rows[f'{what}: solved'].note.startswith('the conic solver: no point satisfies')
+    assert not any(row.kind == 'shown' for row in rows.values())
     judged = {q for q, row in rows.items() if q.startswith('PUMA 560: ') and row.ok}
     assert judged == {f'PUMA 560: {name}' for name in (
         'my2', 'Ixy2', 'Iyz2', 'mx3', 'my3', 'Ixy3', 'Ixz3', 'Iyz3', 'Izz3', 'fv1', 'fc1', 'fv2',
         'fc2', 'fv3', 'fc3')}
-    assert 'only in combination (mx2)' in rows['PUMA 560: mx2'].note
-    assert 'm3 measured by itself' in rows['PUMA 560: mx2'].note
-    assert 'true 13; prior' in rows['PUMA 560: m1'].note
+
+
+@pytest.mark.parametrize(('exponents', 'factor', 'wrong', 'new'), [
+    ((1.0, 1.9), 0.07, 1, 0), ((1.6, 2.5), 0.07, 2, 1), ((1.0, 0.9), 0.7, 4, 3),
+    ((1.0, 1.9), 0.2, 1, 1)])
+def test_times_are_judged_by_ratio_and_growth(
+    exponents: tuple[float, float], factor: float, wrong: int, new: int
+) -> None:
+    """Growth of the sequence, growth of the other, ratio of nine joints: each can fail."""
+    first, second = exponents
+    taken = [(n, {'sequential': n**first, 'simultaneous': factor * n**second})
+             for n in (9, 27, 60)]
+    rows = list(paper.time_rows(taken))
+    assert len(rows) == 5
+    assert sum(row.ok is False for row in rows) == wrong
+    assert sum(row.ok is False and not row.known for row in rows) == new
+
+
+def test_solutions_of_an_arm_are_timed() -> None:
+    taken = paper.times(4, 100)
+    assert set(taken) == {'sequential', 'simultaneous'}
+    assert all(0.0 < seconds < 60.0 for seconds in taken.values())
 
 
 def test_parameters_that_are_off_fail() -> None:
@@ -47,8 +61,8 @@ def test_parameters_that_are_off_fail() -> None:
     found = paper.fits(data)
     rows = paper.example('PUMA 560', data, found)
     assert all(row.ok is not False for row in rows)
-    off = {name: (replace(one, values=1.015 * one.values, standard=1.015 * one.standard), seconds)
-           for name, (one, seconds) in found.items()}
+    off = {name: replace(one, values=1.015 * one.values, standard=1.015 * one.standard)
+           for name, one in found.items()}
     wrong = [row.quantity for row in paper.example('PUMA 560', data, off) if row.ok is False]
     for name in paper.ESTIMATORS:
         assert f'PUMA 560, {name}: error of the efforts' in wrong
