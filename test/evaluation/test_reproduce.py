@@ -256,7 +256,7 @@ def test_known_differences_fail_only_when_strict(
 def test_every_row_is_a_line_where_there_is_no_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    seen = []
+    seen: list[str] = []
 
     def rows(name: str, progress: Any) -> Iterator[papers.Entry]:
         progress('simulating', 0.0)
