@@ -63,13 +63,18 @@ class Reduction:
         return values
 
 
+#: coefficients below this share of the largest are rounding: lengths of 0.1 mm, squared, in m
+ROUNDING = 1e-8
+
+
 def combination_label(row: FloatArray, names: tuple[str, ...], first: int) -> str:
     """Return the linear combination ``row`` (p,) of ``names`` as text, starting with number
-    ``first``.
+    ``first``, without coefficients below ROUNDING.
     """
+    shown = np.abs(row) >= ROUNDING * np.abs(row).max()
     terms = [('-' if row[first] < 0.0 else '') + _term(row, names, first)]
     terms += [f'{"-" if row[i] < 0.0 else "+"} {_term(row, names, i)}'
-              for i in np.flatnonzero(row).tolist() if i != first]
+              for i in np.flatnonzero(shown).tolist() if i != first and row[i]]
     return ' '.join(terms)
 
 

@@ -37,6 +37,8 @@ EXPERIMENTS = {
         'Zollo et al. 2014', 'all parameters of arms whose gears deflect, with noise', 10.0),
     'double-encoder': Experiment(
         'Liu et al. 2023', 'three loops with both encoders against least squares', 15.0),
+    'double-encoder-robot': Experiment(
+        'public recordings', 'two encoders on a KUKA KR300, one run against the other', 15.0),
     'double-encoder-excitation': Experiment(
         'Liu et al. 2023', 'Fourier excitation and its limits, by three objectives', 0.3),
 }

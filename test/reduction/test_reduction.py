@@ -19,6 +19,7 @@ from robot_dynid.errors import RobotError  # noqa: E402
 from robot_dynid.estimation.experiment import TorqueModel  # noqa: E402
 from robot_dynid.friction import Coulomb  # noqa: E402
 from robot_dynid.reduction import METHODS, reduce_numeric  # noqa: E402
+from robot_dynid.reduction.base import combination_label  # noqa: E402
 from robot_dynid.reduction.numeric import full_regressor, random_states  # noqa: E402
 from robot_dynid.robot.inertia import rotation_about  # noqa: E402
 from robot_dynid.robot.robot_file import load_robot  # noqa: E402
@@ -89,6 +90,12 @@ def test_no_rounding_shows_in_labels(seed):
         factor = name.partition('*')[0]
         assert 1e-7 < float(factor) < 1e7
         assert len(factor.replace('.', '').lstrip('0').partition('e')[0]) <= 6
+
+
+def test_coefficients_below_rounding_are_not_shown():
+    """Beside gear ratios of hundreds, rounding leaves coefficients of 1e-9."""
+    row = np.array([1.0, -3.1e-9, 1e-6, 0.0])
+    assert combination_label(row, ('K1', 'mx1', 'm2', 'm3'), 0) == 'K1 + 1e-06*m2'
 
 
 def test_coincident_frames_are_reduced():
