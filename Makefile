@@ -26,6 +26,7 @@ test-static: setup
 
 test-core: setup
 	$(ENV) pytest -n auto $(GROUPS) $(LIMIT) -m 'not ros and not soak'
+	$(ENV) pytest -q robot_dynid/test
 
 test-ros: setup
 	$(ENV) pytest -n 2 $(GROUPS) $(LIMIT) -m 'ros and not soak and not alone' test/ros
@@ -58,4 +59,5 @@ docs: setup
 
 clean:
 	rm -rf .venv build install log out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf robot_dynid/build robot_dynid/*.egg-info
 	find robot_dynid test -name __pycache__ -prune -exec rm -rf {} +

@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / 'robot_dynid'
 INTERFACES = ROOT / 'robot_dynid_interfaces'
 SENTENCES = Path(__file__).with_name('ros_topics.yaml')
 #: sections of the kinds of interface files
@@ -115,7 +116,7 @@ def comments(node: str) -> dict[str, str]:
     """
     known = {entry.name for struct in structs()[node] for entry in fields(struct)}
     found, comment, fresh = dict[str, str](), list[str](), False
-    for line in (ROOT / 'config' / f'{node}.yaml').read_text('utf-8').splitlines():
+    for line in (PACKAGE / 'config' / f'{node}.yaml').read_text('utf-8').splitlines():
         text = line.strip()
         match = re.match(r'(?:# )?(\w+): ', text)
         if match and match[1] in known:

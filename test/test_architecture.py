@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from syntax_trees import nodes_of
-
-ROOT = Path(__file__).resolve().parents[1]
+from syntax_trees import FOLDERS, PACKAGE, ROOT, SOURCES, below, nodes_of
 
 # From the bottom up: a room may import itself and the rows before it.
 ROOMS = (
@@ -43,23 +41,21 @@ OUTSIDE_CORE = {'export', 'io', 'simulation', 'report', 'setting_up', '__init__'
 NOT_IN_CORE = {'logging', 'random', 'time', 'rich', 'mujoco', 'rclpy', 'pickle', 'subprocess'}
 MESSAGE_SUFFIXES = ('_msgs', '_srvs', '_interfaces')
 
-#: the core, and the packages that it finds by entry points
-PACKAGES = ('robot_dynid', 'robot_dynid_extras', 'robot_dynid_evaluation')
-SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob('*.py'))
+PACKAGES = tuple(FOLDERS)
 ALL_SOURCES = [*SOURCES, *(
-    path for folder in ('test', 'tools', 'examples', 'launch')
-    for path in sorted((ROOT / folder).rglob('*.py')))]
+    path for folder in (ROOT / 'test', ROOT / 'tools', ROOT / 'examples', PACKAGE / 'launch')
+    for path in sorted(folder.rglob('*.py')))]
 
 
 def short(path: Path) -> str:
-    """Return the path below the root, as in a message."""
-    return str(path.relative_to(ROOT))
+    """Return the path below the folder of its package, as in a message."""
+    return str(below(path, ROOT))
 
 
 def room_of(path: Path) -> str:
     """Return the room of a file: what is below the core, or one of the other packages."""
-    package, *below = path.relative_to(ROOT).parts
-    return package if package != 'robot_dynid' else below[0].removesuffix('.py')
+    package, *inside = below(path, ROOT).parts
+    return package if package != 'robot_dynid' or not inside else inside[0].removesuffix('.py')
 
 
 #: files of the extras that print, read files or talk to nodes
@@ -80,7 +76,7 @@ def imported(path: Path) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            parts = path.relative_to(ROOT).with_suffix('').parts
+            parts = below(path, ROOT).with_suffix('').parts
             base = '.'.join(parts[: len(parts) - node.level]) if node.level else ''
             module = '.'.join(name for name in (base, node.module) if name)
             yield from ((node.lineno, f'{module}.{alias.name}') for alias in node.names)
@@ -138,7 +134,7 @@ def test_rooms_of_one_row_do_not_import_each_other_in_a_circle() -> None:
 
 def module_of(path: Path) -> str:
     """Return the name a file is imported by."""
-    name = '.'.join(path.relative_to(ROOT).with_suffix('').parts)
+    name = '.'.join(below(path, ROOT).with_suffix('').parts)
     return name.removesuffix('.__init__')
 
 
@@ -331,7 +327,7 @@ def test_tests_mirror_the_rooms() -> None:
     """
     folders = {path.name for path in (ROOT / 'test').iterdir()
                if path.is_dir() and path.name != '__pycache__'}
-    packages = {path.parent.name for path in (ROOT / 'robot_dynid').glob('*/__init__.py')}
+    packages = {path.parent.name for path in (PACKAGE / 'robot_dynid').glob('*/__init__.py')}
     assert folders == packages | {'evaluation', 'extras', 'fuzz', 'support'}
 
 
@@ -417,7 +413,7 @@ def test_hidden_upward_imports_are_seen(
 ) -> None:
     """The check itself can fail: an import inside a function or a relative one is caught."""
     monkeypatch.setitem(globals(), 'ROOT', tmp_path)
-    path = tmp_path / 'robot_dynid' / room / 'x.py'
+    path = tmp_path / PACKAGE.name / 'robot_dynid' / room / 'x.py'
     path.parent.mkdir(parents=True)
     path.write_text(source)
     rooms = {name for _, name in imported_rooms(path)}

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / 'robot_dynid'
 PAGE = (ROOT / 'docs' / 'architecture.md').read_text(encoding='utf-8')
 #: from the bottom up, as test_architecture.py holds them
 ROOMS = runpy.run_path(str(Path(__file__).with_name('test_architecture.py')))['ROOMS']
@@ -79,9 +80,9 @@ def run(example: Example, copy: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize('task', TASKS)
 def test_what_the_page_says_works(task: str, tmp_path: Path) -> None:
-    for name in ('robot_dynid', 'robot_dynid_extras', 'robot_dynid_evaluation', 'config', 'urdf',
-                 'scripts'):
-        shutil.copytree(ROOT / name, tmp_path / name)  # with its compiled kernels
+    for name in ('robot_dynid', 'robot_dynid_extras', 'config', 'urdf', 'scripts'):
+        shutil.copytree(PACKAGE / name, tmp_path / name)  # with its compiled kernels
+    shutil.copytree(ROOT / 'robot_dynid_evaluation', tmp_path / 'robot_dynid_evaluation')
     examples = sections()[task]
     assert any(example.language in ('sh', 'python') and not NEW_FILE.match(example.text)
                for example in examples), 'something is tried'

@@ -24,7 +24,9 @@ LONGEST = 250
 TABLES = {'friction': (*LAWS, *ADDITIONS), 'estimators': tuple(ESTIMATORS),
           'excitation': tuple(FAMILIES), 'identification': tuple(KINDS)}
 #: what a path in the text may be relative to
-BASES = (ROOT, ROOT / 'robot_dynid', ROOT / 'robot_dynid_extras', ROOT / 'robot_dynid_evaluation')
+PACKAGE = ROOT / 'robot_dynid'
+BASES = (ROOT, PACKAGE, PACKAGE / 'robot_dynid', PACKAGE / 'robot_dynid_extras',
+         ROOT / 'robot_dynid_evaluation')
 #: architecture.md shows files to be added, and is followed by a test of its own
 PAGES = [ROOT / 'README.md',
          *sorted(p for p in (ROOT / 'docs').rglob('*.md') if p.stem != 'architecture')]

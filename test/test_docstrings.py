@@ -5,18 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from syntax_trees import nodes_of, tree_of
+from syntax_trees import PACKAGE, ROOT, SOURCES, below, nodes_of, tree_of
 
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ('robot_dynid', 'robot_dynid_extras', 'robot_dynid_evaluation')
-SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob('*.py'))
 #: kernels are private; their arrays are described where they are called
 DOCUMENTED = [path for path in SOURCES
-              if path.relative_to(ROOT).parts[:2] != ('robot_dynid', 'kernels')
-              and path.relative_to(ROOT).parts[0] != 'robot_dynid_evaluation']
+              if below(path).parts[:2] != ('robot_dynid', 'kernels')
+              and below(path).parts[0] != 'robot_dynid_evaluation']
 
 #: symbols such as N, numbers, and the counts that have a name
 COUNT = (r'(?:[A-Za-z]|\d+|rows|count|groups|batches|joints|links|coordinates|others|COLUMNS'
@@ -53,7 +49,7 @@ def without_shape(tree: ast.Module) -> Iterator[str]:
 
 
 def test_arrays_have_shapes() -> None:
-    wrong = [f'{path.relative_to(ROOT)}:{one}' for path in DOCUMENTED
+    wrong = [f'{below(path)}:{one}' for path in DOCUMENTED
              for one in without_shape(tree_of(path))]
     assert not wrong, '\n'.join(wrong)
 
@@ -86,7 +82,7 @@ def riddles(tree: ast.Module) -> Iterator[str]:
 
 
 def test_docstrings_name_their_object() -> None:
-    wrong = [f'{path.relative_to(ROOT)} {one}' for path in SOURCES
+    wrong = [f'{below(path)} {one}' for path in SOURCES
              for one in riddles(tree_of(path))]
     assert not wrong, '\n'.join(wrong)
 
@@ -114,7 +110,7 @@ def test_the_notation_names_code_that_exists() -> None:
     defined |= {name.id if isinstance(name, ast.Name) else name.attr for path in SOURCES
                 for name in nodes_of(path) if isinstance(name, (ast.Name, ast.Attribute))}
     defined |= {part for path in SOURCES for part in path.with_suffix('').parts}
-    defined |= {name for path in (ROOT / 'robot_dynid' / 'kernels').glob('*.hpp')
+    defined |= {name for path in (PACKAGE / 'robot_dynid' / 'kernels').glob('*.hpp')
                 for name in re.findall(r'\w+', path.read_text())}
     assert len(names) > 30
     assert not names - defined

@@ -49,7 +49,7 @@ def test_the_limits_that_are_listed_are_those_that_are_read(tmp_path: Path) -> N
     from robot_dynid.errors import RobotError
     from robot_dynid.robot.robot_file import load_robot
 
-    urdf = Path(__file__).resolve().parents[1] / 'urdf' / 'planar_3r.urdf'
+    urdf = Path(__file__).resolve().parents[1] / 'robot_dynid' / 'urdf' / 'planar_3r.urdf'
     path = tmp_path / 'robot.yaml'
     path.write_text(f'urdf: {urdf}\neffort_kind: torque\nlimits: {{joint_1: {{jolt: 1.0}}}}\n')
     with pytest.raises(RobotError, match=r'use \w+') as found:

@@ -18,7 +18,7 @@ from robot_dynid.cli.main import main
 from robot_dynid.robot import locate
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCES = ('config', 'launch', 'resource', 'robot_dynid', 'robot_dynid_extras', 'scripts', 'urdf')
+PACKAGE = ROOT / 'robot_dynid'
 
 
 @pytest.fixture(scope='module')
@@ -28,15 +28,14 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Kernels that `make setup` has compiled lie where setuptools does not compile them again.
     """
     source = tmp_path_factory.mktemp('source')
-    for name in SOURCES:
-        shutil.copytree(ROOT / name, source / name,
-                        ignore=shutil.ignore_patterns('__pycache__', '*.so'))
-    for name in ('setup.py', 'setup.cfg', 'pyproject.toml', 'package.xml'):
-        shutil.copy(ROOT / name, source)
-    built = source / 'build' / f'lib.{get_platform()}-{sys.implementation.cache_tag}'
-    kernels = built / 'robot_dynid' / 'kernels'
+    for name in ('robot_dynid', 'tools'):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns(
+            '__pycache__', '*.so', 'build', '*.egg-info'))
+    shutil.copy(ROOT / 'pyproject.toml', source)
+    built = f'lib.{get_platform()}-{sys.implementation.cache_tag}'
+    kernels = source / 'robot_dynid' / 'build' / built / 'robot_dynid' / 'kernels'
     kernels.mkdir(parents=True)
-    for path in (ROOT / 'robot_dynid' / 'kernels').glob('*.so'):
+    for path in (PACKAGE / 'robot_dynid' / 'kernels').glob('*.so'):
         shutil.copy2(path, kernels)
     folder = tmp_path_factory.mktemp('installed')
     pip(['--target', str(folder), str(source)])
@@ -88,9 +87,9 @@ def test_all_shared_files_are_installed_and_found(target: Path) -> None:
                'from robot_dynid.robot.locate import find;'
                f'[load_robot(name) for name in {own_robots()!r}];'
                'print(json.dumps([str(find(name)) for name in sys.argv[1:]]))')
-    files = [path for top in ('config', 'launch', 'urdf') for path in (ROOT / top).rglob('*')
+    files = [path for top in ('config', 'launch', 'urdf') for path in (PACKAGE / top).rglob('*')
              if path.is_file() and path.suffix != '.pyc']
-    names = [str(path.relative_to(ROOT)) for path in files]
+    names = [str(path.relative_to(PACKAGE)) for path in files]
     found = json.loads(printed(target, [sys.executable, '-c', program, *names]))
     assert found == [str(target / 'share' / 'robot_dynid' / name) for name in names]
     assert all(Path(name).read_bytes() == path.read_bytes()

@@ -12,9 +12,12 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from distribution import ROOT, ROS_PACKAGE, declared, imported_packages, passed_to_setup
+from distribution import PACKAGE, ROOT, ROS_PACKAGE, declared, imported_packages, passed_to_setup
 from packaging.utils import canonicalize_name
 
+#: folders of what `make setup` installs, and of the tests
+INSTALLED = (PACKAGE, ROOT / 'robot_dynid_evaluation')
+TESTS = ROOT / 'test'
 OURS = {'robot_dynid', 'robot_dynid_extras', 'robot_dynid_evaluation', 'robot_dynid_interfaces'}
 #: distributions by the name of their module, where that is another
 MODULES = {'yaml': 'pyyaml', 'sklearn': 'scikit-learn', 'pinocchio': 'pin'}
@@ -35,20 +38,20 @@ LINE = re.compile(r'^([A-Za-z0-9_.-]+)(?:\[\w+\])?==([\w.]+)'
                   r'(?:; python_version (<|>=) "([\d.]+)")?$')
 
 
-def third_party(folder: str) -> dict[str, set[Path]]:
+def third_party(folder: Path) -> dict[str, set[Path]]:
     """Return the distributions whose modules the files of a folder import, and where."""
     here = {path.stem for path in (ROOT / 'test').rglob('*.py')}
     found = defaultdict(set)
-    for path in (ROOT / folder).rglob('*.py'):
+    for path in folder.rglob('*.py'):
         for module in imported_packages(path) - sys.stdlib_module_names - OURS - here:
             if not ROS_PACKAGE.fullmatch(module) and module not in BROUGHT:
                 found[canonicalize_name(MODULES.get(module, module))].add(path)
     return found
 
 
-def asked_for(folder: str) -> set[str]:
+def asked_for(folder: Path) -> set[str]:
     """Return the distributions that the files of a folder import by name, where they are."""
-    texts = [path.read_text() for path in (ROOT / folder).rglob('*.py')]
+    texts = [path.read_text() for path in folder.rglob('*.py')]
     modules = {one for text in texts for one in re.findall(r"importorskip\(\s*'(\w+)", text)}
     return {canonicalize_name(MODULES.get(module, module)) for module in modules}
 
@@ -69,22 +72,22 @@ def test_every_import_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
     passed = passed_to_setup(monkeypatch)
     known = set(declared(passed, 'report', 'simulation', 'fleet', 'test'))
     wrong = [f'{name}: {path.relative_to(ROOT)}'
-             for folder in ('robot_dynid', 'robot_dynid_extras', 'robot_dynid_evaluation')
+             for folder in INSTALLED
              for name, paths in third_party(folder).items() for path in paths
              if name not in (known | ON_DEMAND)]
     tests = set(pinned('core')) | set(pinned('test')) | ON_DEMAND
     wrong += [f'{name}: {min(paths).relative_to(ROOT)}'
-              for name, paths in third_party('test').items() if name not in tests]
+              for name, paths in third_party(TESTS).items() if name not in tests]
     assert not wrong, '\n'.join(wrong)
 
 
 def test_every_requirement_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     passed = passed_to_setup(monkeypatch)
-    package = {name for folder in ('robot_dynid', 'robot_dynid_extras', 'robot_dynid_evaluation')
+    package = {name for folder in INSTALLED
                for name in third_party(folder)}
     for extras in ((), ('report', 'simulation', 'fleet')):
         assert not set(declared(passed, *extras)) - package
-    tests = package | set(third_party('test')) | asked_for('test')
+    tests = package | set(third_party(TESTS)) | asked_for(TESTS)
     assert not set(pinned('test')) - tests - set(TOOLS)
     assert not set(TOOLS) - set(pinned('test')) - set(pinned('core')), 'not required any more'
 

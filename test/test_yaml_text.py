@@ -12,11 +12,13 @@ from robot_dynid.errors import ModelError, RobotError
 from robot_dynid.yaml_text import load_yaml, parsed, yaml_text
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / 'robot_dynid'
 BOMB = '\n'.join(['a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]',
                   *(f'a{i}: &a{i} [{", ".join([f"*a{i - 1}"] * 10)}]' for i in range(1, 20))])
 
 
-@pytest.mark.parametrize('path', sorted((ROOT / 'config').rglob('*.yaml')), ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    'path', sorted((PACKAGE / 'config').rglob('*.yaml')), ids=lambda p: p.stem)
 def test_files_of_the_package_read_as_pyyaml_reads_them(path: Path) -> None:
     text = path.read_text(encoding='utf-8')
     own, other = parsed(text), yaml.safe_load(text)

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / 'robot_dynid'
 PLACE, REQUIREMENTS = ROOT / 'out' / 'versions', ROOT / 'requirements'
 #: newest that the ranges of setup.py admit
 NEWEST = ('--upgrade', '--upgrade-strategy', 'eager')
@@ -60,7 +61,7 @@ def interpreter(python: str) -> str | None:
 def environment(version: Version, program: str) -> Path:
     """Return the folder of an environment, made where it is not up to date."""
     files = b''.join(path.read_bytes() for path in sorted(REQUIREMENTS.glob('*.txt')))
-    words = f'{program} {version} {(ROOT / "setup.py").read_text()}'.encode()
+    words = f'{program} {version} {(PACKAGE / "setup.py").read_text()}'.encode()
     digest, folder = hashlib.sha256(files + words).hexdigest(), PLACE / version.python
     state = folder / 'made'
     if state.is_file() and state.read_text() == digest:
@@ -82,9 +83,9 @@ def tested(version: Version, words: list[str], program: str) -> int:
     kept = {key: value for key, value in os.environ.items() if key not in (
         'PYTHONPATH', 'VIRTUAL_ENV', 'AMENT_PREFIX_PATH', 'COLCON_PREFIX_PATH')}
     # the processes that tests start in other folders find the sources, which are not installed
-    kept |= {'PYTHONPATH': str(ROOT)}
+    kept |= {'PYTHONPATH': os.pathsep.join((str(PACKAGE), str(ROOT)))}
     python = str(folder / 'bin' / 'python')
-    subprocess.run([python, 'setup.py', '--quiet', 'build_ext', '--inplace'], cwd=ROOT,
+    subprocess.run([python, 'setup.py', '--quiet', 'build_ext', '--inplace'], cwd=PACKAGE,
                    check=True, env=kept)
     # the prefix lets tests whose oracle is not in an environment be skipped
     command = [python, '-m', 'pytest', '--junit-prefix=robot_dynid',

@@ -26,6 +26,7 @@ from robot_dynid.robot.inertia import PARAMETERS, parameters_from_com
 from robot_dynid.signals.prepare import prepare, repair
 
 ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / 'robot_dynid'
 
 
 @cache
@@ -40,7 +41,7 @@ def result() -> IdentificationResult:
 def files(tmp_path_factory) -> dict[str, str]:
     """Return paths of robot, model and a recording."""
     folder = tmp_path_factory.mktemp('elastic')
-    source = (ROOT / 'config' / 'robots' / 'planar_3r.yaml').read_text()
+    source = (PACKAGE / 'config' / 'robots' / 'planar_3r.yaml').read_text()
     (folder / 'arm.yaml').write_text(source + 'elastic_joints: [joint_1, joint_2, joint_3]\n')
     result().model.save(folder / 'm.yaml')
     write_csv(folder / 'log.csv', recordings()[1])
@@ -73,7 +74,7 @@ def test_validation_export_and_contact_take_the_model(files, capsys) -> None:
                            *(f'motor of joint_{i}' for i in (1, 2, 3))}
     assert all(score['relative_error'] < 0.05 for score in scores.values())
     exported = run(capsys, 'export', files['m.yaml'], '--urdf',
-                   str(ROOT / 'urdf' / 'planar_3r.urdf'), '--out', files['out.urdf'])
+                   str(PACKAGE / 'urdf' / 'planar_3r.urdf'), '--out', files['out.urdf'])
     assert exported['feasible'] and any(
         'elastic gears: joint_1, joint_2, joint_3' in w for w in exported['warnings'])
     ET.parse(files['out.urdf'])

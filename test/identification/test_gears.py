@@ -184,7 +184,7 @@ def test_effort_without_weight_is_refused() -> None:
 
 
 def test_command_and_report_show_gears_and_the_rigid_fit(tmp_path: Path, capsys) -> None:
-    source = Path(__file__).parents[2] / 'config' / 'robots' / 'planar_3r.yaml'
+    source = Path(__file__).parents[2] / 'robot_dynid' / 'config' / 'robots' / 'planar_3r.yaml'
     arm = tmp_path / 'arm.yaml'
     arm.write_text(source.read_text() + 'elastic_joints: [joint_1, joint_3]\n')
     (tmp_path / 'r.yaml').write_text('friction: coulomb\ncutoff: 30.0\n')

@@ -19,7 +19,8 @@ from robot_dynid.robot.urdf import robot_from_urdf
 from robot_dynid.setting_up.description import read_arm
 
 ROOT = Path(__file__).parents[2]
-ARMS = [*sorted((ROOT / 'urdf').glob('*.urdf')), ROOT / 'examples' / 'arm.urdf']
+PACKAGE = ROOT / 'robot_dynid'
+ARMS = [*sorted((PACKAGE / 'urdf').glob('*.urdf')), ROOT / 'examples' / 'arm.urdf']
 #: those with three links at least whose centre of mass is far from the frame
 LONG = [path for path in ARMS if path.stem in ('arm', 'ur10e', 'tx40', 'seven_axis', 'planar_3r')]
 #: mass and inertia as they are written, over those in SI
@@ -199,5 +200,5 @@ def test_small_links_are_of_no_consequence() -> None:
 
 def test_names_a_light_long_link_by_its_mass() -> None:
     """The boom of the Stanford arm is less dense in g than metal is."""
-    robot = rewritten(ROOT / 'urdf' / 'stanford_arm.urdf', in_units(1e3, 1e3))
+    robot = rewritten(PACKAGE / 'urdf' / 'stanford_arm.urdf', in_units(1e3, 1e3))
     assert 'link_3' in {one.link for one in implausible_inertials(robot)}

@@ -27,11 +27,12 @@ from robot_dynid.ros.identifier.node import IdentifierParameters
 from robot_dynid.ros.simulated_robot.node import SimulatedRobotParameters
 
 ROOT = Path(__file__).resolve().parents[2]
-BRINGUP = ROOT / 'launch' / 'bringup.launch.py'
-FILES = sorted(path for path in (ROOT / 'launch').glob('*.launch.py') if path != BRINGUP)
+PACKAGE = ROOT / 'robot_dynid'
+BRINGUP = PACKAGE / 'launch' / 'bringup.launch.py'
+FILES = sorted(path for path in (PACKAGE / 'launch').glob('*.launch.py') if path != BRINGUP)
 READY, ENDING = 120.0, 60.0  # s until six nodes are ready on a busy machine, and until they end
 
-SHARED = ROOT / 'robot_dynid' / 'ros' / 'launching.py'
+SHARED = PACKAGE / 'robot_dynid' / 'ros' / 'launching.py'
 STRUCTS = {'simulated_robot': (SimulatedRobotParameters,), 'identifier': (IdentifierParameters,),
            'excitation': (ExcitationSettings, GuardSettings)}
 Described = Callable[..., list[dict[str, Any]]]
@@ -106,16 +107,16 @@ def test_nodes_have_time_to_stop_the_robot_and_to_close_bags(
 def test_arguments_not_given_leave_the_parameter_file_its_say(
     name: str, described: Described
 ) -> None:
-    (words,) = described(ROOT / 'launch' / f'{name}.launch.py')
+    (words,) = described(PACKAGE / 'launch' / f'{name}.launch.py')
     assert words['parameters'][-1] == {}
 
 
 def test_arguments_name_topics_and_ask_for_respawning(described: Described) -> None:
-    (words,) = described(ROOT / 'launch' / 'excite.launch.py', emergency_stop='/cell/stop',
+    (words,) = described(PACKAGE / 'launch' / 'excite.launch.py', emergency_stop='/cell/stop',
                          motor_states='motors', respawn='true')
     assert words['remappings'] == [('motor_states', 'motors'), ('emergency_stop', '/cell/stop')]
     assert (words['respawn'], words['respawn_delay']) == (True, 2.0)
-    (words,) = described(ROOT / 'launch' / 'identify.launch.py', effort='drives/torque')
+    (words,) = described(PACKAGE / 'launch' / 'identify.launch.py', effort='drives/torque')
     assert words['remappings'] == [('effort', 'drives/torque')]
     assert words['parameters'][-1]['optional_topics'].value == ['effort']
     assert words['respawn'] is False
@@ -160,7 +161,7 @@ def test_wrong_arguments_are_named(
     arguments: dict[str, str], words: str, described: Described
 ) -> None:
     with pytest.raises(RuntimeError, match=words):
-        described(ROOT / 'launch' / 'simulate.launch.py', **arguments)
+        described(PACKAGE / 'launch' / 'simulate.launch.py', **arguments)
 
 
 def test_mistyped_arguments_are_named_and_those_of_other_files_are_not(
@@ -183,7 +184,7 @@ def test_mistyped_arguments_are_named_and_those_of_other_files_are_not(
 def test_a_file_that_is_launched_itself_refuses_what_would_change_nothing(
     name: str, argument: str, hint: str, described: Described, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = ROOT / 'launch' / f'{name}.launch.py'
+    path = PACKAGE / 'launch' / f'{name}.launch.py'
     given = {argument: 'x', 'launch-prefix': 'nice', 'robot_ip': '10.0.0.2'}
     words = f"{path.name} has no argument '{argument}'{hint}; it has robot, "
     for asked in (['robot_dynid', path.name], [str(path)]):
@@ -201,7 +202,7 @@ def test_files_included_in_one_share_no_defaults(described: Described) -> None:
     for order in (FILES, FILES[::-1]):
         for words in described(*order, ros_namespace='cell', robot_ip='10.0.0.2'):
             assert Path(words['parameters'][0]).name == f'{words["name"]}.yaml'
-    excite, demo = (ROOT / 'launch' / f'{name}.launch.py' for name in ('excite', 'demo'))
+    excite, demo = (PACKAGE / 'launch' / f'{name}.launch.py' for name in ('excite', 'demo'))
     first, *_, last = described(excite, demo, excite)
     assert first['parameters'][1] == last['parameters'][1] == {}, 'no robot of the demo'
     first, *rest = described(excite, demo, joint_states='left/joint_states')
@@ -251,7 +252,7 @@ def generate_launch_description():
 def test_the_simulated_robot_has_the_controller_that_is_asked_for(
     name: str, described: Described
 ) -> None:
-    words = described(ROOT / 'launch' / f'{name}.launch.py', controller='x')
+    words = described(PACKAGE / 'launch' / f'{name}.launch.py', controller='x')
     assert [set(node['parameters'][-1]) - {'robot'} for node in words] == [
         {'controller_name'}, {'controller'}, set()][:len(words)]
 
@@ -260,8 +261,8 @@ def test_the_simulated_robot_has_the_controller_that_is_asked_for(
 def test_launch_file_names_what_is_there(path: Path) -> None:
     """Without launch_ros: executables are installed, parameter files exist, nodes keep names."""
     for name in started(path):
-        assert f"'{name} = robot_dynid.ros.{name}.node:main'" in (ROOT / 'setup.py').read_text()
-        assert (ROOT / 'config' / f'{name}.yaml').is_file()
+        assert f"'{name} = robot_dynid.ros.{name}.node:main'" in (PACKAGE / 'setup.py').read_text()
+        assert (PACKAGE / 'config' / f'{name}.yaml').is_file()
 
 
 @pytest.mark.parametrize('name', STRUCTS)
@@ -274,14 +275,14 @@ def test_arguments_are_parameters_of_their_nodes(name: str) -> None:
 
 def test_demo_starts_the_nodes_of_the_command() -> None:
     names = ('simulated_robot', 'excitation', 'identifier')
-    assert started(ROOT / 'launch' / 'demo.launch.py') == names
+    assert started(PACKAGE / 'launch' / 'demo.launch.py') == names
     story = (ROOT / 'robot_dynid_evaluation' / 'demo' / 'story.py').read_text()
     for name in names:
         assert f"'{name}'" in story
 
 
 def test_rviz_shows_what_is_published() -> None:
-    content = yaml.safe_load((ROOT / 'config' / 'robot_dynid.rviz').read_text())
+    content = yaml.safe_load((PACKAGE / 'config' / 'robot_dynid.rviz').read_text())
     topics = [display[key]['Value'] for display in content['Visualization Manager']['Displays']
               for key in ('Topic', 'Description Topic') if key in display]
     assert topics == [

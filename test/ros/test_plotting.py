@@ -28,7 +28,7 @@ from robot_dynid.ros.identifier.node import Identifier
 from robot_dynid.ros.simulated_robot.node import SimulatedRobot
 from robot_dynid.yaml_text import load_yaml
 
-CONFIG = Path(__file__).resolve().parents[2] / 'config'
+CONFIG = Path(__file__).resolve().parents[2] / 'robot_dynid' / 'config'
 LAYOUT = CONFIG / 'plotjuggler.xml'
 #: a path of Foxglove: topic, fields, index
 SERIES = re.compile(r'(/[\w/]+)\.([\w.]+)\[(\d)\]')

@@ -12,7 +12,8 @@ from robot_dynid import UsageError, load_robot
 from robot_dynid.ros.ros2_control import controller_parameters, urdf_with_hardware
 
 ROOT = Path(__file__).resolve().parents[2]
-TEMPLATE = ROOT / 'config' / 'controllers.yaml'
+PACKAGE = ROOT / 'robot_dynid'
+TEMPLATE = PACKAGE / 'config' / 'controllers.yaml'
 
 
 def test_all_joints_of_the_robot_take_positions() -> None:

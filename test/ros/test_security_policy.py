@@ -26,7 +26,7 @@ from robot_dynid.ros.identifier.node import Identifier
 from robot_dynid.ros.simulated_robot.node import SimulatedRobot
 
 Rules = dict[str, set[str]]
-POLICY = Path('config') / 'sros2' / 'robot_dynid.policy.xml'
+POLICY = Path('robot_dynid') / 'config' / 'sros2' / 'robot_dynid.policy.xml'
 ACTION = re.compile(r'(.+)/_action/\w+')
 #: rule of the policy by side of the graph: of topics and services, and of actions
 SIDES = {'publisher': ('publish', 'execute'), 'subscriber': ('subscribe', 'call'),

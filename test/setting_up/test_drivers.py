@@ -28,6 +28,7 @@ from robot_dynid.setting_up.drivers import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / 'robot_dynid'
 TABLES: Any = SimpleNamespace(**runpy.run_path(str(ROOT / 'docs' / 'driver_tables.py')))
 EVERY = pytest.mark.parametrize('driver', drivers(), ids=lambda one: one.name)
 SEEN_BY = {
@@ -128,7 +129,7 @@ def test_what_a_topic_shows_is_told_by_its_longest_name(topic: str, shows: str) 
 
 def asked(folder: Path, parameter: str, **answers: Any) -> dict[str, Any]:
     """Return the questions about a UR with a parameter of its hardware, by key."""
-    text = (ROOT / 'urdf' / 'ur10e.urdf').read_text()
+    text = (PACKAGE / 'urdf' / 'ur10e.urdf').read_text()
     path = folder / 'arm.urdf'
     path.write_text(text.replace('</robot>', '<ros2_control name="ur10e" type="system"><hardware>'
                                  f'<plugin>ur_robot_driver/URPositionHardwareInterface</plugin>'
@@ -201,7 +202,7 @@ def test_the_page_is_filled_from_the_facts(monkeypatch: pytest.MonkeyPatch) -> N
 def test_no_other_file_states_what_the_data_file_does() -> None:
     pages = {*(ROOT / 'docs').glob('*.md')} - {ROOT / 'docs' / 'drivers.md'}  # made of the data
     files = [ROOT / 'README.md', *pages,
-             *(ROOT / 'config' / 'robots').glob('*.yaml')]
+             *(PACKAGE / 'config' / 'robots').glob('*.yaml')]
     found = [f'{path.name}: {match[0]}' for path in files
              for match in ELSEWHERE.finditer(path.read_text('utf-8'))
              if (path.name, match[0]) != ('ur10e.yaml', '11.976')]

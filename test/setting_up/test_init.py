@@ -91,7 +91,7 @@ def usable(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_shipped_urdf_becomes_a_robot_that_is_identified(
     name: str, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copy(root / 'urdf' / f'{name}.urdf', tmp_path)
+    shutil.copy(root / 'robot_dynid' / 'urdf' / f'{name}.urdf', tmp_path)
     assert start(tmp_path, tmp_path / f'{name}.urdf', TORQUE) == 0
     robot = load_robot(tmp_path / 'arm.yaml')
     assert robot.n == 6 and robot.drive.kind == 'torque'
@@ -138,14 +138,14 @@ def test_the_arm_in_a_public_urdf_is_read(name: str, tmp_path: Path) -> None:
 def test_answers_that_cannot_be_are_named(
     change: dict[str, Any], words: str, root: Path
 ) -> None:
-    arm = read_arm(root / 'urdf' / 'ur10e.urdf')
+    arm = read_arm(root / 'robot_dynid' / 'urdf' / 'ur10e.urdf')
     given = {key: value for key, value in {**TORQUE, **change}.items() if value is not None}
     with pytest.raises(UsageError, match=words):
         completed(arm, given)
 
 
 def test_answers_are_written(root: Path, tmp_path: Path) -> None:
-    arm = read_arm(root / 'urdf' / 'ur10e.urdf')
+    arm = read_arm(root / 'robot_dynid' / 'urdf' / 'ur10e.urdf')
     each = {joint: 100.0 + i for i, joint in enumerate(arm.joints)}
     answers = completed(arm, {
         'driver': 'ur_robot_driver', 'effort_kind': 'current', 'drive_gains': each,
@@ -167,7 +167,7 @@ def test_answers_are_written(root: Path, tmp_path: Path) -> None:
 
 
 def test_the_sensor_of_a_driver_is_suggested(root: Path) -> None:
-    arm = read_arm(root / 'urdf' / 'seven_axis.urdf')
+    arm = read_arm(root / 'robot_dynid' / 'urdf' / 'seven_axis.urdf')
     given = {'driver': 'franka_ros2', 'effort_kind': 'torque'}
     assert completed(arm, given)['sensor'] == 'link'
     assert completed(arm, {**given, 'driver': OTHER})['sensor'] == 'motor'
@@ -178,7 +178,7 @@ def test_the_sensor_of_a_driver_is_suggested(root: Path) -> None:
 
 
 def test_a_rigid_arm_answers_one_question_more_than_one_that_cannot_be_elastic(root: Path) -> None:
-    arm = read_arm(root / 'urdf' / 'ur10e.urdf')
+    arm = read_arm(root / 'robot_dynid' / 'urdf' / 'ur10e.urdf')
     rigid = [one.key for one in questions(arm, TORQUE)]
     assert [one.key for one in questions(arm, {**TORQUE, 'sensor': 'link'})] == [
         key for key in rigid if key != 'elastic_joints']
@@ -197,7 +197,7 @@ def test_a_urdf_without_an_arm_is_refused(tmp_path: Path) -> None:
 def test_questions_are_listed_as_a_file_of_answers(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    urdf = str(root / 'urdf' / 'ur10e.urdf')
+    urdf = str(root / 'robot_dynid' / 'urdf' / 'ur10e.urdf')
     assert main(['init', urdf, '--questions']) == 0
     listed = tmp_path / 'listed.yaml'
     text = capsys.readouterr().out
@@ -225,7 +225,7 @@ def test_a_terminal_is_asked(
     terminal = io.StringIO('\n\nlots\ncurrent\n\n\n[elbow_joint, wrist_1_joint]\n' + '\n' * 20)
     terminal.isatty = lambda: True  # type: ignore[method-assign]
     monkeypatch.setattr(sys, 'stdin', terminal)
-    assert main(['init', str(root / 'urdf' / 'ur10e.urdf')]) == 0
+    assert main(['init', str(root / 'robot_dynid' / 'urdf' / 'ur10e.urdf')]) == 0
     robot = load_robot(tmp_path / 'ur10e.yaml')
     assert robot.drive.kind == 'current', 'what was answered at last'
     assert robot.drive.elastic == (2, 3) and robot.drive.gear_ratios is None
@@ -234,20 +234,21 @@ def test_a_terminal_is_asked(
     terminal = io.StringIO('\n')
     terminal.isatty = lambda: True  # type: ignore[method-assign]
     monkeypatch.setattr(sys, 'stdin', terminal)
-    assert main(['init', str(root / 'urdf' / 'ur10e.urdf')]) == 2, 'the answers ended'
+    urdf = root / 'robot_dynid' / 'urdf' / 'ur10e.urdf'
+    assert main(['init', str(urdf)]) == 2, 'the answers ended'
 
 
 def test_files_of_others_are_not_replaced(root: Path, tmp_path: Path) -> None:
     own = tmp_path / 'arm.yaml'
     own.write_text('effort_kind: torque\n')
-    assert start(tmp_path, root / 'urdf' / 'ur10e.urdf', TORQUE) == 2
+    assert start(tmp_path, root / 'robot_dynid' / 'urdf' / 'ur10e.urdf', TORQUE) == 2
     assert own.read_text() == 'effort_kind: torque\n'
 
 
 def test_a_first_recording_says_what_to_change(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    urdf = root / 'urdf' / 'ur10e.urdf'
+    urdf = root / 'robot_dynid' / 'urdf' / 'ur10e.urdf'
     assert start(tmp_path, urdf, TORQUE) == 0
     good, bare = simulated(tmp_path), simulated(tmp_path, 'gravity_compensated_torque')
     capsys.readouterr()

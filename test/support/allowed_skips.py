@@ -12,7 +12,7 @@ ALLOWED = {
     'measured data: no folder': 'the recordings of real robots do not come with the package',
     'committed files: not a git repository': 'an unpacked archive has none',
     "could not import 'launch_ros": 'it comes with a ROS of the system only',
-    'optional oracle is not installed': 'in a plain ROS installation: `colcon test` alone says so',
+    'optional oracle is not installed': '`make versions` alone says so',
     'rclcpp is not installed': 'it comes with a ROS of the system only',
     'Drake is not installed': 'an optional simulator of 150 MB',
     'cyipopt is not installed': 'a peer of the benchmarks, built from source',

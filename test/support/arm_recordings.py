@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / 'robot_dynid'
 ARM = ROOT / 'examples' / 'arm.yaml'
 
 
@@ -57,7 +58,7 @@ def made(folder: Path) -> None:
     for name in ('my_arm.urdf', 'arm.urdf'):
         (folder / name).write_text((ROOT / 'examples' / 'arm.urdf').read_text('utf-8'))
     for name, urdf in (('ur.urdf', 'ur10e'), ('panda_like.urdf', 'seven_axis')):
-        (folder / name).write_text((ROOT / 'urdf' / f'{urdf}.urdf').read_text('utf-8'))
+        (folder / name).write_text((PACKAGE / 'urdf' / f'{urdf}.urdf').read_text('utf-8'))
     (folder / 'coulomb.yaml').write_text('friction: coulomb\ncutoff: 30.0\nripple: none\n')
     for seed, motion, run in ((0, 'T', 'run'), (5, 'V', 'other')):
         program(['robot-dynid', 'design', 'my_arm.yaml', '--duration', '8', '--harmonics', '4',

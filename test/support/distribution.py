@@ -15,6 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / 'robot_dynid'
 
 #: packages of ROS by their names
 ROS_PACKAGE = re.compile(r'\w+_(msgs|srvs|interfaces)|rcl\w*|launch\w*|ament\w*|tf2\w*|ros\d\w*')
@@ -25,8 +26,8 @@ def passed_to_setup(patch: pytest.MonkeyPatch, command: str = 'install') -> dict
     passed: dict[str, Any] = {}
     patch.setattr(setuptools, 'setup', passed.update)
     patch.setattr(sys, 'argv', ['setup.py', command])
-    patch.chdir(ROOT)
-    exec(compile((ROOT / 'setup.py').read_text(), 'setup.py', 'exec'), {'__name__': 'setup'})
+    patch.chdir(PACKAGE)
+    exec(compile(Path('setup.py').read_text(), 'setup.py', 'exec'), {'__name__': 'setup'})
     return passed
 
 

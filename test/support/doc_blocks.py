@@ -33,6 +33,7 @@ from robot_dynid.robot.robot_file import KEYS as ROBOT_KEYS
 from robot_dynid.robot.robot_file import load_robot
 
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / 'robot_dynid'
 BLOCK = re.compile(r'(?:^ *<!-- ([^\n]*) -->\n)?^( *)```([^\n]*)\n(.*?)^\2```$', re.M | re.S)
 NAMED = re.compile(r'# ([\w.-]+\.yaml)\n')
 #: what a block may need; anything else is run
@@ -155,7 +156,7 @@ def fields_of(kind: str) -> set[str] | None:
 def graph_names() -> set[str]:
     """Return the names of topics, services and actions of the nodes: those of the policy."""
     found = set()
-    tree = ET.parse(ROOT / 'config' / 'sros2' / 'robot_dynid.policy.xml')
+    tree = ET.parse(PACKAGE / 'config' / 'sros2' / 'robot_dynid.policy.xml')
     for profile in tree.iter('profile'):
         node = profile.attrib['node']
         for item in (item for group in profile for item in group):
@@ -169,7 +170,7 @@ def graph_names() -> set[str]:
 def parameter_names() -> set[str]:
     """Return the parameters that the nodes declare, from their sources."""
     found = set()
-    sources = ROOT / 'robot_dynid'
+    sources = PACKAGE / 'robot_dynid'
     for path in (*sources.joinpath('ros').rglob('*.py'), sources / 'execution' / 'guards.py'):
         for node in ast.walk(ast.parse(path.read_text('utf-8'))):
             if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Call) and \
@@ -177,7 +178,7 @@ def parameter_names() -> set[str]:
                         'setting', '_stop') and isinstance(node.target, ast.Name):
                 found.add(node.target.id)
     for name in NODES:
-        content = yaml.safe_load((ROOT / 'config' / f'{name}.yaml').read_text('utf-8'))
+        content = yaml.safe_load((PACKAGE / 'config' / f'{name}.yaml').read_text('utf-8'))
         found |= set(content['/**']['ros__parameters'])
     return found
 
@@ -219,8 +220,8 @@ def check_run(words: list[str]) -> None:
 
 def check_launch(words: list[str]) -> None:
     """Check a launch file and its arguments."""
-    assert words[0] == 'robot_dynid' and (ROOT / 'launch' / words[1]).is_file(), words
-    source = ''.join((ROOT / 'robot_dynid' / 'ros' / f'{name}.py').read_text('utf-8')
+    assert words[0] == 'robot_dynid' and (PACKAGE / 'launch' / words[1]).is_file(), words
+    source = ''.join((PACKAGE / 'robot_dynid' / 'ros' / f'{name}.py').read_text('utf-8')
                      for name in ('launching', 'bringup'))
     known = set(re.findall(r"_argument\('(\w+)'|^ {4}'(\w+)': ['(]", source, re.M))
     for word in words[2:]:
@@ -306,7 +307,7 @@ def is_robot(content: dict[str, Any], text: str, folder: Path) -> bool:
 
 def base_content(name: str) -> dict[str, Any]:
     """Return the robot YAML of a robot, with the path of its URDF."""
-    path = Path(name) if '/' in name else ROOT / 'config' / 'robots' / f'{name}.yaml'
+    path = Path(name) if '/' in name else PACKAGE / 'config' / 'robots' / f'{name}.yaml'
     content = yaml.safe_load(path.read_text('utf-8'))
     beside = path.parent / content['urdf']
     urdf = beside if beside.is_file() else ROOT / content['urdf']

@@ -93,7 +93,7 @@ def gate_arm(name: str) -> Arm:
         return replace(load_arm(name), robot=load_robot(name))
     if name != 'gen3':
         return load_arm(name)
-    tree = ET.parse(ROOT / 'urdf' / 'seven_axis.urdf')
+    tree = ET.parse(ROOT / 'robot_dynid' / 'urdf' / 'seven_axis.urdf')
     joints = [joint for joint in tree.iter('joint') if joint.get('type') == 'revolute']
     for number in ENDLESS:
         joints[number - 1].set('type', 'continuous')

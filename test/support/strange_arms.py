@@ -108,7 +108,7 @@ def urdf_of(name: str) -> Path | None:
     if name == 'scara':
         return _scara()
     file = ARMS[name].path
-    folders = [ROOT, *(Path(folder) / place for folder in dict.fromkeys(sys.path)
+    folders = [ROOT / 'robot_dynid', *(Path(folder) / place for folder in dict.fromkeys(sys.path)
                        for place in PLACES)]
     return next((folder / file for folder in folders if (folder / file).is_file()), None)
 

@@ -1,4 +1,4 @@
-"""Syntax trees of files, each read once."""
+"""Source files of the packages, and their syntax trees, each read once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,21 @@ import ast
 import gc
 from functools import cache
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+#: the folder of the ROS 2 package
+PACKAGE = ROOT / 'robot_dynid'
+#: the core, the packages that it finds by entry points, and the folders that hold them
+FOLDERS = {'robot_dynid': PACKAGE, 'robot_dynid_extras': PACKAGE, 'robot_dynid_evaluation': ROOT}
+SOURCES = sorted(path for name, folder in FOLDERS.items()
+                 for path in (folder / name).rglob('*.py'))
+
+
+def below(path: Path, root: Path = ROOT) -> Path:
+    """Return the path below the folder that modules are imported from."""
+    package = root / PACKAGE.name
+    inside = any(path.is_relative_to(package / name) for name in FOLDERS)
+    return path.relative_to(package if inside else root)
 
 
 @cache

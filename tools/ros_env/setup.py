@@ -30,11 +30,12 @@ ROS_WHEELS = os.environ.get('ROS_WHEELS', 'kilted')
 WHEEL_FILES = ('core.txt', f'ros_{ROS_WHEELS}.txt', 'build.txt', 'test.txt')
 SYSTEM_FILES = ('system_ros.txt',)
 STAND_IN = ROOT / 'tools' / 'ros_env' / 'control_msgs'
-PACKAGES = (ROOT / 'robot_dynid_interfaces', ROOT)
+PACKAGE = ROOT / 'robot_dynid'
+PACKAGES = (ROOT / 'robot_dynid_interfaces', PACKAGE)
 #: experiments and benchmarks, a distribution of its own
 EVALUATION = ROOT / 'robot_dynid_evaluation'
 #: folders with the modules of the project
-SOURCES = ('robot_dynid', 'robot_dynid_extras', 'robot_dynid_evaluation')
+SOURCES = ('robot_dynid', 'robot_dynid_evaluation')
 
 #: what each step waits for
 WAITS = {'packages': 'downloads and installs some hundred megabytes, minutes without a word',
@@ -244,12 +245,13 @@ def digests(system_ros: bool) -> dict[str, str]:
     requirements = [REQUIREMENTS / name for name in names]
     packages = digest((str(ROOT), str(BASE_PYTHON), sys.version, ros), requirements)
 
-    installed = files_below('config', 'launch', 'urdf', 'resource', 'scripts')
+    installed = files_below(*(
+        f'{PACKAGE.name}/{name}' for name in ('config', 'launch', 'urdf', 'resource', 'scripts')))
     places = [str(path.relative_to(ROOT)) for path in sorted(installed)]
-    definitions = [ROOT / name for name in ('package.xml', 'setup.py', 'setup.cfg')]
+    definitions = [PACKAGE / name for name in ('package.xml', 'setup.py', 'setup.cfg')]
     definitions.append(EVALUATION / 'pyproject.toml')
     definitions += files_below('robot_dynid_interfaces', 'tools/ros_env/control_msgs')
-    definitions += (ROOT / 'robot_dynid' / 'kernels').glob('*.[hc]pp')
+    definitions += (PACKAGE / 'robot_dynid' / 'kernels').glob('*.[hc]pp')
     workspace = digest((packages, *places), definitions)
 
     modules = [path for path in files_below(*SOURCES) if path.suffix == '.py']

@@ -47,7 +47,7 @@ def test_wrong_parameters_are_named(values: dict[str, Any], words: str) -> None:
 
 
 def test_parameter_file_holds_known_parameters(root: Path) -> None:
-    text = (root / 'config' / 'identifier.yaml').read_text()
+    text = (root / 'robot_dynid' / 'config' / 'identifier.yaml').read_text()
     given = yaml.safe_load(text)['/**']['ros__parameters']
     structs = (IdentifierParameters, *(part.parameters for part in PARTS.values()))
     known = {f.name: f.default for struct in structs for f in fields(struct)}

@@ -1,6 +1,7 @@
 """Start the simulated robot: trajectory controller and joint states."""
 
 from launch import LaunchDescription
+
 from robot_dynid.ros.launching import description
 
 

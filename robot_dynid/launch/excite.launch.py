@@ -1,6 +1,7 @@
 """Start the excitation node for a robot that ros2_control already runs."""
 
 from launch import LaunchDescription
+
 from robot_dynid.ros.launching import description
 
 

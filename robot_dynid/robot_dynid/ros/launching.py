@@ -18,11 +18,11 @@ from ament_index_python.packages import (
     get_package_prefix,
     get_package_share_directory,
 )
+from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from launch import LaunchContext, LaunchDescription
 from robot_dynid.errors import DynIdError
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot

@@ -1,6 +1,7 @@
 """Start the identifier beside a robot that publishes joint states."""
 
 from launch import LaunchDescription
+
 from robot_dynid.ros.launching import description
 
 

@@ -7,6 +7,7 @@ robot-dynid design seven_axis --out T.yaml && robot-dynid excite T.yaml
 """
 
 from launch import LaunchDescription
+
 from robot_dynid.ros.bringup import bringup
 
 

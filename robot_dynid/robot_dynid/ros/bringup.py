@@ -13,11 +13,11 @@ from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Any
 
+from launch import LaunchContext, LaunchDescription
 from launch.actions import OpaqueFunction, Shutdown
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from launch import LaunchContext, LaunchDescription
 from robot_dynid.errors import DynIdError
 from robot_dynid.files import atomic_write
 from robot_dynid.robot.model import RobotModel

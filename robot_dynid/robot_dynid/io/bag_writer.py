@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from robot_dynid.errors import DataError, DynIdError, UsageError
+from robot_dynid.errors import DataError, DynIdError, UnexpectedError, UsageError
 from robot_dynid.files import atomic_write
 from robot_dynid.yaml_text import load_yaml, yaml_text
 
@@ -167,13 +167,15 @@ class BagWriter:
     """Write raw CDR messages to a new mcap bag folder; use as a context manager.
 
     Everything written before ``commit`` can be read after a crash. Raises UsageError if the path
-    exists, DataError if the folder cannot be created.
+    exists, DataError if the folder cannot be created, MissingDependency without mcap or rosbags.
     """
 
     def __init__(self, path: str | Path) -> None:
-        from mcap.writer import CompressionType, Writer
-        from rosbags.typesys import Stores, get_typestore
-
+        try:
+            from mcap.writer import CompressionType, Writer
+            from rosbags.typesys import Stores, get_typestore
+        except ModuleNotFoundError as error:  # rosdep installs neither
+            raise UnexpectedError.of(error) from error
         self.path = Path(path)
         self._types = get_typestore(Stores.ROS2_HUMBLE)
         self._file = StorageFile(f'{self.path.name}.mcap')

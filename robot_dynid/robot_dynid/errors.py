@@ -37,6 +37,10 @@ def printable(text: str) -> str:
         for line in text.split('\n'))
 
 
+#: distributions by the names of their modules, where these differ
+DISTRIBUTIONS = {'sklearn': 'scikit-learn', 'yaml': 'PyYAML'}
+
+
 class DynIdError(Exception):
     """The data, the robot or the model does not allow what was asked (exit code 1)."""
 
@@ -84,10 +88,14 @@ class UnexpectedError(DynIdError):
     """A fault of this software, or no memory left; the exception it stands for is its cause."""
 
     @classmethod
-    def of(cls, error: Exception) -> UnexpectedError:
+    def of(cls, error: Exception) -> DynIdError:
         """Return the error that stands for one outside the family, with what to do."""
         if isinstance(error, MemoryError):
             return cls('there is not enough memory for this; give less data at once')
+        library = (getattr(error, 'name', None) or '').partition('.')[0]
+        if isinstance(error, ModuleNotFoundError) and not library.startswith('robot_dynid'):
+            return MissingDependency(f'the Python library {library} is not installed: pip install '
+                                     f'{DISTRIBUTIONS.get(library, library)}')
         return cls(f'unexpected {type(error).__name__}: {error}; this is a fault of robot_dynid: '
                    'please report it with what was given')
 

@@ -6,6 +6,7 @@ robot-dynid excite
 """
 
 from launch import LaunchDescription
+
 from robot_dynid.ros.launching import description
 
 

@@ -103,6 +103,8 @@ def _answered(argv: Sequence[str] | None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return IMPOSSIBLE
+    except ModuleNotFoundError as error:
+        return _failed(UnexpectedError.of(error), IMPOSSIBLE, as_object)
     except (ImportError, OSError) as error:  # kernels that are not built name what builds them
         return _failed(error, IMPOSSIBLE, as_object)
     except Exception as error:  # the verb's own; those of the library are in the family
