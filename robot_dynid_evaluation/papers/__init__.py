@@ -79,7 +79,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Remark:
-    """What is to be said about a paper and decided by no computation: misprints, omissions."""
+    """Comment on a paper that no computation decides: a misprint or an omission."""
 
     about: str
     text: str

@@ -300,7 +300,7 @@ def _known_fall(row: Row, model: str, figure: float | None) -> Row:
 
 
 def headline_remarks() -> Iterator[Remark]:
-    """Yield what table 4 says about the headline of the paper."""
+    """Yield the remarks on the headline of the paper, by its own table 4."""
     paper = fall(np.array(PAPER_WLS), np.array(PAPER_OURS))
     yield Remark('RMSE reduced by more than 20 %', 'table 4 itself: '
                  f'{_numbers(paper)} %, more than {HEADLINE:g} in '
@@ -325,7 +325,7 @@ def headline_rows(plant: str, table: Errors) -> Iterator[Row]:
 
 
 def curve_rows(plant: str, table: Errors) -> Iterator[Row]:
-    """Yield how well sweeps show the friction curves of figure 6, by the law of two speeds."""
+    """Yield the rows on the friction curves of figure 6, by the law of two speeds."""
     for j in IN_FIGURE_6:
         ours, linear = (float(np.median(table[model, PHYSICS, CURVE, WHOLE][:, j - 1]))
                         for model in (PAPERS, WLS))
@@ -338,7 +338,7 @@ def curve_rows(plant: str, table: Errors) -> Iterator[Row]:
 
 
 def gls_row(plant: str, table: Errors) -> Row:
-    """Return what eqs. 24 and 25 add: the weights of correlated joints."""
+    """Return the row on eqs. 24 and 25, the weights of correlated joints."""
     percent, _ = _falls(table, GLS, (FILTERED, WHOLE))
     middle = np.median(percent, axis=0)
     row = matched(f'{plant}: {GLS} (eqs. 24, 25): least fall of RMSE over the joints [%]',
@@ -375,7 +375,7 @@ def share_rows(plant: str, table: Errors, disturbed: bool) -> list[Row]:
 
 
 def _alone_row(plant: str, table: Errors, learner: str) -> Row:
-    """Return what a learner of the paper takes out by itself, in the joint where it is least."""
+    """Return the row on a learner of the paper by itself, in the joint where it explains least."""
     percent = shares(table, PHYSICS, learner, FILTERED)
     middle = np.median(percent, axis=0)
     row = matched(f'{plant}: {learner} alone: takes out at least [% of {WLS}]', '> 0',

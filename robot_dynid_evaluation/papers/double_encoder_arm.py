@@ -111,7 +111,7 @@ class TwoEncoderArm:
         motor, slope = self._motor(motion.position, torque)
         speed = np.gradient(motor, STEP, axis=0)
         effort = (self._rotor * np.gradient(speed, STEP, axis=0) + (1.0 + slope) * torque
-                  + self._friction(motor, speed, torque))
+                  + self.friction(motor, speed, torque))
         if self.robot.drive.kind == 'current' and self.robot.drive.gains is not None:
             effort = effort / self.robot.drive.gains
         own = slice(None, None, EVERY)
@@ -180,7 +180,7 @@ class TwoEncoderArm:
         firm = 1.0 - SLOPE * len(PLAYS) - STIFFENING * torque**2 / (torque**2 + self._much**2)
         return np.asarray(self._compliance * (firm * torque + SLOPE * play.sum(axis=1)))
 
-    def _friction(self, motor: FloatArray, speed: FloatArray, torque: FloatArray) -> FloatArray:
+    def friction(self, motor: FloatArray, speed: FloatArray, torque: FloatArray) -> FloatArray:
         """Return the friction (N, n) [N m] of motors and wave generators."""
         steps = np.diff(motor, axis=0, prepend=motor[:1])
         bent = np.empty((len(motor), len(LENGTHS), self.robot.n))

@@ -90,7 +90,7 @@ def rows(progress: Progress) -> Iterator[Entry]:
 
 
 def at_start() -> dict[str, tuple[FloatArray, float]]:
-    """Return what layout and signs of table 3 make zero (6,), with what four decimals leave.
+    """Return the quantities (6,) that table 3 makes zero, with the rounding of its four decimals.
 
     Motions start at rest, at zero.
     """
@@ -102,7 +102,7 @@ def at_start() -> dict[str, tuple[FloatArray, float]]:
 
 
 def table_remarks() -> Iterator[Remark]:
-    """Yield how tables 1 to 3 are read, and what does not fit."""
+    """Yield the remarks on the layout of tables 1 to 3, and their contradictions."""
     yield Remark('table 3: layout', 'six joints in turn, five harmonics each; read as five rows '
                  'of six joints, sum of a would reach '
                  f'{np.abs(np.ravel(A).reshape(5, 6).sum(axis=0)).max():.2g}')

@@ -292,7 +292,7 @@ def times(joints: int, count: int) -> dict[str, float]:
 
 
 def time_rows(taken: Sequence[tuple[int, Mapping[str, float]]]) -> Iterator[Row]:
-    """Yield how the seconds of both estimators compare, and how they grow with the joints."""
+    """Yield the rows on the seconds of both estimators, and on their growth with the joints."""
     for joints, seconds in taken:
         ratio, nine = seconds['simultaneous'] / seconds['sequential'], joints == NINE_JOINTS
         row = matched(f'{joints} joints: processor time, simultaneous over sequential',

@@ -197,7 +197,7 @@ def test_the_friction_curve_is_that_of_the_plant() -> None:
     turns = 2.0 * np.pi * np.arange(0.0, 2.0, step * speed / (2.0 * np.pi))
     motor = np.tile(turns[:, None], (1, 6))
     last = slice(len(turns) // 2, None)  # one turn, once every element slips
-    moved = arm._friction(motor, np.full_like(motor, speed), np.zeros_like(motor))[last]
+    moved = arm.friction(motor, np.full_like(motor, speed), np.zeros_like(motor))[last]
     np.testing.assert_allclose(moved.mean(axis=0), arm.steady_friction(np.full((1, 6), speed))[0],
                                rtol=1e-3)
     errors = {(model, PHYSICS, CURVE, WHOLE): np.full((3, 6), size)
