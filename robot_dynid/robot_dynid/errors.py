@@ -91,13 +91,13 @@ class UnexpectedError(DynIdError):
     def of(cls, error: Exception) -> DynIdError:
         """Return the error that stands for one outside the family, with what to do."""
         if isinstance(error, MemoryError):
-            return cls('there is not enough memory for this; give less data at once')
+            return cls('not enough memory: give less data at once')
         library = (getattr(error, 'name', None) or '').partition('.')[0]
         if isinstance(error, ModuleNotFoundError) and not library.startswith('robot_dynid'):
             return MissingDependency(f'the Python library {library} is not installed: pip install '
                                      f'{DISTRIBUTIONS.get(library, library)}')
         return cls(f'unexpected {type(error).__name__}: {error}; this is a fault of robot_dynid: '
-                   'please report it with what was given')
+                   'report it with the command and its input')
 
 
 def reported(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:

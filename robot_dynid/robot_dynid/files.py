@@ -59,7 +59,7 @@ def read_text(
     try:
         return read_bytes(path, damaged, missing, limit).decode('utf-8-sig')
     except UnicodeDecodeError as error:
-        raise damaged(f'{path}: is no text (byte {error.start} is no UTF-8)') from None
+        raise damaged(f'{path}: not a text file (byte {error.start} is not UTF-8)') from None
 
 
 def read_bytes(
@@ -76,7 +76,7 @@ def read_bytes(
         except OSError as error:
             raise missing(f'{path}: cannot be read ({_reason(error)})') from None
     if len(content) > limit:
-        raise damaged(f'{path}: has more than {limit} bytes; is it the right file?')
+        raise damaged(f'{path}: has more than {limit} bytes: check that it is the right file')
     return content
 
 
@@ -269,7 +269,7 @@ def _folder_of(path: str | Path, inside: Path | None = None) -> Iterator[int]:
     try:
         folder = os.open(target.parent, FOLDER)
     except (FileNotFoundError, NotADirectoryError):
-        raise UsageError(f'{path}: there is no folder {target.absolute().parent}; make it first'
+        raise UsageError(f'{path}: there is no folder {target.absolute().parent}; create it first'
                          ) from None
     except (OSError, ValueError) as error:
         raise _no_path(path, error) from None
@@ -326,9 +326,9 @@ def _require_mark(path: str | Path, folder: int, mark: bytes) -> None:
     if head and mark not in b'\n' + head:
         words = clipped(mark.decode(errors='replace').strip(), 60)
         raise UsageError(
-            f'{path}: exists and is not overwritten, since its first lines lack "{words}" by '
-            'which such files are known (those of earlier versions may lack it); give another '
-            'name, or remove the file first')
+            f'{path}: exists and is not overwritten, because its first lines lack "{words}", the '
+            'mark of such files (earlier versions may lack it); give another name, or remove the '
+            'file first')
 
 
 def set_aside(path: Path, other: str) -> None:
@@ -365,7 +365,7 @@ def _take_over(handle: int, before: os.stat_result) -> None:
 
 
 def _no_path(path: str | Path, error: Exception) -> UsageError:
-    return UsageError(f'{clipped(str(path))}: is no path for a file ({_reason(error)})')
+    return UsageError(f'{clipped(str(path))}: not a path of a file ({_reason(error)})')
 
 
 def _kind(mode: int) -> str:
@@ -390,7 +390,7 @@ def make_folder(path: str | Path) -> None:
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DynIdError(f'{path}: cannot be made ({_reason(error)})') from None
+        raise DynIdError(f'{path}: cannot be created ({_reason(error)})') from None
 
 
 def disk_space(folder: Path) -> tuple[str, float]:
@@ -400,9 +400,9 @@ def disk_space(folder: Path) -> tuple[str, float]:
         while not at.exists() and at != at.parent:
             at = at.parent
         if not at.is_dir():
-            return f'{at} is no folder', 0.0
+            return f'{at} is not a folder', 0.0
         if not os.access(at, os.W_OK | os.X_OK):
-            return f'{at} may not be written', 0.0
+            return f'{at} is not writable', 0.0
         return '', float(shutil.disk_usage(at).free)
     except OSError as error:
         return str(error.strerror or error), 0.0

@@ -141,8 +141,8 @@ class Cluster:
         try:
             yield from _in_order(lambda item: self._pool.submit(task, item), items, capacity)
         except KilledWorker as error:
-            raise DynIdError(f'the cluster lost its workers again and again: {error}; do they '
-                             'have enough memory?') from None
+            raise DynIdError(f'the cluster lost its workers repeatedly: {error}; give them more '
+                             'memory') from None
         except ImportError as error:
             raise DynIdError(f'a worker of the cluster cannot import what it needs ({error}): '
                              'install the same robot_dynid on all of them') from None
@@ -171,8 +171,8 @@ def _in_order(
             lost += 1
             if restart is None or lost == LOST:
                 raise DynIdError(
-                    f'{out[0][0]}: {lost} workers in a row were killed while they worked on it, '
-                    'or beside it; is there enough memory for so many --workers?') from None
+                    f'{out[0][0]}: {lost} workers in a row were killed while they or others '
+                    'worked on it: reduce --workers, or free memory') from None
             restart()
             out = deque((item, future if _done(future) else _submitted(submit, item))
                         for item, future in out)

@@ -70,7 +70,7 @@ def parsed(text: str) -> Any:
         words = getattr(problem, 'problem', None) or str(problem)
         raise YamlError(f'not valid YAML: {place}{clipped(words, 200)}') from None
     except UnicodeError:
-        raise YamlError('not valid YAML: holds characters that no text has') from None
+        raise YamlError('not valid YAML: contains characters that are not text') from None
     return reader.result
 
 
@@ -181,7 +181,7 @@ class _Reader:
         elif value == '<<':
             raise YamlError(f'{_place(event)}merge keys (<<) are not read; write the values out')
         elif value in inner.value:
-            raise YamlError(f'{_place(event)}key {clipped(str(value))} stands twice')
+            raise YamlError(f'{_place(event)}key {clipped(str(value))} appears twice')
         else:
             inner.keys.append(value)
 

@@ -203,7 +203,7 @@ def test_an_adaptive_sequence_goes_on_from_what_was_measured(designed, tmp_path,
     out = tmp_path / 'none.yaml'
     words = ['design', ROBOT, *adaptive, '--data', data, '--accuracy', 900000, '--out', out]
     assert main([str(word) for word in words]) == 0
-    assert 'nothing more is to be recorded' in ' '.join(capsys.readouterr().out.split())
+    assert 'no further recording is needed' in ' '.join(capsys.readouterr().out.split())
     assert not out.exists()
 
 
@@ -216,9 +216,9 @@ def test_an_accuracy_that_no_swing_gives_in_time_is_refused(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(('words', 'message'), [
-    (('--data', 'run.csv'), '--data is what an adaptive sine sequence goes on from'),
+    (('--data', 'run.csv'), '--data is for adaptive sine sequences only: omit it, or add'),
     (('--type', 'sine-sequence', '--adaptive', '--procedure', 'body-by-body'),
-     '--adaptive is a procedure of its own, not body-by-body')])
+     '--adaptive excludes --procedure body-by-body')])
 def test_options_of_a_session_that_contradict_are_named(words, message, tmp_path, capsys):
     assert main(['design', ROBOT, *words, '--out', str(tmp_path / 'T.yaml')]) == 2
     assert message in ' '.join(capsys.readouterr().err.split())

@@ -61,7 +61,7 @@ def test_a_goal_names_a_plan_or_asks_for_a_design(
     assert made['type'] == 'static-poses'
     assert 'poses: 12' in made['options'] and 'scale: 0.5' in made['options']
     for words in (('--scale', '0.5'), ('--type', 'fourier'), ('--options', '{seed: 1}')):
-        with pytest.raises(UsageError, match='a plan is executed as it is'):
+        with pytest.raises(UsageError, match='a plan is executed unchanged: omit'):
             request('T.yaml', *words)
     with pytest.raises(UsageError, match='pozes'):
         request('--options', '{pozes: 1}')

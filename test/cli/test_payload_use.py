@@ -39,7 +39,7 @@ def test_bad_input_is_refused_in_one_sentence():
     refused(DataError, 'no joint moves', robot, [replace(still, effort=still.effort + 1.0)],
             [unloaded])
     refused(DataError, 'payload is negative', robot, [unloaded], [loaded])
-    refused(DataError, 'that are no copies', robot, [loaded], [loaded])
+    refused(DataError, 'give two different recordings', robot, [loaded], [loaded])
     refused(DataError, 'record longer', robot, [take(loaded, slice(0, 10))], [unloaded])
     refused(UsageError, 'carries', robot, [loaded], [unloaded], link='base_link')
     refused(UsageError, 'are not those of', robot, [replace(loaded, joints=tuple('abcdef'))],

@@ -1,4 +1,4 @@
-"""Recordings to judge by: `identify` leaves them out of the fit, `validate` takes them alone."""
+"""Validation recordings: `identify` leaves them out of the fit, `validate` takes them alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Said = Callable[..., tuple[dict[str, Any], str]]
 
 @pytest.fixture(scope='module')
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a recording to fit and another to judge by."""
+    """Return a folder with a recording to fit and one for validation."""
     place = tmp_path_factory.mktemp('recordings')
     request = parse_request('fourier', {'duration': 10.0, 'starts': 1})
     header = ['time', *(f'{name}.{joint}' for name in ('position', 'velocity', 'effort')
@@ -57,11 +57,11 @@ def test_a_folder_with_both_is_fitted_and_judged(folder: Path, tmp_path: Path, s
     fit, judge = (str(folder / name) for name in ('run.csv', 'run_validation.csv'))
     model = tmp_path / 'M.yaml'
     found, told = said('identify', folder, '--robot', 'planar_3r', '--out', model)
-    assert f'left out of the fit, to judge by: {judge}' in told
+    assert f'left out of the fit, for validation: {judge}' in told
     assert list(IdentifiedModel.load(model).record.recordings) == [fit]
     assert found['validation']['recordings'] == [judge]
     assert set(found['validation']['joints']) == set(ROBOT.joints)
-    assert 'that the fit has not seen' in found['verdict']['words']
+    assert 'not used for the fit' in found['verdict']['words']
     titles = [section['title'] for chapter in found['chapters'] for section in chapter['sections']]
     assert 'Scores on held-out recordings' in titles
     again, told = said('validate', model, folder)
@@ -70,7 +70,7 @@ def test_a_folder_with_both_is_fitted_and_judged(folder: Path, tmp_path: Path, s
     assert again['verdict']['words'] == found['verdict']['words']
     info = tmp_path / 'run.info'
     _, told = said('information', folder, '--robot', 'planar_3r', '--out', info)
-    assert f'left out, to judge by: {judge}' in told
+    assert f'left out, for validation: {judge}' in told
     assert list(load_information(str(info)).record.recordings) == [fit]
 
 
@@ -79,7 +79,7 @@ def test_without_another_one_what_is_there_is_fitted_and_scored(
 ) -> None:
     judge, model = folder / 'run_validation.csv', tmp_path / 'M.yaml'
     found, told = said('identify', judge, '--robot', 'planar_3r', '--out', model)
-    assert 'to judge by' not in told and found['validation'] is None
+    assert 'for validation' not in told and found['validation'] is None
     assert list(IdentifiedModel.load(model).record.recordings) == [str(judge)]
     assert said('validate', model, folder / 'run.csv')[0]['files'] == 1
 

@@ -182,7 +182,8 @@ def commands() -> dict[str, str]:
 
 @pytest.mark.parametrize(('option', 'code', 'words'), [
     ('--topic /nowhere', 1, 'messages on topic /nowhere; topics are: /chatter'),
-    ('--columns nowhere', 2, "'nowhere' is no preset; choose one of")], ids=['topic', 'columns'])
+    ('--columns nowhere', 2, "'nowhere' is not a preset; choose one of")],
+    ids=['topic', 'columns'])
 @pytest.mark.parametrize('verb', commands())
 def test_every_verb_that_reads_recordings_takes_the_option(
     verb: str, option: str, code: int, words: str, bag: Path, arm: Path, tmp_path: Path,

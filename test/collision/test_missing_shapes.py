@@ -51,5 +51,5 @@ def test_a_missing_mesh_of_the_arm_is_an_error_unless_its_link_is_ignored(tmp_pa
     scene = build_scene(load_robot(described(tmp_path, text, 'scene: {ignore_links: [upper]}')))
     assert scene.unchecked[0].startswith('upper without collision shape')
     assert 'upper: NOT checked, its shapes are ignored' in scene.unchecked
-    with pytest.raises(UsageError, match="ignore_links: there is no link 'uper' of the robot"):
+    with pytest.raises(UsageError, match="ignore_links: the robot has no link 'uper'"):
         build_scene(load_robot(described(tmp_path, text, 'scene: {ignore_links: [uper]}')))

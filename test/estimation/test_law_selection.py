@@ -409,7 +409,7 @@ def test_prescribed_law_and_width():
     robot, log = recording('coulomb')
     width = identify(robot, [log], recipe=replace(RECIPE, ramp_width=0.05)).model.structure
     assert set(width.friction) == {'coulomb'} and width.settings[0] == {'width': 0.05}
-    with pytest.raises(UsageError, match='ramp_width is that of the law coulomb'):
+    with pytest.raises(UsageError, match='ramp_width belongs to the law coulomb, not to maxwell'):
         Recipe(ramp_width=0.05, friction='maxwell')
     with pytest.raises(UsageError, match='choose one of coulomb, asymmetric'):
         recipe_from_dict({'friction': 'sticky'})

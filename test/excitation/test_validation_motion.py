@@ -1,4 +1,4 @@
-"""A motion to fit comes with another one to judge by, which passes none of its states."""
+"""A fit motion comes with a distinct validation motion, which passes none of its states."""
 
 import numpy as np
 import pytest

@@ -52,7 +52,7 @@ def test_the_publisher_of_a_required_emergency_stop_dies_in_mid_motion():
     bench.alarms.note_emergency_stop(heard, False)
     bench.run()
     assert bench.outcome.code is Code.EMERGENCY_STOP
-    assert 'is required, but no message of it came for 0.5' in bench.outcome.text
+    assert 'is required, but sent no message for 0.5' in bench.outcome.text
     assert 'publish it at 10 Hz or more' in bench.outcome.text
     assert 0.5 < bench.first(Cancel)[0] - heard < 0.5 + 2.5 * PERIOD
 
@@ -100,7 +100,7 @@ def test_a_hot_joint_is_given_time_to_brake():
     bench.alarms.note_temperature(bench.now, 'elbow', 71.25)
     bench.do(bench.execution.on_alarm(bench.now)).run()
     assert bench.outcome.code is Code.TEMPERATURE
-    assert "joint 'elbow' has 71.2 degrees C, allowed are 70" in bench.outcome.text
+    assert "joint 'elbow' is at 71.2 degrees C (limit 70): let it cool down" in bench.outcome.text
     assert 'stopped along the path' in bench.outcome.text
     assert not any(isinstance(c, Cancel) for _, c in bench.log)
 

@@ -68,28 +68,28 @@ W, E = Level.WARN, Level.ERROR
 #: facts, requirements, and the one item that is not in order
 FAULTS: dict[str, tuple[Facts, Requirements, str, Level, Code, str]] = {
     'absent': (replace(FACTS, controller_ready=False), WANTED, 'controller', E,
-               Code.CONTROLLER_LOST, 'no action server c; is the controller loaded'),
+               Code.CONTROLLER_LOST, 'no action server c: load and activate the controller'),
     'inactive': (replace(FACTS, controller_states=()), WANTED, 'controller', E,
-                 Code.CONTROLLER_LOST, 'no controller_state came in for 1.0 s: it is not active'),
+                 Code.CONTROLLER_LOST, 'sent no controller_state for 1.0 s: it is not active'),
     'controller hardly listened to': (
         replace(FACTS, controller_states=(), seconds=0.02), WANTED, 'controller', E,
-        Code.CONTROLLER_LOST, 'action server c is there; 20 ms of listening were too short to '
-        'hear controller_state, which tells whether it is active; check again'),
+        Code.CONTROLLER_LOST, 'action server c is there; 20 ms were too short to receive '
+                              'controller_state, which shows whether it is active: check again'),
     'no controller state': (UNTOLD, WANTED, 'controller', E, Code.CONTROLLER_LOST,
-                            'without which a motion cannot be sent in pieces'),
+                            'does not publish controller_state, which motions sent in pieces ne'),
     'sent whole': (UNTOLD, replace(WANTED, in_pieces=False), 'controller', W, Code.INVALID,
-                   'whether it is active is not known'),
+                   'does not publish controller_state, so it may be inactive'),
     'other joints': (controller(lambda m: replace(m, names=('shoulder', 'wrist'))), WANTED,
                      'controller joints', E, Code.JOINTS_DIFFER, 'moves shoulder, wrist; the'),
     'twice in the controller': (
         controller(lambda m: replace(m, names=('shoulder', 'shoulder'))), WANTED,
         'controller joints', E, Code.JOINTS_DIFFER, 'moves shoulder, shoulder'),
     'no feedback': (controller(lambda m: replace(m, position=())), WANTED, 'controller feedback',
-                    E, Code.STALE_STATES, 'no position of every joint'),
+                    E, Code.STALE_STATES, 'lacks the position of some joint'),
     'no velocity fed back': (controller(lambda m: replace(m, velocity=(NAN, 0.0))), WANTED,
-                             'controller feedback', W, Code.STALE_STATES, 'no velocity'),
+                             'controller feedback', W, Code.STALE_STATES, 'lacks the velocity'),
     'slow controller': (replace(FACTS, controller_states=FACTS.controller_states[::10]), WANTED,
-                        'controller state rate', W, Code.INVALID, '10.0 per second are few'),
+                        'controller state rate', W, Code.INVALID, '10.0 per second are too few'),
     'gap of the controller': (
         replace(FACTS, controller_states=FACTS.controller_states[:40]
                 + FACTS.controller_states[70:]), WANTED, 'controller state rate', E,
@@ -98,23 +98,25 @@ FAULTS: dict[str, tuple[Facts, Requirements, str, Level, Code, str]] = {
                Code.SPEED_SCALING, 'it is 0.5: a motion takes 2 times as long'),
     'paused at the pendant': (
         controller(lambda m: replace(m, speed_scaling=0.0)), WANTED, 'speed scaling', E,
-        Code.SPEED_SCALING, 'would begin to move whenever it is resumed; resume it'),
+        Code.SPEED_SCALING, 'would move as soon as it is resumed; resume it'),
     'faster': (controller(lambda m: replace(m, speed_scaling=1.2)), WANTED, 'speed scaling', E,
                Code.SPEED_SCALING, 'it is 1.2: motions would be faster than planned'),
     'another commander': (replace(FACTS, commanders=('/rqt',)), WANTED, 'command topic', W,
-                          Code.INVALID, '/rqt can command the controller, too'),
+                          Code.INVALID, '/rqt can command the controller, too: stop'),
     'not recorded': (replace(FACTS, states=()), WANTED, 'joint states', E, Code.NOT_RECORDED,
                      'although they are published'),
     'best effort': (replace(FACTS, best_effort=('motoros2',)), WANTED, 'joint states', W,
                     Code.INVALID, 'motoros2 publishes them as best effort'),
     'no states': (replace(FACTS, states=(), states_seen=False), WANTED, 'joint states', E,
-                  Code.STALE_STATES, "no state of joints 'shoulder', 'elbow' came in for 1.0 s"),
+                  Code.STALE_STATES, "received no state of joints 'shoulder', 'elbow' "
+                                     'for 1.0 s'),
     'states hardly listened to': (
         replace(FACTS, states=(), states_seen=False, seconds=0.02), WANTED, 'joint states', E,
-        Code.STALE_STATES, '20 ms of listening were too short to hear a state of joints '
-        "'shoulder', 'elbow'; check again"),
+        Code.STALE_STATES, "20 ms were too short to receive a state of joints 'shoulder', "
+                           "'elbow'; check again"),
     'joint missing': (states(lambda m: replace(m, names=('elbow', 'wrist'))), WANTED,
-                      'joint states', E, Code.STALE_STATES, "no state of joint 'shoulder'"),
+                      'joint states', E, Code.STALE_STATES, 'received no state of joint '
+                                                            "'shoulder'"),
     'joint twice': (states(lambda m: StateMessage(
         m.arrival, m.stamp, ('elbow', 'elbow', 'shoulder'), (0.1, 0.1, 0.1), (0.0, 0.0, 0.0),
         (*m.effort, m.effort[1]))), WANTED, 'joint states', E, Code.JOINTS_DIFFER,
@@ -124,7 +126,7 @@ FAULTS: dict[str, tuple[Facts, Requirements, str, Level, Code, str]] = {
     'no velocity': (states(lambda m: replace(m, velocity=())), WANTED, 'joint states', W,
                     Code.STALE_STATES, 'the velocity of joints'),
     'slow states': (replace(FACTS, states=FACTS.states[::5]), WANTED, 'joint state rate', W,
-                    Code.INVALID, '20.0 per second are few; publish at least 50'),
+                    Code.INVALID, '20.0 per second are too few: publish at least 50'),
     'gap': (replace(FACTS, states=FACTS.states[:40] + FACTS.states[55:]), WANTED,
             'joint state rate', E, Code.STALE_STATES,
             'a gap of 0.160 s; a motion stops after 0.1 s (state_timeout)'),
@@ -133,7 +135,7 @@ FAULTS: dict[str, tuple[Facts, Requirements, str, Level, Code, str]] = {
     'begun late': (replace(FACTS, states=FACTS.states[40:]), WANTED, 'joint state rate', E,
                    Code.STALE_STATES, 'a gap of 0.405 s'),
     'jitter': (states(lambda m: replace(m, stamp=m.stamp - 0.0095), slice(0, None, 2)), WANTED,
-               'joint state rate', W, Code.INVALID, 'steps between stamps scatter by'),
+               'joint state rate', W, Code.INVALID, 'intervals between stamps scatter by'),
     'no stamps': (states(lambda m: replace(m, stamp=0.0)), WANTED, 'stamps', W, Code.INVALID,
                   'no stamps (0)'),
     'one stamp': (states(lambda m: replace(m, stamp=NOW - 0.5)), WANTED, 'stamps', E,
@@ -163,7 +165,7 @@ FAULTS: dict[str, tuple[Facts, Requirements, str, Level, Code, str]] = {
     'limit unknown': (FACTS, replace(WANTED, limits=UNKNOWN), 'effort', E, Code.INVALID,
                       "the effort limit of joint 'shoulder' is unknown"),
     'effort above': (efforts(9.0, 95.0), WANTED, 'effort', E, Code.EFFORT_LIMIT,
-                     "effort of joint 'shoulder' is 95 at rest, its limit 100"),
+                     "effort of joint 'shoulder' is 95 at rest, above its limit 100"),
     'effort zero': (efforts(0.0, 0.0), WANTED, 'effort', E, Code.INVALID, 'exactly 0'),
     'effort frozen': (efforts(9.0, 28.0), WANTED, 'effort', W, Code.INVALID, 'never changes'),
     'effort in mNm': (states(lambda m: replace(m, effort=tuple(np.array(m.effort) / 20.0))),
@@ -173,9 +175,9 @@ FAULTS: dict[str, tuple[Facts, Requirements, str, Level, Code, str]] = {
     'pressed': (replace(FACTS, alarm=PRESSED, stop_heard=True, stop_publishers=1), WANTED,
                 'emergency stop', E, Code.EMERGENCY_STOP, 'is pressed'),
     'stop not heard': (replace(FACTS, stop_publishers=1), WANTED, 'emergency stop', W,
-                       Code.INVALID, 'but no message came in'),
+                       Code.INVALID, 'but no message was received: publish it'),
     'stop gone': (replace(FACTS, stop_heard=True), WANTED, 'emergency stop', W, Code.INVALID,
-                  'its publisher went away'),
+                  'its publisher is gone: start it'),
     'hot': (replace(FACTS, alarm=HOT), WANTED, 'temperature', E, Code.TEMPERATURE, 'it is hot'),
     'no limits': (FACTS, replace(WANTED, limits=None, no_limits='limits are missing'), 'limits', E,
                   Code.INVALID, 'limits are missing'),
@@ -189,8 +191,8 @@ FAULTS: dict[str, tuple[Facts, Requirements, str, Level, Code, str]] = {
                         'collision check', E, Code.NOT_CHECKED, 'hand'),
     'collision': (replace(FACTS, too_near='this pose in collision'), WANTED, 'collision check', E,
                   Code.INVALID, 'this pose in collision'),
-    'unwritable': (replace(FACTS, unwritable='it is no folder'), WANTED, 'recording', E,
-                   Code.NOT_RECORDED, '/bags: it is no folder; give another'),
+    'unwritable': (replace(FACTS, unwritable='it is not a folder'), WANTED, 'recording', E,
+                   Code.NOT_RECORDED, '/bags: it is not a folder; give another'),
     'disk': (replace(FACTS, free=1e9), WANTED, 'recording', W, Code.INVALID,
              'the disk has 1000 MB left, the longest motion (600 s) may take 2400 MB'),
 }
@@ -262,8 +264,9 @@ def test_guards_that_a_motion_goes_without_are_named() -> None:
     assert unguarded(GuardSettings(), True, 1.0) == ()
     assert unguarded(GuardSettings(emergency_stop_required=True), False, 1.0) == ()
     (stop,) = unguarded(GuardSettings(), False, 1.0)
-    assert stop.startswith('no emergency stop is heard') and 'emergency_stop_required' in stop
+    assert stop.startswith('no emergency stop is received or required: publish')
+    assert 'emergency_stop_required' in stop
     (effort,) = unguarded(GuardSettings(effort_fraction=0.0), True, 1.0)
     assert effort.startswith('efforts are NOT watched') and 'effort_fraction' in effort
     (whole,) = unguarded(GuardSettings(), True, 0.0)
-    assert whole.startswith('the motion is sent whole (lookahead is 0)')
+    assert whole.startswith('the motion is sent as a whole (lookahead is 0)')

@@ -77,7 +77,7 @@ def test_what_cannot_be_paused_or_resumed_says_so():
     with pytest.raises(UsageError, match='not paused'):
         bench.execution.resume(bench.now)
     bench.do(bench.execution.pause(bench.now)).step()
-    with pytest.raises(UsageError, match='coming to rest already'):
+    with pytest.raises(UsageError, match='the robot is already coming to rest'):
         bench.execution.pause(bench.now)
     with pytest.raises(UsageError, match='still coming to rest'):
         bench.execution.resume(bench.now)

@@ -235,7 +235,8 @@ def test_a_controller_that_falls_silent_in_mid_motion_has_rejected_nothing(held_
         bench.execution.watchdog.held_up = held_up
         bench.step()
     assert bench.outcome.code is Code.CONTROLLER_LOST
-    assert 'controller_state, which tells where the motion is, was silent' in bench.outcome.text
+    assert 'no controller_state for' in bench.outcome.text
+    assert 'so the position in the motion is unknown: have' in bench.outcome.text
     assert np.all(np.abs(accelerations(bench)) < 8.0)
 
 

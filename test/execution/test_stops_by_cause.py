@@ -175,7 +175,8 @@ def test_a_silent_controller_that_does_not_answer_ends_its_piece_by_itself():
     bench.states_on = bench.controller_on = False
     since = bench.now
     assert bench.run().outcome.text.endswith(
-        'the motion ends by itself, the silent controller was sent nothing: check that it stands')
+        'the motion ends by itself, the controller is silent, so nothing was sent: check that it '
+        'stands')
     assert 0.5 < bench.now - since < 0.1 + RULES.pacing.lookahead + PERIOD
     whole = replace(RULES, answers=False, pacing=replace(RULES.pacing, lookahead=0.0))
     bench = Bench(whole).start().run(2.0)

@@ -45,17 +45,19 @@ def test_a_lag_inside_the_window_is_tolerated_and_beyond_it_is_not():
 
 FAULTS = {
     'joint pushed away': (lambda b: b.offset.__setitem__(1, 0.4), Code.TRACKING_ERROR,
-                          "joint 'elbow' is at .* off its trajectory, allowed are 0.1", 0.02),
+                          r"joint 'elbow' is at .* off its trajectory \(limit 0.1\)", 0.02),
     'effort': (lambda b: b.effort.__setitem__(0, -95.0), Code.EFFORT_LIMIT,
-               r"effort of joint 'shoulder' is -95, allowed are 90 \(limit 100\)", 0.03),
+               r"effort of joint 'shoulder' is -95, more than the allowed 90 \(limit 100\)",
+               0.03),
     'effort unknown': (lambda b: b.effort.__setitem__(0, np.nan), Code.STALE_STATES,
                        "effort of joint 'shoulder' is not finite", 0.02),
     'position unknown': (lambda b: b.offset.__setitem__(0, np.nan), Code.STALE_STATES,
                          "position of joint 'shoulder' is not finite", 0.02),
     'states stop': (lambda b: setattr(b, 'states_on', False), Code.STALE_STATES,
-                    "no state of joint 'shoulder' for 0.1.. s, .* confirmed but not seen", 0.13),
+                    r"no state of joint 'shoulder' for 0.1.. s \(limit 0.1 s\).* confirmed but "
+                    'not seen', 0.13),
     'server gone': (lambda b: setattr(b, 'server_ready', False), Code.CONTROLLER_LOST,
-                    'action server of the controller went away', 0.02),
+                    'action server of the controller is gone', 0.02),
 }
 
 
@@ -132,8 +134,8 @@ def test_controller_state_topic_is_watched_once_it_was_heard():
 
 
 @pytest.mark.parametrize(('answer', 'code', 'words'), [
-    ((6, -4, 'Aborted'), Code.TRACKING_ERROR, r'path tolerance was broken \(Aborted\)'),
-    ((6, -5, ''), Code.TRACKING_ERROR, 'goal tolerance was broken'),
+    ((6, -4, 'Aborted'), Code.TRACKING_ERROR, 'path tolerance was exceeded \\(Aborted\\)'),
+    ((6, -5, ''), Code.TRACKING_ERROR, 'goal tolerance was exceeded'),
     ((6, -1, ''), Code.ABORTED, 'aborted the motion with code -1'),
     ((5, 0, ''), Code.ABORTED, 'another program cancelled'),
     ((0, 0, ''), Code.ABORTED, 'status 0'),
@@ -192,7 +194,7 @@ def test_start_is_refused_away_from_the_start_stale_or_without_effort():
     bench = Bench()
     bench.position[0] = 0.03
     assert bench.start().outcome.code is Code.TRACKING_ERROR
-    assert "'shoulder' is 0.03 away from the start, allowed are 0.02" in bench.outcome.text
+    assert "'shoulder' is 0.03 away from the start (limit 0.02)" in bench.outcome.text
     bench = Bench()
     bench.states_on = False
     bench.effort[:] = 1.0
@@ -227,7 +229,7 @@ def test_a_robot_that_moves_without_telling_its_velocity_is_not_sent_anything():
         bench.step()
     bench.carry_out(bench.execution.start(bench.now))
     assert bench.outcome.code is Code.INVALID
-    assert 'the robot moves already; wait until it stands' in bench.outcome.text
+    assert 'the robot is already moving: wait until it stands still' in bench.outcome.text
     assert bench.log == [] or not any(isinstance(c, Send) for _, c in bench.log)
 
 

@@ -95,7 +95,7 @@ def test_what_a_urdf_cannot_say_is_said() -> None:
         'only in the model file, a URDF cannot hold them: rotor inertia [kg m^2]: shoulder '
         f'{rotors[0]}, elbow {rotors[1]}; offset of the effort [N m]: shoulder {offsets[0]}, '
         f'elbow {offsets[1]}')
-    assert missing.startswith('error of the effort of a URDF against the model, rms (maximum)')
+    assert missing.startswith('error of the effort of a URDF relative to the model, rms (maximum)')
     robot = model.robot.with_gravity([0.0, 9.81, 0.0])
     tilted = replace(model, robot=robot, not_identified=('elbow',))
     _, _, lost, gravity = tilted.to_urdf(ARM).warnings

@@ -229,7 +229,7 @@ def test_other_misuse_is_refused(robot_of, tmp_path):
     robot = robot_of(collision(BOX))
     with pytest.raises(UsageError, match="bounds: arm: ellipsoid is 'hull': give centre and"):
         recipe_from_dict({'bounds': {'links': {'arm': {'ellipsoid': 'hull'}}}})
-    with pytest.raises(UsageError, match=r'no numbers yet for the ellipsoid of arm; with_coll'):
+    with pytest.raises(UsageError, match='the ellipsoid of arm has no numbers yet: with_coll'):
         limits_of(COLLIDES, robot, 10)
     (tmp_path / 'one.urdf').unlink()
     with pytest.raises(UsageError, match=r'cannot be read .* give ellipsoid'):

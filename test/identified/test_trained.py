@@ -64,7 +64,7 @@ def test_prediction_at_ten_times_the_speed_does_not_explode(slow):
     errors = [score.relative_error for score in found.model['all'].values()]
     assert max(errors) < EXTRAPOLATED
     text = ' '.join(found.warnings)
-    assert all(f'{name} outside what the model was trained in: joint_1 by up to' in text
+    assert all(f'{name} exceeds the training range: joint_1 by up to' in text
                for name in ('position', 'velocity', 'acceleration'))
     (trace,) = found.traces
     fastest = {one.joint: one for one in trace.outside if one.quantity == 'velocity'}
@@ -174,7 +174,7 @@ def test_commands_say_what_is_outside(slow, verb, tmp_path, capsys):
         states.write_text(f'{",".join(columns)}\n{",".join(map(str, values))}\n')
         assert main([verb, str(model), str(states)]) == 0
         said = capsys.readouterr().err.replace('\n', ' ')
-        assert ('velocity outside what the model was trained in' in said) == told
+        assert ('velocity exceeds the training range' in said) == told
         assert main([verb, str(model), str(states), '--json']) == 0
         warnings = json.loads(capsys.readouterr().out)['warnings']
         assert any('joint_2 by up to' in text for text in warnings) == told

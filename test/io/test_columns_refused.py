@@ -55,7 +55,7 @@ REFUSED = {
     'points and commas': (table('time', SHORT, separator=';').replace('0.', '0,'), ARM, [
         'some numbers have a decimal point, others a decimal comma']),
     'marks of thousands': ('t;q0;q1;q2;tau0;tau1;tau2\n0;1.000,5;2;3;4;5;6\n', ARM, [
-        "'1.000,5' has a mark between thousands"]),
+        "'1.000,5' has a thousands separator"]),
     'no header': (as_text([], LOG.position, separator=' ').lstrip(), ARM, [
         'no header with names, 3 columns, separated by spaces', "position: '1-3'", 'rate: ']),
     'unknown names': (table('clock', {'position': 'foo_{i}', 'effort': 'bar_{i}'}), ARM, [
@@ -107,8 +107,8 @@ WRONG = {
     'no time': ({'position': 'q{i}'}, 'give time: the column of time, or rate'),
     'unknown key': ({'time': 't', 'position': 'q{i}', 'efforts': 'x'}, 'unknown key efforts'),
     'unit of another kind': ({'time': 't', 'position': {'column': 'q{i}', 'unit': 'Nm'}},
-                             'no unit of position'),
-    'preset': ('plotjugler', 'is no preset; choose one of robot_dynid, ur_rtde'),
+                             "'Nm' is not a unit of position"),
+    'preset': ('plotjugler', 'is not a preset; choose one of robot_dynid, ur_rtde'),
     'number': ({'time': 0, 'position': '1-3'}, 'time: column'),
     'list': ([1], 'must be the name of a preset'),
     'decimal': ({'time': 't', 'position': 'q{i}', 'decimal': ';'}, 'decimal'),
@@ -128,11 +128,11 @@ HDF5 = b'MATLAB 7.3 MAT-file'.ljust(116) + bytes(8) + b'\x00\x02IM' + bytes(512)
 ARRAYS = {
     'cut.npz': (b'PK\x03\x04' + bytes(90), 'is damaged, truncated, or holds objects'),
     'new.mat': (HDF5, "version 7.3 (HDF5), which is not read; in MATLAB: save('run.mat'"),
-    'other.mat': (b'hello' * 40, 'is no MATLAB file, or damaged'),
+    'other.mat': (b'hello' * 40, 'not a MATLAB file, or damaged'),
     'cut.json': (b'{"a": [1, 2', 'cannot be read as .json'),
     'words.json': (b'{"name": "arm"}', 'has no arrays of numbers'),
     'one.json': (b'{"entries": [{"timestamp": 0.0, "position": 0.1}]}',
-                 'is no table of numbers by time; it has timestamp (1,), position (1,)'),
+                 'not a table of numbers over time; it has timestamp (1,), position (1,)'),
     'one_by_one.json': (b'{"q": [[1, 2], [3, 4]], "t": [0, 1]}', 'cannot be told apart'),
 }
 
@@ -161,7 +161,7 @@ def test_a_file_that_takes_the_library_down_is_refused(
     """SciPy is killed by some damaged files, in a process of its own."""
     killed = subprocess.CompletedProcess([], -11, b'')
     monkeypatch.setattr(subprocess, 'run', lambda *words, **options: killed)
-    with pytest.raises(DataError, match='is no MATLAB file, or damaged'):
+    with pytest.raises(DataError, match='not a MATLAB file, or damaged'):
         read_matlab(str(tmp_path / 'run.mat'))
 
 

@@ -1,4 +1,4 @@
-"""Recordings to fit and to judge by, told apart by what bags and names say."""
+"""Recordings for fit and validation, told apart by what bags and names say."""
 
 from pathlib import Path
 

@@ -329,7 +329,7 @@ def test_an_earlier_original_is_not_replaced(tmp_path: Path) -> None:
     ('notes.txt', b'text', 'not a bag; expected a folder with'),
     ('empty.mcap', b'', 'is empty or not an mcap file'),
     ('text.mcap', b'no magic', 'is empty or not an mcap file'),
-    ('text.db3', b'no database', 'is no readable rosbag2 sqlite3 file'),
+    ('text.db3', b'no database', 'not a readable rosbag2 sqlite3 file'),
     ('packed.mcap.zstd', b'', 'is compressed as a whole; unpack'),
 ])
 def test_what_is_no_bag_exits_with_1(

@@ -151,13 +151,13 @@ def test_byte_order_marks_and_wide_texts_are_read(
 
 
 @pytest.mark.parametrize(('declared', 'content', 'message'), [
-    ('utf-8', b'gr\xf6\xdfe', r'is no text in the utf-8 that its first line declares \(byte \d+\)'
+    ('utf-8', b'gr\xf6\xdfe', r'not a text in the utf-8 that its first line declares \(byte \d+\)'
      r'; convert it from its encoding, such as gbk or cp1252: iconv -f'),
-    ('', b'gr\xf6\xdfe', r'is no text in utf-8 \(byte'),
-    ('klingon', b'arm', 'is no text in the klingon that its first line declares; convert'),
-    ('utf-16', b'arm', 'is no text in the utf-16 that its first line declares; convert'),
-    ('ascii', 'größe'.encode(), 'is no text in the ascii that its first line declares'),
-    ('zlib', b'arm', 'is no text in the zlib'),
+    ('', b'gr\xf6\xdfe', r'not a text in utf-8 \(byte'),
+    ('klingon', b'arm', 'not a text in the klingon that its first line declares; convert'),
+    ('utf-16', b'arm', 'not a text in the utf-16 that its first line declares; convert'),
+    ('ascii', 'größe'.encode(), 'not a text in the ascii that its first line declares'),
+    ('zlib', b'arm', 'not a text in the zlib'),
 ])
 def test_a_wrong_encoding_is_named(
     tmp_path: Path, declared: str, content: bytes, message: str

@@ -40,7 +40,7 @@ def test_a_tool_is_locked_where_its_leader_is_at_zero(names: tuple[str, str]) ->
                                atol=1e-15)
     tip = robot_from_urdf(robot(*hand(*names, offset=0.04)), Selection(tip_link='camera'))
     np.testing.assert_array_equal(tip.nominal, found.nominal)
-    assert tip.warnings == (f'{names[1]}: mimics {names[0]!r}, locked with that at zero',)
+    assert tip.warnings == (f'{names[1]} mimics {names[0]!r}: locked at zero',)
 
 
 def test_joints_of_a_gripper_that_mimic_each_other_in_a_chain_are_locked() -> None:
@@ -92,7 +92,7 @@ def test_a_side_branch_without_mass_moves_nothing() -> None:
     """As the rods and balancers of ABB's IRB 6640 and Fanuc's M-900iA."""
     parts = joint('rod_joint', 'column', 'rod', inside=follows('shoulder', -0.25)), link('rod', '')
     found = robot_from_urdf(robot(*parts))
-    assert found.warnings == ("rod_joint: mimics 'shoulder', locked with that at zero",)
+    assert found.warnings == ("rod_joint mimics 'shoulder': locked at zero",)
     assert found.linkage is None
     np.testing.assert_array_equal(found.nominal, PLAIN.nominal)
     heavy = robot_from_urdf(robot(parts[0], link('rod')), Selection(tip_link='camera'))

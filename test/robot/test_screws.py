@@ -275,7 +275,7 @@ def test_a_joint_may_be_called_base() -> None:
     ('name: c', 'name: b', "screw 'b': this name is used twice"),
     ('type: continuous', 'link: b_link', "link 'b_link' is used twice; name it otherwise"),
     ('type: continuous', 'link: frame', "link 'frame' is used twice; name it otherwise"),
-    ('name: c', 'name: c, parent: d', "screw 'c': parent 'd' is no joint listed before it"),
+    ('name: c', 'name: c, parent: d', "screw 'c': parent 'd' is not a joint listed before it"),
     ('type: continuous', 'type: planar', "screw 'c': joint type 'planar'; use one of revolute"),
     ('mass: 5', 'mass: 0', r'screws\[2\] \(c\): mass must be positive, is 0'),
     ('mass: 5', 'mass: heavy', r"\(c\): mass must be a finite number, is 'heavy'"),

@@ -136,7 +136,7 @@ def test_a_package_that_is_not_installed_is_named(
     ('{file: a.urdf, name: b}', 'urdf must be a file, or'),
     ('{file: a.urdf, arguments: [b]}', 'urdf must be a file, or'),
     ('{file: "package://only"}', 'package://only must be package://PACKAGE/FILE'),
-    ('{file: a.urdf, arguments: {b: 1}}', 'is no xacro file .*; remove the arguments b'),
+    ('{file: a.urdf, arguments: {b: 1}}', 'not a xacro file .*; remove the arguments b'),
 ])
 def test_what_is_no_urdf_with_arguments_is_told(
     urdf: str, message: str, tmp_path: Path

@@ -185,7 +185,7 @@ CALLERS = {
     'estimation/friction_selection/second_motion.py': 'break-away',
     'estimation/staged/joint_effort.py': 'settings of the method staged',
     'estimation/uncertainty/held_out.py': 'scores, refusals, verdicts, intervals',
-    'excitation/design.py': 'whether the motion to judge by is another one',
+    'excitation/design.py': 'whether the validation motion is another one',
     'identification/chosen_effects.py': 'effects of single joints',
     'identification/fit.py': 'scores of the fit, the side of the gear that a sensor is on',
     'identification/gathered.py': 'weights near reversals',

@@ -107,7 +107,7 @@ def test_a_good_model_is_good_for_everything(arm, unseen) -> None:
                for joint in verdict.joints for use in joint.uses)
     assert verdict.words == (
         'Good for gravity compensation, feed-forward, contact detection and simulation in all '
-        'joints. Judged on 1 recording that the fit has not seen. The inertials of the URDF with '
+        'joints. Judged on 1 recording not used for the fit. The inertials of the URDF with '
         'fitted friction are as good in all joints (within 10 %).')
     assert [joint.joint for joint in verdict.joints] == list(arm[0].joints)
     assert verdict.joints[0].words == f'good for {", ".join(USES)}'
@@ -170,7 +170,7 @@ def test_the_motion_of_the_fit_again_shows_nothing(arm) -> None:
     for log, gap in ((again, True), (logs[2], False)):
         verdict = judged(model, validate(model, [log]))
         told = [use.shown_by for joint in verdict.joints for use in joint.uses if use.shown_by]
-        assert any('motion of the fit again' in one.words for one in told) is gap
+        assert any('repeat the motion of the fit' in one.words for one in told) is gap
 
 
 @pytest.mark.parametrize(('share', 'shown'), [(0.4, False), (0.6, True)])
@@ -459,7 +459,7 @@ def test_feed_forward_is_not_judged_where_the_joint_is_mostly_held(arm, unseen) 
             trace, moving=np.ones(len(moving)), velocity=velocity),))
         found = of(judged(arm[2].model, scores), JOINT, FEED_FORWARD)
         assert found.ok is ok
-        assert ('% of the motion, where friction takes' in found.words) is (ok is None)
+        assert ('% of the motion, and takes up part of its load' in found.words) is (ok is None)
 
 
 def test_parts_of_recordings_count_by_their_rows() -> None:

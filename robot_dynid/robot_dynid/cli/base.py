@@ -112,8 +112,8 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
             (one['name'], one['body'], one['nominal'], one['combination'])
             for one in result['constants']))
         terminal.line('m^ mass, k first moment, U inertia about the origin of the link, z along '
-                      'its joint: the part that no joint behind changes; nominal: of the links as '
-                      'described', style='dim')
+                      'its joint: the constant part of the link and all that it carries; nominal: '
+                      'from the robot description', style='dim')
     else:
         terminal.table('', ('base parameter', 'combination'),
                        zip(result['kept'], result['labels']))

@@ -87,7 +87,7 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
              for one in recording['blind'] if not one['begins']}
     terminal.document(result['chapters'], after=bool(result['report']) + (not result['ok']))
     if not result['ok']:
-        terminal.line(f'exit code 1: {subject(list(blind), "was", "were")} blind for a while, and '
-                      'contacts there are not seen (--accept-partial accepts refused joints): '
+        terminal.line(f'exit code 1: {subject(list(blind), "was", "were")} blind for a while, so '
+                      'contacts there may be missed (--accept-partial accepts refused joints): '
                       f'{"; ".join(dict.fromkeys(blind.values()))}', style='red')
     terminal.written((('report', result['report']),))

@@ -37,7 +37,7 @@ EXAMPLES = (
 DEFAULT_RATE = 100.0
 #: result of a session that has met its accuracy, for which no file is written
 MET: dict[str, Any] = {'met': True, 'swings': [], 'unreachable': [], 'why': '', 'later': [],
-       'outlook': 'nothing more is to be recorded'}
+       'outlook': 'no further recording is needed'}
 NOTHING_MORE: dict[str, Any] = {
     **dict.fromkeys(('out', 'report', 'condition_number', 'log_det', 'clearance', 'validation')),
     'parts': {}, 'duration': 0.0, 'limits': {}, 'starts': [], 'ended_early': False, 'stages': [],
@@ -192,13 +192,13 @@ def _request(arguments: argparse.Namespace) -> Request:
                if (value := getattr(arguments, name)) is not None}
     if arguments.adaptive is not None:
         if arguments.procedure not in (None, arguments.adaptive):
-            raise UsageError(f'--adaptive is a procedure of its own, not {arguments.procedure}; '
-                             'leave one of them out')
+            raise UsageError(f'--adaptive excludes --procedure {arguments.procedure}: omit one of '
+                             'them')
         options['procedure'] = arguments.adaptive
     request = parse_request(arguments.type, with_text(options, arguments.options))
     if arguments.data and getattr(request.options, 'procedure', '') != 'adaptive':
-        raise UsageError('--data is what an adaptive sine sequence goes on from; leave it out, or '
-                         'ask for --type sine-sequence --adaptive')
+        raise UsageError('--data is for adaptive sine sequences only: omit it, or add --type '
+                         'sine-sequence --adaptive')
     RATE.read(arguments.rate, "option 'rate'")
     check_points(getattr(request.options, 'duration', 0.0), arguments.rate)
     return request
@@ -226,12 +226,12 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     if result['out'] is None:
         known = 'no nominal parameters to compare with' if result['largest_deviation'] is None \
             else f'{result["least_known"]}, deviation {percent(result["largest_deviation"])} %'
-        terminal.line(f'the accuracy {percent(result["session"]["accuracy"])} % is met: {known}; '
-                      'nothing more is to be recorded')
+        terminal.line(f"the accuracy {percent(result['session']['accuracy'])} % is met: {known}; "
+                      'no further recording is needed')
         return
     judge = result['validation'] or {'out': None, 'report': None, 'warnings': ()}
     terminal.document(result['chapters'], (
-        f'motion to judge by: {warning}' for warning in judge['warnings']
+        f'validation motion: {warning}' for warning in judge['warnings']
         if warning not in result['warnings']), after=1)
-    terminal.written((('motion to fit', result['out']), ('motion to judge by', judge['out']),
+    terminal.written((('fit motion', result['out']), ('validation motion', judge['out']),
                       ('report', result['report']), ('report', judge['report'])))

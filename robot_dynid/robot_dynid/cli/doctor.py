@@ -179,7 +179,7 @@ def _answer(question: Question, terminal: Terminal) -> Any:
         value = question.suggestion if value is None else value
         if value is None or (question.choices and value not in question.choices):
             terminal.note('this must be answered' if value is None else
-                          f'{value} is none of {", ".join(question.choices)}', 'yellow')
+                          f"{value}: choose one of {', '.join(question.choices)}", 'yellow')
             continue
         return value
 
@@ -238,8 +238,8 @@ def _columns(robot: RobotModel, paths: Iterable[str]) -> str:
         try:
             load_log(path, robot)
         except NoPreset as error:
-            return (f'# columns of tables, proposed from {Path(path).name}: correct what is not '
-                    f'so; docs/recordings.md\ncolumns: {one_line(error.proposal)}\n')
+            return (f'# columns of tables, proposed from {Path(path).name}: correct it where it '
+                    f'is wrong; docs/recordings.md\ncolumns: {one_line(error.proposal)}\n')
         except DynIdError:  # the check says so
             continue
     return ''

@@ -34,19 +34,19 @@ GUARDS_SHOWN = 2
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = ('The node waits for goals; `ros2 launch robot_dynid excite.launch.py '
-                     'robot:=...` starts it. Enter, Ctrl-C and a terminal that is closed stop the '
+                     'robot:=...` starts it. Enter, Ctrl-C or closing the terminal stops the '
                      'robot along its path. Exit code 0: executed.')
     parser.add_argument('plan', metavar='PLAN', nargs='?', default='',
-                        help='file of `design`, in the files_directory of the node, or dry run of '
-                             'the node; without, the node designs')
+                        help='trajectory file of `design` in the files_directory of the node, or '
+                             'identifier of a dry run; without it the node designs a motion')
     parser.add_argument('--robot', metavar='ROBOT',
-                        help='refuse a node that moves another robot than this')
+                        help='expected robot: a node that moves another one is refused')
     parser.add_argument('--type',
                         help='of a motion that the node designs (default fourier)')
     parser.add_argument('--options', metavar='YAML',
                         help="of that type, as YAML text, '{poses: 30}', or file")
     parser.add_argument('--scale', type=float,
-                        help='of such a motion: part of every limit that may be used')
+                        help='of such a motion: share of every limit to use')
     parser.add_argument('--dry-run', action='store_true',
                         help='show and check the motion; nothing moves')
     add_node(parser)
@@ -71,8 +71,8 @@ def node_name(arguments: argparse.Namespace) -> str:
     for option in ('node', 'namespace'):
         name = getattr(arguments, option)
         if name.rstrip('/') and not ROS_NAME.fullmatch(name.rstrip('/')):
-            raise UsageError(f'--{option} {name}: no name of ROS; it consists of letters, digits '
-                             'and _, parts with / between them')
+            raise UsageError(f'--{option} {name}: not a ROS name; use letters, digits and _, with '
+                             '/ between parts')
     if arguments.node.startswith('/'):
         return str(arguments.node)
     return '/'.join(('', *filter(None, (arguments.namespace.strip('/'), arguments.node))))
@@ -106,8 +106,8 @@ def goal_fields(arguments: argparse.Namespace) -> dict[str, str]:
     options = with_text(flags, arguments.options)
     if arguments.plan:
         if options or arguments.type:
-            raise UsageError('a plan is executed as it is: leave --type, --options and --scale '
-                             'out, or design another plan')
+            raise UsageError('a plan is executed unchanged: omit --type, --options and --scale, '
+                             'or design another plan')
         path = Path(arguments.plan)
         return {'trajectory': str(path.absolute()) if path.is_file() else arguments.plan}
     from robot_dynid.excitation.families import parse_request
@@ -196,7 +196,7 @@ def show_check(result: dict[str, Any], terminal: Terminal) -> None:
 
 
 STOP = Command(
-    'stop what a running excitation node executes, along its path', (
+    'stop the motion of a running excitation node along its path', (
         'robot-dynid stop', 'robot-dynid stop --namespace cell_1'),
     _add_stop_arguments, run_stop, show_stop)
 CHECK = Command(

@@ -107,8 +107,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         require_every_joint(model, arguments.accept_partial, OR_PARTIAL)
     samples = {name: _numbered(name, path, len(drawn[0])) for name, path in asked.items()}
     unshaped = () if urdf or 'out' not in asked or model.robot.shapes else (
-        f'{asked["out"]}: made of the description in the model, without shapes: give --urdf '
-        'IN.urdf where there is one',)
+        f"{asked['out']}: made from the description in the model, without shapes: add --urdf "
+        'IN.urdf for shapes',)
     files = _saved(made, asked, [
         (TARGETS[name].make(one, urdf), path) for name, paths in samples.items()
         for one, path in zip(drawn[0], paths, strict=False)])

@@ -109,7 +109,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         result.model.save(arguments.out)
         findings = logs.findings
         if judges:
-            terminal.note(f'left out of the fit, to judge by: {", ".join(judges)}')
+            terminal.note(f'left out of the fit, for validation: {", ".join(judges)}')
             with written_before(arguments.out):
                 unseen = load_logs(judges, robot, progress, arguments.accept)
                 result = validate_result(result, unseen)
@@ -156,8 +156,8 @@ def _inputs(arguments: argparse.Namespace) -> tuple[RobotModel, RecordedInformat
     def of_robot() -> Iterator[RecordedInformation]:
         for one in map(load_information, paths):
             if robot is not None and one.robot.hash() != robot.hash():
-                raise UsageError(f'the information of {", ".join(one.record.recordings)} is of '
-                                 f'{one.robot.name}, not of {robot.name}')
+                raise UsageError(f"the information of {', '.join(one.record.recordings)} belongs "
+                                 f'to {one.robot.name}, not to {robot.name}')
             yield one
 
     known = merge_information(of_robot()) if paths else None

@@ -55,8 +55,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     if arguments.model is None and arguments.robot is None:
         raise UsageError('which robot? Give --robot or --model')
     if arguments.known_mass is None and (arguments.known_com or arguments.equal_gains):
-        raise UsageError('--known-com and --equal-gains are about drive gains, which need '
-                         '--known-mass, too')
+        raise UsageError('--known-com and --equal-gains are for drive gains only: add '
+                         '--known-mass')
     model = load_model(arguments.model, arguments.robot) if arguments.model else None
     robot = model.robot if model else load_robot(arguments.robot)
     with terminal.progress('payload') as progress:
@@ -160,7 +160,7 @@ def _show_payload(result: dict[str, Any], status: str, terminal: Terminal) -> No
     terminal.warnings((
         *([f'not excited by the motion: {listed(result["not_excited"])}']
           if result['not_excited'] else []),
-        *(f'nothing is known of {text}' for text in result['directions'])))
+        *(f'{text}: not determined' for text in result['directions'])))
     if terminal.verbose:
         terminal.facts((f'{pair["loaded"]} less {pair["unloaded"]}',
                         f'clocks {1e3 * abs(pair["lag"]):.2f} ms apart')

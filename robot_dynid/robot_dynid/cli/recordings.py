@@ -48,8 +48,7 @@ def add_workers(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--scheduler', metavar='ADDRESS',
                         help='Dask cluster in their place: tcp://host:8786')
     parser.add_argument('--information', metavar='FOLDER',
-                        help='store of what recordings were reduced to; a run that was killed '
-                             'resumes from it')
+                        help='folder for reduced recordings; a killed run resumes from it')
 
 
 def by_recording(arguments: argparse.Namespace, paths: Sequence[str]) -> bool:
@@ -64,8 +63,8 @@ def _check(arguments: argparse.Namespace) -> None:
     if not 1 <= arguments.workers <= MOST_WORKERS:
         raise UsageError(f'--workers {arguments.workers}: give a number from 1 to {MOST_WORKERS}')
     if arguments.scheduler and arguments.workers > 1:
-        raise UsageError('--workers are processes of this machine, --scheduler has workers of its '
-                         'own: give one of them')
+        raise UsageError('--workers starts processes on this machine, --scheduler uses those of a '
+                         'cluster: give one of them')
 
 
 def unread(
@@ -113,11 +112,10 @@ def recorded(arguments: argparse.Namespace, terminal: Terminal) -> Iterator[Reco
         found = Recorded(workers, _folder(arguments.information))
         yield found
     if found.taken:
-        terminal.note(f'the information of {found.taken} recordings was taken from '
-                      f'{arguments.information}')
+        terminal.note(f'{found.taken} recordings were already reduced in {arguments.information}')
     if found.redone:
-        terminal.caution(f'{found.redone} information files in {arguments.information} could not '
-                         f'be used and were made anew, such as {found.wrong}')
+        terminal.caution(f'{found.redone} information files in {arguments.information} were '
+                         f'unusable and were created again, such as {found.wrong}')
 
 
 @contextmanager
@@ -145,7 +143,7 @@ def _folder(path: str | None) -> InformationFolder | None:
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DynIdError(f'--information {path}: is no folder and cannot become one '
+        raise DynIdError(f'--information {path}: not a folder, and none can be created there '
                          f'({error.strerror})') from None
     return InformationFolder(str(Path(path).absolute()))
 
@@ -181,7 +179,7 @@ def run_information(arguments: argparse.Namespace, terminal: Terminal) -> dict[s
                          f'{SUFFIX}')
     arguments.data, judges = by_purpose(listed(arguments.data))
     if judges:
-        terminal.note(f'left out, to judge by: {", ".join(judges)}')
+        terminal.note(f'left out, for validation: {", ".join(judges)}')
     check_outputs((arguments.out, MARK), inputs=(
         *arguments.data, arguments.robot, arguments.recipe, arguments.like))
     recipe = read_recipe(arguments.recipe) if arguments.recipe else Recipe()

@@ -310,7 +310,7 @@ class Terminal:
             import webbrowser
 
             if webbrowser.open(address):
-                self.note(f'{address} is opened in the browser')
+                self.note(f'opening {address} in the browser')
                 return
         self.note(f'open {address} in a browser')
 

@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     allowed = _allowed(arguments.max_nrmse, model.robot.row_names)
     if arguments.forward:
         require_every_joint(model, arguments.accept_partial,
-                            'leave --forward out, or say --accept-partial')
+                            'omit --forward, or add --accept-partial')
     forward, failed = None, ''
     with terminal.progress('validate') as progress:
         logs = load_logs(arguments.data, of_recordings(model.robot, arguments), progress,

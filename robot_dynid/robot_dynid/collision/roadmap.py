@@ -187,6 +187,6 @@ def check_pose(scene: Scene, pose: FloatArray, name: str) -> None:
             f'{-1e3 * near[worst]:.1f} mm; jog them apart, or correct floor, keep_out or '
             'environment')
     raise DynIdError(
-        f'{name} pose too near: {first} and {second} are {1e3 * near[worst]:.1f} mm apart, '
-        f"required are {1e3 * scene.required[worst]:.1f} mm; jog them apart, or set "
+        f'{name} pose too near: {first} and {second} are {1000.0 * near[worst]:.1f} mm apart (at '
+        f'least {1000.0 * scene.required[worst]:.1f} mm are required); jog them apart, or set '
         f"'clearance: {0.9 * near[worst]:.2g}'")

@@ -130,8 +130,8 @@ def _ignored(
     for pair in around.ignore_pairs:
         for name in pair:
             if name not in names:
-                raise UsageError(f'ignore_pairs: there is no body {name!r}; there are '
-                                 f'{", ".join(sorted(names))}')
+                raise UsageError(f'ignore_pairs: there is no body {name!r}; valid: '
+                                 f"{', '.join(sorted(names))}")
         ignored.add(frozenset(body.get(name, name) for name in pair))
     return ignored
 

@@ -126,7 +126,7 @@ def robot_shapes(
         places[name] = (robot.base_link, BASE, placement)
     for name in ignored:
         if places.pop(name, None) is None:
-            raise UsageError(f'ignore_links: there is no link {name!r} of the robot')
+            raise UsageError(f'ignore_links: the robot has no link {name!r}')
     above = {_end(joint, 'child'): _end(joint, 'parent') for joint in root.findall('joint')}
     leading = {robot.base_link}
     for link in robot.bodies:

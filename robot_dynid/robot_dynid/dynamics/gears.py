@@ -93,8 +93,8 @@ class Gears:
         for joint, slope in zip(self.joints, rate * np.hypot(*sizes), strict=True):
             if not slope < 1.0:
                 raise ModelError(
-                    f'elastic joint {names[joint]}: its kinematic error would turn the link back '
-                    f'(slope {slope:g}, must be below 1): check gear_ratios')
+                    f'elastic joint {names[joint]}: its kinematic error would reverse the motion '
+                    f'of the link (slope {slope:g}, must be below 1): check gear_ratios')
 
     @property
     def linear(self) -> Gears:

@@ -80,8 +80,8 @@ def check_features(features: FloatArray, residual: FloatArray, least: int) -> No
     ``features`` (N, k), ``residual`` (N,).
     """
     if features.ndim != 2 or residual.shape != features.shape[:1]:
-        raise DataError(f'features {features.shape} and residual {residual.shape} do not belong '
-                        'together')
+        raise DataError(f'features {features.shape} and residual {residual.shape} have different '
+                        'lengths')
     if not (np.isfinite(features).all() and np.isfinite(residual).all()):
         raise DataError('features or residual hold numbers that are not finite')
     if len(residual) < least:
@@ -276,7 +276,7 @@ class MixtureModel(ResidualModel):
                 raise ValueError(f'{name} of a Gaussian mixture')
         if not min(*model.weights, *model.scale, model.reach) > 0.0 \
                 or not np.linalg.eigvalsh(model.covariances).min() > 0.0:
-            raise ValueError('a Gaussian mixture of weights or scales that are not positive')
+            raise ValueError('the weights and scales of a Gaussian mixture must be positive')
         return model
 
 

@@ -23,11 +23,11 @@ LEAST_CHANCE = 1e-9  # smaller chances are all shown as this
 #: bins of one wave of ripple; share of the RMS speed from which a joint moves
 PHASES, MOVING_RMS_SHARE = 36, 0.05
 RIPPLE = (
-    'Gears and motors make torque that repeats with every turn of theirs. Errors are RMS of the '
-    'unfiltered effort on held-out data, without and with the waves; a wave is used only if it '
-    'reduces them and if noise of the same spectrum makes one as large with a probability below '
-    '1 in 1000. Delay: by how much the wave comes before the position of its row. Above the top '
-    'speed of the recordings no wave is predicted.')
+    'Gears and motors cause torque that repeats with every turn. Errors are RMS of the unfiltered '
+    'effort on held-out data, without and with the waves; a wave is used only if it reduces them '
+    'and if noise of the same spectrum makes one as large with a probability below 1 in 1000. '
+    'Delay: by how much the wave comes before the position of its row. Above the top speed of the '
+    'recordings no wave is predicted.')
 ALIASED = (
     'Not used, because the sampling of the effort makes them look like others (record faster, or '
     'move slowly through the range of the joint):')
@@ -71,11 +71,11 @@ class TorqueRipple:
         shapes = (self.orders.shape, self.delays.shape, self.coefficients.shape)
         count = len(self.orders)
         if shapes != ((count,), (count,), (WAVE_COLUMNS * count,)) or not count:
-            raise ValueError(f'torque ripple of shapes {shapes}')
+            raise ValueError(f'torque ripple: arrays of shapes that do not match, {shapes}')
         numbers = np.concatenate([self.orders, self.delays, self.coefficients,
                                   [self.compliance, self.slow, self.fast]])
         if not np.isfinite(numbers).all() or not min(self.slow, self.fast, *self.orders) > 0.0:
-            raise ValueError('torque ripple of numbers that cannot be')
+            raise ValueError('torque ripple: numbers outside their ranges')
 
     def columns(
         self, position: FloatArray, velocity: FloatArray, effort: FloatArray

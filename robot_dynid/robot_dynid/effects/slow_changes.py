@@ -98,12 +98,13 @@ class Warming:
         shapes = tuple(x.shape for x in (
             self.rise, self.rise_std, self.fall, self.fall_std, self.seconds_std))
         if shapes != ((2,), (2,), (2, count), (2, count), (count,)) or not count:
-            raise ValueError(f'friction that warms up, of shapes {shapes}')
+            raise ValueError('friction that warms up: arrays of shapes that do not match, '
+                             f'{shapes}')
         numbers = np.concatenate([x.ravel() for x in (
             self.rise, self.fall, self.rise_std, self.fall_std, self.seconds,
             self.seconds_std)])
         if not np.isfinite(numbers).all() or not min(self.power, *self.seconds) > 0.0:
-            raise ValueError('friction that warms up, of numbers that cannot be')
+            raise ValueError('friction that warms up: numbers outside their ranges')
 
     def scales(self, warmth: FloatArray) -> FloatArray:
         """Return the factors (N, 2) of viscous and dry friction at ``warmth`` (N, k)."""
@@ -245,7 +246,7 @@ class SlowChanges(LearntEffect):
         return tabled('Slow changes', text, Table(
             ('joint', 'warm-up gain [%]', 'in deviations', 'used', 'adaptive gain [%]',
              'in deviations', 'used', 'viscous share', 'dry share', 'over [s]'), rows,
-            'Squared error taken off data left out'), Table(
+            'Reduction of the squared held-out error'), Table(
             ('joint', 'time constant [s]', 'at [W]', 'viscous friction falls by [%]',
              'dry friction falls by [%]'), laws, 'Friction that warms up, with 95 % intervals'))
 

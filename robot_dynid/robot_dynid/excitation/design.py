@@ -364,8 +364,8 @@ def _feasible_trajectory(
         broken, *_ = _check(trajectory, allowed, criteria)
         if not broken:
             return trajectory
-    raise DynIdError('no motion was found that keeps everything: '
-                     f'{"; ".join(text for _, text in broken)}')
+    raise DynIdError('no motion satisfies all constraints: '
+                     f"{'; '.join((text for _, text in broken))}")
 
 
 def check_length(duration: float) -> None:

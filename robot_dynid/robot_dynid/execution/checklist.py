@@ -12,6 +12,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from robot_dynid.document import listed, subject
 from robot_dynid.execution.clocks import PACE_TOLERANCE
 from robot_dynid.execution.guards import (
     Code,
@@ -164,14 +165,14 @@ def unguarded(settings: GuardSettings, stop_heard: bool, lookahead: float) -> tu
     """
     found = []
     if lookahead == 0.0:
-        found.append('the motion is sent whole (lookahead is 0): where this node or its computer '
-                     'fails, the robot goes on to its end; set lookahead to 1')
+        found.append('the motion is sent as a whole (lookahead is 0), so the robot completes it '
+                     'even if this node or its computer fails: set lookahead to 1')
     if settings.effort_fraction == 0.0:
-        found.append('efforts are NOT watched (effort_fraction is 0); set it to a part of the '
+        found.append('efforts are NOT watched (effort_fraction is 0): set it to a share of the '
                      'limits, such as 0.9')
     if not settings.emergency_stop_required and not stop_heard:
-        found.append('no emergency stop is heard, nor required; publish the topic emergency_stop, '
-                     'and set emergency_stop_required to true')
+        found.append('no emergency stop is received or required: publish the topic '
+                     'emergency_stop, and set emergency_stop_required to true')
     return tuple(found)
 
 
@@ -219,28 +220,27 @@ class _Checks:
             self.states.update(message.arrival, message.names, message.stamp,
                                (message.position, message.velocity, message.effort))
         self.visible = not self.states.missing('position')
-        self.too_short = f'{1e3 * facts.seconds:.0f} ms of listening were too short to hear'
+        self.too_short = f'{1000.0 * facts.seconds:.0f} ms were too short to receive'
 
     def controller(self) -> Findings:
         facts, name, lost = self.facts, self.facts.controller, Code.CONTROLLER_LOST
         if not facts.controller_ready:
-            yield (ERROR, f'no {name}; is the controller loaded and active, and its name the '
-                   'parameter controller?', (), lost)
+            yield (ERROR, f'no {name}: load and activate the controller, or correct the parameter '
+                   'controller', (), lost)
         if facts.controller_states:
             yield OK, f'{name} is there, and active'
         if facts.controller_publishers and facts.seconds < TELLING:
-            yield (ERROR, f'{name} is there; {self.too_short} controller_state, which tells '
-                   'whether it is active; check again', (), lost)
+            yield (ERROR, f'{name} is there; {self.too_short} controller_state, which shows '
+                   'whether it is active: check again', (), lost)
         if facts.controller_publishers:
-            yield (ERROR, f'{name} is there, but no controller_state came in for '
-                   f'{facts.seconds:.1f} s: it is not active; activate it (ros2 control '
-                   'switch_controllers --activate NAME)', (), lost)
+            yield (ERROR, f'{name} is there, but sent no controller_state for {facts.seconds:.1f} '
+                   's: it is not active; activate it (ros2 control switch_controllers --activate '
+                   'NAME)', (), lost)
         if self.wanted.in_pieces:
-            yield (ERROR, f'{name} is there, but nobody publishes controller_state, without which '
-                   'a motion cannot be sent in pieces; use a joint_trajectory_controller that '
-                   'does', (), lost)
-        yield (WARN, f'{name} is there; nobody publishes controller_state, so whether it is '
-               'active is not known')
+            yield (ERROR, f'{name} is there, but does not publish controller_state, which motions '
+                   'sent in pieces need: use a joint_trajectory_controller that does', (), lost)
+        yield (WARN, f'{name} is there, but does not publish controller_state, so it may be '
+               'inactive')
 
     def controller_joints(self) -> Findings:
         if not self.facts.controller_states:
@@ -260,7 +260,7 @@ class _Checks:
         for quantity, level in (('position', ERROR), ('velocity', WARN)):
             values = np.asarray(getattr(last, quantity), dtype=np.float64)
             if len(values) != len(last.names) or not np.all(np.isfinite(values)):
-                yield (level, f'the controller knows no {quantity} of every joint; give it that '
+                yield (level, f'the controller lacks the {quantity} of some joint: give it that '
                        'state interface', (), Code.STALE_STATES)
         yield OK, 'positions and velocities of all joints'
 
@@ -272,13 +272,13 @@ class _Checks:
         if abs(scaling - 1.0) <= PACE_TOLERANCE:
             yield OK, 'full speed', values
         if scaling == 0.0:
-            yield (ERROR, 'it is 0: the robot is paused, and would begin to move whenever it is '
-                   'resumed; resume it at its pendant first', values, Code.SPEED_SCALING)
+            yield (ERROR, 'it is 0: the robot is paused, and would move as soon as it is resumed; '
+                   'resume it at its pendant first', values, Code.SPEED_SCALING)
         if scaling > 1.0:
             yield (ERROR, f'it is {scaling:.4g}: motions would be faster than planned; set the '
                    'speed to 100 %', values, Code.SPEED_SCALING)
-        yield (WARN, f'it is {scaling:.4g}: a motion takes {1.0 / scaling:.3g} times as long, and '
-               'shows less of the inertias; set the speed to 100 %', values)
+        yield (WARN, f'it is {scaling:.4g}: a motion takes {1.0 / scaling:.3g} times as long and '
+               'excites the inertias less; set the speed to 100 %', values)
 
     def joint_states(self) -> Findings:
         facts, joints, stale = self.facts, self.wanted.joints, Code.STALE_STATES
@@ -289,8 +289,8 @@ class _Checks:
         if absent and facts.seconds < TELLING:
             yield ERROR, f'{self.too_short} a state of {named(absent)}; check again', (), stale
         if absent:
-            yield (ERROR, f'no state of {named(absent)} came in for {facts.seconds:.1f} s; is the '
-                   'joint state broadcaster active?', (), stale)
+            yield (ERROR, f'received no state of {named(absent)} for {facts.seconds:.1f} s: '
+                   'activate the joint state broadcaster', (), stale)
         for names in dict.fromkeys(message.names for message in facts.states):
             twice = [joint for joint in joints if names.count(joint) > 1]
             if twice:
@@ -302,9 +302,9 @@ class _Checks:
                 yield (level, f'the {quantity} of {named(missing)} is not finite, or not '
                        'published; have the driver publish it', (), stale)
         if facts.best_effort:
-            yield (WARN, f'{", ".join(facts.best_effort)} publishes them as best effort: messages '
-                   'that are lost on the way are not sent again; make the publisher reliable '
-                   'where it can be')
+            yield (WARN, f'{subject(facts.best_effort, "publishes", "publish")} them as best '
+                   'effort, so lost messages are not sent again: make the publisher reliable if '
+                   'possible')
         yield OK, f'positions and velocities of all {len(joints)} joints'
 
     def stamps(self) -> Findings:
@@ -317,17 +317,17 @@ class _Checks:
             yield (WARN, 'joint states have no stamps (0); have the driver stamp them when they '
                    'are measured')
         if len(stamps) > 2 and np.all(stamps == stamps[0]):
-            yield (ERROR, 'all joint states have the same stamp: what publishes them repeats one '
+            yield (ERROR, 'all joint states have the same stamp: their publisher repeats one '
                    'measurement', (), Code.STALE_STATES)
         if np.any(np.diff(stamps) < 0.0) and len({m.names for m in facts.states}) == 1:
-            yield WARN, 'stamps of joint states go back; do two programs publish them?'
+            yield WARN, 'stamps of joint states go back: stop all publishers but one'
         # messages come late, never early; only the last arrival is by a clock that runs otherwise
         age = float(facts.now - stamps[-1] if facts.sim_time else np.min(arrivals - stamps))
         values = (('age [s]', f'{age:.4f}'),)
         if not -FUTURE <= age <= PAST and not self.other_clock:
             where = f'{age:.3f} s behind' if age > 0.0 else f'{-age:.3f} s ahead of'
             yield (WARN, f'stamps of joint states are {where} the clock of this computer; '
-                   'synchronise the clocks (chrony), or stamp at measuring', values)
+                   'synchronise the clocks (chrony), or stamp them when they are measured', values)
         yield OK, 'stamps increase, by the clock of this node', values
 
     @property
@@ -376,19 +376,19 @@ class _Checks:
                     ERROR, f'a gap of {gap:.3f} s; a motion stops after {timeout:g} s '
                     f'({parameter}); make the computer or the network less busy', values, code))
             elif rate < few:
-                findings.append((WARN, f'{rate:.1f} per second are few; publish at least '
+                findings.append((WARN, f'{rate:.1f} per second are too few: publish at least '
                                  f'{few:g} (`robot-dynid doctor` names faster topics)', values))
             elif jitter > STAMP_JITTER:
-                findings.append((WARN, f'steps between stamps scatter by {jitter:.0%} of their '
-                                 'median; stamp at measuring, in the real-time loop', values))
+                findings.append((WARN, f'intervals between stamps scatter by {jitter:.0%} of '
+                                 'their median: stamp in the real-time loop', values))
             else:
                 findings.append((OK, f'{rate:.0f} per second', values))
         yield from sorted(findings, key=lambda finding: -finding[0])
 
     def commanders(self) -> Findings:
         if self.facts.commanders:
-            yield (WARN, f'{", ".join(self.facts.commanders)} can command the controller, too; '
-                   'end what may send a trajectory during the motion')
+            yield (WARN, f'{listed(self.facts.commanders)} can command the controller, too: '
+                   'stop what may send a trajectory during the motion')
         yield OK, 'no other node publishes on it'
 
     def effort_known(self) -> Findings:
@@ -418,8 +418,9 @@ class _Checks:
         frozen_ones = [joint for joint, column in zip(wanted.joints, columns)
                        if len(column) >= CHANGES and np.ptp(column) == 0.0]
         for i in np.flatnonzero(np.abs(mean) > (wanted.guards.effort_fraction or 1.0) * limit):
-            yield (ERROR, f"effort of joint '{wanted.joints[i]}' is {mean[i]:.4g} at rest, its "
-                   f'limit {limit[i]:.4g}; check units and the effort limits of the robot', values,
+            yield (ERROR, f"effort of joint '{wanted.joints[i]}' is {mean[i]:.4g} at rest, above "
+                   f'its limit {limit[i]:.4g}: check units and the effort limits of the '
+                   'robot', values,
                    Code.EFFORT_LIMIT)
         if not np.any(mean) and len(frozen_ones) == len(columns):
             yield (ERROR, 'all efforts are exactly 0: they are not measured; have the driver '
@@ -432,7 +433,8 @@ class _Checks:
                    f'model predicts {gravity[i]:.4g}; check effort_kind, drive gains and sign, '
                    'and whether a brake holds the joint', values)
         if frozen_ones:
-            yield (WARN, f'the effort of {named(frozen_ones)} never changes: is it measured?',
+            yield (WARN, f'the effort of {named(frozen_ones)} never changes: check that the '
+                         'driver measures it',
                    values)
         yield (OK, 'measured' if facts.gravity is None else
                'measured, and as the model predicts it at rest', values)
@@ -442,10 +444,10 @@ class _Checks:
         if alarm is not None and alarm.code is Code.EMERGENCY_STOP:
             yield ERROR, alarm.text, (), alarm.code
         if facts.stop_publishers and not facts.stop_heard:
-            yield (WARN, 'its topic has a publisher, but no message came in; publish it all the '
-                   'time, or latched')
+            yield (WARN, 'its topic has a publisher, but no message was received: publish it '
+                   'continuously, or latched')
         if facts.stop_heard and not facts.stop_publishers:
-            yield WARN, 'its publisher went away; start it again'
+            yield WARN, 'its publisher is gone: start it again'
         yield OK, 'released' if facts.stop_heard else 'not required, and nobody publishes it'
 
     def temperature(self) -> Findings:
@@ -453,7 +455,7 @@ class _Checks:
         if alarm is not None and alarm.code is Code.TEMPERATURE:
             yield ERROR, alarm.text, (), alarm.code
         if alarm is None and self.wanted.guards.temperature_limit > 0.0:
-            yield OK, 'all joints are received, and cool enough'
+            yield OK, 'received for all joints, and below the limit'
 
     def limits(self) -> Findings:
         if self.wanted.limits is None:
@@ -471,7 +473,7 @@ class _Checks:
         i = int(np.argmax(speed))
         if speed[i] > self.wanted.guards.rest_velocity:
             yield (ERROR, f"joint '{self.wanted.joints[i]}' moves at {speed[i]:.3g}; wait until "
-                   'the robot stands')
+                   'it stands still')
         yield OK, 'the robot stands'
 
     def collisions(self) -> Findings:
@@ -491,8 +493,8 @@ class _Checks:
         values = (('free [MB]', f'{facts.free / 1e6:.0f}'),)
         if facts.free < needed:
             yield (WARN, f'{facts.folder}: the disk has {facts.free / 1e6:.0f} MB left, the '
-                   f'longest motion ({self.wanted.longest:g} s) may take {needed / 1e6:.0f} MB; '
-                   'make room', values)
+                   f'longest motion ({self.wanted.longest:g} s) may take {needed / 1e6:.0f} MB: '
+                   'free space', values)
         yield OK, f'into {facts.folder}', values
 
 

@@ -113,12 +113,13 @@ class GuardSettings:
     stop_time: float = setting(
         1.0, TIME, 'longest time a decelerating stop may take, s; 0: every stop is a hard one')
     join_time: float = setting(
-        0.1, TIME, 'time for the controller to go over to another motion in mid-motion, s')
+        0.1, TIME, 'time for the controller to switch to another motion while moving, s')
     emergency_stop_required: bool = setting(
         False, text='whether an emergency stop must be heard before the robot is moved')
     emergency_stop_timeout: float = setting(
         0.5, TIME,
-        'longest silence of an emergency stop that comes regularly, s; 0: of changes only')
+        'longest silence of an emergency stop that is published regularly, s; 0: it is published '
+        'on changes only')
     temperature_limit: float = setting(
         0.0, NumberRange(0.0, 1e3, 'deg C'),
         'temperature of a joint at which it is stopped, degrees C; 0: not watched')
@@ -345,7 +346,7 @@ class EffortGuard:
         i = int(np.argmax(self._count))
         return Outcome(
             Code.EFFORT_LIMIT,
-            f"effort of joint '{self._joints[i]}' is {effort[i]:.4g}, allowed are "
+            f"effort of joint '{self._joints[i]}' is {effort[i]:.4g}, more than the allowed "
             f'{self._allowed[i]:.4g} (limit {self._limits[i]:.4g})')
 
 
@@ -409,14 +410,14 @@ class Alarms:
             return Outcome(Code.EMERGENCY_STOP, f'the emergency stop {why}, but no message '
                            f'of it was received; {STOP_ADVICE} on the topic emergency_stop')
         if not self.present:
-            return Outcome(Code.EMERGENCY_STOP, f'the emergency stop {why}, but its '
-                           'publisher went away')
+            return Outcome(Code.EMERGENCY_STOP, f'the emergency stop {why}, but its publisher is '
+                           'gone')
         if timeout > 0.0:
             self.use.note('age of the emergency stop', self._age(now) / timeout)
         if 0.0 < timeout < self._age(now):
             return Outcome(
-                Code.EMERGENCY_STOP, f'the emergency stop {why}, but no message of it came for '
-                f'{self._age(now):.3f} s, allowed are {timeout:g} s; {STOP_ADVICE}'
+                Code.EMERGENCY_STOP, f'the emergency stop {why}, but sent no message for '
+                f'{self._age(now):.3f} s (limit {timeout:g} s); {STOP_ADVICE}'
                 + (', or set emergency_stop_timeout to 0 for a publisher that publishes changes '
                    'only' if required else ''))
         return None
@@ -439,8 +440,8 @@ class Alarms:
             return None
         i = int(np.argmax(self.temperature))
         return Outcome(
-            Code.TEMPERATURE, f"joint '{self._joints[i]}' has {self.temperature[i]:.1f} "
-            f'degrees C, allowed are {limit:g}; let it cool down')
+            Code.TEMPERATURE, f"joint '{self._joints[i]}' is at {self.temperature[i]:.1f} degrees "
+            f'C (limit {limit:g}): let it cool down')
 
 
 def named(joints: Sequence[str]) -> str:

@@ -97,7 +97,7 @@ def outside_limits(position: FloatArray, reach: MotionLimits) -> str:
     if not outside[i] > 0.0:
         return ''
     return (f"joint '{reach.joints[i]}' stands at {position[i]:.4g}, outside its limits "
-            f'{reach.lower[i]:.4g} to {reach.upper[i]:.4g}; move it back by hand or by a jog')
+            f'{reach.lower[i]:.4g} to {reach.upper[i]:.4g}: jog it back, or move it by hand')
 
 
 def with_moves(

@@ -163,9 +163,9 @@ def _times(points: SampledTrajectory, longest: float) -> Iterator[str]:
     back = np.flatnonzero(np.diff(time) <= 0.0)
     if time[0] < 0.0 or back.size:
         at = time[back[0]] if back.size else time[0]
-        yield f'times must be positive and increase; they do not at {at:.6g} s'
+        yield f'times must be positive and increasing; they are not at {at:.6g} s'
     if time[-1] > longest:
-        yield f'the motion takes {time[-1]:.6g} s, allowed are {longest:.6g} s'
+        yield f'the motion takes {time[-1]:.6g} s (limit {longest:.6g} s)'
 
 
 def _numbers(points: SampledTrajectory) -> Iterator[str]:

@@ -204,7 +204,7 @@ class Stopping:
         visible = self._watchdog.visible(now)
         if visible and self._watchdog.moving():
             return ()
-        how = ('the silent controller was sent nothing' if self._left_alone else
+        how = ('the controller is silent, so nothing was sent' if self._left_alone else
                'confirmed but not seen' if self._answered else
                'a hold was sent on its topic but not seen')
         seen = 'the robot holds' if visible else f'{how}: check that it stands'

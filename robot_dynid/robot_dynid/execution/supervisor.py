@@ -87,7 +87,7 @@ class Execution:
         if slowest == 1.0:
             return ()
         return (f'speed scaling fell to {slowest:.3g}: the motion was slower than planned and '
-                'shows less of the inertias; set the speed to 100 % and excite again',)
+                'excited the inertias less; set the speed to 100 % and excite again',)
 
     def doing(self, now: float) -> tuple[str, float]:
         """Return the name of what is being done and how much of it is done, 0 to 1."""
@@ -123,7 +123,7 @@ class Execution:
         found += [fault for fault in short if fault is not None]
         found += self._effort.preflight(self._states)
         if self.watchdog.visible(now) and self.watchdog.moving():
-            found.append('the robot moves already; wait until it stands')
+            found.append('the robot is already moving: wait until it stands still')
         refusal = Outcome(Code.INVALID, '; '.join(found)) if found else (
             self._alarms.begin(now) or self.watchdog.not_ready(self.plan[0], now))
         return refusal and Outcome(refusal.code, f'{refusal.text}; nothing was sent')
@@ -219,7 +219,8 @@ class Execution:
         """React to the rejection of the goal sent last; one that was under way goes on."""
         if self._stopping is not None:
             return self._finished(self._stopping.confirm(now))
-        text = 'the controller rejected the trajectory; see its log (inactive? other joints?)'
+        text = ('the controller rejected the trajectory: see its log (it may be inactive, or have '
+                'other joints)')
         self.watchdog.ignored()
         if self.phase is Phase.RUNNING and self._pieces.unanswered:
             self._pieces.refused()
@@ -281,7 +282,7 @@ class Execution:
         if self.phase not in (Phase.SENDING, Phase.RUNNING):
             raise UsageError(f'nothing to pause: the execution is {self.phase.value}')
         if self._slowing is not None:
-            raise UsageError('the robot is coming to rest already')
+            raise UsageError('the robot is already coming to rest')
         self._pause_asked = True
         return self._slow_down(now, None)
 
@@ -295,7 +296,7 @@ class Execution:
             return ()
         if self.phase is not Phase.PAUSED or self._slowing is None:
             raise UsageError('not paused' if self._slowing is None else
-                             'the robot is still coming to rest; ask again when it stands')
+                             'the robot is still coming to rest; ask again when it stands still')
         onward = way_on(self._current, self._slowing.rest, self.rules)
         self._slowing = None
         return self._send_next(now) if onward is None else self._send(onward, now)
@@ -386,10 +387,11 @@ class Execution:
         """Return the reason why the motion could not be continued in time."""
         watchdog = self.watchdog
         if watchdog.timed and not watchdog.exact(now):
-            return Outcome(Code.CONTROLLER_LOST, 'controller_state, which tells where the motion '
-                           f'is, was silent for {now - watchdog.controller:.2f} s, and came at '
-                           f'most {watchdog.longest_silence:.2f} s apart before; have the '
-                           'controller publish it at 50 Hz or more (state_publish_rate)')
+            return Outcome(Code.CONTROLLER_LOST, 'no controller_state for '
+                           f'{now - watchdog.controller:.2f} s (longest interval before: '
+                           f'{watchdog.longest_silence:.2f} s), so the position in the motion is '
+                           'unknown: have the controller publish it at 50 Hz or more '
+                           '(state_publish_rate)')
         held_up = max(watchdog.held_up, now - watchdog.last_tick)
         if held_up > RENEWAL * self.rules.pacing.lookahead:
             return Outcome(Code.NODE_DELAYED, f'this node was held up for {held_up:.2f} s, too '
@@ -398,9 +400,9 @@ class Execution:
             return Outcome(Code.CONTROLLER_LOST, 'the controller did not answer the goal that '
                            f'continues the motion for {now - watchdog.sent:.2f} s')
         if not watchdog.timed:
-            return Outcome(Code.REJECTED, 'controller_state does not show the motion that was '
-                           'sent, with its time, so it cannot be continued without a step; use a '
-                           'controller that tells the time in reference.time_from_start')
+            return Outcome(Code.REJECTED, 'controller_state does not state the time in the '
+                           'motion, so the motion cannot be continued without a step: use a '
+                           'controller that fills reference.time_from_start')
         scaling, settled = watchdog.path_time.scaling, watchdog.path_time.settled
         if scaling != 1.0 or not settled:
             how = f'is {scaling:.3g}, at' if settled else 'changes all the time, with'

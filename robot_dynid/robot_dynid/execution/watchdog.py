@@ -208,7 +208,7 @@ class Watchdog:
                            'interpolation; set its parameter interpolation_method to splines')
         i = int(np.argmax(away))
         return Outcome(
-            Code.TAKEN_OVER, f"the controller commands joint '{self._states.joints[i]}' to be "
+            Code.TAKEN_OVER, f"the controller commands joint '{self._states.joints[i]}' "
             f'{away[i]:.3g} off the motion that was sent: another program has taken it over; stop '
             'that program and excite again')
 
@@ -223,7 +223,7 @@ class Watchdog:
             return None
         factor = f'is {scaling:.3g}' if told else 'is below 1'
         return Outcome(Code.SPEED_SCALING, f'speed scaling {factor}, and the controller does not '
-                       'tell its time in the motion, so it cannot be followed; set the speed to '
+                       'state the time in the motion, so it cannot be followed: set the speed to '
                        '100 %')
 
     def _behind(self, due: float, commanded: FloatArray) -> bool:
@@ -310,7 +310,8 @@ class Watchdog:
             return None
         i = int(np.argmax(away - allowed))
         return Outcome(Code.TRACKING_ERROR, f"joint '{states.joints[i]}' is {away[i]:.4g} away "
-                       f'from the start, allowed are {allowed[i]:.4g}; not sent, the robot holds')
+                       f'from the start (limit {allowed[i]:.4g}): nothing was sent, the robot '
+                       'holds')
 
     def error(self, waiting: SampledTrajectory, now: float) -> FloatArray:
         """Return desired minus measured position (n,) rad (m).
@@ -351,7 +352,7 @@ class Watchdog:
         return Outcome(
             Code.TRACKING_ERROR,
             f"joint '{self._states.joints[i]}' is at {measured[i]:.4g}, {error[i]:.4g} off its "
-            f'trajectory, allowed are {allowed[i]:.4g}')
+            f'trajectory (limit {allowed[i]:.4g})')
 
     def _span(self, begin: float, end: float) -> tuple[FloatArray, FloatArray]:
         """Return the smallest and largest position (n,) desired between two instants, s.
@@ -374,13 +375,13 @@ class Watchdog:
         """Return the outcome for a source silent for too long while a goal is sent or running."""
         joint, age = self._oldest(now)
         if not server_ready:
-            text = ('the action server of the controller went away' if self.rules.answers else
+            text = ('the action server of the controller is gone' if self.rules.answers else
                    'the topic of the controller has no subscriber any more')
             return Outcome(Code.CONTROLLER_LOST, text)
         self._use.note('age of joint states', age / self._settings.state_timeout)
         if age > self._settings.state_timeout and not self._bridged(age, now):
-            return Outcome(Code.STALE_STATES, f"no state of joint '{joint}' {since(age)}, allowed "
-                           f'are {self._settings.state_timeout:.3g} s')
+            return Outcome(Code.STALE_STATES, f"no state of joint '{joint}' {since(age)} (limit "
+                           f'{self._settings.state_timeout:.3g} s)')
         age = self.attention.age(self.controller, now)
         if self.controller > LONG_AGO:
             self._use.note('age of controller_state', age / self._settings.controller_timeout)
@@ -441,8 +442,8 @@ class Watchdog:
         return Outcome(
             Code.TRACKING_ERROR,
             f"the controller reports success, but joint '{self._states.joints[i]}' is "
-            f'{error[i]:.4g} away from the end, allowed are {allowed[i]:.4g}; does another '
-            'program command it?')
+            f'{error[i]:.4g} away from the end (limit {allowed[i]:.4g}): check that no other '
+            'program commands it')
 
     def stopping_point(self, now: float) -> tuple[FloatArray, float]:
         """Return the pose (n,) rad (m) and the time s of coming to rest within the limits.
@@ -470,7 +471,7 @@ class Watchdog:
 
 def goal_of_another(said: str = '') -> Outcome:
     """Return the outcome for a goal that another program sent, with what the controller said."""
-    return Outcome(Code.TAKEN_OVER, f'another program sent a goal of its own{said}')
+    return Outcome(Code.TAKEN_OVER, f'another program sent a goal{said}')
 
 
 def explained(status: int, code: int, text: str) -> Outcome:
@@ -478,8 +479,8 @@ def explained(status: int, code: int, text: str) -> Outcome:
     said = f' ({text})' if text else ''
     if status == ABORTED and code in (PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED):
         kind = 'path' if code == PATH_TOLERANCE_VIOLATED else 'goal'
-        return Outcome(Code.TRACKING_ERROR, 'the controller stopped because its '
-                       f'{kind} tolerance was broken{said}; it holds')
+        return Outcome(Code.TRACKING_ERROR, f'the controller stopped because its {kind} tolerance '
+                       f'was exceeded{said}; it holds')
     if status == ABORTED and 'incoming action' in text:
         return goal_of_another(said)
     if status == ABORTED:
@@ -499,8 +500,8 @@ def unseen(states: JointStates, timeout: float, oldest: tuple[str, float]) -> Ou
     """
     joint, age = oldest
     if age > timeout:
-        return Outcome(Code.STALE_STATES, f"no state of joint '{joint}' {since(age)}; is the "
-                       'joint state broadcaster active?')
+        return Outcome(Code.STALE_STATES, f"no state of joint '{joint}' {since(age)}: activate "
+                       'the joint state broadcaster')
     missing = states.missing('position')
     if missing:
         return Outcome(Code.STALE_STATES, f"the position of joint '{missing[0]}' is not finite")

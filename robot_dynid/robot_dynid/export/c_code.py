@@ -419,7 +419,7 @@ class _Text:
     def _head(self) -> list[str]:
         """Return the comment that describes the model and its omissions."""
         robot, gears = self._mechanism.robot, self._mechanism.gears
-        paragraphs = [f'Dynamics of {robot.name}. Not to be edited: export the model again.']
+        paragraphs = [f'Dynamics of {robot.name}. Do not edit: export the model again.']
         if self._provenance.digest:
             paragraphs.append(f'Digest of the model: {self._provenance.digest}; '
                         f'{self._provenance.origin}.')

@@ -53,10 +53,10 @@ class FeasibleSamples:
         count = int(np.count_nonzero(self.moved))
         if not count:
             return ()
-        return (f"{count} of {len(self.moved)} samples are no robot's as they were drawn and were "
-                'moved to the nearest feasible parameters, by '
-                f'{np.median(self.moved[self.moved > 0.0]):.2g} deviations in the median and '
-                f'{self.moved.max():.2g} at most: their spread is not that of the covariance',)
+        return (f'{count} of {len(self.moved)} samples were not feasible as drawn and were moved '
+                'to the nearest feasible parameters (median '
+                f'{np.median(self.moved[self.moved > 0.0]):.2g}, maximum {self.moved.max():.2g} '
+                'standard deviations), so their spread is not that of the covariance',)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +119,7 @@ class Posterior:
             self._white @ self._matrix, self._white @ base, NOMINAL_WEIGHT)
         answer = check_answer(self._feasible, found.values, [], NOMINAL_WEIGHT, found.gap)
         if not found.usable or answer.trouble:
-            raise ModelError('no robot was found near these base parameters '
+            raise ModelError('no feasible robot is near these base parameters '
                              f'({found.outcome.value}); identify with --method feasible')
         return answer.v
 

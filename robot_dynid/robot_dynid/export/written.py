@@ -256,8 +256,8 @@ class Written:
         worse = [f'{name} {a:.3g} ({b:.3g})' for name, a, b in zip(names, rms, peak, strict=True)
                  if b > WRITTEN_ROUNDING * max(1.0, float(peak.max()))]
         if worse:
-            yield (f'error of the effort of {self.form.name} against the model, rms (maximum) '
-                   f'[N m]: {", ".join(worse)}; at random states of the trained ranges')
+            yield (f'error of the effort of {self.form.name} relative to the model, rms (maximum) '
+                   f"[N m]: {', '.join(worse)}; at random states of the trained ranges")
         if self.arm.not_identified:
             yield f'not identified, do not use: {", ".join(self.arm.not_identified)}'
 

@@ -218,12 +218,13 @@ def _compare(
 ) -> None:
     names = ', '.join(part.record.recordings)
     if choices[0] != alike[0]:
-        raise UsageError(f'information of {names} is of another robot ({part.robot.name}, not '
-                         f'{first.robot.name}, or one with other parameters)')
+        raise UsageError(f'the information of {names} belongs to another robot '
+                         f'({part.robot.name}, not {first.robot.name}, or one with other '
+                         'parameters)')
     if choices[1] != alike[1] or not _same(first.reversal_weights, part.reversal_weights):
         raise UsageError(
-            f'information of {names} was made with other filters or friction laws: '
-            'make it again with --like and the other information')
+            f'the information of {names} was created with other filters or friction laws: create '
+            'it again with --like and the other information')
 
 
 def _same(a: FloatArray | None, b: FloatArray | None) -> bool:

@@ -172,7 +172,8 @@ def choose_feasible(
                 for joint, (free, nominal) in worse.items())
         causes.append(f'held-out errors of {estimator.name} exceed those of nominal links with '
                       f'fitted friction [N m]: {", ".join(rows)}')
-    causes += [f'{names}: efforts hardly separate the {what} from gravity, nominal links do'
+    causes += [f'{names}: the efforts hardly separate the {what} from gravity; the nominal links '
+               'do'
                for what, names in springs.items()]
     if offsets:
         causes.append(f'{", ".join(sorted(offsets))}: the motion does not separate an offset of '

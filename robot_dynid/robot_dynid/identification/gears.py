@@ -180,7 +180,7 @@ def gear_warnings(gears: Sequence[GearRecord]) -> list[str]:
         what = f'the steps of its encoders, {1e3 * step:.2g} mrad' if step else \
             f'the noise of its encoders, {1e3 * gear.noise:.2g} mrad'
         ratio = gear.deflection_rms / (step or gear.noise)
-        finer = 'take finer encoders' if step else 'average a periodic motion'
+        finer = 'use finer encoders' if step else 'average a periodic motion'
         lost = 'is undetermined' if gear.attenuation > UNKNOWN else \
             f'least squares underestimates by about {100 * gear.attenuation:.1g} %'
         warnings.append(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
+from robot_dynid.document import subject
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.effects import JointFriction
 from robot_dynid.effects.links import AttachedBody
@@ -95,7 +96,7 @@ def _groups(robot: RobotModel, equal: Sequence[Sequence[str]]) -> NDArray[np.int
         joints = [robot.index(name) for name in names]
         taken = [robot.joints[j] for j in joints if owner[j] != j]
         if taken:
-            raise UsageError(f'equal gains: {", ".join(taken)} is in two groups: list each joint '
+            raise UsageError(f'equal gains: {subject(taken)} in two groups: list each joint '
                              'once')
         for j in joints:
             owner[j] = min(joints)
@@ -280,8 +281,8 @@ def _differences(
         assert second.effort is not None and second.measured is not None
         change = first.effort - second.effort
         if np.abs(change).max() <= SAME_EFFORT * np.abs(first.effort).max():
-            raise DataError(f'{log.source} and {name}: the efforts are the same: give recordings '
-                            'that are no copies')
+            raise DataError(f'{log.source} and {name}: the efforts are the same: give two '
+                            'different recordings')
         yield Equations(first, body.columns(first), change - arm,
                         first.measured - second.measured - arm,
                         Match(log.source, name, pair.lag, pair.drift, pair.difference),

@@ -209,7 +209,7 @@ class Recipe:
         if self.rotor_inertia and not robot.drive.shows_motors:
             raise UsageError(f'recipe: rotor_inertia is true, but the efforts of {robot.name} are '
                              'measured behind the gears (sensor: link), where rotors do not show: '
-                             'omit one of both')
+                             'omit one of them')
         return robot.drive.shows_motors if self.rotor_inertia is None else self.rotor_inertia
 
     def of_recordings(self, robot: RobotModel) -> RobotModel:
@@ -253,7 +253,7 @@ class Recipe:
             request = LawRequest.of(text)  # refuses an unknown one
             if self.ramp_width is not None and not request.auto \
                     and request.law not in (COULOMB, NO_FRICTION):
-                raise UsageError(f'recipe: ramp_width is that of the law coulomb, not of '
+                raise UsageError('recipe: ramp_width belongs to the law coulomb, not to '
                                  f'{request.law}: omit one of them')
 
 

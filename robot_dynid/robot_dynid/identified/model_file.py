@@ -217,7 +217,7 @@ def _read_correlation(given: tuple[str, ...] | None, count: int, source: str) ->
         return None
     rows = [[float(word) for word in row.split()] for row in given]
     if [len(row) for row in rows] != list(range(count, 0, -1)):
-        raise ModelError(f'{source}: its correlation_factor is no triangle of {count} rows; '
+        raise ModelError(f'{source}: its correlation_factor is not a triangle of {count} rows; '
                          'identify again')
     factor = np.zeros((count, count))
     for i, row in enumerate(rows):

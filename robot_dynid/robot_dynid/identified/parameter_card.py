@@ -109,10 +109,10 @@ def comment_lines(rows: Sequence[ParameterRow]) -> list[str]:
         if row.deviation is not None:
             facts.append(f'deviation {row.deviation:.2g}')
         if row.combinations:
-            facts.append(f'known is {"; ".join(row.combinations)}')
+            facts.append(f"determined: {'; '.join(row.combinations)}")
         if row.share is not None:
             facts.append(f'left to the prior {percent(row.share)} %')
         if row.measurement:
-            facts.append(f'to know it: {row.measurement}')
+            facts.append(f'to determine it: {row.measurement}')
         lines.append(', '.join(facts))
     return lines

@@ -189,7 +189,7 @@ def sentences(excesses: Iterable[Outside]) -> tuple[str, ...]:
     by_name: dict[str, list[str]] = {}
     for one in excesses:
         by_name.setdefault(one.quantity, []).append(one.words)
-    return tuple(f'{name} outside what the model was trained in: {"; ".join(words)}'
+    return tuple(f"{name} exceeds the training range: {'; '.join(words)}"
                  for name, words in by_name.items())
 
 

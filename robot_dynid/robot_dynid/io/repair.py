@@ -282,7 +282,7 @@ def _saved_rows(path: Path, folder: Path, repaired: StorageFile) -> Path:
             out.execute('COMMIT')
             _count(out, repaired)
     except sqlite3.Error as error:
-        raise DataError(f'{path}: is no readable rosbag2 sqlite3 file: '
+        raise DataError(f'{path}: not a readable rosbag2 sqlite3 file: '
                         f'{clipped(str(error), 200)}') from None
     return saved
 

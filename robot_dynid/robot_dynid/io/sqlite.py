@@ -142,7 +142,7 @@ class _Base:
             if self.steps < 0:
                 why = 'reading it takes too much work for its size'
             raise DataError(
-                f'{self.path}: is no readable rosbag2 sqlite3 file: {why}') from None
+                f'{self.path}: not a readable rosbag2 sqlite3 file: {why}') from None
 
     def _step(self) -> bool:
         self.steps -= STRIDE

@@ -100,8 +100,8 @@ def _named(info: Mapping[str, Any], contents: Contents) -> list[str]:
     for path in paths if isinstance(paths, list) else [paths]:
         pure = PurePosixPath(path) if isinstance(path, str) else PurePosixPath('/')
         if pure.is_absolute() or len(pure.parts) > 2 or '..' in pure.parts or not pure.name:
-            contents.damaged(f'metadata.yaml names {clipped(repr(path))}, which is no file of the '
-                             'bag, and was not read')
+            contents.damaged(f'metadata.yaml names {clipped(repr(path))}, which is not a file of '
+                             'the bag, and was not read')
         else:
             names.append(pure.name)
     return names

@@ -262,15 +262,16 @@ def _evidence(stated: Score, changed: Score) -> Iterator[str]:
     fell = falls[0] > 0.0 if np.any(falls[0] > 0.0) else np.isfinite(stated.left)
     left = [float(np.exp(np.mean(np.log(s.left[fell])))) for s in (stated, changed)]
     words = (
-        f'{percent(left[0])} % of the efforts are unexplained, then {percent(left[1])} %',
-        f'velocity differs from the change of position by {percent(stated.off[worst[1]])} %, then '
-        f'by {percent(changed.off[worst[1]])} %',
-        f'friction takes {percent(stated.taken[worst[2]])} % of effort times speed, then '
-        f'{percent(changed.taken[worst[2]])} %',
-        f'links have to be {stated.size[worst[3]]:.2g} times as heavy as described, then '
-        f'{changed.size[worst[3]]:.2g} times',
-        f'the inertials have to be far from those described, by {sums[4]:.0f} in the logarithm of '
-        'their probability',
+        f'{percent(left[0])} % of the efforts are unexplained, with the change {percent(left[1])} '
+        '%',
+        f'velocity differs from the change of position by {percent(stated.off[worst[1]])} %, with '
+        f'the change by {percent(changed.off[worst[1]])} %',
+        f'friction takes {percent(stated.taken[worst[2]])} % of effort times speed, with the '
+        f'change {percent(changed.taken[worst[2]])} %',
+        f'links would have to be {stated.size[worst[3]]:.2g} times as heavy as described, with '
+        f'the change {changed.size[worst[3]]:.2g} times',
+        f'the inertials would have to be far from those described, by {sums[4]:.0f} in the '
+        'logarithm of their probability',
         'motion, efforts or stamps are beyond what a robot can do, by factors of '
         f'{np.exp(sums[5] / ENOUGH_ROWS):.2g} in all')
     for fall, text in zip(sums, words, strict=True):

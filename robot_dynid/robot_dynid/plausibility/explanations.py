@@ -180,9 +180,10 @@ def explanations(stated: Explained) -> Iterator[Explanation]:
                           'description', 'give the URDF of this arm',
                           Change(length=length, mass=length**power), free=2)
     for j in np.flatnonzero(robot.types == REVOLUTE).tolist() if enough else ():
-        yield Explanation('counterbalance', (j,), 'a spring or counterbalance looks at work, '
-                          'which the description does not state', 'nothing is to be done: the '
-                          'model takes it up', Change(sprung=(j,)), Severity.WARN, free=1)
+        yield Explanation('counterbalance', (j,), 'efforts look like those of a spring or '
+                          'counterbalance that the description does not state', 'nothing needs to '
+                          'be done: the model includes it',
+                          Change(sprung=(j,)), Severity.WARN, free=1)
 
 
 def only(n: int, j: int, value: float, other: float = 1.0) -> FloatArray:
@@ -242,8 +243,8 @@ def _velocities(stated: Explained) -> Iterator[Explanation]:
             yield Explanation('velocity', (j,), f'velocities look {factor:.3g} times too large',
                               f'divide its velocities by {factor:.3g}, or leave velocities out',
                               Change(velocity=only(n, j, 1.0 / factor)))
-        yield Explanation('velocity', (j,), 'velocities say nothing of the motion',
-                          'leave velocities out, they are then taken from the position',
+        yield Explanation('velocity', (j,), 'velocities are unrelated to the motion',
+                          'omit velocities, they are then computed from the position',
                           Change(velocity=only(n, j, np.nan)))
 
 

@@ -37,8 +37,8 @@ SWEEPS = (
     'One joint there and back at constant speed while the others rest: half the difference of the '
     'torques at equal positions is friction alone, without gravity and inertia. Bars: 95 % '
     'interval of every speed, from stretches of time, so coloured residuals count. Line and band: '
-    'the law named and its 95 % band. What laws miss at speeds left out of their fit counts in '
-    'deviations of the points, 1 % of the friction added. What friction has in common forward and '
+    'the law named and its 95 % band. Held-out speeds: the error of a law there, in standard '
+    'deviations of the points (plus 1 % of the friction). What friction has in common forward and '
     'backward (an offset) stays with gravity and does not show here.')
 PREDICTIONS = (
     'Warm-up: friction follows the power it dissipates, without any measured effort. Adaptive: '
@@ -47,7 +47,7 @@ GEARS = (
     'A gear transmits K (theta - q) + D (theta_d - q_d), theta and J those of its motor on the '
     'joint side. The deflection is what both encoders differ by, so their steps and noise decide '
     'what is known of K: the noise share is by how much they draw K down in least squares. The '
-    'offset is what the motor reads more than the link where nothing bends the gear. Kinematic '
+    'offset is the motor reading minus the link reading of an unloaded gear. Kinematic '
     'error comes twice per motor turn; hysteresis is half the width of the loop. Both are in the '
     'fit where they lower its error on stretches left out.')
 ENCODERS = (
@@ -98,7 +98,7 @@ def friction_curves(model: IdentifiedModel) -> tuple[Section, ...]:
             f'{law} {number(error, 2) if error < FAR_DEVIATIONS else f"> {FAR_DEVIATIONS}"}'
             for law, error in sorted(c.errors_at_speeds_left_out.items(), key=itemgetter(1)))))
         for c in curves)
-    columns = ('joint', 'law', 'parameters', 'shapes', 'missed at speeds left out')
+    columns = ('joint', 'law', 'parameters', 'shapes', 'error at held-out speeds')
     units = [(f'{length(model.robot, j)}/s', unit(model.robot, j))
              for j in (model.joints.index(c.joint) for c in curves)]
     drawn = tuple(Figure(curve_figure(c, of), c.joint)

@@ -140,7 +140,7 @@ def _card(card: Sequence[ParameterRow], complete: bool) -> Table:
     """
     return Table(
         ('part', 'parameter', 'value', 'origin', 'std', 'left to the prior',
-         'known combinations', 'to know it by itself'), (
+         'known combinations', 'determined alone by'), (
             (r.part, r.name, r.value if complete or r.deviation is not None else '',
              r.origin if complete or r.origin != PRIOR else UNSEEN,
              '' if r.deviation is None else number(r.deviation, 2),
@@ -318,11 +318,10 @@ def correlations(model: IdentifiedModel) -> tuple[Section, ...]:
 
 
 CATEGORIES_TEXT = (
-    'Unidentifiable parameters act on no measured effort. What linearly dependent ones do, others '
-    'can do as well: only the base parameters they appear in are known. Independently '
-    'identifiable ones are known by themselves, given a motion that excites them. Other sensor '
-    'configurations were tried: their equations joined those of the robot, and the whole was '
-    'reduced anew.')
+    'Unidentifiable parameters affect no measured effort. Linearly dependent ones are determined '
+    'only as part of base parameters. Independently identifiable ones are determined by '
+    'themselves, given a motion that excites them. For other sensor configurations, their '
+    'equations were added to those of the robot and reduced again.')
 
 
 def categories(model: IdentifiedModel) -> tuple[Section, ...]:

@@ -118,7 +118,7 @@ def cutoffs(tried: Sequence[tuple[float, float]], chosen: float, units: str) -> 
         [curve], axis('cut-off [Hz]', {
             'type': 'log', 'range': span.tolist(), 'tickvals': x.tolist(),
             'ticktext': [f'{c:g}' for c, _ in tried]}),
-        axis(f'RMS error on data left out,<br>geometric mean of the joints [{units}]'),
+        axis(f'held-out RMS error,<br>geometric mean of the joints [{units}]'),
         {'height': 310, 'shapes': [mark], 'annotations': [note]})
 
 

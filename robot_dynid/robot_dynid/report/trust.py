@@ -119,7 +119,7 @@ def summary(result: IdentificationResult) -> Section:
              Card('condition number', number(estimate.condition, 3), 'unit columns'),
              Card('samples of the fit', f'{result.experiment.information.samples}'))
     expected = () if estimate.shares is not None else (Table(
-        ('joint', 'on motion left out', 'on a new motion'),
+        ('joint', 'on held-out motion', 'on a new motion'),
         zip(model.robot.row_names, np.sqrt(held.raw).tolist(), held.promise.tolist()),
         f'Error to expect [{effort_unit(model.robot)}]', folded=True),)
     return Section('The fit', cards=cards, tables=expected, detail=True)

@@ -143,8 +143,8 @@ def _unit(value: Any, channel: str, where: str) -> str:
     if not unit or UNITS[unit][0] not in QUANTITIES[channel]:
         able = [name for name, (quantity, _, _) in UNITS.items()
                 if quantity in QUANTITIES[channel]]
-        raise UsageError(f'{where}: {shown(value)} is no unit of {channel}; choose one of '
-                         f'{", ".join(able)}, or give a factor')
+        raise UsageError(f'{where}: {shown(value)} is not a unit of {channel}; choose one of '
+                         f"{', '.join(able)}, or give a factor")
     return unit
 
 
@@ -163,8 +163,8 @@ def by_joint(value: Any, joints: Sequence[str], default: float, where: str) -> l
     if isinstance(value, Mapping):
         unknown = [str(name) for name in value if name not in joints]
         if unknown:
-            raise UsageError(f'{where}: no joint {clipped(", ".join(unknown))}; there are '
-                             f'{", ".join(joints)}')
+            raise UsageError(f"{where}: no joint {clipped(', '.join(unknown))}; valid: "
+                             f"{', '.join(joints)}")
         return [float(value.get(joint, default)) for joint in joints]
     if isinstance(value, (list, tuple)):
         if len(value) != len(joints):
@@ -210,9 +210,9 @@ def column_mapping(value: Any, where: str = 'columns') -> ColumnMapping:
     if isinstance(value, str):
         preset = presets().get(value)
         if preset is None:
-            raise UsageError(f'{where}: {shown(value)} is no preset; choose one of '
-                             f'{", ".join(presets())}, or give a mapping such as '
-                             '{time: t, position: q{i}, effort: tau{i}}')
+            raise UsageError(f'{where}: {shown(value)} is not a preset; choose one of '
+                             f"{', '.join(presets())}, or give a mapping such as {{time: t, "
+                             'position: q{i}, effort: tau{i}}')
         return preset
     return _mapping(value, where, inner=False)
 
@@ -225,8 +225,8 @@ def _mapping(value: Any, where: str, inner: bool, name: str = '') -> ColumnMappi
     allowed = (*channels, *FORMAT, *(ABOUT if name else ()))
     unknown = [str(key) for key in value if key not in allowed]
     if unknown:
-        raise UsageError(f'{where}: unknown key {clipped(", ".join(unknown))}; known are '
-                         f'{", ".join((*channels, *FORMAT))}')
+        raise UsageError(f"{where}: unknown key {clipped(', '.join(unknown))}; valid: "
+                         f"{', '.join((*channels, *FORMAT))}")
     columns = {key: _alternatives(value[key], key, f'{where}: {key}')
                for key in channels if key in value}
     files = _files(value.get('files') or {}, f'{where}: files')

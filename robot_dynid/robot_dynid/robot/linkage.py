@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.document import subject
 from robot_dynid.errors import RobotError
 from robot_dynid.robot.description import Description, JointDescription
 from robot_dynid.robot.model import Limits, RobotModel
@@ -155,7 +156,7 @@ def followers_of(
                   + f' plus {one.offset:g}' * (one.offset != 0.0) for name, one in parts.items()]
         locked = [name for name in group if name not in parts]
         if locked:
-            notes.append(f'{", ".join(locked)}: mimics {leader!r}, locked with that at zero')
+            notes.append(f'{subject(locked, "mimics", "mimic")} {leader!r}: locked at zero')
         moved |= parts
     return moved, {name: one.offset for group in groups.values()
                    for name, one in group.items()}, notes

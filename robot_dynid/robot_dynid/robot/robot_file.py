@@ -281,10 +281,11 @@ def _wrenches(robot: RobotModel, given: Any, where: str) -> tuple[tuple[str, str
     links = [link.name for link in robot.tree.links]
     for topic, link in entries.items():
         if not isinstance(topic, str) or not topic.startswith('/'):
-            raise RobotError(f'{where}: wrenches: {shown(topic)} is no topic such as /ft/wrench')
+            raise RobotError(f'{where}: wrenches: {shown(topic)} is not a topic such as '
+                             '/ft/wrench')
         if link not in links:
-            raise RobotError(f'{where}: wrenches: {topic}: {shown(link)} is no link that moves; '
-                             f'there are {", ".join(links)}')
+            raise RobotError(f'{where}: wrenches: {topic}: {shown(link)} is not a moving link; '
+                             f"valid: {', '.join(links)}")
     return tuple(entries.items())
 
 

@@ -127,7 +127,7 @@ def robot_from_screws(
         if screw.name in frames:
             raise RobotError(f'{where}: this name is used twice; joint names must be unique')
         if parent not in frames:
-            raise RobotError(f'{where}: parent {parent!r} is no joint listed before it')
+            raise RobotError(f'{where}: parent {parent!r} is not a joint listed before it')
         frame = _checked_frame(screw, where)
         if link in named:
             raise RobotError(f'{where}: link {link!r} is used twice; name it otherwise with link:')

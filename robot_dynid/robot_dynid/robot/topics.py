@@ -87,7 +87,7 @@ def _paths(value: Any, channel: str, where: str) -> FieldPaths:
     unit, quantities = parts.get('unit'), QUANTITIES.get(channel, ())
     quantity, scale, _ = UNITS.get(unit_of(str(unit)), ('', 1.0, 0.0))
     if unit is not None and quantity not in quantities:
-        raise UsageError(f'{where}: unit {shown(unit)} is none of {", ".join(quantities)}')
+        raise UsageError(f"{where}: unit {shown(unit)}: choose one of {', '.join(quantities)}")
     factors = parts.get('factor', 1.0)
     numbers = [FACTOR.read(one, f'{where}: factor', UsageError)
                for one in (factors if isinstance(factors, list) else [factors])]

@@ -87,7 +87,7 @@ class Reader:
         except ValueError:
             values = []
         if len(values) != count or not all(map(isfinite, values)):
-            hint = '; separate numbers by blanks' if ',' in text else ''
+            hint = '; separate numbers by spaces' if ',' in text else ''
             raise self.fail(where, f'expected {count} finite number(s), found {shown(text)}{hint}')
         for value in values:
             if not allowed.low <= value <= allowed.high:
@@ -326,8 +326,8 @@ def urdf_text(path: str | Path, arguments: Mapping[str, str] | None = None) -> s
     if Path(path).suffix == XACRO_SUFFIX:
         return expanded(path, arguments or {})
     if arguments:
-        raise RobotError(f'{path}: is no xacro file ({XACRO_SUFFIX}); remove the arguments '
-                         f'{", ".join(arguments)}')
+        raise RobotError(f'{path}: not a xacro file ({XACRO_SUFFIX}); remove the arguments '
+                         f"{', '.join(arguments)}")
     return read_urdf_text(path)
 
 

@@ -102,12 +102,12 @@ def decoded(content: bytes, source: str) -> str:
         text = content.decode('gb18030' if encoding.lower() in ('gb2312', 'gbk') else encoding)
     except (LookupError, UnicodeError) as error:
         if '\0' in content.decode('latin-1') or not content.lstrip().startswith(b'<'):
-            raise RobotError(f'{source}: is no text; give a URDF file') from None
+            raise RobotError(f'{source}: not a text file; give a URDF file') from None
         where = f' (byte {error.start})' if isinstance(error, UnicodeDecodeError) else ''
         what = f'the {clipped(declared)} that its first line declares' if declared else encoding
-        raise RobotError(f'{source}: is no text in {what}{where}; convert it from its encoding, '
-                         'such as gbk or cp1252: iconv -f ENCODING -t UTF-8 '
-                         'FILE > robot.urdf, and declare encoding="UTF-8"') from None
+        raise RobotError(f'{source}: not a text in {what}{where}; convert it from its encoding, '
+                         'such as gbk or cp1252: iconv -f ENCODING -t UTF-8 FILE > robot.urdf, '
+                         'and declare encoding="UTF-8"') from None
     text = text.lstrip() if text.lstrip().startswith('<?xml') else text
     declaration = _DECLARED.match(text)
     if declaration is None or declaration[1].lower() == 'utf-8':

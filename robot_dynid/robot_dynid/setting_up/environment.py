@@ -147,7 +147,7 @@ def disk_diagnosis(folder: Path) -> Diagnosis:
                          'start in another folder, or give nodes another recording_directory')
     if free < ROOM:
         return Diagnosis(name, WARN, where, f'only {free / 1e6:.0f} MB are free; an hour of 14 '
-                         f'joints at 1 kHz takes about {ROOM / 1e6:.0f} MB', 'make room, or give '
+                         f'joints at 1 kHz takes about {ROOM / 1e6:.0f} MB', 'free space, or give '
                          'nodes another recording_directory', values)
     return Diagnosis(name, OK, where, f'{free / 1e6:.0f} MB free for recordings', '', values)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from robot_dynid.document import subject
+from robot_dynid.document import listed, subject
 from robot_dynid.errors import DataError, DynIdError
 from robot_dynid.execution.checklist import Facts, Item, Requirements, StateMessage, all_items
 from robot_dynid.io.log import load_log
@@ -108,16 +108,16 @@ def _silence(live: Live) -> list[Diagnosis]:
     if live.facts.states:
         return []
     if live.publishers:
-        what = f'{", ".join(live.publishers)} publishes {live.topic}, but nothing came in for ' \
-            f'{live.facts.seconds:.1f} s'
+        what = f'{subject(live.publishers, "publishes", "publish")} {live.topic}, but no ' \
+            f'message was received for {live.facts.seconds:.1f} s'
         return [Diagnosis('joint states', ERROR, live.topic, what, 'activate the '
                           'joint_state_broadcaster (ros2 control list_controllers), start the '
                           'driver, and check that the simulation is not paused')]
     topics = [one.topic for one in sorted(live.others, key=_preference)]
     elsewhere = f'; joint states are on {", ".join(topics)}' if topics else ''
     remedy = f'give --topic {topics[0]}, or remap it' if topics else (
-        'start the driver; is it in the same ROS_DOMAIN_ID, and on another computer in reach '
-        '(ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET on both)?')
+        'start the driver, in the same ROS_DOMAIN_ID; if it runs on another computer, set '
+        'ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET on both')
     return [Diagnosis('joint states', ERROR, live.topic, f'nobody publishes {live.topic} in '
                       f'{domain(live.environment)}{elsewhere}', remedy)]
 
@@ -127,15 +127,16 @@ def _publishers(live: Live) -> Iterator[Diagnosis]:
     if len(live.publishers) > 1:
         twice = len(set(live.publishers)) < len(live.publishers)
         yield Diagnosis(
-            'publishers', WARN, live.topic, f'{", ".join(live.publishers)} publish it'
+            'publishers', WARN, live.topic, f'{listed(live.publishers)} publish it'
             f'{", one of them more than once" * twice}',
-            'stop all but one, or give one a topic of its own (joint_state_publisher is for '
-            'robots without a driver)')
+            'stop all but one, or give one a separate topic (joint_state_publisher is for robots '
+            'without a driver)')
     if live.best_effort:
         yield Diagnosis(
-            'quality of service', WARN, live.topic, f'{", ".join(live.best_effort)} publishes it '
-            'as best effort: messages that are lost on the way are not sent again, but counted',
-            'set the publisher to reliable where it can be; docs/drivers.md says how')
+            'quality of service', WARN, live.topic,
+            f'{subject(live.best_effort, "publishes", "publish")} it as best effort, so lost '
+            'messages are not sent again, but counted',
+            'set the publisher to reliable if possible; docs/drivers.md says how')
     if live.sleeping:
         yield Diagnosis('clock', ERROR, ', '.join(live.sleeping), 'use_sim_time is true, but '
                         'nobody publishes /clock: its time stands still at 0',
@@ -179,7 +180,7 @@ def names_diagnosis(
     if not missing:
         order = tuple(one for one in seen if one in joints)
         told = '' if order == joints else ', in another order (columns go by name)'
-        more = f'; beside them {", ".join(extra)}, which are left out' if extra else ''
+        more = f"; {', '.join(extra)} are left out" if extra else ''
         return Diagnosis(name, OK, where, f'all {len(joints)} joints{told}{more}')
     affix, theirs = renaming(joints, seen)
     if affix:
@@ -189,7 +190,7 @@ def names_diagnosis(
                          f'start the driver without {affix}')
     return Diagnosis(name, ERROR, where, f'{subject(missing)} not there; it has '
                      f'{", ".join(seen) or "no names"}', 'give the robot YAML the URDF that the '
-                     'driver publishes (robot_description), or leave joints out with joints or '
+                     'driver publishes (robot_description), or omit joints with joints or '
                      'tip_link')
 
 
@@ -221,7 +222,8 @@ def _controller(live: Live, items: Sequence[Item]) -> Iterator[Diagnosis]:
             continue
         one = of_item(item, live.controller)
         if item.name == 'controller' and not live.facts.controller_ready:
-            one = replace(one, remedy=f'there is {", ".join(live.controllers)}: give --controller '
+            one = replace(one, remedy=f'there {"is" if len(live.controllers) == 1 else "are"} '
+                          f'{listed(live.controllers)}: give --controller '
                           f'{live.controllers[0]}, and the node the parameter controller'
                           if live.controllers else 'start one: ros2 run controller_manager '
                           f'spawner {live.controller}; docs/drivers.md names it by driver')
@@ -274,9 +276,9 @@ def gate_findings(robot: RobotModel, log: RawLog) -> tuple[Finding, ...]:
 def _unknown(live: Live, moved: bool | None) -> Diagnosis:
     """Return whether the robot moved, without which much is not known."""
     return Diagnosis('motion', OK, live.topic, 'the robot stood still: units and gravity were '
-                     'looked at; signs, velocities and the order of efforts show while it moves'
+                     'checked; move it to check signs, velocities and the order of efforts'
                      if moved is False else 'the robot moved: signs, velocities and the order of '
-                     'efforts were looked at, too')
+                     'efforts were checked, too')
 
 
 def recording_diagnoses(robot: RobotModel, paths: Sequence[str]) -> Iterator[Diagnosis]:
@@ -302,12 +304,12 @@ def encoder_diagnoses(robot: RobotModel, log: RawLog) -> list[Diagnosis]:
     if log.motor_position is None:
         return [] if not elastic else [Diagnosis(
             name, ERROR, log.source, f'no motor positions of {", ".join(elastic)}', 'record the '
-            'topic motor_states (columns motor_position.<joint>), or leave out elastic_joints')]
+            'topic motor_states (columns motor_position.<joint>), or omit elastic_joints')]
     encoders = dict(zip(robot.joints, encoders_of(
         robot, fill_holes(drop_implausible(robot, log)[0])[0]), strict=True))
     fitting = [joint for joint, one in encoders.items() if not one.refused]
     found = [Diagnosis(name, ERROR, f'{log.source} of {joint}', encoders[joint].refused, 'correct '
-                       'it, or leave the joint out of elastic_joints')
+                       'it, or remove the joint from elastic_joints')
              for joint in elastic if joint not in fitting]
     notes = [f'{joint}: {encoders[joint].note}' for joint in elastic if encoders[joint].note]
     if any(encoders[joint].factor == 1.0 for joint in elastic):
@@ -318,7 +320,8 @@ def encoder_diagnoses(robot: RobotModel, log: RawLog) -> list[Diagnosis]:
     rigid = [joint for joint in fitting if joint not in elastic]
     if rigid:
         found.append(Diagnosis(name, WARN, log.source, f'{subject(rigid, "has", "have")} motor '
-                               'positions, too', 'name them in elastic_joints where gears give'))
+                               'positions, too', 'name them in elastic_joints if their gears '
+                                                 'deflect'))
     return found
 
 

@@ -104,14 +104,14 @@ def dds_diagnoses(
     """Check that DDS delivers messages between processes, and list all reasons if not."""
     where = talk.middleware or environment.get('RMW_IMPLEMENTATION') or 'default middleware'
     reasons = [Diagnosis(
-        'shared memory', ERROR, where, f'{path} was left unfinished by a process that was killed: '
-        'a node that wants it waits for ever', f'rm {path}') for path in means.unfinished]
+        'shared memory', ERROR, where, f'{path} is left over from a killed process: nodes that '
+        'need it wait forever', f'rm {path}') for path in means.unfinished]
     if talk.heard:
         return [Diagnosis('dds', OK, where, f'two processes hear each other after '
                           f'{talk.seconds:.1f} s ({domain(environment)})'), *reasons]
     reasons += _settings(environment, talk)
     for name, reason, remedy in (
-            ('shared memory', means.shared_memory, 'remove old files fastrtps_* there, make room '
+            ('shared memory', means.shared_memory, 'remove old files fastrtps_* there, free space '
              '(docker run --shm-size), or switch shared memory off in a profile'),
             ('multicast', means.multicast, 'let the firewall pass UDP from port 7400 on, switch '
              'multicast on (ip link set lo multicast on), or name peers in ROS_STATIC_PEERS')):
@@ -135,7 +135,7 @@ def _settings(environment: Mapping[str, str], talk: Talk) -> Iterator[Diagnosis]
     domain = environment.get('ROS_DOMAIN_ID', '')
     if domain and not (domain.isdecimal() and int(domain) in DOMAINS):
         yield Diagnosis(
-            'domain', ERROR, 'ROS_DOMAIN_ID', f'is {domain!r}, no number from {DOMAINS[0]} to '
+            'domain', ERROR, 'ROS_DOMAIN_ID', f'is {domain!r}, not a number from {DOMAINS[0]} to '
             f'{DOMAINS[-1]}', 'export ROS_DOMAIN_ID=0, or that of the robot')
     if (asked := environment.get('RMW_IMPLEMENTATION')) and asked in talk.error:
         yield Diagnosis(
@@ -154,5 +154,5 @@ def _settings(environment: Mapping[str, str], talk: Talk) -> Iterator[Diagnosis]
         if path := environment.get(variable):
             yield Diagnosis(
                 'profile', ERROR, variable, f'settings of DDS come from {path}',
-                f'unset {variable} and try again; its transports, interfaces or peers shut '
-                'others out')
+                f'unset {variable} and try again; its transports, interfaces or peers can exclude '
+                'other nodes')

@@ -88,7 +88,7 @@ class Names:
     def judging_motion(self, cause: str) -> Action:
         """Return the motion to judge a model by, where for a ``cause`` recordings do not do."""
         return self.design(
-            f'{cause}: record a motion that the fit has not seen, and validate the model on it',
+            f'{cause}: record a motion that is not in the fit, and validate the model on it',
             'fourier', 'unseen.yaml', '--seed', '2')
 
     @property
@@ -186,7 +186,7 @@ class Evidence:
         elif not self.unseen and motions == 1:
             cause = 'the recordings hold one motion only'
         elif self.unseen and self.repeats:
-            cause = 'the recordings pass the motion of the fit again'
+            cause = 'the recordings repeat the motion of the fit'
         else:
             part = self.names.judging_motion(
                 'the recordings cover less than half of the range of the fit')
@@ -251,7 +251,7 @@ class Evidence:
         """The recordings the verdict is from, in words."""
         count = counted(len({t.source for t in self.validation.traces}))
         if self.unseen:
-            return f'Judged on {count} that the fit has not seen.'
+            return f'Judged on {count} not used for the fit.'
         if self.held is None:
             return f'Judged on {count} of the fit.'
         return f'Cross-validated on the training data ({count}).'

@@ -202,9 +202,9 @@ def _feed_forward(evidence: Evidence, j: int) -> UseVerdict:
         return _use(FEED_FORWARD, None, None, 'the recordings show no motion of it',
                     names.judging_motion('the recordings show no motion'))
     if sliding < SLIDING_SHARE:
-        return _use(FEED_FORWARD, None, None, f'it is held in {percent(1.0 - sliding)} % of the '
-                    'motion, where friction takes what load it likes',
-                    names.judging_motion('joints are held in most of the motion'))
+        return _use(FEED_FORWARD, None, None, 'static friction holds it in '
+                    f'{percent(1.0 - sliding)} % of the motion, and takes up part of its load',
+                    names.judging_motion('static friction holds joints in most of the motion'))
     mean, value, words = _left(evidence, j)
     noise, compared = _compared(evidence, j)
     words += compared
@@ -230,12 +230,12 @@ def _left(evidence: Evidence, j: int) -> tuple[float, float, str]:
     whole, motion = (evidence.validation.model[part][joint] for part in ('all', 'motion'))
     value = motion.relative_error
     if held is None or not whole.relative_error > 0.0:
-        return value, value, f'{percent(value)} % of the effort in motion is left'
+        return value, value, f'{percent(value)} % of the effort in motion is unpredicted'
     size = whole.rmse / whole.relative_error
     mean = max(value, float(np.sqrt(held.raw[j])) / size)
     new = max(mean, float(held.promise[j]) / size)
-    return mean, new, (f'{percent(mean)} % of the effort is left on motion left out of the fit, '
-                       f'up to {percent(new)} % on a new one, {percent(value)} % in all of it')
+    return mean, new, (f'{percent(mean)} % of the effort is unpredicted on held-out motion, up to '
+                       f'{percent(new)} % on a new motion, {percent(value)} % in all motion')
 
 
 def _compared(evidence: Evidence, j: int) -> tuple[float, str]:
@@ -288,7 +288,7 @@ def _contact(evidence: Evidence, j: int) -> UseVerdict:
                     FALSE_ALARMS)
     if score.stops[j] < LEAST_STOPS:
         return _use(CONTACT, None, value, f'{words}; it came to rest {score.stops[j]:.0f} times, '
-                    'where friction is taken up', names.design(
+                    'where friction takes up load', names.design(
                         'the joints hardly come to rest: record static poses and validate the '
                         'model on them',
                         'static-poses', 'stops.yaml'))

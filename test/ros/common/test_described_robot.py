@@ -83,8 +83,8 @@ def test_other_joints_need_a_new_start(node: Any, tmp_path: Path) -> None:
     path.write_text(ARM.format(**FIRST))
     files = described.RobotFiles(node, described.RobotParameters(str(path)))
     path.write_text(ARM.format(**FIRST | {'joints': 'joint_1, joint_2'}))
-    with pytest.raises(RobotError, match=r'arm\.yaml has other joints, types than when the node '
-                                         r'started; start the node again'):
+    with pytest.raises(RobotError, match=r'arm\.yaml has changed since the node started \(joints, '
+                                         r'types\): restart the node'):
         files.read_again()
     assert len(files.robot.joints) == 3
 

@@ -116,14 +116,14 @@ HARD = 'motion cancelled, the robot holds'
 GENTLE = 'stopped along the path, the robot holds'
 #: how a stop that is not seen ends by face: a silent controller ends its piece, or answers
 UNSEEN = {'action': 'decelerated within the limits, confirmed but not seen: check that it stands',
-          'topic': 'the silent controller was sent nothing: check that it stands'}
+          'topic': 'the controller is silent, so nothing was sent: check that it stands'}
 CAUSES = {
     'effort': (fault('effort_spike'), Code.EFFORT_LIMIT, "effort of joint 'joint_1' is", HARD),
     'no states': (fault('stop_states'), Code.STALE_STATES, 'no state of joint',
                   UNSEEN),
     'another program': (Client.hijack, Code.TAKEN_OVER, 'another program has taken it over', ''),
     'emergency stop': (emergency, Code.EMERGENCY_STOP, 'the emergency stop is pressed', GENTLE),
-    'temperature': (hot, Code.TEMPERATURE, 'has 95.0 degrees C, allowed are 80', GENTLE),
+    'temperature': (hot, Code.TEMPERATURE, 'is at 95.0 degrees C (limit 80)', GENTLE),
 }
 
 
@@ -173,7 +173,7 @@ def test_pause_and_resume(stage: Stage) -> None:
     client.wait(lambda: client.segments[-1][1] == 'pause')
     measured(stage, 'pause', since)
     client.comes_to_rest()
-    assert 'going on with excitation' in client.resume()
+    assert 'continuing excitation' in client.resume()
     client.wait(lambda: client.speed > 0.2)
     again = client.answer(client.triggers['resume'].call_async(Trigger.Request()))
     assert (again.success, again.message) == (False, 'not paused')

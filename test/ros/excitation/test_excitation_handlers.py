@@ -96,8 +96,8 @@ def test_limits_that_were_tightened_hold_for_dry_runs_files_and_designs(
         for plan in (first.plan, of_file.plan):
             refused = ask(trajectory=plan)
             assert refused.code == Code.UNKNOWN_TRAJECTORY
-            assert (f"'{plan}' is out of date: since then limits.acceleration of the robot "
-                    f'{arm} changed; ask for a dry run again') in refused.message
+            assert (f"'{plan}' is out of date (limits.acceleration of the robot {arm} changed): "
+                    'request a new dry run') in refused.message
         refused = ask(trajectory=file.name)
         assert refused.code == Code.LIMIT_BROKEN and 'its limit is 0.5' in refused.message
         again = ask(options=QUICK)
@@ -164,7 +164,7 @@ def test_a_check_after_a_cancelled_goal_listens_as_long_as_any(excitation: Any) 
     items = spinner.answer(handle.get_result_async()).result.items
     destroy(user)
     (told,) = (item.message for item in items if item.name == 'joint states')
-    assert 'came in for 2.0 s; is the joint state broadcaster active?' in told
+    assert 'for 2.0 s: activate the joint state broadcaster' in told
 
 
 def test_controller_wait(excitation: Any) -> None:
@@ -175,12 +175,12 @@ def test_controller_wait(excitation: Any) -> None:
     result = spinner.answer(handle.get_result_async()).result
     destroy(user)
     assert result.code == Code.CONTROLLER_LOST
-    waited = f"after {PARAMETERS['controller_wait']:g} s; is the controller"
+    waited = f"after {PARAMETERS['controller_wait']:g} s: load and activate the controller"
     assert result.message.startswith(f'no subscriber of arm/joint_trajectory {waited}')
 
 
 @pytest.mark.parametrize(('publishing', 'telling', 'code', 'words'), [
-    (False, True, Code.STALE_STATES, "no state of joint 'joint_1' was ever received"),
+    (False, True, Code.STALE_STATES, "no state of joint 'joint_1' was ever received: activate"),
     (True, False, Code.CONTROLLER_LOST, 'no message of arm/controller_state after 2 s'),
 ])
 def test_without_states_to_record_nothing_is_left_behind(

@@ -137,13 +137,13 @@ def test_a_current_driven_robot_is_watched_by_its_currents() -> None:
     limit = robot.limits.effort[0] / gains[0]
     drill.arm.fault = 'effort_spike'
     assert drill.run().outcome.code is Code.EFFORT_LIMIT
-    assert (f"effort of joint 'shoulder_pan_joint' is {limit:.4g}, allowed are {0.9 * limit:.4g} "
-            f'(limit {limit:.4g})') in drill.outcome.text
+    assert (f"effort of joint 'shoulder_pan_joint' is {limit:.4g}, more than the allowed "
+            f'{0.9 * limit:.4g} (limit {limit:.4g})') in drill.outcome.text
 
 
 @pytest.mark.parametrize(('until', 'words'), [
-    (3.0, r"joint 'joint_3' is at \S+, (0\.03\d*) off its trajectory, allowed are 0\.03;"),
-    (0.4, r"but joint 'joint_3' is (0\.\d+) away from the end, allowed are 0\.01;"),
+    (3.0, r"joint 'joint_3' is at \S+, (0\.03\d*) off its trajectory \(limit 0\.03\);"),
+    (0.4, r"but joint 'joint_3' is (0\.\d+) away from the end \(limit 0\.01\): check"),
 ])
 def test_a_prismatic_joint_has_tolerances_of_its_own(until: float, words: str) -> None:
     """Another program stops the arm: told 3 cm later, or when it says that it has ended well."""

@@ -83,21 +83,21 @@ def own(points: SampledTrajectory, delay: float) -> tuple[np.ndarray, ...]:
 
 @pytest.mark.parametrize(('goal', 'code', 'words'), [
     ({'trajectory': 'none.yaml'}, Code.UNKNOWN_TRAJECTORY,
-     "trajectory: 'none.yaml': no file that requests may read"),
+     "trajectory: 'none.yaml': requests may not read it; give a name"),
     ({'trajectory': '../secret.yaml'}, Code.UNKNOWN_TRAJECTORY,
-     "trajectory: '../secret.yaml': no file that requests may read"),
+     "trajectory: '../secret.yaml': requests may not read it"),
     ({'trajectory': 'link.yaml'}, Code.UNKNOWN_TRAJECTORY,
-     "'link.yaml': no file that requests may read"),
-    ({'trajectory': '/etc/hostname'}, Code.UNKNOWN_TRAJECTORY, 'the parameter files_directory'),
+     "'link.yaml': requests may not read"),
+    ({'trajectory': '/etc/hostname'}, Code.UNKNOWN_TRAJECTORY, '(parameter files_directory)'),
     ({'trajectory': 'notes.yaml'}, Code.UNKNOWN_TRAJECTORY, 'not a trajectory file'),
     ({'trajectory': 'empty.yaml'}, Code.UNKNOWN_TRAJECTORY, 'not a trajectory file'),
     ({'trajectory': 'dry-run-0123456789abcdef'}, Code.UNKNOWN_TRAJECTORY,
-     'ask for a dry run again and give the identifier in its result'),
+     'request a new dry run and give the identifier in its result'),
     ({'trajectory': 'other.yaml'}, Code.JOINTS_DIFFER,
      'moves joint_1, joint_2, joint_7; the robot has joint_1, joint_2, joint_3'),
     ({'trajectory': 'fast.yaml'}, Code.LIMIT_BROKEN, "acceleration of joint 'joint_"),
     ({'options': '{environment: ../secret.yaml}'}, Code.INVALID,
-     "'../secret.yaml': no file that requests may read"),
+     "'../secret.yaml': requests may not read"),
     ({'trajectory': 'good.yaml', 'type': 'fourier'}, Code.INVALID, 'not both'),
     ({'trajectory': 'good.yaml', 'options': SHORT}, Code.INVALID, 'not both'),
 ])
@@ -123,7 +123,7 @@ def test_the_points_of_a_designed_file_are_commanded_bit_for_bit(
     assert result.plan == '' and result.duration == 2 * PERIOD
     assert len(result.warnings) == 2
     assert result.warnings[0].startswith('floor NOT checked: none is given; add ')
-    assert result.warnings[1].startswith('no emergency stop is heard, nor required; publish ')
+    assert result.warnings[1].startswith('no emergency stop is received or required: publish ')
     points = sampled(load_trajectory(files / 'good.yaml'), RATE, LEAD_IN)
     for shown, wanted in zip(columns(client.trajectories[-1]), own(points, 0.0), strict=True):
         np.testing.assert_array_equal(shown, wanted)
@@ -168,5 +168,5 @@ def test_a_node_that_was_started_anew_does_not_know_the_dry_runs_before(stage: S
     client.wait_for_rest()
     result = client.excite(options='', trajectory=seen.plan)
     assert result.code == Code.UNKNOWN_TRAJECTORY
-    assert 'ask for a dry run again' in result.message
+    assert 'request a new dry run' in result.message
     client.stayed()

@@ -114,8 +114,7 @@ def test_the_parameter_decides_where_the_goal_does_not() -> None:
 def test_either_motion_is_refused_where_it_breaks_what_it_must_keep(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The motion to judge by is checked as that to fit: in the design, and before a dry run runs.
-    """
+    """Both motions are checked: in the design, and before a dry run is executed."""
     good, plan = plans.design_pair, designed()
     assert plan.validation is not None
 
@@ -217,8 +216,8 @@ def test_a_dry_run_is_out_of_date_once_what_it_was_checked_against_changed(
     plan = designed()
     with pytest.raises(plans.Refused) as refused:
         plan.checked_again(robot, replace(SETTINGS, **settings), silent)
-    assert str(refused.value) == (f"dry run '{plan.identifier}' is out of date: since then "
-                                  f'{words} changed; ask for a dry run again')
+    assert str(refused.value) == (f"dry run '{plan.identifier}' is out of date ({words} changed): "
+                                  'request a new dry run')
 
 
 def sent(plan: plans.ExcitationPlan, here: np.ndarray) -> dict[str, Any]:
@@ -289,7 +288,7 @@ def test_the_latest_dry_runs_are_kept(tmp_path: Path) -> None:
     assert kept.find(names[0]) is many[0], 'used, and so kept longer'
     kept.keep(many[-1])
     assert kept.find(names[0]) is many[0]
-    with pytest.raises(plans.Refused, match='keeps the last 8, until it ends; ask for'):
+    with pytest.raises(plans.Refused, match=r'keeps the last 8, until it ends\): request a new'):
         kept.find(names[1])
 
 
@@ -337,15 +336,15 @@ def test_the_next_swings_of_a_session_are_planned_from_its_recordings(tmp_path: 
     kept = plans.DryRuns(files)
     assert kept.find(kept.keep(later)) is later, 'what was shown is what is executed'
     met = {**given_files, 'accuracy': 900.0}
-    with pytest.raises(DynIdError, match='nothing more is to be recorded') as raised:
+    with pytest.raises(DynIdError, match='no further recording is needed') as raised:
         plans.designed(ROBOT, ('sine-sequence', met), SETTINGS, silent)
     assert refusal(raised.value) is Code.ACCURACY_MET
 
 
 @pytest.mark.parametrize(('kind', 'data', 'message'), [
-    ('fourier', ['run.csv'], "option 'data' is what an adaptive sequence goes on from"),
+    ('fourier', ['run.csv'], "option 'data' is for adaptive sequences only: omit it"),
     ('sine-sequence', 'run.csv', "option 'data' must be a list of recordings"),
-    ('sine-sequence', ['../run.csv'], 'no file that requests may read')])
+    ('sine-sequence', ['../run.csv'], 'requests may not read')])
 def test_recordings_that_a_goal_may_not_name_are_refused(
     tmp_path: Path, kind: str, data: object, message: str
 ) -> None:

@@ -45,12 +45,12 @@ def passed(client: Client) -> list[str]:
 
 def test_both_motions_are_shown_executed_and_recorded_apart(stage: Stage, client: Client) -> None:
     shown = client.excite(MOTION, dry_run=True)
-    assert shown.success and '; to judge by: 4.5 s of excitation, ' in shown.message
+    assert shown.success and '; validation: 4.5 s of excitation, ' in shown.message
     status, result = client.result(client.send('', trajectory=shown.plan))
     assert (status, result.code) == (SUCCEEDED, Code.SUCCESS), result.message
     fit, judge = recordings_in(stage.folder)
     assert (result.recording, judge) == (fit, f'{fit}_validation')
-    assert f'recorded in {fit}; to judge by: executed; ' in result.message
+    assert f'recorded in {fit}; validation: executed; ' in result.message
     assert result.message.endswith(f'recorded in {judge}')
     assert by_purpose([judge, fit]) == ([fit], [judge])
     assert result.total_duration == pytest.approx(shown.total_duration, rel=0.3)
@@ -88,7 +88,7 @@ def test_after_a_stop_in_the_first_motion_nothing_else_moves(
     client.answer(handle.cancel_goal_async())
     status, result = client.result(handle)
     assert (status, result.code) == (CANCELED, Code.CANCELLED)
-    assert 'to judge by' not in result.message
+    assert 'validation' not in result.message
     assert recordings_in(stage.folder) == [result.recording]
 
 
@@ -101,5 +101,5 @@ def test_what_stops_the_first_motion_is_asked_again_before_the_second(
     client.press(True)
     _, result = client.result(handle)
     client.press(False)
-    assert result.code == Code.EMERGENCY_STOP and '; to judge by: ' in result.message
+    assert result.code == Code.EMERGENCY_STOP and '; validation: ' in result.message
     assert result.recording == recordings_in(stage.folder)[0]

@@ -103,7 +103,7 @@ def test_recordings_come_in_order_those_without_payload_last(tmp_path: Path) -> 
     (Job(ROBOT, ('a.csv',), out='/dev/null/x/m.yaml', root='/'), Code.INVALID,
      'there is no folder'),
     (Job(ROBOT, ('a.csv',), out='../m.yaml', root='/proc'), Code.INVALID,
-     'no file that requests may write; give a name relative to /proc'),
+     'requests may not write it; give a name relative to /proc'),
     (Job(ROBOT, (motion(ROBOT, 50),), 'guess'), Code.INVALID, "method 'guess'"),
     (Job(ROBOT, (motion(ROBOT, 50),), payload=True, arm='{'), Code.NOT_IDENTIFIABLE, ''),
 ])
@@ -126,7 +126,7 @@ def test_a_cancelled_job_says_so_and_a_fault_of_the_program_is_told() -> None:
         Code.CANCELLED, 'cancelled; the served model is unchanged')
     assert run(job, fail) == Outcome(
         Code.ABORTED, 'unexpected ZeroDivisionError: in the program; this is a fault of '
-        'robot_dynid: please report it with what was given')
+                      'robot_dynid: report it with the command and its input')
 
 
 def test_the_verdict_is_that_of_the_result_in_sentences() -> None:

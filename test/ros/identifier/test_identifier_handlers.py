@@ -139,10 +139,10 @@ def test_by_default_files_are_those_of_the_working_directory(
         for path in ('~/.bash_profile', f'{home}/.bash_profile', f'{home}/.ssh/authorized_keys',
                      '../home/x', '.model.yaml', f'{home}/model.yaml'):
             success, said = answer(save, path)
-            assert not success and 'no file that requests may write' in said
+            assert not success and 'requests may not write it' in said
         answers = {answer(load, path)[1].partition(': ')[2] for path in (
             '~/.bashrc', f'{home}/.bashrc', f'{home}/.none', 'none.yaml', '/etc/passwd')}
-        assert len(answers) == 1 and 'no file that requests may read' in answers.pop()
+        assert len(answers) == 1 and 'requests may not read it' in answers.pop()
         assert answer(save, 'sub/copy.yaml')[0] and answer(load, 'sub/copy.yaml')[0]
     assert {path.name for path in home.iterdir()} <= {'.bashrc', '.ros'}, 'and the logs of ROS'
 
@@ -221,7 +221,7 @@ def test_the_files_of_the_robot_are_read_again_for_every_goal(
         arm.write_text(words.format('torque', ', joints: [joint_1]'))
         goal = spinner.answer(client.send_goal_async(Identify.Goal(files=['run.csv'])))
         result = spinner.answer(goal.get_result_async()).result
-        assert result.code == Code.INVALID and 'start the node again' in result.message
+        assert result.code == Code.INVALID and 'restart the node' in result.message
         client.destroy()
 
 
@@ -355,7 +355,7 @@ def test_closing_ends_a_rollout_under_way(services: DynamicsServices) -> None:
     request = ComputeRollout.Request(
         position=zeros(3), velocity=zeros(3), effort=zeros(30000), dt=0.1)
     Timer(0.2, services.close).start()
-    with pytest.raises(Cancelled, match='the node ends'):
+    with pytest.raises(Cancelled, match='the node is shutting down'):
         services.rollout(request, ComputeRollout.Response())
 
 
@@ -432,7 +432,8 @@ def test_one_rollout_at_a_time_three_wait_others_are_refused(
             spinner.wait(lambda: running)
     spinner.wait(lambda: sum(answer.done() for answer in answers) == 2)
     refused = [answer.result() for answer in answers if answer.done()]
-    assert all('one of the rollouts is being computed and 3 wait' in r.message for r in refused)
+    assert all('a request for rollouts is being computed and 3 are waiting' in r.message
+               for r in refused)
     assert not any(r.success for r in refused)
     assert spinner.answer(quick.call_async(ComputeForwardDynamics.Request(
         position=zeros(3), velocity=zeros(3), effort=zeros(3)))).success
@@ -452,7 +453,7 @@ def test_states_outside_of_the_training_are_named(node: Any, model: IdentifiedMo
     ):
         for request, said in (
             (kind.Request(**state, **more),
-             'velocity outside what the model was trained in: joint_1 by up to'),
+             'velocity exceeds the training range: joint_1 by up to'),
             (kind.Request(**(state | {'velocity': zeros(3)}), **more), ''),
         ):
             response = kind.Response()
@@ -463,7 +464,7 @@ def test_states_outside_of_the_training_are_named(node: Any, model: IdentifiedMo
 
 
 DEGREES = ('position of joint_2 is 30 rad in state 0, its limit is -2.3 to 2.3 rad: if these are '
-           'degrees, give 0.5236 rad; with beyond_limits they are computed as they are')
+           'degrees, give 0.5236 rad; set beyond_limits to compute them unchanged')
 
 
 @pytest.mark.parametrize(('q', 'qd', 'said'), [

@@ -182,7 +182,7 @@ def test_save_load_and_what_is_wrong_with_files(served: Client, data: Data) -> N
     assert str(path) in said
     assert 'cut off' in said
     said = served.refusal('load_model', path='nowhere.yaml')
-    assert said.startswith("'nowhere.yaml': no file that requests may read")
+    assert said.startswith("'nowhere.yaml': requests may not read it")
     assert 'path is empty' in served.refusal('load_model', path='')
     assert 'path is empty' in served.refusal('save_model', path='')
     assert 'cannot be written' in served.refusal('save_model', path=str(data.csv / 'model.yaml'))
@@ -240,8 +240,8 @@ def test_identify_from_files(client: Client, data: Data) -> None:
     ({'method': 'guess'}, Code.INVALID, "method 'guess'"),
     ({'recipe': 'cutof: 3'}, Code.INVALID, 'unknown key cutof'),
     ({'recipe': '['}, Code.INVALID, 'recipe: not valid YAML'),
-    ({'files': ['nowhere.csv']}, Code.NO_DATA, "'nowhere.csv': no file that requests may read"),
-    ({'files': ['/etc/passwd']}, Code.NO_DATA, "'/etc/passwd': no file that requests may read"),
+    ({'files': ['nowhere.csv']}, Code.NO_DATA, "'nowhere.csv': requests may not read"),
+    ({'files': ['/etc/passwd']}, Code.NO_DATA, "'/etc/passwd': requests may not read"),
     ({'files': ['motion.xyz']}, Code.NO_DATA, 'motion.xyz: unknown kind of recording'),
 ])
 def test_bad_goals_are_answered(
@@ -407,7 +407,7 @@ def test_requests_of_absurd_size_are_refused_at_once(served: Client) -> None:
         assert 'at most 142857 states of 7 joints' in said
     zeros = np.zeros(7)
     said = prompt(served, 'rollout', position=zeros, velocity=zeros, effort=zeros, dt=1e300)
-    assert 's here, 10 s are allowed in one call' in said
+    assert 's here (limit 10 s per call)' in said
 
 
 def test_goals_that_are_traps_are_answered(

@@ -196,7 +196,7 @@ def test_what_a_full_disk_does_not_take_is_written_after_the_stop(tmp_path, monk
     with full_disk(tmp_path, 10_000):
         (finding,) = recorder.stop()
         assert 'No space left' in finding
-        assert '3000 messages are kept in memory only: make room' in finding
+        assert '3000 messages are kept in memory only: free space' in finding
         assert not recorder.finished
         assert recorder.stop() == (finding,), 'it still is'
         np.testing.assert_array_equal(recorder.snapshot().position, values)
@@ -246,7 +246,7 @@ def test_memory_for_a_full_disk_is_bounded_the_first_messages_are_kept_the_rest_
         feed(store, stamps, payloads)
         assert store.count == kept
         assert store.refused == count - kept
-        lost = f'{count - kept} messages of /joint_states are lost: the disk did not take them'
+        lost = f'{count - kept} messages of /joint_states are lost: the disk could not store'
         assert any(lost in finding for finding in recorder.findings)
     wait_until(lambda: store.released == kept)  # it is free then
     feed(store, stamps[-10:], payloads[-10:])

@@ -40,7 +40,7 @@ from robot_dynid.ros.recording.recorder import TopicStore
 from robot_dynid.ros.recording.session import Recording, folder_name
 from robot_dynid.signals.prepare import repair
 
-UNNUMBERED = ' (this middleware does not tell whether messages were lost on the way)'
+UNNUMBERED = ' (this middleware does not report lost messages)'
 NOT_RECORDING = 'nothing is being recorded; start a recording first'
 
 
@@ -98,10 +98,10 @@ def test_a_second_stop_finishes_what_a_full_disk_did_not_take(stage: Stage) -> N
         whole, said = stage.recording.stop()
         assert not whole
         assert f'recorded 300 messages of /joint_states in {first}' in said
-        assert '300 messages are kept in memory only: make room on that disk' in said
-        assert 'stop again once there is room' in said
+        assert '300 messages are kept in memory only: free space on that disk' in said
+        assert 'stop again when space is free' in said
         assert stage.level() == (2, said.split('; ', 1)[1].removesuffix(
-            '; stop again once there is room'))
+            '; stop again when space is free'))
         assert stage.recording.stop() == (False, said), 'it still is full'
         second = stage.record(200)
         assert stage.level()[0] == 2, 'the earlier one is not forgotten'
@@ -156,7 +156,7 @@ def test_messages_that_never_came_in_are_counted(stage: Stage) -> None:
     log = read_bag(path)
     lost = 3610 - len(log.position)
     assert 0 < lost <= 2500
-    assert f'{lost} messages of /joint_states were sent while recording and never came in' in said
+    assert f'{lost} messages of /joint_states were lost while recording' in said
     assert any(f'{lost} messages of /joint_states were sent' in f for f in log.findings)
     missing = np.diff(log.position[:, 0]) - 1.0
     assert missing.sum() == lost
@@ -205,8 +205,8 @@ def test_losses_of_a_best_effort_publisher_are_told_and_no_failure(
     assert whole and recording.intact, said
     if UNNUMBERED not in said:  # from Kilted on
         assert statistics[0].lost == 2
-        assert ('2 messages of /joint_states were sent while recording and never came in: it is '
-                'published as best effort, so they were not sent again') in said
+        assert ('2 messages of /joint_states were lost while recording: it is published as best '
+                'effort, so they were not sent again') in said
         assert any('2 messages of /joint_states' in found for found in read_bag(path).findings)
         status = diagnosis('node', statistics, recording, None, '')
         assert status.level == DiagnosticStatus.WARN
@@ -313,7 +313,7 @@ def test_motor_states_that_never_came_in_are_counted(stage: Stage) -> None:
         Spinner(stage.node).wait(publisher.wait_for_all_acked)
     Spinner(stage.node).wait(lambda: stage.level()[0] == 2)
     whole, said = stage.recording.stop()
-    assert not whole and 'messages of /motor_states were sent while recording' in said
+    assert not whole and 'messages of /motor_states were lost while recording' in said
 
 
 @pytest.mark.ros
@@ -336,7 +336,7 @@ def test_a_burst_that_is_stopped_is_in_the_bag_or_told(stage: Stage) -> None:
         for _, _, data in reader.messages():
             message = deserialize_message(data, JointState)
             numbers[int(message.name[0])].add(int(message.position[0]))
-    told = re.search(r'(\d+) messages of \S+ were sent while recording', said)
+    told = re.search(r'(\d+) messages of \S+ were lost while recording', said)
     missing = sum(len(set(range(1, before + 1)) - numbers[k]) for k, before in enumerate(
         (sent < asked).sum(axis=0)))
     straddling = sum(max(0, after - max(numbers[k])) for k, after in enumerate(
@@ -503,7 +503,7 @@ def test_a_middleware_that_does_not_tell_is_named(
     stage.record(5)
     whole, said = stage.recording.stop()
     assert whole
-    assert 'does not tell whether messages were lost' in said
+    assert 'this middleware does not report lost messages' in said
 
 
 @pytest.mark.parametrize(('name', 'folder'), [

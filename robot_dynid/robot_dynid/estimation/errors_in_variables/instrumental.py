@@ -70,7 +70,7 @@ class InstrumentDetails(Details):
         """Return one sentence: strength of the instruments, and bias of least squares."""
         test = self.durbin_wu_hausman
         degrees = ', '.join(str(d) for d in test.degrees_of_freedom)
-        verdict = 'is biased' if test.least_squares_biased else 'is not found to be biased'
+        verdict = 'is biased' if test.least_squares_biased else 'shows no bias'
         return (f'instruments from {self.instruments}; least correlation with the regressor '
                 f'{number(self.smallest_correlation)}, first-stage F '
                 f'{number(self.first_stage_f)}; Durbin-Wu-Hausman F({degrees}) = '
@@ -126,10 +126,10 @@ class InstrumentalVariables(Estimator):
         source = 'the recorded reference' if referenced else f'the motion below {cutoff:.3g} Hz'
         left = [estimate.names[i] for i in fit.left]
         warnings = [] if fit.strong.all() else [
-            f'instruments from {source} hardly show {int((~fit.strong).sum())} of '
-            f'{len(fit.strong)} directions, mostly {", ".join(left) or "mixtures of many"}; '
-            'least squares decides these: record the reference of the drives as '
-            'reference_position, or give a higher instrument_cutoff']
+            f'instruments from {source} are weak in {int((~fit.strong).sum())} of '
+            f"{len(fit.strong)} directions, mostly {', '.join(left) or 'mixtures of many'}; least "
+            'squares decides these: record the reference of the drives as reference_position, or '
+            'give a higher instrument_cutoff']
         used = min((s.cutoff for s in experiment.recordings if s.cutoff is not None),
                    default=np.inf)
         noisy = not referenced and cutoff >= CLEAN * used

@@ -175,7 +175,7 @@ def limits_of(bounds: Bounds, robot: RobotModel, parameters: int) -> Limits:
                          f'{", ".join(robot.tree.bodies)}')
     open_ones = [name for name, link in bounds.links if isinstance(link.ellipsoid, str)]
     if open_ones:
-        raise UsageError(f'bounds: no numbers yet for the ellipsoid of {", ".join(open_ones)}; '
+        raise UsageError(f"bounds: the ellipsoid of {', '.join(open_ones)} has no numbers yet: "
                          'with_collision(bounds, robot) takes them from the URDF')
     ranges = np.array([bounds.of(name).mass or (0.0, np.inf) for name in robot.tree.bodies])
     rows = []
@@ -191,8 +191,8 @@ def limits_of(bounds: Bounds, robot: RobotModel, parameters: int) -> Limits:
                              f'to {high} kg')
         masses = np.zeros(parameters)
         masses[:10 * robot.tree.n:10] = 1.0
-        rows.append(('least total mass', masses, low, False, ranges[:, 1]))
-        rows.append(('most total mass', -masses, -high, False, -ranges[:, 0]))
+        rows.append(('minimum total mass', masses, low, False, ranges[:, 1]))
+        rows.append(('maximum total mass', -masses, -high, False, -ranges[:, 0]))
     return Limits(
         tuple(r[0] for r in rows), np.array([r[1] for r in rows]).reshape(-1, parameters),
         np.array([r[2] for r in rows]), np.array([r[3] for r in rows], dtype=np.bool_),

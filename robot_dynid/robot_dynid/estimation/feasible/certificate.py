@@ -84,7 +84,7 @@ def active_constraints(
     A link is active if its least eigenvalue is below `inertia`.
     """
     w = feasible.whitening
-    active = [f'inertia of {name} at its least' for name, least in
+    active = [f'inertia of {name} at its minimum' for name, least in
              zip(w.links, w.least(v), strict=True) if least < inertia]
     active += [f'{name} at zero' for name, passive, value in
               zip(w.names, w.nonnegative, v, strict=True) if passive and value < ACTIVE]

@@ -77,8 +77,8 @@ class Outcome(Enum):
     SOLVED = 'solved'
     INACCURATE = 'solved to a reduced accuracy'
     INFEASIBLE = 'no point satisfies all constraints'
-    UNBOUNDED = 'the objective falls without end'
-    STALLED = 'stopped short of a solution'
+    UNBOUNDED = 'the objective is unbounded'
+    STALLED = 'stopped before a solution'
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,8 +29,8 @@ def rosbag1_batches(
 
     with open_regular(path, DataError) as file:
         if not file.read(len(MAGIC)).startswith(MAGIC):
-            raise DataError(f'{path}: is empty or no ROS 1 bag of version 2.0; older ones are '
-                            'converted by rosbag fix')
+            raise DataError(f'{path}: empty, or not a ROS 1 bag of version 2.0; rosbag fix '
+                            'converts older ones')
     contents.definitions = Definitions(ros1=True)
     with ExitStack() as stack:
         try:

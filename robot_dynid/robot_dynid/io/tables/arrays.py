@@ -149,7 +149,7 @@ def _columns(
             if several else [name or '1']
         columns += list(value.T) if several else [value]
     if len(names) > COLUMNS or rows < 2:
-        raise DataError(f'{path}: is no table of numbers by time; it has {clipped(shapes, 400)}')
+        raise DataError(f'{path}: not a table of numbers over time; it has {clipped(shapes, 400)}')
     require_memory(rows * len(names))
     outer = {name.partition('.')[0] for name in names}
     if len(outer) == 1 and all('.' in name for name in names):  # all are in one structure

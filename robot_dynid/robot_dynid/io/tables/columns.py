@@ -41,7 +41,7 @@ def plan_of(
     if mapping is not None and mapping.name != OWN:
         laid = _laid_out(layout, mapping)
         if laid is None:
-            raise DataError(f'{layout.source}: columns: it is no {mapping.about}: '
+            raise DataError(f'{layout.source}: columns: it is not a {mapping.about}: '
                             f'{described(layout)}')
         try:
             return Finder(laid, joints, robot, mapping).plan()

@@ -204,8 +204,8 @@ class Finder:
         """Raise DataError if a unit is invalid for the channel, joint type, or kind of effort."""
         quantity, robot = UNITS[unit][0], self._robot
         if quantity not in QUANTITIES[channel]:
-            raise DataError(f'{self._where}: {column} is in {written_unit(unit)}, no unit of '
-                            f'{channel}')
+            raise DataError(f'{self._where}: {column} is in {written_unit(unit)}, which is not a '
+                            f'unit of {channel}')
         if robot is None:
             return
         kind = robot.drive.kind

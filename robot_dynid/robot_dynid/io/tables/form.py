@@ -115,8 +115,8 @@ def separated(source: str, lines: list[str], asked: Asked) -> Form:
     cells = [cell for row in rows for cell in form.cells(row)]
     for cell in cells:
         if '.' in cell and ',' in cell and re.fullmatch(r'[-+]?[\d.,]+', cell):
-            raise DataError(f'{source}: {cell!r} has a mark between thousands; write numbers '
-                            'without it')
+            raise DataError(f'{source}: {cell!r} has a thousands separator; write numbers without '
+                            'it')
     commas = any(',' in cell for cell in cells if is_number(cell))
     if commas and any('.' in cell for cell in cells if is_number(cell)):
         raise DataError(f'{source}: some numbers have a decimal point, others a decimal comma; '

@@ -40,7 +40,7 @@ def read_matlab(path: str) -> dict[str, FloatArray]:
     if process.returncode == FAULT:
         raise DataError(f'{path}: cannot be read: {process.stderr.decode().splitlines()[-1]}')
     if process.returncode != READ:
-        raise DataError(f'{path}: is no MATLAB file, or damaged; copy or save it again')
+        raise DataError(f'{path}: not a MATLAB file, or damaged; copy or save it again')
     names, _, content = process.stdout.partition(b'\n')
     stream = io.BytesIO(content)
     return {name: format.read_array(stream, allow_pickle=False) for name in json.loads(names)}

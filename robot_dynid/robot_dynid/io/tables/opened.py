@@ -103,8 +103,8 @@ def _joined(
     if TIME in plan.columns and TIME in part.columns:
         time, other = values[:, plan.columns.index(TIME)], more[:, part.columns.index(TIME)]
         if np.any(np.diff(other) <= 0.0) or not np.isfinite(other).all():
-            raise DataError(f'{source}: files: {name}: its time goes back or repeats, so that it '
-                            'cannot be brought to the time of the recording')
+            raise DataError(f'{source}: files: {name}: its time goes back or repeats, so it '
+                            'cannot be aligned with the recording: correct its time')
         taken = [k for k, column in enumerate(part.columns) if column != TIME]
         brought = [np.interp(time, other, more[:, k], np.nan, np.nan) for k in taken]
         part = replace(part, taken=tuple(one for one in part.taken if one.name != TIME))
@@ -113,9 +113,9 @@ def _joined(
         how = 'row by row'
         if len(values) != len(more):
             raise DataError(f'{source}: files: {name} has {len(more)} rows and the recording '
-                            f'{len(values)}: row by row they do not belong together; give time '
-                            'in both, or reshape where a file has several values of a row in as '
-                            'many lines')
+                            f'{len(values)}, so they cannot be joined row by row; give time in '
+                            'both, or reshape where a file has several values of a row in as many '
+                            'lines')
     twice = set(plan.columns) & set(part.columns)
     if twice:
         raise DataError(f'{source}: files: {name} has {", ".join(sorted(twice))} again; give each '

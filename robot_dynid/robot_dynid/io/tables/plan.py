@@ -71,7 +71,7 @@ class Plan:
         for piece in pieces:
             if self.mapping.reshape:
                 if piece.size % self.mapping.reshape:
-                    raise DataError(f'{source}: {piece.size} numbers are no rows of '
+                    raise DataError(f'{source}: {piece.size} numbers do not fill rows of '
                                     f'{self.mapping.reshape} (reshape)')
                 piece = piece.reshape(-1, self.mapping.reshape)
             standard = np.empty((len(piece), len(self.columns)))

@@ -134,8 +134,8 @@ class Rows:
             stamps = texts.astype('datetime64[ns]')
         except (ValueError, OverflowError):
             raise DataError(
-                f'{self.source}: line {line}: {clipped(str(cells[0].decode()))!r} is no number, '
-                'and no date and time such as 2026-03-01T12:00:00.004') from None
+                f'{self.source}: line {line}: {clipped(str(cells[0].decode()))!r} is neither a '
+                'number nor a date and time such as 2026-03-01T12:00:00.004') from None
         return np.asarray((stamps - np.datetime64(0, 's')) / np.timedelta64(1, 's') - shift)
 
     def _without_text(self, body: bytes) -> tuple[bytes, dict[int, NDArray[np.bytes_]]] | None:

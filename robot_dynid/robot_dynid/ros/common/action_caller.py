@@ -72,8 +72,8 @@ class ActionCaller:
         self.wait(ended, 'no feedback', silence)
         if not result.done():
             raise NotAnswered(
-                f'{self._name} was asked to stop and has said nothing for {STOP_ANSWER:g} s: '
-                'check that the robot stands')
+                f'{self._name} has not answered the request to stop for {STOP_ANSWER:g} s: check '
+                'that the robot stands still')
         return result.result().result
 
     def wait(self, condition: Callable[[], bool], what: str, timeout: float | None = None) -> None:
@@ -85,8 +85,8 @@ class ActionCaller:
         self._heard = time.monotonic()
         while not condition():
             if time.monotonic() - self._heard > longest:
-                raise NotAnswered(f'{what} within {longest:g} s; does the node run, in this '
-                                  'ROS_DOMAIN_ID, under this name (--node, --namespace)?')
+                raise NotAnswered(f'{what} within {longest:g} s: check that the node runs, in '
+                                  'this ROS_DOMAIN_ID and under this name (--node, --namespace)')
             self._executor.spin_once(timeout_sec=CALL_LOOK)
 
 

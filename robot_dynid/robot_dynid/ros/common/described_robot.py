@@ -77,8 +77,8 @@ class RobotFiles:
         changed = [name for name in differences(self.robot, robot)
                    if name.startswith(CONNECTIONS)]
         if changed:
-            raise RobotError(f'the robot {self._name} has other {", ".join(changed)} than when '
-                             'the node started; start the node again')
+            raise RobotError(f'the robot {self._name} has changed since the node started '
+                             f"({', '.join(changed)}): restart the node")
         self.robot = robot
         return robot
 

@@ -31,8 +31,8 @@ class FileParameters:
     """Parameters of a node whose requests name files."""
 
     files_directory: str = setting(
-        '.', text='folder below which the files lie that requests read or write; a relative one '
-        'counts from the working directory of the node')
+        '.', text='folder of the files that requests read or write, relative to the working '
+        'directory of the node')
     file_requests: bool = setting(True, text='whether requests may read or write files')
 
 
@@ -105,10 +105,10 @@ class RequestedFiles:
         use = 'read' if refused is NoSuchFile else 'write'
         try:
             if not self.allowed:
-                raise UsageError(f'{shown(name)}: requests must not name files here, the '
-                                 'parameter file_requests is false')
+                raise UsageError(f'{shown(name)}: this node accepts no files in requests '
+                                 '(parameter file_requests is false)')
             if not name and use == 'write':
-                raise UsageError('path is empty: say where to write the file')
+                raise UsageError('path is empty: give the file to write')
             root, alias = self.root, Path(self.directory).expanduser().absolute()
             with suppress(OSError, RuntimeError, ValueError):  # no path at all, or one outside
                 path = root / name
@@ -119,8 +119,8 @@ class RequestedFiles:
                 if usable(place) and not any(part.startswith('.') for part in parts):
                     return place
             raise refused(
-                f'{shown(name)}: no file that requests may {use}; give a name relative to {root}, '
-                'the parameter files_directory: no part of it may begin with a dot, no link may '
+                f'{shown(name)}: requests may not {use} it; give a name relative to {root} '
+                '(parameter files_directory), without parts that begin with a dot or links that '
                 'lead outside')
         except UsageError as error:
             self.log(f'file of a request refused: {error}')

@@ -209,9 +209,8 @@ class Listener:
             self._changed = True
         if lossy:
             self._node.get_logger().warning(
-                f'{topic} is published as best effort (by {lossy[0]}): messages that are lost on '
-                'the way are not sent again, but counted; make the publisher reliable where it '
-                'can be')
+                f'{topic} is published as best effort (by {lossy[0]}), so lost messages are not '
+                'sent again, but counted: make the publisher reliable if possible')
 
     @contextmanager
     def turn(self) -> Iterator[None]:

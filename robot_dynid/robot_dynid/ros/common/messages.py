@@ -27,8 +27,8 @@ def message_of(data: bytes, kind: Any) -> Any:
     try:
         return deserialize_message(data, kind)
     except RuntimeError as error:
-        raise UnreadableMessage(f'a message of type {kind.__name__} cannot be read, and is left '
-                                'out; who publishes it?') from error
+        raise UnreadableMessage(f'a message of type {kind.__name__} cannot be read and is left '
+                                'out: check its publisher') from error
 
 
 def sendable(text: str) -> str:

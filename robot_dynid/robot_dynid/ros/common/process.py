@@ -97,9 +97,8 @@ def init(args: list[str] | None = None) -> threading.Event:
         signal.signal(number, ask)
     for path in unfinished_ports():  # told before, since who waits for one tells nothing
         get_logger(PACKAGE).warning(
-            f'{path} was left unfinished by a process that was killed: a node that wants it does '
-            f'not come up. In that case remove it (rm {path}), end the node with kill -9 and '
-            'start it again')
+            f'{path} is left over from a killed process and can block the start of nodes. In that '
+            f'case remove it (rm {path}), end the node with kill -9 and start it again')
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     except RuntimeError as error:  # RCLError: its text ends with places in the sources of rcl

@@ -93,8 +93,8 @@ class Turns:
     def turn(self) -> Iterator[None]:
         """Wait for a turn, which lasts as long as the block. Raises UsageError if too many do."""
         if not self._places.acquire(blocking=False):
-            raise UsageError(f'one of the {self._what} is being computed and {self._waiting} '
-                             'wait: call again when one of them is answered')
+            raise UsageError(f'a request for {self._what} is being computed and {self._waiting} '
+                             'are waiting: call again when one of them is answered')
         try:
             with self._work:
                 yield

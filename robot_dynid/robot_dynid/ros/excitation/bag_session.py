@@ -72,7 +72,7 @@ class ExcitationBag(BagSession):
         if free < needed:
             self.finish()
             raise DataError(f'{path.parent}: the disk has {free / 1e6:.0f} MB left, a recording '
-                            f'of {seconds:.0f} s may take {needed / 1e6:.0f} MB; make room, or '
+                            f'of {seconds:.0f} s may take {needed / 1e6:.0f} MB: free space, or '
                             'give another recording_directory')
         self._sent = self.recorder.add_topic(self._sent_topic, *described(JointTrajectory))
         return path

@@ -83,7 +83,7 @@ class ExcitationPlan:
 
     ``settings`` those it was made with; ``reach`` the limits in which the robot may stand;
     ``surroundings`` what it keeps clear of, ``scene`` as it was when last checked. ``purpose`` is
-    that of its recording; ``validation`` the plan of the motion to judge by, which is executed
+    that of its recording; ``validation`` the plan of the validation motion, which is executed
     after it, where there is one.
     """
 
@@ -155,7 +155,7 @@ class ExcitationPlan:
         missing = states.missing('position')
         if missing:
             raise DynIdError(f"no joint states with a finite position of joint '{missing[0]}' "
-                             'were received; is the joint state broadcaster active?')
+                             'were received: activate the joint state broadcaster')
         return _in_pieces(with_moves(
             frozen(states.position.copy()), self.segments, self.reach, self.settings.plan,
             partial(approach, self.scene)), self.settings)
@@ -188,8 +188,8 @@ class ExcitationPlan:
                 self.settings, settings))]
         if changed:
             raise Refused(Code.UNKNOWN_TRAJECTORY,
-                          f"dry run '{self.identifier}' is out of date: since then "
-                          f'{", ".join(changed)} changed; ask for a dry run again')
+                          f"dry run '{self.identifier}' is out of date ({', '.join(changed)} "
+                          'changed): request a new dry run')
         progress('check', 0.0)
         scene, criteria = _scene_and_criteria(
             self.robot, self.surroundings, self.settings, progress)
@@ -220,8 +220,8 @@ def designed(
         options = {'validation': False, **(options or {})}
     request = parse_request(kind, options)
     if data is not None and getattr(request.options, 'procedure', '') != ADAPTIVE:
-        raise UsageError(f"option '{DATA}' is what an adaptive sequence goes on from; leave it "
-                         f'out, or ask for type sine-sequence with procedure: {ADAPTIVE}')
+        raise UsageError(f"option '{DATA}' is for adaptive sequences only: omit it, or request "
+                         f'type sine-sequence with procedure: {ADAPTIVE}')
     _check_length(float(getattr(request.options, 'duration', 0.0)), settings)
     full = motion_limits(robot, request.common.limits)
     around = request.common.surroundings(robot.surroundings)
@@ -305,8 +305,8 @@ class DryRuns:
         if IDENTIFIER.fullmatch(name):
             raise Refused(
                 Code.UNKNOWN_TRAJECTORY,
-                f"dry run '{name}' is not known here: the node keeps the last {DRY_RUNS}, until "
-                'it ends; ask for a dry run again and give the identifier in its result')
+                f"unknown dry run '{name}' (the node keeps the last {DRY_RUNS}, until it ends): "
+                'request a new dry run and give the identifier in its result')
         try:
             return load_motion(self._files.file(name))
         except UsageError as error:
@@ -353,8 +353,8 @@ def _in_pieces(segments: tuple[Segment, ...], settings: ExcitationSettings
 
 def _check_length(duration: float, settings: ExcitationSettings) -> None:
     if duration > settings.longest:
-        raise UsageError(f'the motion takes {duration:.6g} s, allowed are {settings.longest:.6g} '
-                         's (parameter longest)')
+        raise UsageError(f'the motion takes {duration:.6g} s (limit {settings.longest:.6g} s, '
+                         'parameter longest)')
     check_points(duration, settings.trajectory_rate)
 
 

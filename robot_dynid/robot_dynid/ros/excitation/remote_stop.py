@@ -57,13 +57,14 @@ def stop_motion(name: str, timeout: float) -> dict[str, Any]:
             return bool(condition())
 
         if not until(cancel.service_is_ready, timeout):
-            raise NotStopped(f'no action {name}/excite within {timeout:g} s; does the node run, '
-                             'in this ROS_DOMAIN_ID, under this name (--node, --namespace)?')
+            raise NotStopped(f'no action {name}/excite within {timeout:g} s: check that the node '
+                             'runs, in this ROS_DOMAIN_ID and under this name (--node, '
+                             '--namespace)')
         asked = list[Any]()
         while not (answers := [one.result() for one in asked if one.done()]):
             if time.monotonic() - begun > timeout:
                 raise NotStopped(f'{name} does not answer within {timeout:g} s: use the emergency '
-                                 'stop, and check that the robot stands')
+                                 'stop, and check that the robot stands still')
             asked.append(cancel.call_async(CancelGoal.Request()))
             until(asked[-1].done, AGAIN)
         for goal in answers[0].goals_canceling:
@@ -76,8 +77,8 @@ def stop_motion(name: str, timeout: float) -> dict[str, Any]:
         ends = [result.call_async(Excite.Impl.GetResultService.Request(goal_id=goal.goal_id))
                 for goal in active.values()]
         if not until(lambda: all(one.done() for one in ends), timeout):
-            raise NotStopped(f'{name} was asked to stop and does not tell within {timeout:g} s '
-                             'that the robot stands: check it')
+            raise NotStopped(f'{name} did not confirm within {timeout:g} s that the robot stands '
+                             'still: check the robot')
     ended = ends[-1].result().result
     return {'ok': ended.code in ENDED, 'code': ended.code, 'message': ended.message,
             'recording': ended.recording, 'seconds': time.monotonic() - begun}

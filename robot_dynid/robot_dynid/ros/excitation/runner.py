@@ -53,7 +53,7 @@ COMPUTING = 'design'  # name of the thread that computes for long
 LISTENING = 1.0  # s to listen for the checklist at least
 LONGEST_LISTENING = 2.0  # s at most, until something of all has come in
 PENDING = 0.02  # s to take in the messages that arrived meanwhile
-TO_JUDGE = '; to judge by: '  # between the texts of two motions
+TO_JUDGE = '; validation: '  # between the texts of two motions
 FIRST_STATES = 1.0  # s until the recording, or a dry run, must have received the joints
 
 
@@ -126,8 +126,8 @@ class Runner:
         robot, settings, progress = self._read_robot(), self.settings, self.report_progress
         if request.trajectory:
             if request.type or request.options:
-                raise UsageError('a goal gives either a trajectory, which is executed as it is, '
-                                 'or type and options of one to design, not both')
+                raise UsageError('a goal has either a trajectory, which is executed unchanged, or '
+                                 'type and options of one to design: omit one of them')
             planned = self.dry_runs.find(request.trajectory)
             if isinstance(planned, ExcitationPlan):
                 return planned.checked_again(robot, settings, progress)
@@ -148,14 +148,13 @@ class Runner:
         blind = self._unseen()
         segments = [motion.segments for motion in plan.motions]
         if blind is not None:
-            self._notes = (f'the moves to the start and back are not contained in the total time: '
-                           f'{blind.text}',)
+            self._notes = (f'the total time lacks the moves to the start and back: {blind.text}',)
         else:
             try:
                 segments = await self._background(
                     lambda: [motion.with_moves(self.states) for motion in plan.motions])
             except DynIdError as error:
-                self._notes = (f'from where the robot stands this would be refused: {error}',)
+                self._notes = (f'from the current pose this would be refused: {error}',)
         text = TO_JUDGE.join(
             f'{announcement(motion.duration, parts)}; {motion.summary}'
             for motion, parts in zip(plan.motions, segments))
@@ -193,17 +192,17 @@ class Runner:
         settings, guards = self.settings, self.guards
         if not await self._until(self.controller.ready, settings.controller_wait):
             raise Refused(Code.CONTROLLER_LOST, f'no {self.controller.name} after '
-                          f'{settings.controller_wait:g} s; is the controller loaded and active, '
-                          'and its name the parameter controller?')
+                          f'{settings.controller_wait:g} s: load and activate the controller, or '
+                          'correct the parameter controller')
         await require_real_time(self._clock, self.waits)
         await self._require_states(10.0 * guards.state_timeout)
         waited = max(settings.controller_wait, 10.0 * guards.controller_timeout)
         if settings.lookahead > 0.0 and not await self._until(
                 lambda: self.controller.tells_its_state, waited):
-            raise Refused(Code.CONTROLLER_LOST, f'no message of {settings.controller}/'
-                          f'controller_state after {waited:g} s, without which the motion cannot '
-                          'be sent in pieces; is the controller active, and does it publish its '
-                          'state?')
+            raise Refused(Code.CONTROLLER_LOST, 'no message of '
+                          f'{settings.controller}/controller_state after {waited:g} s, which a '
+                          'motion sent in pieces needs: check that the controller is active and '
+                          'publishes its state')
         if not self._checked:  # later motions are not held up
             fault = checklist.refusal(await self.checked(thorough=False))
             self._refuse_if_stopped()
@@ -273,13 +272,13 @@ class Runner:
         """Come to rest on the path; raises UsageError when nothing moves."""
         execution = self._moving()
         self.perform(execution.pause(time.monotonic()))
-        return 'slowing down; goes on at ~/resume'
+        return 'slowing down; call ~/resume to continue'
 
     def resume(self) -> str:
         """Go on from a pause; raises UsageError when there is none."""
         execution = self._moving()
         self.perform(execution.resume(time.monotonic()))
-        return f'going on with {execution.segment.name}'
+        return f'continuing {execution.segment.name}'
 
     def perform(self, commands: Commands) -> None:
         """Carry out what an execution wants: first send, then write down what was sent."""

@@ -38,26 +38,25 @@ class ExcitationSettings(RobotParameters, FileParameters):
     trajectory_rate: float = setting(50.0, RATE, 'points per second sent to the controller')
     lead_in: float = setting(0.2, LEAD_IN, 's granted for blending into the first point of a goal')
     lookahead: float = setting(
-        1.0, LOOKAHEAD, 's after which the robot has come to rest on its path if this node '
-        'dies: motions are sent in pieces of this length; 0: whole')
+        1.0, LOOKAHEAD, 's, in which the robot comes to rest on its path if this node dies: '
+        'motions are sent in pieces of this length; 0: as a whole')
     approach_scale: float = setting(
-        0.2, SCALE, 'part of velocity limits used by the move to the start pose; its square of '
-        'acceleration limits')
+        0.2, SCALE, 'share of the velocity limits that the move to the start pose uses, and its '
+        'square of the acceleration limits')
     speed_scale: float = setting(
-        1.0, SCALE, 'part of velocity limits used by excitations; its square of acceleration '
-        'limits')
+        1.0, SCALE, 'share of the velocity limits that excitations use, and its square of the '
+        'acceleration limits')
     first_pass_scale: float = setting(
-        0.3, SCALE, 'part of its speed at which one pass of the excitation comes '
-        'first; 1: none does', live=True)
+        0.3, SCALE, 'share of its speed at which the excitation is passed once beforehand; 1: no '
+        'such pass', live=True)
     warm_up: int = setting(
-        1, WARM_UP, 'periods that run ahead of a periodic excitation, without a stop '
-        'in between', live=True)
+        1, WARM_UP, 'lead-in periods of a periodic excitation, without a stop in '
+        'between', live=True)
     return_to_start: bool = setting(
         True, text='whether to move back to where the robot stood', live=True)
     validation: bool = setting(
-        True, text='whether a design comes with a distinct motion to judge a model '
-        'by, executed after it into a bag of its own; the option validation of a '
-        'goal comes first', live=True)
+        True, text='whether a design includes a distinct validation motion, executed after it '
+        'into a separate bag; the option validation of a goal takes precedence', live=True)
     require_collision_check: bool = setting(
         False, text='whether a motion is refused when collisions cannot be checked')
     longest: float = setting(600.0, LONGEST, 'longest motion allowed, s')

@@ -154,12 +154,12 @@ class DynamicsServices:
         def check(stage: str, part: float) -> None:
             elapsed, worked = time.monotonic() - begin, time.thread_time() - begun
             if self._closing.is_set():
-                raise Cancelled('the node ends')
+                raise Cancelled('the node is shutting down')
             if part < 1.0 and max(elapsed, worked / part / HOPELESS) > ROLLOUT_TIME:
                 raise Cancelled(
                     f'{shape[1]} steps of {dt:g} s for {shape[0]} motions would take about '
-                    f'{elapsed / part:.3g} s here, {ROLLOUT_TIME:g} s are allowed in one call: '
-                    'ask for fewer, and continue from the last state in another call')
+                    f'{elapsed / part:.3g} s here (limit {ROLLOUT_TIME:g} s per call): request '
+                    'fewer, and continue from the last state in another call')
 
         return check
 
@@ -191,7 +191,7 @@ class _Request:
         beyond = () if request.beyond_limits else beyond_limits(model.robot, *self.states[:2])
         if beyond:
             raise UsageError('; '.join((
-                *beyond, 'with beyond_limits they are computed as they are')))
+                *beyond, 'set beyond_limits to compute them unchanged')))
 
     def field(self, values: FloatArray) -> array.array[float]:
         """Return values (..., n) of the model as a field, joints in the order of the request."""
@@ -211,7 +211,7 @@ def _mark(response: Any, model: IdentifiedModel, states: dict[str, FloatArray],
 def _require_computed(values: FloatArray) -> None:
     """Raise UsageError for a result that is not finite."""
     if not np.isfinite(values).all():
-        raise UsageError('the result is beyond all numbers: are the units of the request right?')
+        raise UsageError('the result overflows: check the units of the request')
 
 
 def _require_few(name: str, field: Any, joints: int, factor: int = 1) -> None:
@@ -285,7 +285,7 @@ def _motors(request: Any, model: IdentifiedModel, q: FloatArray) -> dict[str, Fl
         if elastic and not values:
             raise UsageError(f'{name} is empty, but {elastic} of this model are elastic: give '
                              f'{q.size} numbers as position, on the joint side; those of rigid '
-                             'joints are not looked at')
+                             'joints are ignored')
         if elastic:
             fields[name] = like(name, values, q)
     return fields

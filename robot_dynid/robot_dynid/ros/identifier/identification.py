@@ -220,7 +220,7 @@ def _delivered(job: Job, result: IdentificationResult, logs: Parts) -> Outcome:
     """Save and report, as far as asked for."""
     model = result.model
     code, sentences = Code.SUCCESS, [
-        model.status, f'identified {model.robot.name} but for {", ".join(model.not_identified)}'
+        model.status, f"identified {model.robot.name} except {', '.join(model.not_identified)}"
     ] if model.not_identified else [f'identified {model.robot.name}: {model.status}']
     written = {job.out: '', job.report: ''}
     for path, write in ((job.out, model.save), (job.report, partial(_write_report, result, logs))):

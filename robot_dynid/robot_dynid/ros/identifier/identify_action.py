@@ -88,7 +88,7 @@ class IdentifyAction:
             raise UsageError("the node's parameter robot is empty: start it with the name of a "
                              'robot, a robot YAML or a URDF')
         if goal.unloaded_files and not goal.payload:
-            raise UsageError('unloaded_files are for the goal payload: set it, or leave them out')
+            raise UsageError('unloaded_files are for the goal payload: set it, or omit them')
         if goal.payload and not goal.unloaded_files and self._models.model is None:
             raise UsageError('a payload needs a model of the arm without it (identify or load '
                              'one), or unloaded_files: recordings of the same motion without it')

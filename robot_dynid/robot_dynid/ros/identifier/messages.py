@@ -123,8 +123,8 @@ def diagnosis(
     lost = [topic for topic in topics if topic.lost]
     if lost:
         status.level = DiagnosticStatus.WARN
-        status.message = (f'{lost[0].lost} messages of {lost[0].topic} were sent and never came '
-                          'in: the computer or the network is too busy')
+        status.message = (f'{lost[0].lost} messages of {lost[0].topic} were lost: reduce the load '
+                          'of the computer or the network')
     recorder = recording.recorder
     if recording.findings:
         status.level = DiagnosticStatus.WARN if recording.intact else DiagnosticStatus.ERROR

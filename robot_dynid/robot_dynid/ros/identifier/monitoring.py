@@ -54,7 +54,7 @@ LOG_PERIOD = 1.0  # s between messages of one kind about it
 NO_MODEL = 'no model is loaded: load one (~/load_model) or identify one (~/identify)'
 NO_STATES = f'no joint states for {SILENCE:g} s: check that the driver runs, and the topic'
 LEFT_OUT = (f'joint states have waited in the node for more than {1e-9 * LATE_STATES:g} s and are '
-            'left out: relieve the processor')
+            'left out: reduce the load of the processor')
 LISTED_CHARACTERS = 200  # characters of the names in a foreign message
 LISTENER_DEPTH = 100  # messages that a slow listener may be behind
 PROBLEMS_LOGGED = 20  # different problems that are logged; diagnostics tell the latest one

@@ -193,12 +193,12 @@ class Recorder:
             if store.lost:
                 why = ('it is published as best effort, so they were not sent again'
                        if store.best_effort else 'the computer or the network was too busy')
-                found.append(f'{store.lost} messages of {store.name} were sent while recording '
-                             f'and never came in: {why}')
+                found.append(f'{store.lost} messages of {store.name} were lost while recording: '
+                             f'{why}')
             if store.refused:
-                found.append(f'{store.refused} messages of {store.name} are lost: the disk did '
-                             f'not take them, and {self._memory.size / 1e6:.0f} MB of memory for '
-                             'such messages were full')
+                found.append(f'{store.refused} messages of {store.name} are lost: the disk could '
+                             f'not store them, and the buffer of {self._memory.size / 1e6:.0f} MB '
+                             'was full')
         return tuple(found)
 
     @property
@@ -213,8 +213,8 @@ class Recorder:
         """Failures of the disk, by which no received message is lost yet, and losses."""
         problem, waiting = self._problem, self.unsaved
         if problem and waiting:
-            problem = (f'{problem}; {waiting} messages are kept in memory only: make room on '
-                       'that disk; writing is tried again all the time, until the node ends')
+            problem = (f'{problem}; {waiting} messages are kept in memory only: free space on '
+                       'that disk; writing is retried until the node ends')
         return (*((problem,) if problem else ()), *self.losses)
 
     def snapshot(
@@ -349,7 +349,7 @@ class Recorder:
         except (OSError, DynIdError) as error:
             self._problem = (
                 f'{self.path}: all messages are on the disk, but the index could not be written '
-                f'({getattr(error, "strerror", None) or error}): make room on that disk'
+                f"({getattr(error, 'strerror', None) or error}): free space on that disk"
             )
             return False
         self._problem = ''

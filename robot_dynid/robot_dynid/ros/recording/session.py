@@ -184,11 +184,11 @@ class BagSession:
         held = ', '.join(f'{count} messages of {topic}' for topic, count in counts.items())
         text = f'recorded {held} in {recorder.path}'
         if not counts[self._channels[TOPICS[0]].topic]:
-            return False, f'{text}; is the topic right, and does somebody publish it?'
+            return False, f'{text}: check the topic and its publisher'
         if not recorder.finished:
-            findings = (*findings, 'stop again once there is room')
+            findings = (*findings, 'stop again when space is free')
         elif not all(one.gaps.numbered for one in self._channels.values()):
-            text += ' (this middleware does not tell whether messages were lost on the way)'
+            text += ' (this middleware does not report lost messages)'
         return recorder.finished and recorder.intact, '; '.join((text, *findings))
 
     @property

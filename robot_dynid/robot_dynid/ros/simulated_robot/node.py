@@ -82,7 +82,7 @@ class SimulatedRobotParameters:
     speed_scaling: float = setting(
         1.0, SCALING, 'time of a trajectory per real time, as a speed slider sets '
         'it; 0: pause', live=True)
-    fault: str = setting('none', FAULTS, 'what shall go wrong', live=True)
+    fault: str = setting('none', FAULTS, 'fault to simulate', live=True)
 
 
 def noise_of(parameters: SimulatedRobotParameters, truth: Truth) -> Noise:
