@@ -1,7 +1,7 @@
-"""Checklist before a motion: what was seen of robot and controller, judged item by item.
+"""Checklist before a motion: facts about robot and controller, judged item by item.
 
-The caller listens for a while and asks who is there. An item whose facts are missing, because
-another one reports why, is left out: every fault shows in one item.
+The caller listens for a while and queries the nodes present. An item without facts is left out if
+another item states the reason: every fault shows in one item.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from robot_dynid.execution.plan import outside_limits
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.types import FloatArray
 
-#: s of listening that tell who is silent; a topic that has just been found takes part of that
+#: s of listening that prove silence; part of it passes until a new topic is connected
 TELLING = 0.5
-#: messages per second below which there are warnings, of joint states and controller state
+#: messages per second of joint states and controller state below which a warning is given
 FEW_STATES, FEW_CONTROLLER_STATES = 50.0, 20.0
-#: deviation of the steps between stamps from their median, a part of it, and of how many of them
+#: allowed jitter of the stamps, a share of their median interval, and the quantile it is taken at
 STAMP_JITTER, MOST_STAMPS = 0.5, 0.9
 #: s that stamps may be behind the clock of the node, or ahead of it
 PAST, FUTURE = 0.5, 0.05
-#: s that stamps are away from the clock where they are by another one
+#: difference of stamps and clock [s] above which they are from another clock
 OTHER_CLOCK = 1.0
-#: messages in which an effort that is measured has changed
+#: number of messages in which a measured effort must have changed
 CHANGES = 20
-#: part of its limit above which the effort of gravity is compared, and the factor it may be off
+#: share of its limit above which the effort of gravity is compared, and the allowed factor
 NOTICEABLE, FACTOR = 0.05, 10.0
 
 
@@ -55,10 +55,10 @@ OK, WARN, ERROR = Level.OK, Level.WARN, Level.ERROR
 
 @dataclass(frozen=True)
 class Item:
-    """Item of the checklist; ``values`` are what was measured, by name.
+    """Item of the checklist; ``values`` are the measured numbers by name.
 
-    ``message`` says what was found and, behind its last semicolon, what to do; ``code`` is the
-    outcome of a motion that is refused for it.
+    ``message`` is the finding and, after its last semicolon or colon, the remedy; ``code`` is the
+    outcome of a motion refused for it.
     """
 
     name: str
@@ -96,10 +96,10 @@ class StateMessage:
 class Requirements:
     """Requirements of a motion on robot, controller and computer.
 
-    ``limits`` with efforts in the unit of the joint states, or ``no_limits``: why there are none;
-    ``blind`` and ``unchecked`` say what is not checked for collisions; ``in_pieces``: a motion is
-    sent so, and needs the state of the controller; ``longest`` s of a motion, which takes
-    ``bytes_per_second`` on the disk.
+    ``limits`` with efforts in the unit of the joint states, or ``no_limits``: the reason for their
+    absence; ``blind`` and ``unchecked`` name what is not checked for collisions; ``in_pieces``: a
+    motion is sent in pieces, and needs the state of the controller; ``longest`` s of a motion,
+    which takes ``bytes_per_second`` on the disk.
     """
 
     joints: tuple[str, ...]
@@ -116,16 +116,15 @@ class Requirements:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """Facts about robot, controller and computer, seen within ``seconds`` up to ``now`` s.
+    """Facts about robot, controller and computer, observed within ``seconds`` up to ``now`` s.
 
     ``now`` is by the clock of the node, ``sim_time`` whether it follows the topic /clock,
-    ``clock_fault`` what is wrong with the pace of that.
-    ``states`` came in for recordings; ``states_seen`` whether any did; nodes that publish them as
-    ``best_effort``. ``controller`` names what is looked for. ``commanders`` are other nodes that
-    publish on the controller's topic. ``gravity`` (n,) is the effort that a model predicts at
-    rest, in the unit of the joint states; ``too_near`` the pair of bodies in collision.
-    ``unwritable`` says why nothing can be recorded in ``folder``, on whose disk ``free`` bytes are
-    left.
+    ``clock_fault`` the fault of the pace of that clock. ``states`` were received for recordings;
+    ``states_seen`` whether any was; ``best_effort`` names the nodes that publish them so.
+    ``controller`` is the name sought. ``commanders`` are other nodes that publish on the
+    controller's topic. ``gravity`` (n,) is the effort that a model predicts at rest, in the unit
+    of the joint states; ``too_near`` the pair of bodies in collision. ``unwritable`` states why
+    nothing can be recorded in ``folder``, on whose disk ``free`` bytes are left.
     """
 
     seconds: float
@@ -152,16 +151,16 @@ class Facts:
 
 
 Values = tuple[tuple[str, str], ...]
-#: level, message, values that were measured, code of a motion that is refused for it
+#: level, message, measured values, code of a motion refused for it
 Finding = tuple[Level, str] | tuple[Level, str, Values] | tuple[Level, str, Values, Code]
 Findings = Iterator[Finding]
 
 
 def unguarded(settings: GuardSettings, stop_heard: bool, lookahead: float) -> tuple[str, ...]:
-    """Return one sentence for every guard that a motion goes without, with what to do about it.
+    """Return one sentence for every missing guard of a motion, with the remedy.
 
-    ``stop_heard``: whether a message of the emergency stop has been received; ``lookahead`` s of
-    a motion are sent ahead, 0: all of it at once.
+    ``stop_heard``: whether a message of the emergency stop has been received; ``lookahead`` s of a
+    motion are sent ahead, 0: all of it at once.
     """
     found = []
     if lookahead == 0.0:
@@ -177,12 +176,12 @@ def unguarded(settings: GuardSettings, stop_heard: bool, lookahead: float) -> tu
 
 
 def quick_items(facts: Facts, wanted: Requirements) -> tuple[Item, ...]:
-    """Return the items that a moment is enough for."""
+    """Return the items that need only a moment."""
     return _items(facts, wanted, QUICK)
 
 
 def all_items(facts: Facts, wanted: Requirements) -> tuple[Item, ...]:
-    """Return all items; they want ``facts`` of about a second."""
+    """Return all items; they need ``facts`` of about a second."""
     quick = {rule: name for rule, name in QUICK.items() if name != 'effort'}
     return _items(facts, wanted, quick | THOROUGH)
 
@@ -190,14 +189,14 @@ def all_items(facts: Facts, wanted: Requirements) -> tuple[Item, ...]:
 def _items(
     facts: Facts, wanted: Requirements, rules: Mapping[Callable[[_Checks], Findings], str],
 ) -> tuple[Item, ...]:
-    """Return the item of every rule: its first finding, none where another item says why."""
+    """Return the item of every rule: its first finding, none if another item states the reason."""
     checks = _Checks(facts, wanted)
     return tuple(Item(name, *finding) for rule, name in rules.items()
                  if (finding := next(rule(checks), None)) is not None)
 
 
 def refusal(items: Sequence[Item]) -> Outcome | None:
-    """Return the outcome of a motion that is refused for the first error, None without one."""
+    """Return the outcome of a motion refused for the first error, or None."""
     wrong = next((item for item in items if item.level is ERROR), None)
     return None if wrong is None else Outcome(wrong.code, f'{wrong.name}: {wrong.message}')
 
@@ -321,7 +320,7 @@ class _Checks:
                    'measurement', (), Code.STALE_STATES)
         if np.any(np.diff(stamps) < 0.0) and len({m.names for m in facts.states}) == 1:
             yield WARN, 'stamps of joint states go back: stop all publishers but one'
-        # messages come late, never early; only the last arrival is by a clock that runs otherwise
+        # messages are late, never early; only the last arrival is by a clock that runs differently
         age = float(facts.now - stamps[-1] if facts.sim_time else np.min(arrivals - stamps))
         values = (('age [s]', f'{age:.4f}'),)
         if not -FUTURE <= age <= PAST and not self.other_clock:

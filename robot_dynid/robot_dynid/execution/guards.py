@@ -49,7 +49,7 @@ class Code(IntEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Code and text: what happened, where, and what to do."""
+    """Code and text: the event, its place, and the remedy."""
 
     code: Code
     text: str
@@ -76,13 +76,12 @@ class GuardSettings:
     """Thresholds of the live guards; times in s.
 
     ``tracking_window`` is how far the robot may lag or lead in time; ``effort_fraction`` of the
-    effort limit is allowed, in ``effort_samples`` consecutive states it is believed to be broken,
-    0 switches this guard off; ``rest_velocity`` rad/s (m/s) counts as standing still.
-    ``stop_time`` is the longest a decelerating stop may take, 0 makes every stop a hard one;
-    ``join_time`` is granted the controller to go over from one motion to another in mid-motion.
-    ``emergency_stop_timeout`` is the longest silence of an emergency stop that is required or
-    comes regularly, 0 for one that publishes changes only. ``temperature_limit`` in degrees C, 0
-    switches this guard off.
+    effort limit is allowed, ``effort_samples`` consecutive states above it trip the guard, 0
+    switches it off; ``rest_velocity`` rad/s (m/s) counts as standing still. ``stop_time`` is the
+    longest duration of a decelerating stop, 0 makes every stop a hard one; ``join_time`` is the
+    time for the controller to switch between motions while moving. ``emergency_stop_timeout`` is
+    the longest silence of an emergency stop that is required or published regularly, 0 for one
+    published on changes only. ``temperature_limit`` in degrees C, 0 switches this guard off.
     """
 
     state_timeout: float = setting(
@@ -139,9 +138,9 @@ class GuardSettings:
         require_allowed(self, 'guard {}')
 
     def stop_for(self, code: Code) -> str:
-        """Return the kind of stop for a cause; LIMITED for most of those without a setting.
+        """Return the kind of stop for a cause; LIMITED for most causes without a setting.
 
-        A controller that steps between points (REJECTED) would take a deceleration as one step.
+        A controller that steps between points (REJECTED) would execute a deceleration as one step.
         """
         if code in STOP_OF:
             return str(getattr(self, STOP_OF[code]))
@@ -183,19 +182,19 @@ class Tolerances:
 
 #: s over which positions are differenced: single messages differ by encoder steps
 SPEED_SPAN = 0.05
-#: s for which the controller's feedback stands in for joint states that do not come, in which no
+#: s for which the controller's feedback replaces missing joint states, in which no
 #: effort is watched: a joint_state_broadcaster on a busy computer is silent for as long
 BRIDGED = 0.3
 SILENT = 0.05  # s without joint states after which it does
 
 
 class JointStates:
-    """The latest state of every joint, whatever the order and number of messages it came in.
+    """The latest state of every joint, whatever the order and number of messages.
 
     ``position``, ``velocity``, ``effort`` (n,), NaN where never received; ``arrival`` (n,) s, by
-    the receiver's clock, as is ``measured`` s, when the latest message was true. ``speed`` (n,) is
-    the velocity, or where joint states carry none the difference of positions over SPEED_SPAN.
-    ``turning`` (n,) joints may be reported without whole turns.
+    the receiver's clock, as is ``measured`` s, the time of measurement of the latest message.
+    ``speed`` (n,) is the velocity, or if joint states lack it the difference of positions over
+    SPEED_SPAN. ``turning`` (n,) joints may be reported without whole turns.
     """
 
     def __init__(self, joints: tuple[str, ...], turning: NDArray[np.bool_] | None = None) -> None:
@@ -214,7 +213,7 @@ class JointStates:
 
     def update(self, now: float, names: Sequence[str], stamp: float,
                values: tuple[ArrayLike, ArrayLike, ArrayLike]) -> bool:
-        """Take over a message that came in ``now``; False when it holds nothing new of a joint.
+        """Use a message received ``now``; return False if it has nothing new of a joint.
 
         ``values`` are position [rad, m], velocity and effort, each (m,) for the m ``names`` or
         empty; ``stamp`` s is the message's own time (0: none), a repeated one is ignored.
@@ -238,10 +237,10 @@ class JointStates:
 
     def bridge(self, now: float, measured: float, position: FloatArray, velocity: FloatArray
                ) -> bool:
-        """Take over what the controller measured, (n,) each, where joint states do not come.
+        """Use the controller's measurements, (n,) each, while joint states are missing.
 
-        ``measured`` s is when that was true, ``now`` when it came in; False when it is not needed
-        or holds nothing new.
+        ``measured`` s is their time, ``now`` that of arrival; False if they are not needed or not
+        new.
         """
         age = self.oldest(now)[1]
         if measured <= self.measured or not SILENT < age < np.inf \
@@ -277,9 +276,9 @@ class JointStates:
 
 
 class GuardUse:
-    """Used part of the limit of every guard, the largest since it was last taken; 1: a stop.
+    """Used share of the limit of every guard, the largest since the last reading; 1: a stop.
 
-    ``joints`` are those of the parts (n,) that are noted.
+    ``joints`` are those of the shares (n,).
     """
 
     def __init__(self, joints: tuple[str, ...]) -> None:
@@ -287,20 +286,20 @@ class GuardUse:
         self._parts: dict[str, Any] = {}
 
     def note(self, guard: str, part: ArrayLike) -> None:
-        """Note the part of a limit, one or one per joint (n,), that is used now."""
+        """Record the share of a limit, one or one per joint (n,), that is used now."""
         self._parts[guard] = np.fmax(self._parts.get(guard, 0.0), part)
 
     def take(self) -> dict[str, float]:
-        """Return the largest parts since the last call by guard and joint."""
+        """Return the largest shares since the last call by guard and joint."""
         parts, self._parts = self._parts, {}
         return {guard if not np.ndim(part) else f'{guard} of {self._joints[i]}': float(value)
                 for guard, part in parts.items() for i, value in enumerate(np.atleast_1d(part))}
 
 
 class EffortGuard:
-    """Trips when an effort stays above the allowed part of its limit.
+    """Trips when an effort stays above the allowed share of its limit.
 
-    ``limits`` (n,) in the unit of the joint states' effort; ``use`` takes what is used of it.
+    ``limits`` (n,) in the unit of the joint states' effort; ``use`` records the used share.
     """
 
     def __init__(
@@ -316,7 +315,7 @@ class EffortGuard:
         self._count = np.zeros(len(joints), dtype=np.int64)
 
     def preflight(self, states: JointStates) -> tuple[str, ...]:
-        """Return the reasons this guard cannot work; empty when it can."""
+        """Return the reasons why this guard cannot work; empty if it can."""
         if not self.enabled:
             return ()
         advice = 'or set effort_fraction to 0 to move without this guard'
@@ -332,7 +331,7 @@ class EffortGuard:
         return tuple(found)
 
     def check(self, effort: FloatArray) -> Outcome | None:
-        """Return the reason to stop, given the efforts (n,) of a new state."""
+        """Return the reason to stop, from the efforts (n,) of a new state."""
         if not self.enabled:
             return None
         if not np.all(np.isfinite(effort)):
@@ -355,7 +354,7 @@ class Alarms:
 
     ``pressed`` is None until a message of the emergency stop was received, ``present`` whether its
     topic has a publisher. ``temperature`` (n,) degrees C, NaN until one was received. Ages are
-    those of ``attention``; ``use`` takes what is used of the limits.
+    those of ``attention``; ``use`` records the used share of the limits.
     """
 
     def __init__(self, joints: tuple[str, ...], settings: GuardSettings) -> None:
@@ -375,15 +374,15 @@ class Alarms:
         self._heard, self.pressed = now, pressed
 
     def note_temperature(self, now: float, joint: str, temperature: float) -> None:
-        """Note the temperature of a joint in degrees C; other names are not ours."""
+        """Record the temperature of a joint in degrees C; ignore other names."""
         if joint in self._joints:
             i = self._joints.index(joint)
             self.temperature[i], self._received[i] = temperature, now
 
     def begin(self, now: float) -> Outcome | None:
-        """Return the reason not to begin a motion, None without one.
+        """Return the reason not to begin a motion, or None.
 
-        An emergency stop that has come regularly until now, for no less than its timeout, must
+        An emergency stop that was published regularly until now, for at least its timeout, must
         not fall silent during the motion either, whether it is required or not.
         """
         timeout = self._settings.emergency_stop_timeout
@@ -392,7 +391,7 @@ class Alarms:
         return self.check(now)
 
     def check(self, now: float) -> Outcome | None:
-        """Return the reason not to move, None without one."""
+        """Return the reason not to move, or None."""
         return self._emergency(now) or self._overheated(now)
 
     def _age(self, now: float) -> float:

@@ -1,8 +1,8 @@
 """Supervised execution of a plan: decides what to send and when to stop; sends nothing itself.
 
 The caller reports events (joint states, answers of the controller, the passing of time) with the
-time of its own steady clock, and carries out the commands it gets back. The answers of the
-controller are never relied upon: a killed controller leaves them pending for ever.
+time of its own steady clock, and carries out the returned commands. It never relies on the answers
+of the controller: a killed controller leaves them pending forever.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ SLOWEST_STOP = 0.2  # speed scaling below which the robot holds at once instead 
 
 
 class Execution:
-    """Runs the segments of a ``plan`` one after the other, and stops at the first irregularity.
+    """Executes the segments of a ``plan`` in order, and stops at the first irregularity.
 
-    ``rules`` that it keeps, ``watchdog`` that looks after them; ``use`` has what is used of the
-    limits of the guards.
+    ``rules`` are its limits, ``watchdog`` checks them; ``use`` has the used share of the limits of
+    the guards.
     """
 
     def __init__(self, plan: tuple[Segment, ...], rules: Rules, states: JointStates,
@@ -58,7 +58,7 @@ class Execution:
         self._alarms.attention, self._alarms.use = self.watchdog.attention, self.use
         self._effort = EffortGuard(states.joints, rules.limits.effort, rules.settings, self.use)
         self._index = -1
-        self._current = self.plan[0]  # of the plan, or what is left of it after a pause
+        self._current = self.plan[0]  # of the plan, or of its rest after a pause
         self._pieces = Pieces(self._current, rules.pacing)
         self._sent = self._pieces.followed.segment  # of what was sent, the last known to be taken
         self._slowing: Slowing | None = None  # under way, or ended in a pause
@@ -72,17 +72,17 @@ class Execution:
 
     @property
     def stopped_at(self) -> float | None:
-        """Time at which a stop off the path was commanded, None without one."""
+        """Time at which a stop off the path was commanded, or None."""
         return None if self._stopping is None else self._stopping.since
 
     @property
     def comes_to_rest(self) -> bool:
-        """Whether it is coming to rest along the path, or has come to rest in a pause."""
+        """Whether it is decelerating along the path, or paused."""
         return self._slowing is not None
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes about the motion for its user, one sentence each: what was out of the ordinary."""
+        """Notes about the motion for its user, one sentence each, on anything unusual."""
         slowest = self.watchdog.path_time.slowest
         if slowest == 1.0:
             return ()
@@ -90,7 +90,7 @@ class Execution:
                 'excited the inertias less; set the speed to 100 % and excite again',)
 
     def doing(self, now: float) -> tuple[str, float]:
-        """Return the name of what is being done and how much of it is done, 0 to 1."""
+        """Return the name of the current activity and its progress, 0 to 1."""
         name, fraction = self._current.part(self._path_time(now))
         if self._slowing is not None and self._slowing.reason is None:
             name = 'pause'
@@ -110,13 +110,13 @@ class Execution:
     def tracking_error(self, now: float) -> FloatArray:
         """Return desired minus measured position (n,) rad (m).
 
-        After a stop, what was desired when the stop began.
+        After a stop, desired is the position when the stop began.
         """
         when = now if self.stopped_at is None else self.stopped_at
         return self.watchdog.error(self._current.points, when)
 
     def forbidden(self, now: float) -> Outcome | None:
-        """Return the reason not to start now, None without one."""
+        """Return the reason not to start now, or None."""
         found = [fault for segment in self.plan
                  for fault in segment_faults(segment, self.rules.longest)]
         short = [shortage(segment, self.rules.pacing) for segment in self.plan]
@@ -129,7 +129,7 @@ class Execution:
         return refusal and Outcome(refusal.code, f'{refusal.text}; nothing was sent')
 
     def start(self, now: float) -> Commands:
-        """Check everything and send the first segment, or finish with what forbids it."""
+        """Check everything and send the first segment, or finish with the reason not to."""
         self.watchdog.begin(now)
         refusal = self.forbidden(now)
         return self._send_next(now) if refusal is None else self._finish(refusal)
@@ -151,10 +151,10 @@ class Execution:
 
     def on_controller_state(self, now: float, elapsed: float, reference: FloatArray,
                             measured: float | None = None, scaling: float | None = None) -> bool:
-        """Note the controller's state: ``elapsed`` s into a motion, at ``reference`` (n,).
+        """Record the controller's state: ``elapsed`` s into a motion, at ``reference`` (n,).
 
-        It came ``now`` and was true at ``measured`` (None: now); ``scaling`` is the time of its
-        motions per real time. Returns whether that motion is known to be the one of this
+        It arrived ``now`` and was measured at ``measured`` (None: now); ``scaling`` is the time of
+        its motions per real time. Returns whether that motion is known to be the one of this
         execution.
         """
         self.watchdog.note_controller(now)
@@ -163,9 +163,9 @@ class Execution:
 
     def bridge(self, now: float, measured: float, position: FloatArray, velocity: FloatArray
                ) -> Commands:
-        """React to what the controller ``measured``, (n,) each, where joint states do not come.
+        """React to the controller's ``measured`` values (n,) while joint states are missing.
 
-        It came in ``now`` and was true at ``measured``, s.
+        They arrived ``now`` and were measured at ``measured``, s.
         """
         if not self._states.bridge(now, measured, position, velocity) or (
                 self.phase not in UNDER_WAY):
@@ -174,10 +174,10 @@ class Execution:
         return self._stop(now, trip) if trip is not None else ()
 
     def react(self, now: float) -> Commands:
-        """React to the state of the controller that was noted last.
+        """React to the latest state of the controller.
 
-        Stop when it shows another motion, or comes after another program's goal. Otherwise send
-        the next piece when it is time: never is the controller's time known better.
+        Stop if it shows another motion, or follows another program's goal. Otherwise send the next
+        piece if it is due: the controller's time is never known better.
         """
         if self.phase not in UNDER_WAY or self.phase is Phase.PAUSED:
             return ()
@@ -187,15 +187,15 @@ class Execution:
         return self._renew(now) if self._following else ()
 
     def on_goal_of_another(self, now: float) -> None:
-        """Note that the controller accepted a goal that is not of this execution.
+        """Record that the controller accepted a goal that is not of this execution.
 
-        Its next state tells which it follows, and with that how to stop, see `react`.
+        Its next state shows which one it follows, and so how to stop, see `react`.
         """
         if self.phase in UNDER_WAY and self.phase is not Phase.PAUSED:
             self.watchdog.foreign_goal = now
 
     def on_feedback(self, now: float) -> None:
-        """Note that the controller sent feedback for the current goal."""
+        """Record that the controller sent feedback for the current goal."""
         self.watchdog.feedback = now
 
     def on_accepted(self, now: float) -> Commands:
@@ -216,7 +216,7 @@ class Execution:
         return ()
 
     def on_rejected(self, now: float) -> Commands:
-        """React to the rejection of the goal sent last; one that was under way goes on."""
+        """React to the rejection of the goal sent last; an earlier one continues."""
         if self._stopping is not None:
             return self._finished(self._stopping.confirm(now))
         text = ('the controller rejected the trajectory: see its log (it may be inactive, or have '
@@ -266,7 +266,7 @@ class Execution:
         return self.cancel(now, alarm) if alarm is not None else ()
 
     def cancel(self, now: float, outcome: Outcome) -> Commands:
-        """Stop because somebody asks for it, as is set for the reason."""
+        """Stop on request, with the kind of stop set for the reason."""
         if self.phase is Phase.READY:
             return self._finish(outcome)
         if self.phase is Phase.PAUSED and outcome.code in (Code.CANCELLED, Code.TEMPERATURE):
@@ -277,7 +277,7 @@ class Execution:
     def pause(self, now: float) -> Commands:
         """Come to rest along the path, as soon as the limits allow it.
 
-        Raises UsageError when nothing moves, or when it comes to rest already.
+        Raises UsageError if nothing moves, or if it is already coming to rest.
         """
         if self.phase not in (Phase.SENDING, Phase.RUNNING):
             raise UsageError(f'nothing to pause: the execution is {self.phase.value}')
@@ -287,9 +287,9 @@ class Execution:
         return self._slow_down(now, None)
 
     def resume(self, now: float) -> Commands:
-        """Go on along the path from where the robot came to rest.
+        """Continue along the path from where the robot came to rest.
 
-        Raises UsageError when it is not paused, or when the limits allow no start from there.
+        Raises UsageError if it is not paused, or if the limits allow no start from there.
         """
         if self._pause_asked and self._slowing is None:
             self._pause_asked = False
@@ -302,7 +302,7 @@ class Execution:
         return self._send_next(now) if onward is None else self._send(onward, now)
 
     def tick(self, now: float, server_ready: bool = True) -> Commands:
-        """React to the passing of time; call it every 10 ms or so."""
+        """React to the passing of time; call it about every 10 ms."""
         delayed = self.watchdog.look(now)
         if self._stopping is not None:
             return self._finished(self._stopping.wait(now))
@@ -331,9 +331,9 @@ class Execution:
         return None if self._slowing is None else self._slowing.reason
 
     def _seen_at_end(self, now: float) -> bool:
-        """Return whether joint states, or time alone, show the end where no answer tells it.
+        """Return whether joint states, or time alone, prove the end without an answer.
 
-        An answer that is lost, as by a node that was held up, is sent again seconds later.
+        A lost answer, as by a delayed node, is sent again seconds later.
         """
         watchdog = self.watchdog
         if self.rules.answers and not (self._slowing is not None and self._slowing.by_itself):
@@ -344,7 +344,7 @@ class Execution:
         return watchdog.arrived(self._sent, now)
 
     def _go_on(self, now: float) -> Commands:
-        """Do what was waited for, now that nothing stands against it."""
+        """Do the next step if nothing prevents it."""
         slowing, waited = self._slowing, now - self.watchdog.sent
         if self.phase is Phase.SENDING and slowing is not None and slowing.reason is not None:
             late = waited > self.rules.settings.cancel_timeout
@@ -364,7 +364,7 @@ class Execution:
         return self.phase is Phase.RUNNING and self._slowing is None
 
     def _renew(self, now: float) -> Commands:
-        """Send the next piece of the motion when it is time."""
+        """Send the next piece of the motion if it is due."""
         watchdog, pieces, elapsed = self.watchdog, self._pieces, self.watchdog.elapsed(now)
         path_time = watchdog.path_time
         ready = watchdog.exact(now) and path_time.settled and not pieces.unanswered
@@ -377,7 +377,7 @@ class Execution:
         return (Send.at(piece.segment, now),)
 
     def _run_out(self, now: float, reason: Outcome | None) -> Commands:
-        """Let the robot come to rest on its path by itself, at the end of the piece it follows."""
+        """Let the robot come to rest by itself at the end of the current piece."""
         if self._slowing is None:
             located = None if reason is None else self._located(reason, now)
             self._slowing = Slowing.after(self._pieces.followed, located)
@@ -411,12 +411,12 @@ class Execution:
         return Outcome(Code.NODE_DELAYED, 'this node was too late to continue the motion')
 
     def _slow_down(self, now: float, reason: Outcome | None) -> Commands:
-        """Brake along the path; nothing when it cannot be done now."""
+        """Brake along the path; do nothing if that is impossible now."""
         if self.phase is not Phase.RUNNING:
             return ()
         elapsed, pace = self.watchdog.elapsed(now), self.watchdog.path_time.pace
         left = self._current.points.duration - elapsed
-        # too late for another motion than the one that ends by itself
+        # too late for any motion but the one that ends by itself
         if self._pieces.late(elapsed, pace) or (
                 self._pieces.complete and left <= self.rules.pacing.join * pace):
             self._slowing = Slowing.after(self._pieces.followed, reason)
@@ -428,7 +428,7 @@ class Execution:
         return self._transmit(found.segment, now)
 
     def _rest(self, now: float) -> Commands:
-        """Pause or end, now that the robot stands."""
+        """Pause or end, once the robot stands still."""
         assert self._slowing is not None
         reason = self._slowing.reason
         if reason is not None:
@@ -462,9 +462,9 @@ class Execution:
         return (Send.at(segment, now),)
 
     def _stop(self, now: float, outcome: Outcome) -> Commands:
-        """Stop as is set for the cause, or harder where that cannot be done now.
+        """Stop as set for the cause, or harder if that is impossible now.
 
-        Nothing where the robot is coming to rest already, and not more gently.
+        Do nothing if the robot is already coming to rest at least as hard.
         """
         kind, located = self.rules.settings.stop_for(outcome.code), self._located(outcome, now)
         slowing = self._slowing
@@ -507,7 +507,7 @@ class Execution:
         return self.watchdog.elapsed(now if self.stopped_at is None else self.stopped_at)
 
     def _located(self, outcome: Outcome, now: float | None = None) -> Outcome:
-        """Return the outcome with the place where it came about."""
+        """Return the outcome with the place where it occurred."""
         if now is None or self.phase is not Phase.RUNNING:
             return Outcome(outcome.code, f'{self._current.name}: {outcome.text}')
         time = self._path_time(now)
@@ -515,7 +515,7 @@ class Execution:
         return Outcome(outcome.code, f'{name} at {at:.3f} s: {outcome.text}')
 
     def _finished(self, commands: Commands) -> Commands:
-        """Take over how a stop ended, if it has."""
+        """Use the outcome of a stop, if it has ended."""
         for command in commands:
             if isinstance(command, Finish):
                 return self._finish(command.outcome)

@@ -27,13 +27,13 @@ PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED = -4, -5  # FollowJointTrajecto
 LONG_AGO = -np.inf
 SAME_REFERENCE = 1e-4  # rad (m) between the controller's reference and ours
 EARLY = 0.02  # s by which a motion may seem to have begun before it was sent
-FRESH = 0.1  # s: how old the controller's word about its time may be, for a motion to go on
+FRESH = 0.1  # s: allowed age of the controller's report of its time, for a motion to continue
 STANDING_STEP = 1e-6  # rad (m) between two references of a controller that holds
-BEHIND = 0.15  # s that one lags which scales the speed and does not tell its time
-REFERENCE_STEP = 0.005  # s between the instants of the path at which that is looked for
-# s that are granted a controller which holds for the result that says why
+BEHIND = 0.15  # s by which a controller lags that scales the speed without stating its time
+REFERENCE_STEP = 0.005  # s between the instants of the path that are checked for that
+# s for a holding controller to send the result with the reason
 HOLDING_GRACE = 0.15
-UNATTENDED = 1.0  # s for which a robot may move while the node is held up
+UNATTENDED = 1.0  # s for which a robot may move while the node is delayed
 REFERENCE_PERIOD = 0.009  # s: some controllers publish every millisecond, and a check takes 0.1 ms
 
 
@@ -42,8 +42,8 @@ class Rules:
     """Rules of an execution: limits, guards, tolerances, longest segment in s.
 
     The effort limits among ``limits`` are in the unit of the joint states' effort. ``answers``:
-    whether the controller answers (its action) or not (its topic). ``pacing`` is how the
-    motion is slowed down and started again.
+    whether the controller answers (its action) or not (its topic). ``pacing`` has the settings for
+    slowing down and starting again.
     """
 
     limits: MotionLimits
@@ -57,10 +57,10 @@ class Rules:
 class Watchdog:
     """Times of all messages from the controller, and the timeouts on them.
 
-    All times in s of the caller's steady clock. Ages are those of ``attention``, ``use`` takes
-    what is used of the limits; ``held_up`` is
-    the longest time in which it had none since a motion was sent last; at ``foreign_goal`` the
-    controller was known to have taken another program's goal.
+    All times in s of the caller's steady clock. Ages are those of ``attention``, ``use`` records
+    the used share of the limits; ``held_up`` is the longest delay of this program since a motion
+    was sent last; at ``foreign_goal`` the controller was known to have accepted another program's
+    goal.
     """
 
     def __init__(self, rules: Rules, states: JointStates, use: GuardUse | None = None) -> None:
@@ -83,15 +83,15 @@ class Watchdog:
         self._scaling: float | None = None
 
     def send(self, segment: Segment, now: float) -> None:
-        """Note that a segment is sent, which the controller may follow from now on."""
+        """Record that a segment is sent, which the controller may follow from now on."""
         self.sent = self.feedback = now
         self.held_up = 0.0
         self._pending.append((segment, now))
 
     def follow(self, segment: Segment, now: float) -> None:
-        """Note that the controller has accepted the goal sent last, and follows it from now on.
+        """Record that the controller has accepted the goal sent last, and follows it from now on.
 
-        It began between sending and acceptance, or long before, where it continues a motion.
+        It began between sending and acceptance, or long before if it continues a motion.
         """
         self.accepted = self.feedback = now
         self.reference = segment.followed
@@ -107,13 +107,13 @@ class Watchdog:
             self._foreign.clear()
 
     def note_controller(self, now: float) -> None:
-        """Note that a state of the controller came in."""
+        """Record that a state of the controller arrived."""
         if self.controller > max(self.accepted, LONG_AGO):
             self.longest_silence = max(self.longest_silence, now - self.controller)
         self.controller = now
 
     def too_fast(self) -> Outcome | None:
-        """Return the outcome for a controller that goes faster than was planned."""
+        """Return the outcome for a controller that is faster than planned."""
         scaling = self.path_time.scaling
         if scaling <= 1.0 + PACE_JITTER or not self.path_time.settled:
             return None
@@ -121,18 +121,18 @@ class Watchdog:
                        'than planned; set the speed to 100 %')
 
     def ignored(self) -> None:
-        """Note that the controller did not take what was sent last."""
+        """Record that the controller did not accept what was sent last."""
         self._pending.clear()
 
     def note_reference(self, now: float, elapsed: float, position: FloatArray, age: float = 0.0,
                        scaling: float | None = None) -> bool:
-        """Note that the controller was ``elapsed`` s into a motion ``now``, at ``position`` (n,).
+        """Record that the controller was at ``position`` (n,), ``elapsed`` s into a motion.
 
-        ``scaling`` is the time of its motions per real time, as it says. Messages come late, not
-        early: of the times since when the motion under way is followed at full pace, the earliest
-        is the best. ``timed``: the latest message belonged to it, or to what was sent to continue
-        it; returns whether this one did, if it was looked at. One that has waited (``age`` s)
-        does not tell that the controller follows another motion by now.
+        ``now`` is the time of arrival, ``scaling`` the reported time of its motions per real time.
+        Messages are late, not early: of the start times implied by messages at full pace, the
+        earliest is the most accurate. ``timed``: the latest message belonged to the motion, or to
+        its continuation; returns whether this one did, if it was checked. A delayed message
+        (``age`` s) does not prove that the controller follows another motion by now.
         """
         self._told = now - elapsed if elapsed > 0.0 else LONG_AGO
         if scaling is not None:
@@ -158,7 +158,7 @@ class Watchdog:
                ) -> tuple[float, float] | None:
         """Return the time in the motion, s, and its rate, of a controller that follows it.
 
-        It may not have gone over yet to what was sent last.
+        It may not have switched yet to what was sent last.
         """
         if now - elapsed <= self._begun[0] - EARLY and not self.path_time.located:
             return None
@@ -179,11 +179,11 @@ class Watchdog:
             for reference in followed)
 
     def taken_over(self, now: float) -> Outcome | None:
-        """Return the outcome for a controller that follows neither of the motions it was sent.
+        """Return the outcome for a controller that follows neither of the motions sent to it.
 
-        In two messages in a row, once it was known to follow one. A controller that has begun to
-        hold may do so for a reason of its own, which it tells in the result of the goal. Or of one
-        that took another program's goal, whichever it follows now.
+        In two messages in a row, once it was known to follow one. A controller that begins to hold
+        may have a reason of its own, which it states in the result of the goal. Also for a
+        controller that accepted another program's goal, whichever it follows now.
         """
         if self._last[0] > self.foreign_goal:
             return goal_of_another()
@@ -199,7 +199,7 @@ class Watchdog:
     def _astray(self, at: float, position: FloatArray, away: FloatArray) -> Outcome:
         """Return the outcome for a controller that commanded ``position``, ``away`` from ours.
 
-        (n,) each, ``at`` s. It may follow what was sent in a way of its own, or something else.
+        (n,) each, ``at`` s. It may follow what was sent in a different way, or something else.
         """
         points = self._segments[0].points
         ahead = points.time > self.elapsed(at)
@@ -213,7 +213,7 @@ class Watchdog:
             'that program and excite again')
 
     def _scaled_unseen(self, now: float) -> Outcome | None:
-        """Return the outcome for a controller that scales the speed but never told its time."""
+        """Return the outcome for a controller that scales the speed but never stated its time."""
         heard, commanded = self._last
         if self.path_time.located or self.reference is None or now - heard > FRESH:
             return None
@@ -241,7 +241,7 @@ class Watchdog:
         return bool(np.any(moves & np.all(np.abs(nearest - commanded) <= SAME_REFERENCE, axis=1)))
 
     def begun_after(self, time: float) -> bool:
-        """Return whether the controller says that it began a motion at ``time`` s or later."""
+        """Return whether the controller reports a motion begun at ``time`` s or later."""
         return self._told > time - EARLY
 
     def exact(self, now: float) -> bool:
@@ -249,11 +249,11 @@ class Watchdog:
         return self.timed and self.attention.age(self._timed_at, now) <= FRESH
 
     def silent(self, now: float) -> bool:
-        """Return whether the controller has told nothing for half the time granted to states."""
+        """Return whether the controller has been silent for half the time allowed for states."""
         return self.attention.age(self.controller, now) > 0.5 * self._settings.state_timeout
 
     def elapsed(self, now: float) -> float:
-        """Return the time of the motion which the robot follows, s."""
+        """Return the time of the motion that the robot follows, s."""
         return self.path_time.elapsed(now)
 
     def visible(self, now: float) -> bool:
@@ -263,27 +263,28 @@ class Watchdog:
         return recent and not self._states.missing('position')
 
     def _bridged(self, age: float, now: float) -> bool:
-        """Return whether the controller's feedback stands in for states that are ``age`` s old."""
+        """Return whether the controller's feedback replaces states that are ``age`` s old."""
         timeout, states = self._settings.state_timeout, self._states
         heard = self.attention.age(states.bridged, now)
         return age <= timeout + BRIDGED and heard <= timeout
 
     def moving(self) -> bool:
-        """Return whether the latest states say that a joint moves."""
+        """Return whether the latest states show a moving joint."""
         speed = np.nan_to_num(self._states.speed)
         return bool(np.any(np.abs(speed) > self._settings.rest_velocity))
 
     def begin(self, now: float) -> None:
-        """Note that from now on there are looks."""
+        """Record the start of regular checks."""
         self.attention.begin(now)
         self.last_tick = now
 
     def unattended(self, now: float) -> bool:
-        """Return whether nobody has looked for so long that the next look ends the motion."""
+        """Return whether the last check is so old that the next one ends the motion."""
         return now - self.last_tick > UNATTENDED
 
     def look(self, now: float) -> Outcome | None:
-        """Note that all messages were taken in now; return the outcome of a look far too late."""
+        """Record that all messages were processed now; return the outcome of a check far too late.
+        """
         gap = self.attention.look(now)
         self.held_up, self.last_tick = max(self.held_up, gap), now
         if gap <= UNATTENDED:
@@ -316,7 +317,7 @@ class Watchdog:
     def error(self, waiting: SampledTrajectory, now: float) -> FloatArray:
         """Return desired minus measured position (n,) rad (m).
 
-        Before anything is followed, what is desired is the start of the ``waiting`` motion.
+        Before a motion is followed, desired is the start of the ``waiting`` motion.
         """
         reference, elapsed = self.reference, self.elapsed(now)
         if reference is None:
@@ -325,10 +326,10 @@ class Watchdog:
         return np.asarray(desired - self._states.near(desired))
 
     def tracking(self, now: float) -> Outcome | None:
-        """Return the outcome for a joint off its trajectory, granting it the window in time.
+        """Return the outcome for a joint off its trajectory, within the window in time.
 
         It was there between the time of its stamp and the arrival of its latest state; a stamp
-        from before what references remember tells nothing of the present.
+        from before the stored references says nothing about the present.
         """
         if self.reference is None:
             return None
@@ -357,7 +358,7 @@ class Watchdog:
     def _span(self, begin: float, end: float) -> tuple[FloatArray, FloatArray]:
         """Return the smallest and largest position (n,) desired between two instants, s.
 
-        Until a goal that supersedes another is known to be accepted, both may be followed.
+        Until a superseding goal is known to be accepted, both goals may be followed.
         """
         assert self.reference is not None
         window = self._settings.tracking_window
@@ -390,7 +391,7 @@ class Watchdog:
         return None
 
     def unanswered(self, now: float) -> Outcome | None:
-        """Return the trip when a goal just sent stays without answer."""
+        """Return the outcome if a goal just sent stays without answer."""
         age = self.attention.age(self.sent, now)
         if age <= self._settings.acceptance_timeout:
             return None
@@ -398,10 +399,10 @@ class Watchdog:
                        f'the controller did not answer the goal {since(age)}')
 
     def abandoned(self, remaining: float, now: float) -> Outcome | None:
-        """Return the trip when a goal, ``remaining`` s long, has no feedback or no end.
+        """Return the outcome if a goal, ``remaining`` s long, has no feedback or no end.
 
         A controller whose state shows that it follows the motion needs no feedback: that of one
-        that has just been started may be connected late. There is none after the end.
+        just started may be connected late. There is none after the end.
         """
         age = self.attention.age(self.feedback, now)
         silent = age > self._settings.feedback_timeout and not self.exact(now)
@@ -448,11 +449,11 @@ class Watchdog:
     def stopping_point(self, now: float) -> tuple[FloatArray, float]:
         """Return the pose (n,) rad (m) and the time s of coming to rest within the limits.
 
-        From the measured state; blind, or with states that are old by their stamps, from the
-        trajectory, which was followed while it could be seen. A quintic from speed v to rest over
-        v T / 2 decelerates with at most 1.5 v / T. Blind with a motion in pieces it is the end of
-        the piece, where the robot comes to rest anyway: a controller that was frozen, and is
-        elsewhere, is then not made to jump.
+        From the measured state; if that is missing or old by its stamps, from the trajectory,
+        which was followed while states arrived. A quintic from speed v to rest over v T / 2
+        decelerates with at most 1.5 v / T. Without states and with a motion in pieces it is the
+        end of the piece, where the robot comes to rest anyway: this does not make a controller
+        jump that was frozen elsewhere.
         """
         limits, lookahead = self.rules.limits, self.rules.pacing.lookahead
         position, velocity = self._states.position, np.nan_to_num(self._states.speed)
@@ -470,7 +471,7 @@ class Watchdog:
 
 
 def goal_of_another(said: str = '') -> Outcome:
-    """Return the outcome for a goal that another program sent, with what the controller said."""
+    """Return the outcome for a goal that another program sent, with the controller's text."""
     return Outcome(Code.TAKEN_OVER, f'another program sent a goal{said}')
 
 

@@ -1,10 +1,11 @@
 """Feasible parameters drawn from the uncertainty of an estimate, for domain randomisation.
 
 Base parameters b = b0 + F^T z with z normal and F^T F their covariance. Each draw is completed to
-standard parameters of bodies that can exist: by the least change of a robot inside of what is
-feasible, in units of its nominal links, and where that leaves it by the point nearest to the
-nominal robot that has these base parameters. Where no robot has them, the feasible ones nearest in
-the metric of the covariance are taken: the draw is moved onto the boundary.
+the standard parameters of bodies that can exist: by the smallest change of a feasible robot, in
+units of its nominal links, and if that is not feasible by the point closest to the nominal robot
+that has these base parameters. If no robot has them, the feasible ones closest in the metric of
+the covariance are taken: the draw is moved onto the boundary.
+
 Source: Wensing, Kim, Slotine, RA-L 2018 (pseudo-inertia); Lee, Wensing, Park, T-RO 2020.
 """
 
@@ -28,11 +29,11 @@ from robot_dynid.types import FloatArray
 #: share of the largest deviation, in units of those of the parameters, that a direction has at
 #: least where a draw is moved
 LEAST_DEVIATION = 1e-3
-#: weight of the nominal robot beside one square deviation where a draw is moved
+#: weight of the nominal robot relative to one square deviation when a draw is moved
 NOMINAL_WEIGHT = 1e-3
-#: deviations by which a draw that was not moved may be off by rounding of the solver
+#: tolerance of the solver, in standard deviations, for a draw that was not moved
 SOLVER_DEVIATIONS = 1e-4
-#: numbers of draws
+#: allowed numbers of draws
 SAMPLES = NumberRange(1, 100_000, whole=True)
 
 
@@ -40,8 +41,8 @@ SAMPLES = NumberRange(1, 100_000, whole=True)
 class FeasibleSamples:
     """N draws of ``standard`` parameters (N, p).
 
-    ``moved`` (N,) are the deviations, of the metric of the covariance, by which base parameters
-    were moved to be those of a robot; zero where they are as drawn.
+    ``moved`` (N,) is the distance, in the metric of the covariance, by which base parameters were
+    moved to become feasible; zero where they are as drawn.
     """
 
     standard: FloatArray
@@ -49,7 +50,7 @@ class FeasibleSamples:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A sentence about the draws that were moved, where there are such."""
+        """A sentence about the draws that were moved, if there are any."""
         count = int(np.count_nonzero(self.moved))
         if not count:
             return ()
@@ -63,8 +64,8 @@ class FeasibleSamples:
 class Posterior:
     """Base parameters of ``model`` with ``mean`` (b,) and covariance ``factor``^T ``factor``.
 
-    ``factor`` (b, b); parameters with a column of zeros stay as they are. What is free in the
-    links is taken near the nominal ones of the robot of ``model``.
+    ``factor`` (b, b); parameters with a column of zeros stay constant. Undetermined parameters of
+    the links are chosen close to the nominal ones of the robot of ``model``.
     """
 
     model: TorqueModel
@@ -89,7 +90,7 @@ class Posterior:
 
     @cached_property
     def _white(self) -> FloatArray:
-        """Return (b, b): deviations of what is drawn = white @ difference of base parameters."""
+        """Return (b, b): standardised draws = white @ difference of base parameters."""
         scale = np.linalg.norm(self.factor, axis=0)
         unit = np.where(scale > 0.0, scale, 1.0)
         _, s, vt = np.linalg.svd(self.factor / unit)
@@ -98,11 +99,11 @@ class Posterior:
 
     @cached_property
     def _inside(self) -> FloatArray | None:
-        """Return feasible v (p,) of the mean, far from what cannot be; None: no robot has it."""
+        """Return feasible v (p,) of the mean, far from the boundary; None if no robot has it."""
         return self._completed(self.mean, 'entropic')
 
     def _completed(self, base: FloatArray, prior: str) -> FloatArray | None:
-        """Return the feasible v (p,) nearest to the nominal robot with ``base`` parameters."""
+        """Return the feasible v (p,) closest to the nominal robot with ``base`` parameters."""
         found = self._program(prior).nearest(excited(self._matrix, base))
         if not (found.usable and self._feasible.holds(found.values)):
             return None
@@ -110,11 +111,11 @@ class Posterior:
         return v if self._off(v, base) < SOLVER_DEVIATIONS else None
 
     def _off(self, v: FloatArray, base: FloatArray) -> float:
-        """Return the distance of v (p,) from ``base`` parameters in deviations."""
+        """Return the distance of v (p,) from ``base`` parameters in standard deviations."""
         return float(np.linalg.norm(self._white @ (self._matrix @ v - base)))
 
     def _moved(self, base: FloatArray) -> FloatArray:
-        """Return the feasible v (p,) nearest to ``base`` in the metric of the covariance."""
+        """Return the feasible v (p,) closest to ``base`` in the metric of the covariance."""
         found = self._program('euclidean').minimise(
             self._white @ self._matrix, self._white @ base, NOMINAL_WEIGHT)
         answer = check_answer(self._feasible, found.values, [], NOMINAL_WEIGHT, found.gap)
@@ -125,7 +126,7 @@ class Posterior:
 
     @one_blas_thread()
     def nearest(self) -> FloatArray:
-        """Return the feasible standard parameters (p,) of the mean, or those nearest to it.
+        """Return the feasible standard parameters (p,) of the mean, or the closest ones.
 
         Raises as `drawn`.
         """
@@ -137,7 +138,7 @@ class Posterior:
     def drawn(self, count: int, rng: np.random.Generator) -> FeasibleSamples:
         """Return ``count`` feasible draws.
 
-        Raises ModelError where no robot is found near one, MissingDependency without Clarabel.
+        Raises ModelError if no robot is near one, MissingDependency without Clarabel.
         """
         steps = rng.standard_normal((count, len(self.factor))) @ self.factor
         back = np.linalg.pinv(self._matrix)

@@ -76,9 +76,9 @@ def _start(context: LaunchContext, names: tuple[str, ...], valid: tuple[str, ...
 
 
 def _arm(given: dict[str, str], names: tuple[str, ...]) -> list[Any]:
-    """Return the nodes of the package, and with mock components the arm that these lack.
+    """Return the nodes of the package, and with mock components a simulated arm.
 
-    Mock components mirror commands and know no effort: drives and arm follow the output of the
+    Mock components mirror commands and have no effort: drives and arm follow the output of the
     controller, and what they measure is on joint_states.
     """
     if given['hardware'] == 'mock':

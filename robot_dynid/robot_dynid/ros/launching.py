@@ -63,25 +63,25 @@ TOPICS_OF_NODE = {
 }
 #: nodes that follow /clock; the simulated robot gives it
 FOLLOWING = ('excitation', 'identifier')
-#: arguments that only some of the files have, beside PARAMETERS
+#: further arguments, which only some of the files have
 OF_FILES = ('parameters', 'use_sim_time', *TOPICS)
-#: arguments of `ros2 launch` itself, which it hands on as those of the file
+#: arguments of `ros2 launch` itself, which it passes on as those of the file
 OF_LAUNCH = ('launch-prefix', 'launch-prefix-filter', 'emulate_tty')
 BOOL = ('true', 'false', 'True', 'False')
 LEVELS = ('debug', 'info', 'warn', 'error', 'fatal')
-#: from this ratio on names of arguments are similar
+#: similarity from which on the names of two arguments count as similar
 SIMILAR = 0.75
 AS_IN_FILE = 'empty: as in the parameter file'
-#: what RViz and robot_state_publisher take from one robot alone
+#: arguments of RViz and robot_state_publisher, which serve one robot only
 RELATIVE_TF = [('/tf', 'tf'), ('/tf_static', 'tf_static')]
 
 
 def description(*names: str, robot: str = '') -> LaunchDescription:
     """Return the launch description of nodes of the package; ``robot`` if none is given.
 
-    One node alone also has the argument parameters. Defaults that differ between the files are
-    empty and filled in by `_start`: where one file includes two of them, the second has the
-    defaults that the first declared.
+    A single node also has the argument parameters. Defaults that differ between the files are
+    empty and filled in by `_start`: if one file includes two of them, the second has the defaults
+    that the first declared.
     """
     declared = declare_arguments(names, robot)
     valid = tuple(argument.name for argument in declared)
@@ -126,10 +126,10 @@ def config(name: str) -> str:
 
 
 def mistyped(context: LaunchContext, valid: tuple[str, ...]) -> list[LogInfo]:
-    """Return a warning for each argument that is misspelt or changes nothing.
+    """Return a warning for each argument that is misspelt or has no effect.
 
-    In a file that is included all but misspelt names are those of the file that includes it, as
-    is a name that contains one of ``known`` as a word (robot_ip). Where a file is launched itself,
+    In an included file, all names that are not misspelt are those of the including file, as is a
+    name that contains one of ``known`` as a word (robot_ip). If a file is launched itself,
     RuntimeError ends the launch for a misspelt name and for an argument of another of the files.
     """
     given = [name for name in context.launch_configurations if name not in (*valid, *OF_LAUNCH)]
@@ -149,7 +149,7 @@ def mistyped(context: LaunchContext, valid: tuple[str, ...]) -> list[LogInfo]:
 
 def _start(context: LaunchContext, names: Iterable[str], valid: Iterable[str], robot: str
            ) -> list[Any]:
-    """Return the nodes and RViz; of the arguments only those which this file has."""
+    """Return the nodes and RViz; of the arguments only those that this file has."""
     given = {name: context.launch_configurations[name] for name in valid}
     given['robot'] = given['robot'] or robot
     check_arguments(given)
@@ -157,7 +157,7 @@ def _start(context: LaunchContext, names: Iterable[str], valid: Iterable[str], r
 
 
 def nodes(given: dict[str, str], names: Iterable[str]) -> list[Node]:
-    """Return the nodes; only arguments which were given override the parameter file."""
+    """Return the nodes; only arguments that were given override the parameter file."""
     return [_node(
         name, package=PACKAGE, namespace=given['namespace'],
         parameters=[given.get('parameters') or config(name), _overrides(given, name)],
@@ -169,7 +169,7 @@ def nodes(given: dict[str, str], names: Iterable[str]) -> list[Node]:
 
 
 def check_arguments(given: dict[str, str]) -> None:
-    """Raise RuntimeError, which ends the launch, for a missing file or what is no number."""
+    """Raise RuntimeError, which ends the launch, for a missing file or an invalid number."""
     file = given.get('parameters', '')
     if file and not Path(file).is_file():  # else the node runs with the guards' defaults
         raise RuntimeError(f'argument parameters: no file {file!r}; its path is relative to the '
@@ -203,7 +203,7 @@ def _node(name: str, **words: Any) -> Node:
 def rviz(given: dict[str, str], simulated: bool) -> list[Any]:
     """Return RViz and, for a simulated robot, robot_state_publisher, if installed.
 
-    A real robot has its own publisher.
+    A real robot has a publisher already.
     """
     if given['rviz'].lower() != 'true':
         return []

@@ -27,7 +27,7 @@ def urdf_with_hardware(robot: RobotModel, hardware: str, parameters: Mapping[str
     """Return the URDF text of ``robot`` with one <ros2_control> block for all its joints.
 
     ``hardware`` is a key of HARDWARE, ``parameters`` are those of its plugin. Joints take
-    positions. A block of the URDF itself, which may be that of the real arm, is left out.
+    positions. A block of the URDF itself, which may be that of the real arm, is removed.
     """
     plugin, states = HARDWARE[hardware]
     root = fromstring(source_text(robot))
@@ -49,11 +49,11 @@ def urdf_with_hardware(robot: RobotModel, hardware: str, parameters: Mapping[str
 
 
 def controller_parameters(path: Path, robot: RobotModel, hardware: str) -> dict[str, Any]:
-    """Return the parameters of the controllers in a file, with the joints of ``robot`` filled in.
+    """Return the parameters of the controllers in a file, completed with the joints of ``robot``.
 
-    Trajectory controllers that name no joints move all of the robot. Mock hardware mirrors the
+    Trajectory controllers without joints move all of the robot. Mock hardware mirrors the
     commands, so its broadcaster publishes on ~/joint_states and leaves joint_states to the
-    simulated arm. Raises UsageError where the file has no controller manager.
+    simulated arm. Raises UsageError if the file has no controller manager.
     """
     parameters = load_yaml(read_text(path), str(path), UsageError)
     if not isinstance(parameters, dict) or 'controller_manager' not in parameters:

@@ -1,8 +1,8 @@
 """Diagnosis of a running system, and of a first recording: names, clocks, units, efforts.
 
 Messages of a few seconds go through the checklist before a motion and, as a recording, through the
-gate before every fit, as the first recording of a robot does. What only a motion shows is unknown
-where the robot stood still.
+gate before every fit, like the first recording of a robot. Faults that only a motion shows are
+unknown if the robot stood still.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from robot_dynid.signals.plausible import drop_implausible
 from robot_dynid.signals.prepare import check_usable
 from robot_dynid.types import RawLog
 
-#: items of the checklist that are about a motion to come, not about the system
+#: items of the checklist about a future motion, not about the system
 OF_A_MOTION = ('rest', 'emergency stop', 'temperature', 'recording')
 #: travel [rad, m] from which a joint has moved
 TRAVEL = 0.02
@@ -54,11 +54,11 @@ class Stream:
 class Live:
     """Facts about a running system.
 
-    ``facts`` for the checklist and ``wanted`` of it; ``topic`` of the joint states, who publishes
-    them (``publishers``, and those ``best_effort``); ``others`` are further topics with joint
-    states, ``controllers`` the actions of other trajectory controllers; ``log`` is the recording,
-    or ``unreadable`` why there is none; ``sleeping`` nodes wait for /clock, which nobody
-    publishes.
+    ``facts`` and ``wanted`` are those of the checklist; ``topic`` is that of the joint states,
+    with its ``publishers`` and those that are ``best_effort``; ``others`` are further topics with
+    joint states, ``controllers`` the actions of other trajectory controllers; ``log`` is the
+    recording, or ``unreadable`` the reason why there is none; ``sleeping`` nodes wait for /clock,
+    which has no publisher.
     """
 
     topic: str
@@ -76,7 +76,7 @@ class Live:
 
 
 def live_diagnoses(robot: RobotModel, live: Live) -> list[Diagnosis]:
-    """Return every diagnosis of a running system; where a cause is named, its effects are not."""
+    """Return every diagnosis of a running system, without the effects of a named cause."""
     found = [*_silence(live), *_publishers(live)]
     if not live.facts.states:
         return [*found, *_controller(live, all_items(live.facts, live.wanted))]
@@ -97,14 +97,14 @@ def live_diagnoses(robot: RobotModel, live: Live) -> list[Diagnosis]:
 
 
 def _description(robot: RobotModel) -> Iterator[Diagnosis]:
-    """Yield a warning of each link that no body has."""
+    """Yield a warning for each link with impossible inertia."""
     for one in implausible_inertials(robot):
         what, _, remedy = one.text.partition('; ')
         yield Diagnosis('inertials', WARN, f'link {one.link} of {robot.source}', what, remedy)
 
 
 def _silence(live: Live) -> list[Diagnosis]:
-    """Return the reason for a lack of joint states."""
+    """Return the reason for missing joint states."""
     if live.facts.states:
         return []
     if live.publishers:
@@ -123,7 +123,7 @@ def _silence(live: Live) -> list[Diagnosis]:
 
 
 def _publishers(live: Live) -> Iterator[Diagnosis]:
-    """Yield faults of who publishes the joint states, and of publishers of /clock."""
+    """Yield faults of the publishers of the joint states, and of /clock."""
     if len(live.publishers) > 1:
         twice = len(set(live.publishers)) < len(live.publishers)
         yield Diagnosis(
@@ -144,12 +144,13 @@ def _publishers(live: Live) -> Iterator[Diagnosis]:
 
 
 def _preference(stream: Stream) -> tuple[bool, bool, float]:
-    """Return a key that sorts topics: reliable ones first, measured by the facts, then fast."""
+    """Return a key that sorts topics: first the reliable ones that the facts are from, then fast.
+    """
     return not stream.reliable, shown_by(stream.topic) != MEASURED, -stream.rate
 
 
 def _elsewhere(robot: RobotModel, live: Live) -> list[Diagnosis]:
-    """Return a warning where another topic has the same joints more often, or alone has effort."""
+    """Return a warning if another topic has the same joints more often, or alone has effort."""
     rate = len(live.facts.states) / live.facts.seconds
     efforts = any(np.any(np.nan_to_num(message.effort)) for message in live.facts.states)
     better = sorted((one for one in live.others if one.reliable
@@ -237,7 +238,7 @@ EFFECTS = {'limits': {'position_unit'}, 'joint state rate': {'other joint states
 
 
 def _states(live: Live, items: Sequence[Item], causes: Sequence[Diagnosis]) -> list[Diagnosis]:
-    """Return the other items, but for the effects of causes that are named."""
+    """Return the other items, without the effects of named causes."""
     named = {one.name for one in causes}
     return [of_item(item, live.topic) for item in items
             if item.name not in OF_A_MOTION and not item.name.startswith(('controller', 'command'))
@@ -274,7 +275,7 @@ def gate_findings(robot: RobotModel, log: RawLog) -> tuple[Finding, ...]:
 
 
 def _unknown(live: Live, moved: bool | None) -> Diagnosis:
-    """Return whether the robot moved, without which much is not known."""
+    """Return whether the robot moved; without motion much is unknown."""
     return Diagnosis('motion', OK, live.topic, 'the robot stood still: units and gravity were '
                      'checked; move it to check signs, velocities and the order of efforts'
                      if moved is False else 'the robot moved: signs, velocities and the order of '
@@ -326,7 +327,7 @@ def encoder_diagnoses(robot: RobotModel, log: RawLog) -> list[Diagnosis]:
 
 
 def kind_diagnosis(robot: RobotModel, log: RawLog) -> Diagnosis:
-    """Return whether the effort is of the kind that is stated, or which other one fits."""
+    """Return whether the effort is of the stated kind, or which other kind fits."""
     own, refused, where = robot.drive.kind, _refused(robot, log), log.source
     if not refused:
         return Diagnosis('effort kind', OK, where, f'{own}: nothing in the efforts contradicts it')
@@ -346,10 +347,10 @@ def _refused(robot: RobotModel, log: RawLog) -> list[str]:
 
 
 def gains_of_size(robot: RobotModel, paths: Sequence[str]) -> dict[str, float] | None:
-    """Return drive gains [N m/A] by which currents have the size of the nominal links' torque.
+    """Return drive gains [N m/A] that give currents the size of the nominal links' torque.
 
-    Of joints that the links do not explain, the median of the others. None where no joint says
-    anything, or no recording can be read.
+    Joints that the links do not explain get the median of the others. None if no joint can be
+    used, or no recording can be read.
     """
     scales = []
     for path in paths:

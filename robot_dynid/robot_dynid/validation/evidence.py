@@ -1,4 +1,4 @@
-"""Evidence that a model is judged by: its scores on recordings, and the motions they lack."""
+"""Evidence for the verdict on a model: its scores on recordings, and the motions they lack."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ STATIC_POSES = 200
 GRAVITY_ROUNDING = 1e-9
 #: a joint is hardly moved below this share of its range, a turn at most, or of its speed limit
 MOVED_SHARE = 0.2
-#: judged recordings show a joint in this share of its trained ranges at least; a motion whose
-#: ranges differ from those of the fit by less than that share in no joint is that of the fit again
+#: recordings test a joint if they cover this share of its trained ranges; a motion whose
+#: ranges reach this share of those of the fit in all joints repeats the motion of the fit
 COVERED_SHARE, AGAIN = 0.5, 0.02
-#: findings after which recordings hold something else than the robot says
+#: findings that mean that the recordings contradict the robot description
 CONTRADICTIONS = frozenset({
     'position_unit', 'velocity', 'position_offset', 'joint_order', 'effort_scale', 'effort_sign',
     'gravity', 'time_unit'})
@@ -41,9 +41,9 @@ CONTRADICTIONS = frozenset({
 
 @dataclass(frozen=True)
 class Names:
-    """Names in commands: of the ``robot``, as it was given, and of the ``model`` file.
+    """Names in commands: the ``robot`` as the user gave it, and the ``model`` file.
 
-    ``command`` are the words of the command line that identified the model, where one did.
+    ``command`` is the command line that identified the model, if there was one, in words.
     """
 
     robot: str
@@ -54,10 +54,10 @@ class Names:
     def of(
         cls, model: IdentifiedModel, path: str = 'model.yaml', robot: str | None = None
     ) -> Names:
-        """Return those for a ``model`` at ``path``; its ``robot`` as given to this command.
+        """Return the names for a ``model`` at ``path``; its ``robot`` as given to this command.
 
-        Else as it was given when the model was identified, or known by name; ROBOT.yaml stands
-        for one whose file is not known.
+        Otherwise as given at the identification, or its name if that suffices; ROBOT.yaml stands
+        for an unknown file.
         """
         command, name = model.record.command, model.robot.name
         given = robot or _option(command, '--robot') or (
@@ -72,7 +72,7 @@ class Names:
     def identify(self, words: str, model: IdentifiedModel, method: str = '') -> Action:
         """Return the action to identify again, by another ``method`` if one is given.
 
-        Everything else is as in the command that made the model.
+        All other settings are those of the command that made the model.
         """
         if not model.record.recordings:
             return Action(words)
@@ -86,20 +86,20 @@ class Names:
         return Action(words, shlex.join(command))
 
     def judging_motion(self, cause: str) -> Action:
-        """Return the motion to judge a model by, where for a ``cause`` recordings do not do."""
+        """Return the validation motion to record if, by ``cause``, recordings do not suffice."""
         return self.design(
             f'{cause}: record a motion that is not in the fit, and validate the model on it',
             'fourier', 'unseen.yaml', '--seed', '2')
 
     @property
     def static_poses(self) -> Action:
-        """The motion that shows weight."""
+        """The action to record static poses, which show weight."""
         return self.design('the weight is too uncertain: record static poses, and identify from '
                            'them, too', 'static-poses', 'poses.yaml')
 
 
 def _option(command: Sequence[str], name: str) -> str:
-    """Return the value of an option in the words of a command line, '' without it."""
+    """Return the value of an option in the words of a command line, '' if absent."""
     for word, following in zip(command, (*command[1:], ''), strict=False):
         if word == name:
             return following
@@ -115,7 +115,7 @@ def _without_option(command: Sequence[str], name: str) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """A model and the scores it is judged by, see `verdict.judged`."""
+    """A model and its scores, on which the verdict is based, see `verdict.judged`."""
 
     model: IdentifiedModel
     validation: Validation
@@ -131,15 +131,14 @@ class Evidence:
             if f.kind in CONTRADICTIONS))
 
     def error(self, subset: str, joint: str, control: bool = False) -> float | None:
-        """Return a relative error, of the ``control`` row where asked; None where there is none.
-        """
+        """Return a relative error, of the ``control`` row if requested; None if there is none."""
         scores = self.validation.control if control else self.validation.model
         score = scores.get(subset, {}).get(joint)
         return None if score is None else score.relative_error
 
     @cached_property
     def sliding(self) -> FloatArray:
-        """The share (n,) of the motion of any joint in which a joint slides itself."""
+        """The share (n,) of the motion of any joint in which each joint slides."""
         moving = [np.abs(t.velocity[t.moving > 0.5]) > JOINT_SLIDES
                   for t in self.validation.traces if t.velocity is not None]
         rows = np.concatenate([*moving, np.ones((0, self.model.robot.n), dtype=bool)])
@@ -149,8 +148,8 @@ class Evidence:
     def static(self) -> tuple[FloatArray, FloatArray]:
         """The largest static effort (n,) of joints, and its 95 % interval (n,) [N m].
 
-        Half of it, the largest in poses within the ranges of the fit; infinite where a parameter
-        that matters is open, NaN of models without covariance.
+        The half-width of the interval, the largest in poses within the ranges of the fit; infinite
+        if a parameter that matters is undetermined, NaN for models without covariance.
         """
         model, n = self.model, self.model.robot.n
         columns = static_columns(model, STATIC_POSES)
@@ -165,19 +164,19 @@ class Evidence:
 
     @cached_property
     def holding(self) -> FloatArray:
-        """Dry friction (rows,) [N m] that may hold joints at rest."""
+        """Dry friction (rows,) [N m] that can hold joints at rest."""
         return holding_torque(self.model)
 
     @cached_property
     def beyond(self) -> FloatArray:
-        """Error (n,) [N m] on a new motion beyond that in the scores, root mean square."""
+        """RMS error (n,) [N m] on a new motion beyond that in the scores."""
         rmse = np.array([one.rmse for one in self.validation.model['all'].values()])
         return 0.0 * rmse if self.held is None else np.sqrt(
             np.maximum(self.held.promise**2 - rmse**2, 0.0))
 
     @cached_property
     def gaps(self) -> tuple[Action | None, ...]:
-        """The motion that would show, joint by joint, what the recordings cannot, None of none."""
+        """The motion that each joint lacks in the recordings, None if it lacks none."""
         motions = None if self.held is None else self.held.motions
         if not self.unseen and motions is None:
             cause = 'the model was judged on recordings of its fit'
@@ -198,7 +197,7 @@ class Evidence:
 
     @cached_property
     def still(self) -> list[str]:
-        """Joints that used little of their range, a turn at most, or of their speed."""
+        """Joints that used little of their range (at most a turn) or of their speed."""
         trained, limits = self.model.trained.quantities, self.model.robot.limits
         if not {'position', 'velocity'} <= set(trained):
             return []
@@ -210,7 +209,7 @@ class Evidence:
 
     @property
     def wider_motion(self) -> Action:
-        """The motion of joints that are hardly moved."""
+        """The action to move the joints that hardly moved."""
         return self.names.design(
             f'{subject(self.still, "moves", "move")} little: record a motion that uses more of '
             'range and speed', 'fourier', 'excitation.yaml')
@@ -223,13 +222,13 @@ class Evidence:
 
     @property
     def repeats(self) -> bool:
-        """True if recordings have the ranges of the fit in all joints, as its motion has."""
+        """True if the recordings repeat the motion of the fit: equal ranges in all joints."""
         ranges = list(self._trained_and_judged())
         return bool(ranges) and all(np.all(np.abs(judged - trained) <= AGAIN * np.maximum(
             trained, AGAIN)) for trained, judged in ranges)
 
     def _trained_and_judged(self) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Yield the widths (n,) of the ranges of the fit and of recordings."""
+        """Yield the widths (n,) of the ranges of the fit and of the recordings."""
         trained = self.model.trained.quantities
         for name in ('position', 'velocity'):
             values = [getattr(trace, name) for trace in self.validation.traces]
@@ -242,13 +241,13 @@ class Evidence:
 
     @property
     def unseen(self) -> bool:
-        """Whether the scores are of recordings that are not those of the fit."""
+        """Whether the scores are of recordings not used for the fit."""
         seen = set(self.model.record.recordings)
         return not any(t.source in seen for t in self.validation.traces)
 
     @property
     def words(self) -> str:
-        """The recordings the verdict is from, in words."""
+        """The recordings that the verdict is based on, in words."""
         count = counted(len({t.source for t in self.validation.traces}))
         if self.unseen:
             return f'Judged on {count} not used for the fit.'

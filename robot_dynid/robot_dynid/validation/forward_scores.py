@@ -1,14 +1,14 @@
 """Validation of forward dynamics: accelerations and short motions under the measured effort.
 
-What is scored is what `IdentifiedModel.forward` and `rollout` answer: links, rotors, gears, and
-friction that slides steadily. Position, velocity, acceleration and effort have passed the same
-zero-phase low-pass.
+This scores the answers of `IdentifiedModel.forward` and `rollout`: links, rotors, gears, and
+friction in steady sliding. Position, velocity, acceleration and effort pass the same zero-phase
+low-pass.
 
-No model errs less than its inputs do. That floor comes from the recording itself: its even and
-its odd rows are two recordings of one motion whose noise is independent. Half as many samples have
+No model has a smaller error than its inputs. That floor is computed from the recording: its even
+and odd rows are two recordings of one motion with independent noise. Half as many samples have
 twice the variance below the cut-off, so the difference of their two errors has four times the
-variance of what noise does to the error of the whole. What neighbouring rows have in common,
-rounding at rest or a filter of the driver, is not in it.
+variance that noise causes in the error of the whole. The floor does not include errors that
+neighbouring rows share, such as rounding at rest or a filter of the driver.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ HORIZONS = (0.1, 0.5, 1.0)
 class Accelerations:
     """Accelerations (N, c) [rad/s^2, m/s^2] of joints, then of motors of elastic ones.
 
-    ``measured`` those of the recording, ``predicted`` those of the model under the measured
-    effort, ``control`` those of nominal inertials with fitted friction, None where these allow
-    none. ``motion`` (N,) where the robot moves, ``near`` (N, c) where a joint is near a reversal.
+    ``measured`` are those of the recording, ``predicted`` those of the model under the measured
+    effort, ``control`` those of nominal inertials with fitted friction, None if these allow none.
+    ``motion`` (N,) is true where the robot moves, ``near`` (N, c) where a joint is near a
+    reversal.
     """
 
     measured: FloatArray
@@ -63,7 +64,7 @@ class Accelerations:
 
 @dataclass(frozen=True, eq=False)
 class Horizon:
-    """Scores of rollouts of ``seconds`` by what predicts: MODEL, CONTROL, CONSTANT_VELOCITY."""
+    """Scores of rollouts of ``seconds`` by predictor: MODEL, CONTROL, CONSTANT_VELOCITY."""
 
     seconds: float
     scores: dict[str, RolloutScore]
@@ -73,9 +74,9 @@ class Horizon:
 class ForwardValidation:
     """Scores of accelerations by subset and joint, as of `Validation`, and of rollouts.
 
-    ``floor`` (c,) [rad/s^2, m/s^2] is what the noise of the recordings makes of the RMSE of any
-    model, in the order of the joints of ``model``; NaN where it is not known. ``control`` is empty
-    where nominal inertials allow no forward dynamics.
+    ``floor`` (c,) [rad/s^2, m/s^2] is the RMSE that the noise of the recordings causes with any
+    model, in the order of the joints of ``model``; NaN if unknown. ``control`` is empty if nominal
+    inertials allow no forward dynamics.
     """
 
     model: Scores
@@ -90,7 +91,7 @@ class ForwardValidation:
 def validate_forward(model: IdentifiedModel, logs: Sequence[RawLog]) -> ForwardValidation:
     """Score forward dynamics and rollouts of ``model`` on recordings, as `validate` takes them.
 
-    Samples in which the mass matrix is not positive definite do not count. Raises ModelError where
+    Samples in which the mass matrix is not positive definite do not count. Raises ModelError if
     the model has no forward dynamics, or every joint is refused; DataError or UsageError for
     unusable recordings.
     """
@@ -138,7 +139,7 @@ def forward_accelerations(model: IdentifiedModel, samples: Samples) -> FloatArra
     """Return the accelerations (N, c) [rad/s^2, m/s^2] under the filtered effort of samples.
 
     Those of the joints, then of motors of elastic ones; NaN where the mass matrix is not positive
-    definite. Raises ModelError where a gear cannot be, or no acceleration fits the friction.
+    definite. Raises ModelError for an impossible gear, or if no acceleration fits the friction.
     """
     robot, external = model.robot, samples.external
     effort = drive_effort(robot, samples)
@@ -179,8 +180,7 @@ def _scores(
 
 
 def _floor(model: IdentifiedModel, log: RawLog, settings: Preprocessing) -> FloatArray:
-    """Return the mean squared error (c,) that noise makes, NaN where half of the rows are too few.
-    """
+    """Return the mean squared error (c,) caused by noise, NaN if half of the rows are too few."""
     try:
         even, odd = (prepare(model.robot, repair(
             model.robot, take(log, slice(first, None, 2)), settings.rate), settings).gridded
@@ -198,7 +198,7 @@ def _floor(model: IdentifiedModel, log: RawLog, settings: Preprocessing) -> Floa
         model.robot.coordinates, np.nan)
 
 
-#: mean squared errors (K, 2 n) of rollouts by what predicts and horizon
+#: mean squared errors (K, 2 n) of rollouts by predictor and horizon
 _Rollouts = dict[tuple[str, float], FloatArray]
 
 
@@ -207,7 +207,7 @@ def _rollouts(
 ) -> _Rollouts:
     """Return the errors of rollouts along samples, up to the longest horizon that fits.
 
-    None of a robot whose joints move others, of which there are no rollouts.
+    None for a robot whose joints move others, because rollouts do not support it.
     """
     if model.robot.linkage is not None:
         return {}

@@ -1,4 +1,4 @@
-"""Next actions: remedies for what a model lacks, the most valuable first."""
+"""Next actions: remedies for the shortcomings of a model, the most valuable first."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from robot_dynid.robot.implausible import described, without_inertials
 from robot_dynid.validation.evidence import Evidence, static_columns
 from robot_dynid.validation.validate import NEAR
 
-#: friction of one joint explains this share of what is left of another one: one motor turns
+#: if friction of one joint explains this share of the residual of another, one motor turns
 #: both
 COUPLED = 0.7
-#: relative error of a joint up to which nobody looks for the motor of another in what is left
+#: relative error of a joint up to which its residual is not searched for another motor
 SLIGHT = 0.01
-#: friction that differs by this share from one recording to the next shows in every prediction
+#: difference of friction between two recordings, as a share, that shows in every prediction
 DIFFERS = 0.1
-#: near reversals a joint errs by this factor more than in all motion where its law is too simple
+#: error near reversals relative to that in all motion, above which the law is too simple
 SIMPLE = 1.5
-#: effort that is late by more [s] than this, and is not corrected, was stamped elsewhere
+#: uncorrected delay of the effort [s] above which it was stamped elsewhere
 LATE_EFFORT = 2e-3
-#: identified and nominal weight differ by this share of the nominal one where something is mounted
+#: difference of identified and nominal weight, as a share, that indicates a mounted load
 HEAVIER = 0.15
-#: method whose parameters bodies can have
+#: method with physically feasible parameters
 FEASIBLE = 'feasible'
-#: poses in which weights are compared
+#: number of poses in which weights are compared
 WEIGHED_POSES = 100
 
 
@@ -56,7 +56,7 @@ def next_actions(evidence: Evidence, joints: Sequence[JointVerdict]) -> tuple[Ac
 
 
 def _about_data(evidence: Evidence, coupled: Sequence[tuple[str, float]]) -> Iterator[Action]:
-    """Yield faults of the data itself: until they are gone, nothing else helps."""
+    """Yield faults of the data: until they are corrected, nothing else helps."""
     model = evidence.model
     for finding in evidence.findings:
         yield Action(f'{finding.recording}{finding.of_joints}: {finding.looks_like}: '
@@ -72,9 +72,9 @@ def _about_data(evidence: Evidence, coupled: Sequence[tuple[str, float]]) -> Ite
 
 
 def _coupled(evidence: Evidence) -> Iterator[tuple[str, float]]:
-    """Yield pairs of joints that one motor turns, though the robot does not say so.
+    """Yield pairs of joints that share a motor although the robot does not state it.
 
-    With the larger of the shares that one explains of the other.
+    Each with the larger share of residual that one explains of the other.
     """
     robot, parts = evidence.model.robot, evidence.validation.parts
     if parts is None:
@@ -90,7 +90,7 @@ def _coupled(evidence: Evidence) -> Iterator[tuple[str, float]]:
 def _about_motion(
     evidence: Evidence, joints: Sequence[JointVerdict], coupled: Sequence[tuple[str, float]]
 ) -> Iterator[Action]:
-    """Yield motions that show what the recordings do not."""
+    """Yield motions that the recordings lack."""
     model, names = evidence.model, evidence.names
     if any(INDEFINITE in warning for warning in model.warnings) and not model.not_identified:
         yield names.identify('the mass matrix is not positive definite everywhere: identify '
@@ -120,7 +120,7 @@ def _about_motion(
 
 
 def _not_for(joints: Sequence[JointVerdict], use: str, model: IdentifiedModel) -> list[str]:
-    """Return the joints, but refused ones, whose numbers are not good for a use."""
+    """Return the joints, except refused ones, whose numbers are not good for a use."""
     return [one.joint for one in joints if one.joint not in model.not_identified
             and any(u.use == use and u.ok is False and u.words != one.words for u in one.uses)]
 
@@ -149,7 +149,7 @@ def _about_recordings(evidence: Evidence) -> Iterator[Action]:
 
 
 def _about_friction(evidence: Evidence) -> Iterator[Action]:
-    """Yield recordings and choices by which friction is known better."""
+    """Yield recordings and choices that improve the friction model."""
     model, names = evidence.model, evidence.names
     differs = {kind: share for kind, share in (model.record.friction_spread or {}).items()
                if share > DIFFERS}
@@ -175,7 +175,7 @@ def _about_friction(evidence: Evidence) -> Iterator[Action]:
 
 
 def _about_load(evidence: Evidence) -> Iterator[Action]:
-    """Yield a load that the description of the robot does not know."""
+    """Yield a load that the robot description lacks."""
     model = evidence.model
     heavier = {} if evidence.findings else _heavier(model)
     if heavier:
@@ -188,12 +188,12 @@ def _about_load(evidence: Evidence) -> Iterator[Action]:
 
 
 def _heavier(model: IdentifiedModel) -> dict[str, float]:
-    """Return the share by which weight differs from the nominal one, where beyond the interval."""
+    """Return the share by which weight exceeds the nominal one, if beyond the interval."""
     if model.correlation_factor is None or \
             model.robot.drive.kind == 'gravity_compensated_torque':
         return {}
     columns = static_columns(model, WEIGHED_POSES)
-    # over poses: offsets are no weight
+    # over poses: offsets are not weight
     off, nominal = (np.std(columns @ values, axis=0)
                     for values in (model.values - model.control, model.control))
     sure = 3.0 * np.sqrt(np.mean(np.sum(
@@ -206,7 +206,7 @@ def _heavier(model: IdentifiedModel) -> dict[str, float]:
 
 
 def _about_sensors(model: IdentifiedModel, joints: Sequence[JointVerdict]) -> Iterator[Action]:
-    """Yield gear ratios that are not stated, and sensors for pushes that dry friction hides."""
+    """Yield unstated gear ratios, and sensors for pushes that dry friction hides."""
     if model.robot.drive.gear_ratios is None and model.robot.drive.shows_motors:
         yield Action('the gear ratios are not stated, so gear ripple and motor states are not '
                      'used: state gear_ratios in the robot YAML')

@@ -1,4 +1,4 @@
-"""Rollouts of a model along recordings: how far its motion runs from the measured one."""
+"""Rollouts of a model along recordings: distance of its motion from the measured one."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.stacked import drive_effort, per_joint
 from robot_dynid.types import FloatArray, Samples
 
-#: length of a rollout [s], and rollouts of a recording at most: evenly spaced, side by side
+#: length of a rollout [s], and largest number per recording: evenly spaced
 ROLLOUT_SECONDS, MOST_ROLLOUTS = 0.5, 32
-#: what motions are predicted by: the model, nominal inertials with fitted friction, no model
+#: predictors of motions: the model, nominal inertials with fitted friction, no model
 MODEL, CONTROL, CONSTANT_VELOCITY = 'model', 'control', 'constant_velocity'
 #: lengths [s] of open-loop motions, of which the longest that fits into a recording is taken
 OPEN_LOOP_SECONDS = (2.0, 1.0, 0.5)
@@ -32,10 +32,10 @@ Motions = tuple[FloatArray, FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class RolloutScore:
-    """Errors of ``count`` rollouts of ``seconds``, root mean square over all their samples.
+    """RMS errors of ``count`` rollouts of ``seconds`` over all their samples.
 
     ``position`` and ``velocity`` (n,) rad, rad/s (m, m/s); ``stopped`` rollouts, which the model
-    could not go on with, do not count.
+    could not continue, do not count.
     """
 
     seconds: float
@@ -63,11 +63,11 @@ class RolloutScore:
 
 @dataclass(frozen=True, eq=False)
 class Stretches:
-    """K stretches of a recording of ``robot``, m steps long, that motions are compared with.
+    """K stretches of a recording of ``robot``, m steps long, to compare motions with.
 
     They begin at ``start`` (K,) [s]; ``position`` and ``velocity`` (K, m + 1, c) of its
-    coordinates are measured ones; ``effort`` (K, m, n) [N m] is that of the drives and from
-    outside, filtered as these, held for ``step`` [s] each.
+    coordinates are measured; ``effort`` (K, m, n) [N m] is that of the drives and from outside,
+    filtered like these, held for ``step`` [s] each.
     """
 
     robot: RobotModel
@@ -79,7 +79,7 @@ class Stretches:
 
     @classmethod
     def along(cls, robot: RobotModel, samples: Samples, seconds: float) -> Stretches | None:
-        """Return those of ``seconds``, MOST_ROLLOUTS at most, evenly spaced; None without any.
+        """Return stretches of ``seconds``, at most MOST_ROLLOUTS, evenly spaced; None without any.
 
         They begin ROLLOUT_SECONDS or more apart, so longer ones overlap.
         """
@@ -101,9 +101,9 @@ class Stretches:
                    held, step)
 
     def rollouts(self, model: IdentifiedModel) -> Motions:
-        """Return the motions of the model from the first states on, NaN where one stops.
+        """Return the motions of the model from the first states, NaN after one stops.
 
-        Raises ModelError for gears that cannot be.
+        Raises ModelError for impossible gears.
         """
         states = [per_joint(self.robot, both[:, 0]) for both in (self.position, self.velocity)]
         joints, motors = ([side[i] for side in states] for i in range(2))
@@ -112,14 +112,14 @@ class Stretches:
         return found.position, found.velocity
 
     def at_constant_velocity(self) -> Motions:
-        """Return the motions of joints that go on as they begin."""
+        """Return the motions of joints that continue at their initial velocity."""
         n = self.robot.n
         q, qd = self.position[:, :1, :n], self.velocity[:, :1, :n]
         time = self.step * np.arange(1.0, self.position.shape[1])[:, None]
         return q + qd * time, np.broadcast_to(qd, (len(qd), len(time), n))
 
     def distances(self, positions: FloatArray) -> FloatArray:
-        """Return by how much ``positions`` (K, m, n) of motions are off at INSTANTS.
+        """Return the errors of the ``positions`` (K, m, n) of motions at INSTANTS.
 
         (K, H, n + 1): joints [rad, m], then the tip [m]; NaN where a motion stops or ends earlier.
         """
@@ -135,7 +135,7 @@ class Stretches:
         return found
 
     def errors(self, motions: Motions, seconds: float) -> FloatArray:
-        """Return the mean squared errors (K, 2 n) of the first ``seconds``, NaN where one stops.
+        """Return the mean squared errors (K, 2 n) of the first ``seconds``, NaN if a motion stops.
         """
         n, steps = self.robot.n, max(1, round(seconds / self.step))
         off = np.concatenate([
@@ -145,11 +145,11 @@ class Stretches:
 
 
 def rollouts_along(model: IdentifiedModel, samples: Samples) -> tuple[FloatArray, FloatArray]:
-    """Return the mean squared errors (K, 2 n) of rollouts of ROLLOUT_SECONDS, NaN where one stops.
+    """Return the mean squared errors (K, 2 n) of rollouts of ROLLOUT_SECONDS, NaN if one stops.
 
-    They begin at measured states, under the measured effort, filtered as these; beside them those
-    (K, 2 n) of joints that go on at constant velocity. None (0, 2 n) of elastic joints, whose
-    gears may be such as cannot be: see `forward_scores`; nor of joints that move others.
+    They begin at measured states, under the measured effort, filtered like these; also those (K, 2
+    n) of joints that continue at constant velocity. Empty (0, 2 n) for elastic joints, whose gears
+    may be impossible (see `forward_scores`), and for joints that move others.
     """
     single = not model.elastic_joints and model.robot.linkage is None
     stretches = None if not single else Stretches.along(
@@ -162,11 +162,12 @@ def rollouts_along(model: IdentifiedModel, samples: Samples) -> tuple[FloatArray
 
 @dataclass(frozen=True, eq=False)
 class OpenLoopMotions:
-    """Motions that are simulated from measured states under the measured effort.
+    """Motions simulated from measured states under the measured effort.
 
     ``distances`` (K, H, n + 1) from the measured motion at INSTANTS, see `Stretches.distances`, by
-    MODEL and CONTROL. Of those that do not overlap, to be drawn, ``time`` (k, P) [s] since the
-    recording began, and the ``measured`` and simulated ``positions`` (k, P, n) [rad, m].
+    MODEL and CONTROL. Of those that do not overlap, for figures: ``time`` (k, P) [s] since the
+    beginning of the recording, and the ``measured`` and simulated ``positions`` (k, P, n) [rad,
+    m].
     """
 
     distances: Mapping[str, FloatArray]
@@ -197,10 +198,10 @@ class OpenLoopMotions:
 
 @dataclass(frozen=True, eq=False)
 class OpenLoopErrors:
-    """Errors of open-loop motions over INSTANTS, root mean square, by MODEL and CONTROL.
+    """RMS errors of open-loop motions over INSTANTS, by MODEL and CONTROL.
 
-    ``errors`` (H, n + 1): joints [rad, m], then the tip [m], NaN where no motion is as long;
-    of ``count`` motions, ``stopped`` of which the model could not go on with.
+    ``errors`` (H, n + 1): joints [rad, m], then the tip [m], NaN where no motion is as long; of
+    ``count`` motions, ``stopped`` of which the model could not continue.
     """
 
     errors: Mapping[str, FloatArray]
@@ -222,7 +223,7 @@ class OpenLoopErrors:
 
 
 def _root_mean_square(distances: FloatArray) -> FloatArray:
-    """Return the root mean square (H, m) of what is finite of (K, H, m), NaN of nothing."""
+    """Return the root mean square (H, m) of the finite part of (K, H, m), NaN for none."""
     known = np.isfinite(distances)
     total = np.sum(np.where(known, distances, 0.0)**2, axis=0)
     count = known.sum(axis=0)
@@ -233,7 +234,7 @@ def _root_mean_square(distances: FloatArray) -> FloatArray:
 class OpenLoop:
     """Simulates a model, and nominal inertials with fitted friction, along recordings.
 
-    ``reason`` says why the model is not simulated, '' where it is.
+    ``reason`` states why the model is not simulated, '' if it is.
     """
 
     def __init__(self, model: IdentifiedModel) -> None:
@@ -249,7 +250,7 @@ class OpenLoop:
             self.reason = 'simulations do not cover joints that move others'
 
     def along(self, samples: Samples) -> OpenLoopMotions | None:
-        """Return the motions along ``samples``; None where there are none, see ``reason``."""
+        """Return the motions along ``samples``, or None, see ``reason``."""
         model = self._models[MODEL]
         if self.reason:
             return None
@@ -269,7 +270,7 @@ class OpenLoop:
 
 
 def control_model(model: IdentifiedModel) -> tuple[IdentifiedModel | None, str]:
-    """Return the model of nominal inertials with fitted friction; None, and why, without."""
+    """Return the model of nominal inertials with fitted friction, or None with the reason."""
     if not described(model.robot).any():
         return None, ''
     control = replace(model, values=model.control, feasible=None, not_identified=())

@@ -17,11 +17,11 @@ from robot_dynid.types import FloatArray, Samples
 
 @dataclass(frozen=True, eq=False)
 class Remainder:
-    """Effort of all joints, which are rigid, that a model leaves over along a recording.
+    """Effort of all joints, which are rigid, that a model does not explain along a recording.
 
-    ``rows`` (M,) have a measurement of their own; ``time`` (M,) [s], ``viscous``,
-    ``dry``, ``power`` and ``left`` (n, M) and ``gap`` as in `FrictionResidual`. ``phases`` (3,
-    n, M) are position, velocity and effort that the ``ripples`` of the joints follow, or None.
+    ``rows`` (M,) have a measurement; ``time`` (M,) [s], ``viscous``, ``dry``, ``power`` and
+    ``left`` (n, M) and ``gap`` as in `FrictionResidual`. ``phases`` (3, n, M) are position,
+    velocity and effort for the ``ripples`` of the joints, or None.
     """
 
     ripples: tuple[TorqueRipple | None, ...]
@@ -38,7 +38,7 @@ class Remainder:
     def of(
         cls, model: IdentifiedModel, samples: Samples, smooth: FloatArray, gap: float | None
     ) -> Remainder:
-        """Return that of samples; ``smooth`` (N, n) [N m] is the model without torque ripple."""
+        """Return the remainder of samples; ``smooth`` (N, n) [N m] is the model without ripple."""
         assert samples.measured is not None
         own = np.flatnonzero(samples.fresh)
         moved = samples.moved
@@ -57,13 +57,13 @@ class Remainder:
         return cls(model.parts_of('ripple'), phases, gap, own, moved.time[own], *columns)
 
     def without_waves(self, j: int) -> FrictionResidual:
-        """Return that of one joint without the columns of its torque ripple."""
+        """Return the remainder of one joint without the columns of its torque ripple."""
         return FrictionResidual(self.time, self.viscous[j], self.dry[j], self.power[j],
                                 self.left[j],
                         np.zeros((len(self.time), 0)), self.gap)
 
     def of_joint(self, j: int) -> FrictionResidual:
-        """Return that of one joint; the columns of its torque ripple are made for it."""
+        """Return the remainder of one joint, including the columns of its torque ripple."""
         ripple, plain = self.ripples[j], self.without_waves(j)
         if ripple is None or self.phases is None:
             return plain
@@ -71,7 +71,7 @@ class Remainder:
 
 
 class Course:
-    """Goes along recordings in order and knows the times between them."""
+    """Sequence of recordings, with the times between them."""
 
     def __init__(self, model: IdentifiedModel) -> None:
         self._model = model
@@ -79,7 +79,7 @@ class Course:
         self._end = 0.0
 
     def __call__(self, recording: Repaired, samples: Samples, smooth: FloatArray) -> Remainder:
-        """Return the remainder of the next recording; arguments as of `Remainder.of`."""
+        """Return the remainder of the next recording; arguments as for `Remainder.of`."""
         time = samples.instants
         gap = gap_between(self._before, self._end, recording, float(time[0]))
         self._before = replace(recording, parts=(), measured=())  # no recording stays in memory
@@ -89,10 +89,10 @@ class Course:
 
 def gap_between(before: Repaired | None, end: float, after: Repaired, begin: float
                 ) -> float | None:
-    """Return the time [s] from the ``end`` of a recording to the ``begin`` of the one after.
+    """Return the time [s] from the ``end`` of a recording to the ``begin`` of the next.
 
-    Both on their own clocks; None where that is not known, or they are not in order. Parts and
-    windows of one recording have one clock.
+    Both on their own clocks; None if unknown, or if they are out of order. Parts and windows of
+    one recording share a clock.
     """
     if before is None:
         return None
@@ -106,12 +106,12 @@ def gap_between(before: Repaired | None, end: float, after: Repaired, begin: flo
 
 
 def _file(one: Repaired) -> str:
-    """Return the file of a recording, or of that which it is a part or a window of."""
+    """Return the file of a recording, or of a part or window of it."""
     return file_of(one.source if one.place is None else one.place.recording)
 
 
 class SlowChanges:
-    """Follows the slow changes of all joints from recording to recording."""
+    """Tracks the slow changes of all joints from recording to recording."""
 
     def __init__(self, model: IdentifiedModel) -> None:
         self._course = Course(model)
@@ -124,10 +124,10 @@ class SlowChanges:
     def __call__(
         self, recording: Repaired, samples: Samples, smooth: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return torques (M, n) [N m] to add to the model: for warming, and for all slow changes.
+        """Return torques (M, n) [N m] to add to the model: for warm-up, and for all slow changes.
 
-        They are those of the M rows with a measurement of their own; ``smooth`` (N, n) [N m] is
-        the effort of the model at all rows, without torque ripple.
+        They are those of the M rows with a measurement; ``smooth`` (N, n) [N m] is the effort of
+        the model at all rows, without torque ripple.
         """
         remainder = self._course(recording, samples, smooth)
         warmed, adapted = np.zeros((2, len(remainder.rows), len(self._joints)))

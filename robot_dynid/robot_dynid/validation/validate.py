@@ -1,4 +1,4 @@
-"""Validation: prediction errors of a model on other data, beside the control row."""
+"""Validation: prediction errors of a model on other data, and those of the control row."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from robot_dynid.validation.rollout_scores import (
 from robot_dynid.validation.slow_changes import SlowChanges
 
 NEAR = 'near reversals'
-#: rows of recordings of which all samples are scored
+#: rows up to which all samples of the recordings are scored
 SCORED = 400_000
 SUBSETS = ('all', 'motion', 'rest', NEAR)
 
@@ -67,23 +67,21 @@ Scores = dict[str, dict[str, JointScore]]
 class Trace:
     """Measured, modelled and control effort (N, n) [N m] of a recording, at its stamps (N,) s.
 
-    The control is NaN for joints whose nominal links the description does not say.
-
-    Every measured effort stands there once, as it was measured; what is compared with it was
-    evaluated at its stamp. ``moving`` (N,) is 1 while any joint moves; ``repeatability`` and
-    ``noise`` (n,) [N m] are the deviations of the robot from itself and of single samples of the
-    effort, where the motion of the recording repeats;
+    The control is NaN for joints whose nominal links are not described. Every measured effort
+    appears once, as measured; the predictions are evaluated at its stamp. ``moving`` (N,) is 1
+    while any joint moves; ``repeatability`` and ``noise`` (n,) [N m] are the deviations of the
+    robot from itself and of single samples of the effort, if the motion of the recording repeats;
     ``near`` (N, n) is true where a joint is near its own reversal, or held while others move.
-    ``remark`` says what of the model could not be used, ``outside`` what was beyond the ranges the
-    model was trained in. ``rollouts`` (K, 2 n) are the mean squared errors of simulated motions
-    along the recording, ``steady`` those of joints that go on at constant velocity, and ``parts``
-    those of what the model leaves, where they were asked for. ``warmed`` and ``adapted`` (N, n)
-    [N m] are the effort with friction that warms up, and with all slow changes, None for a model
-    without any. ``position`` and ``velocity`` (N, m) [rad, rad/s; m, m/s] of the joints at those
+    ``remark`` states which part of the model could not be used, ``outside`` what exceeded the
+    training range. ``rollouts`` (K, 2 n) are the mean squared errors of simulated motions along
+    the recording, ``steady`` those of joints that continue at constant velocity, and ``parts`` the
+    parts of the residual, if requested. ``warmed`` and ``adapted`` (N, n) [N m] are the effort
+    with friction that warms up, and with all slow changes, None for a model without any.
+    ``position`` and ``velocity`` (N, m) [rad, rad/s; m, m/s] are those of the joints at those
     stamps, filtered as for the fit; ``split`` are the parts of the modelled effort by cause, and
-    ``open_loop`` simulated motions, where they were asked for;
-    ``waves`` (2, N, n) are phase [rad] and torque [N m] of the largest wave
-    of torque ripple of each joint, zero for joints and None for a model without.
+    ``open_loop`` simulated motions, if requested; ``waves`` (2, N, n) are phase [rad] and torque
+    [N m] of the largest wave of torque ripple of each joint, zero for joints and None for a model
+    without.
     """
 
     source: str
@@ -110,7 +108,7 @@ class Trace:
 
     @property
     def friction(self) -> FloatArray | None:
-        """The part (N, n) [N m] of the modelled effort that friction makes."""
+        """The friction part (N, n) [N m] of the modelled effort."""
         return None if self.split is None else self.split.friction
 
 
@@ -118,17 +116,17 @@ class Trace:
 class Validation:
     """Scores by subset (SUBSETS) and joint, for the model and the control row.
 
-    'motion' and 'rest' are those of the whole robot and make up 'all'; 'near reversals' is the
-    part of the motion in which dry friction sticks, joint by joint.
+    'motion' and 'rest' refer to the whole robot and make up 'all'; 'near reversals' is the part of
+    the motion in which dry friction sticks, joint by joint.
 
     The control row is "nominal inertials + fitted friction", with the torque ripple of the model:
-    a model that is not better than it has taught nothing about the links. A subset without
-    samples is absent.
+    a model that is not better has learnt nothing about the links. A subset without samples is
+    absent.
 
-    ``warm_up`` is the model with friction that follows the power it dissipates, and ``adaptive``
-    with coefficients that were followed, too: they alone use the measured effort, that before
-    each sample. Empty for a model without. ``contact`` is the score of contact detection, None
-    of models without noise levels. ``not_simulated`` says why there is no `open_loop`.
+    ``warm_up`` is the model with friction that follows the dissipated power, and ``adaptive`` also
+    with tracked coefficients: they alone use the measured effort, before each sample. Empty for a
+    model without. ``contact`` is the score of contact detection, None for models without noise
+    levels. ``not_simulated`` states why there is no `open_loop`.
     """
 
     model: Scores
@@ -147,37 +145,37 @@ class Validation:
 
     @property
     def repeatability(self) -> FloatArray | None:
-        """RMS deviation (n,) [N m] of the robot from itself: no model can do better."""
+        """RMS deviation (n,) [N m] of the robot from itself: no model can be better."""
         return _pooled([t.repeatability for t in self.traces])
 
     @property
     def noise(self) -> FloatArray | None:
-        """RMS noise (n,) [N m] of single samples of the effort, beside `repeatability`."""
+        """RMS noise (n,) [N m] of single samples of the effort, in addition to `repeatability`."""
         return _pooled([t.noise for t in self.traces])
 
     @property
     def rollout(self) -> RolloutScore | None:
-        """The score of simulated motions; None without any, as with elastic joints."""
+        """The score of simulated motions; None without any, as for elastic joints."""
         return RolloutScore.of([t.rollouts for t in self.traces if t.rollouts is not None])
 
     @property
     def open_loop(self) -> OpenLoopErrors | None:
-        """Errors of open-loop motions over their horizon, None of none."""
+        """Errors of open-loop motions over their horizon, or None."""
         return OpenLoopErrors.of([t.open_loop for t in self.traces if t.open_loop is not None])
 
     @property
     def steady(self) -> RolloutScore | None:
-        """The score of joints that go on at constant velocity, beside `rollout`."""
+        """The score of joints that continue at constant velocity, to compare with `rollout`."""
         return RolloutScore.of([t.steady for t in self.traces if t.steady is not None])
 
     @property
     def parts(self) -> ResidualParts | None:
-        """The parts of what the model leaves, None where they are not known."""
+        """The parts of the residual, None if unknown."""
         return ResidualParts.merged([t.parts for t in self.traces if t.parts is not None])
 
 
 def _pooled(deviations: Sequence[FloatArray | None]) -> FloatArray | None:
-    """Return the root mean square (n,) of deviations that are known, None of none."""
+    """Return the root mean square (n,) of the known deviations, None without any."""
     known = [one for one in deviations if one is not None]
     return np.sqrt(np.mean(np.square(known), axis=0)) if known else None
 
@@ -206,10 +204,10 @@ def _repaired(
     model: IdentifiedModel, logs: Iterable[RawLog], notes: list[str],
     steps: dict[str, list[str]], contact: list[ContactScore]
 ) -> Iterator[Repaired]:
-    """Yield recordings but parts that cannot be used, which go into ``notes``.
+    """Yield recordings, except unusable parts, which go into ``notes``.
 
-    What is said of the steps of encoders goes into ``steps``, with the sources it is said of; the
-    scores of contact detection, which sees what was measured as it was, into ``contact``.
+    Findings about encoder steps go into ``steps``, with their sources; the scores of contact
+    detection, which uses the unfiltered measurement, into ``contact``.
     """
     for log in logs:
         warning = step_warning(model, log) if log.part is None else None
@@ -230,9 +228,9 @@ def score(
     model: IdentifiedModel, recordings: Iterable[Repaired], stride: int = 1,
     in_full: bool = False,
 ) -> Validation:
-    """Score ``model`` on every so many (``stride``) samples of repaired recordings.
+    """Score ``model`` on every ``stride``-th sample of repaired recordings.
 
-    ``in_full`` simulates its motion along them, too, and parts what it leaves.
+    ``in_full`` also simulates its motion along them, and splits its residual into parts.
     """
     traces, notes, slow = list[Trace](), list[str](), SlowChanges(model)
     simulator = OpenLoop(model) if in_full else None
@@ -264,7 +262,7 @@ def score(
 
 
 def _limited(model: IdentifiedModel, recording: Repaired) -> list[str]:
-    """Return a note where the recording is too slow for the cut-off of the model."""
+    """Return a note if the recording is too slow for the cut-off of the model."""
     fitted, shown = (settings.cutoff for settings in (
         model.preprocessing, model.preprocessing.limited_to(recording)))
     return [f'{recording.source}: {1.0 / recording.step:.4g} Hz show motion up to {shown:.3g} Hz; '
@@ -276,7 +274,7 @@ def _trace(
     model: IdentifiedModel, recording: Repaired, how: tuple[int, OpenLoop | None],
     slow: SlowChanges,
 ) -> Trace:
-    """Return the trace of a recording; ``how``: stride, and what simulates it in full."""
+    """Return the trace of a recording; ``how``: stride, and the simulation if in full."""
     stride, simulator = how
     samples = prepare(model.robot, recording, settings_for(model, recording))
     assert samples.measured is not None
@@ -343,8 +341,8 @@ def subset_scores(
 ) -> Scores:
     """Return the scores of a ``pair``, measured and modelled (N, n), by subset and joint.
 
-    ``motion`` (N,) says where the robot moves, ``near`` (N, n) where a joint is near a reversal.
-    Joints of which nothing is modelled, all NaN, are absent.
+    ``motion`` (N,) is true where the robot moves, ``near`` (N, n) where a joint is near a
+    reversal. Joints without a model, all NaN, are absent.
     """
     measured, modelled = pair
     found: Scores = {}

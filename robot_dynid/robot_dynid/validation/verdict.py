@@ -1,8 +1,8 @@
-"""The verdict on a model: uses it is good for, joint by joint, from what was scored already.
+"""The verdict on a model: the uses it is good for, joint by joint, from existing scores.
 
 The criteria, with their reasons, are those of `robot_dynid.identified.suitability`. A use is good
-where the number surely meets its criterion, not good where it surely does not, and not shown where
-the recordings leave it open. Sure is what is so on distinct motion that was not fitted.
+if the number certainly meets its criterion, not good if it certainly does not, and not shown if
+the recordings leave it open. Certain means: on distinct motion that was not fitted.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ from robot_dynid.validation.next_actions import next_actions
 from robot_dynid.validation.rollout_scores import CONTROL, ROLLOUT_SECONDS
 from robot_dynid.validation.validate import Validation
 
-#: why an error that is small on average may be large
+#: why the verdict is open although the average error is small
 DIFFER = 'the error differs too much between motions'
-#: a model leaves no more than nominal inertials with fitted friction do, up to this factor
+#: ratio of errors up to which nominal inertials with fitted friction are as good as a model
 AS_GOOD_RATIO = 1.1
-#: the static error that is exceeded in few poses, over the root mean square along a motion
+#: static error exceeded in few poses only, relative to the root mean square along a motion
 EXTREME = 1.5
 #: share of dry friction by which it commonly differs between the directions of a joint: while the
-#: joint slides that looks like an offset of the effort, at rest it is none
+#: joint slides this looks like an offset of the effort, but at rest there is none
 UNEVEN = 0.1
-#: with more than this share of noise in the power of an effort, the effort is noise
+#: share of noise in the power of an effort above which the effort is noise
 NOISE_POWER_SHARE = 0.5
-#: a tip that is nearer to an axis [m] is touched at this distance; push [N] at the tip
+#: smallest distance of the tip from an axis [m] that counts; push [N] at the tip
 LEAST_LEVER, TIP_PUSH = 0.1, 140.0
-#: a joint that comes to rest less often does not show what friction holds when it stops
+#: number of stops that show the load which friction takes up at rest
 LEAST_STOPS = 5
-#: level at which more false alarms than allowed are sure
+#: significance level of more false alarms than allowed
 ALARM_LEVEL = 0.95
-#: dry friction below this share of the largest static effort holds nothing
+#: share of the largest static effort below which dry friction does not hold a joint
 NO_FRICTION = 1e-3
 #: a joint that slides (JOINT_SLIDES) in less of the motion than this is mostly held while others
 #: move
@@ -72,11 +72,11 @@ def judged(
     model: IdentifiedModel, validation: Validation, held: HeldOut | None = None,
     forward: ForwardValidation | None = None, names: Names | None = None,
 ) -> Verdict:
-    """Return the verdict on ``model`` by its scores on recordings.
+    """Return the verdict on ``model`` from its scores on recordings.
 
-    ``held`` are the errors on stretches of the recordings of the fit that were left out of it,
-    where these were scored; ``forward`` the scores of forward dynamics, where there are any;
-    ``names`` those that commands need.
+    ``held`` are the errors on held-out stretches of the training recordings, if they were scored;
+    ``forward`` the scores of forward dynamics, if there are any; ``names`` those that commands
+    need.
     """
     names = names or Names.of(model)
     evidence = Evidence(model, validation, names, held, forward)
@@ -97,7 +97,7 @@ def _errors(validation: Validation) -> tuple[Card, Card]:
 
 
 def already_good(model: IdentifiedModel, validation: Validation) -> str:
-    """Return a sentence on the joints whose URDF leaves no more in motion; '' for none."""
+    """Return a sentence on the joints whose URDF has no larger error in motion, or ''."""
     ours, nominal = (scores.get('motion', {}) for scores in (validation.model, validation.control))
     found = [joint for joint in model.joints
              if joint in ours and joint in nominal and joint not in model.not_identified
@@ -108,7 +108,7 @@ def already_good(model: IdentifiedModel, validation: Validation) -> str:
 
 
 def refused_recordings(findings: Sequence[Finding]) -> Verdict:
-    """Return the verdict on recordings that were refused before any fit, for ``findings``."""
+    """Return the verdict on recordings refused before any fit, for ``findings``."""
     causes = '; '.join(dict.fromkeys(map(_contradiction, findings)))
     actions = dict.fromkeys(f'{f.recording}{f.of_joints}: {f.remedy}' for f in findings)
     return Verdict((f'No model: the recordings contradict the robot. {causes}.',),
@@ -120,7 +120,7 @@ def _contradiction(finding: Finding) -> str:
 
 
 def _joint(evidence: Evidence, j: int) -> JointVerdict:
-    """Return the verdict on joint ``j``: good only where no gap is in the evidence."""
+    """Return the verdict on joint ``j``: good only if the evidence has no gap."""
     joint, gap = evidence.model.joints[j], evidence.gaps[j]
     reason = _spoilt(evidence, joint)
     if reason:
@@ -132,9 +132,9 @@ def _joint(evidence: Evidence, j: int) -> JointVerdict:
 
 
 def _spoilt(evidence: Evidence, joint: str) -> str:
-    """Return the reason for which a joint is good for nothing, '' where its numbers decide.
+    """Return the reason why a joint is unusable, '' if its numbers decide.
 
-    What is wrong in several joints is so in all: it shows where weight is large.
+    A fault in several joints counts for all: it shows in joints with large weight.
     """
     model = evidence.model
     if joint in model.not_identified:
@@ -188,13 +188,13 @@ def _gravity(evidence: Evidence, j: int) -> UseVerdict:
 
 
 def _again(evidence: Evidence) -> Action:
-    """Return the command for a model file that lacks what later versions write."""
+    """Return the command for a model file without the fields of later versions."""
     return evidence.names.identify('the model file lacks what the verdict needs: identify again',
                                    evidence.model)
 
 
 def _feed_forward(evidence: Evidence, j: int) -> UseVerdict:
-    """Judge by what is left of the effort in motion, compared with nominal inertials."""
+    """Judge by the unpredicted effort in motion, compared with nominal inertials."""
     names, joint = evidence.names, evidence.model.joints[j]
     threshold, sliding = CRITERIA[FEED_FORWARD].threshold, float(evidence.sliding[j])
     motion = evidence.error('motion', joint)
@@ -225,7 +225,7 @@ def _feed_forward(evidence: Evidence, j: int) -> UseVerdict:
 
 
 def _left(evidence: Evidence, j: int) -> tuple[float, float, str]:
-    """Return the share of the effort that is left on average, on a new motion, and in words."""
+    """Return the unpredicted share of the effort on average, on a new motion, and in words."""
     joint, held = evidence.model.joints[j], evidence.held
     whole, motion = (evidence.validation.model[part][joint] for part in ('all', 'motion'))
     value = motion.relative_error
@@ -239,7 +239,7 @@ def _left(evidence: Evidence, j: int) -> tuple[float, float, str]:
 
 
 def _compared(evidence: Evidence, j: int) -> tuple[float, str]:
-    """Return the share of noise in the effort, 0 if unknown, and what others leave, in words."""
+    """Return the share of noise in the effort, 0 if unknown, and the errors of others in words."""
     validation, joint, words = evidence.validation, evidence.model.joints[j], ''
     control = evidence.error('motion', joint, control=True)
     if control is not None:
@@ -254,7 +254,7 @@ def _compared(evidence: Evidence, j: int) -> tuple[float, str]:
 
 
 def _contact(evidence: Evidence, j: int) -> UseVerdict:
-    """Judge by false alarms, and by the push that is detected."""
+    """Judge by false alarms, and by the detectable push."""
     score, unit, names = evidence.validation.contact, evidence.unit(j), evidence.names
     threshold = CRITERIA[CONTACT].threshold
     if score is None or not np.isfinite(score.push[j]):
@@ -296,7 +296,7 @@ def _contact(evidence: Evidence, j: int) -> UseVerdict:
 
 
 def _fewest(count: int) -> float:
-    """Return the least mean of a Poisson variable with which ``count`` is no surprise."""
+    """Return the smallest mean of a Poisson variable for which ``count`` is not significant."""
     from scipy.special import gammaincinv
 
     return float(gammaincinv(count, 1.0 - ALARM_LEVEL))
@@ -354,7 +354,7 @@ def _rollout_errors(
 ) -> tuple[FloatArray, FloatArray, FloatArray | None, int] | None:
     """Return errors (n,) [rad, m] of the model, at constant velocity, of nominal inertials.
 
-    And how many motions stopped; None where none was simulated.
+    And the number of stopped motions; None if none was simulated.
     """
     horizon = None if evidence.forward is None else next(
         (h for h in evidence.forward.horizons if h.seconds == ROLLOUT_SECONDS), None)
@@ -369,7 +369,7 @@ def _rollout_errors(
 
 
 def _joint_words(uses: Sequence[UseVerdict]) -> str:
-    """Return the uses by verdict, and what speaks against."""
+    """Return the uses by verdict, and the reasons against them."""
     good = [use.use for use in uses if use.word == 'good']
     return '; '.join([
         *([f'good for {", ".join(good)}'] if good else []),

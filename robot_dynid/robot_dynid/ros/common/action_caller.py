@@ -1,4 +1,4 @@
-"""Goals of an action of a running node, sent by a program that is no node itself."""
+"""Send goals to an action of a running node, from a program that is not a node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from robot_dynid.ros.common.helper_node import helper_node
 from robot_dynid_interfaces.action import Check
 
 CALL_LOOK = 0.05  # s between looks
-STOP_ANSWER = 5.0  # s of silence, once a stop was asked for: the node says how far it is meanwhile
+STOP_ANSWER = 5.0  # s of silence after a stop request, during which the node reports progress
 TOPIC_DEPTH = 100  # messages of a further topic that may wait
 LEVELS = ('OK', 'WARN', 'ERROR')
 
@@ -24,7 +24,7 @@ class NotAnswered(DynIdError):
 
 
 class ActionCaller:
-    """Sends goals to an action; see `calling`. ``timeout`` [s] is the longest silence."""
+    """Sends goals to an action; see `calling`. ``timeout`` [s] is the longest silence allowed."""
 
     def __init__(self, node: Any, client: Any, executor: Any, where: tuple[str, float]) -> None:
         self._node, self._client, self._executor = node, client, executor
@@ -32,22 +32,22 @@ class ActionCaller:
         self._heard = 0.0
 
     def subscribe(self, kind: Any, topic: str, callback: Callable[[Any], None]) -> None:
-        """Hand messages of a topic to ``callback`` while it waits."""
+        """Pass the messages of a topic to ``callback`` while it waits."""
         self._node.create_subscription(kind, topic, callback, TOPIC_DEPTH)
 
     def wake(self) -> None:
-        """Look at once whether it is stopping."""
+        """Check at once whether a stop was requested."""
         self._executor.wake()
 
     def called(
         self, goal: Any, feedback: Callable[[Any], None] = lambda _: None,
         stopping: Callable[[], bool] = lambda: False, silence: float | None = None,
     ) -> Any:
-        """Return the result of a goal; it is cancelled as soon as it is ``stopping``.
+        """Return the result of a goal, which is cancelled as soon as ``stopping`` holds.
 
-        ``feedback`` takes the feedback as it comes. Raises NotAnswered when the node is not there,
-        or says nothing for the timeout, or for ``silence`` s while the goal is executed; Cancelled
-        where it is stopping before the goal is sent.
+        ``feedback`` receives the feedback. Raises NotAnswered if the node is absent, or silent for
+        the timeout, or for ``silence`` s while the goal is executed; Cancelled if a stop is
+        requested before the goal is sent.
         """
         def heard(message: Any) -> None:
             self._heard = time.monotonic()
@@ -79,7 +79,7 @@ class ActionCaller:
     def wait(self, condition: Callable[[], bool], what: str, timeout: float | None = None) -> None:
         """Spin until the condition holds.
 
-        Raises NotAnswered, which says ``what`` is missing, after a silence of the timeout.
+        Raises NotAnswered, which names ``what`` is missing, after a silence of the timeout.
         """
         longest = self._timeout if timeout is None else timeout
         self._heard = time.monotonic()
@@ -107,7 +107,7 @@ def calling(kind: Any, name: str, timeout: float) -> Iterator[ActionCaller]:
 def checklist(node: str, timeout: float) -> dict[str, Any]:
     """Return the checklist of an excitation ``node``: ok, message and items.
 
-    Raises NotAnswered when it does not answer within ``timeout`` s.
+    Raises NotAnswered if it does not answer within ``timeout`` s.
     """
     with calling(Check, f'{node}/check', timeout) as caller:
         result = caller.called(Check.Goal())

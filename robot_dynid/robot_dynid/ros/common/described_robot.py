@@ -1,4 +1,4 @@
-"""Robots of nodes: their files, read again for every goal, and URDFs on a topic or a parameter."""
+"""Robots of nodes: from files, which are read again for every goal, or a URDF on a topic."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from robot_dynid.ros.common.rclpy_compat import (
 )
 from robot_dynid.settings import setting
 
-#: a parameter robot whose last part this is names the topic with the URDF
+#: last part of a parameter robot that names the topic with the URDF
 TOPIC = 'robot_description'
 WAITING_REPORT = 10.0  # s between log lines while the topic is silent
-#: fields of a robot that subscriptions, recordings and guards are made for
+#: fields of a robot on which subscriptions, recordings and guards depend
 CONNECTIONS = ('joints', 'types', 'wrenches', 'drive.elastic', 'drive.torque_sensors')
-END_LOOK_NS = 100_000_000  # ns between looks at whether the node shall end
+END_LOOK_NS = 100_000_000  # ns between checks for the end of the node
 
 
 @dataclass(frozen=True)
@@ -51,15 +51,15 @@ class RobotParameters:
 
 
 class RobotFiles:
-    """The files that describe the robot of a node: what they say changes while the node runs.
+    """The files that describe the robot of a node, which may change while the node runs.
 
-    ``robot`` is what they said when they were last read. A topic is read once, at the start.
+    ``robot`` is the robot at the last reading. A topic is read once, at the start.
     """
 
     def __init__(self, node: Node, parameters: RobotParameters) -> None:
         """Read the robot that the parameters of ``node`` name; raises DynIdError.
 
-        The node waits for the topic where its URDF is on one.
+        If its URDF is on a topic, the node waits for it.
         """
         urdf = cache(partial(_urdf_file, node, parameters.robot_description))
         self._name = parameters.robot or TOPIC
@@ -71,7 +71,8 @@ class RobotFiles:
     def read_again(self) -> RobotModel:
         """Return the robot as its files describe it now.
 
-        Raises DynIdError where they cannot be read, or what the node is connected by has changed.
+        Raises DynIdError if they cannot be read, or if a field changed on which the connections of
+        the node depend.
         """
         robot = self._read()
         changed = [name for name in differences(self.robot, robot)
@@ -84,7 +85,7 @@ class RobotFiles:
 
 
 def differences(before: Any, after: Any, name: str = '') -> tuple[str, ...]:
-    """Return the names of the fields, and of fields in fields, that differ in two dataclasses."""
+    """Return the names of the fields, also nested ones, that differ between two dataclasses."""
     if is_dataclass(before) and type(before) is type(after):
         parts = [(getattr(before, entry.name), getattr(after, entry.name),
                   f'{name}.{entry.name}' if name else entry.name) for entry in fields(before)]
@@ -98,7 +99,7 @@ def differences(before: Any, after: Any, name: str = '') -> tuple[str, ...]:
 
 
 def _urdf_file(node: Node, given: str, topic: str) -> Path:
-    """Return a file with the URDF, which is there as long as this process."""
+    """Return a file with the URDF, which exists as long as this process."""
     text = given or urdf_on_topic(node, topic)
     folder = mkdtemp(prefix=f'{TOPIC}_')
     atexit.register(partial(rmtree, folder, ignore_errors=True))
@@ -110,7 +111,7 @@ def _urdf_file(node: Node, given: str, topic: str) -> Path:
 def urdf_on_topic(node: Node, topic: str) -> str:
     """Return the latched text of a topic; wait for it, with a log line every WAITING_REPORT.
 
-    Raises what `process.refuse_if_asked` does where the node is told to end meanwhile.
+    Raises what `process.refuse_if_asked` raises if the node is told to end while it waits.
     """
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     subscription = node.create_subscription(

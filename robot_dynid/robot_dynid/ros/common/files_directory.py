@@ -1,9 +1,9 @@
-"""Files that requests name: below one folder, whatever the name or its links say, or none at all.
+"""Files that requests name: below one folder, whatever the name or its links, or none at all.
 
-Every service and goal that reads or writes a file asks here. A name is relative to the folder and
-taken as it is: '~' stands for no home. No part of it may begin with a dot, so that neither '..'
-nor the settings of programs are reached. What is not there, what cannot be read and what must not
-be read are answered by the same words.
+Every service and goal that reads or writes a file uses this check. A name is relative to the
+folder and not expanded ('~' is an ordinary character). No part may begin with a dot, so neither
+'..' nor settings of programs can be reached. Absent, unreadable and forbidden files get the same
+answer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from robot_dynid.signals.windows import split_window
 
 
 class NoSuchFile(UsageError):
-    """A name is not that of a file, or folder, which requests may read."""
+    """The name is not that of a file or folder that requests may read."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class FileParameters:
 
 @dataclass(frozen=True)
 class RequestedFiles:
-    """The files that requests may name: below ``directory``, if they are ``allowed`` at all.
+    """The files that requests may name: below ``directory``, and only if ``allowed``.
 
-    ``log`` takes one sentence about every refusal, with the name that was requested.
+    ``log`` receives one sentence about every refusal, with the name requested.
     """
 
     log: Callable[[str], object]
@@ -54,9 +54,9 @@ class RequestedFiles:
 
     @property
     def root(self) -> Path:
-        """The folder without links.
+        """The folder, with links resolved.
 
-        Raises UsageError where it is no path, and for the whole file system unless that is stated.
+        Raises UsageError if it is not a path, and for the whole file system unless that is stated.
         """
         stated = Path(self.directory)
         try:
@@ -72,7 +72,7 @@ class RequestedFiles:
     def source(self, name: str) -> Path:
         """Return the resolved path of a readable file or folder.
 
-        Raises NoSuchFile, in the same words whether it is absent, unreadable or outside.
+        Raises NoSuchFile, with the same message for absent, unreadable and forbidden paths.
         """
         return self._path(name, NoSuchFile, lambda path: os.access(path, os.R_OK))
 
@@ -82,9 +82,9 @@ class RequestedFiles:
                           lambda path: os.access(path, os.R_OK) and path.is_file())
 
     def recording(self, name: str) -> str:
-        """Return the resolved path of a recording, with the window that stands behind its name.
+        """Return the resolved path of a recording, and the window at the end of its name.
 
-        Raises UsageError if it must not be read, or for a window that cannot be.
+        Raises UsageError if it must not be read, or for an invalid window.
         """
         file, window = split_window(name)
         path = str(self.source(file))
@@ -94,14 +94,14 @@ class RequestedFiles:
         return f'{path}{window or ""}'
 
     def target(self, name: str) -> Path:
-        """Return the absolute path of a file to be written, in a folder without links.
+        """Return the absolute path of a file to write, in a folder without links.
 
-        Raises UsageError for a name that is empty or outside, also by a link.
+        Raises UsageError for a name that is empty or leads outside, also through a link.
         """
         return self._path(name, UsageError, lambda path: True)
 
     def _path(self, name: str, refused: type[UsageError], usable: Callable[[Path], bool]) -> Path:
-        """Return the path of ``name`` if no link leads outside, and log the refusal of others."""
+        """Return the path of ``name`` unless it leads outside through a link; log refusals."""
         use = 'read' if refused is NoSuchFile else 'write'
         try:
             if not self.allowed:

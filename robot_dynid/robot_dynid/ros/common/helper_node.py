@@ -1,4 +1,4 @@
-"""A node for a program that is no node itself; quick to import."""
+"""A node for a program that is not itself a node; quick to import."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rclpy.signals import SignalHandlerOptions
 
 @contextmanager
 def helper_node(name: str) -> Iterator[tuple[Node, SingleThreadedExecutor]]:
-    """Yield a node and its executor for a program that is no node itself."""
+    """Yield a node and its executor for a program that is not itself a node."""
     context = rclpy.Context()
     rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
     try:

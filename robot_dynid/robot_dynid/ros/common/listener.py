@@ -1,14 +1,14 @@
-"""Subscriptions with a thread of their own, for topics that come hundreds of times a second.
+"""Subscriptions with a thread of their own, for topics with hundreds of messages per second.
 
-For every message an rclpy executor builds a set of all that its node waits for, twice, which costs
-several times what taking the message does. This thread waits for its few topics only, with a set
-that is built once, and takes all that has come in before it waits again; where nothing is urgent,
-it does not wait for messages, but looks for them from time to time, which costs even less.
+For every message, an rclpy executor builds the set of all entities its node waits for, twice,
+which costs several times as much as taking the message. This thread waits for its few topics only,
+with a set that is built once, and takes all messages received before it waits again. Where nothing
+is urgent it polls from time to time instead, which costs even less.
 
-Events of a subscription would wake the executor at every message, too: the middleware has one
-condition for all events of a reader. So there are none. Topics that want every message are looked
-up instead: a reliable subscription hears no publisher that is best effort. The policy "best
-available" of the middleware decides once, and a driver may come later.
+There are no event handlers for subscriptions: the middleware has one condition for all events of a
+reader, so they would wake the executor at every message. A reliable subscription receives nothing
+from a best-effort publisher, so topics that want every message are checked for publishers from
+time to time. (The policy "best available" decides only once, and a driver may come later.)
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from robot_dynid.ros.common.rclpy_compat import (
 
 LISTENER_TICK = 0.1  # s of silence after which the thread checks whether to end
 WARNING_PERIOD = 1.0  # s between warnings of messages that cannot be read
-CHECK_PERIOD = 0.25  # s between looks for publishers of topics that want every message
-ROUNDS_IN_TURN = 1000  # of taking messages before whatever else is due
+CHECK_PERIOD = 0.25  # s between checks of the publishers of topics that want every message
+ROUNDS_IN_TURN = 1000  # s of taking messages before other work
 
-#: takes a serialized message and what the middleware says of it
+#: takes a serialized message and its information from the middleware
 Callback = Callable[[bytes, Mapping[str, Any]], None]
 
 
 @dataclass(eq=False)
 class Inlet:
-    """A subscription to a topic, and where its messages go.
+    """A subscription to a topic, and the callback for its messages.
 
-    One that is ``adaptive`` is as reliable as the publishers allow.
+    An ``adaptive`` one is as reliable as its publishers allow.
     """
 
     subscription: Any
@@ -57,17 +57,17 @@ class Inlet:
 
     @property
     def best_effort(self) -> bool:
-        """Whether messages that are lost on the way are not sent again."""
+        """Whether lost messages are not sent again."""
         return bool(self.qos.reliability == ReliabilityPolicy.BEST_EFFORT)
 
 
 class Listener:
-    """Hands serialized messages to callbacks in the order in which they came.
+    """Passes serialized messages to callbacks in the order of arrival.
 
-    Usage: ``subscribe`` to topics, then ``start``. Callbacks run one at a time, under
-    ``lock``: whoever holds it knows that none is running. An error in one is logged.
-    ``looked`` is called, under the lock, too, whenever all that has come in was taken: every
-    ``period`` s, or where that is 0 at every message and at least every ``tick`` s.
+    Usage: ``subscribe`` to topics, then ``start``. Callbacks run one at a time, under ``lock``: no
+    callback runs while another thread holds it. An error in one is logged. ``looked`` is called,
+    also under the lock, whenever all messages received were taken: every ``period`` s, or if that
+    is 0 at every message and at least every ``tick`` s.
     """
 
     def __init__(self, node: Node, period: float = 0.0, tick: float = LISTENER_TICK,
@@ -78,7 +78,7 @@ class Listener:
         self._group = OutsideExecutor()
         self._inlets: list[Inlet] = []
         self._ended, self._hurry = threading.Event(), threading.Event()
-        self._changed = True  # what is subscribed, since the set was built
+        self._changed = True  # subscriptions at the time the set was built
         self._last_look = time.monotonic()
         self._thread = threading.Thread(target=self._run, name='listener')
 
@@ -95,7 +95,7 @@ class Listener:
 
     def subscribe(self, kind: Any, topic: str, callback: Callback, qos: QoSProfile,
                   adaptive: bool = False) -> Inlet:
-        """Hand messages of type ``kind`` on ``topic`` to ``callback``, from the next look on.
+        """Pass messages of type ``kind`` on ``topic`` to ``callback``, from the next look on.
 
         An ``adaptive`` subscription is reliable, or best effort while a publisher is.
         """
@@ -111,28 +111,28 @@ class Listener:
             event_callbacks=NO_EVENTS)
 
     def arrival(self, info: Mapping[str, Any]) -> float:
-        """Return the time s of the steady clock at which a message being handed over came in.
+        """Return the steady-clock time [s] at which the message being passed on arrived.
 
-        The middleware says so by the clock of the day, which may be set meanwhile; what had come
-        in before the look before was taken then.
+        The middleware states it by the system clock, which may be set in between; then it is the
+        time of the last look.
         """
         now, waited = time.monotonic(), 1e-9 * (time.time_ns() - info['received_timestamp'])
         return min(max(now - waited, self._last_look), now)
 
     def start(self) -> None:
-        """Begin to listen; ends with node, context, or main thread at the latest."""
+        """Begin to listen; ends with node, context or main thread at the latest."""
         self._thread.start()
         self._node.context.on_shutdown(self._ended.set)
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._ended.set()
         self._hurry.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def take(self) -> bool:
-        """Hand over the next message of every topic; whether there was one. Hold ``lock``."""
+        """Pass on the next message of every topic; return whether there was one. Hold ``lock``."""
         return sum(self._take_one(inlet) for inlet in tuple(self._inlets)) > 0
 
     def _take_one(self, inlet: Inlet) -> bool:
@@ -184,7 +184,7 @@ class Listener:
         return self._ended.is_set() or not threading.main_thread().is_alive()
 
     def _adapt(self) -> None:
-        """Subscribe anew where publishers have come or gone for which the reliability is wrong."""
+        """Subscribe again where the reliability no longer suits the publishers."""
         for inlet in tuple(self._inlets):
             topic = inlet.subscription.topic_name
             offered = self._node.get_publishers_info_by_topic(topic) if inlet.adaptive else ()
@@ -194,9 +194,9 @@ class Listener:
                 self._replace(inlet, lossy)
 
     def _replace(self, inlet: Inlet, lossy: list[str]) -> None:
-        """Subscribe as best effort, since nodes publish so, or as reliable where there is none.
+        """Subscribe as best effort if a node publishes so, else as reliable.
 
-        What comes in between is lost, and shows in the numbers of the next message.
+        Messages that arrive in between are lost and count as such by their numbers.
         """
         topic, qos = inlet.subscription.topic_name, copy(inlet.qos)
         qos.reliability = ReliabilityPolicy.BEST_EFFORT if lossy else ReliabilityPolicy.RELIABLE
@@ -214,7 +214,7 @@ class Listener:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Hold the lock, with all messages taken that came in before."""
+        """Hold the lock, after all messages received before were taken."""
         with self.lock:
             begun, rounds = time.monotonic(), 0
             while self.take() and rounds < ROUNDS_IN_TURN:
@@ -225,7 +225,7 @@ class Listener:
             yield
 
     def _look(self) -> None:
-        """Take all that has come in, and call ``looked``."""
+        """Take all messages received, and call ``looked``."""
         begun, some, rounds = time.monotonic(), True, 0
         while some and not self._over():
             rounds += 1

@@ -19,7 +19,7 @@ NANOSECONDS = 1_000_000_000
 
 
 class UnreadableMessage(DynIdError):
-    """A message is not of its type: cut off, or of another program's making."""
+    """A message does not have its type: it is cut off, or comes from another program."""
 
 
 def message_of(data: bytes, kind: Any) -> Any:
@@ -34,7 +34,7 @@ def message_of(data: bytes, kind: Any) -> Any:
 def sendable(text: str) -> str:
     """Return a text that every message can carry: of bounded length, in UTF-8, without NUL.
 
-    Names of files may hold bytes that are no text, which Python keeps as characters of its own.
+    Names of files may contain bytes that are not text, which Python keeps as surrogates.
     """
     return clipped(text.encode('utf-8', 'backslashreplace').decode().replace('\0', '\\0'), MESSAGE)
 
@@ -52,7 +52,7 @@ def seconds(duration: Any) -> float:
 
 
 class Diagnostics:
-    """Publishes the statuses of ``node``, whose hardware is ``robot`` (empty: not known).
+    """Publishes the statuses of ``node``, whose hardware is ``robot`` (empty: unknown).
 
     By default on /diagnostics, which the nodes of all robots share.
     """
@@ -63,9 +63,9 @@ class Diagnostics:
         self._publisher = node.create_publisher(DiagnosticArray, topic, quality)
 
     def publish(self, *statuses: DiagnosticStatus) -> None:
-        """Publish statuses, each named ``/namespace/node: `` and what it was named.
+        """Publish statuses, each with the prefix ``/namespace/node: `` in its name.
 
-        A status of other hardware keeps it.
+        A status of other hardware keeps its hardware.
         """
         for status in statuses:
             status.name = f'{self._node.get_fully_qualified_name()}: {status.name}'
@@ -76,9 +76,9 @@ class Diagnostics:
 
     @property
     def heard(self) -> bool:
-        """Whether somebody listens."""
+        """Whether the topic has a subscriber."""
         return bool(self._publisher.get_subscription_count())
 
     def arrived(self, longest: float) -> bool:
-        """Wait, ``longest`` s at most, and return whether all who listen have what was sent."""
+        """Wait at most ``longest`` s; return whether all subscribers received what was sent."""
         return bool(self._publisher.wait_for_all_acked(Duration(seconds=longest)))

@@ -29,11 +29,11 @@ KINDS = {bool: Parameter.Type.BOOL, int: Parameter.Type.INTEGER, float: Paramete
          str: Parameter.Type.STRING}
 LISTS = {bool: Parameter.Type.BOOL_ARRAY, int: Parameter.Type.INTEGER_ARRAY,
          float: Parameter.Type.DOUBLE_ARRAY, str: Parameter.Type.STRING_ARRAY}
-#: begin of the names of parameters that rclpy declares when an entity asks for them
+#: prefix of the parameters that rclpy declares when an entity asks for them
 OF_RCLPY = 'qos_overrides.'
-#: key below which a section of a parameter file has its parameters
+#: key of the parameters in a section of a parameter file
 PARAMETERS = 'ros__parameters'
-#: from this ratio on a section is likely to mean the node, by a name that is misspelt
+#: similarity from which on a section is taken for a misspelt name of the node
 SIMILAR = 0.75
 
 
@@ -41,7 +41,7 @@ def load_parameters(node: Node, *structs: type[Any]) -> list[Any]:
     """Declare the settings of all ``structs`` on ``node``; return one object of each.
 
     Raises UsageError for a parameter that none of them has, for one given to another node by
-    mistake, and for a value that is not allowed.
+    mistake, and for a value out of range.
     """
     refuse_misplaced(node.get_fully_qualified_name(), sys.argv)
     given = parameter_overrides(node)
@@ -73,7 +73,7 @@ def read_parameter(one: Setting, name: str, value: Any) -> Any:
 def follow_changes(
     node: Node, struct: type[Any], take: Callable[[dict[str, Any]], None]
 ) -> None:
-    """Hand the values of parameters that are set while the node runs to ``take``."""
+    """Pass the values of parameters that are set while the node runs to ``take``."""
     def changed(changes: list[Parameter]) -> SetParametersResult:
         settings = settings_of(struct)
         try:
@@ -108,10 +108,10 @@ def _declare(node: Node, name: str, one: Setting, value: Any) -> None:
 def refuse_misplaced(node: str, arguments: Sequence[str]) -> None:
     """Raise UsageError for parameters among the arguments of a process that miss its ``node``.
 
-    ROS ignores sections whose name does not match, and the defaults would be used unnoticed. A
+    ROS ignores sections whose name does not match, so the defaults would be used silently. A
     parameter file, and a parameter after -p with a node name, needs a section for the node
-    (`applies`). Where that is for many nodes (/**), no other may have the name of the node in
-    another namespace, or one like it.
+    (`applies`). If that section is for many nodes (/**), no other section may have the name of the
+    node in another namespace, or a similar name.
     """
     base = node.rpartition('/')[2]
     for source, sections, remedy in _given_sections(arguments, node):
@@ -137,7 +137,7 @@ def applies(section: str, node: str) -> bool:
 def _given_sections(
     arguments: Sequence[str], node: str
 ) -> Iterator[tuple[str, list[str], str]]:
-    """Return parameter files and parameters of named nodes: source, sections, what to write."""
+    """Return parameter files and parameters of named nodes: source, sections, remedy."""
     of_ros = False
     for flag, value in pairwise(arguments):
         of_ros = (of_ros or flag == '--ros-args') and flag != '--'
@@ -151,7 +151,7 @@ def _given_sections(
 
 
 def _sections(content: Any, name: str = '') -> Iterator[str]:
-    """Return the names of the sections of a parameter file, which may lie inside namespaces."""
+    """Return the names of the sections of a parameter file, also inside namespaces."""
     for key, value in content.items() if isinstance(content, dict) else ():
         if key == PARAMETERS:
             yield name

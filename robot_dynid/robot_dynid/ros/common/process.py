@@ -28,9 +28,9 @@ from rclpy.signals import SignalHandlerOptions
 from robot_dynid.errors import Cancelled, DynIdError, UsageError
 from robot_dynid.setting_up.middleware import unfinished_ports
 
-#: how long the executor waits [s] before it looks whether it shall end
+#: longest wait of the executor [s] before it checks whether to end
 EXECUTOR_LOOK = 0.1
-#: s a thread may keep the interpreter from the others: half a cycle of a controller
+#: longest time a thread holds the interpreter [s]: half a cycle of a controller
 SWITCH_INTERVAL = 5e-4
 PACKAGE = 'robot_dynid'
 ADVICE = ('Correct what follows --ros-args: a level is debug, info, warn, error or fatal; a '
@@ -44,9 +44,8 @@ def run(name: str, make: Callable[[], Any], spin_until: Callable[[Any, threading
 
     Its method ``close`` ends what it has opened.
 
-    Exit codes: 0 after a signal, 1 for a model or robot that is unusable and for errors of the
-    program itself, 2 for wrong parameters. Other threads end where they are, once the node is
-    closed.
+    Exit codes: 0 after a signal, 1 for an unusable model or robot and for internal errors, 2 for
+    wrong parameters. Other threads are abandoned once the node is closed.
     """
     stop, code = init(args), 0
     node: Any = None
@@ -77,7 +76,7 @@ def run(name: str, make: Callable[[], Any], spin_until: Callable[[Any, threading
 
 
 def refuse_if_asked() -> None:
-    """Raise Cancelled when the node is to end; for what waits while the node starts."""
+    """Raise Cancelled if the node is to end; for waits during the start of the node."""
     if _stop.is_set():
         raise Cancelled('asked to stop')
 
@@ -85,7 +84,7 @@ def refuse_if_asked() -> None:
 def init(args: list[str] | None = None) -> threading.Event:
     """Initialise rclpy; return the event that SIGINT and SIGTERM set.
 
-    Raises SystemExit (2) for arguments that ROS cannot read, after a line that says which.
+    Raises SystemExit (2) for arguments that ROS cannot read, after a line that names them.
     """
     _stop.clear()
 
@@ -95,13 +94,13 @@ def init(args: list[str] | None = None) -> threading.Event:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, ask)
-    for path in unfinished_ports():  # told before, since who waits for one tells nothing
+    for path in unfinished_ports():  # reported first: a node that waits for one reports nothing
         get_logger(PACKAGE).warning(
             f'{path} is left over from a killed process and can block the start of nodes. In that '
             f'case remove it (rm {path}), end the node with kill -9 and start it again')
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-    except RuntimeError as error:  # RCLError: its text ends with places in the sources of rcl
+    except RuntimeError as error:  # RCLError: its text ends with locations in the sources of rcl
         get_logger(PACKAGE).fatal(f'{str(error).partition(", at /")[0]}. {ADVICE}')
         raise SystemExit(2) from None
     return _stop

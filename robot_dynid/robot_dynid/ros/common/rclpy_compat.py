@@ -1,6 +1,6 @@
-"""Parts of rclpy that are used beyond its documented interface, or moved between distributions.
+"""Undocumented parts of rclpy, and parts that moved between distributions.
 
-Written for Humble to Kilted: another version may move them, which a test notices.
+Written for Humble to Kilted; a test fails if another version changes them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ try:
 except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks
 
-#: what an entity raises that was destroyed
+#: raised by a destroyed entity
 InvalidHandle = getattr(rclpy_implementation, 'InvalidHandle', RuntimeError)
 NO_EVENTS = SubscriptionEventCallbacks(use_default_callbacks=False)
 
 
 class OutsideExecutor(MutuallyExclusiveCallbackGroup):
-    """Keeps subscriptions from the executor of their node."""
+    """Hides subscriptions from the executor of their node."""
 
     def can_execute(self, entity: Any) -> bool:
         """Return False: a thread of its own takes the messages."""
@@ -33,7 +33,7 @@ class OutsideExecutor(MutuallyExclusiveCallbackGroup):
 
 
 class SubscriptionWait:
-    """Waits for messages of few subscriptions, with a set that is built once."""
+    """Waits for messages of a few subscriptions, with a set that is built once."""
 
     def __init__(self, handles: Sequence[Any], context: Any) -> None:
         self._handles = handles
@@ -41,7 +41,7 @@ class SubscriptionWait:
             len(handles), 0, 0, 0, 0, 0, context.handle)
 
     def __call__(self, timeout: int) -> None:
-        """Wait until there is a message, ``timeout`` [ns] at most."""
+        """Wait for a message, at most ``timeout`` [ns]."""
         self._set.clear_entities()
         for handle in self._handles:
             self._set.add_subscription(handle)
@@ -49,7 +49,7 @@ class SubscriptionWait:
 
 
 def take(subscription: Any, kind: Any) -> tuple[bytes, dict[str, Any]] | None:
-    """Return the next serialized message and what the middleware says of it; None without one."""
+    """Return the next serialized message and its information, None without one."""
     received: tuple[bytes, dict[str, Any]] | None = subscription.handle.take_message(kind, True)
     return received
 
@@ -64,7 +64,7 @@ def parameter_overrides(node: Node) -> dict[str, Any]:
 
 def spin_once(executor: Executor, turn: Callable[[], AbstractContextManager[None]],
               timeout: float) -> None:
-    """Wait ``timeout`` s at most for work of the executor, and do it when it is its ``turn``.
+    """Wait at most ``timeout`` s for work of the executor, and do it when it is its ``turn``.
 
     Raises what a callback raises, and ExternalShutdownException.
     """

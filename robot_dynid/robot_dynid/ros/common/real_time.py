@@ -21,8 +21,8 @@ def ask_real_time(priority: int, but: tuple[str, ...] = ()) -> str:
     left = {thread.native_id for thread in threading.enumerate() if thread.name.startswith(but)}
     refused = _schedule('SCHED_FIFO', priority, left)
     return refused and (
-        f'no real-time scheduling ({refused}): on a busy machine it may be held up, and then stop '
-        'the robot without need; allow it with rtprio in /etc/security/limits.conf, as for the '
+        f'no real-time scheduling ({refused}): on a busy machine this node may be delayed and '
+        'stop the robot without need; allow it with rtprio in /etc/security/limits.conf, as for the '
         'controller manager')
 
 

@@ -1,8 +1,8 @@
-"""Services and actions of a node, in its executor or beside it.
+"""Services and actions of a node, in its executor or in separate threads.
 
-The executor of rclpy looks at every entity of a node after every wake-up, which would take longer
-than a short computation; and a long one would keep all else of the node waiting. So services of
-the model have threads of their own.
+After every wake-up the executor of rclpy checks every entity of a node, which takes longer than a
+short computation; a long computation would block the node. So services of the model have threads
+of their own.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from rclpy.qos import QoSProfile
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.ros.common.messages import sendable
 
-#: requests that wait while others are answered; the default of ROS, 10, drops the rest of a burst
+#: requests that may wait; the default of ROS, 10, drops the rest of a burst
 REQUESTS_QOS = QoSProfile(depth=1000)
-CLOSING_PATIENCE = 1.0  # s for requests under way when it is closed
+CLOSING_PATIENCE = 1.0  # s for unfinished requests when it is closed
 
 #: takes request and response, and may return the message of the response
 Handler = Callable[[Any, Any], str | None]
@@ -38,8 +38,8 @@ Handler = Callable[[Any, Any], str | None]
 def answered(handler: Handler, logger: Any) -> Callable[[Any, Any], Any]:
     """Return a service callback that lets ``handler(request, response)`` fill the response.
 
-    The response has ``success`` and ``message``. Whatever goes wrong becomes its message, with
-    ``success`` false: the node outlives every request.
+    The response has ``success`` and ``message``. Any error becomes its message, with ``success``
+    false, so that no request ends the node.
     """
     def answer(request: Any, response: Any) -> Any:
         response.success = True
@@ -60,8 +60,8 @@ def answered(handler: Handler, logger: Any) -> Callable[[Any, Any], Any]:
 class DeferredActionServer(ActionServer):
     """An action server whose goals run outside the executor and are finished by name.
 
-    A coroutine that waits would keep the executor of rclpy spinning at full load, and a callback
-    that waits would block it; so ``execute`` only marks the goal as executing.
+    A waiting coroutine would keep the executor of rclpy spinning at full load, and a waiting
+    callback would block it; so ``execute`` only marks the goal as executing.
     """
 
     def notify_execute(self, goal_handle: Any, execute_callback: Any) -> None:
@@ -83,7 +83,7 @@ def conclude(handle: Any, succeeded: bool, cancelled: bool) -> None:
 
 
 class Turns:
-    """One works, ``waiting`` others wait for their turn; ``what`` names the work in the plural."""
+    """One runs while up to ``waiting`` others wait; ``what`` names the work in the plural."""
 
     def __init__(self, what: str, waiting: int) -> None:
         self._what, self._waiting = what, waiting
@@ -91,7 +91,8 @@ class Turns:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Wait for a turn, which lasts as long as the block. Raises UsageError if too many do."""
+        """Wait for a turn, which lasts as long as the block. Raises UsageError if too many wait.
+        """
         if not self._places.acquire(blocking=False):
             raise UsageError(f'a request for {self._what} is being computed and {self._waiting} '
                              'are waiting: call again when one of them is answered')
@@ -105,10 +106,10 @@ class Turns:
 class ServiceThread:
     """Services of ``node`` in a lean node; up to ``threads`` requests are answered at once.
 
-    Services with large answers are ``apart``, in a participant of DDS of their own. All that one
-    participant sends shares its buffers in shared memory (Fast DDS: half a megabyte): a large
-    answer pushes out small ones that their clients have not fetched yet, which then come up to
-    three seconds later, when Fast DDS looks for what was lost.
+    Services with large answers are ``apart``, in a separate DDS participant. All messages of a
+    participant share its buffers in shared memory (Fast DDS: half a megabyte): a large answer
+    displaces small ones that their clients have not fetched yet, which then arrive up to three
+    seconds later, when Fast DDS checks for losses.
     """
 
     def __init__(self, node: Node, name: str, threads: int = 1, apart: bool = False) -> None:
@@ -141,11 +142,11 @@ class ServiceThread:
             qos_profile=REQUESTS_QOS)
 
     def start(self) -> None:
-        """Begin to answer."""
+        """Start to answer."""
         self._thread.start()
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop answering."""
         self._closed.set()
         self._executor.shutdown(timeout_sec=CLOSING_PATIENCE)
         if self._thread.is_alive():

@@ -1,7 +1,7 @@
-"""Request of an operator to stop what a program has begun: Enter, Ctrl-C, a closed terminal.
+"""Request of an operator to stop a motion: Enter, Ctrl-C, a closed terminal.
 
-While a program waits in the middleware no handler of Python runs. So a thread waits for keys and
-for the numbers of signals, which arrive through a pipe at once, and wakes the program.
+Python runs no signal handler while a program waits in the middleware. So a thread waits for keys
+and signal numbers, which arrive through a pipe at once, and wakes the program.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ PIECE = 1024  # bytes read at once
 
 
 class StopRequest:
-    """Request for a stop, ``asked`` or not; ``wake`` is called when it is asked for."""
+    """Request for a stop, ``asked`` or not; it calls ``wake`` when the stop is requested."""
 
     def __init__(self, wake: Callable[[], object]) -> None:
         self.asked = False
         self._wake, self._interrupts = wake, False
 
     def hear(self, number: int, frame: FrameType | None) -> None:
-        """Take note of a signal; within `interrupting` it raises KeyboardInterrupt."""
+        """Record a signal; within `interrupting` raise KeyboardInterrupt."""
         self.ask()
         if self._interrupts:
             raise KeyboardInterrupt
 
     def ask(self) -> None:
-        """Ask for the stop."""
+        """Request the stop."""
         self.asked = True
         self._wake()
 
@@ -50,7 +50,7 @@ class StopRequest:
             self._interrupts = False
 
     def watch(self, signals: int, terminal: int | None) -> None:
-        """Ask at every signal number, at every line and at the end of the terminal."""
+        """Request a stop at every signal number, every line and the end of the terminal."""
         sources = [signals] if terminal is None else [signals, terminal]
         while True:
             ready = select.select(sources, [], [])[0]
@@ -70,7 +70,7 @@ class StopRequest:
 @contextmanager
 def stop_request(wake: Callable[[], object] = lambda: None, keys: bool = False
                  ) -> Iterator[StopRequest]:
-    """Yield the request of the operator; with ``keys`` Enter at the terminal is one, too.
+    """Yield the request of the operator; with ``keys``, Enter at the terminal counts as one.
 
     Signals that the program ignores, as under nohup, stay ignored.
     """
@@ -96,14 +96,14 @@ def stop_request(wake: Callable[[], object] = lambda: None, keys: bool = False
 
 
 def keyboard() -> int | None:
-    """Return the descriptor of the terminal whose keys are for this program, None without one.
+    """Return the descriptor of the terminal whose keys are for this program, or None.
 
-    Reading the terminal in the background would suspend the program.
+    Reading the terminal from the background would suspend the program.
     """
     try:
         terminal = sys.stdin.fileno()
         if os.isatty(terminal) and os.tcgetpgrp(terminal) == os.getpgrp():
-            termios.tcflush(terminal, termios.TCIFLUSH)  # what was typed before means nothing
+            termios.tcflush(terminal, termios.TCIFLUSH)  # input typed before is discarded
             return terminal
     except (OSError, ValueError, AttributeError, termios.error):  # closed, or replaced
         pass

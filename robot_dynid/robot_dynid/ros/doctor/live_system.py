@@ -1,4 +1,4 @@
-"""Facts about a running system, seen in a few seconds: topics, controller, nodes, clocks."""
+"""Facts about a running system, observed for a few seconds: topics, controller, nodes, clocks."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ from robot_dynid.types import RawLog
 #: s after which nobody is waited for any longer: where nobody is seen to publish, and where
 #: somebody is
 DISCOVERY_PATIENCE, LONG = 4.0, 10.0
-#: what the middleware calls a node of which it knows a publisher before it knows its name
+#: name by which the middleware calls a node whose name it does not have yet
 UNKNOWN = '_NODE_NAME_UNKNOWN_'
-#: s that nodes have to answer a question about a parameter
+#: s for nodes to answer a request for a parameter
 ANSWER = 1.0
 ANYONE = QoSProfile(depth=4000, reliability=ReliabilityPolicy.BEST_EFFORT)
 JOINT_STATE = 'sensor_msgs/msg/JointState'
@@ -57,7 +57,7 @@ ACTION = 'follow_joint_trajectory'
 
 @dataclass(frozen=True)
 class Watched:
-    """Names of the topic with joint states and of the controller, watched for ``duration`` s."""
+    """Names of the joint-state topic and of the controller, watched for ``duration`` s."""
 
     topic: str = 'joint_states'
     controller: str = 'joint_trajectory_controller'
@@ -65,7 +65,7 @@ class Watched:
 
 
 class Watch:
-    """A node that takes joint states, controller states and /clock as they come."""
+    """A node that takes joint states, controller states and /clock as they arrive."""
 
     def __init__(self, node: Node, executor: SingleThreadedExecutor, watched: Watched) -> None:
         self.watched, self.node, self._executor = watched, node, executor
@@ -88,7 +88,7 @@ class Watch:
         taken.append((int(info['received_timestamp']), data))
 
     def watch(self) -> tuple[float, float]:
-        """Take messages for the duration, counted from the first one; return begin and end [s]."""
+        """Take messages for the duration from the first one on; return begin and end [s]."""
         begun = time.monotonic()
         self.until(lambda: bool(self.states) or (
             time.monotonic() > begun + DISCOVERY_PATIENCE
@@ -106,18 +106,18 @@ class Watch:
             taken.clear()
         since = time.time()
         self.until(lambda: False, self.watched.duration)
-        self._listener.close()  # what comes in after this is not of that time
+        self._listener.close()  # later messages are outside of that time
         return since, time.time()
 
     def until(self, condition: Callable[[], bool], longest: float) -> None:
-        """Spin until a condition holds, ``longest`` s at most."""
+        """Spin until a condition holds, at most ``longest`` s."""
         end = time.monotonic() + longest
         while not condition() and time.monotonic() < end:
             self._executor.spin_once(timeout_sec=0.02)
 
     @property
     def controller_ready(self) -> bool:
-        """Whether the action of the controller, or its topic, has a server."""
+        """Whether the action or the topic of the controller has a server."""
         topic = self.node.resolve_topic_name(f'{self.watched.controller}/joint_trajectory')
         return bool(self._action.server_is_ready()) or self.node.count_subscribers(topic) > 0
 
@@ -129,7 +129,7 @@ class Watch:
                     self.node.resolve_topic_name(topic))]
 
     def commanders(self) -> tuple[str, ...]:
-        """Return the nodes that publish on the controller's topic, but those of excitation."""
+        """Return the nodes that publish on the controller's topic, except excitation nodes."""
         senders = self.publishers(f'{self.watched.controller}/joint_trajectory')
         return tuple(dict.fromkeys(name for name, _ in senders if not self.node.count_publishers(
             f'{name}/excite/_action/status')))
@@ -150,7 +150,7 @@ class Watch:
             if JOINT_STATE in kinds and name != resolved and self.node.count_publishers(name)))
 
     def streams(self, span: float) -> tuple[Stream, ...]:
-        """Return the other topics, by their messages of ``span`` s."""
+        """Return the other topics, from their messages of ``span`` s."""
         others = []
         for topic, taken in self.elsewhere.items():
             states = read_messages(joint_state, taken)
@@ -176,13 +176,13 @@ class Watch:
                      and any(value.bool_value for value in future.result().values))
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._listener.close()
         self._action.destroy()
 
 
 def observed(robot: RobotModel, watched: Watched) -> Live:
-    """Watch the running system, for a few seconds, and return what was seen of it."""
+    """Watch the running system for a few seconds and return the facts."""
     with helper_node('doctor') as (node, executor):
         watch = Watch(node, executor, watched)
         try:
@@ -232,7 +232,7 @@ def _facts(robot: RobotModel, watch: Watch, span: tuple[float, float]) -> Facts:
 
 
 def _by_their_clock(facts: Facts, clock: list[Message]) -> Facts:
-    """Return the facts by /clock where that stamps the joint states."""
+    """Return the facts by /clock if that stamps the joint states."""
     if not clock or not facts.states:
         return facts
     message: Any = message_of(clock[-1][1], Clock)
@@ -243,7 +243,7 @@ def _by_their_clock(facts: Facts, clock: list[Message]) -> Facts:
 
 
 def recorded(robot: RobotModel, topic: str, taken: list[Message]) -> RawLog:
-    """Return messages as a bag of them would be read. Raises DataError."""
+    """Return the messages as a reader of their bag would. Raises DataError."""
     states = Topic(topic)
     states.add(batch_of(taken))
     return log_from_topics(

@@ -1,7 +1,7 @@
-"""Two processes with a node each, of which one must hear the other: whether DDS works at all.
+"""Two processes with a node each, one of which must receive from the other: does DDS work?
 
-They are processes of their own because a wrong setting of DDS may end one, and because two nodes
-of one process need no DDS. `talk` starts both, each of which is a call of `main`.
+They are separate processes because a wrong setting of DDS may kill one, and because two nodes of
+one process need no DDS. `talk` starts both, each a call of `main`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HEAR, SPEAK = 'hear', 'speak'
 
 
 def talk() -> Talk:
-    """Let one process speak and another hear; both have ended on return."""
+    """Let one process send and the other receive; both have ended on return."""
     command = [sys.executable, '-m', 'robot_dynid.ros.doctor.talk']
     speaker = subprocess.Popen([*command, SPEAK], stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
@@ -42,7 +42,7 @@ def talk() -> Talk:
 
 
 def main(words: Sequence[str]) -> Talk | None:
-    """Speak until killed, or hear and return what became of it."""
+    """Send until killed, or receive and return the outcome."""
     try:
         import rclpy
         from rclpy.utilities import get_rmw_implementation_identifier
@@ -51,7 +51,7 @@ def main(words: Sequence[str]) -> Talk | None:
         rclpy.init()
         node = rclpy.create_node(f'doctor_{words[0]}', enable_rosout=False,
                                  start_parameter_services=False)
-    except Exception as error:  # what a wrong setting raises is no one type
+    except Exception as error:  # wrong settings raise errors of many types
         return Talk(False, error=' '.join(str(error).split()))
     begun = time.monotonic()
     if words[0] == SPEAK:

@@ -1,4 +1,4 @@
-"""Recording of an execution: commands and answers in one bag."""
+"""Recording of an execution: commands and responses in one bag."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from robot_dynid.types import FIT
 
 SENT = '~/sent'
 BAG_DEPTH = 10000
-BAG_LOOK = 0.05  # s between looks for what is to be recorded
-# Room asked for on the disk: 7 joints at 1 kHz, joint states and controller state, and as much
+BAG_LOOK = 0.05  # s between checks for topics to record
+# Space required on the disk: 7 joints at 1 kHz, joint states and controller state, and as much
 # again. With less the recording would still go on, in memory.
 BYTES_PER_SECOND = 4_000_000
 
 
 def serialized(message: JointTrajectory) -> bytes:
-    """Return the message in CDR, nothing behind it.
+    """Return the message in CDR, without trailing bytes.
 
-    Here rclpy reserves more bytes than it writes, and strict readers refuse the rest.
+    rclpy reserves more bytes than it writes, and strict readers refuse the rest.
     """
     size = trajectory_size(
         [message.header.frame_id, *message.joint_names],
@@ -41,10 +41,10 @@ def serialized(message: JointTrajectory) -> bytes:
 
 
 class ExcitationBag(BagSession):
-    """Records joint states, motor states, efforts, wrenches, the controller's state, what is sent.
+    """Records joint states, motor states, efforts, wrenches, controller state and commands.
 
-    Trajectories sent are published on ~/sent, too: their stamp is when they were sent, their
-    frame_id names the segment.
+    Trajectories sent are also published on ~/sent: their stamp is the time of sending, their
+    frame_id the name of the segment.
     """
 
     def __init__(self, node: Node, where: tuple[Path, str], controller: str,
@@ -62,9 +62,8 @@ class ExcitationBag(BagSession):
     def begin(self, seconds: float, purpose: str = FIT, fitted: Path | None = None) -> Path:
         """Start recording a motion of so many seconds; return the folder of the bag.
 
-        ``purpose`` and ``fitted`` as those of `start`.
-
-        Raises DynIdError when it cannot be written, or when the disk has no room for it.
+        ``purpose`` and ``fitted`` are those of `start`. Raises DynIdError if it cannot be written,
+        or if the disk is too full.
         """
         path, self._commanded = self.start(purpose, fitted), False
         assert self.recorder is not None
@@ -78,7 +77,7 @@ class ExcitationBag(BagSession):
         return path
 
     def put(self, segment: str, message: JointTrajectory) -> None:
-        """Record and publish a trajectory that is sent now."""
+        """Record and publish a trajectory that is being sent."""
         self._commanded = True
         copy = JointTrajectory(joint_names=message.joint_names, points=message.points)
         copy.header.stamp = self._node.get_clock().now().to_msg()
@@ -90,18 +89,18 @@ class ExcitationBag(BagSession):
 
     @property
     def receives_states(self) -> bool:
-        """Whether joint states have come in since the recording began."""
+        """Whether joint states were received since the recording began."""
         return self.count(TOPICS[0]) > 0
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """Sentences on messages that the last recording lacks."""
+        """Sentences about messages missing from the last recording."""
         return () if self.recorder is None else self.recorder.losses
 
     def finish(self) -> tuple[bool, str]:
-        """End the recording, if it runs; return whether it is whole, and where it is.
+        """End the recording, if it runs; return whether it is complete, and its path.
 
-        A recording in which nothing was commanded is removed: the text is empty then.
+        A recording without commands is removed: the text is empty then.
         """
         if not self.running:
             return True, ''

@@ -1,4 +1,4 @@
-"""Facts for the checklist of the excitation node, from its topics, its clock and the disk."""
+"""Facts for the checklist of the excitation node: its topics, its clock and the disk."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ from robot_dynid.types import FloatArray, frozen
 
 #: efforts as torques of joints, with gravity in them
 COMPARABLE = ('torque', 'current')
-ENOUGH_MESSAGES = 2  # messages of a topic that tell what is in them
+ENOUGH_MESSAGES = 2  # messages of a topic that suffice to judge its content
 
 
 class Tap:
-    """Joint states and controller states as they come in for recordings, from now until `end`."""
+    """Joint states and controller states as recordings receive them, from now until `end`."""
 
     def __init__(self, session: BagSession, controller: str) -> None:
         self._session = session
@@ -64,12 +64,12 @@ class Tap:
             session.listen(topic, listener)
 
     def enough(self, controller_publishes: bool) -> bool:
-        """Return whether a few messages have come in of every topic that has a publisher."""
+        """Return whether every topic with a publisher has delivered a few messages."""
         states, controller_states = (len(taken) >= ENOUGH_MESSAGES for taken in self.taken)
         return states and (controller_states or not controller_publishes)
 
     def end(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self.ended = time.time_ns()
         self.clock_rate = (self._clock.now().nanoseconds - self._first) / (self.ended - self.begun)
         for topic, listener in zip(self._topics, self._listeners):
@@ -88,15 +88,15 @@ class Checklist:
 
     @property
     def controller_publishes(self) -> bool:
-        """Whether anybody publishes the state of the controller."""
+        """Whether the state of the controller has a publisher."""
         return self._count(f'{self.settings.controller}/controller_state') > 0
 
     def items(self, tap: Tap, states_seen: bool, alarm: Outcome | None, stop_heard: bool,
               thorough: bool) -> tuple[Item, ...]:
-        """Return the items after a tap has ended; all, which takes longer, or the quick ones.
+        """Return the items after a tap has ended: all, which takes longer, or the quick ones.
 
-        ``states_seen``: whether joint states come in, reliably or not; ``alarm`` and
-        ``stop_heard`` are what `Alarms` says.
+        ``states_seen``: whether joint states arrive, reliably or not; ``alarm`` and ``stop_heard``
+        are those of `Alarms`.
         """
         facts = replace(self._facts(tap), states_seen=states_seen, alarm=alarm,
                         stop_heard=stop_heard)
@@ -160,8 +160,8 @@ class Checklist:
 def gravity_effort(robot: RobotModel, position: FloatArray) -> FloatArray | None:
     """Return the effort (n,) that the nominal model predicts at rest at ``position`` (n,).
 
-    In the unit of the joint states, NaN where the description does not say the links of a joint;
-    None where it says none, or there is no such effort.
+    In the unit of the joint states; NaN for joints whose links the description lacks; None if it
+    lacks all links or no such effort is measured.
     """
     robot, comparable = robot.rigid, described(robot)
     if robot.drive.kind not in COMPARABLE or not comparable.any():
@@ -174,7 +174,7 @@ def gravity_effort(robot: RobotModel, position: FloatArray) -> FloatArray | None
 def limits_of_states(robot: RobotModel) -> tuple[MotionLimits | None, str]:
     """Return the limits, those of the effort in the unit of the joint states.
 
-    None where the robot has none, and why.
+    None if the robot has none, with the reason.
     """
     try:
         limits = motion_limits(robot)
@@ -185,7 +185,7 @@ def limits_of_states(robot: RobotModel) -> tuple[MotionLimits | None, str]:
 
 def read_messages(read: Callable[[bytes, float], StateMessage], taken: Iterable[Message],
                   offset: int = 0) -> tuple[StateMessage, ...]:
-    """Return the messages that can be read; the clock of the node is ``offset`` ns ahead."""
+    """Return the readable messages; the clock of the node is ``offset`` ns ahead."""
     messages = []
     for at, data in taken:
         with suppress(UnreadableMessage):
@@ -209,7 +209,7 @@ def controller_state(data: bytes, arrival: float) -> StateMessage:
 
 
 def position_of(facts: Facts, joints: tuple[str, ...]) -> FloatArray | None:
-    """Return the position (n,) rad (m), None where one is not known."""
+    """Return the position (n,) rad (m), or None if one is unknown."""
     states = JointStates(joints)
     for message in facts.states[-10:]:
         states.update(message.arrival, message.names, 0.0, (message.position, (), ()))

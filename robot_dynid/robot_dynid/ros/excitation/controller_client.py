@@ -41,7 +41,7 @@ def duration_message(seconds: float) -> Duration:
 
 
 def trajectory_message(points: SampledTrajectory) -> JointTrajectory:
-    """Return the points with position, velocity and acceleration; stamp 0 means at once."""
+    """Return the points with position, velocity and acceleration; stamp 0: start at once."""
     message = JointTrajectory(joint_names=list(points.joints))
     for t, q, qd, qdd in zip(points.time, points.position, points.velocity, points.acceleration):
         message.points.append(JointTrajectoryPoint(
@@ -51,7 +51,7 @@ def trajectory_message(points: SampledTrajectory) -> JointTrajectory:
 
 
 def goal_message(points: SampledTrajectory, tolerances: Tolerances) -> FollowJointTrajectory.Goal:
-    """Return a goal in which every tolerance is set: the controller's defaults check nothing."""
+    """Return a goal with every tolerance set: the controller's defaults check nothing."""
     goal = FollowJointTrajectory.Goal(trajectory=trajectory_message(points))
     for field, allowed in ((goal.path_tolerance, tolerances.path),
                            (goal.goal_tolerance, tolerances.goal)):
@@ -62,13 +62,14 @@ def goal_message(points: SampledTrajectory, tolerances: Tolerances) -> FollowJoi
 
 
 class ControllerClient:
-    """Talks to one controller; reports its answers to an Execution and delivers the commands.
+    """Sends the commands of an Execution to one controller and reports its answers.
 
-    ``face`` 'action' or 'topic'; the topic has no answers, so what is published there counts as
-    accepted. Cancel requests go out by goal id through the action's own service, so a goal can be
-    cancelled before its acceptance is known; every goal whose end is not known is cancelled. The
-    action's status names the goals of all clients: one that was accepted after ours is another
-    program's, even where a goal of ours has taken its place at once.
+    ``face`` is 'action' or 'topic'; the topic has no answers, so a trajectory published there
+    counts as accepted. Cancel requests go out by goal id through the action's own service, so a
+    goal can be cancelled before its acceptance is known; every goal whose end is unknown is
+    cancelled. The action's status lists the goals of all clients: one that was accepted after ours
+    is another program's, even if a goal of ours has replaced it at once.
+
     ``tells_its_state``: a message of its controller_state was received.
     """
 
@@ -98,7 +99,7 @@ class ControllerClient:
         self.tells_its_state = False
 
     def ready(self) -> bool:
-        """Return whether the controller is there to take a trajectory."""
+        """Return whether the controller can take a trajectory."""
         if self._by_action:
             return bool(self._action.server_is_ready())
         return int(self._topic.get_subscription_count()) > 0
@@ -107,8 +108,8 @@ class ControllerClient:
              ) -> None:
         """Send a goal; its answers go to ``execution``.
 
-        ``begun`` s, by the steady clock, is the start of a goal that continues the motion under
-        way: the controller is told it by its own clock, and goes over without a step.
+        ``begun`` [s, steady clock] is the start of a goal that continues the motion under way: the
+        controller receives it by its own clock, and continues without a step.
         """
         if begun is not None:
             goal.trajectory.header.stamp = Time(
@@ -131,7 +132,7 @@ class ControllerClient:
         future.add_done_callback(partial(self._on_answer, execution, goal_id))
 
     def cancel(self) -> None:
-        """Cancel every goal that may be under way, the one sent last in any case."""
+        """Cancel every goal that may be under way, in any case the last one sent."""
         if self._by_action:
             for goal_id in (*(g for g in self._open if g is not self._goal_id), self._goal_id):
                 self._cancel_one(goal_id)

@@ -23,7 +23,7 @@ from robot_dynid_interfaces.action import Excite
 
 PATH_POINTS = 5000  # points of a line
 PATH_WIDTH = 0.005  # m
-#: ends the keys of what is used of the limits of guards
+#: suffix of the keys with the used share of the limits of guards
 USED = ' [part of its limit]'
 
 
@@ -52,7 +52,7 @@ def diagnosis(
 ) -> DiagnosticStatus:
     """Return the status of the node for /diagnostics.
 
-    It has the messages lost of ``topics`` and the largest used part of the limit of every guard
+    It has the lost messages of ``topics`` and the largest used share of the limit of every guard
     since the last one.
     """
     joint, age = states.oldest(time.monotonic())
@@ -81,9 +81,9 @@ def diagnosis(
 def path_marker(
     robot: RobotModel, points: SampledTrajectory | None, stamp: Time, number: int = 0
 ) -> Marker:
-    """Return the way of the tip as line strip ``number`` in the frame of the base link.
+    """Return the path of the tip as line strip ``number`` in the frame of the base link.
 
-    Without ``points`` it takes that line away.
+    Without ``points``, remove that line.
     """
     if points is None:
         return Marker(ns='excitation', id=number, action=Marker.DELETE)

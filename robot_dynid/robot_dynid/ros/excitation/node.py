@@ -1,10 +1,10 @@
 """Node `excitation`: designs or takes an excitation, moves to its start, executes it supervised.
 
 It only translates: designs come from `robot_dynid.excitation`, decisions from its `Execution`.
-Signs of life (joint states, controller state, alarms) are taken by a thread of their own, the
-listener, which also watches over the time; services, actions and answers of the controller by the
-executor. Both work under the listener's lock, so an execution is called by one at a time. Designs
-and their checks have a thread of their own.
+Joint states, controller state and alarms are received by a separate thread, the listener, which
+also watches timeouts; services, actions and answers of the controller by the executor. Both work
+under the listener's lock, so an execution has one caller at a time. Designs and their checks have
+a separate thread.
 """
 
 from __future__ import annotations
@@ -52,20 +52,20 @@ from robot_dynid.ros.excitation.settings import ExcitationSettings
 from robot_dynid.threads import limit_threads
 from robot_dynid_interfaces.action import Check, Excite
 
-TICK = 0.01  # s between looks of the listener at least, while something is executed
+TICK = 0.01  # longest time between two looks of the listener during a motion, s
 IDLE = 0.05  # s between looks without a goal
 WAITS = 0.02  # s between checks of what is waited for
 FEEDBACK_PERIOD = 0.05  # s
 BUSY = 'another goal is being executed, or checked; wait for it or cancel it'
 LEAVING = 'the node is shut down'
 CLOSING = 2.0  # s to close the recording
-ANSWERING = 0.3  # s for the last answers to leave before the node goes
-PUBLISHER_LOOK = 0.1  # s between looks for publishers of the emergency stop with a goal
+ANSWERING = 0.3  # s for the last answers to be sent before the node ends
+PUBLISHER_LOOK = 0.1  # s between checks for publishers of the emergency stop during a goal
 #: best effort receives from every publisher
 STATES_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-#: receives from every publisher, and none is told that its quality is not enough
+#: receives from every publisher, without a warning about incompatible quality
 ANY = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-#: receives what was published before, from publishers that keep it; others would be told
+#: receives earlier messages from publishers that keep them; others would be warned
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -84,7 +84,7 @@ class AlarmTopics:
         listener.subscribe(Temperature, 'temperature', self._on_temperature, ANY)
 
     def check_publishers(self) -> None:
-        """Note whether the emergency stop has a publisher, and listen for what one has kept."""
+        """Note whether the emergency stop has a publisher; receive a message it has latched."""
         offered = [info.qos_profile
                    for info in self._node.get_publishers_info_by_topic(self._topic)]
         self._alarms.present = bool(offered)
@@ -106,7 +106,7 @@ class AlarmTopics:
 
 
 def keeps(qos: QoSProfile) -> bool:
-    """Return whether a publisher hands late subscribers what it published before."""
+    """Return whether a publisher sends late subscribers its earlier messages."""
     return bool(qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
                 and qos.reliability == ReliabilityPolicy.RELIABLE)
 
@@ -139,7 +139,7 @@ class ExcitationNode(Node):
 
     @property
     def busy(self) -> bool:
-        """Whether a goal is being worked on."""
+        """Whether a goal is being executed or checked."""
         return self._handle is not None or self._checking
 
     def _connect(self) -> None:
@@ -172,7 +172,7 @@ class ExcitationNode(Node):
         self.runner.cancel(Outcome(Code.CANCELLED, LEAVING))
 
     def close(self) -> None:
-        """Listen no more, and end the recording."""
+        """Stop listening, and end the recording."""
         self.listener.close()
         self.runner.close()
 
@@ -247,7 +247,7 @@ class ExcitationNode(Node):
         return Check.Result(success=success, message=sendable(text), items=statuses)
 
     def _hurry(self) -> None:
-        """Look at messages as they come, and at what is waited for."""
+        """Check messages as they arrive, and the conditions waited for."""
         self._tick_timer.reset()
         self.listener.period = 0.0
 
@@ -256,7 +256,7 @@ class ExcitationNode(Node):
         self.listener.period = IDLE
 
     def _show(self, plan: ExcitationPlan) -> None:
-        """Publish a plan: the points of all motions, those to fit at last, and their ways."""
+        """Publish a plan: the points of all motions, the fit motion last, and the tip paths."""
         for warning in (*plan.warnings, *self.runner.warnings):
             self.get_logger().warning(warning)
         ways = [motion.segments[-1].points for motion in plan.motions]
@@ -295,7 +295,7 @@ class ExcitationNode(Node):
         self._newest = data, self.listener.arrival(info)
 
     def _take_state(self) -> None:
-        """Take in the newest joint states; those that waited longer tell nothing more."""
+        """Use the newest joint states; earlier ones are obsolete."""
         if self._newest is None:
             return
         (data, arrival), self._newest = self._newest, None
@@ -307,7 +307,7 @@ class ExcitationNode(Node):
             runner.perform(runner.execution.on_state(time.monotonic()))
 
     def _looked(self) -> None:
-        """Watch over the time, now that all messages that came in were taken."""
+        """Check timeouts, after all messages received were taken."""
         self._take_state()
         self.runner.watch(time.monotonic())
 
@@ -328,7 +328,7 @@ class ExcitationNode(Node):
                 feedback_message(now, runner.execution, runner.design, runner.later))
 
     def _take_changes(self, changed: dict[str, Any]) -> None:
-        """Take over parameters that may change, for the next goal."""
+        """Apply changed parameters, for the next goal."""
         self.runner.settings = replace(self.runner.settings, **changed)
 
     def _diagnose(self) -> None:
@@ -365,7 +365,7 @@ def spin(node: ExcitationNode, stop: threading.Event) -> None:
 
 def main(args: list[str] | None = None) -> NoReturn:
     """Run the node; see `process.run`."""
-    limit_threads(1)  # other cores are for the robot, and for what else the node does meanwhile
+    limit_threads(1)  # the other cores are for the robot and the rest of the node
     process.run('excitation', ExcitationNode, spin, args)
 
 

@@ -1,4 +1,4 @@
-"""Plans of the excitation node: designed or given, checked, sampled; dry runs that are kept."""
+"""Plans of the excitation node: designed or given, checked, sampled; stored dry runs."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ from robot_dynid.trajectories.trajectory import Trajectory
 from robot_dynid.types import FIT, VALIDATION, Progress, frozen
 
 DesignGoal = tuple[str, Mapping[str, Any] | None]
-#: option that lists the recordings an adaptive sequence goes on from
+#: option that lists the recordings so far of an adaptive sequence
 DATA = 'data'
-#: dry runs whose plans the node keeps
+#: number of dry runs whose plans the node keeps
 DRY_RUNS = 8
 REFUSALS = {Reason.JOINTS: Code.JOINTS_DIFFER, Reason.LIMITS: Code.LIMIT_BROKEN,
             Reason.EFFORT: Code.EFFORT_PREDICTED, Reason.CLEARANCE: Code.COLLISION}
@@ -79,12 +79,12 @@ def refusal(error: DynIdError) -> Code:
 
 @dataclass(frozen=True, eq=False)
 class ExcitationPlan:
-    """A checked excitation and its points; moves to its start and back are added when it begins.
+    """A checked excitation and its points; moves to its start and back are added at execution.
 
-    ``settings`` those it was made with; ``reach`` the limits in which the robot may stand;
-    ``surroundings`` what it keeps clear of, ``scene`` as it was when last checked. ``purpose`` is
-    that of its recording; ``validation`` the plan of the validation motion, which is executed
-    after it, where there is one.
+    ``settings`` are those of its design; ``reach`` the limits in which the robot may stand;
+    ``surroundings`` the obstacles, ``scene`` as last checked. ``purpose`` is that of its
+    recording; ``validation`` the plan of the validation motion, if any, which is executed after
+    it.
     """
 
     robot: RobotModel
@@ -99,7 +99,7 @@ class ExcitationPlan:
 
     @property
     def motions(self) -> tuple[ExcitationPlan, ...]:
-        """The plans of all motions in the order of execution."""
+        """The plans of all motions in order of execution."""
         return (self,) if self.validation is None else (self, self.validation)
 
     @property
@@ -133,7 +133,7 @@ class ExcitationPlan:
 
     @property
     def summary(self) -> str:
-        """Largest part of a limit and condition number in one sentence."""
+        """Largest used share of a limit, and condition number, in one sentence."""
         used = {(joint, name): value for joint, uses in self.design.used.items()
                 for name, value in uses.items()}
         (joint, name), largest = max(used.items(), key=lambda item: item[1])
@@ -147,10 +147,10 @@ class ExcitationPlan:
         return text
 
     def with_moves(self, states: JointStates) -> tuple[Segment, ...]:
-        """Return all segments from where the robot stands now.
+        """Return all segments from the current pose of the robot.
 
-        Moves to the start and back keep clear of everything. Raises DynIdError when it is not
-        known where the robot stands, when it is outside the limits, or when there is no free way.
+        Moves to the start and back avoid all obstacles. Raises DynIdError if the pose is unknown
+        or outside the limits, or if no free path exists.
         """
         missing = states.missing('position')
         if missing:
@@ -162,7 +162,7 @@ class ExcitationPlan:
 
     def goals(self, guards: GuardSettings, states: JointStates
               ) -> tuple[Rules, dict[Segment, FollowJointTrajectory.Goal | None]]:
-        """Return rules, and segments with their goals, from where the robot stands now.
+        """Return rules, and segments with their goals, from the current pose of the robot.
 
         Segments that are sent in pieces have no goal yet. Raises what `with_moves` raises.
         """
@@ -176,11 +176,11 @@ class ExcitationPlan:
     def checked_again(
         self, robot: RobotModel, settings: ExcitationSettings, progress: Progress
     ) -> ExcitationPlan:
-        """Return this very plan after a check of limits, efforts and the scene as it is now.
+        """Return this plan after a check of limits, efforts and the current scene.
 
         ``robot`` as its files describe it now, ``settings`` the parameters. Raises Refused naming
-        what of them changed since the plan was made, or a check that is required and cannot be
-        made, MotionRefused where it does not fit any more.
+        what changed since the design, or a required check that is impossible, and MotionRefused if
+        the plan no longer fits.
         """
         file = settings.robot or robot.name
         changed = [*(f'{name} of the robot {file}' for name in differences(
@@ -206,10 +206,9 @@ def designed(
 ) -> ExcitationPlan:
     """Design the excitation of ``goal`` (type, options) and check its points.
 
-    The option DATA of an adaptive sequence lists recordings of what was measured so far.
-
-    Raises UsageError for wrong options, DynIdError when the limits do not allow it, Refused
-    where a check is required that cannot be made, Cancelled when ``progress`` asks to stop.
+    The option DATA of an adaptive sequence lists the recordings so far. Raises UsageError for
+    wrong options, DynIdError if the limits do not allow it, Refused if a required check is
+    impossible, Cancelled when ``progress`` asks to stop.
     """
     progress('design', 0.0)
     kind, options = goal
@@ -241,13 +240,11 @@ def given(
     robot: RobotModel, trajectory: Trajectory, settings: ExcitationSettings, progress: Progress,
     purpose: str = FIT,
 ) -> ExcitationPlan:
-    """Check a trajectory that was designed before; it is executed as it is, or not at all.
+    """Check a trajectory that was designed before; it is executed unchanged, or refused.
 
-    ``purpose`` is that of its recording.
-
-    Raises MotionRefused naming what does not fit the robot, its limits and its surroundings,
-    Refused where a check is required that cannot be made, Cancelled when ``progress`` asks to
-    stop.
+    ``purpose`` is that of its recording. Raises MotionRefused naming what does not fit the robot,
+    its limits and its surroundings, Refused if a required check is impossible, Cancelled when
+    ``progress`` asks to stop.
     """
     progress('check', 0.0)
     _check_length(trajectory.duration, settings)
@@ -286,7 +283,7 @@ class DryRuns:
         self._plans: OrderedDict[str, ExcitationPlan] = OrderedDict()
 
     def keep(self, plan: ExcitationPlan) -> str:
-        """Keep a plan and return its identifier; the one used longest ago is forgotten."""
+        """Store a plan and return its identifier; the least recently used one is dropped."""
         self._plans[plan.identifier] = plan
         self._plans.move_to_end(plan.identifier)
         while len(self._plans) > DRY_RUNS:
@@ -329,9 +326,9 @@ def _scene_and_criteria(
     robot: RobotModel, around: Surroundings, settings: ExcitationSettings, progress: Progress,
     elapsed: Callable[[], float] | None = None,
 ) -> tuple[Scene, DesignCriteria]:
-    """Return the scene, and the criteria of a motion that keeps clear of it.
+    """Return the scene, and the criteria of a motion that avoids collisions in it.
 
-    Raises Refused where collisions have to be checked and cannot be.
+    Raises Refused if collisions must be checked and cannot be.
     """
     scene = build_scene(robot, around)
     if settings.require_collision_check and scene.blind:
@@ -342,7 +339,7 @@ def _scene_and_criteria(
 
 def _in_pieces(segments: tuple[Segment, ...], settings: ExcitationSettings
                ) -> tuple[Segment, ...]:
-    """Return the segments with their stops; raises MotionRefused where there are too few."""
+    """Return the segments with their stops; raises MotionRefused if there are too few."""
     pacing = Pacing(settings.trajectory_rate, lookahead=settings.lookahead)
     split = tuple(in_pieces(segment, pacing) for segment in segments)
     short = [fault for segment in split if (fault := shortage(segment, pacing)) is not None]
@@ -359,7 +356,7 @@ def _check_length(duration: float, settings: ExcitationSettings) -> None:
 
 
 def _check_points(segments: tuple[Segment, ...], settings: ExcitationSettings) -> None:
-    """Raise MotionRefused where the points that are sent leave the limits at or between them."""
+    """Raise MotionRefused if the trajectory leaves the limits at its points or between them."""
     longest = settings.longest / settings.first_pass_scale
     faults = [fault for segment in segments for fault in segment_faults(segment, longest)]
     if faults:

@@ -1,4 +1,4 @@
-"""A goal of an excitation node from another process, with what its operator sees meanwhile."""
+"""A goal of an excitation node from another process, with its progress for the operator."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from robot_dynid_interfaces.action import Excite
 
 @dataclass(frozen=True)
 class Seen:
-    """The state of a motion: its ``segment``, the part of that which is done, what is left.
+    """The state of a motion: its ``segment``, the fraction done, the time left.
 
-    ``error`` is the largest tracking error, rad (m); ``guards`` are the used parts of their
-    limits, the nearest to its limit first.
+    ``error`` is the largest tracking error, rad (m); ``guards`` are the used shares of their
+    limits, the largest first.
     """
 
     segment: str
@@ -39,7 +39,7 @@ class Status:
         self.guards: tuple[tuple[str, float], ...] = ()
 
     def note(self, message: DiagnosticArray) -> None:
-        """Take diagnostics of any node."""
+        """Take the diagnostics of any node."""
         for status in message.status:
             if status.name == self._name:
                 self.robot = status.hardware_id
@@ -54,9 +54,9 @@ def excite(
     """Let the excitation node ``name`` execute a goal, and return its result.
 
     Enter at the terminal, Ctrl-C and other signals that end a program cancel it; the robot is at
-    rest on return. ``robot`` is the name of the one that may move, where it is given. Raises
-    NotAnswered when the node is not there, or says nothing for ``timeout`` s, UsageError when it
-    moves another robot, and Cancelled when it was stopped before anything was sent.
+    rest on return. ``robot``, if given, is the name of the only robot that may move. Raises
+    NotAnswered if the node is absent, or silent for ``timeout`` s, UsageError if it moves another
+    robot, and Cancelled if it was stopped before anything was sent.
     """
     status = Status(name)
 

@@ -1,6 +1,6 @@
-"""Stop of whatever a running excitation node executes, by a program that sent nothing.
+"""Stop the motion of a running excitation node, from a program that sent nothing.
 
-Light to import, and the node it makes has three things to connect, so that it is quick.
+Light to import, and its node has only three connections, so it is quick.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from robot_dynid.errors import DynIdError
 from robot_dynid.ros.common.helper_node import helper_node
 from robot_dynid_interfaces.action import Excite
 
-LOOK = 0.02  # s between looks
-AGAIN = 0.3  # s after which a request that is not answered is sent again
-#: s for the latched status to come in, which there is none of before the first goal
+LOOK = 0.02  # s between checks
+AGAIN = 0.3  # s after which an unanswered request is sent again
+#: s to wait for the latched status, which does not exist before the first goal
 STATUS = 2.0
-#: of goals that have not ended
+#: states of goals that have not ended
 ACTIVE = (GoalStatus.STATUS_ACCEPTED, GoalStatus.STATUS_EXECUTING, GoalStatus.STATUS_CANCELING)
 ENDED = Excite.Result.SUCCESS, Excite.Result.CANCELLED
 
 
 class NotStopped(DynIdError):
-    """Nobody executes anything, or the robot is not known to be at rest."""
+    """Nothing is being executed, or the robot is not confirmed to be at rest."""
 
 
 def stop_motion(name: str, timeout: float) -> dict[str, Any]:
-    """Cancel the goals of the excitation node ``name``, return how the last one ended.
+    """Cancel the goals of the excitation node ``name``; return how the last one ended.
 
-    The robot is at rest then. Raises NotStopped when the node is not there, when it executes
-    nothing, and when it does not tell within ``timeout`` s that the robot has come to rest.
+    The robot is at rest then. Raises NotStopped if the node is absent, if it executes nothing, and
+    if it does not confirm within ``timeout`` s that the robot is at rest.
     """
     begun = time.monotonic()
     with helper_node('stop') as (node, executor):
@@ -69,7 +69,7 @@ def stop_motion(name: str, timeout: float) -> dict[str, Any]:
             until(asked[-1].done, AGAIN)
         for goal in answers[0].goals_canceling:
             active[bytes(goal.goal_id.uuid)] = goal
-        # the status has what was being stopped already, as by a request whose answer was lost
+        # the status names goals that are being stopped already, e.g. if an answer was lost
         until(lambda: active or heard, STATUS)
         if not active:
             raise NotStopped(f'{name} executes nothing')

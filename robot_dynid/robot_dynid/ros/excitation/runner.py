@@ -1,7 +1,7 @@
-"""Runner of one excitation at a time: plan, record, execute; commands out, outcomes back.
+"""Runner of one excitation at a time: plan, record, execute; sends commands, reports outcomes.
 
-Everything runs under the lock of the node's listener, in its thread or the executor's, but
-designs, plans and the opening and closing of bags, which have a thread of their own.
+Everything runs under the lock of the node's listener, in its thread or the executor's, except
+designs, plans and the opening and closing of bags, which have a separate thread.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ from robot_dynid.yaml_text import load_yaml
 from robot_dynid_interfaces.action import Excite
 
 COMPUTING = 'design'  # name of the thread that computes for long
-LISTENING = 1.0  # s to listen for the checklist at least
-LONGEST_LISTENING = 2.0  # s at most, until something of all has come in
-PENDING = 0.02  # s to take in the messages that arrived meanwhile
+LISTENING = 1.0  # shortest time to listen for the checklist, s
+LONGEST_LISTENING = 2.0  # longest wait for a message of every topic, s
+PENDING = 0.02  # s to take the messages that arrived meanwhile
 TO_JUDGE = '; validation: '  # between the texts of two motions
-FIRST_STATES = 1.0  # s until the recording, or a dry run, must have received the joints
+FIRST_STATES = 1.0  # s within which the recording, or a dry run, must have received all joints
 
 
 class Runner:
-    """Works on the goals of the excitation node."""
+    """Executes the goals of the excitation node."""
 
     def __init__(self, node: Node, robot_files: RobotFiles, settings: ExcitationSettings,
                  guards: GuardSettings, group: CallbackGroup, listener: Listener) -> None:
@@ -95,11 +95,11 @@ class Runner:
 
     @property
     def robot(self) -> RobotModel:
-        """The robot as its files described it when they were last read."""
+        """The robot as its files described it at the last reading."""
         return self._robot_files.robot
 
     def _read_robot(self) -> RobotModel:
-        """Read the files of the robot; the first check is made again where they changed.
+        """Read the files of the robot; repeat the first check if they changed.
 
         Raises DynIdError.
         """
@@ -109,7 +109,7 @@ class Runner:
         return robot
 
     def begin(self) -> None:
-        """Forget the last goal."""
+        """Discard the state of the last goal."""
         self.execution, self.design, self.recording = None, ('design', 0.0), ''
         self.total_duration, self.later, self._notes = 0.0, 0.0, ()
         self.stop.clear()
@@ -117,7 +117,7 @@ class Runner:
     async def planned(self, request: Excite.Goal) -> ExcitationPlan:
         """Return the checked plan of a goal; design or read it in the background.
 
-        Raises DynIdError where there is none.
+        Raises DynIdError if there is none.
         """
         plan: ExcitationPlan = await self._background(lambda: self._plan(request))
         return plan
@@ -138,12 +138,12 @@ class Runner:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings of what the motion goes without, and of what is not known of it."""
+        """Warnings about missing guards, and about unknown properties of the motion."""
         return (*self._notes, *unguarded(
             self.guards, self.alarms.pressed is not None, self.settings.lookahead))
 
     async def shown(self, plan: ExcitationPlan) -> Outcome:
-        """Return the outcome of a dry run: how long all takes from where the robot stands."""
+        """Return the outcome of a dry run: the duration of all moves from the current pose."""
         await self._until(lambda: self._unseen() is None, FIRST_STATES)
         blind = self._unseen()
         segments = [motion.segments for motion in plan.motions]
@@ -162,10 +162,10 @@ class Runner:
         return Outcome(Code.SUCCESS, f'dry run, nothing was sent; {text}')
 
     async def executed(self, plan: ExcitationPlan) -> Outcome:
-        """Execute the motions of a plan one after the other, each checked and recorded by itself.
+        """Execute the motions of a plan in order, each with its own check and recording.
 
-        The robot is at rest in between. Where the first does not succeed no other follows. Raises
-        DynIdError for what forbids the first before anything was sent.
+        The robot is at rest in between. If the first does not succeed, no other follows. Raises
+        DynIdError for what prevents the first before anything was sent.
         """
         judge = plan.validation
         self.later = 0.0 if judge is None else total_duration(judge.segments)
@@ -185,9 +185,9 @@ class Runner:
         return Outcome(outcome.code, f'{fit.text}{TO_JUDGE}{outcome.text}')
 
     async def _executed(self, plan: ExcitationPlan, fitted: Path | None = None) -> Outcome:
-        """Check who is there, plan from where the robot stands, record, and go.
+        """Check the controller, plan from the current pose, record, and execute.
 
-        ``fitted`` is the recording of the previous motion, whose model this one validates.
+        ``fitted`` is the recording of the previous motion, which this one validates.
         """
         settings, guards = self.settings, self.guards
         if not await self._until(self.controller.ready, settings.controller_wait):
@@ -238,7 +238,7 @@ class Runner:
         return Outcome(outcome.code, '; '.join(filter(None, (outcome.text, report))))
 
     async def checked(self, thorough: bool = True) -> tuple[Item, ...]:
-        """Return the checklist, a second of listening later; quick items need a moment."""
+        """Return the checklist after a second of listening; quick items need a moment."""
         tap, begun = Tap(self._bag, self.settings.controller), time.monotonic()
         least = LISTENING if thorough else 0.0
         try:
@@ -264,24 +264,24 @@ class Runner:
         return execution.outcome
 
     def cancel(self, outcome: Outcome) -> None:
-        """Stop whatever is under way."""
+        """Stop the motion under way."""
         if self.execution is not None:
             self.perform(self.execution.cancel(time.monotonic(), outcome))
 
     def pause(self) -> str:
-        """Come to rest on the path; raises UsageError when nothing moves."""
+        """Come to rest on the path; raises UsageError if nothing moves."""
         execution = self._moving()
         self.perform(execution.pause(time.monotonic()))
         return 'slowing down; call ~/resume to continue'
 
     def resume(self) -> str:
-        """Go on from a pause; raises UsageError when there is none."""
+        """Continue after a pause; raises UsageError if there is none."""
         execution = self._moving()
         self.perform(execution.resume(time.monotonic()))
         return f'continuing {execution.segment.name}'
 
     def perform(self, commands: Commands) -> None:
-        """Carry out what an execution wants: first send, then write down what was sent."""
+        """Carry out the commands of an execution: first send, then record what was sent."""
         if any(isinstance(command, (Cancel, Hold)) for command in commands):
             assert self.execution is not None
             stopping = self.execution.outcome
@@ -315,9 +315,9 @@ class Runner:
 
     async def _background(self, work: Callable[[], Any], pool: ThreadPoolExecutor | None = None
                           ) -> Any:
-        """Return what ``work`` returns, done in another thread, whoever wants to stop.
+        """Return the result of ``work``, done in another thread, also if a stop is requested.
 
-        A node that ends waits for files, not for what is computed: raises Cancelled.
+        A node that ends waits for files, but not for computations: raises Cancelled.
         """
         worker = (pool or self._pool).submit(work)
         while not worker.done():
@@ -327,7 +327,7 @@ class Runner:
         return worker.result()
 
     async def _record(self, plan: ExcitationPlan, fitted: Path | None) -> None:
-        """Begin the recording; raises Refused where there is none."""
+        """Begin the recording; raises Refused if that fails."""
         seconds = self.total_duration
         try:
             path = await self._background(
@@ -352,7 +352,7 @@ class Runner:
         return holds
 
     async def _require_states(self, timeout: float) -> None:
-        """Raise Refused unless the states of all joints come in within ``timeout`` s."""
+        """Raise Refused unless the states of all joints are received within ``timeout`` s."""
         await self._until(lambda: self._unseen() is None, timeout)
         fault = self._unseen()
         if fault is not None:
@@ -372,6 +372,6 @@ class Runner:
             raise Cancelled('asked to stop')
 
     def report_progress(self, stage: str, fraction: float) -> None:
-        """Note the progress of a design; raises Cancelled when it is asked to stop."""
+        """Note the progress of a design; raises Cancelled if a stop is requested."""
         self.design = (stage, fraction)
         self._refuse_if_stopped()

@@ -1,4 +1,4 @@
-"""Parameters of the excitation node and what follows from them for a given robot."""
+"""Parameters of the excitation node, and the derived settings for a given robot."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GOAL_TIME = NumberRange(1e-3, 3600.0, 's')
 
 @dataclass(frozen=True)
 class ExcitationSettings(RobotParameters, FileParameters):
-    """Settings of the node; the guards have their own, `GuardSettings`."""
+    """Settings of the node, except those of the guards (`GuardSettings`)."""
 
     controller: str = setting('joint_trajectory_controller', text='name of the controller')
     face: str = setting('action', FACES, 'how the controller is commanded')
@@ -81,7 +81,7 @@ class ExcitationSettings(RobotParameters, FileParameters):
 
     @property
     def plan(self) -> PlanOptions:
-        """Moves executed beside the excitation itself."""
+        """Settings of the moves before and after the excitation."""
         return PlanOptions(self.trajectory_rate, self.lead_in, self.approach_scale,
                            self.first_pass_scale, self.warm_up, self.return_to_start)
 
@@ -101,7 +101,7 @@ def rules(
 ) -> Rules:
     """Return the rules of an execution within ``limits``.
 
-    Where the joint states carry currents, the effort limits become limits of the current.
+    If the joint states carry currents, the effort limits become limits of the current.
     """
     effort = limits.effort / np.abs(robot.torque_factors)
     pacing = Pacing(settings.trajectory_rate, guards.join_time, settings.lead_in, guards.stop_time,

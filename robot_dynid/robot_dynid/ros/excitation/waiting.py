@@ -1,6 +1,6 @@
 """Coroutines that wait for conditions in a node whose only clock is its timer.
 
-Where the node follows /clock, motions run while that passes as fast as real time, or not at all.
+If the node follows /clock, motions are executed only while /clock passes as fast as real time.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from rclpy.task import Future
 from robot_dynid.errors import UsageError
 
 OBSERVED = 1.0  # s
-RATE_TOLERANCE = 0.1  # of the rate: what a busy machine adds or takes in that time
+RATE_TOLERANCE = 0.1  # tolerance of the rate, for a busy machine
 
 
 class Waits:
-    """Conditions under wait; a timer of the node has to call `check`."""
+    """Conditions waited for; a timer of the node has to call `check`."""
 
     def __init__(self) -> None:
         self._entries: list[tuple[Callable[[], bool], float, Future]] = []
@@ -32,7 +32,7 @@ class Waits:
         return condition()
 
     def check(self, release: bool = False) -> None:
-        """Let those go on whose condition holds or whose time is up; all with ``release``."""
+        """Resume the waits whose condition holds or whose time is up; all with ``release``."""
         now = time.monotonic()
         for entry in tuple(self._entries):
             condition, deadline, future = entry
@@ -44,11 +44,11 @@ class Waits:
 async def require_real_time(
     clock: Any, waits: Waits, steady: Callable[[], float] = time.monotonic
 ) -> None:
-    """Return when ``clock``, that of the node, passes as fast as ``steady`` does.
+    """Return once ``clock``, that of the node, passes as fast as ``steady`` does.
 
-    At once where the node does not follow /clock. Raises UsageError where it does and its rate is
-    another: lead-in, pieces of a motion and every guard count real seconds, the controller does
-    simulated ones.
+    At once if the node does not follow /clock. Raises UsageError if it does and the rate differs:
+    lead-in, pieces of a motion and every guard count real seconds, the controller counts simulated
+    ones.
     """
     if not clock.ros_time_is_active:
         return
@@ -62,7 +62,7 @@ async def require_real_time(
 
 
 def not_real_time(rate: float) -> str:
-    """Return in words that /clock passes ``rate`` times as fast as real time, '' where as fast."""
+    """Return the sentence that /clock passes ``rate`` times as fast as real time, '' if equal."""
     if 1.0 - RATE_TOLERANCE <= rate <= 1.0 + RATE_TOLERANCE:
         return ''
     return (f'use_sim_time is true and /clock passes {rate:.2f} times as fast as real time, but '

@@ -1,8 +1,8 @@
-"""Dynamics of the served model, many states per call, answered in threads of their own.
+"""Dynamics of the served model, many states per call, answered in separate threads.
 
-Rollouts, which may take seconds and whose answers are large, are apart from forward and inverse
+Rollouts, which may take seconds and have large answers, are separate from forward and inverse
 dynamics, whose requests are bounded to a fraction of a second. The computations run without the
-interpreter lock: they keep neither each other nor the joint states waiting.
+interpreter lock: they block neither each other nor the joint states.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from robot_dynid_interfaces.srv import (
 )
 
 # Numbers per field of a call, mass matrices included: rclpy reads and writes a message without
-# letting go of the interpreter, which a million keep from the others for some ten milliseconds.
+# releasing the interpreter; a million block the other threads for some ten milliseconds.
 MAX_NUMBERS = 1_000_000
 ROLLOUT_TIME = 10.0  # s a rollout may take
-HOPELESS = 3.0  # a rollout is given up at once when it would take so many times as long
+HOPELESS = 3.0  # a rollout is cancelled at once if it would take so many times as long
 ROLLOUTS_WAITING = 3  # rollouts that may wait for the one being computed
 
 
@@ -55,7 +55,7 @@ class DynamicsServices:
     def __init__(self, node: Node, served: Callable[[], IdentifiedModel]) -> None:
         self._served = served
         self._turns, self._closing = Turns('rollouts', ROLLOUTS_WAITING), threading.Event()
-        # one thread more than rollouts that wait or work: it refuses those beyond
+        # one more thread than waiting and running rollouts: it refuses the rest
         self._threads = ServiceThread(node, 'dynamics'), ServiceThread(
             node, 'rollouts', ROLLOUTS_WAITING + 2, apart=True)
         dynamics, rollouts = self._threads
@@ -72,7 +72,7 @@ class DynamicsServices:
             thread.close()
 
     def forward(self, request: Any, response: Any) -> None:
-        """Answer ~/forward_dynamics; raises UsageError for a request that cannot be."""
+        """Answer ~/forward_dynamics; raises UsageError for an invalid request."""
         model = self._served_whole()
         n = len(model.joints)
         _require_few('position', request.position, n, n if request.mass_matrix else 1)
@@ -113,7 +113,7 @@ class DynamicsServices:
     def rollout(self, request: Any, response: Any) -> None:
         """Answer ~/rollout; they are computed one at a time.
 
-        Raises UsageError for a request that cannot be, is too large or has no place to wait.
+        Raises UsageError for a request that is invalid or too large, or if too many wait.
         """
         model = self._served_whole()
         n = len(model.joints)
@@ -144,10 +144,10 @@ class DynamicsServices:
         return model
 
     def _budget(self, shape: tuple[int, ...], dt: float) -> Progress:
-        """Return the progress of a rollout which ends it when it takes too long.
+        """Return the progress of a rollout that ends it when it takes too long.
 
-        What it costs differs by robot, friction and machine, so it is measured as it goes: by the
-        time of this thread, which other processes do not stretch, for what is hopeless.
+        The cost differs by robot, friction and machine, so it is measured during the rollout: in
+        the time of this thread, which other processes do not stretch.
         """
         begin, begun = time.monotonic(), time.thread_time()
 
@@ -167,7 +167,7 @@ class DynamicsServices:
 class _Request:
     """A request, whose ``states`` are its fields in the order of the model.
 
-    Position and velocity, then ``third``, read by ``read``, and motors where there are some.
+    Position and velocity, then ``third``, read by ``read``, and motors if the model has them.
     ``back`` (n,) brings columns of the model into the order of the request, which may be the
     ``same``. Raises UsageError for fields that do not fit, numbers that are not finite, and for
     states beyond the limits unless the request allows them.
@@ -200,10 +200,7 @@ class _Request:
 
 def _mark(response: Any, model: IdentifiedModel, states: dict[str, FloatArray],
           left_out: tuple[str, ...]) -> None:
-    """Say which joints are refused, what of ``states`` (K, n) is outside of the training.
-
-    And what of the gears is ``left_out``.
-    """
+    """Name refused joints, ``states`` (K, n) outside the training range, effects ``left_out``."""
     outside = model.trained.warnings(model.robot, states)
     response.message = after_caution(model, *outside, *left_out, response.message)
 
@@ -233,10 +230,10 @@ def _steps(name: str, effort: Any, q: FloatArray) -> FloatArray:
 
 
 def _external(request: Any, model: IdentifiedModel, q: FloatArray) -> FloatArray | None:
-    """Return the torque (K, n) [N m, N] of the wrenches of a request at ``q``, None for none.
+    """Return the torque (K, n) [N m, N] of the wrenches of a request at ``q``, None without any.
 
     ``q`` (K, n) is in the order of the model. Raises UsageError for links that are unknown or
-    named twice, another number of components, and numbers that are not finite.
+    named twice, a wrong number of components, and numbers that are not finite.
     """
     links, count = list(request.wrench_links), len(request.wrench)
     if not links:
@@ -273,7 +270,7 @@ def _external(request: Any, model: IdentifiedModel, q: FloatArray) -> FloatArray
 def _motors(request: Any, model: IdentifiedModel, q: FloatArray) -> dict[str, FloatArray]:
     """Return motor position and velocity (K, n), which elastic models need and others refuse.
 
-    Raises UsageError where they are missing, too many, or of another length.
+    Raises UsageError if they are missing, superfluous, or of another length.
     """
     elastic = ', '.join(model.elastic_joints)
     fields = {}
@@ -312,9 +309,9 @@ def joint_order(names: Sequence[str], joints: tuple[str, ...]
 
 
 def matrix(name: str, numbers: array.array[float], joints: int) -> FloatArray:
-    """Return a view (K, joints) of the first field of a request, which decides K.
+    """Return a view (K, joints) of the first field of a request, which determines K.
 
-    Raises UsageError when it is empty or K would not be a whole number.
+    Raises UsageError if it is empty or K would not be a whole number.
     """
     if not numbers:
         raise UsageError(f'{name} is empty, expected K*{joints} numbers: K states of '
@@ -328,7 +325,7 @@ def matrix(name: str, numbers: array.array[float], joints: int) -> FloatArray:
 def like(name: str, numbers: array.array[float], first: FloatArray) -> FloatArray:
     """Return a view of another field, which must be as long as ``first`` (K, n).
 
-    Raises UsageError with both lengths when it is not.
+    Raises UsageError with both lengths otherwise.
     """
     if len(numbers) != first.size:
         raise UsageError(f'{name} has {len(numbers)} numbers, expected {first.size} as position: '

@@ -1,4 +1,4 @@
-"""Identifications from data to model file, as the action ~/identify asks for; without rclpy."""
+"""Identifications from data to model file, as requested by ~/identify; without rclpy."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from robot_dynid.types import DAMAGE, Progress, RawLog
 from robot_dynid.validation.evidence import Names
 from robot_dynid.validation.verdict import refused_recordings
 
-READING = 0.2  # part of the whole that reading the files is counted as
+READING = 0.2  # share of the progress that reading the files counts as
 
 
 class Code(IntEnum):
@@ -58,9 +58,9 @@ class Code(IntEnum):
 
 @dataclass(frozen=True)
 class Recorded:
-    """A recording of the identifier, perhaps still growing, with the topics it holds.
+    """A recording of the identifier, perhaps still growing, with its topics.
 
-    ``losses`` are sentences on messages it lacks.
+    ``losses`` are sentences about missing messages.
     """
 
     file: Path
@@ -73,10 +73,10 @@ class Job:
     """One identification; ``sources`` are files or windows of them, a recording, or a log itself.
 
     ``method`` is empty for that of the recipe. ``out`` and ``report`` are written below ``root``.
-    ``judges`` are recordings by which the model is judged.
+    ``judges`` are validation recordings.
 
-    With ``payload`` only what the last link carries: against ``unloaded`` recordings of the same
-    motion, or where there are none against ``arm``, the text of a model file.
+    With ``payload``, identify only what the last link carries: relative to ``unloaded`` recordings
+    of the same motion, or if there are none relative to ``arm``, the text of a model file.
     """
 
     robot: RobotModel
@@ -96,8 +96,8 @@ class Job:
 class Outcome:
     """Outcome of an identification; ``text`` is the text of the model file.
 
-    ``verdict`` is that of the result in sentences; ``model_file`` and
-    ``report_file`` are the paths that were written, '' for none.
+    ``verdict`` is that of the result in sentences; ``model_file`` and ``report_file`` are the
+    paths written, '' for none.
     """
 
     code: Code
@@ -112,7 +112,7 @@ class Outcome:
 
 
 class _Failure(Exception):
-    """An error together with the code it is answered by."""
+    """An error together with its code."""
 
     def __init__(self, code: Code, error: Exception) -> None:
         super().__init__(str(error))
@@ -123,7 +123,7 @@ class _Failure(Exception):
 
 @contextmanager
 def _failing_as(code: Code) -> Iterator[None]:
-    """Give the errors of the block a code, except those which have one."""
+    """Give the errors of the block a code, unless they have one."""
     try:
         yield
     except (Cancelled, UnexpectedError):
@@ -135,7 +135,7 @@ def _failing_as(code: Code) -> Iterator[None]:
 
 
 def run(job: Job, progress: Progress) -> Outcome:
-    """Read, identify, save and report; whatever goes wrong is in the outcome."""
+    """Read, identify, save and report; every error becomes part of the outcome."""
     def later(stage: str, fraction: float) -> None:
         progress(stage, READING + (1.0 - READING) * fraction)
 
@@ -176,7 +176,7 @@ def read_recordings(job: Job, progress: Progress = lambda stage, fraction: None)
 
 
 def read_recording(source: str | Recorded | RawLog, robot: RobotModel) -> RawLog:
-    """Return one recording; raises DataError if it is of no use."""
+    """Return one recording; raises DataError if it is unusable."""
     if isinstance(source, RawLog):
         return source
     if isinstance(source, str):
@@ -186,7 +186,7 @@ def read_recording(source: str | Recorded | RawLog, robot: RobotModel) -> RawLog
 
 
 def _growing(source: Recorded, contents: Contents) -> Iterator[tuple[str, Batch]]:
-    """Yield the messages of a recording; that it has no end is no news while it grows."""
+    """Yield the messages of a recording; a missing end is not reported while it grows."""
     yield from mcap_batches(source.file, (JOINT_STATE, WRENCH), contents)
     damage = [finding for finding in contents.findings if finding.startswith(DAMAGE)]
     contents.findings[:] = [*source.losses, *damage]
@@ -217,7 +217,7 @@ def _identified(
 
 
 def _delivered(job: Job, result: IdentificationResult, logs: Parts) -> Outcome:
-    """Save and report, as far as asked for."""
+    """Save and report, as far as requested."""
     model = result.model
     code, sentences = Code.SUCCESS, [
         model.status, f"identified {model.robot.name} except {', '.join(model.not_identified)}"
@@ -227,7 +227,7 @@ def _delivered(job: Job, result: IdentificationResult, logs: Parts) -> Outcome:
         if path:
             try:
                 written[path] = str(write_below(job.root, path, write))
-            except Exception as error:  # the model is there all the same
+            except Exception as error:  # the model exists nevertheless
                 code = Code.NOT_SAVED
                 sentences.append(f'not written: {error}')
     names = Names.of(model, *([job.out] if job.out else ()))
@@ -248,7 +248,7 @@ def _write_report(
 def check_outputs(job: Job) -> None:
     """Raise UsageError for files that could not be written, before the work for them.
 
-    Folders that are missing are made with the files.
+    Missing folders are created with the files.
     """
     wanted = [(job.out, model_file.MARK)] if job.out else []
     if job.report:
@@ -272,11 +272,10 @@ def check_outputs(job: Job) -> None:
 
 
 def write_below(root: str, path: str, write: Callable[[Path, Path], object]) -> Path:
-    """Write a file where a request says, below ``root``, and return its absolute path.
+    """Write a file where a request names it, below ``root``, and return its absolute path.
 
-    Folders that are missing are made. ``write`` takes the path and the root. Raises UsageError
-    for a path that is empty, outside, or where something else is, DynIdError when it cannot be
-    written.
+    Missing folders are created. ``write`` takes the path and the root. Raises UsageError for a
+    path that is empty, outside, or taken by something else, DynIdError if it cannot be written.
     """
     files = RequestedFiles(str, root)
     target = files.target(path)

@@ -1,4 +1,4 @@
-"""The action ~/identify: hands goals to the worker process and brings its news to the client."""
+"""The action ~/identify: passes goals to the worker process and its news to the client."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from robot_dynid.ros.recording.session import Recording
 from robot_dynid.types import RawLog
 from robot_dynid_interfaces.action import Identify
 
-WORKER_LOOK = 0.02  # s between looks at the worker while a goal runs
-DISK_PATIENCE = 2.0  # s for the disk to take what the memory holds
-RESULT_LIFETIME = 60  # s a result can be asked for
+WORKER_LOOK = 0.02  # s between checks of the worker during a goal
+DISK_PATIENCE = 2.0  # s to write the messages in memory to the disk
+RESULT_LIFETIME = 60  # s for which a result is available
 
 
 class IdentifyAction:
     """One identification at a time; on success the model is served.
 
-    ``recipe`` reads the YAML text used when a goal brings none; it and the files of the robot are
-    read again for every goal.
+    ``recipe`` reads the YAML text used for goals without a recipe; it and the files of the robot
+    are read again for every goal.
     """
 
     def __init__(self, node: Node, robot_files: RobotFiles | None, recording: Recording,
@@ -115,7 +115,7 @@ class IdentifyAction:
         return CancelResponse.ACCEPT
 
     def _look(self) -> None:
-        """Bring the goal a step further."""
+        """Advance the goal by one step."""
         handle = self._handle
         if handle is None:
             self._timer.cancel()
@@ -137,7 +137,7 @@ class IdentifyAction:
             handle.publish_feedback(Identify.Feedback(stage=stage, fraction=fraction))
 
     def _submit(self, handle: Any) -> None:
-        """Hand the goal to the worker, once the recording is on the disk."""
+        """Pass the goal to the worker, once the recording is on the disk."""
         if handle.is_cancel_requested:
             self._finish(handle, Outcome(Code.CANCELLED, 'cancelled before it began'))
             return
@@ -170,9 +170,9 @@ class IdentifyAction:
                    self._models.files.directory, judges)
 
     def _buffer(self) -> tuple[Recorded | RawLog, ...]:
-        """Return the recorded buffer, or nothing as long as the disk is behind.
+        """Return the recorded buffer, or None while the disk lags behind.
 
-        The worker reads it from the disk; from memory only when the disk does not take it.
+        The worker reads it from the disk, and from memory only if the disk cannot store it.
         """
         recorder, topics = self._recording.recorder, self._recording.topics()
         assert recorder is not None

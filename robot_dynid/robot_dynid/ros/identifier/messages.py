@@ -34,8 +34,8 @@ EVERY = 'all joints'
 class MonitorStatus:
     """Status for the diagnostics.
 
-    Since it was last read joints were ``touched``, or ``blind`` for the reason given, EVERY for
-    all of them; ``problem`` is that of the latest joint state, ``motor_problem`` that of the
+    Since the last reading joints were ``touched``, or ``blind`` for the reason given (key EVERY
+    for all joints); ``problem`` is that of the latest joint state, ``motor_problem`` that of the
     latest motor state.
     """
 
@@ -61,7 +61,7 @@ def model_message(model: IdentifiedModel, text: str, stamp: Time) -> DynamicMode
 
 
 def payload_message(result: PayloadResult) -> Payload:
-    """Describe an identified payload; what is not determined is NaN."""
+    """Describe an identified payload; undetermined values are NaN."""
     estimate, load = result.estimate, set_load(result.estimate)
     message = Payload(
         frame=result.link, determined=load is not None, mass=estimate.mass,
@@ -76,9 +76,9 @@ def payload_message(result: PayloadResult) -> Payload:
 def contact_markers(
     robot: RobotModel, external: FloatArray, contact: Collection[str], stamp: int
 ) -> MarkerArray:
-    """Return an arrow per joint, in the frame of the link it moves, red where it is in contact.
+    """Return an arrow per joint, in the frame of the link it moves, red if it is in contact.
 
-    ``external`` (n,) is external torque [N m, N], NaN where it is not known: no arrow there;
+    ``external`` (n,) is external torque [N m, N], NaN where it is unknown: no arrow there;
     ``contact`` names the joints in contact, ``stamp`` is in ns.
     """
     limits = np.where(np.isfinite(robot.limits.effort), robot.limits.effort, WITHOUT_LIMIT)
@@ -101,7 +101,7 @@ def contact_markers(
 
 
 def blind_sentence(blind: Mapping[str, str]) -> str:
-    """Return in one sentence which joints are blind, and why: those of one reason together."""
+    """Return in one sentence which joints are blind, and why, grouped by reason."""
     joints: dict[str, list[str]] = {}
     for joint, reason in blind.items():
         joints.setdefault(reason, []).append(joint)
@@ -156,7 +156,7 @@ def contact_diagnosis(
 ) -> DiagnosticStatus:
     """Return the status of the external torque.
 
-    A warning when a joint was touched of late, an error when one could not be watched.
+    A warning if a joint was touched lately, an error if one could not be watched.
     """
     status = DiagnosticStatus(name=name, level=DiagnosticStatus.OK, message='no contact')
     if monitor is None:
@@ -202,7 +202,7 @@ def contact_diagnosis(
 
 
 def _deflection(monitor: Monitor, read: Reading) -> dict[str, str]:
-    """Return the values that motor states give, joint by joint."""
+    """Return the values computed from motor states, joint by joint."""
     assert read.deflected is not None and read.spread is not None
     assert read.gear is not None and read.gear_spread is not None
     values = {}

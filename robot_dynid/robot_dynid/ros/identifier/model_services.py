@@ -36,8 +36,8 @@ class ModelServices:
     """The served model: ~/load_model, ~/save_model, latched ~/model and ~/robot_description.
 
     ``robot`` is the robot a model must belong to; None takes models of any robot. ``files`` are
-    those that requests may name, without it all. ``path`` is the model file served from the start;
-    empty: none. Raises DynIdError for one that cannot be.
+    those that requests may name, with or without it. ``path`` is the model file served from the
+    start; empty: none. Raises DynIdError if it is unusable.
     """
 
     def __init__(self, node: Node, robot: RobotModel | None,
@@ -64,7 +64,7 @@ class ModelServices:
         """Serve ``model`` from now on and return its description; ``text`` is its file."""
         message = model_message(model, text, self._node.get_clock().now().to_msg())
         zeros = np.zeros(len(model.joints))
-        with suppress(ModelError):  # what is computed once per model is computed here
+        with suppress(ModelError):  # values computed once per model are computed here
             model.forward(zeros, zeros, zeros)
         with self._serving:
             self.model = model
@@ -73,7 +73,7 @@ class ModelServices:
         return message
 
     def load(self, path: str) -> DynamicModel:
-        """Load and serve a model file; raises DynIdError, the served model then stays."""
+        """Load and serve a model file; raises DynIdError and keeps the served model."""
         if not path:
             raise UsageError(NO_PATH)
         model = IdentifiedModel.load(Path(path).expanduser(), self._robot)
@@ -81,7 +81,7 @@ class ModelServices:
         return self.serve(model, model.to_yaml())
 
     def served(self) -> IdentifiedModel:
-        """Return the served model; raises ModelError when there is none."""
+        """Return the served model; raises ModelError if there is none."""
         if self.model is None:
             raise ModelError('no model is loaded: identify one (action identify) or load one '
                              '(service load_model)')
@@ -101,10 +101,10 @@ class ModelServices:
 
 
 class RobotDescription:
-    """There while the served model is feasible, without refused joints, and of a known URDF.
+    """Publishes while the served model is feasible, without refused joints, and its URDF is known.
 
-    The publisher goes with the model, so that no late subscriber gets the inertials of an
-    earlier one.
+    The publisher is removed with the model, so that late subscribers do not get the inertials of
+    an earlier one.
     """
 
     def __init__(self, node: Node, robot: RobotModel | None) -> None:
@@ -120,7 +120,7 @@ class RobotDescription:
             self._missing = str(error)
 
     def describe(self, model: IdentifiedModel) -> None:
-        """Publish the description of ``model``, or say once why there is none."""
+        """Publish the description of ``model``, or log once why there is none."""
         try:
             if self._missing:
                 raise UsageError(self._missing)

@@ -2,12 +2,12 @@
 
 ~/contact_markers shows external torque in RViz.
 
-The recording goes first: it has stored a joint state before this sees it. Joint states that have
-waited for long are not looked at here, so that the recording catches up.
+Recording has priority: it stores a joint state before the monitor sees it. Joint states that have
+waited too long are skipped here, so that the recording catches up.
 
-Unknown is not free: false on ~/contact says that every joint is watched and none is in contact. It
-is true without a model, before the first joint states, while they do not come or are of no use,
-and while any joint is blind. A thread of its own sees to that, whatever the node waits for.
+Unknown is not free: false on ~/contact means that every joint is watched and none is in contact.
+It is true without a model, before the first joint states, while they are missing or unusable, and
+while any joint is blind. A separate thread ensures that, whatever the node waits for.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ from robot_dynid.ros.recording.session import MOTORS, Recording
 from robot_dynid.settings import setting
 from robot_dynid.types import FloatArray
 
-LATE_STATES = 250_000_000  # ns; joint states that have waited longer are left out
-SILENCE = 0.25  # s without joint states of use after which no joint is watched
-WATCH_PERIOD = 0.05  # s between looks of the watchdog
+LATE_STATES = 250_000_000  # ns; joint states that have waited longer are skipped
+SILENCE = 0.25  # s without usable joint states after which no joint is watched
+WATCH_PERIOD = 0.05  # s between checks of the watchdog
 LOG_PERIOD = 1.0  # s between messages of one kind about it
 NO_MODEL = 'no model is loaded: load one (~/load_model) or identify one (~/identify)'
 NO_STATES = f'no joint states for {SILENCE:g} s: check that the driver runs, and the topic'
 LEFT_OUT = (f'joint states have waited in the node for more than {1e-9 * LATE_STATES:g} s and are '
             'left out: reduce the load of the processor')
 LISTED_CHARACTERS = 200  # characters of the names in a foreign message
-LISTENER_DEPTH = 100  # messages that a slow listener may be behind
-PROBLEMS_LOGGED = 20  # different problems that are logged; diagnostics tell the latest one
+LISTENER_DEPTH = 100  # messages by which a slow listener may lag
+PROBLEMS_LOGGED = 20  # different problems that are logged; diagnostics state the latest one
 RECOUNT = 20_000_000  # ns after which listeners are counted again
 MARKER_PERIOD_NS = 50_000_000  # ns between markers for RViz
 TOPICS = ('predicted_effort', 'effort_residual', 'external_torque')
@@ -89,9 +89,9 @@ class MonitorParameters:
 
 
 class Monitoring:
-    """Follows the joint states that ``recording`` receives with the model of ``models``.
+    """Applies the model of ``models`` to the joint states that ``recording`` receives.
 
-    With the topic ``effort``, its latest message takes the place of the field of that name.
+    The latest message of the topic ``effort``, if used, replaces the field of that name.
     """
 
     def __init__(self, node: Node, recording: Recording, models: ModelServices,
@@ -110,8 +110,8 @@ class Monitoring:
         self.status = MonitorStatus()
         self._model: IdentifiedModel | None = None
         self._refused = np.zeros(0, dtype=bool)
-        #: joint states so far of no use, or in which a joint was in contact or blind; stamp [ns]
-        #: of the last one of use
+        #: joint states so far unusable, or with a joint in contact or blind; stamp [ns]
+        #: of the last usable one
         self.disturbed, self.stamp = 0, 0
         self._refusal = ''
         self._contact_sent: bool | None = None
@@ -119,8 +119,8 @@ class Monitoring:
         self._latest_effort: bytes | None = None
         self._effort_received = 0
         self._lock = recording.lock
-        self._seen = -np.inf  # when the last joint state of use came, on the monotonic clock
-        self._reason = ''  # why those since then were of no use
+        self._seen = -np.inf  # time of the last usable joint state, on the monotonic clock
+        self._reason = ''  # why those since then were unusable
         self._was_blind: set[str] | None = None
         self._ended = threading.Event()
         self._send_contact(True)
@@ -132,13 +132,13 @@ class Monitoring:
         self._watchdog.start()
 
     def close(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         self._ended.set()
         self._watchdog.join()
 
     @property
     def blind(self) -> dict[str, str]:
-        """Reasons of joints that are not watched now, by name, EVERY for all of them."""
+        """Reasons by name of the joints that are not watched now; key EVERY for all joints."""
         if self._models.model is None:
             return {EVERY: NO_MODEL}
         if self.monitor is None or self._models.model is not self._model or \
@@ -147,9 +147,9 @@ class Monitoring:
         return self.monitor.blind
 
     def _watch(self) -> None:
-        """Tell that the robot is not watched when nothing of use comes in."""
+        """Report that the robot is not watched while no usable joint state arrives."""
         while not self._ended.wait(WATCH_PERIOD):
-            held = self._lock.acquire(timeout=SILENCE)  # a callback that hangs must not hold it up
+            held = self._lock.acquire(timeout=SILENCE)  # a hanging callback must not block it
             try:
                 self._look()
             except InvalidHandle:
@@ -190,7 +190,7 @@ class Monitoring:
         return monitor, status
 
     def receive(self, data: bytes, received: int, waited: int) -> None:
-        """Take a joint state, as it is serialized, ``received`` and having ``waited`` [ns]."""
+        """Take a serialized joint state, with the times ``received`` and ``waited`` [ns]."""
         model = self._models.model
         if model is None:
             return
@@ -204,7 +204,7 @@ class Monitoring:
         self.disturbed += bool(problem)
 
     def _guarded(self, take: Callable[[], None]) -> str:
-        """Take a message and return what is wrong with it, which is logged once."""
+        """Take a message and return its problem, which is logged once."""
         problem = ''
         try:
             take()
@@ -218,7 +218,7 @@ class Monitoring:
         return problem
 
     def receive_motors(self, data: bytes, received: int, waited: int) -> None:
-        """Take a motor state, which goes with the joint states stamped later."""
+        """Take a motor state, which applies to the joint states stamped later."""
         monitor = self.monitor
         if monitor is not None and monitor.follows_motors:
             self.status.motor_problem = self._guarded(
@@ -234,7 +234,7 @@ class Monitoring:
                             values.get('velocity'))
 
     def receive_effort(self, data: bytes, received: int, waited: int) -> None:
-        """Take a message of the topic ``effort``, which the next joint states go with."""
+        """Take a message of the topic ``effort``, which applies to the next joint states."""
         self._latest_effort, self._effort_received = data, received
 
     def _take(self, model: IdentifiedModel, data: bytes, received: int) -> None:
@@ -268,7 +268,7 @@ class Monitoring:
                 self._log_motors(self.monitor.without_motors)
 
     def _begin(self, model: IdentifiedModel) -> None:
-        """Follow another model; raises UsageError for parameters that do not fit it."""
+        """Change to another model; raises UsageError for parameters that do not fit it."""
         self._model, self.monitor, self._without = model, None, ()
         self._states, self._efforts, self._motors = (_Topic(model.joints) for _ in range(3))
         self._refused = np.isin(model.joints, model.not_identified)
@@ -321,7 +321,7 @@ class Monitoring:
         self._send_contact(not reading.free)
 
     def _log_motors(self, without: tuple[str, ...]) -> None:
-        """Log which joints lack motor states, whenever that changes."""
+        """Log which joints lack motor states, at every change."""
         if without == self._without:
             return
         self._without, log = without, self._node.get_logger()
@@ -340,7 +340,7 @@ class Monitoring:
 class _Topic:
     """Joint states of a topic in the order of ``joints``, NaN for joints that they lack.
 
-    ``others`` says whose they are if they have none of the joints.
+    ``others`` describes their joints if they have none of these.
     """
 
     def __init__(self, joints: tuple[str, ...]) -> None:
@@ -349,7 +349,7 @@ class _Topic:
         self.others = ''
 
     def __call__(self, data: bytes) -> tuple[int, dict[str, FloatArray]]:
-        """Return the stamp [ns], and by name the values (n,) that a message has."""
+        """Return the stamp [ns], and by name the values (n,) of a message."""
         names, stamp, values = self._read(data)
         if names is not self._names:
             self._names = names

@@ -1,7 +1,7 @@
 """Node `identifier`: records joint states, identifies the dynamics, and serves the model.
 
-It only translates. Identifications run in a process of their own, the dynamics services in a
-thread; whatever else takes time leaves the joint states in the queue of their subscription.
+It only translates. Identifications run in a separate process, the dynamics services in a thread;
+during any other work joint states wait in the queue of their subscription.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Identifier(Node):
             self._expand_opening = opened.pop_all()
 
     def _open(self, loaded: list[Any], opened: ExitStack) -> None:
-        """Start all parts with their parameters; ``opened`` closes those that did."""
+        """Start all parts with their parameters; ``opened`` closes those that were started."""
         parameters: IdentifierParameters = loaded[0]
         def closing(part: Part) -> Part:
             opened.callback(part.close)
@@ -150,7 +150,7 @@ class Identifier(Node):
 
 
 def _recipe_text(path: str) -> str:
-    """Return the text of a recipe file that can be read; raises UsageError when it cannot."""
+    """Return the text of a recipe file; raises UsageError if it cannot be read."""
     if not path:
         return ''
     try:
@@ -164,7 +164,7 @@ def _recipe_text(path: str) -> str:
 def main(args: list[str] | None = None) -> NoReturn:
     """Run the node; see `process.run`."""
     sys.setswitchinterval(process.SWITCH_INTERVAL)
-    limit_threads(1)  # other cores are for the robot, and for what else the node does meanwhile
+    limit_threads(1)  # the other cores are for the robot and the rest of the node
     process.run('identifier', Identifier, process.spin, args)
 
 

@@ -1,6 +1,6 @@
-"""The process in which identifications run, and the node's side of it; neither needs rclpy.
+"""The process that runs identifications, and the node's side of it; neither needs rclpy.
 
-A computation that shares the interpreter with the subscription would delay every message.
+A computation in the interpreter of the subscription would delay every message.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import Any
 from robot_dynid.errors import Cancelled
 from robot_dynid.ros.identifier.identification import Code, Job, Outcome, run
 
-NICENESS = 5  # nodes and the robot come first
+NICENESS = 5  # lower priority than nodes and the robot
 CANCEL_PATIENCE = 2.0  # s for a cancelled job to stop by itself
 COMMAND = f'from {__name__} import main; main()'
 
 
 class WorkerProcess:
-    """The identifier's side: hand in a job, look for news now and then.
+    """The identifier's side: submit a job, and poll for news.
 
-    One job at a time. A worker that dies or does not stop when asked is replaced by a new one.
+    One job at a time. A worker that dies or does not stop on request is replaced.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class WorkerProcess:
         return self._process.pid
 
     def submit(self, job: Job) -> None:
-        """Start a job; look at ``news`` until its outcome is among them."""
+        """Start a job; poll ``news`` until its outcome is among them."""
         self._busy, self._deadline = True, float('inf')
         try:
             self._connection.send(job)
@@ -56,7 +56,7 @@ class WorkerProcess:
             self._connection.send(job)
 
     def cancel(self) -> None:
-        """Ask the job under way to stop; its outcome follows within ``CANCEL_PATIENCE``."""
+        """Request the job under way to stop; its outcome follows within ``CANCEL_PATIENCE``."""
         self._deadline = min(self._deadline, time.monotonic() + CANCEL_PATIENCE)
         try:
             self._connection.send(None)
@@ -64,7 +64,7 @@ class WorkerProcess:
             return  # ``news`` reports that it died
 
     def news(self) -> tuple[tuple[str, float] | None, Outcome | None]:
-        """Return the latest (stage, fraction), if there is a new one, and the outcome, if any."""
+        """Return the latest (stage, fraction), if it is new, and the outcome, if there is one."""
         latest = None
         try:
             while self._connection.poll():
@@ -105,7 +105,7 @@ class WorkerProcess:
 
 
 def serve(connection: Connection) -> None:
-    """Run jobs that come through ``connection`` until it is closed.
+    """Run jobs received through ``connection`` until it is closed.
 
     In: a Job, or None to cancel the one under way. Out: (stage, fraction) pairs, then the Outcome.
     """
@@ -116,7 +116,7 @@ def serve(connection: Connection) -> None:
 
     while True:
         job: Any = connection.recv()
-        if job is not None:  # a cancel request that came after the end of its job
+        if job is not None:  # a cancel request received after the end of its job
             connection.send(run(job, progress))
 
 

@@ -1,8 +1,8 @@
-"""One subscribed topic: its statistics, messages that never came in, and the end of a recording.
+"""One subscribed topic: statistics, lost messages, and the end of a recording.
 
-Lost messages show by the numbers that publishers give to theirs. What no reader can know: whether
-a publisher that falls silent sent more after the last message that came, and what was sent before
-it and the reader discovered each other.
+Lost messages show in the sequence numbers of publishers. Undetectable losses: messages after the
+last one received from a publisher, and messages sent before it and the reader discovered each
+other.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from robot_dynid.ros.recording.recorder import TopicStore
 
 #: takes a serialized message, the time of the system, and how long the message waited here [ns]
 Listener = Callable[[bytes, int, int], None]
-MOST_PUBLISHERS = 1000  # whose last numbers are kept; robots have a few
-#: ns: a publisher heard for so long, and of late, is expected to go on
+MOST_PUBLISHERS = 1000  # publishers whose last numbers are kept; robots have a few
+#: ns: a publisher heard for so long, and recently, is expected to continue
 STEADY, LATELY = 2_000_000_000, 1_000_000_000
-#: ns by which a message that was sent again may have come in after those behind it: DDS delivers
+#: ns by which a message that was sent again may arrive after its successors: DDS delivers
 #: them in their order nevertheless, which is that of a recording, too
 SENT_AGAIN = 10**9
 
@@ -37,9 +37,10 @@ class Publisher:
 class SequenceGaps:
     """Counts gaps in the sequence numbers of every publisher of a topic.
 
-    A publisher overwrites what a slow network does not take, and the reader what nobody takes;
-    both leave a gap. ``numbered`` turns False if the middleware gives no numbers (before Kilted it
-    does not name the publisher they belong to). ``last`` holds what came last of each publisher.
+    A publisher overwrites messages that a slow network does not take, and the reader those that
+    nobody takes; both leave a gap. ``numbered`` turns False if the middleware gives no numbers
+    (before Kilted it does not name their publisher). ``last`` holds the last message of each
+    publisher.
     """
 
     def __init__(self) -> None:
@@ -47,7 +48,7 @@ class SequenceGaps:
         self.last: dict[bytes, Publisher] = {}
 
     def missing(self, info: Mapping[str, Any]) -> int:
-        """Return the number of messages missing before the one that ``info`` came with."""
+        """Return the number of messages missing before the one described by ``info``."""
         number, publisher = info.get('publication_sequence_number'), info.get('publisher_gid')
         if number is None or publisher is None:
             self.numbered = False
@@ -67,9 +68,10 @@ class SequenceGaps:
 class Ending:
     """Messages of a topic that belong to a recording whose end was ``asked`` for [ns, system].
 
-    They were sent until then, or have come in. All of them are there, or lost, once every one of
-    the ``publishers`` has shown a later one: DDS delivers those of a publisher in order. So many
-    are ``present`` now, perhaps unheard; those that were steady are expected to go on.
+    They were sent before that, or have been received. All of them are present, or lost, once every
+    one of the ``publishers`` has sent a later one: DDS delivers those of a publisher in order.
+    ``present`` is the current number of publishers, perhaps not heard yet; steady ones are
+    expected to continue.
     """
 
     def __init__(self, asked: int, publishers: Mapping[bytes, Publisher], present: int) -> None:
@@ -80,7 +82,7 @@ class Ending:
         self._latest = time.monotonic()
 
     def takes(self, info: Mapping[str, Any]) -> bool:
-        """Return whether the message that ``info`` came with belongs to the recording."""
+        """Return whether the message described by ``info`` belongs to the recording."""
         if min(info['source_timestamp'], info['received_timestamp']) > self._asked:
             return False
         self._latest = time.monotonic()
@@ -89,7 +91,7 @@ class Ending:
     def first_later(self, info: Mapping[str, Any]) -> bool:
         """Return whether a later message is the first of its publisher.
 
-        What is missing before it was sent while recording, or between both.
+        Messages missing before it were sent during the recording, or after it.
         """
         key = (info.get('publisher_gid') or {}).get('data', b'')
         first = key not in self._over
@@ -99,10 +101,10 @@ class Ending:
         return first
 
     def over(self, patience: float, more: bool) -> bool:
-        """Return whether all have come, or nothing for longer than ``patience`` [s].
+        """Return whether all have arrived, or none for longer than ``patience`` [s].
 
-        Steady publishers are waited for longer. Of unknown ones all have come unless there is
-        ``more`` to take.
+        Steady publishers are waited for longer. Those of unknown publishers have all arrived
+        unless there is ``more`` to take.
         """
         silent = not self._steady and time.monotonic() - self._latest > patience
         return silent or not (self._open or (more and not self._over))
@@ -110,10 +112,10 @@ class Ending:
 
 @dataclass(frozen=True)
 class TopicStatistics:
-    """Statistics of a topic since they were last read; times in s, ``age`` infinite at first.
+    """Statistics of a topic since the last reading; times in s, ``age`` infinite at first.
 
     ``largest_gap`` is between two messages, ``rate`` per second; ``lost`` messages were sent and
-    never came in, as far as `SequenceGaps` knows.
+    not received, as far as `SequenceGaps` can tell.
     """
 
     topic: str
@@ -124,12 +126,12 @@ class TopicStatistics:
 
 
 class Channel:
-    """One subscribed topic: counts what comes in, and hands it to the store of a recording.
+    """One subscribed topic: counts messages, and passes them to the store of a recording.
 
-    Statistics are of the time of the system; ``dated`` turns it into the date in a recording [ns].
-    ``opened``, where there is one, makes the store when the first message comes. With an
-    ``ending`` it takes what belongs to the recording; what comes after that is over is counted.
-    ``inlet`` is where the messages come from.
+    Statistics are in system time; ``dated`` converts it into the time of a recording [ns].
+    ``opened``, if given, makes the store at the first message. With an ``ending`` it takes the
+    messages that belong to the recording, and counts later ones. ``inlet`` is the source of the
+    messages.
     """
 
     inlet: Inlet | None
@@ -143,22 +145,22 @@ class Channel:
         self.begin(None, None)
 
     def begin(self, store: TopicStore | None, opened: Callable[[], TopicStore] | None) -> None:
-        """Hand over to ``store``, or to that which ``opened`` makes."""
+        """Pass messages to ``store``, or to the one that ``opened`` makes."""
         self.store, self.opened = store, opened
         self.ending: Ending | None = None
         self._ended: TopicStore | None = None
 
     def close(self, asked: int, present: int) -> Ending:
-        """Hand over only what belongs to a recording whose end is ``asked`` for, see `Ending`."""
+        """Pass on only messages of a recording whose end is ``asked`` for, see `Ending`."""
         self.ending = Ending(asked, self.gaps.last, present)
         return self.ending
 
     def end(self) -> None:
-        """Hand over no more; count what comes too late."""
+        """Stop passing messages on; count late ones."""
         self._ended, self.store, self.opened = self.store, None, None
 
     def receive(self, data: bytes, info: Mapping[str, Any]) -> None:
-        """Take one serialized message; this is all that happens while recording."""
+        """Take one serialized message; the only work while recording."""
         received = info['received_timestamp']
         if 0 <= self._last - received < SENT_AGAIN:
             received = self._last + 1
@@ -188,7 +190,7 @@ class Channel:
 
     @property
     def silent(self) -> bool:
-        """Whether no message has ever come in."""
+        """Whether no message has ever arrived."""
         return not self._last
 
     def take_statistics(self) -> TopicStatistics:

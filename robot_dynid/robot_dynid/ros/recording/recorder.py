@@ -1,11 +1,11 @@
-"""Records live topics: callbacks append to memory, a thread brings everything to a bag on disk.
+"""Records live topics: callbacks append to memory, a thread writes everything to a bag on disk.
 
-Every ``period`` the thread writes what came in since as one chunk of an mcap file and waits until
-it is on the disk (fsync). An mcap file only grows at its end, and its data section can be read
+Every ``period`` the thread writes the new messages as one chunk of an mcap file and waits until it
+is on the disk (fsync). An mcap file only grows at its end, and its data section can be read
 without the index that is written at the close; so after a crash, a SIGKILL or a power cut
-``read_bag`` finds everything but the last ``period``. (sqlite3 would rewrite pages and leave a
-journal behind.) Messages leave the memory only once they are on the disk: when it is full, they
-stay, and the next period tries again, also after the recording was stopped.
+``read_bag`` recovers everything but the last ``period``. (sqlite3 would rewrite pages and leave a
+journal.) Messages leave the memory only once they are on the disk: if it is full, they stay, and
+the next period tries again, also after the end of the recording.
 """
 
 from __future__ import annotations
@@ -27,45 +27,45 @@ from robot_dynid.types import RawLog
 
 #: types of messages of which a snapshot is made
 READ = (JOINT_STATE, WRENCH)
-#: s between commits: a crash loses at most this much plus the time of one write
+#: s between commits: a crash loses at most this plus the time of one write
 COMMIT_PERIOD = 0.25
-RETRY = 1.0  # s between attempts to bring the rest of an ended recording to the disk
+RETRY = 1.0  # s between attempts to write the rest of an ended recording
 WRITTEN_BYTES = 16_000_000  # bytes handed to the writer at a time
-#: that messages may fill while the disk does not take them: half an hour of 14 joints at 1 kHz
+#: for messages that the disk cannot store yet: half an hour of 14 joints at 1 kHz
 MEMORY = 1_000_000_000  # bytes
-OBJECTS = 100  # bytes that Python takes for a message beside its data
+OBJECTS = 100  # bytes of Python's overhead per message
 
 #: time in ns and data of a message
 Message = tuple[int, bytes]
 
 
 class Memory:
-    """Memory of ``size`` [bytes] that recordings share, some of which have ended."""
+    """Memory of ``size`` [bytes] that recordings share, including ended ones."""
 
     def __init__(self, size: int = MEMORY) -> None:
         self.size = size
         self._used, self._lock = 0, threading.Lock()
 
     def take(self, size: int) -> bool:
-        """Take so many bytes; False, and nothing is taken, when there are not as many left."""
+        """Reserve so many bytes; return False, and reserve nothing, if fewer are left."""
         with self._lock:
             fits = self._used + size <= self.size
             self._used += size if fits else 0
         return fits
 
     def give_back(self, size: int) -> None:
-        """Give back bytes taken."""
+        """Release reserved bytes."""
         with self._lock:
             self._used -= size
 
 
 class TopicStore:
-    """The messages of one topic; ``append`` is all that a subscription callback does.
+    """The messages of one topic; ``append`` is the only work of a subscription callback.
 
-    One thread appends, another saves and releases. Of ``count`` messages so many are ``saved``;
-    those ``released`` are on disk only. Once ``memory`` is full, further messages are ``refused``;
-    ``lost`` are those that were sent, as far as can be known, and never came; they were not sent
-    again where the publisher is ``best_effort``.
+    One thread appends, another saves and releases. ``count`` messages were received; the first
+    ``saved`` are on disk; the first ``released`` are on disk only. Once ``memory`` is full,
+    further messages are ``refused``; ``lost`` ones were sent, as far as can be known, but not
+    received; they were not sent again if the publisher is ``best_effort``.
     """
 
     def __init__(self, name: str, kind: str, definition: str = '', memory: Memory | None = None
@@ -99,7 +99,7 @@ class TopicStore:
             yield self._received[k], self._data[k]
 
     def release(self) -> None:
-        """Forget the messages that are on disk."""
+        """Remove the messages that are on disk from memory."""
         count = self.saved - self.released
         self._memory.give_back(sum(map(len, self._data[:count])) + count * OBJECTS)
         self.released = self.saved
@@ -108,7 +108,7 @@ class TopicStore:
 
 
 def batch_of(messages: Iterable[Message]) -> Batch:
-    """Return messages as the readers of bags take them."""
+    """Return messages in the form of the bag readers."""
     received, data = zip(*messages)
     sizes = np.array([len(one) for one in data], dtype=np.int64)
     return Batch(np.array(received, dtype=np.int64), np.frombuffer(b''.join(data), np.uint8),
@@ -119,9 +119,8 @@ class Recorder:
     """Records serialized messages of any number of topics into a new bag at ``path``.
 
     Usage: ``store = recorder.add_topic('/joint_states', JOINT_STATE)``, and a raw subscription
-    whose callback is ``store.append``. What the disk does not take fills ``memory``; beyond that,
-    messages are refused. Raises UsageError when ``path`` exists, DataError when it cannot be
-    created.
+    whose callback is ``store.append``. Messages that the disk cannot store fill ``memory``; beyond
+    that they are refused. Raises UsageError if ``path`` exists, DataError if it cannot be created.
     """
 
     def __init__(self, path: str | Path, period: float = COMMIT_PERIOD,
@@ -133,7 +132,7 @@ class Recorder:
         self.storage_file = self._bag.storage_file
         self._stores: dict[str, TopicStore] = {}
         self._connections: dict[str, int] = {}
-        self._handed: dict[str, int] = {}  # counts that count once they are on the disk
+        self._handed: dict[str, int] = {}  # counts that are valid once they are on the disk
         self._lock, self._writing = threading.Lock(), threading.Lock()
         self._stop, self._finished = threading.Event(), threading.Event()
         self._problem = ''
@@ -182,12 +181,12 @@ class Recorder:
 
     @property
     def finished(self) -> bool:
-        """Whether the recording was stopped and all of it is on the disk."""
+        """Whether the recording was stopped and is complete on the disk."""
         return self._finished.is_set()
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """Sentences on messages that are not in the recording."""
+        """Sentences about messages missing from the recording."""
         found = []
         for store in tuple(self._stores.values()):
             if store.lost:
@@ -203,7 +202,7 @@ class Recorder:
 
     @property
     def intact(self) -> bool:
-        """Whether it lacks nothing but what its publisher, as best effort, did not send again."""
+        """Whether only messages of best-effort publishers are missing."""
         return not self._problem and not any(
             store.refused or (store.lost and not store.best_effort)
             for store in tuple(self._stores.values()))
@@ -222,7 +221,7 @@ class Recorder:
     ) -> RawLog:
         """Return the messages recorded so far, without disturbing the recording.
 
-        Raises DataError when nothing usable was received yet.
+        Raises DataError if nothing usable was received yet.
         """
         contents = Contents(findings=list(self.findings))
         with self._lock:
@@ -249,15 +248,15 @@ class Recorder:
     def stop(self) -> tuple[str, ...]:
         """End the recording, write the rest, close the bag and return the findings.
 
-        What the disk does not take stays in memory and is tried again in the background, or by
-        another call. ``snapshot`` still works.
+        Messages that the disk cannot store stay in memory, and writing is retried in the
+        background, or by another call. ``snapshot`` still works.
         """
         self._stop.set()
         self._finish()
         return self.findings
 
     def discard(self) -> None:
-        """End the recording, forget its messages, and remove the bag."""
+        """End the recording, discard its messages, and remove the bag."""
         self._stop.set()
         with self._writing:
             self._finished.set()
@@ -268,7 +267,8 @@ class Recorder:
                 store.release()
 
     def rescue(self, folder: Path) -> Path | None:
-        """Write the messages in memory only into a new bag below ``folder``; None: impossible."""
+        """Write the messages in memory only into a new bag below ``folder``; None if that fails.
+        """
         path = folder / f'{self.path.name}_rest'
         with self._writing:
             try:
@@ -293,7 +293,7 @@ class Recorder:
             self._finish()
 
     def _finish(self) -> None:
-        """Write the rest and close the bag, as far as the disk takes it."""
+        """Write the rest and close the bag, as far as the disk allows."""
         with self._writing:
             if not self.finished and (not self.unsaved or self._save()) and self._close():
                 self._finished.set()
@@ -304,7 +304,7 @@ class Recorder:
         while more:
             try:
                 more = self._save_piece()
-            except Exception as error:  # a dead thread would go unseen
+            except Exception as error:  # a dead thread would not be noticed
                 reason = (error.strerror or error) if isinstance(error, OSError) else repr(error)
                 self._problem = f'{self.path}: cannot be written: {reason}'
                 return False
@@ -312,7 +312,7 @@ class Recorder:
         return True
 
     def _save_piece(self) -> bool:
-        """Bring WRITTEN_BYTES to the disk; return whether there is more. Raises OSError."""
+        """Write WRITTEN_BYTES to the disk; return whether there is more. Raises OSError."""
         with self._lock:
             more = bool(self._handed)  # the last hand-over must reach the disk first
             if not more:
@@ -321,7 +321,7 @@ class Recorder:
                     left = self._hand_over(store, left)
                 more = left <= 0
                 self._bag.seal()
-        self._bag.sync()  # without the lock: the disk must not hold up snapshots and statistics
+        self._bag.sync()  # without the lock: the disk must not block snapshots and statistics
         with self._lock:
             for name, count in self._handed.items():
                 self._stores[name].saved = count
@@ -330,7 +330,7 @@ class Recorder:
         return more
 
     def _hand_over(self, store: TopicStore, left: int) -> int:
-        """Give messages that came in since to the writer; return how many bytes are ``left``."""
+        """Pass new messages to the writer; return how many bytes are ``left``."""
         self._handed[store.name] = store.saved
         for received, data in store.unsaved() if left > 0 else ():
             self._bag.write(self._connections[store.name], received, data)
@@ -341,7 +341,7 @@ class Recorder:
         return left
 
     def _close(self) -> bool:
-        """Close the bag; return whether the disk took its index."""
+        """Close the bag; return whether its index was written."""
         if self.losses:
             self._bag.note(LOSSES, '; '.join(self.losses))
         try:

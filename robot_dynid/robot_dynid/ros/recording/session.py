@@ -1,6 +1,6 @@
 """Live topics of a node: always watched, and recorded to disk between start and stop.
 
-Messages are taken in a thread of their own, whatever else the node does meanwhile.
+Messages are taken in a separate thread, whatever else the node does.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ MOTORS = TOPICS[1]
 #: s without messages from before a stop after which it waits no more for silent publishers: under
 #: load they take some tenths; and after which for none: DDS sends lost ones again within 3 s
 QUIET_SECONDS, LONGEST_STOP = 0.25, 3.5
-STOP_LOOK = 0.002  # s between looks for messages meanwhile
+STOP_LOOK = 0.002  # s between checks for messages meanwhile
 
 
 class BagSession:
-    """Topics of a node, always watched, and the recording of them which runs or ended last.
+    """Topics of a node, always watched, and their current or last recording.
 
     ``folder`` receives one bag per recording, named after ``name`` and the time; ``topics`` maps
-    names to message types; of those that are ``optional`` nothing is told or recorded before a
-    publisher is there. Recordings that the disk did not take whole stay until it does.
-    Messages are taken every ``period`` s (0: at once); each has the time at which it came in.
+    names to message types; those that are ``optional`` are neither reported nor recorded before
+    they have a publisher. Recordings that are incomplete on the disk stay in memory until they are
+    complete. Messages are taken every ``period`` s (0: at once); each has the time of its arrival.
     """
 
     optional: frozenset[str] = frozenset()
@@ -73,12 +73,12 @@ class BagSession:
         return int(self.clock.now().nanoseconds)
 
     def _dated(self, received: int) -> int:
-        """Return the date of a message that was received at a time of the system [ns]."""
+        """Return the time of the node [ns] of a message received at a system time."""
         return self.now() if self.clock.ros_time_is_active else received
 
     @property
     def lock(self) -> Lock:
-        """Whoever holds it knows that no message is being taken."""
+        """Lock under which messages are taken."""
         return self._listener.lock
 
     @property
@@ -93,10 +93,10 @@ class BagSession:
         return self.recorder.path
 
     def start(self, purpose: str = FIT, fitted: Path | None = None) -> Path:
-        """Begin a new recording and return its folder; raises DynIdError when it cannot.
+        """Begin a new recording and return its folder; raises DynIdError if that fails.
 
-        One with the ``purpose`` VALIDATION is named after that of the motion ``fitted`` before,
-        where there is one.
+        One with the ``purpose`` VALIDATION is named after that of the motion ``fitted`` before, if
+        there is one.
         """
         if self.running:
             raise UsageError(f'already recording to {self.path}; stop that recording first')
@@ -111,7 +111,7 @@ class BagSession:
         stores = {topic: add() for topic, add in opened.items() if topic not in self.optional
                   or self._node.count_publishers(self._channels[topic].topic)}
         with self.lock:
-            while self._listener.take():  # what has come in before does not belong to it
+            while self._listener.take():  # earlier messages do not belong to it
                 pass
             for topic, one in self._channels.items():
                 one.begin(stores.get(topic), None if topic in stores else opened[topic])
@@ -126,14 +126,14 @@ class BagSession:
                 path = base.with_name(f'{base.name}_{number}{ending}')
             try:
                 return Recorder(path, memory=self._memory)
-            except UsageError:  # another node was faster
+            except UsageError:  # another node created it first
                 continue
 
     def stop(self) -> tuple[bool, str]:
-        """End the recording; return whether all of it is on the disk, and what it holds.
+        """End the recording; return whether it is complete on the disk, and its content.
 
-        What a full disk does not take stays in memory; another call tries again. Raises UsageError
-        when no recording runs and none is left to finish.
+        Messages that a full disk cannot store stay in memory; another call tries again. Raises
+        UsageError if no recording runs and none is unfinished.
         """
         if not self.running and not self._ended:
             raise UsageError('nothing is being recorded; start a recording first')
@@ -144,15 +144,15 @@ class BagSession:
         return all(whole for whole, _ in stopped), '; '.join(text for _, text in stopped)
 
     def discard(self) -> None:
-        """End the running recording and remove what it has brought to the disk."""
+        """End the running recording and remove its bag."""
         self._end()
         self._ended.pop().discard()
 
     def _drain(self, longest: float) -> None:
-        """Take what was sent until now and is under way, for ``longest`` [s], if a recording runs.
+        """Take the messages already sent, for at most ``longest`` [s], if a recording runs.
 
-        Sent messages are in the bag or counted, except those after the last one of a publisher
-        that is heard no more.
+        Sent messages are in the bag or counted, except those after the last one received from a
+        publisher that has fallen silent.
         """
         if not self.running:
             return
@@ -168,7 +168,7 @@ class BagSession:
                 time.sleep(STOP_LOOK)
 
     def _end(self) -> None:
-        """Let the running recording, if there is one, end."""
+        """End the running recording, if there is one."""
         if not self.running:
             return
         with self.lock:
@@ -179,7 +179,7 @@ class BagSession:
         self._ended.append(self.recorder)
 
     def _stopped(self, recorder: Recorder) -> tuple[bool, str]:
-        """Stop a recorder, or try again; return whether the bag is whole, and what it holds."""
+        """Stop a recorder, or retry; return whether the bag is complete, and its content."""
         findings, counts = recorder.stop(), recorder.counts
         held = ', '.join(f'{count} messages of {topic}' for topic, count in counts.items())
         text = f'recorded {held} in {recorder.path}'
@@ -193,12 +193,12 @@ class BagSession:
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """Findings of the present recording, and of earlier ones that are not on the disk yet."""
+        """Findings of the current recording, and of earlier ones that are not on the disk yet."""
         return tuple(finding for recorder in self._recorders for finding in recorder.findings)
 
     @property
     def intact(self) -> bool:
-        """Whether these recordings lack nothing but what no publisher sends again."""
+        """Whether only messages of best-effort publishers are missing from these recordings."""
         return all(recorder.intact for recorder in self._recorders)
 
     @property
@@ -211,7 +211,7 @@ class BagSession:
         return 0 if store is None else store.count
 
     def listen(self, topic: str, listener: channel.Listener) -> None:
-        """Hand every message of ``topic`` to ``listener``, too, which is quick and holds `lock`.
+        """Pass every message of ``topic`` also to ``listener``, which is quick and holds `lock`.
 
         A topic that is not subscribed stays silent.
         """
@@ -219,7 +219,7 @@ class BagSession:
             self._channels[topic].listeners += (listener,)
 
     def ignore(self, topic: str, listener: channel.Listener) -> None:
-        """Hand no more messages of ``topic`` to ``listener``."""
+        """Stop passing messages of ``topic`` to ``listener``."""
         if topic in self._channels:
             one = self._channels[topic]
             one.listeners = tuple(other for other in one.listeners if other is not listener)
@@ -231,9 +231,10 @@ class BagSession:
                          if not (topic in self.optional and one.silent))
 
     def close(self) -> None:
-        """End a running recording, if there is one, and listen no more.
+        """End a running recording, if there is one, and stop listening.
 
-        What the recording's disk does not take goes to the temporary folder, if that takes it.
+        Messages that the disk of the recording cannot store go to the temporary folder, if
+        possible.
         """
         self._drain(QUIET_SECONDS)
         self._end()
@@ -251,8 +252,8 @@ class BagSession:
 class Recording(BagSession):
     """The services ~/start_recording and ~/stop_recording and the recorded buffer.
 
-    The buffer is what the last recording holds, whether it is still running or not. Motor states
-    are in it whenever they are published; ``further`` topics are expected.
+    The buffer is the last recording, running or not. It includes motor states if they are
+    published; ``further`` topics are expected.
     """
 
     def __init__(self, node: Node, folder: Path, name: str, further: tuple[str, ...],
@@ -272,7 +273,7 @@ class Recording(BagSession):
             node.create_service(Trigger, f'~/{name}', answered(handler, node.get_logger()))
 
     def topics(self) -> Topics:
-        """Return the topics of the buffer which hold messages."""
+        """Return the topics of the buffer that have messages."""
         counts = {} if self.recorder is None else self.recorder.counts
         names: dict[str, Any] = {
             topic: one.topic for topic in TOPICS
@@ -286,7 +287,7 @@ def folder_name(name: str) -> str:
 
 
 def described(kind: Any) -> tuple[str, str]:
-    """Return the name of a message type and its definition as it was installed."""
+    """Return the name of a message type and its installed definition."""
     from ament_index_python.packages import get_package_share_directory
 
     package, name = kind.__module__.partition('.')[0], kind.__name__

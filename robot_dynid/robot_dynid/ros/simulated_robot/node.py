@@ -1,4 +1,4 @@
-"""Node ``simulated_robot``: a MuJoCo arm behind the faces of ros2_control's usual controllers."""
+"""Node ``simulated_robot``: a MuJoCo arm behind the interfaces of ros2_control's controllers."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class SimulatedRobotParameters:
 
 
 def noise_of(parameters: SimulatedRobotParameters, truth: Truth) -> Noise:
-    """Return the robot's noise with the parameters that are not negative put in."""
+    """Return the robot's noise, replaced by the parameters that are not negative."""
     given = {
         'position_step': parameters.position_step, 'position': parameters.position_noise,
         'velocity': parameters.velocity_noise, 'effort': parameters.effort_noise,
@@ -95,7 +95,7 @@ def noise_of(parameters: SimulatedRobotParameters, truth: Truth) -> Noise:
 
 
 def build_simulator(parameters: SimulatedRobotParameters, robot: RobotModel) -> Simulator:
-    """Return the simulator the parameters ask for; raises DynIdError when they are unusable."""
+    """Return the simulator of the parameters; raises DynIdError if they are unusable."""
     if not 0.0 < parameters.state_rate * CONTROL_PERIOD <= 1.0:
         raise UsageError(f'parameter state_rate: {parameters.state_rate:g}; give 1 to 1000 Hz')
     if not parameters.real_time_factor > 0.0:
@@ -112,9 +112,9 @@ def build_simulator(parameters: SimulatedRobotParameters, robot: RobotModel) -> 
 
 
 class SimulatedRobot(Node):
-    """Steps the physics in a thread of its own, which also publishes the states and /clock.
+    """Steps the physics in a separate thread, which also publishes the states and /clock.
 
-    Simulated time begins at the time of the system.
+    Simulated time begins at the system time.
     """
 
     def __init__(self) -> None:
@@ -223,7 +223,7 @@ class SimulatedRobot(Node):
                     'velocity': reading.motor_velocity[order]}))
             if with_controller and self._controller_states and self._simulator.active:
                 update, measured = self._simulator.view()
-                # of the cycle that made it: what continues a motion goes by stamp and elapsed time
+                # of its cycle: continued motions rely on stamp and elapsed time
                 updated = self._epoch + round(1e9 * (self._simulator.time - CONTROL_PERIOD))
                 self._controller_states.publish(controller_state_message(
                     self._simulator.robot.joints, Time(nanoseconds=updated).to_msg(), update,
@@ -236,7 +236,7 @@ class SimulatedRobot(Node):
             self._stopped.set()
 
     def _publish_clock(self, stamp: int) -> None:
-        """Publish the simulated time [ns], ahead of states with it, not at every one of them.
+        """Publish the simulated time [ns], ahead of its states, but not at every one of them.
 
         Executors of rclpy need long for a message.
         """
@@ -246,20 +246,20 @@ class SimulatedRobot(Node):
             self._clock_publisher.publish(Clock(clock=Time(nanoseconds=stamp).to_msg()))
 
     def _publish_truth(self) -> None:
-        """Publish the motion as it is, whatever the sensors say: for whoever judges a stop."""
+        """Publish the true motion, without sensor noise, to judge stops by."""
         _, (position, velocity) = self._simulator.view()
         self._true_states.publish(fill(
             self._true_message, self._epoch + round(self._simulator.time * 1e9),
             {'position': position, 'velocity': velocity}))
 
     def _slip(self, seconds: float) -> None:
-        """Give up catching up with the clock: simulated time stood still for so long."""
+        """Stop catching up with the clock, after simulated time stood still for so long."""
         self._epoch += round(seconds * 1e9)
         self.get_logger().warning(f'simulation was {seconds:.2f} s late; stamps jump by as much')
 
 
 def spin(node: SimulatedRobot, stop: threading.Event) -> None:
-    """Ask for real-time scheduling where the simulation keeps pace with the clock, and spin."""
+    """Request real-time scheduling if the simulation keeps pace with the clock, and spin."""
     if node.parameters.real_time_factor <= 1.0:
         refused = real_time.ask_real_time(real_time.CONTROLLER)
         if refused:

@@ -1,4 +1,4 @@
-"""The two faces of joint_trajectory_controller: its topic and its action."""
+"""The two interfaces of joint_trajectory_controller: its topic and its action."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class TrajectoryServer:
 
 
 def _conclude(handle: Any, finished: Finished) -> FollowJointTrajectory.Result:
-    """Bring a goal into the state it ended in and return its result."""
+    """Bring a goal into its final state and return its result."""
     conclude(handle, finished.status is Status.SUCCEEDED, finished.status is Status.CANCELED)
     return FollowJointTrajectory.Result(
         error_code=int(finished.code), error_string=finished.text)
