@@ -47,20 +47,20 @@ def line(
     more: Spec | None = None,
 ) -> Spec:
     """Return a curve through ``x`` and ``y`` (N,); ``more`` are other keys of the schema."""
-    own = {**(more or {})}
-    drawn = {'color': colour, 'width': width, **own.pop('line', {})}
+    options = {**(more or {})}
+    drawn = {'color': colour, 'width': width, **options.pop('line', {})}
     return {'type': 'scatter', 'mode': 'lines', 'x': packed(x), 'y': packed(y), 'name': name,
-            'line': drawn, **own}
+            'line': drawn, **options}
 
 
 def points(
     x: ArrayLike, y: ArrayLike, name: str, colour: str, more: Spec | None = None
 ) -> Spec:
     """Return markers at ``x`` and ``y`` (N,); ``more`` are other keys of the schema."""
-    own = {**(more or {})}
-    marker = {'color': colour, 'size': 6, **own.pop('marker', {})}
+    options = {**(more or {})}
+    marker = {'color': colour, 'size': 6, **options.pop('marker', {})}
     return {'type': 'scatter', 'mode': 'markers', 'x': packed(x), 'y': packed(y), 'name': name,
-            'marker': marker, **own}
+            'marker': marker, **options}
 
 
 def bars(names: Sequence[str], values: ArrayLike, name: str, colour: str) -> Spec:
@@ -102,17 +102,17 @@ def stacked(
     on one of them; ``more`` are other keys of the schema.
     """
     gap = 0.06 if len(panes) > 1 else 0.0
-    room, top = 1.0 - gap * (len(panes) - 1), 1.0
+    free, top = 1.0 - gap * (len(panes) - 1), 1.0
     total = sum(share for _, share in panes)
-    found: Spec = {}
-    for number, (own, share) in enumerate(panes, start=1):
-        height = room * share / total
-        found[f'yaxis{number if number > 1 else ""}'] = {
-            **own, 'domain': [max(top - height, 0.0), top]}
+    spec: Spec = {}
+    for number, (pane, share) in enumerate(panes, start=1):
+        height = free * share / total
+        spec[f'yaxis{number if number > 1 else ""}'] = {
+            **pane, 'domain': [max(top - height, 0.0), top]}
         top -= height + gap
     anchor = f'y{len(panes)}' if len(panes) > 1 else 'y'
     return {'data': list(curves),
-            'layout': {'xaxis': {**x, 'anchor': anchor}, **found, **(more or {})}}
+            'layout': {'xaxis': {**x, 'anchor': anchor}, **spec, **(more or {})}}
 
 
 def tick_names(low: float, high: float) -> Mapping[str, list[Any]]:
@@ -128,7 +128,7 @@ def quartiles(
     """Return mean x and the quartiles of y in each bin that holds enough, (k,) each."""
     order = np.argsort(np.searchsorted(edges[1:-1], x), kind='stable')
     bounds = np.searchsorted(np.searchsorted(edges[1:-1], x)[order], np.arange(len(edges)))
-    found = [(float(np.mean(x[own])), *np.percentile(y[own], (25, 50, 75)))
-             for own in (order[a:b] for a, b in pairwise(bounds))
-             if len(own) >= LEAST_BIN_SAMPLES]
-    return tuple(np.array(found).reshape(-1, 4).T)  # type: ignore[return-value]
+    rows = [(float(np.mean(x[members])), *np.percentile(y[members], (25, 50, 75)))
+            for members in (order[a:b] for a, b in pairwise(bounds))
+            if len(members) >= LEAST_BIN_SAMPLES]
+    return tuple(np.array(rows).reshape(-1, 4).T)  # type: ignore[return-value]

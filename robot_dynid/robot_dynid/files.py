@@ -176,15 +176,15 @@ def atomic_writer(
     Raises UsageError as `check_target`, DynIdError when it cannot be written.
     """
     with _folder_of(path, inside) as folder:
-        before = _check(path, folder, mark)
-        rights = 0o666 if before is None else stat.S_IMODE(before.st_mode) & 0o666
+        status = _check(path, folder, mark)
+        rights = 0o666 if status is None else stat.S_IMODE(status.st_mode) & 0o666
         temporary = f'.robot_dynid_{secrets.token_hex(8)}.tmp'
         try:
             handle = os.open(temporary, NEW, rights, dir_fd=folder)
             try:
                 with os.fdopen(handle, 'wb') as file:
-                    if before is not None:
-                        _take_over(handle, before)
+                    if status is not None:
+                        _take_over(handle, status)
                     yield file
                     file.flush()
                     os.fsync(handle)

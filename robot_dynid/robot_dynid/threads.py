@@ -36,12 +36,12 @@ def limit_threads(limit: int | None) -> None:
 @contextmanager
 def threads_at_most(limit: int) -> Iterator[None]:
     """Limit the threads of all calls in a block."""
-    before = _limit[0]
+    previous = _limit[0]
     limit_threads(limit)
     try:
         yield
     finally:
-        limit_threads(before)
+        limit_threads(previous)
 
 
 @cache

@@ -54,14 +54,14 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     robot = load_robot(arguments.robot)
     blocks = _blocks(robot, arguments)
     reduction = methods[arguments.method](robot, blocks)
-    found = with_advice(robot, blocks, reduction)
+    advice = with_advice(robot, blocks, reduction)
     return {
         'robot': robot.name, 'method': arguments.method, 'joints': robot.joints,
         'standard': len(reduction.standard), 'base': len(reduction.pivots),
         'kept': reduction.names, 'labels': reduction.labels, 'gap': reduction.gap,
-        'categories': {name: one.plain() for name, one in found.items()},
+        'categories': {name: one.plain() for name, one in advice.items()},
         'constants': _constants(robot) if arguments.method == COMPOSITE else [],
-        'further': _sensor_configurations(found),
+        'further': _sensor_configurations(advice),
         'warnings': robot.warnings + reduction.warnings, 'seconds': time.perf_counter() - started,
     }
 
@@ -70,23 +70,23 @@ def _blocks(robot: RobotModel, arguments: argparse.Namespace) -> tuple[Effect, .
     from robot_dynid.effects import JointFriction, axes_of, frictionless_blocks
     from robot_dynid.friction import Coulomb
 
-    found = frictionless_blocks(robot, arguments.rotor_inertia)
+    blocks = frictionless_blocks(robot, arguments.rotor_inertia)
     if not arguments.friction:
-        return found
+        return blocks
     axes = axes_of(robot)
-    return (*found, JointFriction(axes, tuple(Coulomb() for _ in axes.labels)))
+    return (*blocks, JointFriction(axes, tuple(Coulomb() for _ in axes.labels)))
 
 
 def _constants(robot: RobotModel) -> list[dict[str, Any]]:
     """Return the inertia constants of composite bodies, their values those of nominal links."""
     from robot_dynid.reduction.analytic import inertia_constants
 
-    found = inertia_constants(robot)
+    table = inertia_constants(robot)
     return [{'name': name, 'body': robot.joints[j], 'combination': label, 'nominal': value,
-             'coefficients': {found.standard[i]: float(row[i]) for i in row.nonzero()[0]}}
+             'coefficients': {table.standard[i]: float(row[i]) for i in row.nonzero()[0]}}
             for name, j, label, value, row in zip(
-                found.names, found.joints.tolist(), found.labels, found.values(robot).tolist(),
-                found.rows, strict=True)]
+                table.names, table.joints.tolist(), table.labels, table.values(robot).tolist(),
+                table.rows, strict=True)]
 
 
 def _sensor_configurations(found: Mapping[str, Category]) -> list[dict[str, Any]]:

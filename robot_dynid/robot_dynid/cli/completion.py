@@ -76,8 +76,8 @@ def completer(verb: str, argument: argparse.Action) -> Callable[..., Any] | None
     completers = _argcomplete().completers
     names = names_of(verb, argument.dest)
     if names:
-        found: Callable[..., Any] = completers.ChoicesCompleter(names)
-        return found
+        chosen: Callable[..., Any] = completers.ChoicesCompleter(names)
+        return chosen
     if argument.dest == 'robot' or (verb, argument.dest) == ('export', 'model'):
         from robot_dynid.robot.locate import known_robots
 
@@ -87,8 +87,8 @@ def completer(verb: str, argument: argparse.Action) -> Callable[..., Any] | None
                                          one.startswith(prefix)), *files(prefix, **more)]
     metavar = str(argument.metavar or '')
     endings = file_endings(metavar)
-    found = completers.FilesCompleter([one[1:] for one in endings])
-    return found if endings else completers.DirectoriesCompleter() if metavar in FOLDERS else None
+    chosen = completers.FilesCompleter([one[1:] for one in endings])
+    return chosen if endings else completers.DirectoriesCompleter() if metavar in FOLDERS else None
 
 
 def names_of(verb: str, argument: str) -> tuple[str, ...]:
@@ -108,12 +108,12 @@ def file_endings(metavar: str) -> tuple[str, ...]:
     recordings = dict.fromkeys(('DATA', 'LOADED', 'U', 'RUN', 'STATES.csv'), (*TABLES, *BAGS))
     by_word = {**recordings, 'YAML': YAML, 'FILE': YAML, 'BAG': BAGS,
                'URDF': ('.urdf', '.xacro')}
-    found: dict[str, None] = {}
+    endings: dict[str, None] = {}
     for word in metavar.strip('[]').split():
         ending = re.fullmatch(r'\w+(\.\w+)', word)
-        own = () if ending is None else YAML if ending[1] in YAML else (ending[1],)
-        found |= dict.fromkeys(by_word.get(word.strip('[].'), own))
-    return tuple(found)
+        accepted = () if ending is None else YAML if ending[1] in YAML else (ending[1],)
+        endings |= dict.fromkeys(by_word.get(word.strip('[].'), accepted))
+    return tuple(endings)
 
 
 def _argcomplete() -> Any:

@@ -60,14 +60,14 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         logs = load_logs(arguments.data, of_recordings(model.robot, arguments), progress,
                          arguments.accept).uncut('contact detection')
         progress('observing', 0.8)
-        found = contact_events(model, logs, settings)
+        events = contact_events(model, logs, settings)
         progress('report', 0.9)
-        report = partial(contact_report, model, found)
+        report = partial(contact_report, model, events)
         chapters = reported(arguments, report, report)
     accepted = model.not_identified if arguments.accept_partial else ()
     return {
         'ok': usable(model, arguments.accept_partial) and all(
-            one.begins or one.joint in accepted for p in found for one in p.blind),
+            one.begins or one.joint in accepted for p in events for one in p.blind),
         'robot': model.robot.name, 'model': arguments.model, 'report': arguments.report,
         'recordings': {p.source: {
             'joints': {joint: dict(zip(COLUMNS, map(float, values), strict=True))
@@ -76,8 +76,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
                            p.static_friction, p.moving, p.blind_seconds(model.joints),
                            strict=True)},
             'contacts': [asdict(c) for c in p.contacts], 'watched': p.watched,
-            'blind': [asdict(b) for b in p.blind]} for p in found},
-        'warnings': [note for p in found for note in p.notes],
+            'blind': [asdict(b) for b in p.blind]} for p in events},
+        'warnings': [note for p in events for note in p.notes],
         'seconds': time.perf_counter() - started, 'chapters': chapters}
 
 

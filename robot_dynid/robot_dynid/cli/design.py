@@ -138,8 +138,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
                     arguments.data, of_recordings(robot, arguments), progress))
         scene = build_scene(robot, request.common.surroundings(robot.surroundings))
         try:
-            found, judge = design_pair(motion_limits(robot, request.common.limits), request,
-                                       keeping_clear(criteria, scene))
+            design, judge = design_pair(motion_limits(robot, request.common.limits), request,
+                                        keeping_clear(criteria, scene))
         except SessionOver as over:
             if not over.met:
                 raise
@@ -147,7 +147,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
                     'session': {**MET, 'accuracy': request.options.goal.accuracy},
                     **dict(zip(('least_known', 'largest_deviation'), over.worst)),
                     'seconds': time.perf_counter() - started}
-    plans = [Plan(request.kind, robot, one, criteria, scene) for one in (found, judge) if one]
+    plans = [Plan(request.kind, robot, one, criteria, scene) for one in (design, judge) if one]
     for plan in plans:  # the points sent to a controller must keep the limits, too
         wrong = faults(sampled(plan.found.trajectory, arguments.rate), plan.found.limits,
                        longest=float('inf'))
@@ -159,9 +159,10 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     return {
         'robot': robot.name, 'type': request.kind, **motions[0],
         'validation': motions[1] if judge else None,
-        'starts': [vars(start) for start in found.starts], 'ended_early': found.ended_early,
-        'stages': [vars(stage) for stage in found.stages],
-        'session': found.session and {**to_plain(found.session), 'outlook': found.session.outlook},
+        'starts': [vars(start) for start in design.starts], 'ended_early': design.ended_early,
+        'stages': [vars(stage) for stage in design.stages],
+        'session': design.session and {
+            **to_plain(design.session), 'outlook': design.session.outlook},
         'seconds': time.perf_counter() - started,
     }
 
@@ -172,13 +173,13 @@ def _written(plan: Plan, place: argparse.Namespace, purpose: str) -> dict[str, A
     from robot_dynid.report.plan import plan_report
     from robot_dynid.trajectories.composite import elements
 
-    found = plan.found
-    save_trajectory(found.trajectory, place.out, plan.robot.name, purpose)
+    design = plan.found
+    save_trajectory(design.trajectory, place.out, plan.robot.name, purpose)
     with written_before(place.out):
         chapters = reported(place, partial(plan_report, plan), partial(plan_report, plan))
-    return {'out': place.out, 'report': place.report, **_figures(found),
-            'duration': found.trajectory.duration, 'limits': found.used,
-            'elements': elements(found.trajectory), 'warnings': found.warnings,
+    return {'out': place.out, 'report': place.report, **_figures(design),
+            'duration': design.trajectory.duration, 'limits': design.used,
+            'elements': elements(design.trajectory), 'warnings': design.warnings,
             'chapters': chapters}
 
 
@@ -224,10 +225,10 @@ def _figures(found: Design) -> dict[str, Any]:
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print how well the motion excites, what it uses of the limits, and the files."""
     if result['out'] is None:
-        known = 'no nominal parameters to compare with' if result['largest_deviation'] is None \
+        reached = 'no nominal parameters to compare with' if result['largest_deviation'] is None \
             else f'{result["least_known"]}, deviation {percent(result["largest_deviation"])} %'
-        terminal.line(f"the accuracy {percent(result['session']['accuracy'])} % is met: {known}; "
-                      'no further recording is needed')
+        terminal.line(f"the accuracy {percent(result['session']['accuracy'])} % is met: {reached}"
+                      '; no further recording is needed')
         return
     judge = result['validation'] or {'out': None, 'report': None, 'warnings': ()}
     terminal.document(result['chapters'], (

@@ -54,11 +54,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         from robot_dynid.robot.robot_file import load_robot
 
         robot = load_robot(arguments.robot)
-    found = environment(needs_ros=robot is not None)
-    if robot is not None and not any(one.level is ERROR and one.name in FIRST for one in found):
-        found += live(robot, arguments)
-    return {'ok': not any(one.level is ERROR for one in found), 'message': verdict(found),
-            'diagnoses': [one.plain() for one in found]}
+    items = environment(needs_ros=robot is not None)
+    if robot is not None and not any(one.level is ERROR and one.name in FIRST for one in items):
+        items += live(robot, arguments)
+    return {'ok': not any(one.level is ERROR for one in items), 'message': verdict(items),
+            'diagnoses': [one.plain() for one in items]}
 
 
 #: what must be right before a running robot can be looked at
@@ -73,13 +73,13 @@ def environment(needs_ros: bool) -> list[Diagnosis]:
     from robot_dynid.setting_up.middleware import dds_diagnoses, surroundings
 
     ros = own.ros_diagnosis(os.environ, needs_ros)
-    found = [*own.libraries(), own.kernels(), own.disk_diagnosis(Path('recordings')), ros]
+    diagnoses = [*own.libraries(), own.kernels(), own.disk_diagnosis(Path('recordings')), ros]
     if ros.level is not OK:
-        return found
+        return diagnoses
     from robot_dynid.ros.doctor.talk import talk
 
-    said = talk()
-    return [*found, *dds_diagnoses(os.environ, said, surroundings())]
+    heard = talk()
+    return [*diagnoses, *dds_diagnoses(os.environ, heard, surroundings())]
 
 
 def live(robot: Any, arguments: argparse.Namespace) -> list[Diagnosis]:
@@ -139,10 +139,10 @@ def _read(path: str) -> dict[str, Any]:
     from robot_dynid.files import read_text
     from robot_dynid.yaml_text import load_yaml
 
-    found = load_yaml(read_text(path), path, UsageError) or {}
-    if not isinstance(found, dict):
+    answers = load_yaml(read_text(path), path, UsageError) or {}
+    if not isinstance(answers, dict):
         raise UsageError(f'{path}: expected a mapping of questions to answers')
-    return {key: value for key, value in found.items() if value is not None}
+    return {key: value for key, value in answers.items() if value is not None}
 
 
 def _asked(arm: Arm, terminal: Terminal) -> dict[str, Any]:
@@ -165,9 +165,9 @@ def _answer(question: Question, terminal: Terminal) -> Any:
     terminal.note(f'  ({question.why})')
     if question.choices:
         terminal.note(f'  one of: {", ".join(question.choices)}')
-    known = '' if question.suggestion is None else f' [{question.suggestion}]'
+    default = '' if question.suggestion is None else f' [{question.suggestion}]'
     while True:
-        terminal.note(f'{question.key}{known}: ', None)
+        terminal.note(f'{question.key}{default}: ', None)
         text = sys.stdin.readline()
         if not text:
             raise UsageError('the answers ended; give the others in a file (--answers)')
@@ -216,14 +216,14 @@ def _written(arm: Arm, answers: dict[str, Any], arguments: argparse.Namespace) -
         if gains is not None:
             text = robot_yaml(arm, whole, urdf, gains) + columns
             robot = robot_from_yaml(out, text)
-    found = [*mesh_diagnoses(arm),
-             *effort_diagnoses(driver_named(whole['driver']), whole['effort_kind']),
-             *recording_diagnoses(robot, arguments.data)]
+    diagnoses = [*mesh_diagnoses(arm),
+                 *effort_diagnoses(driver_named(whole['driver']), whole['effort_kind']),
+                 *recording_diagnoses(robot, arguments.data)]
     atomic_write(out, text.encode(), MARK.encode())
     atomic_write(recipe, recipe_yaml(whole).encode(), MARK.encode())
-    return {'ok': not any(one.level is ERROR for one in found), 'robot': str(out),
+    return {'ok': not any(one.level is ERROR for one in diagnoses), 'robot': str(out),
             'recipe': str(recipe), 'joints': list(robot.joints), 'answers': whole,
-            'warnings': list(robot.warnings), 'diagnoses': [one.plain() for one in found],
+            'warnings': list(robot.warnings), 'diagnoses': [one.plain() for one in diagnoses],
             'next': _next(out, recipe, whole)}
 
 

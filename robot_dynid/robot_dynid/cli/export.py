@@ -137,8 +137,8 @@ def _description(arguments: argparse.Namespace, asked: dict[str, str]) -> dict[s
     robot = load_robot(arguments.model)
     check_outputs(*((path, MARK if name == 'out' else import_module(TARGETS[name].module).MARK)
                     for name, path in asked.items()), inputs=(arguments.model, robot.source))
-    own = Description(robot)
-    made = {'out': own.to_urdf, 'mjcf': own.to_mjcf, 'sdf': own.to_sdf}
+    description = Description(robot)
+    made = {'out': description.to_urdf, 'mjcf': description.to_mjcf, 'sdf': description.to_sdf}
     files = _saved({name: made[name]() for name in asked}, asked)
     return {'robot': robot.name, 'model': arguments.model, 'out': arguments.out,
             'feasible': False, 'changed_links': [], 'bodies': [], 'files': files, 'samples': {},
@@ -192,16 +192,16 @@ def _bodies(model: IdentifiedModel) -> list[dict[str, Any]]:
     """
     from robot_dynid.robot.inertia import com_from_parameters
 
-    found: list[dict[str, Any]] = []
+    bodies: list[dict[str, Any]] = []
     if model.feasible is None:
-        return found
+        return bodies
     for link, identified, nominal in zip(
         model.robot.bodies, model.arm.mechanism.bodies, model.robot.nominal, strict=True
     ):
         mass, com, _ = com_from_parameters(identified)
-        found.append({'link': link, 'mass': mass, 'nominal_mass': float(nominal[0]),
-                      'center_of_mass': com.tolist()})
-    return found
+        bodies.append({'link': link, 'mass': mass, 'nominal_mass': float(nominal[0]),
+                       'center_of_mass': com.tolist()})
+    return bodies
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:

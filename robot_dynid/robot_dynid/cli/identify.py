@@ -103,8 +103,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     urdf = _urdf(robot, estimator) if arguments.urdf else ''
     with terminal.progress('identify') as progress, \
             recorded(arguments, terminal) as workers:
-        known = (robot, information, workers)
-        result, logs = _identified(arguments, known, recipe, progress)
+        inputs = (robot, information, workers)
+        result, logs = _identified(arguments, inputs, recipe, progress)
         result = with_command(result, arguments.command)
         result.model.save(arguments.out)
         findings = logs.findings
@@ -122,8 +122,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
                 arguments, lambda: identification_report(
                     result, logs, verdict, arguments.command),
                 lambda: brief_report(result.model, verdict, result.warnings))
-    found = {'ok': usable(result.model, arguments.accept_partial), **_result(result),
-             'verdict': verdict.plain()}
+    report = {'ok': usable(result.model, arguments.accept_partial), **_result(result),
+              'verdict': verdict.plain()}
     if arguments.urdf:
         with written_before(arguments.out, arguments.report):
             require_every_joint(result.model, arguments.accept_partial,
@@ -132,9 +132,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             export.save(arguments.urdf)
         for text in export.warnings:
             terminal.caution(text)
-        found |= {'urdf': arguments.urdf, 'changed_links': export.changed_links,
-                  'warnings': (*result.warnings, *export.warnings)}
-    return {**found, 'out': arguments.out, 'report': arguments.report, 'seconds': seconds,
+        report |= {'urdf': arguments.urdf, 'changed_links': export.changed_links,
+                   'warnings': (*result.warnings, *export.warnings)}
+    return {**report, 'out': arguments.out, 'report': arguments.report, 'seconds': seconds,
             'findings': findings, 'chapters': chapters}
 
 
@@ -160,11 +160,11 @@ def _inputs(arguments: argparse.Namespace) -> tuple[RobotModel, RecordedInformat
                                  f'to {one.robot.name}, not to {robot.name}')
             yield one
 
-    known = merge_information(of_robot()) if paths else None
+    merged = merge_information(of_robot()) if paths else None
     if robot is None:
-        assert known is not None
-        return known.robot, known
-    return robot, known
+        assert merged is not None
+        return merged.robot, merged
+    return robot, merged
 
 
 def _identified(
@@ -178,15 +178,15 @@ def _identified(
     from robot_dynid.io.information_file import SUFFIX
     from robot_dynid.signals.parts import Parts
 
-    robot, known, workers = inputs
+    robot, part, workers = inputs
     paths = [path for path in arguments.data if not path.endswith(SUFFIX)]
-    if known is not None:
+    if part is not None:
         if paths:
-            known = known.merge(reduced(
-                arguments, paths, (of_recordings(known.robot, arguments, recipe), known, workers),
+            part = part.merge(reduced(
+                arguments, paths, (of_recordings(part.robot, arguments, recipe), part, workers),
                 recipe, progress))
-        result = identify_information([known], arguments.method, recipe, progress)
-        return result, Parts(known.excerpt)
+        result = identify_information([part], arguments.method, recipe, progress)
+        return result, Parts(part.excerpt)
     if by_recording(arguments, paths):
         result = identify_with(workers, robot, unread(arguments, paths, robot), arguments.method,
                                recipe, progress)

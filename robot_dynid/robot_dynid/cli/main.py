@@ -71,8 +71,8 @@ def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
         sub.add_argument('--verbose', action='store_true',
                          help='print everything, as in the report')
         sub.formatter_class = raw
-        own = _listed(getattr(verb, 'EXAMPLES', ()))
-        sub.epilog = f'{sub.epilog}\n\n{own}' if sub.epilog else own
+        examples = _listed(getattr(verb, 'EXAMPLES', ()))
+        sub.epilog = f'{sub.epilog}\n\n{examples}' if sub.epilog else examples
     return top
 
 

@@ -65,15 +65,15 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
                       arguments.accept).uncut(
                 'payload identification') for paths in (arguments.loaded, arguments.unloaded))
         if arguments.known_mass is None:
-            found = _payload_fields(identify_payload(
+            fields = _payload_fields(identify_payload(
                 robot, loaded, unloaded, model, arguments.link, progress))
         else:
             centre = tuple(arguments.known_com) if arguments.known_com else None
             load = KnownLoad(arguments.known_mass, centre, arguments.link)
             equal = [group.split(',') for group in arguments.equal_gains]
-            found = _gain_fields(load.mass, identify_drive_gains(
+            fields = _gain_fields(load.mass, identify_drive_gains(
                 robot, loaded, unloaded, load, model, equal))
-    return {'ok': found['status'] != 'not_converged', **found,
+    return {'ok': fields['status'] != 'not_converged', **fields,
             'robot': robot.name, 'seconds': time.perf_counter() - started,
             'findings': loaded.findings | unloaded.findings}
 
@@ -84,43 +84,44 @@ def _payload_fields(result: PayloadResult) -> dict[str, Any]:
 
     from robot_dynid.identification.payload import set_load, set_payload
 
-    found = result.estimate
-    centre, margins = found.centre_of_mass, found.margins
-    half, reach = margins[0] * found.mass_std, margins[1:] * found.centre_of_mass_std
+    payload = result.estimate
+    centre, margins = payload.centre_of_mass, payload.margins
+    half, reach = margins[0] * payload.mass_std, margins[1:] * payload.centre_of_mass_std
     stated = result.robot.drive
     return {
-        'status': found.status.name.lower(), 'advice': found.status.value, 'frame': result.link,
-        'mass': found.mass, 'mass_std': found.mass_std,
-        'centre_of_mass': centre, 'centre_of_mass_std': found.centre_of_mass_std,
-        'inertia': found.inertia, 'inertia_std': found.inertia_std,
-        'mass_std_gains': found.mass_std_gains,
+        'status': payload.status.name.lower(), 'advice': payload.status.value,
+        'frame': result.link,
+        'mass': payload.mass, 'mass_std': payload.mass_std,
+        'centre_of_mass': centre, 'centre_of_mass_std': payload.centre_of_mass_std,
+        'inertia': payload.inertia, 'inertia_std': payload.inertia_std,
+        'mass_std_gains': payload.mass_std_gains,
         'drive_gains_std': np.broadcast_to(stated.gain_uncertainty, result.robot.n),
         'drive_gains_std_stated': stated.gains_std is not None,
-        'interval': {'mass': [found.mass - half, found.mass + half],
+        'interval': {'mass': [payload.mass - half, payload.mass + half],
                      'centre_of_mass': list(zip(centre - reach, centre + reach))},
-        'parameters': found.parameters, 'parameters_std': found.parameters_std,
-        'not_excited': found.not_excited,
-        'directions': found.directions, 'constrained': found.constrained,
-        'least_eigenvalue': found.least_eigenvalue,
-        'noise': dict(zip(result.robot.joints, found.noise.tolist(), strict=True)),
+        'parameters': payload.parameters, 'parameters_std': payload.parameters_std,
+        'not_excited': payload.not_excited,
+        'directions': payload.directions, 'constrained': payload.constrained,
+        'least_eigenvalue': payload.least_eigenvalue,
+        'noise': dict(zip(result.robot.joints, payload.noise.tolist(), strict=True)),
         'samples': result.samples, 'pairs': [vars(match) for match in result.matches],
-        'set_payload': set_payload(found), 'set_load': set_load(found),
+        'set_payload': set_payload(payload), 'set_load': set_load(payload),
         'warnings': result.warnings,
     }
 
 
 def _gain_fields(mass: float, result: GainsResult) -> dict[str, Any]:
-    found, stated = result.gains, result.robot.drive.gains
-    lower, upper = found.interval()
+    fitted, stated = result.gains, result.robot.drive.gains
+    lower, upper = fitted.interval()
     gains = {
-        joint: {'value': found.values[j], 'relative_std': found.relative_std[j],
-                'interval': [lower[j], upper[j]], 'determined': bool(found.determined[j]),
+        joint: {'value': fitted.values[j], 'relative_std': fitted.relative_std[j],
+                'interval': [lower[j], upper[j]], 'determined': bool(fitted.determined[j]),
                 'stated': None if stated is None else stated[j]}
         for j, joint in enumerate(result.robot.joints)
     }
     return {
-        'status': found.status.name.lower(), 'advice': found.status.value, 'frame': result.link,
-        'known_mass': mass, 'gains': gains, 'centre_of_mass': found.centre_of_mass,
+        'status': fitted.status.name.lower(), 'advice': fitted.status.value, 'frame': result.link,
+        'known_mass': mass, 'gains': gains, 'centre_of_mass': fitted.centre_of_mass,
         'not_determined': [j for j, gain in gains.items() if not gain['determined']],
         'samples': result.samples, 'warnings': result.warnings,
     }

@@ -89,8 +89,8 @@ def reduced(
         logs = unread(arguments, paths, robot)
         return information(robot, logs, recipe, like, progress, workers)
     logs = load_logs(paths, robot, progress, arguments.accept)
-    found = information(robot, logs, recipe, like, progress)
-    return replace(found, record=add_digests(found.record, recording_digests(paths)))
+    made = information(robot, logs, recipe, like, progress)
+    return replace(made, record=add_digests(made.record, recording_digests(paths)))
 
 
 @contextmanager
@@ -109,13 +109,13 @@ def recorded(arguments: argparse.Namespace, terminal: Terminal) -> Iterator[Reco
             workers = stack.enter_context(Cluster(arguments.scheduler))
         elif arguments.workers > 1:
             workers = stack.enter_context(Processes(arguments.workers))
-        found = Recorded(workers, _folder(arguments.information))
-        yield found
-    if found.taken:
-        terminal.note(f'{found.taken} recordings were already reduced in {arguments.information}')
-    if found.redone:
-        terminal.caution(f'{found.redone} information files in {arguments.information} were '
-                         f'unusable and were created again, such as {found.wrong}')
+        stored = Recorded(workers, _folder(arguments.information))
+        yield stored
+    if stored.taken:
+        terminal.note(f'{stored.taken} recordings were already reduced in {arguments.information}')
+    if stored.redone:
+        terminal.caution(f'{stored.redone} information files in {arguments.information} were '
+                         f'unusable and were created again, such as {stored.wrong}')
 
 
 @contextmanager
@@ -130,9 +130,9 @@ def kept(workers: Recorded) -> Iterator[Keeper]:
         yield workers.keeper
         return
     with TemporaryDirectory(prefix='robot_dynid_') as folder:
-        found = _folder(folder)
-        assert found is not None
-        yield found
+        store = _folder(folder)
+        assert store is not None
+        yield store
 
 
 def _folder(path: str | None) -> InformationFolder | None:
@@ -187,15 +187,15 @@ def run_information(arguments: argparse.Namespace, terminal: Terminal) -> dict[s
     like = load_information(arguments.like) if arguments.like else None
     with terminal.progress('information') as progress, \
             recorded(arguments, terminal) as workers:
-        found = reduced(arguments, arguments.data, (robot, like, workers), recipe, progress)
-        save_information(found, arguments.out)
-    structure = found.choice.structure
+        made = reduced(arguments, arguments.data, (robot, like, workers), recipe, progress)
+        save_information(made, arguments.out)
+    structure = made.choice.structure
     return {
-        'robot': robot.name, 'out': arguments.out, 'recordings': found.record.recordings,
-        'samples': found.information.samples, 'base': len(found.information.names),
+        'robot': robot.name, 'out': arguments.out, 'recordings': made.record.recordings,
+        'samples': made.information.samples, 'base': len(made.information.names),
         'megabytes': os.path.getsize(arguments.out) / 1e6,
-        'cutoff': found.choice.preprocessing.cutoff, 'friction_laws': structure.described,
-        'warnings': found.notes, 'seconds': time.perf_counter() - started,
+        'cutoff': made.choice.preprocessing.cutoff, 'friction_laws': structure.described,
+        'warnings': made.notes, 'seconds': time.perf_counter() - started,
     }
 
 
@@ -223,10 +223,10 @@ def run_repair(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, A
 
     started = time.perf_counter()
     with terminal.progress('repair') as progress:
-        found = repair_bag(arguments.bag, progress)
-    return {'path': arguments.bag, 'messages': sum(found.messages.values()),
-            'topics': found.messages, 'lost_bytes': found.lost_bytes, 'lost': found.findings,
-            'written': found.written, 'kept': found.kept,
+        repair = repair_bag(arguments.bag, progress)
+    return {'path': arguments.bag, 'messages': sum(repair.messages.values()),
+            'topics': repair.messages, 'lost_bytes': repair.lost_bytes, 'lost': repair.findings,
+            'written': repair.written, 'kept': repair.kept,
             'seconds': time.perf_counter() - started}
 
 

@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
                 model, validation, logs, forward, verdict, arguments.command),
             lambda: reports.brief_report(model, verdict, warnings))
     joints = joint_scores(validation)
-    above = [joint for joint, most in allowed.items() if not joints[joint]['nrmse'] <= most]
+    above = [joint for joint, limit in allowed.items() if not joints[joint]['nrmse'] <= limit]
     return {
         'ok': usable(model, arguments.accept_partial) and not above and not failed,
         'robot': model.robot.name, 'model': arguments.model, 'files': len(logs.recordings),
@@ -123,7 +123,7 @@ def _allowed(texts: Sequence[str], names: Sequence[str]) -> dict[str, float]:
     """Return the largest allowed RMSE / std by name; what is said of a joint comes first."""
     from robot_dynid.numbers import NumberRange
 
-    found: dict[str, float] = {}
+    limits: dict[str, float] = {}
     for text in sorted(texts, key=lambda text: '=' in text):
         joint, _, share = text.rpartition('=')
         if joint and joint not in names:
@@ -135,8 +135,8 @@ def _allowed(texts: Sequence[str], names: Sequence[str]) -> dict[str, float]:
             raise UsageError(f'option --max-nrmse {text}: must be a share such as 0.2, or '
                              f'{names[0]}=0.2') from None
         NumberRange(0.0, LARGEST_SHARE).read(number, f'option --max-nrmse {text}:')
-        found.update(dict.fromkeys([joint] if joint else names, number))
-    return found
+        limits.update(dict.fromkeys([joint] if joint else names, number))
+    return limits
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
@@ -180,7 +180,7 @@ def run_compare(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, 
         chapters = reported(arguments, report, report)
     return {
         'ok': True, 'robot': models[0].robot.name, 'models': paths, 'files': data,
-        'changes': {path: [vars(one) for one in found] for path, found in changes.items()},
+        'changes': {path: [vars(one) for one in changed] for path, changed in changes.items()},
         'not_identified': {path: model.not_identified for path, model in zip(paths, models)},
         'joints': {path: joint_scores(one) for path, one in zip(paths, scores)},
         'warnings': list(dict.fromkeys(text for one in scores for text in one.warnings)),
@@ -198,11 +198,11 @@ def _scores_of(
     if not data:
         return []
     logs = load_logs(data, of_recordings(models[0].robot, arguments), progress, arguments.accept)
-    found = []
+    scores = []
     for i, model in enumerate(models):
         progress('scoring', 0.2 + 0.6 * i / len(models))
-        found.append(validate(model, logs))
-    return found
+        scores.append(validate(model, logs))
+    return scores
 
 
 def show_compare(result: dict[str, Any], terminal: Terminal) -> None:
@@ -216,11 +216,11 @@ def joint_scores(validation: Validation) -> dict[str, Any]:
 
     So are, where the model has slow changes, the scores with these.
     """
-    own, noise = validation.repeatability, validation.noise
+    repeatability, noise = validation.repeatability, validation.noise
     slow = {key: scores for key, scores in (
         (WARM_UP, validation.warm_up), (ADAPTIVE, validation.adaptive)) if scores}
     return {joint: {
-        **vars(score), 'repeatability': None if own is None else float(own[i]),
+        **vars(score), 'repeatability': None if repeatability is None else float(repeatability[i]),
         'noise': None if noise is None else float(noise[i]),
         **_parts(validation.model, validation.control, joint),
         **{key: vars(scores['all'][joint]) for key, scores in slow.items()},
@@ -229,22 +229,22 @@ def joint_scores(validation: Validation) -> dict[str, Any]:
 
 def _parts(model: Scores, control: Scores, joint: str) -> dict[str, Any]:
     """Return the scores of a joint by part of the samples, and that of the control row."""
-    found = {part: vars(model[part][joint]) for part in PARTS if joint in model.get(part, {})}
+    parts = {part: vars(model[part][joint]) for part in PARTS if joint in model.get(part, {})}
     if joint in control.get('all', {}):
-        found['control'] = vars(control['all'][joint])
-    return found
+        parts['control'] = vars(control['all'][joint])
+    return parts
 
 
 def rollout_score(validation: Validation) -> dict[str, Any]:
     """Return length and number of simulated motions, and the errors of every joint."""
-    found = validation.rollout
-    if found is None:
+    score = validation.rollout
+    if score is None:
         return {}
-    errors = zip(validation.model['all'], found.position.tolist(), found.velocity.tolist(),
+    errors = zip(validation.model['all'], score.position.tolist(), score.velocity.tolist(),
                  strict=True)
-    return {'seconds': found.seconds, 'count': found.count, 'stopped': found.stopped, 'joints': {
+    return {'seconds': score.seconds, 'count': score.count, 'stopped': score.stopped, 'joints': {
         joint: {'position': position, 'velocity': velocity}
-        for joint, position, velocity in errors} if found.stopped < found.count else {}}
+        for joint, position, velocity in errors} if score.stopped < score.count else {}}
 
 
 def forward_scores(model: IdentifiedModel, found: ForwardValidation) -> dict[str, Any]:
@@ -264,8 +264,8 @@ def _horizon(joints: Sequence[str], horizon: Horizon) -> dict[str, Any]:
               for name, one in scores.items() if one.stopped < one.count}
     return {'seconds': horizon.seconds, 'count': max(one.count for one in scores.values()),
             'stopped': {name: one.stopped for name, one in scores.items()},
-            'joints': {joint: {name: {'position': own[j][0], 'velocity': own[j][1]}
-                               for name, own in errors.items()}
+            'joints': {joint: {name: {'position': values[j][0], 'velocity': values[j][1]}
+                               for name, values in errors.items()}
                        for j, joint in enumerate(joints)}}
 
 

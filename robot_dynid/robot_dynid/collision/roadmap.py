@@ -115,12 +115,12 @@ class Roadmap:
     def _shortest(self, start: int, goal: int) -> list[int]:
         """Return the poses of the shortest path over the links, empty if there is none."""
         graph = np.where(self._linked, self._seconds(self.poses, self.poses), 0.0)
-        before = dijkstra(graph, indices=[start], return_predecessors=True)[1][0]
+        predecessors = dijkstra(graph, indices=[start], return_predecessors=True)[1][0]
         path = [goal]
         while path[-1] != start:
-            if before[path[-1]] < 0:
+            if predecessors[path[-1]] < 0:
                 return []
-            path.append(int(before[path[-1]]))
+            path.append(int(predecessors[path[-1]]))
         return path[::-1]
 
 

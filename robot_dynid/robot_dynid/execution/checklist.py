@@ -162,17 +162,17 @@ def unguarded(settings: GuardSettings, stop_heard: bool, lookahead: float) -> tu
     ``stop_heard``: whether a message of the emergency stop has been received; ``lookahead`` s of a
     motion are sent ahead, 0: all of it at once.
     """
-    found = []
+    texts = []
     if lookahead == 0.0:
-        found.append('the motion is sent as a whole (lookahead is 0), so the robot completes it '
+        texts.append('the motion is sent as a whole (lookahead is 0), so the robot completes it '
                      'even if this node or its computer fails: set lookahead to 1')
     if settings.effort_fraction == 0.0:
-        found.append('efforts are NOT watched (effort_fraction is 0): set it to a share of the '
+        texts.append('efforts are NOT watched (effort_fraction is 0): set it to a share of the '
                      'limits, such as 0.9')
     if not settings.emergency_stop_required and not stop_heard:
-        found.append('no emergency stop is received or required: publish the topic '
+        texts.append('no emergency stop is received or required: publish the topic '
                      'emergency_stop, and set emergency_stop_required to true')
-    return tuple(found)
+    return tuple(texts)
 
 
 def quick_items(facts: Facts, wanted: Requirements) -> tuple[Item, ...]:
@@ -405,8 +405,8 @@ class _Checks:
 
     def effort(self) -> Findings:
         facts, wanted = self.facts, self.wanted
-        known = next(self.effort_known(), None)
-        if known is None or known[0] is not OK or wanted.limits is None:
+        unusable = next(self.effort_known(), None)
+        if unusable is None or unusable[0] is not OK or wanted.limits is None:
             yield from self.effort_known()
             return
         columns = [np.array([message.effort[message.names.index(joint)]

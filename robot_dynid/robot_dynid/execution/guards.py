@@ -225,10 +225,10 @@ class JointStates:
             self._rows, self._columns = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
         if not len(self._rows) or (stamp > 0.0 and np.all(self._stamp[self._rows] == stamp)):
             return False
-        for own, value in zip((self.position, self.velocity, self.effort), values):
+        for stored, value in zip((self.position, self.velocity, self.effort), values):
             received = np.asarray(value, dtype=np.float64)
             good = len(received) == len(self._names)
-            own[self._rows] = received[self._columns] if good else np.nan
+            stored[self._rows] = received[self._columns] if good else np.nan
         self.measured = self._clock.time(now, stamp)
         self._note_speed(self.measured, self._rows)
         self.arrival[self._rows] = now
@@ -321,14 +321,14 @@ class EffortGuard:
         advice = 'or set effort_fraction to 0 to move without this guard'
         unknown = [self._joints[i] for i in np.flatnonzero(~np.isfinite(self._limits))]
         silent = states.missing('effort')
-        found = []
+        faults = []
         if unknown:
-            found.append(f'the effort limit of {named(unknown)} is unknown; give it in the robot '
-                         f'YAML, {advice}')
+            faults.append(f'the effort limit of {named(unknown)} is unknown; give it in the robot '
+                          f'YAML, {advice}')
         if silent:
-            found.append(f'joint states carry no effort of {named(silent)}; have the driver '
-                         f'publish it, {advice}')
-        return tuple(found)
+            faults.append(f'joint states carry no effort of {named(silent)}; have the driver '
+                          f'publish it, {advice}')
+        return tuple(faults)
 
     def check(self, effort: FloatArray) -> Outcome | None:
         """Return the reason to stop, from the efforts (n,) of a new state."""

@@ -238,12 +238,12 @@ def at_pace(points: SampledTrajectory, at: float, pace: float, span: tuple[float
 
     The time of the points is path time at ``at`` s, and never negative.
     """
-    before, after = span
+    start, after = span
     if pace == 1.0:
-        return path_part(points, at - before, at + after)
-    before = min(before, at)
-    ramp = Ramp(at - pace * before, before + after, pace, pace)
-    return ramp_rows(points, ramp, rate, at - before)
+        return path_part(points, at - start, at + after)
+    start = min(start, at)
+    ramp = Ramp(at - pace * start, start + after, pace, pace)
+    return ramp_rows(points, ramp, rate, at - start)
 
 
 def decelerated(points: SampledTrajectory, elapsed: float, limits: MotionLimits, pacing: Pacing,

@@ -71,8 +71,8 @@ def slowing(segment: Segment, elapsed: float, pacing: Pacing, continued: bool = 
             braking = ramp_rows(points, ramp, rate, elapsed + pacing.join)
             if duration <= longest and within(braking, limits):
                 sent, reference = (
-                    joined(at_pace(points, elapsed, pace, (before, pacing.join), rate), braking)
-                    for before in (BEFORE, REMEMBERED))
+                    joined(at_pace(points, elapsed, pace, (margin, pacing.join), rate), braking)
+                    for margin in (BEFORE, REMEMBERED))
                 return _along_the_path(segment, (sent, reference), ramp, elapsed)
         return None
     soonest = min(elapsed + pacing.join, points.duration)

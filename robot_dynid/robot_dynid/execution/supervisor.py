@@ -117,14 +117,14 @@ class Execution:
 
     def forbidden(self, now: float) -> Outcome | None:
         """Return the reason not to start now, or None."""
-        found = [fault for segment in self.plan
-                 for fault in segment_faults(segment, self.rules.longest)]
+        reasons = [fault for segment in self.plan
+                   for fault in segment_faults(segment, self.rules.longest)]
         short = [shortage(segment, self.rules.pacing) for segment in self.plan]
-        found += [fault for fault in short if fault is not None]
-        found += self._effort.preflight(self._states)
+        reasons += [fault for fault in short if fault is not None]
+        reasons += self._effort.preflight(self._states)
         if self.watchdog.visible(now) and self.watchdog.moving():
-            found.append('the robot is already moving: wait until it stands still')
-        refusal = Outcome(Code.INVALID, '; '.join(found)) if found else (
+            reasons.append('the robot is already moving: wait until it stands still')
+        refusal = Outcome(Code.INVALID, '; '.join(reasons)) if reasons else (
             self._alarms.begin(now) or self.watchdog.not_ready(self.plan[0], now))
         return refusal and Outcome(refusal.code, f'{refusal.text}; nothing was sent')
 
@@ -421,11 +421,11 @@ class Execution:
                 self._pieces.complete and left <= self.rules.pacing.join * pace):
             self._slowing = Slowing.after(self._pieces.followed, reason)
             return ()
-        found = slowing(self._current, elapsed, self.rules.pacing, self.watchdog.timed, pace)
-        if found is None:
+        braking = slowing(self._current, elapsed, self.rules.pacing, self.watchdog.timed, pace)
+        if braking is None:
             return ()
-        self._slowing = found.ending(reason)
-        return self._transmit(found.segment, now)
+        self._slowing = braking.ending(reason)
+        return self._transmit(braking.segment, now)
 
     def _rest(self, now: float) -> Commands:
         """Pause or end, once the robot stands still."""
@@ -485,11 +485,11 @@ class Execution:
             commands = self._slow_down(now, located)
             if self._slowing is not None:
                 return commands
-        found = decelerating(self._current, self.watchdog, now, self.rules, located)
-        if found is None:
+        braking = decelerating(self._current, self.watchdog, now, self.rules, located)
+        if braking is None:
             return self._halt(now, located, LIMITED)
-        self._slowing = found
-        return self._transmit(found.segment, now)
+        self._slowing = braking
+        return self._transmit(braking.segment, now)
 
     def _halt(self, now: float, located: Outcome, kind: str = IMMEDIATE) -> Commands:
         """Stop without a motion of ours: at once, or LIMITED by a hold on the topic."""

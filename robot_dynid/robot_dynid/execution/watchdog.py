@@ -218,10 +218,10 @@ class Watchdog:
         if self.path_time.located or self.reference is None or now - heard > FRESH:
             return None
         scaling, due = self.path_time.scaling, self.elapsed(heard) - BEHIND
-        told = abs(scaling - 1.0) > PACE_TOLERANCE
-        if due < self.reference.time[0] or not (told or self._behind(due, commanded)):
+        reported = abs(scaling - 1.0) > PACE_TOLERANCE
+        if due < self.reference.time[0] or not (reported or self._behind(due, commanded)):
             return None
-        factor = f'is {scaling:.3g}' if told else 'is below 1'
+        factor = f'is {scaling:.3g}' if reported else 'is below 1'
         return Outcome(Code.SPEED_SCALING, f'speed scaling {factor}, and the controller does not '
                        'state the time in the motion, so it cannot be followed: set the speed to '
                        '100 %')
@@ -367,9 +367,9 @@ class Watchdog:
                 0.0 if self.path_time.located else self.path_time.lead),
             self.elapsed(end) + self.path_time.lead + window)
         for pending, sent in self._pending:
-            least, most = pending.followed.span(
+            smallest, largest = pending.followed.span(
                 pending.elapsed - window, pending.elapsed + max(end - sent, 0.0) + window)
-            low, high = np.minimum(low, least), np.maximum(high, most)
+            low, high = np.minimum(low, smallest), np.maximum(high, largest)
         return low, high
 
     def silence(self, now: float, server_ready: bool) -> Outcome | None:
@@ -477,20 +477,20 @@ def goal_of_another(said: str = '') -> Outcome:
 
 def explained(status: int, code: int, text: str) -> Outcome:
     """Return the meaning of an unsuccessful result of the controller."""
-    said = f' ({text})' if text else ''
+    note = f' ({text})' if text else ''
     if status == ABORTED and code in (PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED):
         kind = 'path' if code == PATH_TOLERANCE_VIOLATED else 'goal'
         return Outcome(Code.TRACKING_ERROR, f'the controller stopped because its {kind} tolerance '
-                       f'was exceeded{said}; it holds')
+                       f'was exceeded{note}; it holds')
     if status == ABORTED and 'incoming action' in text:
-        return goal_of_another(said)
+        return goal_of_another(note)
     if status == ABORTED:
-        return Outcome(Code.ABORTED, f'the controller aborted the motion with code {code}{said}; '
+        return Outcome(Code.ABORTED, f'the controller aborted the motion with code {code}{note}; '
                        'was it deactivated, or did another program send a goal?')
     if status == CANCELED:
         return Outcome(Code.ABORTED, 'another program cancelled the motion; the controller holds')
     return Outcome(Code.ABORTED, f'the controller ended the motion with status {status}, code '
-                   f'{code}{said}')
+                   f'{code}{note}')
 
 
 def unseen(states: JointStates, timeout: float, oldest: tuple[str, float]) -> Outcome | None:

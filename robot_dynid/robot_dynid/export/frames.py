@@ -49,10 +49,10 @@ class Frames:
         placed = np.empty_like(links)
         offsets, slides = np.zeros(robot.n), np.zeros((robot.n, 3))
         for j, parent in enumerate(robot.parents):
-            before = np.eye(4) if parent < 0 else links[parent]
-            placed[j] = np.linalg.inv(before) @ fixed[j] @ links[j]
+            base = np.eye(4) if parent < 0 else links[parent]
+            placed[j] = np.linalg.inv(base) @ fixed[j] @ links[j]
             if robot.types[j] == PRISMATIC:
-                slides[j] = rounded(before[:3, :3].T @ robot.rotations[j] @ robot.axes[j], 1.0)
+                slides[j] = rounded(base[:3, :3].T @ robot.rotations[j] @ robot.axes[j], 1.0)
         size = float(np.abs(placed[:, :3, 3]).max(initial=0.0))
         rotations = rounded(placed[:, :3, :3], 1.0)
         for j in range(robot.n):
@@ -113,15 +113,15 @@ def _chosen(robot: RobotModel, fixed: FloatArray) -> FloatArray:
     """Return the poses (n, 4, 4) of the frames in those of the robot's links."""
     frames = np.empty((robot.n, 4, 4))
     for j, parent in enumerate(robot.parents):
-        before = np.linalg.inv(fixed[j]) @ (np.eye(4) if parent < 0 else frames[parent])
+        previous = np.linalg.inv(fixed[j]) @ (np.eye(4) if parent < 0 else frames[parent])
         if robot.types[j] == PRISMATIC:
-            frames[j] = before  # no revolute joint follows
+            frames[j] = previous  # no revolute joint follows
             continue
         axis = robot.axes[j]
-        nearest = (before[:3, 3] @ axis) * axis
+        nearest = (previous[:3, 3] @ axis) * axis
         below, place = _next_turning(robot, fixed, j)
         if below < 0:
-            lying = [v - (v @ axis) * axis for v in before[:3, :3].T]
+            lying = [v - (v @ axis) * axis for v in previous[:3, :3].T]
             x = max(lying, key=lambda v: float(np.round(v @ v, 9)))
             frames[j] = _frame(axis, x, nearest)
         else:

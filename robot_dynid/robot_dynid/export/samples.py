@@ -104,10 +104,10 @@ class Posterior:
 
     def _completed(self, base: FloatArray, prior: str) -> FloatArray | None:
         """Return the feasible v (p,) closest to the nominal robot with ``base`` parameters."""
-        found = self._program(prior).nearest(excited(self._matrix, base))
-        if not (found.usable and self._feasible.holds(found.values)):
+        solution = self._program(prior).nearest(excited(self._matrix, base))
+        if not (solution.usable and self._feasible.holds(solution.values)):
             return None
-        v = self._feasible.clipped(found.values)
+        v = self._feasible.clipped(solution.values)
         return v if self._off(v, base) < SOLVER_DEVIATIONS else None
 
     def _off(self, v: FloatArray, base: FloatArray) -> float:
@@ -116,12 +116,12 @@ class Posterior:
 
     def _moved(self, base: FloatArray) -> FloatArray:
         """Return the feasible v (p,) closest to ``base`` in the metric of the covariance."""
-        found = self._program('euclidean').minimise(
+        solution = self._program('euclidean').minimise(
             self._white @ self._matrix, self._white @ base, NOMINAL_WEIGHT)
-        answer = check_answer(self._feasible, found.values, [], NOMINAL_WEIGHT, found.gap)
-        if not found.usable or answer.trouble:
+        answer = check_answer(self._feasible, solution.values, [], NOMINAL_WEIGHT, solution.gap)
+        if not solution.usable or answer.trouble:
             raise ModelError('no feasible robot is near these base parameters '
-                             f'({found.outcome.value}); identify with --method feasible')
+                             f'({solution.outcome.value}); identify with --method feasible')
         return answer.v
 
     @one_blas_thread()
@@ -142,7 +142,7 @@ class Posterior:
         """
         steps = rng.standard_normal((count, len(self.factor))) @ self.factor
         back = np.linalg.pinv(self._matrix)
-        found, moved = [], np.zeros(count)
+        draws, moved = [], np.zeros(count)
         for k, base in enumerate(self.mean + steps):
             v = None if self._inside is None else self._inside + back @ steps[k]
             if v is None or not self._feasible.holds(v):
@@ -150,5 +150,5 @@ class Posterior:
             if v is None:
                 v = self._moved(base)
                 moved[k] = self._off(v, base)
-            found.append(self._feasible.whitening.transform @ self._feasible.clipped(v))
-        return FeasibleSamples(np.array(found), moved)
+            draws.append(self._feasible.whitening.transform @ self._feasible.clipped(v))
+        return FeasibleSamples(np.array(draws), moved)

@@ -62,15 +62,15 @@ class UrdfFile(TextFile):
         # a byte order mark and all <?...?> at the start with line breaks
         start = re.match(r'\ufeff?(?:<\?.*?\?>[ \t]*\r?\n?)*', self.text, re.DOTALL)
         assert start is not None  # it matches the empty text
-        before, after = self.text[:start.end()], self.text[start.end():]
+        head, after = self.text[:start.end()], self.text[start.end():]
         end = '\r\n' if '\r\n' in self.text else '\n'
         lines = [f'     {line.replace("--", "- -")}' for line in self.origins]
         card = end.join([CARD, *lines, '-->', '']) if lines else ''
         for begin in (self.mark.decode(), CARD):  # of an earlier export
             after = re.sub(rf'{re.escape(begin)}.*?-->\r?\n?', '', after, count=1,
                            flags=re.DOTALL)
-        before = ENCODING.sub(r'\1UTF-8', before)
-        return f'{before}{self.mark.decode()} {VERSION} -->{end}{card}{after}'
+        head = ENCODING.sub(r'\1UTF-8', head)
+        return f'{head}{self.mark.decode()} {VERSION} -->{end}{card}{after}'
 
     def parse(self) -> None:
         """Read the content as a URDF; raises RobotError."""

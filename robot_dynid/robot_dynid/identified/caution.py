@@ -42,13 +42,13 @@ def after_caution(model: IdentifiedModel, *texts: str) -> str:
 
 def cautions(model: IdentifiedModel) -> tuple[str, ...]:
     """Return sentences about a model that go with it into other programs."""
-    found = []
+    sentences = []
     if model.not_identified:
-        found.append(f'Do not use: {caution(model)}')
+        sentences.append(f'Do not use: {caution(model)}')
     if model.robot.drive.kind == 'gravity_compensated_torque':
-        found.append('Efforts are without weight, which the drives compensate by themselves.')
-    found += [effect.left_out for effect in model.learnt_effects.values() if effect.left_out]
-    return (*found, *stiff_leaves_out(model))
+        sentences.append('Efforts are without weight, which the drives compensate by themselves.')
+    sentences += [effect.left_out for effect in model.learnt_effects.values() if effect.left_out]
+    return (*sentences, *stiff_leaves_out(model))
 
 
 def stiff_leaves_out(model: IdentifiedModel) -> tuple[str, ...]:

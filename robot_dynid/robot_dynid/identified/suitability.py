@@ -199,13 +199,13 @@ class Verdict:
             Table(('joint', 'use', 'because'), (
                 (joint, use.use, _because(use)) for joint, use in uses if use.words),
                 'Why: what was measured, against what', words=True, folded=True))
-        found = Section('What it is good for', cards=self.errors, status=Conclusion(
+        uses_section = Section('What it is good for', cards=self.errors, status=Conclusion(
             self._kind, self.headline, ' '.join(self.notes)),
             tables=tuple(table for table in tables if table.rows))
         actions = tuple(Action(f'{one.words[:1].upper()}{one.words[1:]}', one.command)
                         for one in self.actions[:most])
-        return (found, *([Section('Next actions, the most valuable first', actions=actions)]
-                         if actions else []))
+        return (uses_section, *([Section('Next actions, the most valuable first', actions=actions)]
+                                if actions else []))
 
     @property
     def _kind(self) -> str:
@@ -221,23 +221,23 @@ class Verdict:
 
     def plain(self) -> dict[str, Any]:
         """Return it in plain types, for JSON."""
-        found: dict[str, Any] = {'words': self.words, **to_plain(self)}
-        for joint, shown in zip(self.joints, found['joints'], strict=True):
+        fields: dict[str, Any] = {'words': self.words, **to_plain(self)}
+        for joint, shown in zip(self.joints, fields['joints'], strict=True):
             for use, entry in zip(joint.uses, shown['uses'], strict=True):
                 entry['word'] = use.word
-        return found
+        return fields
 
 
 def _part(parts: Mapping[bool | None, Mapping[str, UseVerdict]], ok: bool | None) -> str:
     """Return the verdict ``ok`` with its joints, and for what: the largest excess, or a reason."""
-    own = parts[ok]
-    whole = len(own) == sum(map(len, parts.values()))
-    where = '' if whole else f' in {listed(own, MOST_JOINTS)}'
+    uses = parts[ok]
+    whole = len(uses) == sum(map(len, parts.values()))
+    where = '' if whole else f' in {listed(uses, MOST_JOINTS)}'
     if ok is None:  # the next actions say why
         return f'{WORDS[ok]}{where}'
-    joint, worst = max(own.items(), key=lambda one: _excess(one[1]))
+    joint, worst = max(uses.items(), key=lambda one: _excess(one[1]))
     why = worst.figure or worst.words
-    figures = {use.figure for use in own.values()}
+    figures = {use.figure for use in uses.values()}
     of = f'{joint} ' if len(figures) > 1 else ''
     return f'{WORDS[ok]}{where}: {of}{why}'
 

@@ -27,8 +27,8 @@ def rigid_equivalent(model: IdentifiedModel) -> IdentifiedModel:
         return model
     structure = replace(model.structure, rotor_inertia=True)
     reduction = structure.torque_model(robot).reduction
-    own = [model.reduction.standard.index(name) for name in reduction.standard]
-    control = model.reduction.standard_values(model.control)[own]
+    columns = [model.reduction.standard.index(name) for name in reduction.standard]
+    control = model.reduction.standard_values(model.control)[columns]
     standard = np.array([model.standard[name] for name in reduction.standard])
     return replace(
         model, robot=robot, structure=structure, reduction=reduction,
@@ -83,11 +83,11 @@ def link_table(model: IdentifiedModel) -> tuple[LinkRow, ...]:
     card = parameter_card(model)
     prior, combined = by_link(card, PRIOR), by_link(card, COMBINED)
     rows = []
-    for name, own, nominal in zip(
+    for name, link, nominal in zip(
             model.robot.tree.bodies, links, model.robot.tree.nominal, strict=True):
-        x, y, z = own[1:4] / own[0]
+        x, y, z = link[1:4] / link[0]
         rows.append(LinkRow(
-            name, float(own[0]), float(nominal[0]), (float(x), float(y), float(z)),
-            float(np.linalg.eigvalsh(pseudo_inertia(own))[0]),
+            name, float(link[0]), float(nominal[0]), (float(x), float(y), float(z)),
+            float(np.linalg.eigvalsh(pseudo_inertia(link))[0]),
             prior[name], combined[name]))
     return tuple(rows)

@@ -310,18 +310,18 @@ def sampled(
         return table
     after = np.clip(np.searchsorted(instants, time), 1, max(len(instants) - 1, 1))
     after = np.minimum(after, len(instants) - 1)
-    before = np.maximum(after - 1, 0)
-    span = np.maximum(instants[after] - instants[before], 1)
-    weight = ((time - instants[before]) / span)[:, None]
+    earlier = np.maximum(after - 1, 0)
+    span = np.maximum(instants[after] - instants[earlier], 1)
+    weight = ((time - instants[earlier]) / span)[:, None]
     with np.errstate(invalid='ignore', over='ignore'):  # infinities are data here
-        step = table[after] - table[before]
-        result: FloatArray = table[before] + weight * step
+        step = table[after] - table[earlier]
+        result: FloatArray = table[earlier] + weight * step
         if positions:
             result[np.abs(np.abs(step) - 2.0 * np.pi) < SEAM] = np.nan
-    for side in (before, after):
+    for side in (earlier, after):
         equal = instants[side] == time
         result[equal] = table[side[equal]]
-    result[_unknown(time, instants, before, after)] = np.nan
+    result[_unknown(time, instants, earlier, after)] = np.nan
     return result
 
 

@@ -121,11 +121,11 @@ def _files(place: Path) -> list[Path]:
 def _require_rest(file: Path) -> int:
     """Return the size of a file; raises DataError if it is growing."""
     with open_regular(file, DataError) as opened:
-        before = os.fstat(opened.fileno())
-    if abs(time.time() - before.st_mtime) < RECENT:
+        first = os.fstat(opened.fileno())
+    if abs(time.time() - first.st_mtime) < RECENT:
         time.sleep(PAUSE)
-    _require_size(file, before.st_size)
-    return before.st_size
+    _require_size(file, first.st_size)
+    return first.st_size
 
 
 def _require_size(file: Path, size: int) -> None:

@@ -58,12 +58,12 @@ def _folder(
     if isinstance(custom, dict) and custom.get(LOSSES):
         contents.findings.append(clipped(f'recording: {custom[LOSSES]}', 2000))
     by_message = _by_message(info, folder)
-    before = contents.damages
+    damages = contents.damages
     for file in _storage_files(folder, info, contents):
         with _plain(file, contents) as plain:
             for topic, batch in STORED[plain.suffix](plain, kinds, contents):
                 yield topic, _inflated(topic, batch, contents) if by_message else batch
-    if not contents.whole or contents.damages > before:
+    if not contents.whole or contents.damages > damages:
         return  # reported already
     _compare(info, contents)
 

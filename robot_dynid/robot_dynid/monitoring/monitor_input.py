@@ -129,12 +129,12 @@ def monitor_input(model: IdentifiedModel, log: RawLog) -> MonitorInput:
         external = log.external_torque
     if qd is None:
         inside = np.flatnonzero(~broken)
-        before = inside - 1
-        qd = (q[inside] - q[before]) / (time[inside] - time[before])[:, None]
-        smooth = [effort[rows] - ripple(q[rows], qd, effort[rows]) for rows in (inside, before)]
-        q, effort = 0.5 * (q[inside] + q[before]), 0.5 * (smooth[0] + smooth[1])
-        missing = missing[inside] | missing[before]
-        broken = broken[before]
+        earlier = inside - 1
+        qd = (q[inside] - q[earlier]) / (time[inside] - time[earlier])[:, None]
+        smooth = [effort[rows] - ripple(q[rows], qd, effort[rows]) for rows in (inside, earlier)]
+        q, effort = 0.5 * (q[inside] + q[earlier]), 0.5 * (smooth[0] + smooth[1])
+        missing = missing[inside] | missing[earlier]
+        broken = broken[earlier]
         time = time[inside]
     else:
         effort = effort - ripple(q, qd, effort)
@@ -162,9 +162,9 @@ def _missing(log: RawLog) -> NDArray[np.bool_]:
 def _lost_time(time: FloatArray) -> list[tuple[float, float, str]]:
     """Return the times (N,) [s] lost to states that carry the stamps of others."""
     finite = np.where(np.isfinite(time), time, -np.inf)
-    before = np.maximum.accumulate(finite)
-    stays = np.concatenate([[False], finite[1:] <= before[:-1]])
-    forward = np.diff(before[np.isfinite(before)])
+    latest = np.maximum.accumulate(finite)
+    stays = np.concatenate([[False], finite[1:] <= latest[:-1]])
+    forward = np.diff(latest[np.isfinite(latest)])
     forward = forward[forward > 0.0]
     step = float(np.median(forward)) if len(forward) else 0.0
     edges = np.flatnonzero(np.diff(stays, prepend=False, append=False))
@@ -172,7 +172,7 @@ def _lost_time(time: FloatArray) -> list[tuple[float, float, str]]:
     for a, b in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
         seconds = (b - a) * step
         if seconds > INFORMED_STEP:
-            lost.append((float(before[a]), float(before[a]) + seconds, BACK))
+            lost.append((float(latest[a]), float(latest[a]) + seconds, BACK))
     return lost
 
 
@@ -253,7 +253,7 @@ class MonitorInputStream:
         if -INFORMED_STEP < step <= 0.0:
             self._skip(BACK)
             return None
-        before, self.missing = self.missing, self._none if whole else ~able[2]
+        previous, self.missing = self.missing, self._none if whole else ~able[2]
         self._take_efforts(state)
         state[0] = self._turns(time, q)
         self._last = (time, state)
@@ -265,7 +265,7 @@ class MonitorInputStream:
         elif last is not None:
             self.step = step if self.step == 0.0 else self.step + 0.05 * (step - self.step)
             if qd is None:
-                self.missing = self.missing | before
+                self.missing = self.missing | previous
                 ends = np.stack([self._smooth(one, (state[0] - last[1][0]) / step)
                                  for one in (state, last[1])])
                 state = 0.5 * (ends[0] + ends[1])

@@ -117,9 +117,9 @@ class MotorStates:
         motors /= self._factor
         motors[0] -= self._offset
         if velocity is None:
-            before, self._before = self._before, (time, motors[0].copy())
-            motors[1] = np.nan if before is None or time - before[0] > OLDEST else (
-                within_half_turn(self._robot, motors[0] - before[1]) / (time - before[0]))
+            previous, self._before = self._before, (time, motors[0].copy())
+            motors[1] = np.nan if previous is None or time - previous[0] > OLDEST else (
+                within_half_turn(self._robot, motors[0] - previous[1]) / (time - previous[0]))
         self._newest = time
         self._waiting.append((time, motors[0], motors[1]))
 

@@ -49,7 +49,7 @@ def comparison_report(
     names = file_names(models)
     first = names[next(iter(models))]
     chapters = [Chapter('What changed', tuple(
-        _changes(f'{names[path]} against {first}', found) for path, found in changes.items()))]
+        _changes(f'{names[path]} against {first}', rows) for path, rows in changes.items()))]
     if scores:
         chapters.append(Chapter('Which predicts better', (
             _errors({names[path]: one for path, one in scores.items()}),)))
@@ -81,10 +81,10 @@ def changes(found: Sequence[Difference]) -> Spec:
     """Return each difference beside its 95 % interval, as a figure of all joints."""
     curves = []
     for i, effect in enumerate(EFFECTS):
-        own = [one for one in found if one.effect == effect]
+        shown = [one for one in found if one.effect == effect]
         sizes = [abs(one.most) / one.half_interval if one.half_interval > 0.0 else 0.0
-                 for one in own]
-        curves.append(figures.bars([one.joint for one in own], sizes, effect, figures.series(i)))
+                 for one in shown]
+        curves.append(figures.bars([one.joint for one in shown], sizes, effect, figures.series(i)))
     line = {'type': 'line', 'x0': 0, 'x1': 1, 'xref': 'paper', 'y0': 1, 'y1': 1,
             'line': {'color': figures.POOR, 'width': 1.5, 'dash': 'dash'}}
     return figures.figure(curves, axis(), axis('difference / its 95 % interval', FROM_ZERO),

@@ -51,8 +51,8 @@ def _chapter(
              ('External torque of joints without contact', True, '', set(drawn) - touched))
     return Chapter(name, (_summary(model, events, names), *(
         Section(title, text=text, folded=folded, beside=True, figures=tuple(
-            drawn[joint] for joint in model.joints if joint in own))
-        for title, folded, text, own in parts if own)))
+            drawn[joint] for joint in model.joints if joint in parts_shown))
+        for title, folded, text, parts_shown in parts if parts_shown)))
 
 
 def _summary(model: IdentifiedModel, events: ContactEvents, names: dict[str, str]) -> Section:

@@ -34,7 +34,7 @@ SPEED_BINS, CLOUD = 33, 1500
 def predictions(validation: Validation, model: IdentifiedModel) -> ByJoint:
     """Return measured and predicted effort of every equation: joints, then their motors."""
     robot = model.robot
-    found: ByJoint = {}
+    charts: ByJoint = {}
     for i, (name, joint) in enumerate(zip(robot.row_names, robot.row_joints, strict=True)):
         drawn = Figure(
             prediction(validation.traces, (i, joint), unit(robot, joint)), link=TIME,
@@ -42,45 +42,45 @@ def predictions(validation: Validation, model: IdentifiedModel) -> ByJoint:
                 ' (not identified)' if name in model.not_identified else ''),
             text='Peaks of the residual at the strokes (reversals) are friction, lone circles '
                  'faults of the recording.')
-        found[joint] = (*found.get(joint, ()), drawn)
-    return found
+        charts[joint] = (*charts.get(joint, ()), drawn)
+    return charts
 
 
 def split(validation: Validation, model: IdentifiedModel) -> ByJoint:
     """Return the modelled effort of every joint by cause, over time."""
-    traces, robot, found = validation.traces, model.robot, ByJoint()
+    traces, robot, charts = validation.traces, model.robot, ByJoint()
     if any(t.split is None for t in traces):
-        return found
+        return charts
     for j in range(robot.n):
         time, parts = thinning.joined(traces, [
             {cause: getattr(trace.split, cause)[:, j] for cause in CAUSES} for trace in traces],
             SPLIT_POINTS)
         curves = [line(time, values, cause, figures.series(i))
                   for i, (cause, values) in enumerate(parts.items()) if np.nanmax(np.abs(values))]
-        found[j] = (Figure(figures.figure(
+        charts[j] = (Figure(figures.figure(
             curves, axis('time [s]'), axis(f'effort [{unit(robot, j)}]'), {'height': 240}),
             'Where the effort goes', 'The curves add up to the predicted effort; the largest '
             'decides what the model must know best.', link=TIME),)
-    return found
+    return charts
 
 
 def scatter(validation: Validation, model: IdentifiedModel) -> ByJoint:
     """Return predicted over measured effort of every joint."""
-    traces, found = validation.traces, ByJoint()
+    traces, charts = validation.traces, ByJoint()
     for j in range(model.robot.n):
         measured, predicted = (np.concatenate([getattr(t, name)[:, j] for t in traces])
                                for name in ('measured', 'predicted'))
         thin = slice(None, None, max(1, len(measured) // CLOUD))
         ends = [float(measured.min()), float(measured.max())]
         of = unit(model.robot, j)
-        found[j] = (Figure(figures.figure(
+        charts[j] = (Figure(figures.figure(
             [points(measured[thin], predicted[thin], 'samples', f'{figures.MODEL}/45',
                     {'marker': {'size': 3}, 'hoverinfo': 'skip', 'showlegend': False}),
              line(ends, ends, 'equal', figures.INK, 1.0, {'showlegend': False})],
             axis(f'measured effort [{of}]'), axis(f'predicted effort [{of}]'),
             {'height': 320, 'hovermode': 'closest'}), 'Predicted over measured effort',
             'Points off the line at one end: a wrong scale; a gap about zero: friction.'),)
-    return found
+    return charts
 
 
 def simulated(validation: Validation, model: IdentifiedModel) -> ByJoint:
@@ -89,7 +89,7 @@ def simulated(validation: Validation, model: IdentifiedModel) -> ByJoint:
     if not motions:
         return {}
     one = max(motions, key=lambda own: own.time.shape[0])
-    found = ByJoint()
+    charts = ByJoint()
     for j in range(model.robot.n):
         curves = [line(_with_gaps(one.time), _with_gaps(one.measured[:, :, j]), 'measured',
                        figures.MEASURED, 3.0)]
@@ -98,12 +98,12 @@ def simulated(validation: Validation, model: IdentifiedModel) -> ByJoint:
             if name in one.positions:
                 curves.append(line(_with_gaps(one.time), _with_gaps(
                     one.positions[name][:, :, j]), words, colour))
-        found[j] = (Figure(figures.figure(
+        charts[j] = (Figure(figures.figure(
             curves, axis('time [s]'), axis(f'position [{length(model.robot, j)}]'),
             {'height': 260}), 'Simulated and measured position',
             'Every piece starts at a measured state and runs open loop under the measured '
             'effort; the gap at its end is the error of the simulation.'),)
-    return found
+    return charts
 
 
 def _with_gaps(pieces: FloatArray) -> FloatArray:
@@ -120,11 +120,11 @@ def horizons(validation: Validation, model: IdentifiedModel) -> Section:
     drawn = []
     for j, name in enumerate((*robot.joints, 'tip')):
         scale, of = (1e3, 'mm') if name == 'tip' else (1.0, length(robot, j))
-        curves = [line(INSTANTS, scale * own[:, j], words, colour, 2.0, {'showlegend': False})
+        curves = [line(INSTANTS, scale * values[:, j], words, colour, 2.0, {'showlegend': False})
                   for key, words, colour in (
                       (CONTROL, 'baseline', figures.CONTROL),
                       (MODEL, 'identified', figures.MODEL))
-                  if (own := errors.errors.get(key)) is not None]
+                  if (values := errors.errors.get(key)) is not None]
         drawn.append(Figure(figures.figure(curves, axis('horizon [s]'), axis(
             f'RMS error [{of}]', FROM_ZERO), {'height': 200, 'margin': {'t': 6}}), name))
     stopped = f', of which {errors.stopped} stopped' if errors.stopped else ''
@@ -155,8 +155,8 @@ def prediction(traces: Sequence[Trace], row: tuple[int, int], unit: str) -> Spec
         ring = {'symbol': 'circle-open', 'size': 8, 'line': {'width': 1.5}}
         curves.append(on(points(curve.outliers[:, 0], curve.outliers[:, 1], 'far outside',
                                 figures.POOR, more={'hoverinfo': 'skip', 'marker': ring}), 2))
-    several, known = len(traces) > 1, curve.time[np.isfinite(curve.time)]
-    span = [float(known[0]), float(known[-1])]
+    several, instants = len(traces) > 1, curve.time[np.isfinite(curve.time)]
+    span = [float(instants[0]), float(instants[-1])]
     shapes, notes = _recordings(traces) if several else ([], [])
     shapes += [{'type': 'rect', 'x0': start, 'x1': stop, 'y0': 0, 'y1': 1, 'yref': 'paper',
                 'fillcolor': '@measured/25', 'line': {'width': 0}}

@@ -211,11 +211,11 @@ def shown(model: IdentifiedModel) -> tuple[Section, ...]:
 
 def pictures(validation: Validation, model: IdentifiedModel) -> ByJoint:
     """Return the pictures that effects draw of themselves, by joint."""
-    found = ByJoint()
+    charts = ByJoint()
     for effect in (*CHOSEN.values(), *LEARNT.values()):
         for joint, drawn in effect.figures(model, validation.traces).items():
-            found[joint] = (*found.get(joint, ()), *drawn)
-    return found
+            charts[joint] = (*charts.get(joint, ()), *drawn)
+    return charts
 
 
 def method(model: IdentifiedModel) -> tuple[Section, ...]:

@@ -59,8 +59,8 @@ def profile(quantity: FloatArray, error: FloatArray, edges: FloatArray) -> Error
     total = np.bincount(bins, square, minlength=len(edges) - 1)
     share = count / max(len(error), 1)
     enough = share >= LEAST_BIN_SHARE * min(1.0, RANGE_BINS / len(count))
-    found = np.sqrt(np.divide(total, count, out=np.zeros_like(total), where=count > 0.0))
-    return ErrorProfile(edges, np.where(enough & (count > 0.0), found, np.nan), share,
+    rms = np.sqrt(np.divide(total, count, out=np.zeros_like(total), where=count > 0.0))
+    return ErrorProfile(edges, np.where(enough & (count > 0.0), rms, np.nan), share,
                         float(np.sqrt(np.mean(square))))
 
 
@@ -73,18 +73,18 @@ def profiles(traces: Sequence[Trace], row: int, joint: int) -> dict[str, ErrorPr
     error = thinning.residuals(traces, row)
     time = np.concatenate([t.time - t.time[0] + start for t, start in zip(
         traces, thinning.offsets(traces), strict=True)])
-    found = {}
-    known = [(t.position, t.velocity, t.friction, t.predicted) for t in traces
-             if t.position is not None and t.velocity is not None and t.friction is not None]
-    if len(known) == len(traces):
-        speed = np.abs(np.concatenate([velocity[:, joint] for _, velocity, _, _ in known]))
-        position = np.concatenate([own[:, joint] for own, _, _, _ in known])
-        load = np.abs(np.concatenate([all_[:, row] - own[:, row] for _, _, own, all_ in known]))
+    by_quantity = {}
+    signals = [(t.position, t.velocity, t.friction, t.predicted) for t in traces
+               if t.position is not None and t.velocity is not None and t.friction is not None]
+    if len(signals) == len(traces):
+        speed = np.abs(np.concatenate([velocity[:, joint] for _, velocity, _, _ in signals]))
+        position = np.concatenate([own[:, joint] for own, _, _, _ in signals])
+        load = np.abs(np.concatenate([all_[:, row] - own[:, row] for _, _, own, all_ in signals]))
         finer = np.linspace(0.0, 1.0, RANGE_BINS + 1)**2
-        found = {SPEED: profile(speed, error, float(speed.max()) * finer),
-                 POSITION: profile(position, error, _even(position, RANGE_BINS)),
-                 LOAD: profile(load, error, _even(load, RANGE_BINS))}
-    return {**found, TIME: profile(time, error, _even(time, SPANS))}
+        by_quantity = {SPEED: profile(speed, error, float(speed.max()) * finer),
+                       POSITION: profile(position, error, _even(position, RANGE_BINS)),
+                       LOAD: profile(load, error, _even(load, RANGE_BINS))}
+    return {**by_quantity, TIME: profile(time, error, _even(time, SPANS))}
 
 
 def _even(values: FloatArray, count: int) -> FloatArray:
@@ -102,29 +102,29 @@ def spectrum(traces: Sequence[Trace], row: int) -> tuple[FloatArray, FloatArray,
     starts = np.arange(0, len(trace.time) - size + 1, max(size // 2, 1))
     window = np.hanning(size + 1)[:-1]
     step, scale = thinning.mean_step(trace), max(float(np.sum(window**2)), 1e-12)
-    found = []
+    rows = []
     for signal in (trace.measured[:, row] - trace.predicted[:, row], trace.measured[:, row]):
         cut = np.lib.stride_tricks.sliding_window_view(signal, size)[starts]
         power = np.abs(np.fft.rfft((cut - cut.mean(axis=1, keepdims=True)) * window))**2
-        found.append(2.0 * power.mean(axis=0)[1:] / scale / size)  # of each line
+        rows.append(2.0 * power.mean(axis=0)[1:] / scale / size)  # of each line
     frequency = np.fft.rfftfreq(size, step)[1:]
     decades = np.log10(frequency[-1] / frequency[0])
     edges = np.geomspace(frequency[0] * 0.999, frequency[-1] * 1.001,
                          max(int(PER_DECADE * decades), 1) + 1)
     bins = np.searchsorted(edges[1:-1], frequency)
-    kept = np.unique(bins)
-    bands = [np.sqrt(np.bincount(bins, one)[kept]) for one in found]
-    return np.sqrt(edges[:-1] * edges[1:])[kept], bands[0], bands[1]
+    occupied = np.unique(bins)
+    bands = [np.sqrt(np.bincount(bins, one)[occupied]) for one in rows]
+    return np.sqrt(edges[:-1] * edges[1:])[occupied], bands[0], bands[1]
 
 
 def errors(validation: Validation, model: IdentifiedModel) -> tuple[Section, ...]:
     """Return the errors of all joints by each quantity, as a table and as figures."""
     robot, traces = model.robot, validation.traces
     rows = list(zip(robot.row_names, robot.row_joints, strict=True))
-    found = {name: profiles(traces, i, joint) for i, (name, joint) in enumerate(rows)}
-    spectra = {name: spectrum(traces, i) for i, name in enumerate(found)}
+    by_joint = {name: profiles(traces, i, joint) for i, (name, joint) in enumerate(rows)}
+    spectra = {name: spectrum(traces, i) for i, name in enumerate(by_joint)}
     sizes = {name: float(np.sqrt(np.mean(np.concatenate(
-        [t.measured[:, i] for t in traces])**2))) or 1.0 for i, name in enumerate(found)}
+        [t.measured[:, i] for t in traces])**2))) or 1.0 for i, name in enumerate(by_joint)}
     text = ('Error that grows at low speed is friction; with load, gears or inertials; with '
             'position, cables, ripple or a wrong axis; over time, warming up.')
     at = ' or '.join(dict.fromkeys(length(robot, joint) for _, joint in rows))
@@ -133,16 +133,17 @@ def errors(validation: Validation, model: IdentifiedModel) -> tuple[Section, ...
               POSITION: ('By position', f'position [{at}]'),
               LOAD: ('By load', 'load: effort without friction [% of its largest]'),
               TIME: ('Over time', 'time [s], recordings one after the other')}
-    drawn = [Figure(_by(found, sizes, kind, title), head, link='time' if kind == TIME else '')
-             for kind, (head, title) in titles.items() if kind in next(iter(found.values()))]
+    drawn = [Figure(_by(by_joint, sizes, kind, title), head, link='time' if kind == TIME else '')
+             for kind, (head, title) in titles.items() if kind in next(iter(by_joint.values()))]
     units = {SPEED: f'by speed [{speed}]', POSITION: f'by position [{at}]',
              LOAD: f'by load [{effort_unit(robot)}]', TIME: 'over time [s]'}
     heads = (f'RMS error [{effort_unit(robot)}]', *(
-        f'largest {head}' for kind, head in units.items() if kind in next(iter(found.values()))))
+        f'largest {head}' for kind, head in units.items()
+        if kind in next(iter(by_joint.values()))))
     drawn.append(Figure(spectra_figure(effort_unit(robot), spectra), 'By frequency',
                         link='frequency'))
     return (Section('Where the error is largest', text=text,
-                    tables=(_largest(heads, found, spectra),)),
+                    tables=(_largest(heads, by_joint, spectra),)),
             Section('Error by speed, position, load, time and frequency', figures=tuple(drawn),
                     text='RMS error in bins, in per cent of the effort of the joint: a rising '
                          'curve says what the model lacks.', beside=True, folded=True))
@@ -152,8 +153,8 @@ def _by(found: dict[str, dict[str, ErrorProfile]], sizes: dict[str, float], kind
         title: str) -> Spec:
     """Return one curve per joint over the bins of a quantity."""
     curves = []
-    for i, (name, own) in enumerate(found.items()):
-        one = own[kind]
+    for i, (name, profile_) in enumerate(found.items()):
+        one = profile_[kind]
         x = 100.0 * one.middle / max(float(one.edges[-1]), 1e-12) if kind == LOAD else one.middle
         y, colour = 100.0 * one.error / sizes[name], figures.series(i)
         curves.append(line(x, y, name, colour, more={} if kind == TIME else {
@@ -180,12 +181,12 @@ def _largest(heads: Sequence[str], found: dict[str, dict[str, ErrorProfile]],
     """Return the largest errors of every joint by each quantity, as ratios to its RMS."""
     kinds = list(next(iter(found.values())))
     rows = []
-    for name, own in found.items():
+    for name, one in found.items():
         frequency, error, _ = spectra[name]
         power = np.cumsum(error**2)
         half = float(frequency[np.searchsorted(power, 0.5 * power[-1])])
-        rows.append(Row((name, number(next(iter(own.values())).whole, 3),
-                         *(_place(own[kind]) for kind in kinds), f'half of it below '
+        rows.append(Row((name, number(next(iter(one.values())).whole, 3),
+                         *(_place(one[kind]) for kind in kinds), f'half of it below '
                          f'{number(half, 2)} Hz')))
     return Table(('joint', *heads, 'frequency'), tuple(rows),
                  'Multiples of the RMS error, and the share of the samples there')

@@ -37,7 +37,7 @@ def identification_report(
     """
     model, training, unseen = result.model, result.training, result.validation
     held = None if result.estimate.shares is not None else result.held_out
-    found = Errors.of(training, 'fit') if held is None else Errors.of(training, 'held-out', held)
+    judging = Errors.of(training, 'fit') if held is None else Errors.of(training, 'held-out', held)
     return _report(
         (model, training), logs, verdict or result.verdict, result.warnings, {
             GOOD_FOR: (trust.summary(result), *(
@@ -47,7 +47,7 @@ def identification_report(
             DATA: (provenance.data(logs, model, result.choice),
                    provenance.excitation(model, result.estimate),
                    provenance.provenance(model, logs, command))},
-        Errors.of(unseen, 'held-out') if unseen else found)
+        Errors.of(unseen, 'held-out') if unseen else judging)
 
 
 def model_report(

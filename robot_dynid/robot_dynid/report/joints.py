@@ -60,12 +60,12 @@ def arm(model: IdentifiedModel) -> Spec:
     q = np.full((1, robot.n), 0.3) if ranges is None else ranges.mean(axis=1)[None]
     chain, poses, tree = chain_points(robot, q)[0], link_poses(robot, q), robot.tree
     origins = np.vstack([np.zeros(3), poses.origins[0]])  # base first
-    before = origins[1 + np.array(tree.parents)]
-    links = np.vstack([_strokes(before, origins[1:]), chain[-2:]]) @ VIEW.T
-    own = [tree.index(joint) for joint in robot.joints]
+    previous = origins[1 + np.array(tree.parents)]
+    links = np.vstack([_strokes(previous, origins[1:]), chain[-2:]]) @ VIEW.T
+    moved = [tree.index(joint) for joint in robot.joints]
     reach = FRAME_SHARE * float(np.ptp(chain, axis=0).max()) * np.einsum(
-        'jab,jb->ja', poses.rotations[0, own], tree.axes[own])
-    places = poses.origins[0, own]
+        'jab,jb->ja', poses.rotations[0, moved], tree.axes[moved])
+    places = poses.origins[0, moved]
     strokes, frames = _strokes(places - reach, places + reach) @ VIEW.T, places @ VIEW.T
     seen = np.vstack([links[np.isfinite(links).all(axis=1)], frames])
     drawn = [line(links[:, 0], links[:, 1], 'links', figures.MEASURED, 6.0, {'hoverinfo': 'skip'}),
@@ -111,5 +111,5 @@ def by_joint(
         joint, folded=True, beside=True, sheets=sheets[j],
         brief=', '.join(f'{head.removesuffix(" [%]")} {cell} %'
                         for head, cell in zip(heads, cells.get(joint, ()))),
-        figures=tuple(figure for own in drawn for figure in own.get(j, ())))
+        figures=tuple(figure for figures_of in drawn for figure in figures_of.get(j, ())))
         for j, joint in enumerate(model.joints))

@@ -103,16 +103,16 @@ def _compared(model: IdentifiedModel, rows: Sequence[int], half: FloatArray) -> 
     units = [unit for unit in COMPARED if any(
         words[model.names[i]].unit == unit for i in rows)]
     for pane, unit in enumerate(units):
-        own = [i for i in rows if words[model.names[i]].unit == unit]
+        chosen = [i for i in rows if words[model.names[i]].unit == unit]
         suffix = '' if pane == 0 else str(pane + 1)
         for values, name, colour in ((model.values, 'identified', figures.MODEL),
                                      (model.control, 'nominal', figures.CONTROL)):
-            bars = figures.bars([model.names[i] for i in own], values[own], name, colour)
+            bars = figures.bars([model.names[i] for i in chosen], values[chosen], name, colour)
             curves.append({**bars, 'showlegend': False, 'xaxis': f'x{suffix}',
                            'yaxis': f'y{suffix}', **({} if name == 'nominal' else {'error_y': {
                                'type': 'data', 'thickness': 1.5, 'width': 3,
                                'array': figures.packed(np.minimum(
-                                   half[own], ERROR_BAR * np.abs(values[own]).max())),
+                                   half[chosen], ERROR_BAR * np.abs(values[chosen]).max())),
                                'color': figures.INK}})})
         share = 1.0 / len(units)
         layout[f'xaxis{suffix}'] = axis(more={
@@ -172,22 +172,22 @@ def sheets(model: IdentifiedModel) -> tuple[tuple[Sheet, ...], ...]:
 
 def _sheet(model: IdentifiedModel, j: int, card: Sequence[ParameterRow]) -> Sheet:
     """Return mass, centre and inertia of one link with their origins, as far as known."""
-    own = {kind_of(row.name): row for row in card
-           if kind_of(row.name) and row.part == model.robot.tree.bodies[j]
-           and row.name.endswith(str(j + 1))}
-    counts = {origin: sum(row.origin == origin for row in own.values())
+    by_kind = {kind_of(row.name): row for row in card
+               if kind_of(row.name) and row.part == model.robot.tree.bodies[j]
+               and row.name.endswith(str(j + 1))}
+    counts = {origin: sum(row.origin == origin for row in by_kind.values())
               for origin in (MEASURED, NEAR_ZERO, COMBINED, PRIOR)}
     bodies = model.feasible_links
-    told = ', '.join(f'{count} {words}' for count, words in zip(counts.values(), (
+    text = ', '.join(f'{count} {words}' for count, words in zip(counts.values(), (
         MEASURED, NEAR_ZERO, COMBINED, UNSEEN if bodies is None else 'from the prior')) if count)
     if bodies is None:
-        facts = tuple(Fact(row.name, told, UNITS.get(kind, 'kg m²'), row.origin)
-                      for kind, row in own.items() if row.deviation is not None
-                      for told in (with_deviation(row.value, row.deviation),))
-        return Sheet(model.robot.tree.bodies[j], facts, told)
+        facts = tuple(Fact(row.name, text, UNITS.get(kind, 'kg m²'), row.origin)
+                      for kind, row in by_kind.items() if row.deviation is not None
+                      for text in (with_deviation(row.value, row.deviation),))
+        return Sheet(model.robot.tree.bodies[j], facts, text)
     mass, first, inertia = _about_centre(bodies[j])
     nominal = float(model.robot.tree.nominal[j, 0])
-    origins = [_origin(own, kinds) for kinds in (
+    origins = [_origin(by_kind, kinds) for kinds in (
         ('m',), ('m', 'mx', 'my', 'mz'),
         ('Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz'))]
     moments = np.sort(np.linalg.eigvalsh(inertia))
@@ -197,14 +197,14 @@ def _sheet(model: IdentifiedModel, j: int, card: Sequence[ParameterRow]) -> Shee
         Fact('centre of mass', ', '.join(f'{1e3 * c:.0f}' for c in first), 'mm', origins[1],
              'x, y, z in the frame of the link'),
         Fact('inertia', ', '.join(number(m, 2) for m in moments), 'kg m²', origins[2],
-             'principal moments about the centre of mass')), told)
+             'principal moments about the centre of mass')), text)
 
 
 def _origin(own: Mapping[str, ParameterRow], kinds: Sequence[str]) -> str:
     """Return the origin of what several parameters make: that of the least known of them."""
-    found = {row.origin for kind, row in own.items() if kind in kinds}
-    return 'prior' if PRIOR in found else 'combination' if COMBINED in found else \
-        MEASURED if MEASURED in found else NEAR_ZERO
+    origins = {row.origin for kind, row in own.items() if kind in kinds}
+    return 'prior' if PRIOR in origins else 'combination' if COMBINED in origins else \
+        MEASURED if MEASURED in origins else NEAR_ZERO
 
 
 def _about_centre(link: FloatArray) -> tuple[float, FloatArray, FloatArray]:
@@ -271,10 +271,10 @@ def base_parameters(model: IdentifiedModel) -> Section:
         shares = model.std / np.abs(model.values)
     for i, (label, relative) in enumerate(zip(model.labels, shares.tolist())):
         mark = 'poor' if relative > FAIRLY else 'fair' if relative > WELL else ''
-        told = words.get(model.names[i])
-        cells = (Cell(model.names[i], note=told.sentence if told else ''),
+        meaning = words.get(model.names[i])
+        cells = (Cell(model.names[i], note=meaning.sentence if meaning else ''),
                  float(model.values[i]), number(float(model.std[i]), 2),
-                 told.unit if told else '', percent(relative), label)
+                 meaning.unit if meaning else '', percent(relative), label)
         rows.append(Row(cells, mark))
     columns = ('parameter', 'value', 'std', 'unit', 'std / value [%]', 'combination')
     text = ('Combinations of standard parameters that the efforts determine, in SI units. '
@@ -292,15 +292,15 @@ def correlations(model: IdentifiedModel) -> tuple[Section, ...]:
     if factor is None:
         return ()
     matrix = factor.T @ factor
-    known = np.flatnonzero(np.isfinite(model.std) & (np.diag(matrix) > 0.0))
-    names, matrix = [model.names[int(i)] for i in known], matrix[np.ix_(known, known)]
+    sure = np.flatnonzero(np.isfinite(model.std) & (np.diag(matrix) > 0.0))
+    names, matrix = [model.names[int(i)] for i in sure], matrix[np.ix_(sure, sure)]
     pairs = [(float(matrix[i, k]), names[i], names[k]) for i, k in zip(
         *np.triu_indices(len(names), 1)) if abs(matrix[i, k]) > STRONG_CORRELATION]
     pairs.sort(key=lambda pair: -abs(pair[0]))
-    told = ', '.join(f'{a} and {b} ({r:+.2f})' for r, a, b in pairs[:PAIRS])
+    strongest = ', '.join(f'{a} and {b} ({r:+.2f})' for r, a, b in pairs[:PAIRS])
     text = ('In a dark cell an error of one parameter is compensated by the other; a motion that '
             'moves them differently separates them. '
-            + (f'Strongest: {told}{" and more" if len(pairs) > PAIRS else ""}.' if pairs else
+            + (f'Strongest: {strongest}{" and more" if len(pairs) > PAIRS else ""}.' if pairs else
                f'No pair is correlated by more than {STRONG_CORRELATION:g}.'))
     small = {'tickfont': {'size': 9}, 'showgrid': False, 'dtick': 1}
     spec = {'data': [{
@@ -327,16 +327,16 @@ CATEGORIES_TEXT = (
 def categories(model: IdentifiedModel) -> tuple[Section, ...]:
     """Return one section with the category of every standard parameter."""
     torque = model.torque_model
-    found = with_advice(torque.robot, torque.blocks, model.reduction)
-    counted = [one.category for one in found.values()]
+    advice = with_advice(torque.robot, torque.blocks, model.reduction)
+    counted = [one.category for one in advice.values()]
     tables = (
         Table(('parameter', 'category', 'in', 'sensor configuration'), (
             Row((name, one.category, ', '.join(one.combinations), one.advice),
                 {UNIDENTIFIABLE: 'poor', DEPENDENT: 'fair'}.get(one.category, ''))
-            for name, one in found.items()), words=True),
+            for name, one in advice.items()), words=True),
         Table(('sensor configuration', 'identifiable alone', 'in combinations'), (
             (SENSOR_CONFIGURATIONS[key].words, ', '.join(lifted[INDEPENDENT]) or 'none',
-             ', '.join(lifted[DEPENDENT]) or 'none') for key, lifted in lifted_by(found).items()),
+             ', '.join(lifted[DEPENDENT]) or 'none') for key, lifted in lifted_by(advice).items()),
             'Parameters identifiable with other sensor configurations', words=True))
     cards = tuple(Card(category, str(counted.count(category))) for category in CATEGORIES)
     return (Section('What can be identified', text=CATEGORIES_TEXT, cards=cards, tables=tables,

@@ -77,36 +77,36 @@ def plan_report(plan: Plan) -> Report:
 
 
 def _summary(plan: Plan) -> Section:
-    found, clearance = plan.found, plan.found.clearance
-    cards, more = [Card('duration', number(found.trajectory.duration), 's')], []
-    if found.score is not None:
-        cards.append(Card('condition number', number(found.score.condition_number, 3)))
-        more = [('log det', number(found.score.log_det)), *(
+    result, clearance = plan.found, plan.found.clearance
+    cards, more = [Card('duration', number(result.trajectory.duration), 's')], []
+    if result.score is not None:
+        cards.append(Card('condition number', number(result.score.condition_number, 3)))
+        more = [('log det', number(result.score.log_det)), *(
             (f'condition number, {part} alone', number(value if value < SINGULAR else np.inf, 3))
-            for part, value in found.score.parts.items())]
-        if found.score.largest_deviation is not None:
-            cards.append(Card(f'largest relative deviation, {found.score.least_known}',
-                              percent(found.score.largest_deviation), '%'))
+            for part, value in result.score.parts.items())]
+        if result.score.largest_deviation is not None:
+            cards.append(Card(f'largest relative deviation, {result.score.least_known}',
+                              percent(result.score.largest_deviation), '%'))
     if clearance is not None and np.isfinite(clearance.smallest):
         cards.append(Card(f'smallest distance, {" to ".join(clearance.pair)}',
                           number(1e3 * clearance.smallest, 3), f'mm, to {1e3 * RESOLUTION:g} mm'))
-    told = () if clearance is None else clearance.unchecked
-    fullest = max((share for used in found.used.values() for share in used.values()), default=0.0)
+    unchecked = () if clearance is None else clearance.unchecked
+    fullest = max((share for used in result.used.values() for share in used.values()), default=0.0)
     cards.append(Card('most used limit', percent(fullest), '%'))
     return Section('Summary', status=_verdict(clearance), cards=tuple(cards),
                    tables=(Table((), more, 'Further scores', detail=True),) if more else (),
-                   warnings=tuple(text for text in found.warnings if text not in told))
+                   warnings=tuple(text for text in result.warnings if text not in unchecked))
 
 
 def _verdict(clearance: Clearance | None) -> Conclusion:
-    kept = 'All limits are kept, between the points, too.'
+    sentence = 'All limits are kept, between the points, too.'
     if clearance is None:
         return Conclusion('fair', 'Collisions were not checked:',
-                          f'look at the path of the tip before it runs. {kept}')
+                          f'look at the path of the tip before it runs. {sentence}')
     if clearance.unchecked:
         return Conclusion('fair', 'Not everything was checked:',
-                          f'{"; ".join(clearance.unchecked)}. {kept}')
-    return Conclusion('good', 'Proven to be free of collisions.', kept)
+                          f'{"; ".join(clearance.unchecked)}. {sentence}')
+    return Conclusion('good', 'Proven to be free of collisions.', sentence)
 
 
 def _limits(plan: Plan) -> Section:
@@ -214,18 +214,18 @@ def _search(plan: Plan) -> Section:
 
 def element_tables(parts: Sequence[Mapping[str, Any]]) -> tuple[Table, ...]:
     """Return amplitudes and frequencies, speeds or poses of what a trajectory consists of."""
-    found = []
+    tables = []
     for one in parts:
         if one['type'] == 'fourier':
-            found.append(Table(
+            tables.append(Table(
                 ('joint', 'offset', *(f'{f:.4g} Hz' for f in one['frequencies'])), (
-                    (joint, own['offset'], *own['amplitudes'])
-                    for joint, own in one['joints'].items()),
+                    (joint, values['offset'], *values['amplitudes'])
+                    for joint, values in one['joints'].items()),
                 'amplitudes [rad, m] of the harmonics'))
         elif one['type'] == 'bspline':
-            found.append(Table(
-                ('joint', 'lower', 'upper'), ((joint, own['lower'], own['upper'])
-                                              for joint, own in one['joints'].items()),
+            tables.append(Table(
+                ('joint', 'lower', 'upper'), ((joint, values['lower'], values['upper'])
+                                              for joint, values in one['joints'].items()),
                 f'B-spline of {one["points"]} points, a knot every {one["knot_interval"]:.4g} s, '
                 'range of the motion [rad, m]'))
     for kind, title, fields in (
@@ -234,8 +234,8 @@ def element_tables(parts: Sequence[Mapping[str, Any]]) -> tuple[Table, ...]:
         ('sweep', 'sweeps', {'speed': 'speed [rad/s, m/s]', 'travel': 'travel [rad, m]'}),
         ('pose', 'poses at rest', {'seconds': 'for [s]'}),
     ):
-        found.append(Table(('at [s]', 'joint', *fields.values(), 'configuration [rad, m]'), (
+        tables.append(Table(('at [s]', 'joint', *fields.values(), 'configuration [rad, m]'), (
             (one['begin'], one.get('joint', 'all'), *(one[field] for field in fields),
              ' '.join(f'{value:.3g}' for value in one['configuration'].values()))
             for one in parts if one['type'] == kind), title))
-    return tuple(table for table in found if table.rows)
+    return tuple(table for table in tables if table.rows)

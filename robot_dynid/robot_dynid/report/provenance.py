@@ -43,15 +43,15 @@ def data(logs: Sequence[RawLog], model: IdentifiedModel, choice: Choice | None =
     tables = (Table(columns, rows, words=True),
               Table((), _settings(model), 'Preprocessing and model', words=True, folded=True),
               *(_averaged(model, mean) for mean in model.record.averaging))
-    found = tuple(f'{names[log.source]}: {text}' for log in recordings
-                  for text in with_file_names(log.findings, names))
+    remarks = tuple(f'{names[log.source]}: {text}' for log in recordings
+                    for text in with_file_names(log.findings, names))
     drawn: tuple[Figure, ...] = ()
     if choice is not None and len(choice.cutoffs) > 1:
         drawn = (Figure(cutoffs(choice.cutoffs, choice.preprocessing.cutoff,
                                 effort_unit(model.robot)),
                         'Choice of the cut-off by the held-out error', 'The lowest point is '
                         'chosen; a flat curve means that the choice hardly matters.'),)
-    return Section('Data and preprocessing', warnings=found, tables=tables, figures=drawn)
+    return Section('Data and preprocessing', warnings=remarks, tables=tables, figures=drawn)
 
 
 def _settings(model: IdentifiedModel) -> tuple[Row, ...]:
@@ -139,9 +139,9 @@ def excitation(model: IdentifiedModel, estimate: Estimate | None = None) -> Sect
         cells = [joint]
         for name, of in (('position', at), ('velocity', f'{at}/s'), ('acceleration', f'{at}/s²'),
                          ('effort', unit(robot, j))):
-            own = ranges.get(name)
-            cells.append('–' if own is None else
-                         f'{number(own[j, 0], 3)} to {number(own[j, 1], 3)} {of}')
+            trained = ranges.get(name)
+            cells.append('–' if trained is None else
+                         f'{number(trained[j, 0], 3)} to {number(trained[j, 1], 3)} {of}')
         rows.append(Row((*cells, _share(model, j, 'position'), _share(model, j, 'velocity'))))
     columns = ('joint', 'position', 'velocity', 'acceleration', 'effort', 'of its range [%]',
                'of its top speed [%]')
@@ -153,10 +153,10 @@ def excitation(model: IdentifiedModel, estimate: Estimate | None = None) -> Sect
 
 def _share(model: IdentifiedModel, j: int, quantity: str) -> str | Cell:
     """Return the share of a limit that the motion of the fit used, marked if it is little."""
-    limits, own = model.robot.limits, model.trained.quantities.get(quantity)
-    if own is None:
+    limits, trained = model.robot.limits, model.trained.quantities.get(quantity)
+    if trained is None:
         return '–'
-    low, high = (float(v) for v in own[j])
+    low, high = (float(v) for v in trained[j])
     whole = float(limits.upper[j] - limits.lower[j]) if quantity == 'position' \
         else float(limits.velocity[j])
     used = (high - low if quantity == 'position' else max(-low, high)) / whole \

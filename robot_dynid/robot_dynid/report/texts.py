@@ -32,10 +32,10 @@ def name(key: str) -> str:
 
 def file_names(paths: Iterable[str]) -> dict[str, str]:
     """Return the names of files by their paths, with as many folders as tell them apart."""
-    known = list(dict.fromkeys(paths))
+    distinct = list(dict.fromkeys(paths))
     for depth in range(1, 8):
-        names = {path: '/'.join(PurePath(path).parts[-depth:]) for path in known}
-        if len(set(names.values())) == len(known):
+        names = {path: '/'.join(PurePath(path).parts[-depth:]) for path in distinct}
+        if len(set(names.values())) == len(distinct):
             break
     return names
 
@@ -48,9 +48,9 @@ def without_folders(command: str) -> str:
 def with_file_names(texts: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:
     """Return texts with every path in ``names`` replaced, each text once."""
     longest = sorted((path for path in names if '/' in path), key=len, reverse=True)
-    found = []
+    replaced = []
     for text in texts:
         for path in longest:
             text = text.replace(path, names[path])
-        found.append(text)
-    return tuple(dict.fromkeys(found))
+        replaced.append(text)
+    return tuple(dict.fromkeys(replaced))

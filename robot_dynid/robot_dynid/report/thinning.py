@@ -52,13 +52,13 @@ def extremes(signals: Sequence[FloatArray], points: int) -> NDArray[np.int64]:
         return np.arange(count)
     width = -(-count // max(points // (2 * len(signals)), 1))
     starts = np.arange(0, count, width)
-    kept = [np.array([0, count - 1])]
+    indices = [np.array([0, count - 1])]
     for signal in signals:
         padded = np.pad(signal, (0, len(starts) * width - count), mode='edge')
         rows = padded.reshape(len(starts), width)
-        kept += [np.minimum(starts + find(rows, axis=1), count - 1)
-                 for find in (np.argmin, np.argmax)]
-    return np.unique(np.concatenate(kept))
+        indices += [np.minimum(starts + find(rows, axis=1), count - 1)
+                    for find in (np.argmin, np.argmax)]
+    return np.unique(np.concatenate(indices))
 
 
 def offsets(traces: Sequence[Trace]) -> list[float]:
@@ -77,14 +77,14 @@ def joined(
     ``signals`` (N,) by name for each trace; the result has (P,) by name.
     """
     total = max(sum(len(t.time) for t in traces), 1)
-    times, found = [], {name: list[FloatArray]() for name in signals[0]}
-    for trace, own, offset in zip(traces, signals, offsets(traces), strict=True):
-        count = max(points * len(trace.time) // total, 8) * len(own)
-        rows = extremes(list(own.values()), count)
+    times, columns = [], {name: list[FloatArray]() for name in signals[0]}
+    for trace, parts, offset in zip(traces, signals, offsets(traces), strict=True):
+        count = max(points * len(trace.time) // total, 8) * len(parts)
+        rows = extremes(list(parts.values()), count)
         times.append(np.append(trace.time[rows] - trace.time[0] + offset, np.nan))
-        for name, values in own.items():
-            found[name].append(np.append(values[rows], np.nan))
-    return np.concatenate(times), {name: np.concatenate(own) for name, own in found.items()}
+        for name, values in parts.items():
+            columns[name].append(np.append(values[rows], np.nan))
+    return np.concatenate(times), {name: np.concatenate(parts) for name, parts in columns.items()}
 
 
 def curve(traces: Sequence[Trace], row: int, joint: int, points: int = JOINT_POINTS) -> Curve:
@@ -100,9 +100,9 @@ def curve(traces: Sequence[Trace], row: int, joint: int, points: int = JOINT_POI
         error, time = measured - predicted, trace.time - trace.time[0] + offset
         share = max(points * len(time) // total, 8)
         rows = extremes((measured, error), share)
-        before = _gaps(trace.time)
-        gaps += [(float(time[i]), float(time[i + 1])) for i in before]
-        breaks = np.append(np.searchsorted(rows, before, side='right'), len(rows))
+        jumps = _gaps(trace.time)
+        gaps += [(float(time[i]), float(time[i + 1])) for i in jumps]
+        breaks = np.append(np.searchsorted(rows, jumps, side='right'), len(rows))
         control = trace.control[:, row] if trace.control is not None else measured * np.nan
         for column, values in zip(columns, (time, measured, predicted, control)):
             column.append(np.insert(values[rows], breaks, np.nan))
@@ -111,9 +111,9 @@ def curve(traces: Sequence[Trace], row: int, joint: int, points: int = JOINT_POI
         far = _far_outside(error)
         outliers.append(np.column_stack([time[far], error[far]]))
     joined = [np.concatenate(c) if c else np.empty(0) for c in columns]
-    known = all(t.control is not None for t in traces) and bool(np.isfinite(joined[3]).any())
+    has_control = all(t.control is not None for t in traces) and bool(np.isfinite(joined[3]).any())
     turned = np.concatenate(turns)
-    return Curve(joined[0], joined[1], joined[2], joined[3] if known else None, tuple(gaps),
+    return Curve(joined[0], joined[1], joined[2], joined[3] if has_control else None, tuple(gaps),
                  turned[::max(1, -(-len(turned) // REVERSALS))],
                  np.vstack(outliers)[:MOST_OUTLIERS])
 
@@ -161,8 +161,8 @@ def autocorrelation(traces: Sequence[Trace], joint: int) -> tuple[FloatArray, Fl
         error = error - error.mean()
         size = 1 << int(2 * len(error) - 1).bit_length()
         power = np.abs(np.fft.rfft(error, size)) ** 2
-        found = np.fft.irfft(power, size)[:min(count, len(error))]
-        total[:len(found)] += found
+        covariance = np.fft.irfft(power, size)[:min(count, len(error))]
+        total[:len(covariance)] += covariance
     keep = np.unique(np.geomspace(1, count, 200).astype(np.int64)) - 1
     scale = total[0] if total[0] > 0.0 else 1.0
     return np.asarray(step * keep, dtype=np.float64), np.asarray(total[keep] / scale)

@@ -59,15 +59,15 @@ class Errors:
     def of(cls, validation: Validation, kind: str, held: HeldOut | None = None) -> Errors:
         """Return the errors on recordings; cross-validated ones where ``held`` out."""
         scores = validation.model['all']
-        known = {joint: one.relative_error for joint, one in scores.items()}
+        errors = {joint: one.relative_error for joint, one in scores.items()}
         if held is not None:
-            known = {joint: max(share, share / scores[joint].rmse * float(np.sqrt(raw)))
-                     if scores[joint].rmse > 0.0 else share
-                     for (joint, share), raw in zip(known.items(), held.raw)}
-        own, noise = validation.repeatability, validation.noise
-        return cls(kind, known, {joint: one.relative_error for joint, one in
-                                 validation.control.get('all', {}).items()}, scores,
-                   None if own is None or noise is None else np.hypot(own, noise).tolist())
+            errors = {joint: max(share, share / scores[joint].rmse * float(np.sqrt(raw)))
+                      if scores[joint].rmse > 0.0 else share
+                      for (joint, share), raw in zip(errors.items(), held.raw)}
+        spread, noise = validation.repeatability, validation.noise
+        return cls(kind, errors, {joint: one.relative_error for joint, one in
+                                  validation.control.get('all', {}).items()}, scores,
+                   None if spread is None or noise is None else np.hypot(spread, noise).tolist())
 
     @property
     def cells(self) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
@@ -96,8 +96,8 @@ class Errors:
     def figure(self) -> Figure:
         """Bars of both errors, and of what the robot does not repeat."""
         sizes = {} if self.repeated is None else {
-            joint: own * one.relative_error / one.rmse if one.rmse > 0.0 else np.nan
-            for own, (joint, one) in zip(self.repeated, self.scores.items(), strict=True)}
+            joint: repeated * one.relative_error / one.rmse if one.rmse > 0.0 else np.nan
+            for repeated, (joint, one) in zip(self.repeated, self.scores.items(), strict=True)}
         words = NO_BASELINE if not self.baseline else (
             'Blue below orange: identifying the links was worth it. ' + BASELINE)
         return Figure(error_bars({
@@ -130,11 +130,12 @@ def scores(
 ) -> Section:
     """Return the scores of model and control row, joint by joint, motion and rest apart."""
     control = validation.control.get('all', {})
-    own, noise = validation.repeatability, validation.noise
+    spread, noise = validation.repeatability, validation.noise
     rows = []
     for i, (joint, score) in enumerate(validation.model['all'].items()):
         rows.append(Row((
-            joint, score.rmse, *(None if one is None else float(one[i]) for one in (own, noise)),
+            joint, score.rmse,
+            *(None if one is None else float(one[i]) for one in (spread, noise)),
             percent(score.nrmse), *_shares(validation.model, validation.control, joint),
             f'{score.r2:.3f}', ' / '.join(number(q, 2) for q in score.quartiles),
             percent(score.outliers)), 'poor' if score.relative_error > POOR_ERROR else ''))
@@ -149,17 +150,17 @@ def scores(
             'better than both together.')
     tables = [Table(columns, rows, 'All scores, joint by joint')]
     if validation.rollout is not None:
-        found, steady = validation.rollout, validation.steady
-        tables.append(_rollouts(model, Horizon(found.seconds, {
-            MODEL: found, **({} if steady is None else {CONSTANT_VELOCITY: steady})})))
+        rollout, steady = validation.rollout, validation.steady
+        tables.append(_rollouts(model, Horizon(rollout.seconds, {
+            MODEL: rollout, **({} if steady is None else {CONSTANT_VELOCITY: steady})})))
     return Section(title, text=text, tables=tuple(tables), folded=folded)
 
 
 def _shares(model: Scores, control: Scores, joint: str) -> list[str]:
     """Return the relative errors [%] in all samples, of the control row, and by part."""
-    found = [model['all'].get(joint), control.get('all', {}).get(joint),
-             *(model.get(part, {}).get(joint) for part in PARTS)]
-    return [DASH if one is None else percent(one.relative_error) for one in found]
+    shares = [model['all'].get(joint), control.get('all', {}).get(joint),
+              *(model.get(part, {}).get(joint) for part in PARTS)]
+    return [DASH if one is None else percent(one.relative_error) for one in shares]
 
 
 def forward_dynamics(model: IdentifiedModel, found: ForwardValidation) -> Section:

@@ -120,10 +120,10 @@ def robot_from_screws(
     joints: list[JointDescription] = []
     bodies = [LinkDescription(base_link, np.zeros(10), False)]
     named = {base_link}
-    before = ''
+    previous = ''
     for screw, link in zip(screws, moved, strict=True):
         where = f'{source or name}: screw {screw.name!r}'
-        parent = screw.parent or before
+        parent = screw.parent or previous
         if screw.name in frames:
             raise RobotError(f'{where}: this name is used twice; joint names must be unique')
         if parent not in frames:
@@ -139,7 +139,7 @@ def robot_from_screws(
         ))
         bodies.append(_body(screw, link))
         frames[screw.name] = frame
-        before = screw.name
+        previous = screw.name
     description = Description(name, {link.name: link for link in bodies}, joints, source or name)
     robot = build_robot(description, selection or Selection())
     return replace(robot, source=source, shapes=tuple(

@@ -243,9 +243,9 @@ class Reader:
 
 def parse_urdf(text: str, source: str) -> Element:
     """Return the root of a URDF text; raises RobotError if it is something else."""
-    before = (text[:max(text.find('<?xml'), 0)] or text.partition('<')[0]).strip('\ufeff \r\n\t')
-    if before and '<' in text:
-        line = before.splitlines()[0]
+    preamble = (text[:max(text.find('<?xml'), 0)] or text.partition('<')[0]).strip('\ufeff \r\n\t')
+    if preamble and '<' in text:
+        line = preamble.splitlines()[0]
         raise RobotError(f'{source}: {shown(line)} precedes the XML (<?xml or <robot>); remove it')
     try:
         root = xml_root(text)

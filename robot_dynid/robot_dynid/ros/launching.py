@@ -137,8 +137,8 @@ def mistyped(context: LaunchContext, valid: tuple[str, ...]) -> list[LogInfo]:
             if not any(f'_{argument}_' in f'_{name}_' for argument in valid)}
     hints = {name: f' (did you mean {near[name][0]}?)' if near.get(name) else '' for name in given}
     file = Path(context.get_locals_as_dict().get('current_launch_file_path', ''))
-    launched = any((before, word) == (PACKAGE, file.name) or Path(word).resolve() == file.resolve()
-                   for before, word in pairwise(sys.argv))
+    launched = any((last, word) == (PACKAGE, file.name) or Path(word).resolve() == file.resolve()
+                   for last, word in pairwise(sys.argv))
     wrong = [name for name in given if hints[name] or name in (*PARAMETERS, *OF_FILES)]
     if launched and wrong:
         raise RuntimeError(f'{file.name} has no argument ' + ', '.join(

@@ -77,13 +77,13 @@ class Live:
 
 def live_diagnoses(robot: RobotModel, live: Live) -> list[Diagnosis]:
     """Return every diagnosis of a running system, without the effects of a named cause."""
-    found = [*_silence(live), *_publishers(live)]
+    diagnoses = [*_silence(live), *_publishers(live)]
     if not live.facts.states:
-        return [*found, *_controller(live, all_items(live.facts, live.wanted))]
+        return [*diagnoses, *_controller(live, all_items(live.facts, live.wanted))]
     names = names_diagnosis(robot.joints, live.facts.states, live.topic)
     items = all_items(live.facts, live.wanted)
     if names.level is ERROR:
-        return [*found, names, *_controller(
+        return [*diagnoses, names, *_controller(
             live, [one for one in items if one.name != 'controller joints']), *(
             of_item(one, live.topic) for one in items
             if one.name in ('joint state rate', 'stamps', 'clock'))]
@@ -91,7 +91,7 @@ def live_diagnoses(robot: RobotModel, live: Live) -> list[Diagnosis]:
     if any(item.name == 'rest' and item.level is not OK for item in items):
         items = all_items(replace(live.facts, gravity=None), live.wanted)
     better = _elsewhere(robot, live)
-    return [*found, names, *better, *_controller(live, items),
+    return [*diagnoses, names, *better, *_controller(live, items),
             *_states(live, items, [*better, *gate]), *gate, *_description(robot),
             _unknown(live, moved)]
 
@@ -180,9 +180,9 @@ def names_diagnosis(
     extra = [one for one in seen if one not in joints]
     if not missing:
         order = tuple(one for one in seen if one in joints)
-        told = '' if order == joints else ', in another order (columns go by name)'
+        order_note = '' if order == joints else ', in another order (columns go by name)'
         more = f"; {', '.join(extra)} are left out" if extra else ''
-        return Diagnosis(name, OK, where, f'all {len(joints)} joints{told}{more}')
+        return Diagnosis(name, OK, where, f'all {len(joints)} joints{order_note}{more}')
     affix, theirs = renaming(joints, seen)
     if affix:
         pairs = ', '.join(f'{joint}: {one}' for joint, one in zip(joints[:2], theirs))
@@ -309,35 +309,36 @@ def encoder_diagnoses(robot: RobotModel, log: RawLog) -> list[Diagnosis]:
     encoders = dict(zip(robot.joints, encoders_of(
         robot, fill_holes(drop_implausible(robot, log)[0])[0]), strict=True))
     fitting = [joint for joint, one in encoders.items() if not one.refused]
-    found = [Diagnosis(name, ERROR, f'{log.source} of {joint}', encoders[joint].refused, 'correct '
+    items = [Diagnosis(name, ERROR, f'{log.source} of {joint}', encoders[joint].refused, 'correct '
                        'it, or remove the joint from elastic_joints')
              for joint in elastic if joint not in fitting]
     notes = [f'{joint}: {encoders[joint].note}' for joint in elastic if encoders[joint].note]
     if any(encoders[joint].factor == 1.0 for joint in elastic):
         notes.append('motor states on the joint side do not show whether gear_ratios are right')
-    if elastic and not found:
-        found.append(Diagnosis(name, OK, log.source, '; '.join(
+    if elastic and not items:
+        items.append(Diagnosis(name, OK, log.source, '; '.join(
             [f'those of {", ".join(elastic)} follow their joints in size and sign', *notes])))
     rigid = [joint for joint in fitting if joint not in elastic]
     if rigid:
-        found.append(Diagnosis(name, WARN, log.source, f'{subject(rigid, "has", "have")} motor '
+        items.append(Diagnosis(name, WARN, log.source, f'{subject(rigid, "has", "have")} motor '
                                'positions, too', 'name them in elastic_joints if their gears '
                                                  'deflect'))
-    return found
+    return items
 
 
 def kind_diagnosis(robot: RobotModel, log: RawLog) -> Diagnosis:
     """Return whether the effort is of the stated kind, or which other kind fits."""
-    own, refused, where = robot.drive.kind, _refused(robot, log), log.source
+    stated, refused, where = robot.drive.kind, _refused(robot, log), log.source
     if not refused:
-        return Diagnosis('effort kind', OK, where, f'{own}: nothing in the efforts contradicts it')
-    fitting = [kind for kind in EFFORT_KINDS if kind != own and (
+        return Diagnosis('effort kind', OK, where,
+                         f'{stated}: nothing in the efforts contradicts it')
+    fitting = [kind for kind in EFFORT_KINDS if kind != stated and (
         kind != 'current' or robot.drive.gains is not None) and not _refused(
             replace(robot, drive=replace(robot.drive, kind=kind)), log)]
     if not fitting:
-        return Diagnosis('effort kind', ERROR, where, f'neither {own} nor another kind fits: '
+        return Diagnosis('effort kind', ERROR, where, f'neither {stated} nor another kind fits: '
                          f'{", ".join(refused)}', 'correct what is named above first')
-    return Diagnosis('effort kind', ERROR, where, f'{own} is contradicted, '
+    return Diagnosis('effort kind', ERROR, where, f'{stated} is contradicted, '
                      f'{" or ".join(fitting)} is not', f'state effort_kind: {fitting[0]} in the '
                      'robot YAML')
 

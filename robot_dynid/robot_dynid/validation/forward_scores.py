@@ -101,7 +101,7 @@ def validate_forward(model: IdentifiedModel, logs: Sequence[RawLog]) -> ForwardV
     stride = max(1, -(-(logs.rows if isinstance(logs, Parts) else 0) // SCORED))
     control, reason = control_model(model)
     notes = [reason] if reason else []
-    found, floors, rollouts = list[Accelerations](), list[FloatArray](), list[_Rollouts]()
+    scored, floors, rollouts = list[Accelerations](), list[FloatArray](), list[_Rollouts]()
     for log in logs:
         try:
             repaired = repair(model.robot, log, model.preprocessing.rate)
@@ -112,16 +112,16 @@ def validate_forward(model: IdentifiedModel, logs: Sequence[RawLog]) -> ForwardV
                 raise
             notes.append(f'{error} ({OMITTED_PART})')
             continue
-        found.append(_accelerations(model, control, samples, stride))
+        scored.append(_accelerations(model, control, samples, stride))
         floors.append(_floor(model, log, settings))
         if model.elastic_joints and samples.external is not None:
             notes.append(f'{log.source}: rollouts of elastic joints take no external wrench: '
                          'there are none along it')
         else:
             rollouts.append(_rollouts(model, control, samples))
-    if not found:
+    if not scored:
         raise DataError('no recording to validate on')
-    left_out = 1.0 - np.mean(np.isfinite(np.concatenate([a.predicted[:, 0] for a in found])))
+    left_out = 1.0 - np.mean(np.isfinite(np.concatenate([a.predicted[:, 0] for a in scored])))
     if left_out == 1.0:
         raise ModelError('the mass matrix is not positive definite in any sample of the '
                          f'recordings; {FEASIBLE}')
@@ -130,8 +130,8 @@ def validate_forward(model: IdentifiedModel, logs: Sequence[RawLog]) -> ForwardV
                      f'the samples, whose accelerations are not scored; {FEASIBLE}')
     names = model.robot.row_names[:model.robot.coordinates]
     return ForwardValidation(
-        _scores(names, found, lambda a: a.predicted),
-        {} if control is None else _scores(names, found, lambda a: a.control),
+        _scores(names, scored, lambda a: a.predicted),
+        {} if control is None else _scores(names, scored, lambda a: a.control),
         np.sqrt(np.mean(floors, axis=0)), _horizons(rollouts), (*findings, *notes))
 
 
@@ -147,23 +147,23 @@ def forward_accelerations(model: IdentifiedModel, samples: Samples) -> FloatArra
         samples.position, samples.velocity))
     rows = definite(model, q)
     outside = None if external is None else external[rows]
-    found = np.full((len(q), robot.coordinates), np.nan)
+    accelerations = np.full((len(q), robot.coordinates), np.nan)
     if not model.elastic_joints:
-        found[rows] = model.forward(q[rows], qd[rows], effort[rows], outside)
-        return found
+        accelerations[rows] = model.forward(q[rows], qd[rows], effort[rows], outside)
+        return accelerations
     links, motors = model.forward_elastic(
         q[rows], qd[rows], effort[rows], theta[rows], theta_d[rows], outside)
-    found[rows] = np.hstack([links, motors[:, list(robot.drive.elastic)]])
-    return found
+    accelerations[rows] = np.hstack([links, motors[:, list(robot.drive.elastic)]])
+    return accelerations
 
 
 def _accelerations(
     model: IdentifiedModel, control: IdentifiedModel | None, samples: Samples, stride: int
 ) -> Accelerations:
-    beside = None if control is None else forward_accelerations(control, samples)[::stride]
+    baseline = None if control is None else forward_accelerations(control, samples)[::stride]
     near = swift(model.robot, samples)[:, :model.robot.coordinates] < 0.5
     return Accelerations(
-        samples.acceleration[::stride], forward_accelerations(model, samples)[::stride], beside,
+        samples.acceleration[::stride], forward_accelerations(model, samples)[::stride], baseline,
         moving(samples)[::stride] > 0.5, near[::stride])
 
 
@@ -171,7 +171,7 @@ def _scores(
     names: Sequence[str], found: Sequence[Accelerations],
     of: Callable[[Accelerations], FloatArray | None],
 ) -> Scores:
-    modelled = np.concatenate([own for one in found if (own := of(one)) is not None])
+    modelled = np.concatenate([values for one in found if (values := of(one)) is not None])
     rows = np.isfinite(modelled).all(axis=1)
     return subset_scores(
         names, (np.concatenate([one.measured for one in found])[rows], modelled[rows]),
@@ -191,8 +191,8 @@ def _floor(model: IdentifiedModel, log: RawLog, settings: Preprocessing) -> Floa
     moved = np.full_like(errors[0], np.nan)
     for rows in odd.segments:
         time = odd.time[rows]
-        own = (even.time >= time[0]) & (even.time <= time[-1])
-        moved[own] = interpolated(time, errors[1][rows], even.time[own])
+        inside = (even.time >= time[0]) & (even.time <= time[-1])
+        moved[inside] = interpolated(time, errors[1][rows], even.time[inside])
     apart = (errors[0] - moved)[np.isfinite(moved).all(axis=1)]
     return np.asarray(np.mean(apart**2, axis=0)) / 4.0 if len(apart) else np.full(
         model.robot.coordinates, np.nan)
@@ -231,7 +231,7 @@ def _horizons(found: Iterable[_Rollouts]) -> tuple[Horizon, ...]:
         scores = {name: RolloutScore.of([one[name, seconds] for one in recordings
                                          if (name, seconds) in one], seconds)
                   for name in (MODEL, CONTROL, CONSTANT_VELOCITY)}
-        known = {name: score for name, score in scores.items() if score is not None}
-        if known:
-            horizons.append(Horizon(seconds, known))
+        available = {name: score for name, score in scores.items() if score is not None}
+        if available:
+            horizons.append(Horizon(seconds, available))
     return tuple(horizons)

@@ -198,10 +198,10 @@ def _heavier(model: IdentifiedModel) -> dict[str, float]:
                     for values in (model.values - model.control, model.control))
     sure = 3.0 * np.sqrt(np.mean(np.sum(
         (columns @ model.covariance_factor.T)**2, axis=2), axis=0))
-    largest, known = float(nominal.max()), described(model.robot)
+    largest, has_inertials = float(nominal.max()), described(model.robot)
     return {joint: float(off[j] / nominal[j]) if nominal[j] > SLIGHT * largest else np.inf
             for j, joint in enumerate(model.joints)
-            if joint not in model.not_identified and known[j] and off[j] > max(
+            if joint not in model.not_identified and has_inertials[j] and off[j] > max(
                 HEAVIER * nominal[j], float(sure[j]), HEAVIER * 0.2 * largest)}
 
 

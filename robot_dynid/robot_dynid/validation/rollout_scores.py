@@ -51,14 +51,14 @@ class RolloutScore:
         """Return the score of mean squared errors (K, 2 n); None where there are none."""
         if not sum(map(len, errors)):
             return None
-        found = np.concatenate(errors)
-        known = np.isfinite(found).all(axis=1)
-        if known.any():
-            size = np.sqrt(found[known].mean(axis=0))
+        squares = np.concatenate(errors)
+        complete = np.isfinite(squares).all(axis=1)
+        if complete.any():
+            size = np.sqrt(squares[complete].mean(axis=0))
         else:
-            size = np.full(found.shape[1], np.inf)
+            size = np.full(squares.shape[1], np.inf)
         n = len(size) // 2
-        return cls(seconds, len(found), int(np.sum(~known)), size[:n], size[n:])
+        return cls(seconds, len(squares), int(np.sum(~complete)), size[:n], size[n:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +87,8 @@ class Stretches:
             return None
         step = float(np.median(np.diff(samples.time)))
         steps, apart = (max(1, round(s / step)) for s in (seconds, min(seconds, ROLLOUT_SECONDS)))
-        starts = [first for own in samples.segments
-                  for first in range(own.start, own.stop - steps, apart)]
+        starts = [first for segment in samples.segments
+                  for first in range(segment.start, segment.stop - steps, apart)]
         if not starts:
             return None
         chosen = np.array(starts)[::-(-len(starts) // MOST_ROLLOUTS)]
@@ -108,8 +108,8 @@ class Stretches:
         states = [per_joint(self.robot, both[:, 0]) for both in (self.position, self.velocity)]
         joints, motors = ([side[i] for side in states] for i in range(2))
         start = [*joints, *motors] if model.elastic_joints else joints
-        found = rollout(model, start, self.effort, self.step)
-        return found.position, found.velocity
+        motions = rollout(model, start, self.effort, self.step)
+        return motions.position, motions.velocity
 
     def at_constant_velocity(self) -> Motions:
         """Return the motions of joints that continue at their initial velocity."""
@@ -123,16 +123,16 @@ class Stretches:
 
         (K, H, n + 1): joints [rad, m], then the tip [m]; NaN where a motion stops or ends earlier.
         """
-        n, found = self.robot.n, np.full(
+        n, gaps = self.robot.n, np.full(
             (len(positions), len(INSTANTS), self.robot.n + 1), np.nan)
         rows = np.maximum(np.round(np.array(INSTANTS) / self.step).astype(np.int64), 1) - 1
         rows = rows[rows < positions.shape[1]]
         reached, measured = positions[:, rows], self.position[:, rows + 1, :n]
-        found[:, :len(rows), :n] = np.abs(reached - measured)
+        gaps[:, :len(rows), :n] = np.abs(reached - measured)
         ran = np.isfinite(reached).all(axis=2)
         off = tip_positions(self.robot, reached[ran]) - tip_positions(self.robot, measured[ran])
-        found[:, :len(rows), n][ran] = np.linalg.norm(off, axis=1)
-        return found
+        gaps[:, :len(rows), n][ran] = np.linalg.norm(off, axis=1)
+        return gaps
 
     def errors(self, motions: Motions, seconds: float) -> FloatArray:
         """Return the mean squared errors (K, 2 n) of the first ``seconds``, NaN if a motion stops.
@@ -187,13 +187,13 @@ class OpenLoopMotions:
                 last = start + (count - 1) * stretches.step
         rows = np.unique(np.linspace(0, count - 1, DRAWN_POINTS).astype(np.int64))
         start = stretches.position[:, :1, :n]
-        whole = {name: np.concatenate([start, found], axis=1)
-                 for name, (found, _) in motions.items()}
+        whole = {name: np.concatenate([start, simulated], axis=1)
+                 for name, (simulated, _) in motions.items()}
         return cls(
-            {name: stretches.distances(found) for name, (found, _) in motions.items()},
+            {name: stretches.distances(simulated) for name, (simulated, _) in motions.items()},
             stretches.start[apart, None] + stretches.step * rows - began,
             stretches.position[apart][:, rows, :n],
-            {name: found[apart][:, rows] for name, found in whole.items()})
+            {name: simulated[apart][:, rows] for name, simulated in whole.items()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,18 +215,18 @@ class OpenLoopErrors:
             return None
         names = [name for name in (MODEL, CONTROL)
                  if all(name in one.distances for one in recordings)]
-        found = {name: np.concatenate([one.distances[name] for one in recordings])
-                 for name in names}
-        ran = np.isfinite(found[MODEL][:, 0]).all(axis=1)
-        return cls({name: _root_mean_square(own) for name, own in found.items()},
+        by_model = {name: np.concatenate([one.distances[name] for one in recordings])
+                    for name in names}
+        ran = np.isfinite(by_model[MODEL][:, 0]).all(axis=1)
+        return cls({name: _root_mean_square(rows) for name, rows in by_model.items()},
                    len(ran), int(np.sum(~ran)))
 
 
 def _root_mean_square(distances: FloatArray) -> FloatArray:
     """Return the root mean square (H, m) of the finite part of (K, H, m), NaN for none."""
-    known = np.isfinite(distances)
-    total = np.sum(np.where(known, distances, 0.0)**2, axis=0)
-    count = known.sum(axis=0)
+    finite = np.isfinite(distances)
+    total = np.sum(np.where(finite, distances, 0.0)**2, axis=0)
+    count = finite.sum(axis=0)
     return np.asarray(np.sqrt(np.divide(
         total, count, out=np.full_like(total, np.nan), where=count > 0)))
 
@@ -257,8 +257,8 @@ class OpenLoop:
         if model.elastic_joints and samples.external is not None:
             self.reason = 'simulations of elastic joints take no external wrench'
             return None
-        stretches = next((found for seconds in OPEN_LOOP_SECONDS if (
-            found := Stretches.along(model.robot, samples, seconds)) is not None), None)
+        stretches = next((candidate for seconds in OPEN_LOOP_SECONDS if (
+            candidate := Stretches.along(model.robot, samples, seconds)) is not None), None)
         if stretches is None:
             return None
         try:

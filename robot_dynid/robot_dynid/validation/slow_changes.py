@@ -40,7 +40,7 @@ class Remainder:
     ) -> Remainder:
         """Return the remainder of samples; ``smooth`` (N, n) [N m] is the model without ripple."""
         assert samples.measured is not None
-        own = np.flatnonzero(samples.fresh)
+        measured = np.flatnonzero(samples.fresh)
         moved = samples.moved
         friction = smooth - model.frictionless_effort(
             moved.position, moved.velocity, moved.acceleration)
@@ -51,10 +51,10 @@ class Remainder:
         left = samples.measured - smooth - model.ripple_torque.of_samples(samples, smooth)
         phases = None
         if model.ripple_torque.any and samples.raw_position is not None:
-            phases = np.stack([x[own].T for x in (
+            phases = np.stack([x[measured].T for x in (
                 samples.raw_position, samples.at_stamps(samples.velocity), smooth)])
-        columns = (np.ascontiguousarray(x[own].T) for x in (viscous, dry, power, left))
-        return cls(model.parts_of('ripple'), phases, gap, own, moved.time[own], *columns)
+        columns = (np.ascontiguousarray(x[measured].T) for x in (viscous, dry, power, left))
+        return cls(model.parts_of('ripple'), phases, gap, measured, moved.time[measured], *columns)
 
     def without_waves(self, j: int) -> FrictionResidual:
         """Return the remainder of one joint without the columns of its torque ripple."""

@@ -176,8 +176,8 @@ class Validation:
 
 def _pooled(deviations: Sequence[FloatArray | None]) -> FloatArray | None:
     """Return the root mean square (n,) of the known deviations, None without any."""
-    known = [one for one in deviations if one is not None]
-    return np.sqrt(np.mean(np.square(known), axis=0)) if known else None
+    values = [one for one in deviations if one is not None]
+    return np.sqrt(np.mean(np.square(values), axis=0)) if values else None
 
 
 @reported
@@ -193,10 +193,10 @@ def validate(model: IdentifiedModel, logs: Sequence[RawLog]) -> Validation:
     notes: list[str] = []
     steps: dict[str, list[str]] = {}
     contact: list[ContactScore] = []
-    found = score(model, _repaired(model, logs, notes, steps, contact),
-                  max(1, -(-rows // SCORED)), True)
+    scored = score(model, _repaired(model, logs, notes, steps, contact),
+                   max(1, -(-rows // SCORED)), True)
     alike = (f'{", ".join(sources)}: {sentence}' for sentence, sources in steps.items())
-    return replace(found, warnings=(*findings, *alike, *notes, *found.warnings),
+    return replace(scored, warnings=(*findings, *alike, *notes, *scored.warnings),
                    contact=ContactScore.merged(contact))
 
 
@@ -246,7 +246,7 @@ def score(
         raise DataError('no recording to validate on')
     if stride > 1:
         notes.append(f'long recordings: one in {stride} samples was scored, evenly spaced')
-    found = Validation(
+    scored = Validation(
         _scores(model.robot.row_names, traces, lambda t: t.predicted),
         _scores(model.robot.row_names, traces, lambda t: t.control),
         tuple(traces), (),
@@ -256,8 +256,8 @@ def score(
     )
     outside = (f'{t.source}: {sentence}' for t in traces for sentence in sentences(t.outside))
     warning = caution(model)
-    return replace(found, warnings=(
-        *notes, *found.remarks, *outside, *((warning,) if warning else ()),
+    return replace(scored, warnings=(
+        *notes, *scored.remarks, *outside, *((warning,) if warning else ()),
         *without_inertials(model.robot)))
 
 
@@ -278,10 +278,10 @@ def _trace(
     stride, simulator = how
     samples = prepare(model.robot, recording, settings_for(model, recording))
     assert samples.measured is not None
-    own = np.flatnonzero(samples.fresh)[::stride]
+    rows = np.flatnonzero(samples.fresh)[::stride]
     smooth = model.without_ripple(samples)
     whole = smooth + model.ripple_torque.of_samples(samples, smooth)
-    predicted = whole[own]
+    predicted = whole[rows]
     warmed, adapted = (predicted + more[::stride] for more in slow(recording, samples, smooth)
                        ) if slow.any else (None, None)
     rollouts, steady = rollouts_along(model, samples) if simulator else (None, None)
@@ -290,19 +290,19 @@ def _trace(
     control[:, ~described(model.robot)[list(model.robot.row_joints)]] = np.nan
     robot, noise = repeatability(samples) or (None, None)
     return Trace(
-        recording.source, samples.instants[own], samples.measured[own], predicted,
-        control[own], moving(samples)[own],
-        robot, swift(model.robot, samples)[own] < 0.5,
+        recording.source, samples.instants[rows], samples.measured[rows], predicted,
+        control[rows], moving(samples)[rows],
+        robot, swift(model.robot, samples)[rows] < 0.5,
         '; '.join(filter(None, (
             *(one.note(model.robot, samples) for one in model.learnt_effects.values()),
             check_external(samples, samples.measured - smooth)))),
         model.trained.excesses(model.robot, measured(model.robot, samples)),
         rollouts, steady, residual_parts(model, samples, smooth) if simulator else None,
         warmed, adapted,
-        position=at_stamps.position[own, :model.robot.n],
-        velocity=at_stamps.velocity[own, :model.robot.n],
-        split=effort_parts(model, samples, whole).part(own),
-        waves=_largest_waves(model, samples, smooth, own), noise=noise,
+        position=at_stamps.position[rows, :model.robot.n],
+        velocity=at_stamps.velocity[rows, :model.robot.n],
+        split=effort_parts(model, samples, whole).part(rows),
+        waves=_largest_waves(model, samples, smooth, rows), noise=noise,
         open_loop=simulator.along(samples) if simulator else None,
     )
 
@@ -314,14 +314,14 @@ def _largest_waves(
     if samples.raw_position is None:
         return None
     position, velocity = samples.raw_position[own], samples.at_stamps(samples.velocity)[own]
-    found = np.zeros((2, *position.shape))
+    waves = np.zeros((2, *position.shape))
     for joint in model.record.ripple:
         j = model.robot.joints.index(joint.joint)
         ripple = model.parts_of('ripple')[j]
         if ripple is not None and joint.waves:
-            found[:, :, j] = ripple.wave(
+            waves[:, :, j] = ripple.wave(
                 joint.waves[0].order, position[:, j], velocity[:, j], smooth[own, j])
-    return found
+    return waves
 
 
 def _scores(
@@ -345,16 +345,16 @@ def subset_scores(
     reversal. Joints without a model, all NaN, are absent.
     """
     measured, modelled = pair
-    found: Scores = {}
+    scores: Scores = {}
     for subset, rows in zip(SUBSETS, (np.ones_like(motion), motion, ~motion, motion[:, None] & near
                                       ), strict=True):
         by_joint = rows.T if rows.ndim == 2 else [rows] * len(joints)
-        scored = {joint: joint_score(measured[own, j], modelled[own, j])
-                  for j, (joint, own) in enumerate(zip(joints, by_joint, strict=True))
-                  if own.any() and not np.isnan(modelled[own, j]).all()}
+        scored = {joint: joint_score(measured[joint_mask, j], modelled[joint_mask, j])
+                  for j, (joint, joint_mask) in enumerate(zip(joints, by_joint, strict=True))
+                  if joint_mask.any() and not np.isnan(modelled[joint_mask, j]).all()}
         if scored:
-            found[subset] = scored
-    return found
+            scores[subset] = scored
+    return scores
 
 
 def joint_score(measured: FloatArray, modelled: FloatArray) -> JointScore:

@@ -99,12 +99,12 @@ def _errors(validation: Validation) -> tuple[Card, Card]:
 def already_good(model: IdentifiedModel, validation: Validation) -> str:
     """Return a sentence on the joints whose URDF has no larger error in motion, or ''."""
     ours, nominal = (scores.get('motion', {}) for scores in (validation.model, validation.control))
-    found = [joint for joint in model.joints
+    equal = [joint for joint in model.joints
              if joint in ours and joint in nominal and joint not in model.not_identified
              and nominal[joint].relative_error <= AS_GOOD_RATIO * ours[joint].relative_error]
-    where = 'all joints' if len(found) == len(model.joints) else listed(found)
+    where = 'all joints' if len(equal) == len(model.joints) else listed(equal)
     return 'The inertials of the URDF with fitted friction are as good in ' \
-        f'{where} (within {100.0 * (AS_GOOD_RATIO - 1.0):.0f} %).' if found else ''
+        f'{where} (within {100.0 * (AS_GOOD_RATIO - 1.0):.0f} %).' if equal else ''
 
 
 def refused_recordings(findings: Sequence[Finding]) -> Verdict:
@@ -140,8 +140,8 @@ def _spoilt(evidence: Evidence, joint: str) -> str:
     if joint in model.not_identified:
         reason = model.record.refused.get(joint, 'the data gives no model of its effort')
         return f'refused: {reason}'
-    found = next((f for f in evidence.findings if len(f.joints) != 1 or joint in f.joints), None)
-    return _contradiction(found) if found else ''
+    fault = next((f for f in evidence.findings if len(f.joints) != 1 or joint in f.joints), None)
+    return _contradiction(fault) if fault else ''
 
 
 def _use(
@@ -268,8 +268,8 @@ def _contact(evidence: Evidence, j: int) -> UseVerdict:
     alarms, hours = int(score.alarms[j]), float(score.seconds[j]) / 3600.0
     expected, push, effort = score.rate(j), float(score.push[j]), float(score.effort[j])
     lever = max(float(score.lever[j]), LEAST_LEVER)
-    most = min(TIP_PUSH * lever, effort)
-    value, sure = push / most, (push - float(score.excess[j])) / most
+    largest = min(TIP_PUSH * lever, effort)
+    value, sure = push / largest, (push - float(score.excess[j])) / largest
     words = f'a push of {number(push, 3)} {unit} at the joint, {number(push / lever, 3)} N at ' \
         f'the tip, is detected in 95 % of the motion; the joint exerts up to ' \
         f'{number(effort, 3)} {unit}; {alarms or "no"} false alarm' \
@@ -326,17 +326,17 @@ def _simulation(evidence: Evidence, j: int) -> UseVerdict:
     if errors is None:
         return _use(SIMULATION, None, None, 'no motion was simulated', Action(
             'no motion was simulated: validate with --forward', evidence.score_forward))
-    found, steady, nominal, stopped = errors
+    model_errors, steady, nominal, stopped = errors
     if stopped:
         return _use(SIMULATION, False, None, f'{stopped} simulated motions stopped')
     unit = 'mm' if model.robot.types[j] == PRISMATIC else 'mrad'
-    mean = float(found[j] / steady[j]) if steady[j] > 0.0 else np.inf
+    mean = float(model_errors[j] / steady[j]) if steady[j] > 0.0 else np.inf
     rmse = evidence.validation.model['all'][model.joints[j]].rmse
     growth = 1.0 if evidence.held is None or not rmse > 0.0 else max(
         float(np.sqrt(evidence.held.raw[j])) / rmse, 1.0)  # on motion left out of the fit
     value = mean * growth
-    worse = nominal is not None and found[j] > AS_GOOD_RATIO * nominal[j]
-    words = (f'{number(1e3 * found[j], 3)} {unit} off over {ROLLOUT_SECONDS:g} s, '
+    worse = nominal is not None and model_errors[j] > AS_GOOD_RATIO * nominal[j]
+    words = (f'{number(1e3 * model_errors[j], 3)} {unit} off over {ROLLOUT_SECONDS:g} s, '
              f'{number(1e3 * steady[j], 3)} {unit} at constant velocity')
     if nominal is not None:
         words += f', {number(1e3 * nominal[j], 3)} {unit} with nominal inertials' + (
@@ -359,10 +359,10 @@ def _rollout_errors(
     horizon = None if evidence.forward is None else next(
         (h for h in evidence.forward.horizons if h.seconds == ROLLOUT_SECONDS), None)
     if horizon is not None:
-        found, steady = horizon.scores['model'], horizon.scores['constant_velocity']
+        score, steady = horizon.scores['model'], horizon.scores['constant_velocity']
         control = horizon.scores.get(CONTROL)
         nominal = None if control is None or control.stopped else control.position
-        return found.position, steady.position, nominal, found.stopped
+        return score.position, steady.position, nominal, score.stopped
     ran, still = evidence.validation.rollout, evidence.validation.steady
     return None if ran is None or still is None else (
         ran.position, still.position, None, ran.stopped)

@@ -300,6 +300,6 @@ def refusal_sentences(refused: Mapping[str, str]) -> list[str]:
     joints: dict[str, list[str]] = {}
     for joint, reason in refused.items():
         joints.setdefault(reason.partition(' (')[0], []).append(joint)
-    return [f'joint {own[0]} is refused: {refused[own[0]]}; {REMEDY}' if len(own) == 1 else
-            f'joints {listed(own)} are refused: {reason.replace("its effort", "their effort")}; '
-            f'{REMEDY_OF_SEVERAL}' for reason, own in joints.items()]
+    return [f'joint {names[0]} is refused: {refused[names[0]]}; {REMEDY}' if len(names) == 1 else
+            f'joints {listed(names)} are refused: {reason.replace("its effort", "their effort")}; '
+            f'{REMEDY_OF_SEVERAL}' for reason, names in joints.items()]

@@ -68,16 +68,16 @@ def _options(names: Sequence[str], joints: Sequence[str]) -> dict[str, dict[str,
     for name in names:
         matched: dict[str, str] = {}
         if name.endswith(first) or name.startswith(first):
-            before, after = name[:len(name) - len(first)], name[len(first):]
-            shown = f'{before}{JOINT}' if name.endswith(first) else f'{JOINT}{after}'
-            edge = before[-1:] if name.endswith(first) else after[:1]
+            head, tail = name[:len(name) - len(first)], name[len(first):]
+            shown = f'{head}{JOINT}' if name.endswith(first) else f'{JOINT}{tail}'
+            edge = head[-1:] if name.endswith(first) else tail[:1]
             matched = {shown.replace(JOINT, joint): joint for joint in joints}
         elif first.endswith(name) or first.startswith(name):
-            before, after = first[:len(first) - len(name)], first[len(name):]
+            head, tail = first[:len(first) - len(name)], first[len(name):]
             at_end = first.endswith(name)
-            edge = before[-1:] if at_end else after[:1]
-            shown = f'without {before if at_end else after}'
-            shorter = [(joint.removeprefix(before) if at_end else joint.removesuffix(after), joint)
+            edge = head[-1:] if at_end else tail[:1]
+            shown = f'without {head if at_end else tail}'
+            shorter = [(joint.removeprefix(head) if at_end else joint.removesuffix(tail), joint)
                        for joint in joints]
             matched = {short: joint for short, joint in shorter if short != joint}
         else:

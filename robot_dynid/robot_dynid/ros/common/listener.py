@@ -136,10 +136,10 @@ class Listener:
         return sum(self._take_one(inlet) for inlet in tuple(self._inlets)) > 0
 
     def _take_one(self, inlet: Inlet) -> bool:
-        found = take(inlet.subscription, inlet.kind)
-        if found is not None:
-            self._guarded(inlet.callback, *found)
-        return found is not None
+        taken = take(inlet.subscription, inlet.kind)
+        if taken is not None:
+            self._guarded(inlet.callback, *taken)
+        return taken is not None
 
     def _guarded(self, callback: Callable[..., None], *given: Any) -> None:
         try:

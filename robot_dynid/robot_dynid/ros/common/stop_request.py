@@ -75,8 +75,8 @@ def stop_request(wake: Callable[[], object] = lambda: None, keys: bool = False
     Signals that the program ignores, as under nohup, stay ignored.
     """
     request = StopRequest(wake)
-    before = {number: signal.signal(number, request.hear) for number in SIGNALS
-              if signal.getsignal(number) is not signal.SIG_IGN}
+    handlers = {number: signal.signal(number, request.hear) for number in SIGNALS
+                if signal.getsignal(number) is not signal.SIG_IGN}
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     wakeup = signal.set_wakeup_fd(writer)
@@ -87,7 +87,7 @@ def stop_request(wake: Callable[[], object] = lambda: None, keys: bool = False
         yield request
     finally:
         signal.set_wakeup_fd(wakeup)
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
         os.write(writer, CLOSED)
         thread.join()

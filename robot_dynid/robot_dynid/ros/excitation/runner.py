@@ -103,8 +103,8 @@ class Runner:
 
         Raises DynIdError.
         """
-        before, robot = self.robot, self._robot_files.read_again()
-        if differences(before, robot):
+        previous, robot = self.robot, self._robot_files.read_again()
+        if differences(previous, robot):
             self._checklist, self._checked = replace(self._checklist, robot=robot), False
         return robot
 

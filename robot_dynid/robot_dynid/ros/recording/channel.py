@@ -54,14 +54,14 @@ class SequenceGaps:
             self.numbered = False
             return 0
         key, received = publisher['data'], info['received_timestamp']
-        before = self.last.get(key)
-        if before is None:
+        latest = self.last.get(key)
+        if latest is None:
             if len(self.last) == MOST_PUBLISHERS:
                 del self.last[next(iter(self.last))]
             self.last[key] = Publisher(number, received, received)
             return 0
-        missing = max(0, number - before.number - 1)
-        before.number, before.until = max(number, before.number), received
+        missing = max(0, number - latest.number - 1)
+        latest.number, latest.until = max(number, latest.number), received
         return missing
 
 

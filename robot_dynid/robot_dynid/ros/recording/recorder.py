@@ -187,18 +187,18 @@ class Recorder:
     @property
     def losses(self) -> tuple[str, ...]:
         """Sentences about messages missing from the recording."""
-        found = []
+        texts = []
         for store in tuple(self._stores.values()):
             if store.lost:
                 why = ('it is published as best effort, so they were not sent again'
                        if store.best_effort else 'the computer or the network was too busy')
-                found.append(f'{store.lost} messages of {store.name} were lost while recording: '
+                texts.append(f'{store.lost} messages of {store.name} were lost while recording: '
                              f'{why}')
             if store.refused:
-                found.append(f'{store.refused} messages of {store.name} are lost: the disk could '
+                texts.append(f'{store.refused} messages of {store.name} are lost: the disk could '
                              f'not store them, and the buffer of {self._memory.size / 1e6:.0f} MB '
                              'was full')
-        return tuple(found)
+        return tuple(texts)
 
     @property
     def intact(self) -> bool:
