@@ -317,7 +317,7 @@ def _never_simulated(evidence: Evidence) -> UseVerdict | None:
 
 
 def _simulation(evidence: Evidence, j: int) -> UseVerdict:
-    """Judge by simulated motions from measured states, and by whether there can be any."""
+    """Judge by simulated motions from measured states, if simulation is possible."""
     model, threshold = evidence.model, CRITERIA[SIMULATION].threshold
     spoilt = _never_simulated(evidence)
     if spoilt is not None:
