@@ -44,7 +44,7 @@ def test_functions_raise_the_family_alone(error: Exception) -> None:
     assert raised.value.__cause__ is error
     said = str(raised.value)
     assert ('memory' in said) if isinstance(error, MemoryError) else (
-        f'unexpected {type(error).__name__}' in said and 'please report it' in said)
+        f'unexpected {type(error).__name__}' in said and 'report it with the command' in said)
 
 
 def test_the_family_and_interrupts_pass() -> None:

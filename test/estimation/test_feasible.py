@@ -304,4 +304,4 @@ def test_what_least_squares_would_turn_inside_out_ends_at_the_least_it_may_be(pr
     if prior == 'euclidean':  # nothing but the cone keeps it up
         assert least == pytest.approx(np.full(robot.n, ASKED), abs=BOUND_SLACK)
         assert active_constraints(task.feasible, found.values)[:3] == tuple(
-            f'inertia of {body} at its least' for body in robot.bodies)
+            f'inertia of {body} at its minimum' for body in robot.bodies)

@@ -79,7 +79,7 @@ def test_total_mass_and_symmetry(data, method):
     assert 7.0 - SOLVER <= estimate.standard[:30:10].sum() <= 7.5 + SOLVER
     link = of_link(estimate)[2]
     assert link[[2, 3, 5, 7, 8]] == pytest.approx(np.zeros(5), abs=SOLVER)
-    assert 'most total mass' in estimate.certificate.active
+    assert 'maximum total mass' in estimate.certificate.active
 
 
 def test_wide_bounds_change_nothing(data):

@@ -40,7 +40,7 @@ def test_the_emergency_stop_before_and_during_the_motion():
     bench.alarms.note_emergency_stop(bench.now, False)
     beating(bench.start(), 2.0)
     bench.alarms.present = False
-    assert 'publisher went away' in bench.run().outcome.text
+    assert 'its publisher is gone' in bench.run().outcome.text
 
 
 def test_the_publisher_of_a_required_emergency_stop_dies_in_mid_motion():
@@ -67,7 +67,7 @@ def test_a_required_emergency_stop_heard_long_ago_forbids_the_motion():
     latched.start().run(2.0)
     assert latched.outcome is None
     latched.alarms.present = False
-    assert 'publisher went away' in latched.run().outcome.text
+    assert 'its publisher is gone' in latched.run().outcome.text
 
 
 def test_an_emergency_stop_that_came_regularly_must_not_fall_silent_though_not_required():

@@ -146,7 +146,7 @@ def test_effort_fraction_and_effort_samples():
         tripped = guard.check(above)
         assert tripped is not None and tripped.code is Code.EFFORT_LIMIT
         assert "joint 'elbow'" in tripped.text
-        assert f'allowed are {effort_fraction * 40.0:.4g} (limit 40)' in tripped.text
+        assert f'more than the allowed {effort_fraction * 40.0:.4g} (limit 40)' in tripped.text
 
 
 def test_spikes_apart_are_not_counted_together():

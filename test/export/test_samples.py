@@ -128,7 +128,7 @@ def test_models_without_covariance_and_wrong_counts_are_refused() -> None:
     for wrong in (0, -1, 2.5, 'two'):
         with pytest.raises(UsageError, match='number of samples'):
             model.samples(wrong)
-    with pytest.warns(ExportWarning, match='samples are no robot'):
+    with pytest.warns(ExportWarning, match='samples were not feasible as drawn'):
         model.samples(20, seed=3)
     assert rigid_equivalent(uncertain(elastic(), 0.1)[0]).correlation_factor is None
     assert ARM

@@ -308,7 +308,7 @@ def test_from_the_command_line(folder: Path, paths: list[str], tmp_path: Path,
     damaged.write_bytes(b'')
     _, told = command(capsys, 'information', folder, *words[1:5], '--information', kept, '--out',
                       tmp_path / 'whole.info')
-    assert '1 information files' in told and 'made anew' in told
+    assert '1 information files' in told and 'were created again' in told
     assert damaged.name in ''.join(told.split()), 'lines may end within it'
     found, _ = command(capsys, *words, *kept.glob('*.info'), code=2)
     assert 'no rows of its recordings' in str(found['error'])
@@ -419,7 +419,7 @@ def test_an_identification_that_was_killed_goes_on(
         process.wait()
         assert not (tmp_path / 'own.yaml').exists()
     done = subprocess.run(own, capture_output=True, text=True, check=True)
-    assert 'was taken from' in done.stderr and 'anew' not in done.stderr
+    assert 'were already reduced in' in done.stderr and 'created again' not in done.stderr
     alone = [*words, '--out', str(tmp_path / 'plain.yaml')]
     subprocess.run(alone, capture_output=True, check=True)
     off = difference(tmp_path / 'own.yaml', tmp_path / 'plain.yaml')

@@ -98,8 +98,8 @@ def own(points: SampledTrajectory, delay: float) -> tuple[np.ndarray, ...]:
     ({'trajectory': 'fast.yaml'}, Code.LIMIT_BROKEN, "acceleration of joint 'joint_"),
     ({'options': '{environment: ../secret.yaml}'}, Code.INVALID,
      "'../secret.yaml': requests may not read"),
-    ({'trajectory': 'good.yaml', 'type': 'fourier'}, Code.INVALID, 'not both'),
-    ({'trajectory': 'good.yaml', 'options': SHORT}, Code.INVALID, 'not both'),
+    ({'trajectory': 'good.yaml', 'type': 'fourier'}, Code.INVALID, 'omit one of them'),
+    ({'trajectory': 'good.yaml', 'options': SHORT}, Code.INVALID, 'omit one of them'),
 ])
 def test_what_does_not_fit_is_refused_by_name(
     stage: Stage, goal: dict[str, str], code: Code, words: str

@@ -323,7 +323,7 @@ def test_empty_recording_says_so(client: Client) -> None:
     assert client.call('start_recording').success
     said = client.refusal('stop_recording')
     assert 'recorded 0 messages of /joint_states' in said
-    assert 'is the topic right' in said
+    assert 'check the topic and its publisher' in said
 
 
 def test_malformed_messages_end_neither_node_nor_recording(served: Client, data: Data) -> None:
