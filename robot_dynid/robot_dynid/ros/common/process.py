@@ -1,9 +1,9 @@
 """Life of a node's process: shutdown on SIGINT and SIGTERM.
 
-rclpy's own handlers shut its context down from a thread of their own, at any time: who waits for
-messages or destroys a publisher just then may crash. `ros2 launch` passes on the Ctrl-C that the
-terminal has sent already, so signals come twice; asking again changes nothing. It ends a node by
-force after 5 s: threads that compute (a design, the loading of kernels) are not waited for.
+rclpy's own handlers shut its context down from a separate thread at any time, which may crash a
+thread that waits for messages or destroys a publisher. `ros2 launch` passes on the Ctrl-C that the
+terminal has sent already, so signals come twice; the second one has no effect. It kills a node
+after 5 s, so computing threads (a design, the loading of kernels) are not waited for.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Real-time scheduling, asked for as the controller manager does; quick to import.
+"""Real-time scheduling, requested as by the controller manager; quick to import.
 
-Threads of one interpreter wait for each other, so all get it but those that compute for long.
+Threads of one interpreter wait for each other, so all get it except those that compute for long.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ WATCHING = 40
 
 
 def ask_real_time(priority: int, but: tuple[str, ...] = ()) -> str:
-    """Ask for real-time scheduling of this process, except its threads named like ``but``.
+    """Request real-time scheduling of this process, except its threads named like ``but``.
 
-    Returns why there is none, and what to do; empty when it is granted.
+    Returns why it was refused and what to do; empty if it was granted.
     """
     left = {thread.native_id for thread in threading.enumerate() if thread.name.startswith(but)}
     refused = _schedule('SCHED_FIFO', priority, left)
     return refused and (
         f'no real-time scheduling ({refused}): on a busy machine this node may be delayed and '
-        'stop the robot without need; allow it with rtprio in /etc/security/limits.conf, as for the '
-        'controller manager')
+        'stop the robot without need; allow it with rtprio in /etc/security/limits.conf, as for '
+        'the controller manager')
 
 
 def give_up_real_time() -> None:
-    """Schedule this process like any other again."""
+    """Return this process to normal scheduling."""
     _schedule('SCHED_OTHER', 0, set())
 
 
 def exempt_thread() -> None:
-    """Schedule this thread like that of any other process."""
+    """Return this thread to normal scheduling."""
     with suppress(OSError, AttributeError):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 

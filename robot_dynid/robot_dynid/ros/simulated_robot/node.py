@@ -199,7 +199,7 @@ class SimulatedRobot(Node):
             if delay > 0.0:
                 time.sleep(delay)
             elif delay < -LARGEST_DELAY:
-                real_time.give_up_real_time()  # it takes all there is, and others need some, too
+                real_time.give_up_real_time()  # it would take all processor time
                 self._slip(-delay)
                 due -= delay
 
