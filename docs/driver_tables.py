@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from robot_dynid.setting_up.drivers import ASPECTS, MEASURED, Driver, Fact, drivers
 
+#: the controller of config/excitation.yaml
+DEFAULT_CONTROLLER = 'joint_trajectory_controller'
+
 
 def _cell(text: str) -> str:
     """Return text that does not break a table."""
@@ -58,6 +61,30 @@ def _row(driver: Driver, aspect: str, one: Fact) -> str:
             f'[{one.source.partition(":")[0]}]({driver.link(one)}) |')
 
 
+def launches(driver: Driver) -> list[str]:
+    """Return the commands for the nodes beside a driver, whose arguments differ from the defaults.
+
+    Empty for drivers of ROS 1, and where no command starts the driver.
+    """
+    facts = driver.facts['launch']
+    if not facts or any(one.fact.startswith('roslaunch') for one in facts):
+        return []
+    topics = sorted((one for one in driver.facts['topics'] if one.shows in (MEASURED, 'position')),
+                    key=lambda one: one.shows != MEASURED or not one.fact.endswith('joint_states'))
+    states = f' joint_states:=/{topics[0].fact.lstrip("/")}' if '/' in topics[0].fact else ''
+    commands = [f'ros2 launch robot_dynid identify.launch.py robot:=ARM.yaml{states}']
+    for one in driver.facts['controllers'][:1]:
+        name = one.fact.partition(';')[0]
+        if name == 'none':
+            break
+        if one.started == 'inactive':
+            commands.insert(0, f'ros2 control switch_controllers --activate {name}')
+        controller = '' if name == DEFAULT_CONTROLLER else f' controller:={name}'
+        commands.append('ros2 launch robot_dynid excite.launch.py '
+                        f'robot:=ARM.yaml{controller}{states}')
+    return commands
+
+
 def details() -> str:
     """Return a section with all facts, and their sources, for each driver."""
     lines: list[str] = []
@@ -72,4 +99,6 @@ def details() -> str:
                 lines.append(f'| {title} | '
                              f'{"as joint states" if aspect == "rates" else "not stated"} | | |')
             lines += [_row(driver, aspect, one) for one in facts]
+        if commands := launches(driver):
+            lines += ['', 'The nodes of robot_dynid beside it:', '', '```sh', *commands, '```']
     return '\n'.join(lines)

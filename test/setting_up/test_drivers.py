@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 import yaml
+from doc_blocks import check_launch
 
 from robot_dynid.errors import UsageError
 from robot_dynid.robot.model import EFFORT_KINDS, LINK, MOTOR
@@ -188,6 +189,25 @@ def test_the_page_has_every_fact_and_source() -> None:
         assert f'### {driver.name}\n' in page
         assert all(driver.link(one) in page for facts in driver.facts.values() for one in facts)
     assert page.count('not stated') > 10 and 'None' not in page
+
+
+def test_the_page_has_the_commands_of_the_nodes_beside_each_driver() -> None:
+    commands = {driver.name: TABLES.launches(driver) for driver in drivers()}
+    for text in (text for texts in commands.values() for text in texts):
+        program, verb, *words = text.split()
+        assert program == 'ros2'
+        if verb == 'launch':
+            check_launch([word for word in words if word != 'robot:=ARM.yaml'])
+    assert commands['ur_robot_driver'][1].endswith(
+        ' controller:=scaled_joint_trajectory_controller')
+    assert all(text.endswith(' joint_states:=/franka/joint_states')
+               for text in commands['franka_ros2'])
+    assert commands['kuka_rsi_driver'][0] == (
+        'ros2 control switch_controllers --activate joint_trajectory_controller')
+    assert [len(commands[name]) for name in ('motoros2', 'staubli_val3_driver', 'other')] == [
+        1, 0, 0]
+    page = TABLES.details()
+    assert all(text in page for texts in commands.values() for text in texts)
 
 
 def test_the_page_is_filled_from_the_facts(monkeypatch: pytest.MonkeyPatch) -> None:
