@@ -80,7 +80,7 @@ def test_command_prints_and_reports(
     assert 'shoulder_pan_joint' in capsys.readouterr().out
     assert 'static friction hides smaller pushes' in (tmp_path / 'r.html').read_text('utf-8')
     assert main([*words, '--gain', '-1']) == 2
-    assert 'observer gain must be positive' in capsys.readouterr().err
+    assert 'gain of the observer must be positive' in capsys.readouterr().err
 
 
 def test_no_recordings_are_refused(ur10e: IdentifiedModel) -> None:
