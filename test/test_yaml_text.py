@@ -57,7 +57,7 @@ def test_values(text: str, value: object) -> None:
     ('[' * 500 + ']' * 500, 'nested more than 32 deep'),
     ('- ' * 500 + 'a', 'nested more than 32 deep'),
     (BOMB, 'more than 500000 values'),
-    ('<<: {a: 1}', 'merge keys'), ('a: 1\nb: 2\na: 3', 'line 3, column 1: key a stands twice'),
+    ('<<: {a: 1}', 'merge keys'), ('a: 1\nb: 2\na: 3', 'line 3, column 1: key a appears twice'),
     ('!!bool q', 'tags such as'), ('a: !!python/object:os.system x', 'tags such as'),
     ('&a [*a]', 'no value has the anchor'), ('? [1]\n: 2', 'cannot be a key'),
     ('a\n---\nb', 'a second document'), ('a: \x07', 'not valid YAML'), ('\ud800', 'characters'),

@@ -32,8 +32,8 @@ def test_a_node_is_named_with_its_namespace(
 
 @pytest.mark.parametrize('verb', ['excite', 'stop', 'check'])
 @pytest.mark.parametrize(('words', 'said'), [
-    (('--node', 'a b'), '--node a b: no name of ROS'),
-    (('--namespace', '1st'), '--namespace 1st: no name of ROS'),
+    (('--node', 'a b'), '--node a b: not a ROS name'),
+    (('--namespace', '1st'), '--namespace 1st: not a ROS name'),
     (('--timeout', 'nan'), "option 'timeout'"),
 ])
 def test_wrong_names_are_named(

@@ -161,6 +161,6 @@ def test_reports_are_opened_on_desktops_only(
     monkeypatch.setattr(sys, 'stdout', FakeTerminal())
     terminal.open_page(report)
     assert bool(asked) == opened and all(one.endswith('/a%20report.html') for one in asked)
-    assert ('is opened' in capsys.readouterr().err) == opened
+    assert ('opening' in capsys.readouterr().err) == opened
     Terminal(quiet=True).open_page(report)
     assert len(asked) == opened and capsys.readouterr().err == ''

@@ -154,7 +154,7 @@ def test_ends_in_collision_are_named_with_millimetres(pole):
     with pytest.raises(DynIdError, match='goal pose in collision'):
         approach(scene, goal, inside, limits)
     near = build_scene(scene.robot, around(floor=0.0, clearance=0.2))
-    with pytest.raises(DynIdError, match=r"start pose too near: .* mm apart, .* set 'clearance:"):
+    with pytest.raises(DynIdError, match=r"start pose too near: .* mm apart \(at .* set 'clear"):
         approach(near, start * [1, 0.2, 1, 1, 1, 1], goal, limits)
 
 

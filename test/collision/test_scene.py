@@ -87,7 +87,7 @@ def test_links_fixed_to_a_body_belong_to_it_and_pairs_may_be_ignored(gantry):
     robot = gantry(base=ball(), a=ball(), c=ball())
     assert ('a', 'c') in build_scene(robot).pairs
     assert ('a', 'c') not in build_scene(robot, around(ignore_pairs=[['hand', 'a']])).pairs
-    with pytest.raises(UsageError, match=r"no body 'd'; there are a, b, base, c, floor, hand"):
+    with pytest.raises(UsageError, match=r"no body 'd'; valid: a, b, base, c, floor, hand"):
         build_scene(robot, around(ignore_pairs=[['a', 'd']]))
 
 

@@ -106,7 +106,7 @@ FAULTS: dict[str, tuple[Facts, Requirements, str, Level, Code, str]] = {
     'not recorded': (replace(FACTS, states=()), WANTED, 'joint states', E, Code.NOT_RECORDED,
                      'although they are published'),
     'best effort': (replace(FACTS, best_effort=('motoros2',)), WANTED, 'joint states', W,
-                    Code.INVALID, 'motoros2 publishes them as best effort'),
+                    Code.INVALID, 'motoros2 publishes them as best effort, so'),
     'no states': (replace(FACTS, states=(), states_seen=False), WANTED, 'joint states', E,
                   Code.STALE_STATES, "received no state of joints 'shoulder', 'elbow' "
                                      'for 1.0 s'),

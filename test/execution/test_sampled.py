@@ -52,7 +52,7 @@ def broken(name):
     ('nan', "position of joint 'elbow' is not finite at point 7"),
     ('infinity', "velocity of joint 'elbow' is not finite"),
     ('acceleration', "acceleration of joint 'elbow' is not finite"),
-    ('time', 'do not at 0.24 s'),
+    ('time', 'are not at 0.24 s'),
     ('negative time', 'must be positive'),
     ('end', "velocity of joint 'shoulder' is 1e-06 at the end"),
     ('duplicate', "'shoulder' occurs twice"),
@@ -60,7 +60,7 @@ def broken(name):
     ('order', 'must come in the order shoulder, elbow'),
     ('outside', "position of joint 'shoulder' reaches"),
     ('between', "velocity of joint 'shoulder' reaches"),
-    ('long', 'allowed are 600 s'),
+    ('long', '(limit 600 s)'),
 ])
 def test_bad_points_are_found(name, words):
     points = broken(name)

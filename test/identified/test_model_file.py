@@ -183,7 +183,7 @@ def test_missing_binary_and_unwritable_files(planar, tmp_path):
     with pytest.raises(UsageError, match='cannot be read'):
         IdentifiedModel.load(tmp_path / 'none.yaml')
     (tmp_path / 'bin.yaml').write_bytes(bytes(range(128, 256)))
-    with pytest.raises(ModelError, match='is no text'):
+    with pytest.raises(ModelError, match='not a text file'):
         IdentifiedModel.load(tmp_path / 'bin.yaml')
     with pytest.raises(UsageError, match='there is no folder'):
         planar.save(tmp_path / 'no_folder' / 'm.yaml')

@@ -75,7 +75,7 @@ def test_links_are_told_with_what_the_prior_decided(plain: IdentifiedModel) -> N
     model = replace(plain, feasible=standard, values=plain.reduction.base(standard),
                     record=FitRecord(details=FeasibleDetails(certificate=Certificate(
                         from_prior=('m1', 'Ixx2'), prior_share={'m1': 1.0},
-                        active=('inertia of link_3 at its least',)))))
+                        active=('inertia of link_3 at its minimum',)))))
     rows = link_table(model)
     # told by the fit, or in no base parameter at all
     assert 'm1' in rows[0].from_prior and 'Ixx2' in rows[1].from_prior
@@ -90,7 +90,7 @@ def test_links_are_told_with_what_the_prior_decided(plain: IdentifiedModel) -> N
     assert card['Ixx2'].measurement == 'swing link_2 as a pendulum: Ixx2'
     lines = comment_lines(tuple(card.values()))
     assert len(lines) == 30
-    assert lines[0].startswith('link_1 m1 4.5: prior, left to the prior 100.0 %, to know it: '
+    assert lines[0].startswith('link_1 m1 4.5: prior, left to the prior 100.0 %, to determine it: '
                                'weigh')
     assert rows[0].mass == rows[0].nominal_mass == 4.5
     assert rows[0].centre == pytest.approx(plain.robot.nominal[0, 1:4] / 4.5)
@@ -98,7 +98,7 @@ def test_links_are_told_with_what_the_prior_decided(plain: IdentifiedModel) -> N
     *_, section = links(model)
     beside, told = section.tables
     assert len(told.rows) == len(card)
-    assert 'inertia of link_3 at its least' in section.text
+    assert 'inertia of link_3 at its minimum' in section.text
     assert [row.cells[0] for row in beside.rows] == ['link_1', 'link_2', 'link_3']
     sheets = [own[0] for own in parameters.sheets(model)]
     assert [sheet.title for sheet in sheets] == ['link_1', 'link_2', 'link_3']

@@ -177,7 +177,7 @@ def test_what_is_no_text_or_no_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r'arm.urdf: cannot be read \(No such file'):
         load_robot(path)
     path.write_bytes(b'\x89PNG\xff\xfe\x00')
-    with pytest.raises(RobotError, match=r'arm.urdf: is no text'):
+    with pytest.raises(RobotError, match=r'arm.urdf: not a text'):
         load_robot(path)
     with pytest.raises(UsageError, match="no robot 'ur11': give a URDF file, a robot YAML, or"):
         load_robot('ur11')

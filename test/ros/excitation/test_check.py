@@ -115,5 +115,5 @@ def test_the_command_says_that_nobody_answers(
     ros_domain: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(['check', '--node', 'nobody', '--timeout', '0.3']) == 1
-    assert 'no action /nobody/check within 0.3 s; does the' in capsys.readouterr().err
+    assert 'no action /nobody/check within 0.3 s: check that the node runs' in capsys.readouterr().err
     assert main(['check', '--timeout', 'nan']) == 2

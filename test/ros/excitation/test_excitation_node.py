@@ -67,7 +67,7 @@ def test_controller_absent_but_dry_run_works(stage: Stage) -> None:
     ({'options': '{speed: 3}'}, "unknown option 'speed'"),
     ({'options': '{duration: .nan}'}, "option 'duration'"),
     ({'options': '{limits: {joint_9: {velocity: 1}}}'}, "'joint_9'; the robot has joint_1"),
-    ({'options': '{duration: 1000}'}, 'allowed are 600 s'),
+    ({'options': '{duration: 1000}'}, '(limit 600 s'),
 ])
 def test_wrong_requests_are_answered(stage: Stage, goal: dict[str, str], words: str) -> None:
     client = stage.with_robot()

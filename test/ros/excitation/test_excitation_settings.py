@@ -104,7 +104,7 @@ def test_first_pass_scale_and_warm_up() -> None:
 
 
 def test_longest() -> None:
-    with pytest.raises(UsageError, match=r'takes 2 s, allowed are 1\.5 s \(parameter longest\)'):
+    with pytest.raises(UsageError, match=r'takes 2 s \(limit 1\.5 s, parameter longest\)'):
         prepared(longest=1.5)
     limits = motion_limits(ROBOT)
     made = rules(replace(PLAIN, longest=30.0, first_pass_scale=0.5), GUARDS, ROBOT, limits)

@@ -126,9 +126,9 @@ def test_a_node_of_another_robot_moves_nothing(stage: Stage, capsys: Capture) ->
 
 
 @pytest.mark.parametrize(('words', 'said'), [
-    (['excite', 'T.yaml'], 'no action /nobody/excite within 0.3 s; does the'),
+    (['excite', 'T.yaml'], 'no action /nobody/excite within 0.3 s: check that the node runs'),
     (['excite', 'T.yaml', '--robot', 'planar_3r'], 'no diagnostics of /nobody'),
-    (['stop'], 'no action /nobody/excite within 0.3 s; does the'),
+    (['stop'], 'no action /nobody/excite within 0.3 s: check that the node runs'),
 ])
 def test_a_node_that_is_not_there_is_named(
     words: list[str], said: str, ros_domain: int, capsys: Capture
