@@ -296,7 +296,8 @@ def test_from_the_command_line(folder: Path, paths: list[str], tmp_path: Path,
     kept = tmp_path / 'kept'
     for data, options, said in (
             ([folder], ['--information', kept], ''),
-            ([folder / '**' / 'run_*.csv'], ['--information', kept], '4 recordings were already reduced')):
+            ([folder / '**' / 'run_*.csv'], ['--information', kept],
+             '4 recordings were already reduced')):
         _, told = command(capsys, *words, *data, *options)
         assert said in told
         own = (tmp_path / 'm.yaml').read_text()

@@ -115,5 +115,6 @@ def test_the_command_says_that_nobody_answers(
     ros_domain: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(['check', '--node', 'nobody', '--timeout', '0.3']) == 1
-    assert 'no action /nobody/check within 0.3 s: check that the node runs' in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert 'no action /nobody/check within 0.3 s: check that the node runs' in error
     assert main(['check', '--timeout', 'nan']) == 2

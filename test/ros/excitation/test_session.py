@@ -212,7 +212,8 @@ def test_a_node_that_is_not_there_is_named(
     ros_domain: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(['session', '--yes', '--node', 'nobody', '--timeout', '0.3']) == 1
-    assert 'no action /nobody/excite within 0.3 s: check that the node runs' in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert 'no action /nobody/excite within 0.3 s: check that the node runs' in error
 
 
 def test_wrong_options_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
