@@ -310,7 +310,7 @@ def test_c_code_is_compiled_and_its_folder_made(tmp_path: Path) -> None:
         assert main([*words, str(place), '--mjcf', str(tmp_path / 'arm.xml')]) == 2
     assert not (tmp_path / 'arm.xml').exists()
     code = c_code(model.mechanism)
-    with pytest.raises(UsageError, match='is no folder; give another folder'):
+    with pytest.raises(UsageError, match='is not a folder; give another folder'):
         code.save(tmp_path / 'file')
     with pytest.raises(DynIdError, match='/proc/nowhere: '):
         code.save('/proc/nowhere')
