@@ -283,6 +283,11 @@ def command(capsys: Capture, *words: object, code: int = 0) -> tuple[dict[str, o
     return found, printed.err
 
 
+def recorded_files(model: Path) -> list[Path]:
+    """Return the files that a model names as those of its fit."""
+    return [Path(name).resolve() for name in IdentifiedModel.load(model).record.recordings]
+
+
 def test_from_the_command_line(folder: Path, paths: list[str], tmp_path: Path,
                                capsys: Capture) -> None:
     recipe, listed = tmp_path / 'recipe.yaml', tmp_path / 'list.txt'
@@ -292,7 +297,7 @@ def test_from_the_command_line(folder: Path, paths: list[str], tmp_path: Path,
     words = ['identify', '--robot', 'planar_3r', '--recipe', recipe, '--out', tmp_path / 'm.yaml']
     command(capsys, *words, *paths)
     model = (tmp_path / 'm.yaml').read_text()
-    recordings = IdentifiedModel.load(tmp_path / 'm.yaml').record.recordings
+    recordings = recorded_files(tmp_path / 'm.yaml')
     kept = tmp_path / 'kept'
     for data, options, said in (
             ([folder], ['--information', kept], ''),
@@ -304,7 +309,7 @@ def test_from_the_command_line(folder: Path, paths: list[str], tmp_path: Path,
         assert own.partition('recordings:')[0] == model.partition('recordings:')[0]
         assert len(list(kept.glob('*.info'))) == 4
     command(capsys, *words, f'@{listed}')
-    assert IdentifiedModel.load(tmp_path / 'm.yaml').record.recordings == recordings
+    assert recorded_files(tmp_path / 'm.yaml') == recordings
     damaged = next(kept.glob('*.info'))
     damaged.write_bytes(b'')
     _, told = command(capsys, 'information', folder, *words[1:5], '--information', kept, '--out',
@@ -331,7 +336,7 @@ def test_wrong_words_are_named(folder: Path, tmp_path: Path, capsys: Capture) ->
         found, _ = command(capsys, *words, *data, code=2)
         assert said in str(found['error'])
     found, _ = command(capsys, *words, folder, '--information', listed, code=1)
-    assert 'is no folder' in str(found['error'])
+    assert 'not a folder, and none can be created there' in str(found['error'])
     found, _ = command(capsys, 'information', folder, '--robot', 'planar_3r', '--workers', '0',
                        '--out', tmp_path / 'x.info', code=2)
     assert '--workers 0' in str(found['error'])
