@@ -212,7 +212,7 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     for words, code, said in (
             (('identify', first, first), 2, 'counts twice'),
             (('identify', data[0]), 2, '--robot is missing'),
-            (('identify', first, '--robot', 'tx40'), 2, 'not of tx40'),
+            (('identify', first, '--robot', 'tx40'), 2, 'belongs to planar_3r, not to tx40'),
             (('identify', first, '--method', 'gls'), 2, 'needs the samples')):
         assert run(*words, '--out', tmp_path / 'no.yaml') == code
         assert said in json.loads(capsys.readouterr().out)['error']
