@@ -157,7 +157,7 @@ def test_messages_that_never_came_in_are_counted(stage: Stage) -> None:
     lost = 3610 - len(log.position)
     assert 0 < lost <= 2500
     assert f'{lost} messages of /joint_states were lost while recording' in said
-    assert any(f'{lost} messages of /joint_states were sent' in f for f in log.findings)
+    assert any(f'{lost} messages of /joint_states were lost' in f for f in log.findings)
     missing = np.diff(log.position[:, 0]) - 1.0
     assert missing.sum() == lost
     stage.record(5)
@@ -499,7 +499,7 @@ def test_a_middleware_that_does_not_tell_is_named(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SequenceGaps, 'missing', lambda self, info: setattr(
-        self, 'known', False) or 0)
+        self, 'numbered', False) or 0)
     stage.record(5)
     whole, said = stage.recording.stop()
     assert whole
