@@ -117,7 +117,7 @@ class Simulator:
         """Put the robot at rest at ``position`` (n,); raises UsageError for a wrong length."""
         if np.shape(position) != (self.robot.n,) or not np.all(np.isfinite(position)):
             raise UsageError(f'{self.robot.name}: start position must have {self.robot.n} finite '
-                             f'values, is {list(position)}')
+                             f'values, is {np.asarray(position).tolist()}')
         with self._lock:
             self._arm.place(np.asarray(position, dtype=np.float64))
             self._controller.activate(self._arm.motor_position)

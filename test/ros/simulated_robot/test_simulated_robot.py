@@ -345,7 +345,7 @@ def test_faults_can_be_switched(robot: Client) -> None:
 
 @pytest.mark.parametrize(('parameter', 'value', 'message'), [
     ('robot', 'nobody', "no robot 'nobody'"),
-    ('start_position', '[1.0]', 'must be 7 finite numbers'),
+    ('start_position', '[1.0]', 'start position must have 7 finite values, is [1.0]'),
     ('joint_order', 'random', 'parameter joint_order'),
     ('state_rate', 'fast', "must be a finite number, is 'fast'"),
 ])
