@@ -99,7 +99,7 @@ def test_refusals_are_logged_with_what_was_requested(folder: Path, ask: str) -> 
     assert getattr(inside, ask)('a.yaml') == folder / 'a.yaml' and not log
     long = '../' + 'x' * 5000
     for files, name, words in ((inside, '../secret.yaml', 'requests may not'),
-                               (inside, long, 'no file'), (inside, '../a\nb', r'a\nb'),
+                               (inside, long, 'requests may not'), (inside, '../a\nb', r'a\nb'),
                                (inside, '../\x1b[2J\u202e', r'\x1b[2J\u202e'),
                                (off, 'a.yaml', 'file_requests is false')):
         with pytest.raises(UsageError):
