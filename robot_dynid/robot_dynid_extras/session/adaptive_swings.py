@@ -327,7 +327,7 @@ def next_swings(
     if precision.worst[1] <= target.accuracy:
         raise SessionOver(
             f'the accuracy {target.accuracy:g} is met: {precision.worst[0]} is known worst, to '
-            f'{precision.worst[1]:.3g}; nothing more is to be recorded', precision.worst)
+            f'{precision.worst[1]:.3g}; no further recording is needed', precision.worst)
     planner, known = Planner(criteria, limits), Known.of(precision)
     swings = Swings(planner)
     candidates: list[Candidate] = []
