@@ -99,7 +99,9 @@ def live_diagnoses(robot: RobotModel, live: Live) -> list[Diagnosis]:
 def _description(robot: RobotModel) -> Iterator[Diagnosis]:
     """Yield a warning for each link with impossible inertia."""
     for one in implausible_inertials(robot):
-        what, _, remedy = one.text.partition('; ')
+        what, parted, remedy = one.text.partition('; ')
+        if not parted and ': ' in what:
+            what, _, remedy = what.rpartition(': ')
         yield Diagnosis('inertials', WARN, f'link {one.link} of {robot.source}', what, remedy)
 
 
