@@ -180,7 +180,8 @@ def test_every_node_refuses_a_parameter_file_of_another(
 
 @pytest.mark.parametrize('name', NODES)
 def test_parameter_files_hold_for_any_name_and_namespace(name: str) -> None:
-    content = yaml.safe_load((TEST_FOLDER.parent / 'robot_dynid' / 'config' / f'{name}.yaml').read_text('utf-8'))
+    content = yaml.safe_load((
+        TEST_FOLDER.parent / 'robot_dynid' / 'config' / f'{name}.yaml').read_text('utf-8'))
     assert list(content) == ['/**'] and list(content['/**']) == ['ros__parameters']
     assert set(content['/**']['ros__parameters']) <= set(TESTS[name])
 

@@ -71,6 +71,8 @@ class Item:
     def parts(self) -> tuple[str, str]:
         """The finding, and the remedy, empty for none."""
         what, parted, remedy = self.message.rpartition('; ')
+        if not parted:
+            what, parted, remedy = self.message.rpartition(': ')
         return (what, remedy) if parted and self.level is not Level.OK else (self.message, '')
 
 

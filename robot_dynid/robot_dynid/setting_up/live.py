@@ -99,9 +99,7 @@ def live_diagnoses(robot: RobotModel, live: Live) -> list[Diagnosis]:
 def _description(robot: RobotModel) -> Iterator[Diagnosis]:
     """Yield a warning for each link with impossible inertia."""
     for one in implausible_inertials(robot):
-        what, parted, remedy = one.text.partition('; ')
-        if not parted and ': ' in what:
-            what, _, remedy = what.rpartition(': ')
+        what, _, remedy = one.text.partition('; ')
         yield Diagnosis('inertials', WARN, f'link {one.link} of {robot.source}', what, remedy)
 
 
