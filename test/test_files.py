@@ -32,7 +32,7 @@ def test_texts_are_bounded_and_utf8(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match='more than 99 bytes'):
         read_text(file, ModelError, limit=99)
     file.write_bytes(b'ab\xff')
-    with pytest.raises(ModelError, match='byte 2 is no UTF-8'):
+    with pytest.raises(ModelError, match='byte 2 is not UTF-8'):
         read_text(file, ModelError)
 
 

@@ -310,7 +310,7 @@ def base_content(name: str) -> dict[str, Any]:
     path = Path(name) if '/' in name else PACKAGE / 'config' / 'robots' / f'{name}.yaml'
     content = yaml.safe_load(path.read_text('utf-8'))
     beside = path.parent / content['urdf']
-    urdf = beside if beside.is_file() else ROOT / content['urdf']
+    urdf = beside if beside.is_file() else PACKAGE / content['urdf']
     return {**{key: content[key] for key in ('gravity', 'effort_kind', 'limits', 'drive_gains')
                if key in content}, 'urdf': str(urdf)}
 
