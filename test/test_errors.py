@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,17 @@ import pytest
 import robot_dynid
 from robot_dynid.cli import base
 from robot_dynid.cli.main import TRACEBACK, main
-from robot_dynid.errors import MESSAGE, DynIdError, UnexpectedError, UsageError, reported
+from robot_dynid.errors import (
+    MESSAGE,
+    DynIdError,
+    MissingDependency,
+    UnexpectedError,
+    UsageError,
+    reported,
+)
 from robot_dynid.identification.identify import identify
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.io.bag_writer import BagWriter
 from robot_dynid.io.log import load_log
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
@@ -152,3 +161,25 @@ def test_a_fault_with_right_arguments_stays_one() -> None:
 
     with pytest.raises(UnexpectedError, match='deep inside'):
         reported(broken)(load_robot('planar_3r'))
+
+
+@pytest.mark.parametrize(('module', 'told'), [
+    ('mcap.writer', 'the Python library mcap is not installed: pip install mcap'),
+    ('sklearn', 'the Python library sklearn is not installed: pip install scikit-learn')])
+def test_a_missing_library_is_named_with_its_distribution(module: str, told: str) -> None:
+    error = UnexpectedError.of(ModuleNotFoundError(f'No module named {module!r}', name=module))
+    assert isinstance(error, MissingDependency) and str(error) == told
+
+
+def test_a_missing_module_of_the_package_is_a_fault() -> None:
+    error = UnexpectedError.of(ModuleNotFoundError('x', name='robot_dynid.nowhere'))
+    assert isinstance(error, UnexpectedError) and 'fault of robot_dynid' in str(error)
+
+
+def test_a_bag_is_not_begun_without_its_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, 'mcap.writer', None)
+    with pytest.raises(MissingDependency, match='pip install mcap'):
+        BagWriter(tmp_path / 'bag')
+    assert not (tmp_path / 'bag').exists()
