@@ -138,7 +138,8 @@ def test_what_was_measured_is_not_measured_again():
     fresh = adaptive(accuracy=0.4)
     assert later.trajectory.duration < 0.7 * fresh.trajectory.duration
     enough = replace(precision, information=np.diag(1.0 / (0.1 * precision.sizes)**2))
-    with pytest.raises(DynIdError, match=r'accuracy 0\.2 is met: .* nothing more is to'):
+    with pytest.raises(DynIdError, match=r'the accuracy 0\.2 is met: mx1 is known worst, to '
+                                         r'0\.1; no further recording is needed$'):
         adaptive(precision=enough, accuracy=0.2)
 
 
