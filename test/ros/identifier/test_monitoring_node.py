@@ -183,7 +183,7 @@ def test_bad_joint_states_are_named_and_survived(client: Listener, data: Data) -
     client.state(5.0, position=zeros, velocity=zeros)
     assert client.said('carry no effort')['level'] == '2'
     client.state(5.1, name=list(NAMES[:-1]), position=zeros[1:], effort=zeros[1:])
-    client.said('joint joint_7 of the model is not in the joint states')
+    client.said('the joint states lack joint joint_7 of the model; they have joint_1, joint_2')
     client.state(5.1, name=list(NAMES), position=zeros[1:], effort=zeros)
     client.said('do not match their names')
     client.state(5.2, name=['gripper'], position=[0.0])
