@@ -370,5 +370,5 @@ class _Topic:
         """Raise DataError naming a joint that the messages lack."""
         if self._absent.any():
             missing = [one for one, absent in zip(self._joints, self._absent) if absent]
-            raise DataError(f'the joint states lack {joints_named(missing)} of the model; they have '
-                            f'{", ".join(self._names or ())}')
+            raise DataError(f'the joint states lack {joints_named(missing)} of the model; '
+                            f'they have {", ".join(self._names or ())}')
