@@ -44,10 +44,10 @@ def table(head: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
 def criteria() -> str:
     """Return the thresholds of the verdict and the reasons for them."""
     every = [*CRITERIA.items(), ('gravity compensation without dry friction', WITHOUT_FRICTION),
-             ('contact detection, also', FALSE_ALARMS)]
+             ('contact detection: false alarms', FALSE_ALARMS)]
     return table(('use', 'number', 'threshold', 'reason'), (
         (use, one.measure, f'{100.0 * one.threshold:g} % {one.unit}'
-         if one.unit.startswith('of ') else f'{one.threshold:g} {one.unit}', one.reason)
+         if one.unit.startswith('of ') else f'{one.unit}: {one.threshold:g}', one.reason)
         for use, one in every))
 
 

@@ -173,19 +173,19 @@ KINDS = {
         _resumed),
     'stops': Kind(
         'Stops', 'Events during motion, on an idle machine and beside busy loops: longest time '
-        'until the robot rested (or the client knew) and the promised time, in s. Accelerations '
-        'and travel: [safety](safety.md#measured).',
+        'until the robot rested (or the client had the result), and the promised time, in s. '
+        'Accelerations and travel: [safety](safety.md#measured).',
         'robot-dynid bench stops', ('rows',),
         ('event', 'busy loops', 'runs', 'time', 'promised', 'kept'), _stops,
         ('what', 'load', 'runs', 'ours', 'peer', 'kept'), unmeasured=('ours', 'peer')),
     'health': Kind(
         'Health', 'Simulated arms in everyday motion; models from recordings of 2, 4 and 10 days. '
-        'First rows: alarms on days without a change, and the number stated beforehand. Others: '
-        'arms on which a change was found within half an hour, after how many minutes (median), '
-        'the change that the health says it detects with 90 %, and how often an ideal test, which '
-        'knows the day-to-day variation exactly, finds this one. *Outside the model*: friction '
-        'warms up, varies over the day and grows with load, and the motion differs from that of '
-        'the recordings.',
+        '*found*: alarms on days without a change, next to the number *stated* beforehand; in '
+        'other rows arms whose change was found within half an hour, after *minutes* (median). '
+        '*sees*: the change that `~/health` states to detect with 90 %; *ideal*: how often a '
+        'test that knows the day-to-day variation exactly finds this one. *Outside the model*: '
+        'friction warms up, varies over the day and grows with load, and the motion differs from '
+        'that of the recordings.',
         'robot-dynid bench health', ('rows',),
         ('plant', 'what', 'arms', 'days', 'found', 'stated', 'minutes', 'sees', 'ideal'), _health,
         ('plant', 'days', 'what', 'arms', 'found', 'stated', 'minutes', 'sees', 'ideal')),

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument('name', metavar='NAME', nargs='?', help='an experiment, see --list')
     parser.add_argument('--list', action='store_true',
-                        help='list the names with their minutes of processor time, and leave')
+                        help='list the names with their minutes of processor time, and exit')
     parser.add_argument('--strict', action='store_true',
                         help='exit code 1 also where all differences are known and explained')
 

@@ -64,18 +64,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument('names', metavar='NAME', nargs='*',
                         help=f'one or more of {", ".join(BENCHES)}; several make one table')
-    parser.add_argument('--list', action='store_true', help='list the names and leave')
-    parser.add_argument('--events', metavar='A,B', help='stops: which events; all')
-    parser.add_argument('--repeat', metavar='N', type=int, help='stops: how often each; 20')
-    parser.add_argument('--load', metavar='N,M', help='stops: beside so many busy loops; 0,8')
+    parser.add_argument('--list', action='store_true', help='list the names and exit')
+    parser.add_argument('--events', metavar='A,B', help='stops: events (default all)')
+    parser.add_argument('--repeat', metavar='N', type=int,
+                        help='stops: runs of each event (default 20)')
+    parser.add_argument('--load', metavar='N,M', help='stops: numbers of busy loops (default 0,8)')
     parser.add_argument('--data', metavar='FOLDER',
-                        help='residual: recordings of the fit in FOLDER/train, others in /test')
-    parser.add_argument('--robot', metavar='ROBOT', help='residual: name or file; ur10e')
+                        help='residual: folder with train/ (for the fit) and test/')
+    parser.add_argument('--robot', metavar='ROBOT', help='residual: name or file (default ur10e)')
     parser.add_argument('--again', metavar='A,B', help='residual: two recordings of one motion')
     parser.add_argument('--sizes', metavar='A,B',
-                        help='many: hours and numbers of recordings; 1h,2h,4h,8h,10,100,1000')
+                        help='many: hours and numbers of recordings (default '
+                             '1h,2h,4h,8h,10,100,1000)')
     parser.add_argument('--out', metavar='R.html', help='many: page with the curves')
-    parser.add_argument('--face', metavar='FACE', help='stops: action or topic; action')
+    parser.add_argument('--face', metavar='FACE', help='stops: action (default) or topic')
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:

@@ -299,7 +299,7 @@ def rows(plant: str, with_changes: Score, without: Score, allowed: float) -> lis
     found += [
         _row('unchanged arms among those named, mean over fleets', one.wrong_arms, one.arms,
              allowed, float(np.mean(one.shares))),
-        _row('wrong among what is said, all fleets', one.wrong, one.said, None),
+        _row('wrong findings, all fleets', one.wrong, one.said, None),
         _row('fleets without changes in which an arm is named',
              sum(share > 0.0 for share in none.shares), len(none.shares), allowed)]
     return [{'plant': plant, **row} for row in found]

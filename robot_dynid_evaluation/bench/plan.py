@@ -49,7 +49,7 @@ class Cost:
 
     ``raw`` recording, ``information``, ``reading`` of a session [bytes]; ``reduce`` it, ``read``
     it for a comparison [processor s]; ``judge`` one arm with its sessions [processor s]; ``peak``
-    memory of who reduces [bytes].
+    memory of a worker that reduces it [bytes].
     """
 
     raw: float
@@ -77,7 +77,7 @@ def rows(cost: Cost) -> list[Row]:
     return [
         row('reduce a recording to information', cost.reduce, 'processor s per h',
             cores, 'cores, day and night'),
-        row('memory of who reduces', cost.peak / 1e6, 'MB', np.ceil(cores) * cost.peak / 1e9,
+        row('memory of a worker', cost.peak / 1e6, 'MB', np.ceil(cores) * cost.peak / 1e9,
             'GB, all of them'),
         row('raw recording', cost.raw / 1e6, 'MB', hours * cost.raw / 1e12, 'TB a day'),
         row('network, raw recordings', cost.raw / 1e6, 'MB', hours * cost.raw / DAY / 1e6,

@@ -25,8 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument('--robot', default='seven_axis', help='name or robot YAML (seven_axis)')
     parser.add_argument('--excitation', default='fourier',
-                        help='fourier (default), or sine-sequence, identified in stages')
-    parser.add_argument('--seed', type=int, default=0, help='of excitation and noise (default 0)')
+                        help='one of fourier (default) and sine-sequence, identified in stages')
+    parser.add_argument('--seed', type=int, default=0,
+                        help='seed of excitation and noise (default 0)')
     parser.add_argument('--out', metavar='DIR', default='out/demo',
                         help='folder for model, report, recording, logs (default out/demo)')
 

@@ -23,7 +23,7 @@ def test_all_arms_are_so_many_times_one() -> None:
     found = {row['what']: (row['one'], row['all'], row['unit of all']) for row in plan.rows(COST)}
     assert found == {
         'reduce a recording to information': (86.4, pytest.approx(10.0), 'cores, day and night'),
-        'memory of who reduces': (500.0, pytest.approx(5.0), 'GB, all of them'),
+        'memory of a worker': (500.0, pytest.approx(5.0), 'GB, all of them'),
         'raw recording': (1000.0, pytest.approx(10.0), 'TB a day'),
         'network, raw recordings': (1000.0, pytest.approx(1e7 / 86400.0), 'MB/s'),
         'information': (1.0, pytest.approx(10.0), 'GB a day'),

@@ -34,7 +34,8 @@ FOLDERS = 'DIR', 'FOLDER'
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument('shell', metavar='SHELL', choices=SHELLS, help=', '.join(SHELLS))
+    parser.add_argument('shell', metavar='SHELL', choices=SHELLS,
+                        help=f'one of {", ".join(SHELLS)}')
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:

@@ -57,7 +57,7 @@ OPTIONS: dict[str, tuple[type, str]] = {
     'iterations': (int, 'iterations per start (default 300)'),
     'time_limit': (float, 'stop the search after this time [s]; the motion then depends on the '
                           'machine (default: none)'),
-    'accuracy': (float, 'wanted standard deviation relative to nominal parameters (adaptive; '
+    'accuracy': (float, 'required standard deviation relative to nominal parameters (adaptive; '
                         'default 0.1)'),
     'seed': (int, 'seed of the random starts (default 0)'),
     'scale': (float, 'share of every limit to use (default 0.9)'),
@@ -71,8 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_common(parser, 'robot')
     parser.add_argument('--type', default='fourier',
-                        help='fourier (default), bspline, sine-sequence, constant-velocity, '
-                             'static-poses or composite')
+                        help='one of fourier (default), bspline, sine-sequence, '
+                             'constant-velocity, static-poses and composite')
     parser.add_argument('--options', metavar='YAML',
                         help="further options of the type as YAML text, '{poses: 30}', or file")
     for name, (kind, text) in OPTIONS.items():

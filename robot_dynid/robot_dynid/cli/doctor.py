@@ -34,7 +34,7 @@ STYLES = {'ok': 'green', 'warning': 'yellow', 'error': 'red'}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument('--robot', metavar='ROBOT',
-                        help='name, URDF file or robot YAML of the robot, whose driver runs')
+                        help='name, URDF file or robot YAML of a robot whose driver runs')
     parser.add_argument('--topic', default=TOPIC, metavar='NAME',
                         help=f'topic of the joint states (default {TOPIC})')
     parser.add_argument('--controller', default=CONTROLLER, metavar='NAME',

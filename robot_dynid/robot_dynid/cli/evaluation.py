@@ -50,8 +50,8 @@ def _add_inverse_arguments(parser: argparse.ArgumentParser) -> None:
     kind.add_argument('--ripple', action='store_true',
                       help='add torque ripple; needs measured, not planned, positions')
     kind.add_argument('--dt', type=float, metavar='SECONDS',
-                      help='time between the states of one motion: also bends elastic gears, and '
-                           'adds motor_position and motor_velocity to the result')
+                      help='time between the states, taken as one motion: elastic gears deflect, '
+                           'and motor_position and motor_velocity are added to the result')
 
 
 def run_forward(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:

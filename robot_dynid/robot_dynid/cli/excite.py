@@ -42,11 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--robot', metavar='ROBOT',
                         help='expected robot: a node that moves another one is refused')
     parser.add_argument('--type',
-                        help='of a motion that the node designs (default fourier)')
+                        help='type of a motion that the node designs (default fourier)')
     parser.add_argument('--options', metavar='YAML',
-                        help="of that type, as YAML text, '{poses: 30}', or file")
+                        help="options of the type as YAML text, '{poses: 30}', or file")
     parser.add_argument('--scale', type=float,
-                        help='of such a motion: share of every limit to use')
+                        help='share of every limit that such a motion uses')
     parser.add_argument('--dry-run', action='store_true',
                         help='show and check the motion; nothing moves')
     add_node(parser)

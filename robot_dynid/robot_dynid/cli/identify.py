@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                                         'X.info')
     add_common(parser, '--recipe')
     parser.add_argument('--method', metavar='METHOD',
-                        help=f'{", ".join(ESTIMATORS)} (default: {DEFAULT}, or as in the '
+                        help=f'one of {", ".join(ESTIMATORS)} (default: {DEFAULT}, or as in the '
                              'recipe)')
     for key, (setting, owners) in owned_settings().items():
         parser.add_argument(f'--{key.replace("_", "-")}', dest=f'{SETTING}{key}', metavar='VALUE',

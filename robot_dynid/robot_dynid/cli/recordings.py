@@ -46,7 +46,7 @@ def add_workers(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--workers', metavar='N', type=int, default=1,
                         help='processes for the recordings (default 1)')
     parser.add_argument('--scheduler', metavar='ADDRESS',
-                        help='Dask cluster in their place: tcp://host:8786')
+                        help='Dask cluster instead of processes: tcp://host:8786')
     parser.add_argument('--information', metavar='FOLDER',
                         help='folder for reduced recordings; a killed run resumes from it')
 

@@ -122,8 +122,8 @@ class Recipe:
     rate: float | None = setting(
         None, RATE, 'rate of the uniform time grid [Hz]; that of the recording unless given')
     rotor_inertia: bool | None = setting(
-        None, text='whether to identify rotor inertia; as the sensors of the robot show rotors '
-        'unless given', kind=bool)
+        None, text='whether to identify rotor inertia; unless given, if the sensors of the '
+        'robot show rotors', kind=bool)
     friction: str | Mapping[str, str] = setting(
         AUTO, _read_friction, 'friction law of all joints such as maxwell+load, none, auto, or '
         'auto without dahl load; or a mapping of joints to laws, the rest as others')
@@ -153,11 +153,11 @@ class Recipe:
         None, _read_columns, 'columns of recordings in tables, or a preset; replaces that of the '
         'robot YAML; on a command line --columns')
     topics: Mapping[str, TopicFields] = setting(
-        dict, topics_from_plain, 'topics of bags by what they hold, {joint_states: '
+        dict, topics_from_plain, 'topics of bags by role, {joint_states: '
         '/left/joint_states}; replace those of the robot YAML; on a command line --topic')
     accept: tuple[str, ...] = setting(
-        (), _read_kinds, 'list of kinds of findings about the recordings that are intended; on a '
-        'command line --accept')
+        (), _read_kinds, 'list of kinds of findings about the recordings to accept as intended; '
+        'on a command line --accept')
     estimator: Mapping[str, Any] = setting(
         dict, _read_estimator, 'name of the method, or a mapping of its name and settings')
 

@@ -57,8 +57,8 @@ CRITERIA: Mapping[str, Criterion] = {
         'times smaller. A model that predicts worse than URDF inertials with fitted friction '
         'has no use.'),
     CONTACT: Criterion(
-        'push that is detected in 95 % of the motion, divided by the smaller one of 140 N at the '
-        'tip and the largest effort of the joint', 1.0, 'of the largest useful push',
+        'push that is detected in 95 % of the motion, divided by the smaller of 140 N at the tip '
+        'and the largest effort of the joint', 1.0, 'of the largest useful push',
         'ISO/TS 15066 permits 140 N on chest and hands, and a push larger than the effort of the '
         'joint shows without a model. A tip closer to the axis than 0.1 m counts as 0.1 m away.'),
     SIMULATION: Criterion(

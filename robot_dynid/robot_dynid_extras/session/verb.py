@@ -25,7 +25,7 @@ DEFAULT_ACCURACY, DEFAULT_LONGEST = 0.1, 3600.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument('--accuracy', type=float, default=DEFAULT_ACCURACY,
-                        help='wanted deviation of base parameters relative to nominal ones '
+                        help='required deviation of base parameters relative to nominal ones '
                              f'(default {DEFAULT_ACCURACY:g})')
     parser.add_argument('--longest', type=float, default=DEFAULT_LONGEST, metavar='S',
                         help=f'longest time of all swings [s] (default {DEFAULT_LONGEST:g})')

@@ -158,7 +158,7 @@ class SequentialFeasible(Feasible):
     generations: int = setting(2, GENERATIONS, 'links in every problem: 1 for one '
                                'link as published, 2 to add the next link')
     name = 'sequential-feasible'
-    summary = 'parameters of bodies that can exist, link by link from the last one'
+    summary = 'parameters of physically possible bodies, link by link from the last one'
 
     def unconstrained(self, task: Task, information: Information) -> Answer | None:
         """Return the links whose equations are solved by least squares, or None if inconsistent.

@@ -261,7 +261,7 @@ class Feasible(Estimator):
     bounds: Bounds = setting(Bounds, read_bounds, 'bounds of masses, centres and shapes of links, '
                              'see docs/feasible.md')
     name = 'feasible'
-    summary = 'parameters of bodies that can exist, all links at once'
+    summary = 'parameters of physically possible bodies, all links at once'
     details_type = FeasibleDetails
     physically_feasible = True
     fits_information = True
