@@ -172,7 +172,7 @@ KINDS = {
         ('killed', 'times', 'recordings', 'difference'),
         _resumed),
     'stops': Kind(
-        'Stops', 'Events during motion, on an idle machine and beside busy loops: longest time '
+        'Stops', 'Events during motion, on an idle machine and with busy loops: longest time '
         'until the robot rested (or the client had the result), and the promised time, in s. '
         'Accelerations and travel: [safety](safety.md#measured).',
         'robot-dynid bench stops', ('rows',),

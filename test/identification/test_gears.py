@@ -199,9 +199,9 @@ def test_command_and_report_show_gears_and_the_rigid_fit(tmp_path: Path, capsys)
         ('joint_1', True), ('joint_2', False), ('joint_3', True)]
     assert {'joint_2', 'motor of joint_3'} <= set(found['joints']) & set(found['residual'])
     page = Path(paths['r.html']).read_text()
-    for text in ('Elastic joints', 'Rigid beside elastic', 'motor of joint_1',
+    for text in ('Elastic joints', 'Rigid compared with elastic', 'motor of joint_1',
                  'What can be identified', 'independently identifiable'):
         assert text in page
     assert main([*command, '--verbose']) == 0
     told = capsys.readouterr().out
-    assert 'Rigid beside elastic' in told and 'Gears and encoders' in told
+    assert 'Rigid compared with elastic' in told and 'Gears and encoders' in told

@@ -170,7 +170,7 @@ def elastic_joints(model: IdentifiedModel) -> tuple[Section, ...]:
         (r.joint, 'elastic' if r.elastic else 'rigid', r.rigid_error, r.elastic_error,
          number(r.rigid_error / r.elastic_error, 3),
          'elasticity matters' if r.matters else 'no more than 10 % apart')
-        for r in model.record.rigid_beside), 'Rigid beside elastic', words=True)
+        for r in model.record.rigid_beside), 'Rigid compared with elastic', words=True)
     matters = ', '.join(r.joint for r in model.record.rigid_beside if r.matters)
     conclusion = f'Elasticity matters at {matters}.' if matters else \
         'The rigid model predicts these efforts as well; only the elastic one predicts where ' \
