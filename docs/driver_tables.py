@@ -100,5 +100,5 @@ def details() -> str:
                              f'{"as joint states" if aspect == "rates" else "not stated"} | | |')
             lines += [_row(driver, aspect, one) for one in facts]
         if commands := launches(driver):
-            lines += ['', 'The nodes of robot_dynid beside it:', '', '```sh', *commands, '```']
+            lines += ['', 'Start the nodes of robot_dynid:', '', '```sh', *commands, '```']
     return '\n'.join(lines)

@@ -102,19 +102,19 @@ class GuardSettings:
     tracking_window: float = setting(
         0.05, TIME, 'by how much the robot may lag or lead in time, s')
     effort_fraction: float = setting(
-        0.9, NumberRange(0.0, 1.0), 'allowed part of the effort limits; 0: not watched')
+        0.9, NumberRange(0.0, 1.0), 'allowed share of the effort limits; 0: not watched')
     effort_samples: int = setting(
         2, NumberRange(1, 10_000, whole=True),
         'consecutive states with an effort above what is allowed')
     rest_velocity: float = setting(
         0.05, NumberRange(0.0, 1e3, 'rad/s or m/s'),
-        'speed that counts as standing still, rad/s or m/s')
+        'speed below which a joint is at rest, rad/s or m/s')
     stop_time: float = setting(
-        1.0, TIME, 'longest time a decelerating stop may take, s; 0: every stop is a hard one')
+        1.0, TIME, 'longest time a decelerating stop may take, s; 0: every stop is immediate')
     join_time: float = setting(
         0.1, TIME, 'time for the controller to switch to another motion while moving, s')
     emergency_stop_required: bool = setting(
-        False, text='whether an emergency stop must be heard before the robot is moved')
+        False, text='whether an emergency stop must be received before a motion')
     emergency_stop_timeout: float = setting(
         0.5, TIME,
         'longest silence of an emergency stop that is published regularly, s; 0: it is published '
@@ -128,7 +128,7 @@ class GuardSettings:
     stop_cancelled: str = _stop(PATH, 'when the goal is cancelled')
     stop_emergency: str = _stop(PATH, 'by an emergency stop')
     stop_temperature: str = _stop(PATH, 'when a joint is too hot')
-    stop_stale: str = _stop(LIMITED, 'when joint states do not come')
+    stop_stale: str = _stop(LIMITED, 'when joint states are stale')
     stop_controller_lost: str = _stop(LIMITED, 'when the controller is silent')
     stop_taken_over: str = _stop(LIMITED, 'when another client commands it')
     stop_effort: str = _stop(IMMEDIATE, 'when an effort is too large')

@@ -63,8 +63,8 @@ class HealthParameters:
     health: bool = setting(
         False, text='whether to follow the parameters of the served model in everyday motion')
     health_memory: float = setting(
-        HealthSettings.memory, MEMORY, 'time of sliding over which a joint forgets older motion '
-        '[s]')
+        HealthSettings.memory, MEMORY, 'time of sliding over which older motion of a joint is '
+        'forgotten [s]')
     health_false_alarms: float = setting(
         HealthSettings.false_alarms, NumberRange(1e-6, 1e3), 'false alarms per month')
 

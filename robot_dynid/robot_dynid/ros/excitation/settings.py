@@ -36,24 +36,23 @@ class ExcitationSettings(RobotParameters, FileParameters):
     recording_directory: str = setting(
         'recordings', text='folder that receives one bag per execution')
     trajectory_rate: float = setting(50.0, RATE, 'points per second sent to the controller')
-    lead_in: float = setting(0.2, LEAD_IN, 's granted for blending into the first point of a goal')
+    lead_in: float = setting(0.2, LEAD_IN, 'time to blend into the first point of a goal, s')
     lookahead: float = setting(
-        1.0, LOOKAHEAD, 's, in which the robot comes to rest on its path if this node dies: '
-        'motions are sent in pieces of this length; 0: as a whole')
+        1.0, LOOKAHEAD, 'time in which the robot comes to rest on its path if this node dies, '
+        's: motions are sent in pieces of this length; 0: as a whole')
     approach_scale: float = setting(
-        0.2, SCALE, 'share of the velocity limits that the move to the start pose uses, and its '
-        'square of the acceleration limits')
+        0.2, SCALE, 'share of the velocity limits (squared: of the acceleration limits) that the '
+        'move to the start pose uses')
     speed_scale: float = setting(
-        1.0, SCALE, 'share of the velocity limits that excitations use, and its square of the '
-        'acceleration limits')
+        1.0, SCALE, 'share of the velocity limits (squared: of the acceleration limits) that '
+        'excitations use')
     first_pass_scale: float = setting(
-        0.3, SCALE, 'share of its speed at which the excitation is passed once beforehand; 1: no '
-        'such pass', live=True)
+        0.3, SCALE, 'speed of the first pass relative to the excitation; 1: none', live=True)
     warm_up: int = setting(
-        1, WARM_UP, 'lead-in periods of a periodic excitation, without a stop in '
+        1, WARM_UP, 'periods at full speed before a periodic excitation, without a stop in '
         'between', live=True)
     return_to_start: bool = setting(
-        True, text='whether to move back to where the robot stood', live=True)
+        True, text='whether to return to the initial position', live=True)
     validation: bool = setting(
         True, text='whether a design includes a distinct validation motion, executed after it '
         'into a separate bag; the option validation of a goal takes precedence', live=True)
@@ -65,13 +64,13 @@ class ExcitationSettings(RobotParameters, FileParameters):
         0.02, TOLERANCE, 'allowed distance from the start of a goal, rad')
     tracking_tolerance: float = setting(
         0.15, TOLERANCE, 'tracking error at which motion stops, rad')
-    path_tolerance: float = setting(0.3, TOLERANCE, 'path tolerance asked of the controller, rad')
-    goal_tolerance: float = setting(0.05, TOLERANCE, 'goal tolerance asked of the controller, rad')
+    path_tolerance: float = setting(0.3, TOLERANCE, 'path tolerance of controller goals, rad')
+    goal_tolerance: float = setting(0.05, TOLERANCE, 'goal tolerance of controller goals, rad')
     start_tolerance_prismatic: float = setting(0.005, TOLERANCE, 'as above, prismatic joints, m')
     tracking_tolerance_prismatic: float = setting(0.03, TOLERANCE, 'as above, prismatic joints, m')
     path_tolerance_prismatic: float = setting(0.06, TOLERANCE, 'as above, prismatic joints, m')
     goal_tolerance_prismatic: float = setting(0.01, TOLERANCE, 'as above, prismatic joints, m')
-    goal_time: float = setting(1.0, GOAL_TIME, 'goal time tolerance asked of the controller, s')
+    goal_time: float = setting(1.0, GOAL_TIME, 'time tolerance of controller goals, s')
 
     def __post_init__(self) -> None:
         if not (self.robot or self.robot_description):

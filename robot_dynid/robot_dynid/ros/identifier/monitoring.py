@@ -72,14 +72,14 @@ class MonitorParameters:
     """Parameters of the monitor; see config/identifier.yaml."""
 
     monitor: bool = setting(True, text='whether to compare joint states with the served model')
-    observer_gain: float = setting(30.0, GAIN, 'of the momentum observer [1/s]')
+    observer_gain: float = setting(30.0, GAIN, 'gain of the momentum observer [1/s]')
     contact_margin: float = setting(2.0, MARGIN, 'threshold over the noise level without contact')
     contact_thresholds: tuple[float, ...] = setting(
         (), CONTACT_TORQUE, 'thresholds in motion [N m], one or one per joint, instead of the '
         'margin')
     contact_release: float = setting(
         0.6, RELEASE, 'share of the threshold below which contact ends')
-    contact_duration: float = setting(0.005, DURATION, 'that contact must last, and be gone [s]')
+    contact_duration: float = setting(0.005, DURATION, 'time contact must last, or be absent [s]')
 
     def settings(self) -> MonitorSettings:
         """Return them as the monitor takes them; raises UsageError."""

@@ -66,7 +66,7 @@ class IdentifierParameters(RobotParameters, FileParameters, MonitorParameters):
     model: str = setting('', text='model file to serve from the start; empty: none')
     recording_directory: str = setting(
         'recordings', text='folder that receives one bag per recording')
-    recipe: str = setting('', text='recipe file for goals that bring no recipe; empty: defaults')
+    recipe: str = setting('', text='recipe file for goals without a recipe; empty: defaults')
     optional_topics: tuple[str, ...] = setting(
         (), TOPICS[1:], 'further topics to expect: motor_states, effort (replaces the effort '
         'field), joint_torques (behind the gears)', kind=str)

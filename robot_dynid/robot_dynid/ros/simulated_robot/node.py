@@ -58,7 +58,7 @@ class SimulatedRobotParameters:
     robot: str = setting('seven_axis', text='robot name, robot YAML or URDF file')
     simulation: str = setting(
         '', text='file with friction, gears, noise; name in config/simulation')
-    controller_name: str = setting('joint_trajectory_controller', text='namespace of both faces')
+    controller_name: str = setting('joint_trajectory_controller', text='prefix of its topics')
     setpoints: str = setting(
         '', text='topic controller_state of a joint_trajectory_controller whose output the drives '
         'follow, in place of the controller of this node; empty: none')
@@ -67,17 +67,17 @@ class SimulatedRobotParameters:
         'alphabetical', ('alphabetical', 'robot'), 'order of the names in joint_states')
     real_time_factor: float = setting(1.0, FACTOR, 'simulated seconds per second')
     start_position: tuple[float, ...] = setting(
-        (), POSITION, 'rad or m, robot order; empty: zeros, the middle of ranges without zero')
-    seed: int = setting(0, SEED, 'of the sensor noise')
-    position_step: float = setting(FROM_ROBOT, NOISE, 'rad or m per count; negative: robot YAML')
-    position_noise: float = setting(FROM_ROBOT, NOISE, 'std in rad or m; negative: robot YAML')
-    velocity_noise: float = setting(FROM_ROBOT, NOISE, 'std in rad/s or m/s; negative: robot YAML')
+        (), POSITION, 'start [rad, m]; empty: zero, or the middle of a range without zero')
+    seed: int = setting(0, SEED, 'seed of the sensor noise')
+    position_step: float = setting(FROM_ROBOT, NOISE, 'resolution [rad, m]; negative: robot YAML')
+    position_noise: float = setting(FROM_ROBOT, NOISE, 'std [rad, m]; negative: robot YAML')
+    velocity_noise: float = setting(FROM_ROBOT, NOISE, 'std [rad/s, m/s]; negative: robot YAML')
     effort_noise: float = setting(FROM_ROBOT, NOISE, 'std / effort limit; negative: robot YAML')
     path_tolerance: float = setting(
         0.0, TOLERANCE, "controller's default in rad or m; 0: unchecked")
     goal_tolerance: float = setting(
         0.0, TOLERANCE, "controller's default in rad or m; 0: unchecked")
-    goal_time: float = setting(0.0, TOLERANCE, "controller's default in s; 0: wait for ever")
+    goal_time: float = setting(0.0, TOLERANCE, "controller's default in s; 0: wait forever")
     stopped_velocity_tolerance: float = setting(0.0, TOLERANCE, 'rad/s at the goal; 0: unchecked')
     speed_scaling: float = setting(
         1.0, SCALING, 'time of a trajectory per real time, as a speed slider sets '
