@@ -2,9 +2,11 @@
 
 import platform
 import sys
+from copy import copy
 from pathlib import Path
 
 from setuptools import Extension, find_packages, setup
+from setuptools.command.build_ext import build_ext
 
 PACKAGE = 'robot_dynid'
 #: methods, verbs and a part of a node, which the package finds by the entry points below
@@ -60,6 +62,18 @@ def kernels() -> list[Extension]:
         for name, instructions in BUILDS.items()]
 
 
+class BuildKernels(build_ext):
+    """Compiles all builds of the kernels at once, each into an object file of its own.
+
+    Without it, compilers that run at the same time write the same file.
+    """
+
+    def build_extension(self, extension: Extension) -> None:
+        one = copy(self)
+        one.build_temp = str(Path(self.build_temp, extension.name))
+        build_ext.build_extension(one, extension)
+
+
 def shared_files() -> list[tuple[str, list[str]]]:
     """Return (destination, files) for every folder of shared data, at any depth."""
     folders: dict[str, list[str]] = {}
@@ -91,6 +105,7 @@ setup(
         *shared_files(),
     ],
     ext_modules=kernels(),
+    cmdclass={'build_ext': BuildKernels},
     options={'build_ext': {'parallel': True}},
     python_requires='>=3.10',
     install_requires=REQUIRED,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from fnmatch import fnmatch
 from pathlib import Path
@@ -108,6 +110,24 @@ def test_every_folder_of_modules_is_a_package(installed: dict[str, Any]) -> None
 def evaluation() -> dict[str, Any]:
     """Return how the package of experiments is built."""
     return tomllib.loads((ROOT / 'robot_dynid_evaluation' / 'pyproject.toml').read_text())
+
+
+def test_each_build_of_the_kernels_has_object_files_of_its_own(tmp_path: Path) -> None:
+    """Compilers that run at the same time may not write the same file."""
+    calls, compiler = tmp_path / 'calls', tmp_path / 'compiler'
+    compiler.write_text(f'#!/bin/sh\necho "$@" >> {calls}\n'
+                        'while [ "$1" ] && [ "$1" != -o ]; do shift; done\n: > "$2"\n')
+    compiler.chmod(0o755)
+    subprocess.run(
+        [sys.executable, 'setup.py', '--quiet', 'build_ext', '--force',
+         '--build-temp', str(tmp_path / 'temp'), '--build-lib', str(tmp_path / 'lib')],
+        cwd=PACKAGE, check=True, env={**os.environ, 'CC': str(compiler), 'CXX': str(compiler)})
+    rows = [line.split() for line in calls.read_text().splitlines()]
+    objects = [words[words.index('-o') + 1] for words in rows if '-c' in words]
+    linked = [word for words in rows if '-c' not in words for word in words if word.endswith('.o')
+              and word != words[words.index('-o') + 1]]
+    assert len(objects) == len(set(objects)) >= 1
+    assert sorted(objects) == sorted(linked)
 
 
 def test_versions_agree(installed: dict[str, Any]) -> None:
