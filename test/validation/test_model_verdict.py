@@ -692,6 +692,8 @@ def test_motion_left_out_of_the_fit_counts(arm) -> None:
     held = replace(result.held_out, seconds=60.0, spread=0.0)
     found = judged(result.model, result.training, replace(held, raw=raw))
     assert [of(found, j, FEED_FORWARD).ok for j in range(3)] == [True, False, True]
+    assert (found.errors[1].name, found.errors[1].value) == (
+        f'largest error, {result.model.joints[JOINT]}', '30 % of the effort')
     size = score.rmse / score.relative_error
     for mean, more, ok in ((0.1, 0.15, True), (0.1, 0.19, None), (0.21, 0.0, False)):
         raw[JOINT], filtered = (mean * size)**2, held.filtered.copy()

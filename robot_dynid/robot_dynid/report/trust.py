@@ -26,6 +26,7 @@ from robot_dynid.robot.units import effort_unit
 from robot_dynid.validation.forward_scores import ForwardValidation, Horizon
 from robot_dynid.validation.rollout_scores import CONSTANT_VELOCITY, CONTROL, MODEL
 from robot_dynid.validation.validate import NEAR, JointScore, Scores, Validation
+from robot_dynid.validation.verdict import relative_errors
 
 POOR_ERROR = 0.5  # relative error from which a joint is pointed out
 WARNINGS_SHOWN = 5  # warnings that are shown at once
@@ -59,14 +60,10 @@ class Errors:
     def of(cls, validation: Validation, kind: str, held: HeldOut | None = None) -> Errors:
         """Return the errors on recordings; cross-validated ones where ``held`` out."""
         scores = validation.model['all']
-        errors = {joint: one.relative_error for joint, one in scores.items()}
-        if held is not None:
-            errors = {joint: max(share, share / scores[joint].rmse * float(np.sqrt(raw)))
-                      if scores[joint].rmse > 0.0 else share
-                      for (joint, share), raw in zip(errors.items(), held.raw)}
         spread, noise = validation.repeatability, validation.noise
-        return cls(kind, errors, {joint: one.relative_error for joint, one in
-                                  validation.control.get('all', {}).items()}, scores,
+        baseline = {joint: one.relative_error
+                    for joint, one in validation.control.get('all', {}).items()}
+        return cls(kind, relative_errors(validation, held), baseline, scores,
                    None if spread is None or noise is None else np.hypot(spread, noise).tolist())
 
     @property

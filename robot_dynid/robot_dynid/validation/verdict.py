@@ -84,16 +84,26 @@ def judged(
     thin = THIN if len(model.record.recordings) == 1 else ''
     notes = (evidence.words, thin, already_good(model, validation))
     return Verdict(tuple(filter(None, notes)), joints,
-                   next_actions(evidence, joints)[:MOST_ACTIONS], _errors(validation))
+                   next_actions(evidence, joints)[:MOST_ACTIONS], _errors(validation, held))
 
 
-def _errors(validation: Validation) -> tuple[Card, Card]:
-    """Return the median and the largest of the errors of the joints."""
+def relative_errors(validation: Validation, held: HeldOut | None) -> dict[str, float]:
+    """Return the relative error of every joint: on ``held``-out motion where that was scored."""
     scores = validation.model['all']
-    joint, score = max(scores.items(), key=lambda item: item[1].relative_error)
-    median = float(np.median([s.relative_error for s in scores.values()]))
-    return (Card('median error', share_of(median, 'the effort')),
-            Card(f'largest error, {joint}', share_of(score.relative_error, 'the effort')))
+    errors = {joint: one.relative_error for joint, one in scores.items()}
+    if held is None:
+        return errors
+    return {joint: max(share, share / scores[joint].rmse * float(np.sqrt(raw)))
+            if scores[joint].rmse > 0.0 else share
+            for (joint, share), raw in zip(errors.items(), held.raw)}
+
+
+def _errors(validation: Validation, held: HeldOut | None) -> tuple[Card, Card]:
+    """Return the median and the largest of the errors of the joints."""
+    errors = relative_errors(validation, held)
+    joint = max(errors, key=errors.__getitem__)
+    return (Card('median error', share_of(float(np.median(list(errors.values()))), 'the effort')),
+            Card(f'largest error, {joint}', share_of(errors[joint], 'the effort')))
 
 
 def already_good(model: IdentifiedModel, validation: Validation) -> str:
