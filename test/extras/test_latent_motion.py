@@ -213,7 +213,8 @@ def test_a_falling_law_is_found_from_a_motion_that_another_law_made(
     No noise, so it is the ringing beside reversals that is left; most of it is in joint 2.
     """
     monkeypatch.setattr(simulated, 'COUNT', 3000)
-    monkeypatch.setattr(latent_laws, 'FALLING', {'coulomb+levelling': ('levelling', 'speed')})
+    monkeypatch.setattr(latent_laws, 'FALLING', 'coulomb+levelling')
+    monkeypatch.setattr(latent_laws, 'FALLS_OVER', ('levelling', 'speed'))
     monkeypatch.setattr(latent_laws, 'surely_lower', lambda *_: True)
     monkeypatch.setattr(latent_laws, 'misfits_of', lambda problem, fit: (
         np.array([problem.misfit(fit.state, [0], 0)]), fit.state.values))

@@ -43,8 +43,9 @@ from robot_dynid.types import FloatArray, Progress
 from robot_dynid_extras.latent.motion import Condensed, LatentFit, LatentProblem, Searched
 from robot_dynid_extras.latent.stretches import Cut, stretches_of
 
-#: laws whose dry friction falls from rest, and where they have the speed over which it does
-FALLING: dict[str, Path] = {'stribeck': ('speed',), 'coulomb+levelling': ('levelling', 'speed')}
+#: law whose dry friction falls from rest, and its setting of the speed over which it does
+FALLING: str = 'stribeck'
+FALLS_OVER: Path = ('speed',)
 #: that speed [rad/s, m/s] to begin with, the least, and the highest; the least in terms of what
 #: encoders tell from rest; and that over which dry friction builds up at rest, any below these
 SPEED, LEAST, FASTEST, SEEN, BUILT = 0.1, 0.04, 1.0, 2.0, 2e-3
@@ -61,11 +62,9 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, eq=False)
 class Tried:
-    """A fit with laws of friction, and its misfits (groups,) on stretches left out in turn."""
+    """Laws of friction, and the misfits (groups,) on stretches left out in turn."""
 
     laws: tuple[Named, ...]
-    problem: LatentProblem
-    fit: LatentFit
     misfits: FloatArray
 
 
@@ -98,20 +97,16 @@ def better_laws(
     ``first`` is the fit with those chosen. ``without`` names for every axis the laws and additions
     that are not to be chosen. Raises LinAlgError where the first fit fails.
     """
-    problem, fit = first
-    misfits, _ = misfits_of(problem, fit)
-    best = Tried(tuple(chosen), problem, fit, misfits)
-    for name, path in FALLING.items():
-        progress('choosing friction along the estimated motion', 0.0)
-        axes = [i for i, own in enumerate(without) if not set(own) & set(name.split('+'))]
-        try:
-            other = _tried(first, chosen, axes, (name, path))
-        except np.linalg.LinAlgError:
-            continue
-        if other is not None and surely_lower(other.misfits, misfits, LEVEL) \
-                and np.mean(other.misfits) < np.mean(best.misfits):
-            best = other
-    return best.laws
+    misfits, _ = misfits_of(*first)
+    progress('choosing friction along the estimated motion', 0.0)
+    axes = [i for i, own in enumerate(without) if FALLING not in own]
+    try:
+        other = _tried(first, chosen, axes)
+    except np.linalg.LinAlgError:
+        return tuple(chosen)
+    if other is None or not surely_lower(other.misfits, misfits, LEVEL):
+        return tuple(chosen)
+    return other.laws
 
 
 def with_laws(model: TorqueModel, laws: Sequence[Named]) -> TorqueModel:
@@ -123,24 +118,23 @@ def with_laws(model: TorqueModel, laws: Sequence[Named]) -> TorqueModel:
 
 def _tried(
     first: tuple[LatentProblem, LatentFit], chosen: Sequence[Named], axes: Sequence[int],
-    law: tuple[str, Path],
 ) -> Tried | None:
-    """Return the fit with a ``law`` on ``axes``, from the motion and parameters of the first.
+    """Return the fit with FALLING on ``axes``, from the motion and parameters of the first.
 
     Where friction falls below what is seen of it, an axis keeps its law.
     """
-    (problem, fit), (name, path) = first, law
+    problem, fit = first
     if not axes:
         return None
     own = list(chosen)
     for axis in axes:
-        own[axis] = (name, law_from(name, {'width': BUILT}).reshaped({path: SPEED}))
+        own[axis] = (FALLING, law_from(FALLING, {'width': BUILT}).reshaped({FALLS_OVER: SPEED}))
     model = with_laws(problem.model, own)
     known = dict(zip(problem.model.reduction.names, fit.state.values, strict=True))
     low = np.full(len(own), LEAST)
     if len(problem.slowest):
         low = np.maximum(low, SEEN * problem.slowest)
-    searched = tuple(Searched((axis,), path, float(low[axis]), FASTEST) for axis in axes)
+    searched = tuple(Searched((axis,), FALLS_OVER, float(low[axis]), FASTEST) for axis in axes)
     speeds = np.array([max(SPEED, one.low) for one in searched])
     other = LatentProblem(model, problem.stretches,
                           np.ones(len(model.reduction.names), dtype=bool), searched,
@@ -152,10 +146,10 @@ def _tried(
     resolved = [axis for axis, speed, one in zip(axes, found.state.shapes, searched, strict=True)
                 if INSIDE * one.low < speed < one.high / INSIDE]
     if len(resolved) < len(axes):
-        return _tried(first, chosen, resolved, law)
+        return _tried(first, chosen, resolved)
     for axis, speed in zip(axes, found.state.shapes.tolist(), strict=True):
-        own[axis] = (name, own[axis][1].reshaped({path: speed}))
-    return Tried(tuple(own), other, found, misfits_of(other, found)[0])
+        own[axis] = (FALLING, own[axis][1].reshaped({FALLS_OVER: speed}))
+    return Tried(tuple(own), misfits_of(other, found)[0])
 
 
 #: parameters named where a fit is refused
