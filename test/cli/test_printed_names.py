@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -158,6 +159,16 @@ def test_every_way_to_print_keeps_a_terminal_from_obeying_names(
         WAYS[way](Terminal())
     text = ''.join(STYLE.sub('', stream.getvalue()) for stream in streams.values())
     assert harmless(text) and SHOWN in text.replace('\n', '')
+
+
+@pytest.mark.parametrize('closed', ['>&-', '2>&-', '>&- 2>&-'])
+def test_streams_that_the_caller_has_closed_end_no_command(closed: str) -> None:
+    run = 'from robot_dynid.cli.main import main; raise SystemExit(main())'
+    ended = subprocess.run(
+        ['sh', '-c', f'exec "$@" {closed}', 'sh', sys.executable, '-c', run, 'base', 'planar_3r'],
+        capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, '')
+    assert ('30 standard parameters' in ended.stdout) is (closed == '2>&-')
 
 
 def test_ends_of_lines_and_signs_of_all_languages_stay() -> None:

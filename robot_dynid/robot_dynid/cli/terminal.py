@@ -62,10 +62,14 @@ class PrintableStream:
 
 @contextmanager
 def printable_streams() -> Iterator[None]:
-    """Make standard output and standard error such streams while the block runs."""
-    streams: Any = PrintableStream(sys.stdout), PrintableStream(sys.stderr)
-    with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
-        yield
+    """Make standard output and standard error such streams while the block runs.
+
+    Where the caller has closed one, what is written to it goes nowhere.
+    """
+    with open(os.devnull, 'w', encoding='utf-8') as nowhere:
+        streams: Any = [PrintableStream(one or nowhere) for one in (sys.stdout, sys.stderr)]
+        with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+            yield
 
 
 def make_console(stream: TextIO) -> Console:

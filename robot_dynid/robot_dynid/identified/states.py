@@ -62,6 +62,8 @@ class FrictionTorque:
         return np.asarray(self(q, qd, qdd) - self(q, qd, qdd, external))
 
 
+#: s for which an effort may be held in a rollout: its internal steps are counted beforehand
+LONGEST_STEP = 60.0
 #: largest number of iterations, and relative change of the acceleration at convergence
 STATE_PASSES, ACCELERATION_SETTLED = 100, 1e-12
 
@@ -219,8 +221,9 @@ def rollout(
     if effort.ndim != 3 or effort.shape[::2] != states[0].shape:
         raise UsageError(f'rollout needs states (K, n) and efforts (K, T, n); found '
                          f'{states[0].shape}, {effort.shape}')
-    if not 0.0 < dt < np.inf:
-        raise UsageError(f'the step of a rollout must be positive seconds, is {dt}')
+    if not 0.0 < dt <= LONGEST_STEP:
+        raise UsageError('the step of a rollout must be above zero and at most '
+                         f'{LONGEST_STEP:g} s, is {dt:g} s')
     if len(states) == 3:
         raise UsageError('rollout needs position and velocity of motors, or neither')
     if len(states) > 2:
