@@ -201,6 +201,25 @@ def test_friction_that_takes_load_from_locked_joints_is_in_the_deviations():
     assert np.sqrt(np.mean(np.square(errors))) < 3.0
 
 
+def test_what_an_earlier_stage_leaves_open_is_in_the_deviations_of_later_ones():
+    """Noise in the last joint only, whose stage is the first.
+
+    Taken as exact, its parameters make errors of joint 2 of 80 deviations.
+    """
+    model = torque_model(load_robot('planar_3r'))
+    truth, states = truth_of(model, 0.5), planned(model)
+    errors = []
+    for seed in range(4):
+        samples = with_effort(model, states, truth, 1e-3, seed)
+        noise = np.random.default_rng(100 + seed).normal(
+            0.0, [0.0, 0.0, 0.3], samples.effort.shape)
+        effort = samples.effort + noise
+        estimate = StagedLeastSquares().fit(Experiment.of(model, [
+            replace(samples, effort=effort, measured=effort)]))
+        errors.append((estimate.values - truth) / estimate.std)
+    assert np.sqrt(np.mean(np.square(errors), axis=0)).max() < 4.0
+
+
 def test_combinations_that_noise_hides_stay_nominal_but_what_a_joint_shows_is_kept():
     """Links are nominal in truth, but for the last one: what is refused is exact."""
     model = torque_model(load_robot('stanford_arm'))
