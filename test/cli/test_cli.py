@@ -401,3 +401,16 @@ def test_cut_off_model_is_refused(run: Run, stage: Stage) -> None:
     assert 'half.yaml' in run('validate', half, stage.test, code=1)['error']
     half.write_text(yaml.safe_dump({'format': 'else'}))
     assert 'half.yaml' in run('validate', half, stage.test, code=1)['error']
+
+
+def test_symbolic_links_in_a_circle_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loop = tmp_path / 'loop'
+    loop.symlink_to(loop)
+    for words in (['validate', str(loop), 'run.csv'],
+                  ['identify', 'run.csv', '--robot', 'planar_3r', '--recipe', str(loop),
+                   '--out', str(tmp_path / 'm.yaml')]):
+        assert main(words) == 2
+        assert capsys.readouterr().err.endswith(
+            f'{loop}: cannot be read (Too many levels of symbolic links)\n')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -42,11 +43,11 @@ def check_outputs(
     """
     from robot_dynid.signals.windows import file_of
 
-    taken = {Path(file_of(path)).resolve(): 'read' for path in inputs if path}
+    taken = {os.path.realpath(file_of(path)): 'read' for path in inputs if path}
     for path, mark in (*outputs, *((path, report_mark(path)) for path in reports)):
         if path is not None:
             check_target(path, mark)
-            real = Path(path).resolve()
+            real = os.path.realpath(path)
             if real in taken:
                 raise UsageError(f'{path}: is also {taken[real]} by this command; give the output '
                                  'another name')
