@@ -13,6 +13,7 @@ from tolerances import EXTRAPOLATED
 
 from robot_dynid.cli.main import main
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
+from robot_dynid.friction import law_from
 from robot_dynid.identification.identify import identify
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.trained import RANGE_MARGIN, Extent, Trained
@@ -202,3 +203,10 @@ def test_laws_of_a_model_know_their_speeds(slow):
         known = getattr(law, 'speeds', None)
         assert known is None or known == tuple(result.model.trained.quantities['velocity'][j])
     assert replace(result.model, trained=Trained()).outside([0.0] * 3, [9.0] * 3).sum() == 0
+
+
+def test_drift_of_a_recording_of_two_days_is_a_law() -> None:
+    """The law is warm long before: its longest time is bounded, the recording is not."""
+    extent = Extent({}, np.array([[-1.0, 1.0]]), None, 2e5)
+    law = law_from('coulomb+drift', {}).within(extent.of_axis(0))
+    assert law.settings()['drift']['longest'] == 1e5

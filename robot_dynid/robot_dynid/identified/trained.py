@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.effects import axes_of
+from robot_dynid.numbers import SECONDS
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.signals.turns import SLACK, TURN
 from robot_dynid.types import FloatArray, Samples
@@ -62,7 +63,7 @@ class Extent:
         """Return the ranges of one axis for `FrictionLaw.within`."""
         ranges: dict[str, Any] = {'speeds': tuple(self.speeds[axis].tolist())}
         if self.seconds > 0.0:
-            ranges['longest'] = self.seconds
+            ranges['longest'] = min(self.seconds, SECONDS.high)  # warm long before
         if self.temperatures is not None:
             ranges['temperatures'] = tuple(self.temperatures[axis].tolist())
         return ranges
