@@ -205,10 +205,10 @@ def design_pair(
     share, lack, validation = min(candidates, key=lambda one: one[:2])
     notes = list(validation.warnings)
     if share:
-        notes.append(f'{share:.0%} of the validation motion repeats states of the fit motion, '
+        notes.append(f'{share:.0%} repeats states of the fit motion, '
                      'which is common with few joints: validate on the rest')
     if lack:
-        notes.append(f'the validation motion covers only {JUDGED_SHARE - lack:.0%} of the range '
+        notes.append(f'covers only {JUDGED_SHARE - lack:.0%} of the range '
                      'or the speeds of a joint: design a longer motion, or raise iterations')
     used = fractions_used(validation.trajectory.peaks(), limits)
     for joint, shares in validation.used.items():

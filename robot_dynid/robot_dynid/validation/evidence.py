@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from robot_dynid.document import Action, counted, subject
+from robot_dynid.document import Action, counted, joints_named
 from robot_dynid.estimation import DEFAULT
 from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.estimation.uncertainty.held_out import HeldOut
@@ -211,8 +211,8 @@ class Evidence:
     def wider_motion(self) -> Action:
         """The action to move the joints that hardly moved."""
         return self.names.design(
-            f'{subject(self.still, "moves", "move")} little: record a motion that uses more of '
-            'range and speed', 'fourier', 'excitation.yaml')
+            f'{joints_named(self.still)} {"moves" if len(self.still) == 1 else "move"} little: '
+            'record a motion that uses more of range and speed', 'fourier', 'excitation.yaml')
 
     @property
     def score_forward(self) -> str:

@@ -59,7 +59,7 @@ def _about_data(evidence: Evidence, coupled: Sequence[tuple[str, float]]) -> Ite
     """Yield faults of the data: until they are corrected, nothing else helps."""
     model = evidence.model
     for finding in evidence.findings:
-        yield Action(f'{finding.recording}{finding.of_joints}: {finding.looks_like}: '
+        yield Action(f'in {finding.recording}{finding.of_joints}: {finding.looks_like}: '
                      f'{finding.remedy}')
     for pair, share in coupled:
         yield Action(f'one motor turns {pair} (friction of one explains {percent(share)} % of the '

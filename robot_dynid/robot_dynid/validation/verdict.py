@@ -120,7 +120,7 @@ def already_good(model: IdentifiedModel, validation: Validation) -> str:
 def refused_recordings(findings: Sequence[Finding]) -> Verdict:
     """Return the verdict on recordings refused before any fit, for ``findings``."""
     causes = '; '.join(dict.fromkeys(map(_contradiction, findings)))
-    actions = dict.fromkeys(f'{f.recording}{f.of_joints}: {f.remedy}' for f in findings)
+    actions = dict.fromkeys(f'in {f.recording}{f.of_joints}: {f.remedy}' for f in findings)
     return Verdict((f'No model: the recordings contradict the robot. {causes}.',),
                    actions=tuple(map(Action, actions))[:MOST_ACTIONS])
 
