@@ -61,7 +61,8 @@ def test_help_names_every_type():
     wanted = argparse.ArgumentParser()
     add_arguments(wanted)
     [text] = [action.help for action in wanted._actions if action.dest == 'type']
-    assert re.split(r', | and ', text.replace(' (default)', '').removeprefix('one of ')) == list(FAMILIES)
+    names = text.replace(' (default)', '').removeprefix('one of ')
+    assert re.split(r', | and ', names) == list(FAMILIES)
 
 
 def test_a_file_of_options_and_flags_go_together(designed, tmp_path):
