@@ -95,7 +95,13 @@ def test_what_a_urdf_cannot_say_is_said() -> None:
         'only in the model file, a URDF cannot hold them: rotor inertia [kg m^2]: shoulder '
         f'{rotors[0]}, elbow {rotors[1]}; offset of the effort [N m]: shoulder {offsets[0]}, '
         f'elbow {offsets[1]}')
-    assert missing.startswith('error of the effort of a URDF relative to the model, rms (maximum)')
+    start = 'error of the effort of a URDF relative to the model, rms (maximum) [N m]: '
+    assert missing.startswith(start)
+    rows = {row['joint']: (row['rms'], row['most'])
+            for row in model.to_urdf(ARM).facts()['missing']}
+    assert all(0.0 < rms < most for rms, most in rows.values())
+    assert missing.removeprefix(start).partition(';')[0] == ', '.join(
+        f'{joint} {rms:.3g} ({most:.3g})' for joint, (rms, most) in rows.items())
     robot = model.robot.with_gravity([0.0, 9.81, 0.0])
     tilted = replace(model, robot=robot, not_identified=('elbow',))
     _, _, lost, gravity = tilted.to_urdf(ARM).warnings
