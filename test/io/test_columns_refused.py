@@ -60,7 +60,7 @@ REFUSED = {
         'no header with names, 3 columns, separated by spaces', "position: '1-3'", 'rate: ']),
     'unknown names': (table('clock', {'position': 'foo_{i}', 'effort': 'bar_{i}'}), ARM, [
         'match no preset', 'foo_0, foo_1', '--columns', 'columns in the robot YAML',
-        'time: clock']),
+        'time: clock', 'unit: deg']),
     'units of time': (table('time', SHORT, 1e-3), ARM, ['time advances by 4 per row', 'unit: ms']),
     'another order by and by': (ros2_echo().replace(
         'elbow,turn,shoulder', 'turn,elbow,shoulder').replace(

@@ -68,8 +68,10 @@ def test_a_clock_shows_by_its_factor_in_velocities() -> None:
     ('sign of a position only', 1, 'position_sign', 'change the sign of its positions'),
     ('an effort / 100', 1, 'effort_scale', 'multiply its efforts by 100, or correct its gain'),
     ('clock x 0.8', None, 'clock', 'divide time by 0.8, or record the stamps of the driver'),
-    ('time in ms', None, 'time_unit', 'multiply time by 0.001, so that it is in seconds'),
-    ('degrees', None, 'position_unit', 'convert positions (and velocities) to rad (rad/s)'),
+    ('time in ms', None, 'time_unit',
+     'multiply time by 0.001, so that it is in seconds (of a table: unit: ms in columns)'),
+    ('degrees', None, 'position_unit', 'convert positions and velocities to rad and rad/s (of a '
+     'table: unit: deg and deg/s in columns)'),
     ('gravity removed', None, 'gravity', 'state effort_kind: gravity_compensated_torque'),
     ('mounted: wall x', None, 'gravity', 'state gravity: [9.7, 0.5, 0] in the robot YAML'),
     ('mounted: ceiling', None, 'gravity', 'state gravity: [0, 0, 9.81], or correct base_link')])

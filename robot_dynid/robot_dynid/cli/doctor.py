@@ -239,7 +239,8 @@ def _columns(robot: RobotModel, paths: Iterable[str]) -> str:
             load_log(path, robot)
         except NoPreset as error:
             return (f'# columns of tables, proposed from {Path(path).name}: correct it where it '
-                    f'is wrong; docs/recordings.md\ncolumns: {one_line(error.proposal)}\n')
+                    'is wrong; units other than s, rad and N m or A: {column: NAME, unit: deg}; '
+                    f'docs/recordings.md\ncolumns: {one_line(error.proposal)}\n')
         except DynIdError:  # the check says so
             continue
     return ''

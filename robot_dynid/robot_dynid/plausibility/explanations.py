@@ -204,8 +204,9 @@ def zero(n: int, j: int, angle: float) -> Explanation:
 def _times(stated: Explained) -> Iterator[Explanation]:
     """Yield explanations by stamps in another unit, or from a wrong clock."""
     for name, unit in TIMES.items():
+        of_table = '' if name == 'minutes' else f' (of a table: unit: {name} in columns)'
         yield Explanation('time_unit', (), f'stamps look like {name}', f'multiply time by '
-                          f'{unit:g}, so that it is in seconds', Change(time=unit))
+                          f'{unit:g}, so that it is in seconds{of_table}', Change(time=unit))
     slopes = stated.travel_slopes[np.isfinite(stated.travel_slopes)]
     if not len(slopes):
         for clock in CLOCKS:
@@ -256,10 +257,12 @@ def _positions(stated: Explained) -> Iterator[Explanation]:
     degrees = np.where(types == REVOLUTE, 1.0 / DEGREES, 1.0)
     metres = np.where(types == PRISMATIC, 1e-3, 1.0)
     motors = '; if they are those of the motors, divide them by the gear ratios'
-    for also, unit, velocity in (('', '', None), (' and velocities', ' and rad/s', degrees)):
+    for also, unit, stated_unit, velocity in (
+            ('', '', 'deg', None), (' and velocities', ' and rad/s', 'deg and deg/s', degrees)):
         if turning:
             yield Explanation('position_unit', turning, f'positions{also} look like degrees',
-                              f'convert positions{also} to rad{unit}{motors}',
+                              f'convert positions{also} to rad{unit} (of a table: unit: '
+                              f'{stated_unit} in columns){motors}',
                               Change(position=degrees, velocity=velocity))
     if sliding:
         yield Explanation('position_unit', sliding, 'positions look like mm',

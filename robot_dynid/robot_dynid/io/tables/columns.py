@@ -92,8 +92,8 @@ def _by_preset(
                        f'{remedy}', example)
     raise NoPreset(
         f'{layout.source}: the columns match no preset: the file has {described(layout)}. Assign '
-        f'them with --columns, or columns in the robot YAML, such as "{one_line(example)}"',
-        example)
+        f'them with --columns, or columns in the robot YAML, such as "{one_line(example)}"; state '
+        'units other than s, rad and N m or A: {column: NAME, unit: deg}', example)
 
 
 def described(layout: Layout) -> str:
