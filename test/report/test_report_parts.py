@@ -123,6 +123,7 @@ def test_bodies_are_drawn_where_they_are(plain: IdentifiedModel) -> None:
 def test_friction_is_told_in_words_and_units(plain: IdentifiedModel) -> None:
     sheets = [own[1] for own in parameters.sheets(plain)]
     assert [sheet.title for sheet in sheets] == [f'friction of {one}' for one in plain.joints]
+    assert {sheet.text for sheet in sheets} == {'value ± standard deviation'}
     found = {fact.origin: fact for fact in sheets[1].facts}
     assert found['fv2'].name == 'viscous friction' and found['fv2'].unit == 'N m s/rad'
     assert found['fv2'].value.startswith(f'{plain.standard["fv2"]:.2f}')

@@ -32,6 +32,8 @@ MOST_ACTIONS, MOST_JOINTS = 5, 3
 #: words and marks of what is shown to be good, is shown not to be, and is not shown
 WORDS: Mapping[bool | None, str] = {True: 'good', False: 'not good', None: 'not shown'}
 MARKS: Mapping[bool | None, str] = {True: 'good', False: 'poor', None: ''}
+LEGEND = 'Good: the recordings show that the number meets its limit; not good: that it does ' \
+    'not; not shown: neither.'
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,7 @@ class Verdict:
             Table((), ((use, Cell(words, mark)) for use, mark, words in self.exceptions)),
             Table(('joint', *USES), ((joint.joint, *(
                 Cell(use.word, MARKS[use.ok], use.figure) for use in joint.uses))
-                for joint in self.joints), detail=True),
+                for joint in self.joints), LEGEND, detail=True),
             Table(('joint', 'use', 'because'), (
                 (joint, use.use, _because(use)) for joint, use in uses if use.words),
                 'Why: what was measured, against what', words=True, folded=True))

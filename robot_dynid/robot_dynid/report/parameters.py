@@ -164,7 +164,8 @@ def sheets(model: IdentifiedModel) -> tuple[tuple[Sheet, ...], ...]:
     bodies = [tree.index(joint) for joint in model.joints]
     return tuple((
         _sheet(model, bodies[j], card),
-        *(Sheet(f'friction of {part}' if part == joint else part, tuple(facts))
+        *(Sheet(f'friction of {part}' if part == joint else part, tuple(facts),
+                'value ± standard deviation')
           for part, facts in by_part.items()
           if part == joint or part.startswith(f'motor of {joint} ')))
         for j, joint in enumerate(model.joints))

@@ -39,6 +39,8 @@ FORWARD = (
     'friction. Constant velocity: joints that continue as they begin. All assume sliding '
     'friction: at rest static friction holds a joint by an unpredictable amount.')
 BASELINE = 'Baseline: URDF inertials with fitted friction.'
+CROSS_VALIDATED = 'Held-out: on motion left out of the fit; the baseline is scored on the ' \
+    'motion of its fit.'
 NO_BASELINE = 'No baseline: the robot description has no inertials to compare with.'
 
 
@@ -47,7 +49,7 @@ class Errors:
     """Relative errors of a model and of the baseline (URDF inertials with fitted friction).
 
     ``kind`` says of which data, such as 'held-out'; by joint; ``repeated`` (rows,) [N m] are the
-    deviations of robot and noise.
+    deviations of robot and noise; ``note`` says how errors were cross-validated.
     """
 
     kind: str
@@ -55,6 +57,7 @@ class Errors:
     baseline: Mapping[str, float]
     scores: Mapping[str, JointScore]
     repeated: Sequence[float] | None = None
+    note: str = ''
 
     @classmethod
     def of(cls, validation: Validation, kind: str, held: HeldOut | None = None) -> Errors:
@@ -64,7 +67,8 @@ class Errors:
         baseline = {joint: one.relative_error
                     for joint, one in validation.control.get('all', {}).items()}
         return cls(kind, relative_errors(validation, held), baseline, scores,
-                   None if spread is None or noise is None else np.hypot(spread, noise).tolist())
+                   None if spread is None or noise is None else np.hypot(spread, noise).tolist(),
+                   '' if held is None else CROSS_VALIDATED)
 
     @property
     def cells(self) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
@@ -96,7 +100,8 @@ class Errors:
             joint: repeated * one.relative_error / one.rmse if one.rmse > 0.0 else np.nan
             for repeated, (joint, one) in zip(self.repeated, self.scores.items(), strict=True)}
         words = NO_BASELINE if not self.baseline else (
-            'Blue below orange: identifying the links was worth it. ' + BASELINE)
+            'Blue below orange: identifying the links was worth it. '
+            f'{BASELINE} {self.note}'.strip())
         return Figure(error_bars({
             f'identified model, {self.kind}': self.model, 'baseline': self.baseline,
             'robot itself and noise': sizes}), f'Relative error of the effort, {self.kind}', words)
