@@ -420,7 +420,10 @@ def _share(what: str, percent: FloatArray, ok: bool, wanted: str) -> Row:
     middle = np.median(percent, axis=0)
     row = matched(f'{what}: takes out [% of {WLS}]', None, _numbers(middle), ok,
                   f'joints 1 to 6; arms {_range(percent)}; wanted: {wanted}')
-    return known(row, *reversed(KNOWN_SHARES[what])) if what in KNOWN_SHARES else row
+    if what not in KNOWN_SHARES:
+        return row
+    figure, why = KNOWN_SHARES[what]
+    return known(row, why, figure)
 
 
 def second_rows(seconds: Mapping[str, float]) -> list[Row]:
