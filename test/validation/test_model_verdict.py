@@ -515,6 +515,18 @@ def test_a_joint_that_hardly_moves_is_named(arm, unseen, share, told) -> None:
     assert all(model.joints[JOINT] in words and model.joints[0] not in words for words in named)
 
 
+@pytest.mark.parametrize(('kind', 'gains', 'told'), [
+    ('current', [1.0, 1.0, 1.0], True), ('current', [1.0, 1.0, 1.1], False),
+    ('torque', None, False)])
+def test_gains_of_one_are_told_first(arm, unseen, kind, gains, told) -> None:
+    model = arm[2].model
+    drive = replace(model.robot.drive, kind=kind, gains=None if gains is None else np.array(gains))
+    found = judged(replace(model, robot=replace(model.robot, drive=drive)), unseen).actions
+    words = 'all drive_gains are 1.0, so results in N m may be amperes: state the gains'
+    assert [one.words.startswith(words) for one in found[:1]] == [told]
+    assert any('drive_gains' in one.words for one in found) is told
+
+
 @pytest.mark.parametrize('other', [0.2, 0.8])
 def test_a_pair_one_motor_turns_is_told_once_with_its_larger_share(arm, unseen, other) -> None:
     for one, two in ((0, 1), (1, 0)):

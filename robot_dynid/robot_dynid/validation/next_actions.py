@@ -61,6 +61,10 @@ def _about_data(evidence: Evidence, coupled: Sequence[tuple[str, float]]) -> Ite
     for finding in evidence.findings:
         yield Action(f'in {finding.recording}{finding.of_joints}: {finding.looks_like}: '
                      f'{finding.remedy}')
+    drive = model.robot.drive
+    if drive.kind == 'current' and drive.gains is not None and np.all(drive.gains == 1.0):
+        yield Action('all drive_gains are 1.0, so results in N m may be amperes: state the gains '
+                     'of this arm in the robot YAML (docs/drivers.md)')
     for pair, share in coupled:
         yield Action(f'one motor turns {pair} (friction of one explains {percent(share)} % of the '
                      'error of the other): state it in the robot YAML under coupling')
