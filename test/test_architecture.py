@@ -264,7 +264,7 @@ WRITERS = {
     ('robot_dynid/io/sqlite.py', 'os.truncate'): 'in a temporary folder',
     ('robot_dynid/io/information_file.py', 'np.savez_compressed'): 'into memory',
     ('robot_dynid/cli/main.py', 'os.open'): 'the null device, when nobody reads the output',
-    ('robot_dynid/cli/terminal.py', 'open'): 'the null device, where the caller has closed a stream',
+    ('robot_dynid/cli/terminal.py', 'open'): 'the null device, where a stream is closed',
 }
 WRITING = {'write_text', 'write_bytes', 'rename', 'renames', 'symlink_to', 'hardlink_to', 'touch',
            'tofile', 'copy2', 'copyfile', 'copytree', 'savez', 'savez_compressed',
