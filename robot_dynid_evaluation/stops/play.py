@@ -41,7 +41,7 @@ RESULT = 15.0  # s for the result of a goal
 ATTEMPTS = 3  # at a motion for which nobody was ready
 NOTHING = 'nothing was sent'  # says the node of those
 BEGUN = 0.2  # s of a motion
-UNDER_WAY = 2.5  # s after which the move to the start is over for long
+UNDER_WAY = 5.0  # s after which the move to the start is over, from any pose
 GOES_ON = 1.5  # s that a motion is watched which an event shall not end
 #: s that four messages, a cycle of the controller and the lag of an arm take, at most
 LATENCY = 0.05
