@@ -93,8 +93,6 @@ WHOLE, MOVING = 'whole motion', 'while it moves'
 SPEEDS, IN_FIGURE_6, WANTED_CURVE = np.geomspace(0.02, 0.9, 30), (1, 2), 0.1
 #: percent of the error that GLS may add in a joint: as large as that of least squares
 NO_LARGER = 1.0
-WHY_WEIGHTS = ('known: what correlates the joints here is the error of the model and not noise, '
-               'so weights by its covariance do not reduce it')
 WHY_WORSE = ('known: the default recipe takes half off the error of this joint along the motion '
              'it learned from, of 20 s, and what it learned does not hold on another one')
 WHY_LOOPS = ('known: sweeps show no friction near reversals and at rest, a law of two speeds has '
@@ -102,45 +100,21 @@ WHY_LOOPS = ('known: sweeps show no friction near reversals and at rest, a law o
 #: medians [%] of falls that are known to be below the paper's, by joint, for a plant, a model, a
 #: filter and a part of the motion, and how well the errors behind them are known, relative
 KNOWN_FALLS: Mapping[tuple[str, str, str, str], Mapping[int, float]] = {
-    ('weight alone', DEFAULT, FILTERED, WHOLE): {1: 11.7, 3: -6.5, 5: 15.9, 6: 6.5},
-    ('weight alone', DEFAULT, RAW, WHOLE): {3: 11.1, 6: 10.8},
-    ('weight alone', DEFAULT, FILTERED, MOVING): {
-        1: 0.04, 2: 16.7, 3: -10.5, 4: -0.3, 5: 3.1, 6: 2.1},
-    ('weight alone', DEFAULT, RAW, MOVING): {2: 14.9, 3: -7.9, 4: 4.7, 6: 13.4},
+    ('weight alone', DEFAULT, FILTERED, WHOLE): {1: 15.2, 3: 13.5, 6: 6.5},
+    ('weight alone', DEFAULT, FILTERED, MOVING): {1: 2.9, 3: -6.1, 6: 6.6},
+    ('weight alone', DEFAULT, RAW, WHOLE): {3: 21.8},
+    ('weight alone', DEFAULT, RAW, MOVING): {3: -1.6},
     ('weight alone', PAPERS, FILTERED, WHOLE): {
-        1: -9.1, 2: -38.5, 3: -16.4, 4: -51.4, 5: -49.6, 6: 6.4},
-    ('cables and a wrench', DEFAULT, FILTERED, WHOLE): {2: 2.1, 3: -0.07},
-    ('cables and a wrench', DEFAULT, RAW, WHOLE): {2: 3.7, 3: -0.15},
-    ('cables and a wrench', DEFAULT, FILTERED, MOVING): {2: 1.3, 3: -0.08},
-    ('cables and a wrench', DEFAULT, RAW, MOVING): {2: 1.4, 3: -0.13},
-    ('cables and a wrench', PAPERS, FILTERED, WHOLE): {1: -16.1, 3: -3.4, 4: -22.7, 5: 10.8},
+        1: -2.8, 2: -14.9, 3: -5.6, 4: -35.2, 5: -12.1, 6: 16.6},
 }
 KNOWN_TO = 0.05
 #: least medians over the joints [% of wls] that a learner alone is known to take out
-KNOWN_ALONE: Mapping[tuple[str, str], float] = {
-    ('weight alone', MIXTURE): -4.8, ('weight alone', NETWORK): -2.41,
-    ('cables and a wrench', MIXTURE): -1.91, ('cables and a wrench', NETWORK): -9.98}
+KNOWN_ALONE: Mapping[tuple[str, str], float] = {}
 ALONE_TO = 0.25
 #: mean falls over the joints [%] that are known to be less than the headline
-KNOWN_HEADLINES: Mapping[tuple[str, str], float] = {
-    ('weight alone', PAPERS): -26.4, ('weight alone', DEFAULT): 11.0,
-    ('cables and a wrench', PAPERS): 3.07}
+KNOWN_HEADLINES: Mapping[tuple[str, str], float] = {}
 #: relative errors of friction curves that are known, by plant and joint
-KNOWN_CURVES: Mapping[tuple[str, int], float] = {
-    ('weight alone', 2): 0.256, ('cables and a wrench', 1): 0.116,
-    ('cables and a wrench', 2): 0.31}
-#: least falls over the joints [%] that are known of the weights of correlated joints
-KNOWN_WEIGHTS: Mapping[str, float] = {'weight alone': -13.5, 'cables and a wrench': -20.3}
-#: what gears and the mixture beside them are known to take out of each joint [% of wls], and why
-KNOWN_SHARES: Mapping[str, tuple[str, str]] = {
-    'weight alone: gears': (
-        '0 0 0 0 0 -1.75', 'known: a gear of joint 6 that the data do not contradict adds 2 %'),
-    'weight alone: mixture where it is better': (
-        '0 4.04 0 0 0 0', 'known: in one arm the mixture does not hold on the other motion'),
-    'cables and a wrench: gears': (
-        '49.3 0 0 59.2 49.8 39.7',
-        'known: the motion does not determine the stiffness of joints 2 and 3, so they are rigid'),
-}
+KNOWN_CURVES: Mapping[tuple[str, int], float] = {}
 #: what the headline of the paper claims of every joint [%]
 HEADLINE = 20.0
 
@@ -370,9 +344,7 @@ def gls_row(plant: str, table: Errors) -> Row:
     row = matched(f'{plant}: {GLS} (eqs. 24, 25): least fall of RMSE over the joints [%]',
                   'better weights', float(middle.min()), middle.min() >= -NO_LARGER,
                   f'joints 1 to 6: {_numbers(middle)}; wanted: at least {-NO_LARGER:g}')
-    figure = KNOWN_WEIGHTS.get(plant)
-    return claimed(row if figure is None else known(row, WHY_WEIGHTS, figure, ALONE_TO),
-                   f'joint noise is correlated: covariance of all joints as weight ({plant})')
+    return claimed(row, f'joint noise is correlated: covariance of all joints as weight ({plant})')
 
 
 def _falls(table: Errors, model: str, key: tuple[str, str]) -> tuple[FloatArray, list[str]]:
@@ -418,12 +390,8 @@ def _alone_row(plant: str, table: Errors, learner: str) -> Row:
 def _share(what: str, percent: FloatArray, ok: bool, wanted: str) -> Row:
     """Return the row of what an effect takes out of the errors of every arm (s, n) [%]."""
     middle = np.median(percent, axis=0)
-    row = matched(f'{what}: takes out [% of {WLS}]', None, _numbers(middle), ok,
-                  f'joints 1 to 6; arms {_range(percent)}; wanted: {wanted}')
-    if what not in KNOWN_SHARES:
-        return row
-    figure, why = KNOWN_SHARES[what]
-    return known(row, why, figure)
+    return matched(f'{what}: takes out [% of {WLS}]', None, _numbers(middle), ok,
+                   f'joints 1 to 6; arms {_range(percent)}; wanted: {wanted}')
 
 
 def second_rows(seconds: Mapping[str, float]) -> list[Row]:

@@ -88,8 +88,8 @@ HALVED = {True: (60.0, 80.0), False: (50.0, 60.0, 80.0)}
 #: errors of latent with static friction that are known to be more, by ratio
 KNOWN_LATENT = {60.0: 0.0852, 80.0: 0.0213}
 WHY_LATENT = (
-    'known: at 60 dB noise hides that friction falls from rest, at 80 dB its excess at rest is '
-    '12 % off; all other parameters are within the bound')
+    'known: at 60 dB Coulomb friction is kept, so its excess at rest is missing; at 80 dB '
+    "Stribeck's law is taken, with friction at rest 12 % off")
 #: seeds of draws of the noise, and by ratio the largest error that is wanted of them, if any
 LATENT_DRAWS, WANTED_DRAWS = (1, 2, 3), {40.0: 0.222, 50.0: None, 60.0: 0.0064}
 #: largest deflections of the planar arm [deg], mean over the joints of the PUMA [rad]

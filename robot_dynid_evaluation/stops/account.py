@@ -56,8 +56,6 @@ def fast_times(plan: FourierTrajectory, rng: np.random.Generator, count: int) ->
 AT_REST = 0.01  # rad/s: an arm that holds
 ON_PATH = 1e-3  # rad between a reference on its plan and the plan
 SPAN = 0.01  # s over which accelerations of the arm are taken, a cycle of usual controllers
-#: s by which the timing of continued pieces may slip: their stamps are those of another clock
-SLIP = 2e-3
 BEFORE = 0.5  # s before the event in which the reference is matched with the plan
 SAME = 1e-6  # rounding of what is periodic
 STEP = 1e-3  # s between the points of the plan that are compared
@@ -166,9 +164,8 @@ def reaction_to(event: float, reference: Track, plan: Trajectory) -> float:
     after = reference.between(event, np.inf)
     if not np.isfinite(begun) or not len(after.received):
         return float('nan')
-    wanted = plan.sample(after.stamp - begun)
-    off = np.abs(wanted.position - after.position) - SLIP * np.abs(wanted.velocity)
-    left = np.flatnonzero(off.max(axis=1) > ON_PATH)
+    wanted = plan.sample(after.stamp - begun).position
+    left = np.flatnonzero(np.abs(wanted - after.position).max(axis=1) > ON_PATH)
     return float(after.received[left[0]]) - event if len(left) else float('inf')
 
 

@@ -154,8 +154,8 @@ def test_rows_judge_every_joint_both_ways() -> None:
 
 
 @pytest.mark.parametrize(('plant', 'better', 'joints'), [
-    ('weight alone', 1.061, [3, 15, 21]), ('weight alone', 1.2, []), ('arm', 1.061, []),
-    ('weight alone', 0.865, [1, 5, 9, 12, 14, 20, 24])])
+    ('weight alone', 1.061, [15, 21]), ('weight alone', 1.2, []), ('arm', 1.061, []),
+    ('weight alone', 0.865, [1, 3])])
 def test_a_fall_that_is_less_is_known_of_some_joints_only(
     plant: str, better: float, joints: list[int]
 ) -> None:
@@ -165,7 +165,7 @@ def test_a_fall_that_is_less_is_known_of_some_joints_only(
 
 @pytest.mark.parametrize(('plant', 'excused'), [('weight alone', True), ('arm', False)])
 def test_the_loops_of_the_paper_are_judged(plant: str, excused: bool) -> None:
-    falls = np.array([-9.1, -38.5, -16.4, -51.4, -49.6, 20.0])
+    falls = np.array([-2.8, -14.9, -5.6, -35.2, -12.1, 20.0])
     found = list(fall_rows(plant, table(all=1.0 - falls / 100.0), PAPERS, KEYS[:1]))
     assert [row.ok for row in found] == 5 * [False] + [True]
     assert [row.known for row in found] == 5 * [excused] + [False]

@@ -215,8 +215,10 @@ def cancelled(stage: Stage, after: float) -> None:
     if 'cancelled before anything was sent' in result.message:
         return
     client.later(0.2)
-    if any(at >= since for at in client.guarded):  # else the piece under way ended by itself
+    if any(at >= since for at in client.guarded):
         measured(stage, f'cancel at {after:.2f} s', since)
+    else:  # the piece under way ended by itself
+        assert 'stopped along the path' in result.message, result.message
     client.comes_to_rest()
     readable(result.recording)
 
