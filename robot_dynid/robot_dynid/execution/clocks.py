@@ -115,6 +115,11 @@ class PathTime:
         """Time, s, by which the controller may be ahead of its last, possibly late, report."""
         return max(self._begun - self._earliest, 0.0)
 
+    @property
+    def reported_at(self) -> float:
+        """Clock time, s, at which the last reported path time is taken to have been true."""
+        return self._begun + self._reported
+
     def restart(self, now: float) -> None:
         """Restart the count of lost time at ``now``, s."""
         self._lost, self._counted = 0.0, now

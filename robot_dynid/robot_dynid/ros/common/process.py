@@ -26,6 +26,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from robot_dynid.errors import Cancelled, DynIdError, UsageError
+from robot_dynid.ros.common.real_time import shorten_collections
 from robot_dynid.setting_up.middleware import unfinished_ports
 
 #: longest wait of the executor [s] before it checks whether to end
@@ -51,6 +52,7 @@ def run(name: str, make: Callable[[], Any], spin_until: Callable[[Any, threading
     node: Any = None
     try:
         node = make()
+        shorten_collections()
         spin_until(node, stop)
     except Cancelled:  # asked to stop while it started
         pass

@@ -173,7 +173,8 @@ class ControllerClient:
         elapsed = seconds(message.reference.time_from_start)
         if execution.on_controller_state(arrival, elapsed, position, measured, getattr(
                 message, 'speed_scaling_factor', None)):  # not before Jazzy
-            self._ahead = Time.from_msg(stamp).nanoseconds - round(1e9 * measured)
+            reported = execution.watchdog.path_time.reported_at
+            self._ahead = Time.from_msg(stamp).nanoseconds - round(1e9 * reported)
         self._deliver(execution.bridge(arrival, measured, measured_position, measured_velocity))
         self._deliver(execution.react(time.monotonic()))
 

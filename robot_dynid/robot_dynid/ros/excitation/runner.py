@@ -221,6 +221,7 @@ class Runner:
         try:
             await self._record(plan, fitted)
             self._log.info(text)
+            real_time.shorten_collections()
             await self.waits.until(lambda: self._unseen() is None, FIRST_STATES)
             self.execution = execution
             self.perform(self.execution.start(time.monotonic()))
