@@ -245,3 +245,10 @@ def test_without_a_lookahead_a_motion_is_one_goal():
     bench = placed(whole, excitation(1)).start().run()
     assert bench.outcome.code is Code.SUCCESS
     assert sum(isinstance(c, Send) for _, c in bench.log) == 1
+
+
+def test_a_motion_is_continued_where_the_clock_of_its_controller_lags():
+    bench = placed(replace(RULES, pacing=replace(PACING, lookahead=1.0)), excitation(0, 0.5))
+    bench.clock_lag = 0.09  # a simulated robot that is behind: its stamps are this old
+    assert bench.start().run(10.0).outcome.code is Code.SUCCESS, bench.outcome
+    assert bench.execution.watchdog.timed

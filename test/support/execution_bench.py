@@ -73,7 +73,7 @@ class Bench:
         self.log, self.trace, self.on_its_way = [], [], []
         self.states_on = self.controller_on = self.server_ready = self.reports = True
         self.node_on, self.ended, self.hijacked = True, False, None
-        self.lag = self.answer_time = 0.0
+        self.lag = self.answer_time = self.clock_lag = 0.0
         self.held_since = self.now
 
     def carry_out(self, commands):
@@ -141,7 +141,8 @@ class Bench:
                 reference = self.commanded(since, self.goal.sample(since).position[0])
             if self.hijacked is not None:
                 since, reference = self.hijacked(self.now)
-            if self.execution.on_controller_state(self.now, since, reference, None, 1.0):
+            if self.execution.on_controller_state(
+                    self.now, since, reference, self.now - self.clock_lag, 1.0):
                 self.begun = self.goal_start
             self.carry_out(self.execution.react(self.now))
         if self.states_on:

@@ -27,6 +27,8 @@ PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED = -4, -5  # FollowJointTrajecto
 LONG_AGO = -np.inf
 SAME_REFERENCE = 1e-4  # rad (m) between the controller's reference and ours
 EARLY = 0.02  # s by which a motion may seem to have begun before it was sent
+# The same for a controller that follows its path: the clock of a simulated robot may lag.
+LAGGING = 0.1  # s
 FRESH = 0.1  # s: allowed age of the controller's report of its time, for a motion to continue
 STANDING_STEP = 1e-6  # rad (m) between two references of a controller that holds
 BEHIND = 0.15  # s by which a controller lags that scales the speed without stating its time
@@ -160,7 +162,7 @@ class Watchdog:
 
         It may not have switched yet to what was sent last.
         """
-        if now - elapsed <= self._begun[0] - EARLY and not self.path_time.located:
+        if now - elapsed <= self._begun[0] - LAGGING and not self.path_time.located:
             return None
         places = []
         for segment in (*self._segments, *(segment for segment, _ in self._pending)):
