@@ -134,9 +134,10 @@ EVENTS = {
     'kill-robot': Event(
         'controller killed', _kill('simulated_robot'), (Code.CONTROLLER_LOST, Code.STALE_STATES),
         lambda p: p.unseen, 'told'),
-    'freeze-robot': Event(  # frozen in shared memory it also holds up other processes' messages
+    'freeze-robot': Event(  # where it is frozen in shared memory, it holds up other processes, too
         'controller frozen for 2 s', _freeze('simulated_robot'),
-        (Code.CONTROLLER_LOST, Code.STALE_STATES, Code.EMERGENCY_STOP), lambda p: FROZEN + p.lookahead),
+        (Code.CONTROLLER_LOST, Code.STALE_STATES, Code.EMERGENCY_STOP, Code.NODE_DELAYED),
+        lambda p: FROZEN + p.lookahead),
     'emergency-stop': Event(
         'emergency stop pressed', lambda s: s.cell.emergency_stop.tell(True),
         (Code.EMERGENCY_STOP,), lambda p: p.brake, within=True),

@@ -38,7 +38,7 @@ CONTROLLER_STATE_RATE = 100.0  # Hz: the original publishes in every cycle, of 1
 CLOCK_PERIOD = 0.01  # s between messages on /clock
 #: s that simulated time stands still where setpoints are late; then the drives hold the last one
 SETPOINT_PATIENCE, SETPOINT_LOOK = 0.2, 0.001
-LARGEST_DELAY = 2.0  # s behind the clock before simulated time is allowed to slip
+LARGEST_DELAY = 1.0  # s behind the clock before simulated time is allowed to slip
 STATES_QOS = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 SETPOINTS_QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
 FROM_ROBOT = -1.0
@@ -187,7 +187,7 @@ class SimulatedRobot(Node):
         cycles = max(1, round(1.0 / (self.parameters.state_rate * CONTROL_PERIOD)))
         period = cycles * CONTROL_PERIOD / self.parameters.real_time_factor
         every = max(1, round(1.0 / (CONTROLLER_STATE_RATE * cycles * CONTROL_PERIOD)))
-        due, count = time.monotonic(), 0
+        due, count, late = time.monotonic(), 0, 0.0
         while not self._stopped.is_set() and rclpy.ok():
             if self._simulator.ahead and time.monotonic() < due + SETPOINT_PATIENCE:
                 time.sleep(SETPOINT_LOOK)
@@ -195,13 +195,14 @@ class SimulatedRobot(Node):
             self._publish(cycles, count % every == 0)
             count += 1
             due += period
-            delay = due - time.monotonic()
-            if delay > 0.0:
-                time.sleep(delay)
-            elif delay < -LARGEST_DELAY:
-                real_time.give_up_real_time()  # it would take all processor time
-                self._slip(-delay)
-                due -= delay
+            before, late = late, time.monotonic() - due
+            if late < 0.0:
+                time.sleep(-late)
+            elif late > LARGEST_DELAY:
+                if late - before < LARGEST_DELAY:  # it is too slow, and was not stopped by a signal
+                    real_time.give_up_real_time()  # it would take all processor time
+                self._slip(late)
+                due += late
 
     def _publish(self, cycles: int, with_controller: bool) -> None:
         reading = self._simulator.advance(cycles)
