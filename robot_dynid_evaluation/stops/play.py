@@ -79,6 +79,8 @@ class Stage:
         cell, client = self.cell, self.client
         cell.thaw()
         missing = cell.missing
+        if missing:  # it may wait for a process that was killed, in the memory they share
+            cell.emergency_stop.kill()
         for name in missing:
             cell.start(name)
         for name in missing:

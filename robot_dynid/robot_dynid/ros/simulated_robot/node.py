@@ -199,7 +199,7 @@ class SimulatedRobot(Node):
             if late < 0.0:
                 time.sleep(-late)
             elif late > LARGEST_DELAY:
-                if late - before < LARGEST_DELAY:  # it is too slow, and was not stopped by a signal
+                if late - before < LARGEST_DELAY:  # too slow, not stopped by a signal for a while
                     real_time.give_up_real_time()  # it would take all processor time
                 self._slip(late)
                 due += late
