@@ -79,6 +79,12 @@ def test_everything_left_open_is_chosen_and_shown(planar):
     assert (result.held_out.promise >= errors).all()
 
 
+def test_baseline_is_scored_on_motion_left_out_of_its_fit(planar):
+    result = identify(planar.robot, [recording(planar)])
+    of_fit = np.array([one.rmse**2 for one in result.training.control['all'].values()])
+    assert (result.held_out.baseline.raw > of_fit).all()
+
+
 def test_caller_can_stop(planar):
     def stop(stage, fraction):
         if fraction > 0.2:

@@ -123,6 +123,18 @@ def test_the_verdict_leads_and_actions_follow_with_their_commands(report: Report
         'robot-dynid design planar_3r --out T.yaml', '']
 
 
+def test_model_and_baseline_have_errors_on_motion_left_out(result: IdentificationResult) -> None:
+    held, training = result.held_out, result.training
+    assert held.baseline is not None
+    held = replace(held, raw=4.0 * held.raw, baseline=replace(held.baseline, raw=9.0 * held.raw))
+    errors = trust.Errors.of(training, 'held-out', held)
+    for j, joint in enumerate(training.model['all']):
+        score = training.model['all'][joint]
+        share = float(np.sqrt(result.held_out.raw[j])) * score.relative_error / score.rmse
+        assert [errors.model[joint], errors.baseline[joint]] == pytest.approx(
+            [2.0 * share, 3.0 * share])
+
+
 @pytest.mark.parametrize(('ok', 'value', 'told'), [
     (False, 0.1004, '0.1004 N m (limit 0.1)'),
     (True, 0.1, '0.1 N m (limit 0.1)'),

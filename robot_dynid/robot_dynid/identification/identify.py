@@ -32,6 +32,7 @@ from robot_dynid.estimation.uncertainty.held_out import (
     HeldOut,
     consistency,
     explained_share,
+    held_out,
     refusal_sentences,
     refusals,
 )
@@ -69,7 +70,7 @@ from robot_dynid.signals.windows import file_of
 from robot_dynid.types import FloatArray, Progress, RawLog
 from robot_dynid.validation.contact_scores import on_other_motion
 from robot_dynid.validation.evidence import Names
-from robot_dynid.validation.validate import Validation, score, validate
+from robot_dynid.validation.validate import Scores, Validation, score, validate
 from robot_dynid.validation.verdict import judged
 
 
@@ -190,7 +191,8 @@ def fit_gathered(
     if first is None:
         estimator, estimate = choose_feasible(
             estimator, bound_friction(estimate, experiment), experiment, choice)
-    held = held_out_in(experiment, estimator, estimate, first)
+    held = replace(held_out_in(experiment, estimator, estimate, first),
+                   baseline=_held_out_baseline(experiment))
     deflected = fit_deflection(experiment, (estimator, estimate), recipe, first, watch)
     if first is not None:
         estimate = bound_friction(use_sequential_values(estimate, deflected), experiment)
@@ -239,7 +241,9 @@ def fit_gathered(
     training = replace(training, contact=contact)
     warnings = (*training.remarks, *warnings)
     model = replace(model, warnings=warnings, not_identified=tuple(refused))
-    held = _add_reversals(held, training)
+    held = _add_reversals(held, training.model)
+    if held.baseline is not None:
+        held = replace(held, baseline=_add_reversals(held.baseline, training.control))
     return IdentificationResult(estimate, model, experiment, choice, held, training,
                                 warnings)
 
@@ -293,13 +297,20 @@ def _add_expected_error(model: IdentifiedModel, held: HeldOut) -> tuple[Identifi
         replace(held, spread=spread)
 
 
-def _add_reversals(held: HeldOut, training: Validation) -> HeldOut:
+def _held_out_baseline(experiment: Experiment) -> HeldOut:
+    """Return the held-out errors of the baseline, fitted to the same motion as the model."""
+    cells = experiment.information.distinct
+    return held_out(experiment.information, fit=lambda chosen: control_parameters(
+        experiment.model, cells.subset(chosen)))
+
+
+def _add_reversals(held: HeldOut, scores: Scores) -> HeldOut:
     """Return the held-out errors with those of samples that have less weight in the fit.
 
     The information has samples near reversals with the weights of the fit, a new motion in full.
     """
     more = np.zeros(len(held.raw))
-    errors = np.array([score.rmse for score in training.model['all'].values()])
+    errors = np.array([score.rmse for score in scores.get('all', {}).values()])
     more[:len(errors)] = np.maximum(errors**2 - held.fitted[:len(errors)], 0.0)
     return replace(held, raw=held.raw + more, fitted=held.fitted + more)
 

@@ -39,8 +39,7 @@ FORWARD = (
     'friction. Constant velocity: joints that continue as they begin. All assume sliding '
     'friction: at rest static friction holds a joint by an unpredictable amount.')
 BASELINE = 'Baseline: URDF inertials with fitted friction.'
-CROSS_VALIDATED = 'Held-out: on motion left out of the fit; the baseline is scored on the ' \
-    'motion of its fit.'
+CROSS_VALIDATED = 'Held-out: each on motion left out of its fit.'
 NO_BASELINE = 'No baseline: the robot description has no inertials to compare with.'
 
 
@@ -64,9 +63,9 @@ class Errors:
         """Return the errors on recordings; cross-validated ones where ``held`` out."""
         scores = validation.model['all']
         spread, noise = validation.repeatability, validation.noise
-        baseline = {joint: one.relative_error
-                    for joint, one in validation.control.get('all', {}).items()}
-        return cls(kind, relative_errors(validation, held), baseline, scores,
+        baseline = relative_errors(
+            validation.control.get('all', {}), None if held is None else held.baseline)
+        return cls(kind, relative_errors(scores, held), baseline, scores,
                    None if spread is None or noise is None else np.hypot(spread, noise).tolist(),
                    '' if held is None else CROSS_VALIDATED)
 

@@ -7,7 +7,7 @@ the recordings leave it open. Certain means: on distinct motion that was not fit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -39,7 +39,7 @@ from robot_dynid.validation.evidence import Evidence, Names
 from robot_dynid.validation.forward_scores import ForwardValidation
 from robot_dynid.validation.next_actions import next_actions
 from robot_dynid.validation.rollout_scores import CONTROL, ROLLOUT_SECONDS
-from robot_dynid.validation.validate import Validation
+from robot_dynid.validation.validate import JointScore, Validation
 
 #: why the verdict is open although the average error is small
 DIFFER = 'the error differs too much between motions'
@@ -87,9 +87,8 @@ def judged(
                    next_actions(evidence, joints)[:MOST_ACTIONS], _errors(validation, held))
 
 
-def relative_errors(validation: Validation, held: HeldOut | None) -> dict[str, float]:
+def relative_errors(scores: Mapping[str, JointScore], held: HeldOut | None) -> dict[str, float]:
     """Return the relative error of every joint: on ``held``-out motion where that was scored."""
-    scores = validation.model['all']
     errors = {joint: one.relative_error for joint, one in scores.items()}
     if held is None:
         return errors
@@ -100,7 +99,7 @@ def relative_errors(validation: Validation, held: HeldOut | None) -> dict[str, f
 
 def _errors(validation: Validation, held: HeldOut | None) -> tuple[Card, Card]:
     """Return the median and the largest of the errors of the joints."""
-    errors = relative_errors(validation, held)
+    errors = relative_errors(validation.model['all'], held)
     joint = max(errors, key=errors.__getitem__)
     return (Card('median error', share_of(float(np.median(list(errors.values()))), 'the effort')),
             Card(f'largest error, {joint}', share_of(errors[joint], 'the effort')))

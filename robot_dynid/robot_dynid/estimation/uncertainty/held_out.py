@@ -42,7 +42,7 @@ class HeldOut:
     the mean squared raw errors of each fold [(N m)^2], `samples` (f,) their sizes; `seconds` of
     distinct motion; `fitted` (n,) the mean squared raw error with all motion in the fit [(N m)^2];
     `spread` (n,) [(N m)^2] the variance of the effort by the parameter covariance on any motion,
-    if known.
+    if known. `baseline`: the errors of nominal inertials, with the rest fitted to the same motion.
     """
 
     raw: FloatArray
@@ -55,6 +55,7 @@ class HeldOut:
     seconds: float
     fitted: FloatArray
     spread: FloatArray | float = 0.0
+    baseline: HeldOut | None = None
 
     @property
     def motions(self) -> int:
