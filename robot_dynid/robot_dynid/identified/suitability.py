@@ -33,7 +33,8 @@ MOST_ACTIONS, MOST_JOINTS = 5, 3
 WORDS: Mapping[bool | None, str] = {True: 'good', False: 'not good', None: 'not shown'}
 MARKS: Mapping[bool | None, str] = {True: 'good', False: 'poor', None: ''}
 LEGEND = 'Good: the recordings show that the number meets its limit; not good: that it does ' \
-    'not; not shown: neither.'
+    'not; not shown: neither. The largest useful push is 140 N at the tip, or the largest ' \
+    'effort of the joint if that is smaller.'
 
 
 @dataclass(frozen=True)

@@ -139,8 +139,8 @@ def _card(card: Sequence[ParameterRow], complete: bool) -> Table:
     Without ``complete`` links no prior decided: values are those of what is measured.
     """
     return Table(
-        ('part', 'parameter', 'value', 'origin', 'std', 'left to the prior',
-         'known combinations', 'determined alone by'), (
+        ('part', 'parameter', 'value', 'origin', 'std', 'decided by the prior',
+         'combinations that are determined', 'measurement that would determine it'), (
             (r.part, r.name, r.value if complete or r.deviation is not None else '',
              r.origin if complete or r.origin != PRIOR else UNSEEN,
              '' if r.deviation is None else number(r.deviation, 2),

@@ -63,8 +63,8 @@ def _settings(model: IdentifiedModel) -> tuple[Row, ...]:
         ('low-pass', f'{number(settings.cutoff)} Hz, zero phase, motion and effort alike'),
         ('grid', rate), ('lag of the effort', f'{number(1e3 * settings.effort_lag)} ms, removed'
                          + measured),
-        ('thinned to the cut-off', setting(settings.decimate)),
-        ('weights near reversals', ', '.join(
+        ('samples reduced to what the cut-off leaves', setting(settings.decimate)),
+        ('weights of samples near reversals of velocity', ', '.join(
             number(w) for w in model.record.weights_near_reversals) or 'not known'),
         ('rest at both ends dropped', setting(settings.trim_rest)),
         ('friction', '; '.join(model.structure.described)),
@@ -128,8 +128,8 @@ def excitation(model: IdentifiedModel, estimate: Estimate | None = None) -> Sect
     cards: tuple[Card, ...] = ()
     text = ''
     if estimate is not None:
-        cards = (Card('condition number', number(estimate.condition, 3), 'unit columns'),
-                 Card('condition number', f'{estimate.condition_raw:.0f}', 'raw'),
+        cards = (Card('condition number', number(estimate.condition, 3), 'columns of unit length'),
+                 Card('condition number', f'{estimate.condition_raw:.0f}', 'columns as they are'),
                  Card('rank', f'{estimate.rank} of {len(estimate.values)}'))
         if estimate.not_excited:
             text = f'Not excited: {", ".join(estimate.not_excited)}. '
