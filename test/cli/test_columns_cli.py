@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from synthetic_recordings import recording
 from robot_dynid import load_log, load_robot
 from robot_dynid.cli.main import main
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.io.tables.columns import NoPreset
 
 ROOT = Path(__file__).parents[2]
 RECIPE = '{friction: coulomb, cutoff: 5.0, effort_lag: 0.0, ripple: none, adaptation: none}'
@@ -55,6 +57,27 @@ def test_init_proposes_the_columns(folder: Path, capsys: pytest.CaptureFixture[s
     (folder / 'answers.yaml').write_text('{driver: other, effort_kind: torque}')
     main(['init', str(ROOT / 'examples' / 'arm.urdf'), '--answers', 'answers.yaml', '--out',
           'arm.yaml', '--recording', 'log.csv', '--json'])
-    capsys.readouterr()
+    told = json.loads(capsys.readouterr().out)
+    assert [command.split()[1] for command in told['next']] == [
+        'base', 'identify', 'doctor', 'design', 'launch']
+    assert told['next'][1].startswith('robot-dynid identify log.csv --robot arm.yaml ')
     assert load_robot('arm.yaml').columns.plain == {  # type: ignore[union-attr]
         'time': 'clk', 'position': 'ang{i}', 'effort': 'load{i}'}
+
+
+@pytest.mark.parametrize(('clock', 'angle', 'time', 'position'), [
+    ('t_ms', 'A{}_ist_deg', {'column': 't_ms', 'unit': 'ms'},
+     {'column': 'A{i}_ist_deg', 'unit': 'deg'}),
+    ('time [us]', 'ang{} (°)', {'column': 'time [us]', 'unit': 'us'},
+     {'column': 'ang{i} (°)', 'unit': 'deg'}),
+    ('t_s', 'ang{}_rad', 't_s', 'ang{i}_rad'), ('clk_Nm', 'ang{}_ms', 'clk_Nm', 'ang{i}_ms')])
+def test_units_are_proposed_where_the_names_state_them(
+    folder: Path, clock: str, angle: str, time: Any, position: Any
+) -> None:
+    text = (folder / 'log.csv').read_text().replace('clk', clock)
+    for k in range(3):
+        text = text.replace(f'ang{k}', angle.format(k))
+    (folder / 'log.csv').write_text(text)
+    with pytest.raises(NoPreset) as refused:
+        load_log('log.csv', load_robot('planar_3r'))
+    assert refused.value.proposal == {'time': time, 'position': position, 'effort': 'load{i}'}

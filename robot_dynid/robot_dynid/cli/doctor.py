@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -224,7 +225,7 @@ def _written(arm: Arm, answers: dict[str, Any], arguments: argparse.Namespace) -
     return {'ok': not any(one.level is ERROR for one in diagnoses), 'robot': str(out),
             'recipe': str(recipe), 'joints': list(robot.joints), 'answers': whole,
             'warnings': list(robot.warnings), 'diagnoses': [one.plain() for one in diagnoses],
-            'next': _next(out, recipe, whole)}
+            'next': _next(out, recipe, whole, arguments.data)}
 
 
 def _columns(robot: RobotModel, paths: Iterable[str]) -> str:
@@ -246,15 +247,17 @@ def _columns(robot: RobotModel, paths: Iterable[str]) -> str:
     return ''
 
 
-def _next(out: Path, recipe: Path, answers: dict[str, Any]) -> list[str]:
-    """Return the commands that come next."""
-    return [f'robot-dynid base {out}',
+def _next(out: Path, recipe: Path, answers: dict[str, Any], data: Sequence[str]) -> list[str]:
+    """Return the commands that come next: recordings that are there are identified first."""
+    identify = (f'robot-dynid identify {shlex.join(data) or "BAG"} --robot {out} '
+                f'--recipe {recipe} --out model.yaml')
+    return [f'robot-dynid base {out}', *((identify,) if data else ()),
             f'robot-dynid doctor --robot {out} --topic {answers["topic"]} '
             f'--controller {answers["controller"]}',
             f'robot-dynid design {out} --scale 0.5 --out first.trajectory.yaml',
             f'ros2 launch robot_dynid excite.launch.py robot:={out} '
             f'controller:={answers["controller"]} joint_states:={answers["topic"]}',
-            f'robot-dynid identify BAG --robot {out} --recipe {recipe} --out model.yaml']
+            *(() if data else (identify,))]
 
 
 def show_init(result: dict[str, Any], terminal: Terminal) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dynid.io.tables.table import Layout
-from robot_dynid.robot.columns import TIME
+from robot_dynid.robot.columns import QUANTITIES, TIME, UNITS, unit_of
 
 #: words in names of columns and files that indicate a channel, by precedence
 WORDS = {
@@ -16,9 +16,12 @@ WORDS = {
     'effort': r'tau|torq|trq|eff|curr|moment|load|force',
     'position': r'pos|ang|theta|joint|axis|enc|q',
 }
-CLOCK = re.compile(r'time|stamp|clock|clk|^t$|^sec|elapsed|duration', re.IGNORECASE)
+CLOCK = re.compile(r'time|stamp|clock|clk|^sec|elapsed|duration'
+                   r'|^t[\W_]*(s|sec|ms|us|ns)?\W*$', re.IGNORECASE)
 #: placeholder of the sample rate [Hz]
 EXAMPLE_RATE = 100
+#: what a name says of its unit: in brackets, or after its last underscore
+UNIT = re.compile(r'[\[(](?P<bracket>[^\])]+)[\])]|_(?P<last>[^\W_]+)$')
 _NUMBERED = re.compile(r'(?P<before>.*?)(?P<i>\d+)(?P<after>\D*)')
 
 
@@ -28,7 +31,8 @@ def proposal(layout: Layout, joints: Sequence[str]) -> dict[str, Any]:
     if layout.numbered:
         return _by_number(len(layout.columns), n, Path(layout.source))
     clocks = [name for name in layout.columns if CLOCK.search(name)]
-    mapping: dict[str, Any] = {TIME: clocks[0]} if clocks else {'rate': EXAMPLE_RATE}
+    mapping: dict[str, Any] = {'rate': EXAMPLE_RATE} if not clocks else {
+        TIME: _with_unit(clocks[0], TIME)}
     channels: dict[str, Any] = {}
     fitting = [pattern for pattern, count in (
         *_by_joint(layout.columns, joints).items(), *_families(layout.columns).items())
@@ -43,8 +47,17 @@ def proposal(layout: Layout, joints: Sequence[str]) -> dict[str, Any]:
     for channel in ('position', 'effort'):
         if channel not in channels:
             channels[channel] = [f'{channel.upper()} OF {joint}' for joint in joints]
-    return {**mapping, **{key: channels[key] for key in ('position', 'velocity', 'effort')
-                          if key in channels}}
+    return {**mapping, **{key: _with_unit(channels[key], key)
+                          for key in ('position', 'velocity', 'effort') if key in channels}}
+
+
+def _with_unit(column: Any, channel: str) -> Any:
+    """Return a column, with its unit where its name states one that must be converted."""
+    said = UNIT.search(column) if isinstance(column, str) else None
+    unit = unit_of(said['bracket'] or said['last']) if said else ''
+    if not unit or UNITS[unit][0] not in QUANTITIES[channel] or UNITS[unit][1] == 1.0:
+        return column
+    return {'column': column, 'unit': unit}
 
 
 def _channel(pattern: str, taken: dict[str, Any]) -> str:
