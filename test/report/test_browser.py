@@ -116,8 +116,13 @@ def contact(data: Path) -> Report:
     model, _, log = beside()
     pushed = replace(log, effort=log.effort + np.outer(np.abs(log.time - 3.0) < 0.3, [0, 8.0, 0]))
     (found,) = events = contact_events(model, [pushed])
-    assert found.contacts
-    return contact_report(model, events)
+    (push,) = found.contacts
+    report = contact_report(model, events)
+    status = report.chapters[0].sections[0].status
+    assert status is not None
+    assert status.advice == (f'the strongest at {push.joint}, {push.start:.4g} to {push.stop:.4g} '
+                             f's, peak {push.peak:.3g} N m.')
+    return report
 
 
 def compared(data: Path) -> Report:

@@ -72,13 +72,12 @@ def _summary(model: IdentifiedModel, events: ContactEvents, names: dict[str, str
                'blind [s]')
     tables = [Table(columns, rows, detail=True)]
     if touched:
-        tables.append(Table(('joint', 'from [s]', 'to [s]', f'peak [{units}]'), touched,
-                            'Contacts'))
+        tables.append(Table(('joint', 'from [s]', 'to [s]', f'peak [{units}]'), touched))
     if lost:
         tables.append(Table(('joint', 'from [s]', 'to [s]', 'why'), lost, 'Blind', words=True,
                             folded=len(lost) > 12, detail=True))
     return Section(
-        'Contacts', status=_answer(events),
+        'Contacts', status=_answer(events, units),
         tables=tuple(tables), warnings=with_file_names(events.notes, names),
         cards=(Card('contacts', str(len(events.contacts))),
                Card('joints touched', f'{len({c.joint for c in events.contacts})} of '
@@ -86,15 +85,15 @@ def _summary(model: IdentifiedModel, events: ContactEvents, names: dict[str, str
                Card('length', number(float(events.time[-1] - events.time[0]), 3), 's')))
 
 
-def _answer(events: ContactEvents) -> Conclusion:
-    """Return the touched joints, and the strongest contact."""
+def _answer(events: ContactEvents, units: str) -> Conclusion:
+    """Return the touched joints, and the strongest contact with its peak in ``units``."""
     if not events.contacts:
         return Conclusion('good', 'No contact:', 'no external torque exceeded its threshold.')
     strongest = max(events.contacts, key=lambda contact: abs(contact.peak))
     joints = ', '.join(dict.fromkeys(contact.joint for contact in events.contacts))
     return Conclusion('fair', f'Contact at {joints}:',
                       f'the strongest at {strongest.joint}, {number(strongest.start, 4)} to '
-                      f'{number(strongest.stop, 4)} s, peak {number(strongest.peak, 3)}.')
+                      f'{number(strongest.stop, 4)} s, peak {number(strongest.peak, 3)} {units}.')
 
 
 def external_torque(model: IdentifiedModel, events: ContactEvents, j: int) -> Spec:
