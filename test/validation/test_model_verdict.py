@@ -15,6 +15,7 @@ from synthetic_recordings import recording
 from tolerances import PREDICTED, RECOVERED
 
 from robot_dynid.cli.main import parser
+from robot_dynid.document import Action
 from robot_dynid.dynamics.rigid_body import tip_positions
 from robot_dynid.errors import DataError
 from robot_dynid.excitation.families import parse_request
@@ -47,9 +48,9 @@ from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.types import FloatArray, RawLog, Samples
 from robot_dynid.validation import verdict as verdicts
-from robot_dynid.validation.evidence import Names
+from robot_dynid.validation.evidence import Evidence, Names
 from robot_dynid.validation.forward_scores import CONTROL
-from robot_dynid.validation.next_actions import COUPLED, SLIGHT
+from robot_dynid.validation.next_actions import COUPLED, SLIGHT, next_actions
 from robot_dynid.validation.residual_parts import JOINT_SLIDES, ResidualParts, residual_parts
 from robot_dynid.validation.rollout_scores import ROLLOUT_SECONDS
 from robot_dynid.validation.validate import NEAR, Validation, validate
@@ -727,6 +728,16 @@ def test_one_motion_shows_nothing(arm, seconds, words) -> None:
     use = of(judged(result.model, result.training, held), JOINT, FEED_FORWARD)
     assert use.ok is (None if words else True)
     assert not words or (words in use.shown_by.words and '--seed' in use.shown_by.command)
+
+
+def test_a_command_that_remedies_two_causes_is_named_once(arm, unseen) -> None:
+    first = judged(arm[2].model, unseen).joints[0]
+    actions = [Action(words, command) for words, command in (
+        ('first', 'one'), ('second', 'two'), ('third', 'one'), ('fourth', ''), ('fifth', ''))]
+    uses = tuple(replace(first.uses[0], ok=None, shown_by=action) for action in actions)
+    evidence = Evidence(arm[2].model, unseen, Names.of(arm[2].model))
+    found = next_actions(evidence, [replace(first, uses=uses)])
+    assert [one for one in found if one in actions] == [actions[k] for k in (0, 1, 3, 4)]
 
 
 def test_one_joint_that_contradicts_the_robot_spoils_simulation_for_all(arm, unseen) -> None:

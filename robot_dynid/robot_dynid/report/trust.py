@@ -117,7 +117,7 @@ def summary(result: IdentificationResult) -> Section:
     """Return the main numbers of a fit, and the errors to expect."""
     estimate, model, held = result.estimate, result.model, result.held_out
     cards = (Card('base parameters', str(len(estimate.values)),
-                  f'rank {estimate.rank}: as many are independent'),
+                  f'{estimate.rank} independent'),
              Card('condition number', number(estimate.condition, 3), 'columns of unit length'),
              Card('samples of the fit', f'{result.experiment.information.samples}'))
     expected = () if estimate.shares is not None else (Table(

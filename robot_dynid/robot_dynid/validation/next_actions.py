@@ -42,17 +42,23 @@ WEIGHED_POSES = 100
 
 
 def next_actions(evidence: Evidence, joints: Sequence[JointVerdict]) -> tuple[Action, ...]:
-    """Return the actions, the most valuable first; ``joints`` are the verdicts on them."""
+    """Return the actions, the most valuable first; ``joints`` are the verdicts on them.
+
+    A command that remedies several causes is named once, with the first of them.
+    """
     showing = dict.fromkeys(use.shown_by for joint in joints for use in joint.uses
                             if use.shown_by is not None)
     coupled = list(_coupled(evidence))
     seen = set(evidence.model.record.recordings)
     unjudged = not showing and all(t.source in seen for t in evidence.validation.traces)
-    return tuple(dict.fromkeys((
+    actions: dict[str, Action] = {}
+    for action in (
         *_about_data(evidence, coupled), *showing, *_about_motion(evidence, joints, coupled),
         *_about_recordings(evidence), *_about_friction(evidence), *_about_load(evidence),
         *([evidence.names.judging_motion('the model was judged on recordings of its fit')]
-          if unjudged else []), *_about_sensors(evidence.model, joints))))
+          if unjudged else []), *_about_sensors(evidence.model, joints)):
+        actions.setdefault(action.command or action.words, action)
+    return tuple(actions.values())
 
 
 def _about_data(evidence: Evidence, coupled: Sequence[tuple[str, float]]) -> Iterator[Action]:
