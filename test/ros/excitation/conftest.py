@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-ATTEMPTS = 3
+#: tests of a process that may be tried again, once each: more of them are a defect of the node
+MOST = 2
+again: list[str] = []
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -22,14 +24,14 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> bool | None:
         return None
     given = {name: pyfuncitem.funcargs[name]
              for name in inspect.signature(pyfuncitem.obj).parameters}
-    for left in reversed(range(ATTEMPTS)):
-        before = stage.held_up
-        try:
-            pyfuncitem.obj(**given)
-            break
-        except AssertionError:
-            if not left or stage.held_up == before:
-                raise
-            warnings.warn(f'{pyfuncitem.name}: the node was held up; tried again', stacklevel=1)
-            stage.reset(**stage.changed)
+    before = stage.held_up
+    try:
+        pyfuncitem.obj(**given)
+    except AssertionError:
+        if stage.held_up == before or len(again) == MOST:
+            raise
+        again.append(pyfuncitem.name)
+        warnings.warn(f'{pyfuncitem.name}: the node was held up; tried again', stacklevel=1)
+        stage.reset(**stage.changed)
+        pyfuncitem.obj(**given)
     return True

@@ -44,7 +44,6 @@ RESTS = 25  # states in a row without a motion
 # A client that is held up loses older states: with more of them it would see what was long ago.
 LATE = 50  # states, 0.1 s
 BEHIND = 5.0  # s that the stamps of a robot may be behind the clock: more it does not make up
-ATTEMPTS = 10  # at what a machine that is held up breaks, but not ten times in a row
 SUCCEEDED, CANCELED, ABORTED = 4, 5, 6
 
 
@@ -185,21 +184,20 @@ def robot(client: Client) -> Iterator[Client]:
 
 
 def test_states_come_in_order_at_their_rate(robot: Client) -> None:
-    """For a second on end; a client that is held up for long loses some, and listens again."""
+    """A client that is held up for long loses some: then stamps are several cycles apart."""
     states: list[JointState] = []
     subscription = robot.listen(states, 1000)
-    for _ in range(ATTEMPTS):
-        robot.wait(lambda: states)
-        states.clear()
-        robot.controller_states.clear()
-        robot.wait(lambda: states and seconds(states[-1]) > seconds(states[0]) + 1.0)
-        stamps = [stamp_of(state) for state in states]
-        cycles = set(np.diff([stamp_of(state) for state in robot.controller_states]))
-        if (set(np.diff(stamps)), cycles) == ({2_000_000}, {10_000_000}):
-            break
+    robot.wait(lambda: states)
+    states.clear()
+    robot.controller_states.clear()
+    robot.wait(lambda: states and seconds(states[-1]) > seconds(states[0]) + 1.0)
     robot.node.destroy_subscription(subscription)
-    assert set(np.diff(stamps)) == {2_000_000} and len(stamps) > 500
-    assert cycles == {10_000_000}
+    stamps = [stamp_of(state) for state in states]
+    for found, cycle in ((stamps, 2_000_000),
+                         ([stamp_of(state) for state in robot.controller_states], 10_000_000)):
+        steps = np.diff(found)
+        assert np.all(steps > 0) and not np.any(steps % cycle)
+        assert np.median(steps) == cycle
     assert abs(stamps[-1] * 1e-9 - time.time()) < BEHIND, "the robot's clock is that of the wall"
     assert list(states[0].name) == sorted(ROBOT)
     assert list(robot.controller_states[0].joint_names) == list(ROBOT)
@@ -218,22 +216,20 @@ def test_late_subscriber_gets_the_last_states(robot: Client) -> None:
 
 
 def test_goal_is_reached_with_feedback_at_20_hz(robot: Client) -> None:
-    for attempt in range(ATTEMPTS):  # feedback that nobody had the time to send is left out
-        target = 0.2 * (attempt % 2 == 0)
-        robot.states.clear()
-        handle = robot.send(trajectory(target, 1.0))
-        assert handle.accepted
-        assert robot.end_of(handle) == (SUCCEEDED, 0, 'Goal successfully reached!')
-        robot.later(0.2)
-        if len(robot.feedback) >= 15:
-            break
+    robot.states.clear()
+    handle = robot.send(trajectory(0.2, 1.0))
+    assert handle.accepted
+    assert robot.end_of(handle) == (SUCCEEDED, 0, 'Goal successfully reached!')
+    robot.later(0.2)
     times = robot.moving()
     assert 0.7 < times[-1] - times[0] < 1.5
-    assert 15 <= len(robot.feedback) <= 22
+    assert len(robot.feedback) <= 22  # what nobody has the time to send is left out
+    steps = np.diff([stamp_of(one) for one in robot.feedback]) * 1e-9
+    assert np.median(steps) == pytest.approx(0.05, abs=0.01)
     feedback = robot.feedback[-1]
     assert list(feedback.joint_names) == list(ROBOT)
     assert np.abs(feedback.error.positions).max() < 0.01
-    np.testing.assert_allclose(robot.position(), target, atol=5e-3)
+    np.testing.assert_allclose(robot.position(), 0.2, atol=5e-3)
 
 
 def test_rejected_goal_disturbs_nothing(robot: Client) -> None:
