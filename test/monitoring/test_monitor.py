@@ -14,6 +14,7 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
 from robot_dynid.monitoring.monitor import Monitor, MonitorSettings
 from robot_dynid.monitoring.monitor_input import MonitorInput, monitor_input
+from robot_dynid.monitoring.noise_levels import recorded_motions
 from robot_dynid.monitoring.observer import (
     FRICTION,
     PREDICTED,
@@ -241,3 +242,15 @@ def test_positions_that_turn_over_are_no_contact(
     whole, along = (external_torque(model, monitor_input(model, one), MonitorSettings().gain)
                     for one in (log, shown))
     np.testing.assert_allclose(along, whole, atol=1e-6 * size)
+
+
+def test_states_too_far_apart_for_the_monitor_give_no_levels() -> None:
+    robot = load_robot('planar_3r')
+    time = 40.0 * np.arange(50.0)
+    position = np.sin(np.outer(time, [3e-4, 5e-4, 7e-4]))
+    log = RawLog('slow.csv', robot.joints, time, position, effort=position)
+    model = model_of(robot, 'coulomb')
+    lagging = replace(model, preprocessing=replace(model.preprocessing, effort_lag=0.01))
+    for one in (model, lagging):
+        assert not len(monitor_input(one, log).time)
+        assert recorded_motions(one, [log]) == []

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from repeated_motion import RATE, motion
 
+from robot_dynid.signals import held_out_motion
 from robot_dynid.signals.held_out_motion import (
     BETWEEN,
     GUARD,
@@ -40,6 +41,18 @@ def test_periods_share_their_folds(seed, period, periods, joints):
         borders = 2.0 * SHORTEST_CELL * RATE * MOTION_FOLDS
         assert np.count_nonzero(first[:len(later)] != later) <= borders
     assert np.all(np.bincount(first, minlength=MOTION_FOLDS) > 0.5 * length / MOTION_FOLDS)
+
+
+def test_states_of_days_are_thinned(monkeypatch):
+    """A recording of 66 h at 0.01 Hz; interpolated at 100 Hz it would have 24 million states."""
+    time = np.arange(0.0, 2.4e5, 100.0)
+    position = np.sin(np.outer(time, [3e-4, 5e-4, 7e-4]))
+    velocity = np.gradient(position, time, axis=0)
+    slow = Samples(('a', 'b', 'c'), time, position, velocity, np.zeros_like(position))
+    held_out = DistinctMotion()
+    monkeypatch.setattr(held_out_motion, 'MAX_VISITED', 5000)
+    held_out.add(slow)
+    assert held_out.moments[0].max() == pytest.approx(5000, abs=1)
 
 
 def test_a_motion_recorded_again_is_in_the_folds_of_the_first_wherever_it_begins():

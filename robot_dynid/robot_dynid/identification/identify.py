@@ -231,7 +231,7 @@ def fit_gathered(
         *consistency(counted).warnings(robot.row_names),
         *sensor_warnings(experiment, held, part, choice), *fit.notes, *impossible(model))
     motions = recorded_motions(model, gathered.logs)
-    if robot.linkage is None:  # the monitor follows single joints
+    if robot.linkage is None and motions:  # the monitor follows single joints
         model = replace(model, noise_levels=learn_noise_levels(model, motions))
 
     progress('scoring', 0.95)

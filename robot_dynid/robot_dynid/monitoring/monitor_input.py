@@ -188,7 +188,7 @@ def _delayed(
     if seconds <= 0.0:
         return values
     out = np.empty_like(values)
-    for first, stop in zip(starts, (*starts[1:], len(time)), strict=True):
+    for first, stop in zip(starts, (*starts[1:], len(time)), strict=bool(len(time))):
         rows = slice(first, stop)
         for j in range(values.shape[1]):
             out[rows, j] = np.interp(time[rows] - seconds, time[rows], values[rows, j])

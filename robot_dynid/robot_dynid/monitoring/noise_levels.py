@@ -124,10 +124,15 @@ def holding_torque(model: IdentifiedModel) -> FloatArray:
 
 @one_blas_thread()
 def recorded_motions(model: IdentifiedModel, logs: Sequence[RawLog]) -> list[MonitorInput]:
-    """Return the motions that levels are learnt from, at most LEVEL_ROWS or LEVEL_SECONDS each."""
+    """Return the motions that levels are learnt from, at most LEVEL_ROWS or LEVEL_SECONDS each.
+
+    None of recordings whose states are too far apart for the monitor.
+    """
     motions, share = list[MonitorInput](), 0.0
     for i in range(len(logs)):
         whole = monitor_input(model, logs[i])
+        if not len(whole.time):  # its states are too far apart
+            continue
         step = float(np.median(np.diff(whole.time))) if len(whole.time) > 1 else LEVEL_SECONDS
         rows = max(LEVEL_ROWS, round(LEVEL_SECONDS / max(step, 1e-9)))
         motions.append(whole.in_motion(rows))

@@ -27,8 +27,9 @@ SHORTEST_CELL, BLOCK_BATCH = 0.2, 1.0
 #: least motion [s] between two folds, and periods of the cut-off in which a filter forgets; the
 #: fold of cells that are in none
 GUARD, FADES, BETWEEN = 0.2, 0.5, -1
-#: rate [1/s] and largest number of stored states; one of so many is compared with earlier ones
-STATE_RATE, MAX_STATES, STATE_THINNING = 100.0, 40_000, 4
+#: rate [1/s] of states, and largest number of those of a recording, which are thinned to the
+#: number of stored ones; one of so many is compared with earlier ones
+STATE_RATE, MAX_VISITED, MAX_STATES, STATE_THINNING = 100.0, 200_000, 40_000, 4
 #: two states are equal if no position and no velocity differs by more than this share of its
 #: standard deviation
 SAME_STATE_SHARE = 0.05
@@ -59,14 +60,14 @@ class DistinctMotion:
         since = samples.time - samples.time[:1]
         blocks, block = np.unique(np.floor(since / SHORTEST_CELL), return_inverse=True)
         visited = np.hstack([samples.position, samples.velocity])
+        step = max(1.0 / STATE_RATE, float(since[-1]) / MAX_VISITED)
         at, states = [np.zeros(0)], [visited[:0]]
         for rows in samples.segments:
-            at.append(np.arange(
-                since[rows][0], since[rows][-1] + 0.5 / STATE_RATE, 1.0 / STATE_RATE))
+            at.append(np.arange(since[rows][0], since[rows][-1] + 0.5 * step, step))
             states.append(np.column_stack([
                 np.interp(at[-1], since[rows], values) for values in visited[rows].T]))
         inside = np.searchsorted(blocks, np.floor(np.concatenate(at) / SHORTEST_CELL), 'right') - 1
-        return self._insert(len(blocks), np.vstack(states), inside, 1.0 / STATE_RATE)[block]
+        return self._insert(len(blocks), np.vstack(states), inside, step)[block]
 
     def merge(self, other: DistinctMotion) -> tuple[DistinctMotion, NDArray[np.int64]]:
         """Return the motion of both, and the cells (C,) of the ``other`` in it."""
