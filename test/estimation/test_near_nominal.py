@@ -23,7 +23,7 @@ from robot_dynid.estimation.feasible.near_nominal import (
 from robot_dynid.estimation.feasible.simultaneous import open_offsets
 from robot_dynid.estimation.least_squares import joint_weights, solve
 from robot_dynid.estimation.uncertainty.held_out import held_out
-from robot_dynid.identification.identify import control_parameters
+from robot_dynid.identification.fit import control_parameters
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.robot_file import load_robot
 

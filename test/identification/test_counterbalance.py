@@ -16,7 +16,7 @@ from robot_dynid.effects.counterbalance import Counterbalance, Spring
 from robot_dynid.estimation import Estimate, Feasible, LeastSquares
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.identification.chosen_effects import choose_parts
-from robot_dynid.identification.identify import control_parameters
+from robot_dynid.identification.fit import control_parameters
 from robot_dynid.identified.structure import Structure
 from robot_dynid.io.log import load_log
 from robot_dynid.robot.urdf import robot_from_urdf

@@ -8,15 +8,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.document import percent
 from robot_dynid.effects import CHOSEN, JointFriction, RotorInertia
 from robot_dynid.errors import DataError, MissingDependency, UsageError
 from robot_dynid.estimation import DEFAULT, ESTIMATORS, Estimate, Estimator, Feasible
-from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.feasible.near_nominal import worse_than_nominal
 from robot_dynid.estimation.feasible.simultaneous import open_offsets
 from robot_dynid.estimation.friction_selection.law_request import AUTO
-from robot_dynid.estimation.least_squares import residual_noise
+from robot_dynid.estimation.information import Information
+from robot_dynid.estimation.least_squares import joint_weights, residual_noise, weighted_factor
 from robot_dynid.estimation.uncertainty.held_out import HeldOut, held_out
 from robot_dynid.identification.recipe import NONE, THREE, Recipe
 from robot_dynid.identification.recordings import Unusable, part_of
@@ -85,16 +87,43 @@ def identify_sweeps(
 def held_out_in(
     experiment: Experiment, estimator: Estimator, estimate: Estimate, first: FrictionStep | None
 ) -> HeldOut:
-    """Return the held-out errors of the fit that made ``estimate``.
+    """Return the held-out errors of the fit that made ``estimate``, and of the baseline.
 
-    With the friction of the ``first`` loop, if given.
+    With the friction of the ``first`` loop, if given. The baseline is fitted to the same motion.
     """
     if first is None:
-        return held_out(experiment.information, fit=estimator.fit_to_batches(experiment, estimate))
-    physics = SequentialFit.of(experiment.model, first, Stopwatch(None), estimator)
-    cells = experiment.by_motion
-    return held_out(experiment.information,
-                    fit=lambda chosen: physics(cells, cells, chosen, None))
+        fit = estimator.fit_to_batches(experiment, estimate)
+    else:
+        physics = SequentialFit.of(experiment.model, first, Stopwatch(None), estimator)
+        cells = experiment.by_motion
+
+        def fit(chosen: Sequence[int]) -> FloatArray:
+            return physics(cells, cells, chosen, None)
+
+    information = experiment.information
+    return replace(held_out(information, fit=fit), baseline=held_out(
+        information, fit=lambda chosen: control_parameters(
+            experiment.model, information.distinct.subset(chosen))))
+
+
+@one_blas_thread()
+def control_parameters(model: TorqueModel, information: Information) -> FloatArray:
+    """Return the base parameters (b,) of the baseline: nominal inertials, everything else fitted.
+
+    Rotors, friction and offsets are fitted to the effort less that of the nominal links: what a
+    careful user obtains without identifying links.
+    """
+    reduction, robot = model.reduction, model.robot
+    links = 10 * robot.tree.n
+    nominal = reduction.matrix[:, :links] @ robot.tree.nominal.ravel()
+    others = reduction.matrix[:, links:]
+    tall = weighted_factor(information, joint_weights(information))
+    design = tall[:, :-1] @ others
+    scale = np.linalg.norm(design, axis=0)
+    scale[scale == 0.0] = 1.0
+    target = tall[:, -1] - tall[:, :-1] @ nominal
+    fitted = np.linalg.lstsq(design / scale, target, rcond=1e-9)[0] / scale
+    return np.asarray(nominal + others @ fitted)
 
 
 def fit_deflection(

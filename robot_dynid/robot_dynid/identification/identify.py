@@ -11,7 +11,7 @@ import numpy as np
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import reported
 from robot_dynid.estimation import DEFAULT, ESTIMATORS, Estimate, Estimator, Status
-from robot_dynid.estimation.experiment import Experiment, TorqueModel
+from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.friction_selection.law_request import COULOMB
 from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.least_squares import (
@@ -19,7 +19,6 @@ from robot_dynid.estimation.least_squares import (
     joint_weights,
     solve,
     textbook_covariance,
-    weighted_factor,
 )
 from robot_dynid.estimation.passive_friction import bound_friction
 from robot_dynid.estimation.staged.joint_effort import joint_efforts
@@ -32,7 +31,6 @@ from robot_dynid.estimation.uncertainty.held_out import (
     HeldOut,
     consistency,
     explained_share,
-    held_out,
     refusal_sentences,
     refusals,
 )
@@ -40,6 +38,7 @@ from robot_dynid.identification.by_recording import Recorded
 from robot_dynid.identification.fit import (
     check_sequence,
     choose_feasible,
+    control_parameters,
     fit_deflection,
     held_out_in,
     sensor_warnings,
@@ -67,7 +66,7 @@ from robot_dynid.robot.implausible import without_inertials
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.serialization import robot_to_plain
 from robot_dynid.signals.windows import file_of
-from robot_dynid.types import FloatArray, Progress, RawLog
+from robot_dynid.types import Progress, RawLog
 from robot_dynid.validation.contact_scores import on_other_motion
 from robot_dynid.validation.evidence import Names
 from robot_dynid.validation.validate import Scores, Validation, score, validate
@@ -191,8 +190,7 @@ def fit_gathered(
     if first is None:
         estimator, estimate = choose_feasible(
             estimator, bound_friction(estimate, experiment), experiment, choice)
-    held = replace(held_out_in(experiment, estimator, estimate, first),
-                   baseline=_held_out_baseline(experiment))
+    held = held_out_in(experiment, estimator, estimate, first)
     deflected = fit_deflection(experiment, (estimator, estimate), recipe, first, watch)
     if first is not None:
         estimate = bound_friction(use_sequential_values(estimate, deflected), experiment)
@@ -297,13 +295,6 @@ def _add_expected_error(model: IdentifiedModel, held: HeldOut) -> tuple[Identifi
         replace(held, spread=spread)
 
 
-def _held_out_baseline(experiment: Experiment) -> HeldOut:
-    """Return the held-out errors of the baseline, fitted to the same motion as the model."""
-    cells = experiment.information.distinct
-    return held_out(experiment.information, fit=lambda chosen: control_parameters(
-        experiment.model, cells.subset(chosen)))
-
-
 def _add_reversals(held: HeldOut, scores: Scores) -> HeldOut:
     """Return the held-out errors with those of samples that have less weight in the fit.
 
@@ -397,23 +388,3 @@ def _friction_spread(experiment: Experiment) -> dict[str, float] | None:
         return None
     scores = batch_scores(information, weights, solution)
     return dict(between_recordings(scores, whole, scales).spread)
-
-
-@one_blas_thread()
-def control_parameters(model: TorqueModel, information: Information) -> FloatArray:
-    """Return the base parameters (b,) of the baseline: nominal inertials, everything else fitted.
-
-    Rotors, friction and offsets are fitted to the effort less that of the nominal links: what a
-    careful user obtains without identifying links.
-    """
-    reduction, robot = model.reduction, model.robot
-    links = 10 * robot.tree.n
-    nominal = reduction.matrix[:, :links] @ robot.tree.nominal.ravel()
-    others = reduction.matrix[:, links:]
-    tall = weighted_factor(information, joint_weights(information))
-    design = tall[:, :-1] @ others
-    scale = np.linalg.norm(design, axis=0)
-    scale[scale == 0.0] = 1.0
-    target = tall[:, -1] - tall[:, :-1] @ nominal
-    fitted = np.linalg.lstsq(design / scale, target, rcond=1e-9)[0] / scale
-    return np.asarray(nominal + others @ fitted)
