@@ -26,6 +26,7 @@ from robot_dynid.robot.urdf import robot_from_urdf
 from robot_dynid.types import FloatArray, Progress, RawLog
 from robot_dynid.validation.validate import validate
 from robot_dynid_evaluation.papers import Row, matched, shown
+from robot_dynid_evaluation.papers.double_encoder import free_fit
 
 #: the folder of public recordings
 DATA = 'ROBOT_DYNID_DATA'
@@ -58,7 +59,8 @@ def rows(progress: Progress) -> Sequence[Row]:
         for k, (name, (method, recipe)) in enumerate(RECIPES.items()):
             progress(f'run {fitted}: {name}', (number + k / len(RECIPES)) / len(RUNS))
             result = identify(robot, [logs[fitted]], method, recipe)
-            scores = validate(result.model, [logs[other]])
+            model = free_fit(result) if name == PLAIN else result.model
+            scores = validate(model, [logs[other]])
             errors[name] = np.array([100.0 * one.relative_error
                                      for one in scores.model['all'].values()])
             if name == DEFAULT:

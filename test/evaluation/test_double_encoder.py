@@ -11,6 +11,7 @@ from tolerances import SAME_FORMULA
 
 from robot_dynid.dynamics.rigid_body import inverse_dynamics, link_poses
 from robot_dynid.effects.deflection import GearModel, ResidualModel, gear_load
+from robot_dynid.estimation.least_squares import joint_weights, solve
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.score import Score
 from robot_dynid.identification.identify import identify
@@ -47,8 +48,10 @@ from robot_dynid_evaluation.papers.double_encoder import (
     WLS,
     Errors,
     curve_rows,
+    errors_of,
     fall,
     fall_rows,
+    free_fit,
     gls_row,
     headline_remarks,
     headline_rows,
@@ -241,6 +244,31 @@ def quick() -> dict[bool, tuple[Recorded, IdentifiedModel]]:
         data = recorded(1, disturbed, sweeps=False)
         found[disturbed] = data, identify(data.robot, [data.motion], 'wls', RECIPE).model
     return found
+
+
+def test_the_baseline_is_least_squares_alone(
+        quick: dict[bool, tuple[Recorded, IdentifiedModel]],
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where `identify` replaces it, because nominal links predict distinct motion better."""
+    data, _ = quick[False]
+    recipe = replace(RECIPES[WLS], cutoff=50.0, ramp_width=0.01, effort_lag=0.0)
+    result = identify(data.robot, [data.motion], 'wls', recipe)
+    baseline = free_fit(result)
+    assert (result.model.method, baseline.method) == ('feasible', 'wls')
+    assert baseline.values == pytest.approx(
+        solve(result.experiment.information, joint_weights(result.experiment.information)).values)
+    monkeypatch.setitem(RECIPES, WLS, recipe)
+    errors, _ = errors_of(data, [WLS])
+    assert errors[WLS, ALL, RAW, WHOLE] == pytest.approx(raw_error(data, baseline))
+    assert np.all(np.abs(errors[WLS, ALL, RAW, WHOLE] / raw_error(data, result.model) - 1.0)
+                  > 1e-3)
+
+
+def raw_error(data: Recorded, model: IdentifiedModel) -> FloatArray:
+    """Return the errors (n,) of the effort as measured on the motion held out."""
+    samples = double_encoder.prepared(model, data.held_out)
+    assert samples.measured is not None
+    return np.asarray(np.sqrt(np.mean((samples.measured - model.predicted(samples))**2, axis=0)))
 
 
 def error(data: Recorded, model: IdentifiedModel) -> FloatArray:
