@@ -19,7 +19,8 @@ from robot_dynid.ros.common.stop_request import SIGNALS, keyboard, stop_request
 PATIENCE = 60.0  # s
 #: a program that waits outside of Python's reach, and says what woke it
 PROGRAM = """
-import fcntl, os, termios, threading
+import fcntl, os, signal, termios, threading
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)  # a shell in the background ignores it
 os.setsid()
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # the terminal of this program
 from robot_dynid.ros.common.stop_request import stop_request
