@@ -176,7 +176,7 @@ def errors_of(
         found[name, PHYSICS, CURVE, WHOLE] = curve_errors(data, model)
         for effects in (RIPPLE_TOO, GEAR):
             found[name, effects, LINKS, WHOLE] = links_left(
-                data.robot.nominal, model, samples, told[effects] - told[RIPPLE_TOO])
+                data.arm.robot.nominal, model, samples, told[effects] - told[RIPPLE_TOO])
         if model.record.residual is not None and model.record.residual.seconds:
             seconds = model.record.residual.seconds
     return found, seconds
@@ -186,7 +186,7 @@ def free_fit(result: IdentificationResult) -> IdentifiedModel:
     """Return the model of weighted least squares alone, the baseline of the paper.
 
     Where links near the nominal ones predict distinct motion better, `identify` replaces least
-    squares; the nominal links of simulated arms are the true ones, which no baseline knows.
+    squares by these, which the paper does not.
     """
     estimate = bound_friction(ESTIMATORS[WLS].fit(result.experiment), result.experiment)
     return replace(result.model, values=estimate.values, std=estimate.std, method=estimate.method)

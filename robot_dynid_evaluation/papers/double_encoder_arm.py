@@ -205,6 +205,8 @@ class TwoEncoderArm:
 ROBOT, DRIVES = 'ur10e', 'ur10e_drives'
 #: speeds of the sweeps as parts of the limits of table 1, and how long they are held [s]
 LADDER, PLATEAU = (0.02, 0.05, 0.12, 0.3, 0.6, 0.9), 0.6
+#: largest error of the mass of a link in the description
+DESCRIBED = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,8 +229,8 @@ class Recorded:
 def recorded(seed: int, disturbed: bool, sweeps: bool = True) -> Recorded:
     """Return the recordings of an arm, with ``sweeps`` or without; it knows its gear ratios.
 
-    Arm, noise, held-out motion and, where it is ``disturbed``, what acts on the links are drawn
-    from ``seed``.
+    Its description has each link up to DESCRIBED too light or too heavy. Arm, noise, held-out
+    motion and, where it is ``disturbed``, what acts on the links are drawn from ``seed``.
     """
     robot = load_robot(ROBOT)
     truth = load_truth(robot, DRIVES)
@@ -236,7 +238,10 @@ def recorded(seed: int, disturbed: bool, sweeps: bool = True) -> Recorded:
     robot = replace(robot, drive=replace(robot.drive, gear_ratios=ratios))
     generator = np.random.default_rng(seed)
     arm = TwoEncoderArm(robot, truth, disturbed, generator)
-    return Recorded(robot, arm, **{name: arm.recorded(path, generator)
+    heavier = np.random.default_rng([seed, 1]).uniform(
+        1.0 - DESCRIBED, 1.0 + DESCRIBED, (robot.n, 1))
+    described = robot.with_nominal(robot.nominal * heavier)
+    return Recorded(described, arm, **{name: arm.recorded(path, generator)
                               for name, path in _paths(robot, generator, sweeps)})
 
 

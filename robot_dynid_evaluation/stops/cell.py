@@ -177,6 +177,11 @@ class Cell:
             self._stop.ready()
         return self._stop
 
+    def end_emergency_stop(self) -> None:
+        """Kill the publisher of the emergency stop, if there is one."""
+        if self._stop is not None:
+            self._stop.kill()
+
     def start(self, name: str) -> None:
         """Start a node."""
         words = command(name, self._nodes[name])
@@ -211,5 +216,4 @@ class Cell:
         """End all processes."""
         self.thaw()
         end(list(self._running.values()))
-        if self._stop is not None:
-            self._stop.kill()
+        self.end_emergency_stop()

@@ -80,7 +80,7 @@ class Stage:
         cell.thaw()
         missing = cell.missing
         if missing:  # it may wait for a process that was killed, in the memory they share
-            cell.emergency_stop.kill()
+            cell.end_emergency_stop()
         for name in missing:
             cell.start(name)
         for name in missing:

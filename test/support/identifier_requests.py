@@ -42,6 +42,8 @@ BAD_ROLLOUTS = [
     ({'effort': []}, 'effort has 0 numbers, expected 14*T'),
     ({'dt': 0.0}, 'dt is 0.0, it must be finite and above zero'),
     ({'dt': float('nan')}, 'dt is nan'),
-    ({'dt': 1e6}, 'continue from the last state in another call'),
+    ({'dt': 1e6}, 'the step of a rollout must be above zero and at most 60 s, is 1e+06 s'),
+    ({'dt': 60.0, 'effort': np.zeros(14 * 20_000)},
+     'continue from the last state in another call'),
     ({'velocity': with_bad(np.nan)}, "velocity[9] is nan: joint 'joint_3' of state 1"),
 ]
