@@ -252,3 +252,14 @@ def test_a_motion_is_continued_where_the_clock_of_its_controller_lags():
     bench.clock_lag = 0.09  # a simulated robot that is behind: its stamps are this old
     assert bench.start().run(10.0).outcome.code is Code.SUCCESS, bench.outcome
     assert bench.execution.watchdog.timed
+
+
+@pytest.mark.parametrize(('earlier', 'ours'), [(0.05, True), (0.15, False)])
+def test_a_motion_that_began_before_it_was_sent_is_not_taken_for_ours(earlier, ours):
+    bench = placed(RULES, excitation(0, 0.5)).start()
+    watchdog, sent = bench.execution.watchdog, bench.now
+    segment = bench.execution.plan[0]
+    elapsed = 0.5
+    assert watchdog.note_reference(
+        sent - earlier + elapsed, elapsed, segment.points.sample(elapsed).position[0],
+        scaling=1.0) is ours
