@@ -197,7 +197,7 @@ def test_states_come_in_order_at_their_rate(robot: Client) -> None:
                          ([stamp_of(state) for state in robot.controller_states], 10_000_000)):
         steps = np.diff(found)
         assert np.all(steps > 0) and not np.any(steps % cycle)
-        assert np.median(steps) == cycle
+        assert np.mean(steps == cycle) > 0.9
     assert abs(stamps[-1] * 1e-9 - time.time()) < BEHIND, "the robot's clock is that of the wall"
     assert list(states[0].name) == sorted(ROBOT)
     assert list(robot.controller_states[0].joint_names) == list(ROBOT)
@@ -225,7 +225,7 @@ def test_goal_is_reached_with_feedback_at_20_hz(robot: Client) -> None:
     assert 0.7 < times[-1] - times[0] < 1.5
     assert len(robot.feedback) <= 22  # what nobody has the time to send is left out
     steps = np.diff([stamp_of(one) for one in robot.feedback]) * 1e-9
-    assert np.median(steps) == pytest.approx(0.05, abs=0.01)
+    assert np.median(steps) == pytest.approx(0.05, abs=0.01) and steps.sum() > 0.7
     feedback = robot.feedback[-1]
     assert list(feedback.joint_names) == list(ROBOT)
     assert np.abs(feedback.error.positions).max() < 0.01
