@@ -185,10 +185,10 @@ def lags(model: IdentifiedModel) -> tuple[float, float]:
 def _delayed(
     time: FloatArray, values: FloatArray, seconds: float, starts: tuple[int, ...]
 ) -> FloatArray:
-    if seconds <= 0.0:
+    if seconds <= 0.0 or not len(time):
         return values
     out = np.empty_like(values)
-    for first, stop in zip(starts, (*starts[1:], len(time)), strict=bool(len(time))):
+    for first, stop in zip(starts, (*starts[1:], len(time)), strict=True):
         rows = slice(first, stop)
         for j in range(values.shape[1]):
             out[rows, j] = np.interp(time[rows] - seconds, time[rows], values[rows, j])
