@@ -26,7 +26,8 @@ from robot_dynid.friction import ADDITIONS, LAWS  # noqa: E402
 from robot_dynid_evaluation.ros_domain import claim_domain  # noqa: E402
 
 #: the examples tests try, the tests that may be skipped
-pytest_plugins = ('hypothesis_profile', 'allowed_skips', 'absent_oracles', 'arm_recordings')
+pytest_plugins = ('hypothesis_profile', 'allowed_skips', 'absent_oracles', 'arm_recordings',
+                  'busy_machine')
 ROOT = Path(__file__).resolve().parents[1]
 # What commands say must not depend on how busy the machine is.
 terminal.DELAY = 3600.0

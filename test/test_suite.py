@@ -97,6 +97,37 @@ def test_a_test_that_hangs_in_a_library_is_named(pytester: pytest.Pytester) -> N
     done.stderr.fnmatch_lines(['*test_hanging.py*in test_waits*'])
 
 
+@pytest.mark.parametrize(('goes_on', 'most', 'outcomes'), [
+    (True, '1', {'passed': 1, 'rerun': 1}),
+    (True, '0', {'failed': 1}),
+    (False, '1', {'failed': 1})])  # it cannot say that it was held up
+def test_only_a_failure_on_a_busy_machine_is_run_again(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, goes_on: bool, most: str,
+    outcomes: dict[str, int]
+) -> None:
+    monkeypatch.setenv('PYTHONPATH', str(TESTS / 'support'))
+    pytester.makepyfile(f"""
+        import os, signal, subprocess, time
+        import pytest
+        runs = []
+        @pytest.mark.ros
+        def test_in_time():
+            (watch,) = subprocess.check_output(['pgrep', '-P', str(os.getpid()), '-f', 'waited'],
+                                               text=True).split()
+            time.sleep(1.0)  # the watch has begun
+            os.kill(int(watch), signal.SIGSTOP)
+            time.sleep(0.2)
+            if {goes_on}:
+                os.kill(int(watch), signal.SIGCONT)
+                time.sleep(0.2)
+            runs.append(1)
+            assert len(runs) > 1""")
+    done = pytester.runpytest_subprocess(
+        '-p', 'no:cacheprovider', '-p', 'busy_machine', '-o', 'markers=ros',
+        '--max-suite-reruns', most)
+    assert done.parseoutcomes() == outcomes
+
+
 def test_a_file_runs_in_one_worker(pytester: pytest.Pytester) -> None:
     """What its tests share is made once: the words of the Makefile do what it says of them."""
     body = 'import os, pathlib\n' + '\n'.join(

@@ -32,7 +32,6 @@ class Stage:
     def __init__(self, folder: Path, **changes: Any) -> None:
         self.client = Client()
         self.folder, self.changes = folder, changes
-        self.nodes: list[NodeProcess] = []
         self.start_node()
         self.robot: NodeProcess | None = None
 
@@ -43,12 +42,6 @@ class Stage:
         self.changed = changes
         self.node = NodeProcess('excitation', {
             **PARAMETERS, 'recording_directory': self.folder, **self.changes, **changes})
-        self.nodes.append(self.node)
-
-    @property
-    def held_up(self) -> int:
-        """How often the machine held a node up for so long that it gave the motion up."""
-        return sum(node.output.count('NODE_DELAYED: ') for node in self.nodes)
 
     def reset(self, **changes: Any) -> Stage:
         """End what the test before left behind, passed or failed; where that fails, begin anew.
