@@ -74,9 +74,9 @@ def with_deviation(value: float, deviation: float | None) -> str:
     return f'{value:.{max(digits, 0)}f} ± {deviation:.{max(digits, 0)}f}'
 
 
-def counted(recordings: int) -> str:
-    """Return a number of recordings in words."""
-    return '1 recording' if recordings == 1 else f'{recordings} recordings'
+def counted(count: int, noun: str = 'recording') -> str:
+    """Return a number of things with its ``noun``, in the plural unless it is one."""
+    return f'{count} {noun}' if count == 1 else f'{count} {noun}s'
 
 
 @dataclass(frozen=True)

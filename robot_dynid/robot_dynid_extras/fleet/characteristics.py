@@ -44,7 +44,7 @@ SPANNED = 1e-6
 #: kinds that are judged together
 GROUPS = {VISCOUS: FRICTION, DRY: FRICTION, GEAR_STIFFNESS: GEAR}
 WORDS = {FRICTION: 'friction, viscous and dry together', VISCOUS: 'viscous friction',
-         DRY: 'dry friction', OFFSET: 'offset, in parts of the dry friction'}
+         DRY: 'dry friction', OFFSET: 'offset, relative to dry friction'}
 
 
 @dataclass(frozen=True)

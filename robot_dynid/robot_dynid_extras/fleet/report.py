@@ -18,6 +18,7 @@ from robot_dynid.document import (
     Row,
     Section,
     Table,
+    counted,
     number,
 )
 from robot_dynid.estimation.estimate import interval_factor
@@ -31,23 +32,25 @@ MOST_FIGURES = 24
 #: other arms drawn behind the one that is meant
 MOST_OTHERS = 30
 TEXT = (
-    'Every number of an arm is compared with its own earlier sessions and with the other arms. '
-    'Of the arms that are named, {rate} are named by chance; so, on average over these, is what '
-    'is said of each. Intervals hold with that in mind.')
-WATCHED = 'Strongest of what is not beyond chance, one by one'
+    'Each parameter of an arm is compared with its earlier sessions and with the other arms. On '
+    'average at most {rate} of the arms listed, and of the parameters listed for them, are false '
+    'alarms. The intervals account for this selection.')
+WATCHED = 'Largest changes that are not significant'
 #: of how many sessions, half of them before it, a step as large would be named
 NEEDED = 'sessions to tell'
 SPREADS = (
-    'Standard deviations between arms, and of one arm from day to day beyond what its recordings '
-    'let expect. Friction and gears as shares of the mean of the fleet.')
+    'Standard deviations between arms, and between days of one arm beyond the uncertainty of its '
+    'sessions; friction and gears in percent of the fleet mean. Between days, all joints share '
+    'the value of one kind of friction.')
 COLUMNS = ('arm', 'part', 'what', 'pattern', 'by', 'since', 'chance', 'perhaps')
 
 
 def fleet_report(fleet: Fleet, left_out: Mapping[str, str]) -> Report:
     """Return the report on a ``fleet``; ``left_out`` recordings with the reason, by source."""
     robot = fleet.characteristics.model.robot.name
-    sessions = sum(len(arm.sessions) for arm in fleet.arms)
-    return Report(f'{robot}: fleet', f'{len(fleet.arms)} arms, {sessions} sessions', (
+    arms = counted(len(fleet.arms), 'arm')
+    sessions = counted(sum(len(arm.sessions) for arm in fleet.arms), 'session')
+    return Report(f'{robot}: fleet', f'{arms}, {sessions}', (
         *findings_report(fleet, left_out).chapters,
         Chapter('How arms differ', (_spreads(fleet),)),
         Chapter('What it is based on', (_sessions(fleet),))))
@@ -125,7 +128,7 @@ def _status(fleet: Fleet, arm: Arm) -> ArmStatus:
                  f'{size(one)}, by chance {number(one.probability, 2)}, perhaps {one.cause}'
            for what, one in told.items()},
         'sessions': str(len(arm.sessions)), 'last session': day(arm.sessions[-1].time),
-        'false among the arms named': f'{100.0 * fleet.rate:g} % at most'})
+        'false alarms among the arms listed': f'{100.0 * fleet.rate:g} % at most'})
 
 
 def said(one: Finding) -> tuple[str, ...]:
@@ -149,8 +152,9 @@ def day(time: float) -> str:
 
 def _findings(fleet: Fleet, left_out: Mapping[str, str]) -> Section:
     arms = list(dict.fromkeys(one.arm for one in fleet.findings))
-    status = Conclusion('fair', f'{len(arms)} of {len(fleet.arms)} arms:', f'{", ".join(arms)}.') \
-        if arms else Conclusion('good', 'Nothing changed', 'beyond what is usual in this fleet.')
+    among = f'{len(arms)} of {counted(len(fleet.arms), "arm")}:'
+    status = Conclusion('fair', among, f'{", ".join(arms)}.') if arms \
+        else Conclusion('good', 'Nothing changed', 'beyond what is usual in this fleet.')
     rows = tuple(Row(said(one), 'poor') for one in fleet.findings)
     drawn = tuple(Figure(along(fleet, one), f'{one.arm}: {one.characteristic.words} of '
                          f'{one.characteristic.part}', f'{one.pattern}, {size(one)}')
@@ -193,7 +197,7 @@ def along(fleet: Fleet, one: Finding) -> Spec:
 
 
 def _axis(one: Characteristic) -> str:
-    return 'beside the fleet [%]' if one.relative else f'{one.name} [{one.unit}]'
+    return 'difference from the fleet mean [%]' if one.relative else f'{one.name} [{one.unit}]'
 
 
 def _spreads(fleet: Fleet) -> Section:
@@ -203,11 +207,11 @@ def _spreads(fleet: Fleet) -> Section:
         scale, unit = (100.0, '%') if own.relative else (1.0, own.unit)
         between = levels.spread if levels and np.isfinite(levels.spread) else None
         daily = usual.spread if np.isfinite(usual.spread) else None
-        rows.append(Row((own.part, own.words, *(
+        rows.append(Row((f'{own.part}: {own.words}', *(
             number(None if value is None else scale * value, 3) for value in (between, daily)),
             unit)))
     return Section('Spread', text=SPREADS, tables=(
-        Table(('part', 'what', 'from arm to arm', 'from day to day', 'unit'), tuple(rows)),))
+        Table(('parameter', 'between arms', 'between days', 'unit'), tuple(rows)),))
 
 
 def _sessions(fleet: Fleet) -> Section:

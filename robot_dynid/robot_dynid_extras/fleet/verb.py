@@ -16,6 +16,7 @@ from robot_dynid.cli.files import (
     reported,
 )
 from robot_dynid.cli.recordings import add_workers, kept, recorded
+from robot_dynid.document import counted
 from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -117,7 +118,8 @@ def _publisher() -> Callable[[Sequence[ArmStatus]], bool]:
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print what was found."""
     terminal.document(result['chapters'], after=2)
-    terminal.line(f'{len(result["arms"])} arms, {result["sessions"]} sessions, '
-                  f'{result["recordings"]} recordings, {result["tests"]} tests; at most '
-                  f'{100.0 * result["rate"]:g} % of the arms named are so by chance', 'dim')
+    counts = ', '.join(counted(result[key] if key != 'arms' else len(result[key]), key[:-1])
+                       for key in ('arms', 'sessions', 'recordings', 'tests'))
+    terminal.line(f'{counts}; at most {100.0 * result["rate"]:g} % of the arms listed are false '
+                  'alarms', 'dim')
     terminal.written((('report', result['report']),))
