@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,8 @@ from robot_dynid.io.log import load_log
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.identifier.identification import Code, Job, run
+from robot_dynid.signals.parts import Parts
+from robot_dynid.types import RawLog
 
 FAULTS = [RecursionError('too deep'), MemoryError(), np.linalg.LinAlgError('singular'),
           OverflowError('large'), UnicodeDecodeError('utf-8', b'\xff', 0, 1, 'bad'), KeyError('a'),
@@ -156,11 +158,13 @@ def test_a_wrong_argument_is_named_with_what_is_right(call: Any, told: list[str]
 
 
 def test_a_fault_with_right_arguments_stays_one() -> None:
-    def broken(robot: RobotModel) -> None:
+    def broken(robot: RobotModel, logs: Sequence[RawLog]) -> None:
         raise AttributeError('deep inside')
 
+    robot = load_robot('planar_3r')
+    log = RawLog('run.csv', robot.joints, np.arange(2.0), np.zeros((2, 3)))
     with pytest.raises(UnexpectedError, match='deep inside'):
-        reported(broken)(load_robot('planar_3r'))
+        reported(broken)(robot, Parts((log,)))
 
 
 @pytest.mark.parametrize(('module', 'told'), [

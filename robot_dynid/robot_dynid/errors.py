@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import signature
 from typing import Any, ParamSpec, TypeVar
@@ -136,7 +136,7 @@ def _of_another_kind(value: Any, annotation: Any) -> str:
         kinds = ['RobotModel' if kind == 'HasJoints' else kind for kind in kinds]
     for kind in (one for one in kinds if one in MADE_BY):
         several = 'Sequence' in kinds
-        values = value if several and isinstance(value, (list, tuple)) else [value]
+        values = value if several and isinstance(value, Sequence) else [value]
         for one in values if value is not None or 'None' not in kinds else ():
             classes = [base.__name__ for base in type(one).__mro__]
             if kind not in classes or (several and not hasattr(value, '__getitem__')):

@@ -172,6 +172,9 @@ def table(robot: RobotModel, joint: int, other: int) -> list[Row]:
           for name, unit in (('ms', 1e-3), ('us', 1e-6), ('ns', 1e-9))),
         *(Row(f'time in {name} since 1970', time_in(unit, epoch), 'time_unit', f'like {name}')
           for name, unit in (('ms', 1e-3), ('us', 1e-6), ('ns', 1e-9))),
+        *(Row(f'time in {name}, motion in degrees', together(
+            times('position', DEGREES), times('velocity', DEGREES), time_in(unit)), 'time_unit',
+            'like degrees') for name, unit in (('ms', 1e-3), ('ns', 1e-9))),
         Row('two publishers with equal stamps', two_publishers(0.0), 'clock', 'publishers'),
         Row('two publishers in turn', two_publishers(0.3), 'clock', 'publishers'),
         Row('simulation reset', set_back(None), 'clock', 'simulation is reset', severe=False),

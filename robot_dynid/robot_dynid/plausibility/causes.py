@@ -168,9 +168,10 @@ def _fits(
         motions[one.change.motion].append(i)
     same_length = defaultdict[int, list[tuple[Explained, list[int]]]](list)
     for group in motions.values():
-        one, change = table[group[0]], table[group[0]].change
-        changed = in_unit(change.time) if in_unit and one.kind == 'time_unit' else \
-            change.of_motion(rows)
+        one, own, change = table[group[0]], rows, table[group[0]].change
+        if in_unit and one.kind == 'time_unit':
+            own, change = in_unit(change.time), replace(change, time=1.0)
+        changed = change.of_motion(own)
         same_length[len(changed)].append((stated.changed(
             change.robot(stated.stated), changed, change.order('position', n), change.sprung),
             group))
@@ -186,7 +187,8 @@ def _fits(
         for i, k, then in zip(entries, of, results, strict=True):
             one, explained = table[i], batch[k][0]
             if one.change.velocity is not None or 'velocity' in one.change.channels:
-                off, travel = explained.travel(one.change.integrated(rows))
+                timed = replace(one.change, time=1.0)  # the changed rows have the unit of time
+                off, travel = explained.travel(timed.integrated(explained.rows))
                 then = replace(then, off=off, parts=(then.parts[0], travel, *then.parts[2:]))
             lost = max(int(np.isfinite(score.off).sum() - np.isfinite(then.off).sum()), 0)
             better, shown = _shown(stated, score, one, then) if rounds > 1 else (

@@ -203,10 +203,16 @@ def zero(n: int, j: int, angle: float) -> Explanation:
 
 def _times(stated: Explained) -> Iterator[Explanation]:
     """Yield explanations by stamps in another unit, or from a wrong clock."""
+    degrees = np.where(stated.stated.types == REVOLUTE, 1.0 / DEGREES, 1.0)
     for name, unit in TIMES.items():
-        of_table = '' if name == 'minutes' else f' (of a table: unit: {name} in columns)'
-        yield Explanation('time_unit', (), f'stamps look like {name}', f'multiply time by '
-                          f'{unit:g}, so that it is in seconds{of_table}', Change(time=unit))
+        of_table = f' (of a table: unit: {name} in columns)' if unit < 1.0 else ''
+        remedy = f'multiply time by {unit:g}, so that it is in seconds{of_table}'
+        yield Explanation('time_unit', (), f'stamps look like {name}', remedy, Change(time=unit))
+        if unit < 1.0:
+            yield Explanation(
+                'time_unit', (), f'stamps look like {name}, and positions like degrees',
+                f'{remedy}, and convert positions to rad, velocities to rad/s (unit: deg, deg/s)',
+                Change(time=unit, position=degrees, velocity=degrees))
     slopes = stated.travel_slopes[np.isfinite(stated.travel_slopes)]
     if not len(slopes):
         for clock in CLOCKS:
