@@ -244,7 +244,7 @@ def test_benches_are_listed(run: Run) -> None:
     ('forward absent.yaml x.csv', 2, 'absent.yaml'), ('bench nothing', 2, 'regressor'),
     ('demo --robot nobody', 2, 'nobody'), ('demo --seed -1', 2, 'seed'),
 ])
-def test_what_goes_wrong_is_one_line(
+def test_main_refuses_bad_arguments_and_files_in_one_line(
     words: str, code: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: Capture,
 ) -> None:

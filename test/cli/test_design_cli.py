@@ -105,7 +105,7 @@ def test_a_motion_to_judge_by_is_designed_with_its_purpose(designed, tmp_path):
     assert load_motion(tmp_path / 'T.yaml')[1] == 'validation'
 
 
-def test_what_is_beside_is_not_overwritten(tmp_path, capsys):
+def test_design_refuses_to_overwrite_a_validation_file(tmp_path, capsys):
     (tmp_path / 'T_validation.yaml').write_text('mine')
     words = ['design', ROBOT, *map(str, SHORT), '--out', str(tmp_path / 'T.yaml')]
     assert main(words) == 2

@@ -44,7 +44,7 @@ def printed(verbose: bool, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
-def test_what_leads_is_printed_and_the_rest_is_counted(
+def test_terminal_prints_lead_items_and_counts_the_rest(
     capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = printed(False, capsys).splitlines()
@@ -55,7 +55,7 @@ def test_what_leads_is_printed_and_the_rest_is_counted(
 
 
 @pytest.mark.parametrize('width', [None, 100, 80])
-def test_it_is_fifteen_lines_at_most(
+def test_terminal_document_has_at_most_fifteen_lines(
     width: int | None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     many = 'a long sentence of a dozen words that a terminal has to break somewhere, ' * 3
@@ -75,7 +75,9 @@ def test_it_is_fifteen_lines_at_most(
     assert '10 warnings: --verbose' in lines[-1] or 'more: --verbose)' in lines[-1]
 
 
-def test_everything_is_printed_when_verbose(capsys: pytest.CaptureFixture[str]) -> None:
+def test_terminal_prints_the_whole_document_when_verbose(
+    capsys: pytest.CaptureFixture[str]
+) -> None:
     text = printed(True, capsys)
     for words in ('how it is judged', '3 % of 5 %', 'Why', 'measured', '! a stamp is missing',
                   'See it', 'Curves'):

@@ -77,7 +77,9 @@ def test_the_line_tells_segment_error_and_the_guards_nearest_to_their_limits() -
     assert excite.line_of(Seen('design: start 1', 0.5, 0.0, 0.0)) == 'design: start 1'
 
 
-def test_what_comes_after_a_dry_run_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_excite_show_prints_the_next_command_after_a_dry_run(
+    capsys: pytest.CaptureFixture[str]
+) -> None:
     result = {'ok': True, 'code': 'SUCCESS', 'message': 'dry run, nothing was sent',
               'warnings': ['no floor'], 'recording': '', 'total_duration': 12.0,
               'plan': 'dry-run-5a0e', 'node': '/cell_1/excitation'}

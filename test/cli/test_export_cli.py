@@ -147,7 +147,7 @@ def test_export_writes_sdf_and_solver_parameters(folder: Path, capsys: Capture) 
     ('m.yaml --urdf m.yaml --out out.urdf', 1, 'm.yaml: not well-formed XML'),
     ('plain.yaml --urdf arm.urdf --out out.urdf', 1, 'identify with --method feasible'),
 ])
-def test_what_cannot_be_exported(
+def test_export_refuses_bad_arguments_and_models_in_one_line(
     words: str, code: int, message: str, folder: Path, capsys: Capture
 ) -> None:
     assert main(['export', *words.split()]) == code

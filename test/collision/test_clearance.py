@@ -37,7 +37,7 @@ def dense(scene, trajectory, count=800):
 
 @pytest.mark.parametrize('seed', [
     pytest.param(seed, marks=() if seed < 7 else pytest.mark.soak) for seed in range(20)])
-def test_what_is_proven_free_is_free_on_a_dense_grid(tmp_path, seed):
+def test_prove_agrees_with_distances_on_a_dense_grid(tmp_path, seed):
     rng = np.random.default_rng(seed)
     robot = colliding_robot(tmp_path / 'r.urdf', rng, int(rng.integers(2, 7)),
                             float(rng.choice([0.0, 0.4])))

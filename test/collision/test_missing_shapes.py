@@ -31,7 +31,7 @@ def described(folder: Path, text: str, more: str = '') -> Path:
 @pytest.mark.parametrize('broken', [
     MESH.format('camera'), '<collision><geometry><box size="0 0 0"/></geometry></collision>',
     '<collision><geometry><xacro:box/></geometry></collision>'])
-def test_what_is_behind_the_arm_is_left_out_and_told(tmp_path: Path, broken: str) -> None:
+def test_build_scene_reports_unreadable_shapes_behind_the_arm(tmp_path: Path, broken: str) -> None:
     text = robot(*FINGER).replace(link('camera'), link('camera', INERTIAL + broken)).replace(
         link('plate'), link('plate', broken))
     scene = build_scene(load_robot(described(tmp_path, text)))

@@ -177,7 +177,7 @@ def test_the_constraint_has_the_sign_of_the_slack_and_its_own_gradient():
 
 
 @pytest.mark.parametrize('name', own_robots())
-def test_nothing_collides_at_mid_range_of_the_shared_robots(name):
+def test_build_scene_has_no_collision_at_mid_range_of_shared_robots(name):
     robot = load_robot(name)
     found = build_scene(robot)
     assert found.distances(motion_limits(robot).centre[None]).min(initial=np.inf) > 0.0

@@ -195,7 +195,7 @@ def test_parameters_of_models(name: str, law: str) -> None:
     agree((found,), (expected,), FIVE_POINTS * np.linalg.cond(model.mass_matrix(q)).max())
 
 
-def test_one_state_is_a_row_of_many() -> None:
+def test_derivatives_of_one_state_equal_the_row_of_a_batch() -> None:
     model = with_law('ur10e', 'coulomb')
     q, qd, qdd = sliding(model)
     for ours, expected in ((model.inverse_derivatives, qdd), (model.forward_derivatives, qdd)):
@@ -206,7 +206,7 @@ def test_one_state_is_a_row_of_many() -> None:
     assert model.forward_by_parameters(q[0], qd[0], qdd[0]).shape == (6, len(model.values))
 
 
-def test_what_cannot_be_is_said() -> None:
+def test_derivatives_refuse_wrong_shapes_and_indefinite_mass_matrices() -> None:
     model = with_law('planar_3r', 'coulomb')
     with pytest.raises(UsageError, match=r'velocity has shape \(2, 2\)'):
         model.inverse_derivatives(np.zeros((2, 3)), np.zeros((2, 2)), np.zeros((2, 3)))

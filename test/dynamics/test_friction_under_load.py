@@ -183,7 +183,7 @@ def test_joints_that_lock_themselves_are_named() -> None:
         require_solved(np.array([1.0, UNSETTLED]), np.zeros((2, 3)))
 
 
-def test_one_state_that_cannot_be_leaves_the_others_alone() -> None:
+def test_forward_dynamics_leaves_other_states_when_one_is_unsettled() -> None:
     """A single joint whose friction is more than its load, driven forward and backward."""
     robot = load_robot('planar_3r').with_gravity(np.zeros(3))
     law = law_from('coulomb+load')

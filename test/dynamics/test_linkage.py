@@ -205,7 +205,7 @@ def test_distances_change_as_their_gradients_say_and_no_faster_than_levers(tmp_p
     lambda: np.asarray(WRIST.nominal), lambda: WRIST.parents[0], lambda: len(WRIST.links),
     lambda: WRIST.parents == 0, lambda: 2.0 * WRIST.nominal, lambda: WRIST.nominal.sum,
     lambda: 'upper' in WRIST.bodies])
-def test_what_knows_single_joints_only_refuses(use: object) -> None:
+def test_single_joint_functions_refuse_coupled_joints(use: object) -> None:
     with pytest.raises(RobotError, match=r'arm: shoulder with turn \(<mimic>\): coupled joints '
                        'are supported only by'):
         use()  # type: ignore[operator]

@@ -118,7 +118,7 @@ def test_link_frames_are_those_of_the_description(seed: int) -> None:
         assert np.allclose(placement[link.body] @ link.placement, theirs, atol=SAME_FORMULA)
 
 
-def test_any_base_and_tip_link_can_be_chosen() -> None:
+def test_selection_accepts_any_base_and_tip_link() -> None:
     rng = np.random.default_rng(4)
     text = random_urdf(rng, 7, 0.0)
     whole = robot_from_urdf(text)

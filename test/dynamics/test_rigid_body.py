@@ -64,7 +64,7 @@ def test_no_samples_give_empty_results(arm: RobotModel) -> None:
     assert rigid_body.forward_dynamics(arm, (none, none, none))[0].shape == (0, 7)
 
 
-def test_any_subset_of_columns_in_any_order(arm: RobotModel) -> None:
+def test_regressor_returns_any_subset_of_columns_in_any_order(arm: RobotModel) -> None:
     state = motion(arm, 33)
     full = rigid_body.regressor(arm, state)
     rng = np.random.default_rng(1)

@@ -135,7 +135,7 @@ def beside(seeds: range) -> tuple[list[FrictionResidual], Warming, ConstantParam
         np.ones(len(own)) for own in columns), tall.T @ tall)
 
 
-def test_what_parameters_took_of_a_warm_up_is_given_back() -> None:
+def test_refit_warming_equals_one_fit_of_parameters_and_warm_up() -> None:
     """Against one fit of everything at once, by least squares on the samples."""
     hot, plain, staying = beside(range(100, 104))
     found = refit_warming(hot, plain, staying)
@@ -192,7 +192,7 @@ def test_a_change_of_torque_stays_where_friction_is_another() -> None:
     np.testing.assert_allclose(again.fall_std, [[0.8], [1.25]])
 
 
-def test_nothing_is_claimed_where_there_is_nothing() -> None:
+def test_fit_warming_and_add_drift_use_nothing_when_friction_is_constant() -> None:
     data = [[recording(40 * k + i) for i in range(3)] for k in range(10)]
     claimed = [add_drift(own, *fit_warming(own)).used for own in data]
     assert claimed == [None] * 10
@@ -277,7 +277,7 @@ def test_coefficients_stay_within_their_bounds() -> None:
     assert means[-1, 0] == pytest.approx(0.3 * np.exp(-STEP / 30.0))
 
 
-def test_what_is_too_large_is_not_learnt() -> None:
+def test_slow_coefficients_ignore_residuals_too_large_for_friction() -> None:
     settings = SlowCoefficients(0.1, 0.03, 0.0, 30.0, 10.0, NOISE ** 2 * STEP)
     one = recording(2)
     pushed = one.left.copy()

@@ -130,7 +130,9 @@ def identified(registered: None) -> IdentificationResult:
     return identified_from(carrier=True)
 
 
-def test_it_is_chosen_where_it_is(identified: IdentificationResult) -> None:
+def test_identify_chooses_a_new_effect_for_the_joint_that_has_it(
+    identified: IdentificationResult
+) -> None:
     assert identified.model.structure.chosen == {'cable': (Carrier(JOINT, LENGTH),)}
     assert identified.model.standard['cc2'] == pytest.approx(DRAG, rel=0.05)
 

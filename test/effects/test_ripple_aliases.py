@@ -47,7 +47,7 @@ def sweeps(
 
 
 @pytest.mark.parametrize('seed', [1, 2, 5, 16])
-def test_what_is_slow_or_held_at_rest_is_no_wave(seed: int) -> None:
+def test_fit_ripple_finds_no_wave_in_slow_residuals_and_rests(seed: int) -> None:
     found = fit_ripple(sweeps(seed, rest=4.0))
     assert found.waves == found.aliased == ()
 

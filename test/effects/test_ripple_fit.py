@@ -83,7 +83,7 @@ def test_a_compliance_that_stands_out_wrongly_hides_no_wave(
     assert expected and [wave.order for wave in fit_ripple(data, RATIO).waves] == expected
 
 
-def test_nothing_is_scanned_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fit_ripple_scans_no_residual_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     data, scan, scanned = joint_residual(3, Gear(), seconds=20.0), Spectrum.of, []
 
     def counted(data: JointResidual, residual: FloatArray, compliance: float) -> Spectrum:

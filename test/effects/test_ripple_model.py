@@ -41,7 +41,7 @@ def test_columns_times_coefficients_are_the_formula() -> None:
     np.testing.assert_allclose(ripple.effort(q, qd, tau), expected, atol=tolerances.SAME_FORMULA)
 
 
-def test_all_joints_at_once_are_each_joint_by_itself() -> None:
+def test_ripple_torque_of_all_joints_equals_that_of_each_joint() -> None:
     ripples = (a_ripple(), None, a_ripple(3, seed=2))
     together = RippleTorque(ripples)(*STATES)
     alone: FloatArray = np.stack([
@@ -61,7 +61,7 @@ def test_waves_one_by_one_are_all_of_it() -> None:
                                   ripple.phases(*states))
 
 
-def test_it_is_read_as_it_was_written() -> None:
+def test_ripple_torque_round_trips_through_plain_types() -> None:
     ripple = a_ripple()
     again = RippleTorque.read(ripple.plain())
     assert again.plain() == ripple.plain()

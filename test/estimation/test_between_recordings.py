@@ -152,7 +152,7 @@ def test_spread_and_variance_of_one_parameter_in_closed_form() -> None:
     assert found.within.score == pytest.approx(0.0, abs=SAME_FORMULA)
 
 
-def test_what_stretches_scatter_by_is_taken_off() -> None:
+def test_between_recordings_subtracts_the_scatter_of_stretches() -> None:
     rng = np.random.default_rng(0)
     size = np.repeat([0.09, 0.03, 0.005], 8)  # information of the batches, eight per recording
     score = size * rng.normal(np.repeat([1.0, -1.0, 0.5], 8), 0.3)

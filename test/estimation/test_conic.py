@@ -48,7 +48,7 @@ def test_other_cones():
     ([0.0], [[-1.0], [1.0]], [-1.0, 0.0], Outcome.INFEASIBLE),  # x >= 1, x <= 0
     ([-1.0], [[-1.0]], [0.0], Outcome.UNBOUNDED),
 ])
-def test_what_has_no_solution_says_why(linear, rows, offset, outcome):
+def test_solve_reports_infeasible_and_unbounded_problems(linear, rows, offset, outcome):
     found = solve(problem([[0.0]], linear, rows, offset, Cone(Kind.NONNEGATIVE, len(rows))))
     assert found.outcome is outcome
     assert not found.usable

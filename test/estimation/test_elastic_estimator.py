@@ -208,7 +208,7 @@ def _negative(estimate: Estimate) -> bool:
     return any(values[f'{name}{j + 1}'] < 0.0 for j in JOINTS for name in ('D', 'Ia'))
 
 
-def test_what_weak_instruments_do_not_show_least_squares_may_know(
+def test_elastic_estimator_identifies_stiffness_despite_weak_instruments(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a plant apart from our laws, with encoders of 0.3 mrad."""

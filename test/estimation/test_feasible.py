@@ -109,7 +109,7 @@ def test_prior_alone_decides_what_no_effort_shows(prior):
 
 
 @pytest.mark.parametrize('method', METHODS)
-def test_one_moving_joint_leaves_the_rest_near_the_nominal_robot(method):
+def test_feasible_estimate_stays_near_nominal_when_one_joint_moves(method):
     rng = np.random.default_rng(6)
     robot = load_robot('ur10e')
     guess = spoiled(robot, rng, 0.1)
@@ -136,7 +136,7 @@ def test_polishing_closes_the_gap_to_the_simultaneous_optimum():
     assert best.certificate.gap < SAME_OPTIMUM
 
 
-def test_both_priors_are_the_same_near_the_nominal_robot():
+def test_entropic_and_euclidean_priors_agree_near_the_nominal_robot():
     rng = np.random.default_rng(8)
     robot = load_robot('planar_3r')
     experiment = recorded(robot, robot.nominal, rng).experiment
@@ -289,7 +289,7 @@ def test_heavier_robot_of_the_same_shape_has_the_same_dimensionless_answer():
 
 
 @pytest.mark.parametrize('prior', PRIORS)
-def test_what_least_squares_would_turn_inside_out_ends_at_the_least_it_may_be(prior):
+def test_minimise_bounds_eigenvalues_when_the_optimum_is_not_physical(prior):
     rng = np.random.default_rng(16)
     robot = load_robot('planar_3r')
     experiment = recorded(robot, robot.nominal, rng, count=300).experiment

@@ -100,7 +100,7 @@ def test_too_few_speeds_are_named() -> None:
 
 
 @pytest.mark.parametrize(('law', 'needed'), [('coulomb', 3), ('stribeck', 6)])
-def test_all_messages_ask_for_as_many_speeds(law: str, needed: int) -> None:
+def test_friction_curve_messages_ask_for_the_speeds_a_law_needs(law: str, needed: int) -> None:
     """Those that the law needs in all, whatever shows at the few there are; these are enough."""
     true = {'coulomb': coulomb, 'stribeck': stribeck}[law]
     sliding = LADDER[4:] if law == 'coulomb' else LADDER  # beyond the ramp

@@ -286,7 +286,7 @@ def test_held_out_errors_are_those_of_refits():
     assert np.all(found.share < 1.0) and found.share[0] > 0.99
 
 
-def test_what_repeats_is_one_cell_and_in_one_fold_wherever_it_is_merged():
+def test_information_merges_repeated_motion_into_one_cell_and_fold():
     """Equations of recordings whose motion repeats: by cells as by time, the same in total."""
     parts = [by_cells(motion(seed, 8.0, periods, joints=2), seed) for seed, periods in (
         (3, 3), (4, 1), (3, 1))]

@@ -70,7 +70,7 @@ def coverage(model: TorqueModel, found: list[Estimate]) -> float:
                           for low, high in (fit.interval() for fit in found)]))
 
 
-def test_it_is_two_stage_least_squares(model: TorqueModel) -> None:
+def test_instrumental_variables_equal_two_stage_least_squares(model: TorqueModel) -> None:
     experiment = noisy(model, 0, 0.3 * NOISE, seconds=6.0)
     (samples,) = experiment.recordings
     weights = np.array([1.0, 2.0, 5.0])

@@ -46,7 +46,9 @@ def test_weights_are_those_of_statsmodels(robust: str) -> None:
 
 
 @pytest.mark.parametrize('robust', NORMS)
-def test_it_is_that_of_statsmodels_in_units_of_each_joint(model: TorqueModel, robust: str) -> None:
+def test_irls_equals_statsmodels_rlm_in_units_of_each_joint(
+    model: TorqueModel, robust: str
+) -> None:
     samples = spoiled(model, 0.05)
     estimate = RobustLeastSquares(robust, tolerance=1e-13, rounds=1000).fit(
         Experiment.of(model, [samples]))
@@ -143,7 +145,7 @@ def test_weights_near_reversals_stay(model: TorqueModel) -> None:
 
 @settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), size=st.floats(1.0, 1e6))
-def test_one_wild_sample_moves_nothing_however_wild(seed: int, size: float) -> None:
+def test_irls_estimate_stays_in_its_interval_with_one_wild_sample(seed: int, size: float) -> None:
     model = torque_model('planar_3r')
     samples = lively(model, 600, noise=0.01)
     assert samples.effort is not None

@@ -51,7 +51,7 @@ def dense(model: TorqueModel, samples: Samples, rounds: int = 60) -> tuple[Float
     return values, omega
 
 
-def test_it_is_that_of_statsmodels(model: TorqueModel) -> None:
+def test_gls_equals_statsmodels_gls(model: TorqueModel) -> None:
     samples = shared_noise(model, 200, 0)
     values, omega = dense(model, samples)
     estimate = GeneralisedLeastSquares(tolerance=1e-13, rounds=200).fit(
@@ -61,7 +61,7 @@ def test_it_is_that_of_statsmodels(model: TorqueModel) -> None:
     assert np.array(estimate.details.omega) == pytest.approx(omega, rel=1e-7)
 
 
-def test_it_gains_as_much_as_theory_says(model: TorqueModel) -> None:
+def test_gls_gains_the_precision_that_theory_predicts(model: TorqueModel) -> None:
     off: dict[str, list[FloatArray]] = {'wls': [], 'gls': []}
     inside: dict[str, list[FloatArray]] = {'wls': [], 'gls': []}
     true = truth_of(model)

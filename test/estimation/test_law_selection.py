@@ -492,7 +492,7 @@ def test_choices_are_the_same_on_one_core_and_on_two(monkeypatch):
     assert found[0] == found[1]
 
 
-def test_what_is_too_short_to_leave_a_part_out_says_so():
+def test_choose_laws_refuses_recordings_too_short_to_hold_out_a_part():
     model = nominal_model('planar_3r')
     torque = type(model.torque_model).of(model.robot, model.structure.blocks(model.robot)[:1])
     short = lively(torque, 200).part(slice(100, 115))

@@ -42,7 +42,7 @@ def test_methods_agree_where_least_squares_holds(
 
 
 @pytest.mark.parametrize('name', METHODS)
-def test_what_a_method_tells_is_in_file_and_report(
+def test_details_of_methods_are_in_model_file_and_report(
     name: str, results: dict[str, IdentificationResult], tmp_path: Path
 ) -> None:
     model = results[name].model

@@ -57,7 +57,7 @@ def test_the_motions_named_close_what_is_open(name):
             assert one.motion.position[j] == angle
 
 
-def test_nothing_is_advised_where_nothing_is_open():
+def test_motions_to_add_and_advice_are_empty_when_no_direction_is_open():
     model = torque_model(load_robot('planar_3r'))
     recorded = [LockedJointsMotion(2, np.zeros(3))]
     assert motions_to_add(model, recorded, np.zeros((len(model.reduction.names), 0))) == ((), ())
@@ -74,7 +74,7 @@ def test_the_advice_names_joint_and_angle():
     assert 'record a motion of several joints' in text
 
 
-def test_what_a_recorded_swing_shows_too_little_of_is_to_be_swung_faster():
+def test_advice_asks_for_a_faster_swing_when_a_recorded_one_shows_little():
     model = torque_model(load_robot('planar_3r'))
     recorded = [LockedJointsMotion(2, np.zeros(3))]
     direction = np.zeros((len(model.reduction.names), 1))

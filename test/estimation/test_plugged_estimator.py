@@ -78,7 +78,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def test_its_setting_comes_from_the_recipe() -> None:
+def test_plugged_estimator_takes_its_setting_from_the_recipe() -> None:
     logs = [recording(ROBOT, 0, 10.0)]
     named = recipe_from_dict({**RECIPE, 'estimator': {'name': 'ridge', 'penalty': 1e-3}})
     found = identify(ROBOT, logs, recipe=named)
@@ -126,14 +126,18 @@ class OneJointUnknown(Ridge):
         return replace(super().fit(experiment), shares=np.array([1.0, 0.0, 1.0]))
 
 
-def test_its_own_shares_decide_which_joints_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shares_of_plugged_estimator_decide_which_joints_are_refused(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(ESTIMATORS, 'ridge', OneJointUnknown())
     found = identify(ROBOT, [recording(ROBOT, 0, 10.0)], 'ridge', recipe_from_dict(RECIPE))
     assert found.model.not_identified == ('joint_2',)
     assert 'predicted no better than by its mean' in found.model.record.refused['joint_2']
 
 
-def test_its_model_is_read_where_it_is_not_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_model_of_plugged_estimator_loads_when_it_is_not_registered(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
     recipe = recipe_from_dict({**RECIPE, 'penalty': 1e-3})
     model = identify(ROBOT, [recording(ROBOT, 0, 10.0)], 'ridge', recipe).model
     monkeypatch.delitem(ESTIMATORS, 'ridge')

@@ -201,7 +201,9 @@ def test_a_refused_joint_has_no_effort_but_the_others_do(lost: IdentificationRes
     np.testing.assert_array_equal(found[:, :LAST], effort[:, :LAST])
 
 
-def test_what_moves_all_joints_needs_all(lost: IdentificationResult) -> None:
+def test_require_every_joint_refuses_models_with_refused_joints(
+    lost: IdentificationResult
+) -> None:
     require_every_joint(lost.model, partial=True)
     require_every_joint(replace(lost.model, not_identified=()))
     with pytest.raises(ModelError, match='all joints move together, and joint joint_3 is refused'):

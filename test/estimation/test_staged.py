@@ -93,7 +93,7 @@ def test_stages_agree_with_least_squares_on_everything_at_once():
     assert apart.max() < 5.0
 
 
-def test_what_no_stage_determines_keeps_its_nominal_value():
+def test_staged_keeps_nominal_values_that_no_stage_determines():
     robot = load_robot('ur10e')
     model = torque_model(robot)
     motions = [LockedJointsMotion(j, np.zeros(6), 1.0) for j in range(6)]
@@ -201,7 +201,7 @@ def test_friction_that_takes_load_from_locked_joints_is_in_the_deviations():
     assert np.sqrt(np.mean(np.square(errors))) < 3.0
 
 
-def test_what_an_earlier_stage_leaves_open_is_in_the_deviations_of_later_ones():
+def test_staged_deviations_include_what_earlier_stages_leave_open():
     """Noise in the last joint only, whose stage is the first.
 
     Taken as exact, its parameters make errors of joint 2 of 80 deviations.

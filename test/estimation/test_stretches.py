@@ -149,7 +149,7 @@ def test_batches_know_their_recording():
 
 @pytest.mark.parametrize('estimator', [
     LeastSquares(), GeneralisedLeastSquares(), RobustLeastSquares()])
-def test_what_is_alike_in_every_period_is_in_the_deviations(estimator):
+def test_deviations_include_errors_that_repeat_in_every_period(estimator):
     """What a model lacks repeats with the motion: leaving out stretches of time does not show it.
 
     Against fits to the periods of other motions, whose scatter is what the deviation is to be.

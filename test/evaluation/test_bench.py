@@ -64,7 +64,7 @@ def test_several_make_one_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert 'benchmark start has no option --load' in capsys.readouterr().err
 
 
-def test_what_is_started_ends_as_it_should(tmp_path: Path) -> None:
+def test_bench_start_commands_exit_with_the_expected_codes(tmp_path: Path) -> None:
     """A command that ends early with a fault would be measured as a fast one."""
     path = tmp_path / 'model.yaml'
     arms.true_model().save(path)
@@ -82,7 +82,7 @@ def test_contenders_take_turns() -> None:
     assert set(found) == {'a', 'b'}
 
 
-def test_what_else_runs_on_the_machine_is_not_timed() -> None:
+def test_in_turns_times_the_processor_and_not_the_clock() -> None:
     count = [sys.executable, '-S', '-c', 'sum(range(10_000_000))']
     found = in_turns({'waits': lambda: time.sleep(0.1),
                       'computes': lambda: sum(range(10_000_000)),

@@ -19,7 +19,7 @@ COST = plan.Cost(raw=1e9, information=1e6, reading=1e5, reduce=86.4, read=0.36, 
                  peak=5e8)
 
 
-def test_all_arms_are_so_many_times_one() -> None:
+def test_plan_rows_multiply_the_costs_of_one_arm_by_the_arms() -> None:
     found = {row['what']: (row['one'], row['all'], row['unit of all']) for row in plan.rows(COST)}
     assert found == {
         'reduce a recording to information': (86.4, pytest.approx(10.0), 'cores, day and night'),
@@ -47,8 +47,9 @@ def test_the_page_has_the_figures_of_the_record() -> None:
     assert int(24.0 / (session + rest)) == 4 and 'with four times as many sessions' in page
 
 
-def test_it_is_measured(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-                        ) -> None:
+def test_plan_measured_returns_costs_of_recordings_and_sessions(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     taken = iter(({'processor s': 3.0, 'peak MB': 300.0}, {'processor s': 5.0, 'peak MB': 400.0}))
 
     def used(folder: Path, *words: str) -> dict[str, float]:

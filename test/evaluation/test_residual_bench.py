@@ -86,7 +86,9 @@ def test_a_robot_repeats_its_noise_whatever_it_carries() -> None:
         residual.floor(model, (first, recording(ROBOT, 2)))
 
 
-def test_it_says_what_it_wants(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bench_refuses_missing_data_and_unknown_options_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(['bench', 'residual']) == 2
     assert '--data FOLDER' in capsys.readouterr().err
     assert main(['bench', 'residual', '--data', str(tmp_path), '--robot', 'planar_3r']) == 2

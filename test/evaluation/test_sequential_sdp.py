@@ -13,7 +13,9 @@ from robot_dynid_evaluation.papers.sequential_sdp import NINE, PUMA, recorded, t
 
 
 @pytest.mark.slow
-def test_both_estimators_are_feasible_and_fast(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sequential_sdp_paper_is_reproduced_by_both_estimators(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(paper, 'times', lambda joints, count: {
         'sequential': 0.01 * joints, 'simultaneous': 1.3e-3 * joints**2})
     rows = {entry.quantity: entry for entry in reproduce('sequential-sdp', lambda *_: None)

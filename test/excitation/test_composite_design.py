@@ -22,7 +22,7 @@ SEGMENTS = [
 ]
 
 
-def test_all_kinds_in_one_motion():
+def test_design_composite_keeps_limits_with_segments_of_all_types():
     robot = load_robot('planar_3r')
     request = parse_request('composite', {'segments': SEGMENTS, 'scale': 0.8})
     found = design(robot, request, design_criteria(robot))

@@ -43,7 +43,7 @@ def test_a_sweep_bounds_its_motion_tightly(limits, share, seconds):
         assert not np.any(bound > getattr(limits, name)), name
 
 
-def test_both_plateaus_pass_the_same_positions_at_the_stated_speed():
+def test_sweep_plateaus_pass_the_same_positions_at_the_stated_speed():
     one = Sweep(('a', 'b'), 'b', frozen([0.3, -0.4]), 0.7, 0.5, 1.2)
     there, back = plateaus(one)
     assert (there.lower, there.upper) == (back.lower, back.upper)
@@ -101,7 +101,7 @@ def test_a_short_range_shortens_the_ladder_and_says_so():
     ({'speeds': 0}, 'at least 1'), ({'slowest': 1.0}, 'must be at most 0.999'),
     ({'plateau': -1.0}, 'must be positive'), ({'starts': 2}, 'has no effect'),
     ({'duration': 20.0}, "unknown option 'duration' of constant-velocity")])
-def test_what_is_not_possible_is_explained(options, words):
+def test_constant_velocity_refuses_impossible_options_with_the_reason(options, words):
     with pytest.raises(UsageError, match=words):
         planned(box(2), **options)
 

@@ -77,7 +77,7 @@ def random_scores(name):
 
 
 @pytest.mark.parametrize('name', ['ur10e', 'tx40', 'seven_axis'])
-def test_one_start_is_better_than_the_best_of_100_random_motions(name):
+def test_design_with_one_start_beats_the_best_of_100_random_motions(name):
     found, scores = one_start(name), random_scores(name)
     assert found.score.condition_number < min(s.condition_number for s in scores)
     assert found.score.log_det > max(s.log_det for s in scores)

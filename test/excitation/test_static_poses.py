@@ -130,7 +130,7 @@ def test_a_way_that_does_not_exist_is_named():
     ({'poses': 0}, 'at least 1'), ({'dwell': 0.0}, 'must be positive'),
     ({'periods': 2}, "unknown option 'periods' of static-poses"),
     ({'starts': 2}, "'starts' has no effect")])
-def test_what_is_not_possible_is_explained(options, words):
+def test_static_poses_refuses_impossible_options_with_the_reason(options, words):
     with pytest.raises(UsageError, match=words):
         planned(load_robot('ur10e'), **options)
 

@@ -109,7 +109,7 @@ def test_a_motion_of_one_joint_says_what_it_shares():
     ('sine-sequence', {}), ('static-poses', {}), ('constant-velocity', {}),
     ('composite', {'segments': [{'type': 'static-poses'}]}),
     ('composite', {'segments': [{'type': 'fourier', 'validation': False}]})])
-def test_there_is_no_other_motion_where_none_is_wanted_or_possible(kind, options):
+def test_validation_request_is_none_when_unwanted_or_impossible(kind, options):
     assert validation_request(parse_request(kind, options)) is None
 
 

@@ -74,7 +74,7 @@ def test_a_node_that_is_held_up_again_and_again_does_not_blame_the_robot(length)
 
 
 @pytest.mark.parametrize('length', [0.12, 0.3, 0.6])
-def test_what_waits_may_come_in_after_the_first_look(length):
+def test_execution_waits_for_queued_messages_after_a_hold_up(length):
     bench = held_up(Bench(WHOLE).start().run(2.0), length)
     assert bench.execution.tick(bench.now) == ()
     assert bench.run().outcome.code is Code.SUCCESS, bench.outcome.text

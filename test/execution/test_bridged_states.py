@@ -22,7 +22,7 @@ def test_the_feedback_of_the_controller_bridges_joint_states_that_come_late(seco
     assert cell.start().run().outcome.code is Code.SUCCESS, cell.outcome
 
 
-def test_what_the_feedback_shows_meanwhile_is_guarded():
+def test_tracking_error_in_feedback_stops_while_joint_states_are_missing():
     cell = Cell(FULL, excitation(1))
     cell.silent, off = (11.5, 11.8), np.array([0.4, 0.0])
     cell.shows = lambda position: position + off * (cell.now > 11.65)

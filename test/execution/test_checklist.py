@@ -221,7 +221,7 @@ def test_a_fault_shows_in_its_own_item_and_no_other(fault: str) -> None:
     assert off(quick) == ([] if name in SLOW or fault in MEASURED else [name])
 
 
-def test_what_is_in_order_is_left_alone() -> None:
+def test_checklist_reports_nothing_when_the_system_is_in_order() -> None:
     items = all_items(FACTS, WANTED)
     assert off(items) == []
     assert verdict(items) == (True, f'ready: {len(items)} items, no warnings')

@@ -69,7 +69,7 @@ def test_paused_many_times_the_robot_never_jumps():
     assert bench.execution.segment.begin < fractions[-1]
 
 
-def test_what_cannot_be_paused_or_resumed_says_so():
+def test_pause_and_resume_are_refused_with_the_phase():
     bench = Bench()
     with pytest.raises(UsageError, match='nothing to pause: the execution is ready'):
         bench.execution.pause(bench.now)

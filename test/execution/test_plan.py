@@ -117,7 +117,7 @@ def test_the_points_of_the_excitation_itself_are_those_of_its_own_sampling():
         assert points.time[0] == FULL.lead_in and np.diff(points.time).min() > 0.9 / FULL.rate
 
 
-def test_nothing_is_added_that_nobody_asked_for():
+def test_excitation_segments_add_only_the_move_to_start_by_default():
     plan = with_moves(HERE, excitation_segments(FOURIER, LIMITS, PlanOptions()), LIMITS,
                       PlanOptions())
     assert names(plan) == ['move_to_start', 'excitation']

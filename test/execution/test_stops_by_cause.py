@@ -57,7 +57,7 @@ def test_every_cause_stops_as_is_set(code, setting, default, kind):
 
 @settings(max_examples=40)
 @given(st.integers(0, 10**6), st.floats(0.15, 4.0), st.sampled_from([np.nan, 300.0]))
-def test_all_joints_decelerate_within_the_limits_from_any_state(seed, elapsed, jerk):
+def test_decelerated_stops_all_joints_within_limits_from_any_state(seed, elapsed, jerk):
     limits = replace(LIMITS, jerk=np.full(2, jerk))
     points = sampled(random_fourier(
         limits.scaled(0.95), FourierOptions(4.0, 4), np.random.default_rng(seed)), 50.0, 0.2)
@@ -88,7 +88,7 @@ def test_states_that_stop_lead_to_a_stop_within_the_limits(rules):
     assert sum(isinstance(c, (Cancel, Hold)) for _, c in bench.log) == 0
 
 
-def test_what_the_controller_does_not_take_is_followed_by_the_next_harder():
+def test_cancel_is_sent_when_the_controller_does_not_answer_a_stop():
     bench = Bench().start().run(3.0)
     bench.answer_time = 9.0
     since = bench.now

@@ -79,7 +79,7 @@ def test_every_guard_stops_the_motion_and_says_why(name):
 @pytest.mark.parametrize(('name', 'guard'), [
     ('joint pushed away', 'tracking error of elbow'), ('effort', 'effort of shoulder'),
     ('states stop', 'age of joint states')])
-def test_what_is_used_of_a_limit_tells_which_guard_stops_the_motion(name, guard):
+def test_limit_use_is_largest_for_the_guard_that_stops_the_motion(name, guard):
     bench = Bench(HARD).start().run(2.0)
     used = bench.execution.use.take()
     assert set(used) == {'age of joint states', 'age of controller_state', *(

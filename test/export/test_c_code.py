@@ -276,7 +276,7 @@ def test_robots_get_names_of_c(name: str, expected: str) -> None:
     assert c_name(name) == expected
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_c_code_refuses_nan_links_and_zero_stiffness() -> None:
     mechanism = model_of(load_robot('elastic_2r'), AUTO).mechanism
     links = mechanism.links.copy()
     links[0, 9] = np.nan

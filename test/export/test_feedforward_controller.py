@@ -143,7 +143,7 @@ def swing(time: float) -> list[FloatArray]:
             size * w**2 * np.cos(w * time)]
 
 
-def test_it_follows_by_the_model_and_not_by_its_error(loop) -> None:
+def test_feedforward_controller_follows_by_the_model_not_by_its_error(loop) -> None:
     assert loop.activate()
     loop.run(0.6)
     errors, springs = [], []
