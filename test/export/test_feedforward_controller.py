@@ -197,7 +197,7 @@ def test_a_state_that_is_not_finite_holds_the_weight_and_then_fails(loop, wrong)
     assert loop.update() == RUNNING
 
 
-def test_what_moved_unseen_is_held_where_it_is_seen_again(loop) -> None:
+def test_feedforward_controller_holds_the_position_seen_after_blindness(loop) -> None:
     assert loop.activate()
     loop.run(0.6)
     assert loop.update(q=NONE) == BLIND
@@ -207,7 +207,7 @@ def test_what_moved_unseen_is_held_where_it_is_seen_again(loop) -> None:
     assert np.abs(spring).max() < 1.0  # from where it was: 15 to 100 N m
 
 
-def test_it_does_not_begin_blind_and_keeps_to_the_limits(loop) -> None:
+def test_feedforward_controller_refuses_a_blind_start_and_keeps_limits(loop) -> None:
     assert not loop.activate(NONE)
     assert loop.update() == OFF
     assert loop.activate(limit=np.full(N, 5.0))
@@ -312,7 +312,7 @@ def test_a_model_that_is_off_by_a_fifth_leaves_a_third_of_the_tracking_error(tmp
     assert with_it < alone / 3.0
 
 
-def test_nothing_allocates(library) -> None:
+def test_feedforward_controller_library_imports_no_allocator(library) -> None:
     listed = subprocess.run([compiler('nm'), '--dynamic', str(library[1].path)], check=True,
                             capture_output=True, text=True).stdout
     wanted = {line.split()[1].partition('@')[0] for line in listed.splitlines()

@@ -177,7 +177,7 @@ def test_functions_say_what_they_take() -> None:
 
 @pytest.mark.parametrize(('package', 'call'), [
     ('casadi', 'to_casadi'), ('jax', 'to_jax'), ('casadi', 'to_c')])
-def test_what_is_missing_is_named(
+def test_exports_name_the_missing_package(
     package: str, call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)

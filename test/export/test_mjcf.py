@@ -90,7 +90,7 @@ LAWS = ('coulomb', 'asymmetric', 'two-speed', 'stribeck', 'dahl', 'maxwell+load'
 
 
 @pytest.mark.parametrize('law', LAWS)
-def test_what_friction_cannot_be_written_is_said_in_numbers(law: str) -> None:
+def test_to_mjcf_states_the_error_of_friction_that_mjcf_cannot_hold(law: str) -> None:
     model = model_of(robot_from_urdf(ARM))
     model = with_friction(model, [law] * 2, model.feasible_links)
     facts = model.to_mjcf().facts()

@@ -175,7 +175,9 @@ def test_shapes_that_cannot_be_are_left_out_and_told(
         True, True]
 
 
-def test_what_is_left_out_is_among_the_first_lines(tmp_path: Path, capsys: Capture) -> None:
+def test_export_prints_omitted_shapes_among_the_first_lines(
+    tmp_path: Path, capsys: Capture
+) -> None:
     path = tmp_path / 'arm.urdf'
     path.write_text(plain('<visual><geometry><box size="0 0 0"/></geometry></visual>'))
     assert main(['export', str(path), '--mjcf', str(tmp_path / 'o.xml'), '--quiet']) == 0
@@ -206,7 +208,7 @@ def test_thin_meshes_are_shown(tmp_path: Path) -> None:
 TINY = plain().replace('"0.1"', '"1e-17"').replace('value="2"', 'value="1e-8"')
 
 
-def test_nothing_is_written_where_a_tool_refuses_one_file(tmp_path: Path, capsys: Capture) -> None:
+def test_export_writes_no_file_when_mujoco_refuses_one(tmp_path: Path, capsys: Capture) -> None:
     given = tmp_path / 'arm.urdf'
     given.write_text(TINY)
     outputs = {form: tmp_path / f'out.{end}' for form, end in FORMS.items()}
@@ -227,7 +229,7 @@ def test_nothing_is_written_where_a_tool_refuses_one_file(tmp_path: Path, capsys
     assert not (tmp_path / 'm.urdf').exists()
 
 
-def test_what_pinocchio_refuses_is_not_written(tmp_path: Path, capsys: Capture) -> None:
+def test_export_writes_no_urdf_that_pinocchio_refuses(tmp_path: Path, capsys: Capture) -> None:
     given, path = tmp_path / 'arm.urdf', tmp_path / 'out.urdf'
     given.write_text(plain().replace(
         '<limit lower="-1" upper="1" velocity="2" effort="30.0"/>', ''))

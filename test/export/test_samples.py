@@ -62,7 +62,7 @@ def test_spread_is_the_covariance_where_no_constraint_is_active() -> None:
 
 
 @pytest.mark.parametrize('relative', [1e-3, 1.0])
-def test_all_samples_are_feasible_and_seeded(relative: float) -> None:
+def test_posterior_samples_are_feasible_and_seeded(relative: float) -> None:
     model, _ = uncertain(arm_model(), relative)
     drawn, warnings = model.posterior(20, seed=3)
     assert len(drawn) == 20
@@ -93,7 +93,7 @@ def test_draws_that_no_robot_has_are_moved_to_the_nearest() -> None:
             assert np.linalg.eigvalsh(pseudo_inertia(link))[0] > 0.0
 
 
-def test_what_the_data_left_open_stays() -> None:
+def test_posterior_keeps_parameters_that_the_data_leave_open() -> None:
     model, _ = uncertain(arm_model(), 1e-3)
     std = model.std.copy()
     std[3] = np.inf

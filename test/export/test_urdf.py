@@ -86,7 +86,7 @@ def test_a_saved_urdf_tells_the_origin_of_its_parameters(tmp_path: Path) -> None
     assert robot_from_urdf(first).hash() == robot_from_urdf(model.to_urdf(ARM).text).hash()
 
 
-def test_what_a_urdf_cannot_say_is_said() -> None:
+def test_to_urdf_warns_of_what_a_urdf_cannot_hold() -> None:
     model = arm_model()
     rotors, offsets = ([f'{model.standard[f"{name}{i}"]:.3g}' for i in (1, 2)]
                        for name in ('Ia', 'f0'))
@@ -337,7 +337,7 @@ def test_axes_that_are_those_of_the_link_need_no_word() -> None:
     assert_same_dynamics(export, arm_model())
 
 
-def test_what_is_identified_already_stays_byte_for_byte() -> None:
+def test_to_urdf_keeps_the_text_of_identified_links_byte_for_byte() -> None:
     model = arm_model()
     once = model.to_urdf(ARM)
     assert once.changed_links == ('upper', 'lower')

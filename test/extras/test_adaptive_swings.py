@@ -118,7 +118,7 @@ def test_deviations_are_those_of_the_equations(seed):
 
 @pytest.mark.parametrize(('name', 'seeds', 'share'), [('planar_3r', range(3), 0.6),
                                                       ('ur10e', range(1), 0.2)])
-def test_it_takes_less_time_than_a_planned_sequence_for_the_same_accuracy(name, seeds, share):
+def test_adaptive_sequence_is_shorter_than_planned_for_equal_accuracy(name, seeds, share):
     robot = load_robot(name)
     criteria = design_criteria(robot)
     for seed in seeds:
@@ -129,7 +129,7 @@ def test_it_takes_less_time_than_a_planned_sequence_for_the_same_accuracy(name, 
         assert found.trajectory.duration < share * planned.trajectory.duration
 
 
-def test_what_was_measured_is_not_measured_again():
+def test_adaptive_sequence_omits_what_is_already_measured():
     first = adaptive(accuracy=0.5)
     columns = deviations(CRITERIA, swings_of(first.trajectory))
     precision = BEFORE
@@ -153,7 +153,7 @@ def test_noise_decides_which_joint_swings_longer():
     assert seconds[1] > 3.0 * seconds[0]
 
 
-def test_what_no_swing_can_reach_is_named():
+def test_adaptive_sequence_names_parameters_out_of_reach():
     """A joint that creeps shows no viscous friction, whatever time there is."""
     options = {'limits': {'joint_2': {'velocity': 0.002}}, 'accuracy': 0.1, 'longest': 60.0}
     found = adaptive(**options)
@@ -216,7 +216,7 @@ SWINGS = [SineSwing(PLANAR.joints, joint, np.array([0.3, -0.4, 0.5]), 0.6, 0.7, 
 CANDIDATES = [Candidate.of(CRITERIA.model, one, BEFORE) for one in SWINGS]
 
 
-def test_nothing_within_the_time_tells_more_than_all_swings_at_once():
+def test_reach_equals_the_information_of_all_swings_at_once():
     precision = BEFORE
     for longest in (2.0, 200.0):
         total = np.eye(len(precision.names)) / UNKNOWN**2
@@ -250,7 +250,7 @@ def test_the_best_mixture_of_configurations_is_what_can_be_reached():
     assert np.log(best).sum() == pytest.approx(min(sums), abs=0.2)
 
 
-def test_what_friction_takes_does_not_average_out():
+def test_repeated_swings_do_not_average_out_friction_of_other_joints():
     """Ten times the swing tell no more by the others' efforts, and ten times by its own."""
     known, one = Known.of(BEFORE), CANDIDATES[1]
     once, often = known.after([one.told(1)]), known.after([one.told(1)] * 10)
@@ -290,7 +290,7 @@ def test_the_outlook_says_what_is_missing_and_how_long_it_takes():
         f'not seen yet; {len(first.later)} more swings, {seconds:.0f} s, are expected to meet')
 
 
-def test_what_locks_a_parameter_is_said():
+def test_reach_words_state_why_parameters_are_out_of_reach():
     """Noise, that no swing shows it, and friction that holds joints at rest."""
     names = ('a', 'b', 'c', 'd')
     found = Reach(best=np.array([0.2, 0.3, 900.0, 0.05]), accuracy=0.1, longest=60.0,

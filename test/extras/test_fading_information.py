@@ -82,7 +82,7 @@ def test_a_joint_that_rests_keeps_what_is_known_by_it() -> None:
                        atol=1e-14)
 
 
-def test_what_is_no_longer_shown_returns_to_the_prior() -> None:
+def test_followed_values_return_to_the_prior_when_no_longer_excited() -> None:
     state = followed(batches(3, 50, np.full(COUNT, 3.0)), FORGETTING)
     assert state.values[1] > 2.0
     state = followed(batches(4, 400, np.full(COUNT, 3.0), silent=(1,)), FORGETTING, state)

@@ -58,7 +58,7 @@ def small() -> Fleet:
     return analysed(SMALL, torque_model(ROBOT))
 
 
-def test_what_changed_in_a_small_fleet_is_found(small: Fleet) -> None:
+def test_fleet_findings_match_the_changes_of_a_small_fleet(small: Fleet) -> None:
     changed = SMALL.changed
     right = {one.arm for one in small.findings if is_true(one, changed.get(one.arm))}
     assert len(right) >= 3
@@ -312,7 +312,7 @@ def test_words_name_the_recordings_of_robots(tmp_path: Path) -> None:
         named('')
 
 
-def test_one_arm_is_in_memory_at_a_time() -> None:
+def test_fleet_holds_one_arm_in_memory_at_a_time() -> None:
     model = torque_model(ROBOT)
     many = simulated(replace(SMALL, changes=(), arms=6, recordings=3), model)
     alive: weakref.WeakSet[ReducedRecording] = weakref.WeakSet()
@@ -389,7 +389,7 @@ def test_the_change_of_joint_1_of_the_ur10e_is_watched_not_named(
     assert {one['characteristic'] for one in result['watched']} >= {'Izz2'}
 
 
-def test_which_recordings_choose_does_not_depend_on_their_order() -> None:
+def test_choosing_does_not_depend_on_the_order_of_recordings() -> None:
     listed = [ArmRecording(f'{name}.csv', 'one', None, 0.0) for name in 'abcdefg']
     assert [one.source for one in choosing(listed)] == [f'{name}.csv' for name in 'abcdeg']
     assert choosing(listed[::-1]) == choosing(listed)

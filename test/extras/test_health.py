@@ -119,7 +119,9 @@ def test_few_days_tell_little_of_other_days(model: IdentifiedModel) -> None:
     assert (exact, vague) == (pytest.approx(7.0, rel=1e-3), pytest.approx(6.0, rel=1e-3))
 
 
-def test_what_few_days_tell_raises_fewer_alarms(model: IdentifiedModel) -> None:
+def test_health_raises_fewer_alarms_when_training_covers_few_recordings(
+    model: IdentifiedModel
+) -> None:
     known = replace(model, record=replace(model.record, recordings=('one', 'two')))
     arm = EverydayArm(model, model.values, noise=0.1).scaled(('fv2',), 1.2)
     assert not changed(fed(Health(known), arm, 10 * MINUTE))
@@ -172,7 +174,7 @@ def test_a_joint_that_changed_much_says_nothing_about_the_others(model: Identifi
     assert [one.words for one in found if 'friction' in one.words] == ['joint_2: friction']
 
 
-def test_what_is_seen_is_beyond_the_level_with_nine_in_ten(model: IdentifiedModel) -> None:
+def test_compared_seen_size_exceeds_the_level_in_nine_of_ten_cases(model: IdentifiedModel) -> None:
     own = Compared(np.zeros(2), (Distance(9.0, 2, 0.0), Distance(9.5, 1, 0.0),
                                  Distance(0.0, 1, 0.0)), np.array([30.0, 16.0, 25.0]),
                    np.array([0.1, 0.2]))
@@ -181,7 +183,7 @@ def test_what_is_seen_is_beyond_the_level_with_nine_in_ten(model: IdentifiedMode
         assert norm.cdf(seen / size - np.sqrt(level)) == pytest.approx(0.9, abs=1e-3)
 
 
-def test_what_was_long_before_a_change_is_forgotten(model: IdentifiedModel) -> None:
+def test_health_forgets_the_time_long_before_a_change(model: IdentifiedModel) -> None:
     """After some memories the change is there whole, however long it was not before."""
     arm = EverydayArm(model, model.values, noise=0.1)
     health = fed(Health(model, HealthSettings(memory=60.0)), arm, 20 * MINUTE)
@@ -313,7 +315,7 @@ def test_distances_leave_out_what_is_not_known() -> None:
     assert nothing.distances() == (Distance(0.0, 0, 0.0),) * 3
 
 
-def test_one_parameter_alone_is_a_likelihood_ratio() -> None:
+def test_departure_distance_of_one_parameter_is_a_likelihood_ratio() -> None:
     """By how much the distance is less where one parameter may be anything."""
     rng = np.random.default_rng(1)
     root = rng.normal(size=(3, 3))
@@ -329,7 +331,7 @@ def test_one_parameter_alone_is_a_likelihood_ratio() -> None:
         assert np.isclose(own.sizes[k]**-2, inverse[k, k])
 
 
-def test_what_joints_share_is_expected_of_each() -> None:
+def test_departure_beside_subtracts_what_the_joints_share() -> None:
     """By Gaussian conditioning: the departure of one axis beside those of two others."""
     rng = np.random.default_rng(2)
     covariance = 0.03**2 * np.eye(3) + 0.5**2 * np.ones((3, 3))

@@ -260,7 +260,9 @@ def test_noise_of_encoders_and_errors_of_equations_are_found() -> None:
                                    rtol=0.1)
 
 
-def test_what_stretches_left_out_object_to_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_latent_keeps_the_elastic_estimate_when_held_out_error_is_higher(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
     data, _ = fits(1)[0]
     monkeypatch.setattr(latent, '_misfits_of_start', lambda *_: -1e6 * np.ones(7))
     found, start = ESTIMATORS['latent'].fit(data), ESTIMATORS['elastic'].fit(data)
@@ -419,7 +421,7 @@ def test_outside_its_class_it_predicts_like_its_start_or_is_refused() -> None:
     assert rms[0] < 1.02 * rms[1] or not ours.details.kept
 
 
-def test_it_needs_recordings_as_they_are_and_long_enough() -> None:
+def test_latent_refuses_short_and_preprocessed_recordings() -> None:
     model = elastic_model()
     data, _ = fits(1)[0]
     with pytest.raises(DataError, match='needs the recordings as they were recorded'):

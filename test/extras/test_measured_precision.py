@@ -164,7 +164,7 @@ def test_a_joint_that_never_moved_keeps_its_noise():
     assert not told.information[fixed].any()
 
 
-def test_what_friction_takes_of_joints_at_rest_does_not_average_out():
+def test_measured_information_does_not_average_out_friction_at_rest():
     """An error that goes with the motion takes information from the locked joints alone."""
     model, names = CRITERIA.model, CRITERIA.model.reduction.names
     motion = states(adaptive(CRITERIA, accuracy=0.3).trajectory)

@@ -168,7 +168,7 @@ def test_rates_are_those_of_the_papers() -> None:
     assert simes(np.array([])) == 1.0
 
 
-def test_what_is_said_of_an_arm_pays_for_the_choice_of_arm_and_part() -> None:
+def test_discovered_divides_the_level_by_the_choice_of_arm_and_part() -> None:
     """One of four arms, one of its two parts, one of the two numbers of this."""
     none = [np.array([0.9])]
     arms = [[np.array([1e-6, 0.01]), np.array([0.02])], none, none, none]

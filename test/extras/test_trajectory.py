@@ -129,7 +129,7 @@ def disturbed(model: TorqueModel, seed: int) -> Experiment:
 
 
 @pytest.mark.parametrize('seed', [0, pytest.param(1, marks=pytest.mark.soak)])
-def test_it_is_least_squares_where_rollouts_are_not_surely_better(seed: int) -> None:
+def test_trajectory_keeps_least_squares_when_rollouts_are_not_better(seed: int) -> None:
     model = torque_model('planar_3r')
     experiment = disturbed(model, seed)
     plain, found = ESTIMATORS['wls'].fit(experiment), TRAJECTORY.fit(experiment)
@@ -252,7 +252,7 @@ def test_loads_of_friction_are_those_of_the_links() -> None:
     assert not ArmModel(torque_model('planar_3r')).pressed(samples).any()
 
 
-def test_one_recording_has_to_be_surer_than_several() -> None:
+def test_level_of_one_recording_is_stricter_than_of_several() -> None:
     intervals = shooting_of(of_robot('planar_3r'), free=False).intervals
     assert level_of(intervals) == LEVEL_OF_ONE
     assert level_of((*intervals, replace(intervals[0], recording=1))) == LEVEL < LEVEL_OF_ONE

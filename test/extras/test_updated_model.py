@@ -34,7 +34,7 @@ def changed() -> RecursiveIdentification:
     return followed(model, EverydayArm(model, 1.1 * model.values))
 
 
-def test_it_has_the_parameters_found_and_their_covariance(
+def test_updated_model_has_the_estimated_parameters_and_covariance(
     changed: RecursiveIdentification
 ) -> None:
     made = updated_model(changed)
@@ -47,7 +47,9 @@ def test_it_has_the_parameters_found_and_their_covariance(
     assert np.linalg.norm(made.values - truth) < 0.5 * np.linalg.norm(served - truth)
 
 
-def test_it_can_be_saved_and_read_and_updated_again(changed: RecursiveIdentification) -> None:
+def test_updated_model_can_be_saved_loaded_and_updated_again(
+    changed: RecursiveIdentification
+) -> None:
     made = updated_model(changed)
     again = IdentifiedModel.from_yaml(made.to_yaml())
     assert again.warnings[-1].startswith(UPDATED)
@@ -61,7 +63,7 @@ def test_before_any_motion_there_is_nothing_to_serve() -> None:
         updated_model(RecursiveIdentification(known_model()))
 
 
-def test_it_is_refused_where_it_predicts_worse(
+def test_updated_model_is_refused_when_it_predicts_worse(
     changed: RecursiveIdentification, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recent = changed.recent
@@ -75,7 +77,7 @@ def test_it_is_refused_where_it_predicts_worse(
         updated_model(changed)
 
 
-def test_it_is_refused_where_no_robot_has_such_parameters(
+def test_updated_model_is_refused_when_no_robot_has_its_parameters(
     changed: RecursiveIdentification, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = iter((['a mass matrix of no robot'], []))

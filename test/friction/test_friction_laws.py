@@ -82,7 +82,7 @@ def test_nonnegative_parameters_dissipate(name, seed):
 
 
 @pytest.mark.parametrize('name', NAMES)
-def test_nothing_at_rest_but_offset_and_state(name):
+def test_friction_laws_at_rest_hold_only_offset_and_state(name):
     law = law_from(name)
     count = 20
     still = AxisMotion(np.arange(count) * 0.1, np.full(count, 0.3), np.zeros(count))

@@ -104,7 +104,7 @@ def test_drift_and_temperature_are_held_at_their_ends():
 
 @pytest.mark.parametrize('law', [*LAWS, 'coulomb+breakaway', 'maxwell+drift', 'dahl+levelling',
                                  'stribeck+load+drift', 'asymmetric+levelling'])
-def test_all_consumers_agree_beyond_the_range(law):
+def test_users_of_friction_agree_beyond_the_fitted_range(law):
     robot = load_robot('planar_3r')
     own = wide(law)[1]
     structure = Structure.of(True, [(law, own)] * 3, robot.nominal)

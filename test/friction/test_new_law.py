@@ -134,7 +134,7 @@ def test_columns_with_and_without_memory(law: type[FrictionLaw]) -> None:
 
 
 @pytest.mark.parametrize('friction_wanted', ['this', 'auto'])
-def test_it_is_identified_and_chosen(law: type[FrictionLaw], friction_wanted: str) -> None:
+def test_identify_fits_and_chooses_a_new_law(law: type[FrictionLaw], friction_wanted: str) -> None:
     true = law()
     # Stribeck's is nearly the same as the first law
     name = law.name if friction_wanted == 'this' else 'auto without stribeck'

@@ -33,5 +33,7 @@ def test_every_input_is_read_or_refused(kinds: dict[str, Reader], kind: str) -> 
 
 @pytest.mark.soak
 @pytest.mark.parametrize('kind', KINDS)
-def test_so_are_a_million(kinds: dict[str, Reader], kind: str) -> None:
+def test_recordings_damaged_a_million_times_are_read_or_refused(
+    kinds: dict[str, Reader], kind: str
+) -> None:
     check(kinds[kind], 84_000, seed=1)

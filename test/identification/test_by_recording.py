@@ -122,7 +122,7 @@ def whole(paths: list[str]) -> RecordedInformation:
 
 
 @pytest.mark.parametrize('numbers', [log_module.CACHE_NUMBERS, 0], ids=['in memory', 'read again'])
-def test_one_by_one_they_give_the_same_model(
+def test_recorded_one_by_one_gives_the_same_model_as_identify(
     numbers: int, paths: list[str], plain: IdentificationResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_module, 'CACHE_NUMBERS', numbers)
@@ -201,7 +201,9 @@ def test_sweeps_keep_their_friction_curves(tmp_path: Path) -> None:
 @pytest.mark.parametrize('recipe', [
     replace(RECIPE, estimator={'name': 'irls'}), replace(RECIPE, loops='three')],
     ids=['irls', 'loops'])
-def test_what_goes_through_the_samples_again_is_refused(recipe: Recipe, paths: list[str]) -> None:
+def test_recorded_refuses_methods_that_read_samples_again(
+    recipe: Recipe, paths: list[str]
+) -> None:
     method = 'feasible' if recipe.loops == 'three' else None
     with pytest.raises(UsageError, match='without workers'):
         identify_with(Recorded(ThisProcess()), ROBOT, files(paths), method, recipe)

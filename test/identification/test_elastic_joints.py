@@ -160,7 +160,7 @@ def test_the_method_finds_elastic_joints_in_the_data() -> None:
         identify(robot, [replace(log, motor_position=None, motor_velocity=None)], 'elastic')
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_identify_and_drive_refuse_impossible_elastic_joints() -> None:
     robot, log = elastic_arm()[0], recordings(4.0)[0]
     one = replace(log, motor_position=None, motor_velocity=None)
     with pytest.raises(DataError,

@@ -86,7 +86,7 @@ def reach(ellipsoid, points):
 
 
 @pytest.mark.parametrize('geometry', UNIFORM)
-def test_one_primitive_has_its_least_ellipsoid_which_admits_the_uniform_body(robot_of, geometry):
+def test_ellipsoid_of_a_primitive_is_minimal_and_admits_a_uniform_body(robot_of, geometry):
     half, share, factor = UNIFORM[geometry]
     found = ellipsoid_of(robot_of(collision(geometry)))
     assert found.radii == pytest.approx(half * factor, rel=SAME_FORMULA)
@@ -218,7 +218,7 @@ MESH = collision('<mesh filename="arm.stl"/>')
     (collision('<cylinder radius="1"/>'), '', 'cylinder length: is missing'),
     (collision(BOX, rpy=(0, 0)), '', 'collision origin rpy: expected 3 finite'),
 ])
-def test_what_has_no_primitive_is_refused_before_anything_is_read(robot_of, arm, hand, message):
+def test_resolve_collision_refuses_links_without_a_primitive(robot_of, arm, hand, message):
     robot = robot_of(arm, hand)
     with pytest.raises(UsageError, match=message) as caught:
         resolve_collision(COLLIDES, robot)

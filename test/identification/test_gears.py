@@ -169,7 +169,7 @@ def geared(robot: RobotModel) -> RobotModel:
     (lambda motor: None,
      'no motor states of joint_1; joint_1 is elastic, so.*two encoders.*record'),
 ])
-def test_what_is_wrong_with_encoders_is_named(change, message) -> None:
+def test_identify_names_what_is_wrong_with_motor_encoders(change, message) -> None:
     robot, log = geared(elastic_arm()[0]), log_of(5e-6, 4.0)
     wrong = replace(log, motor_position=change(log.motor_position), motor_velocity=None)
     with pytest.raises(DataError, match=message):

@@ -63,7 +63,7 @@ def test_every_method_finds_the_model(planar, method):
     assert max(s.relative_error for s in scores.values()) < 0.03
 
 
-def test_everything_left_open_is_chosen_and_shown(planar):
+def test_identify_chooses_and_records_all_open_settings(planar):
     stages = []
     result = identify(planar.robot, [recording(planar)],
                       progress=lambda stage, fraction: stages.append((stage, fraction)))

@@ -47,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_its_model_predicts_another_motion_and_the_links_are_those_described(folder: Path) -> None:
+def test_linkage_model_predicts_another_motion(folder: Path) -> None:
     model, made = IdentifiedModel.load(folder / 'model.yaml'), load_robot(folder / 'arm.yaml')
     assert model.joints == ('turn', 'elbow')
     rng = np.random.default_rng(0)
@@ -58,7 +58,7 @@ def test_its_model_predicts_another_motion_and_the_links_are_those_described(fol
     np.testing.assert_allclose(model.forward(q, qd, found), qdd, atol=1e-8)
 
 
-def test_it_is_validated(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_validate_scores_a_linkage_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert main(['validate', str(folder / 'model.yaml'), str(folder / 'second.csv'),
                  '--json']) == 0

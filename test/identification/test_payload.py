@@ -78,7 +78,7 @@ def test_the_difference_gives_the_payload(name):
 
 @settings(max_examples=25)
 @given(st.integers(0, 10_000), st.floats(0.0, 0.5))
-def test_any_robot_any_noise_gives_a_body_that_can_exist(seed, noise):
+def test_identify_payload_gives_a_feasible_body_for_any_robot_and_noise(seed, noise):
     robot = random_chain(seed)
     payload = random_payload(np.random.default_rng(seed))
     found = identify_payload(robot, *([log] for log in pair(robot, payload, seed, 10.0, noise)))
@@ -162,7 +162,7 @@ def test_a_model_of_the_arm_gives_the_payload():
     np.testing.assert_allclose(found.centre_of_mass, payload[1:4] / payload[0], atol=PAYLOAD_MODEL)
 
 
-def test_what_a_planar_arm_cannot_show_is_named():
+def test_identify_payload_names_what_a_planar_arm_cannot_show():
     robot = torque_robot('planar_3r')
     loaded, unloaded = pair(robot, random_payload(RNG))
     found = identify_payload(robot, [loaded], [unloaded]).estimate
@@ -172,7 +172,7 @@ def test_what_a_planar_arm_cannot_show_is_named():
     assert np.isfinite(found.parameters_std[9]) and set_load(found) is None
 
 
-def test_one_moving_joint_leaves_most_open():
+def test_identify_payload_leaves_inertias_open_when_one_joint_moves():
     robot = torque_robot('ur10e')
     same = motion(robot, 1, 20.0, moving=[5])
     payload = random_payload(RNG)

@@ -43,7 +43,9 @@ def late(early: RecordedInformation) -> RecordedInformation:
     return information(ROBOT, LOGS[2:], RECIPE, early)
 
 
-def test_it_gives_the_model_that_the_recordings_give(early: RecordedInformation) -> None:
+def test_identify_information_equals_identify_of_the_recordings(
+    early: RecordedInformation
+) -> None:
     ours, plain = identify_information([early], recipe=RECIPE), identify(
         ROBOT, LOGS[:2], recipe=RECIPE)
     np.testing.assert_array_equal(ours.estimate.values, plain.estimate.values)
@@ -55,7 +57,9 @@ def test_it_gives_the_model_that_the_recordings_give(early: RecordedInformation)
     assert ours.training.model == plain.training.model
 
 
-def test_it_adds_up(early: RecordedInformation, late: RecordedInformation) -> None:
+def test_identify_information_of_two_parts_equals_the_whole(
+    early: RecordedInformation, late: RecordedInformation
+) -> None:
     whole = information(ROBOT, LOGS, RECIPE, early)
     ours = identify_information([early, late], recipe=RECIPE)
     plain = identify_information([whole], recipe=RECIPE)
@@ -99,7 +103,7 @@ def test_methods_that_need_samples_are_refused_and_no_others(
             identify_information([early], name, RECIPE)
 
 
-def test_what_does_not_belong_together_is_refused(
+def test_information_of_other_filters_robots_or_twice_is_refused(
     early: RecordedInformation, late: RecordedInformation
 ) -> None:
     with pytest.raises(UsageError, match='no information'):

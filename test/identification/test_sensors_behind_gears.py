@@ -128,7 +128,7 @@ def test_feasible_parameters_serve(arm, sensed, rotors):
     assert np.isfinite(model.forward(np.zeros(3), np.zeros(3), np.zeros(3))).all()
 
 
-def test_what_does_not_help_is_not_advised(with_rotors, arm):
+def test_impossible_advises_no_rotor_inertia_when_it_does_not_help(with_rotors, arm):
     plain = identified_without(with_rotors)
     warning, = impossible(plain)
     assert 'not positive definite' in warning and '--method feasible' in warning

@@ -143,7 +143,9 @@ def test_rounds_in_turn_approach_the_fit_at_once_and_stay_there(
     assert error(stays) == pytest.approx(error(best), rel=SAME_FORMULA)
 
 
-def test_one_round_is_no_better_than_the_fit_at_once(result: IdentificationResult) -> None:
+def test_sequential_fit_of_one_round_is_no_better_than_the_fit_at_once(
+    result: IdentificationResult
+) -> None:
     information = result.experiment.information
     weights = joint_weights(information) ** 2
     turns, once = (float(weights @ information.residual_energy(v, FILTERED))

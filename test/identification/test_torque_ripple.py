@@ -63,7 +63,9 @@ def test_other_recordings_are_predicted_better(waving: IdentificationResult) -> 
     assert control['joint_2'].rmse < 0.9 * smooth['joint_2'].rmse
 
 
-def test_what_is_drawn_is_the_largest_wave_over_its_phase(waving: IdentificationResult) -> None:
+def test_pictures_draw_the_largest_ripple_wave_over_its_phase(
+    waving: IdentificationResult
+) -> None:
     found = validate(waving.model, [with_gear(recording(ROBOT, 3), 1, GEAR)])
     drawn, (trace,) = pictures(found, waving.model), found.traces
     assert {joint: [one.title for one in own] for joint, own in drawn.items()} == {
@@ -145,7 +147,7 @@ def test_without_measured_positions_there_is_none(waving: IdentificationResult) 
                                   model.with_learnt('ripple', ()).predicted(unknown))
 
 
-def test_its_phase_is_that_of_measured_positions(waving: IdentificationResult) -> None:
+def test_ripple_phase_is_that_of_measured_positions(waving: IdentificationResult) -> None:
     model, ripple = waving.model, waving.model.parts_of('ripple')[1]
     assert ripple is not None
     samples = prepare(ROBOT, repair(ROBOT, recording(ROBOT, 6, 4.0)), model.preprocessing)
@@ -225,7 +227,7 @@ def test_levels_of_contact_fall(waving: IdentificationResult) -> None:
     assert with_it.moving[1] < 0.9 * without.moving[1]
 
 
-def test_it_is_in_the_model_file(waving: IdentificationResult) -> None:
+def test_ripple_round_trips_through_the_model_file(waving: IdentificationResult) -> None:
     model = waving.model
     text = model.to_yaml()
     again = IdentifiedModel.from_yaml(text)

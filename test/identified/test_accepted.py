@@ -68,7 +68,9 @@ def test_the_model_is_validated_as_it_was_identified(
 
 
 @pytest.mark.parametrize('use', [validate_forward, contact_events])
-def test_it_is_used_with_such_recordings(use, model: IdentifiedModel, logs: list[RawLog]) -> None:
+def test_model_with_accepted_findings_is_used_with_such_recordings(
+    use, model: IdentifiedModel, logs: list[RawLog]
+) -> None:
     refusing = replace(model, record=replace(model.record, accepted=()))
     with pytest.raises(DataError, match=KIND):
         use(refusing, logs[1:])
@@ -82,7 +84,7 @@ def test_a_payload_is_identified_from_such_recordings(
     assert any(text.endswith(THEN) for text in found.warnings)
 
 
-def test_what_is_accepted_of_single_recordings_is_kept(logs: list[RawLog]) -> None:
+def test_identify_keeps_findings_accepted_of_single_recordings(logs: list[RawLog]) -> None:
     own = [replace(logs[0], accepted=(KIND,))]
     for given in (own, Parts(tuple(logs[:1]), accepted=(KIND,))):
         assert identify(ARM, given, recipe=PLAIN).model.record.accepted == (KIND,)

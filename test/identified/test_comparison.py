@@ -123,7 +123,7 @@ def test_models_with_other_laws_of_friction_are_compared(models):
     assert not changed(models[0], other)
 
 
-def test_what_cannot_be_compared_is_said(models):
+def test_differences_refuses_models_that_cannot_be_compared(models):
     with pytest.raises(ModelError, match=r'for seven_axis .* not for planar_3r'):
         differences(models[0], replace(models[1], robot=load_robot('seven_axis')))
     with pytest.raises(ModelError, match='no covariance'):

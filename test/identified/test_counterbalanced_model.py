@@ -58,7 +58,7 @@ def test_the_file_holds_it(model: IdentifiedModel) -> None:
         IdentifiedModel.from_yaml(text.replace('joint: 1,', 'joint: 6,', 1))
 
 
-def test_it_is_reported_in_words(model: IdentifiedModel) -> None:
+def test_report_names_counterbalances_with_joint_and_unit(model: IdentifiedModel) -> None:
     words = model.torque_model.words['cb2']
     assert (words.part, words.unit) == (model.joints[1], 'N m')
     (section,) = shown(model)

@@ -26,7 +26,7 @@ def model():
         record=replace(found.record, degrees_of_freedom=10.0, left_over=(0.3, 0.2, 0.1)))
 
 
-def test_it_is_that_of_draws_of_parameters_and_of_what_is_left(model):
+def test_effort_interval_equals_that_of_parameter_draws_and_residual(model):
     rng = np.random.default_rng(0)
     q, qd, qdd = rng.normal(size=(3, 4, 3))
     columns = model.inverse_by_parameters(q, qd, qdd)

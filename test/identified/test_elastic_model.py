@@ -164,7 +164,7 @@ def test_gears_do_not_drive_motion(damping: float) -> None:
     assert swing[-50:].max() < swing[:50].max()
 
 
-def test_what_cannot_be_is_named() -> None:
+def test_elastic_model_refuses_bad_motor_states_and_stiffness() -> None:
     model, zero = true_model(), np.zeros(2)
     with pytest.raises(UsageError, match='this model has rigid joints only'):
         true_model(ARM.rigid).forward_elastic(*[zero] * 5)

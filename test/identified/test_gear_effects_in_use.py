@@ -212,7 +212,7 @@ def test_the_torque_of_the_gears_is_that_of_the_fit() -> None:
     assert (width[-1] < 1e-3 * np.array(LOOP)).all(), 'the past is forgotten'
 
 
-def test_what_is_left_out_is_said() -> None:
+def test_cautions_and_exports_name_gear_effects_left_out() -> None:
     assert stiff_leaves_out(MODEL) == (
         'Left out: kinematic error of the gears of joint_1, joint_2.',
         'Left out: hysteresis of the gears of joint_1, joint_2.')

@@ -171,7 +171,7 @@ def test_gravity_compensated_effort_has_no_weight():
     assert np.array_equal(loaded.inverse(q, qd, qdd), without.inverse(q, qd, qdd))
 
 
-def test_all_errors_are_of_one_family():
+def test_model_error_and_usage_error_are_dynid_errors():
     assert issubclass(ModelError, DynIdError) and issubclass(UsageError, DynIdError)
 
 

@@ -186,7 +186,7 @@ def test_another_value_is_refused_or_does_no_harm(name: str) -> None:
 @pytest.mark.soak
 @pytest.mark.filterwarnings('ignore')
 @pytest.mark.parametrize('name', MODELS)
-def test_all_other_values_in_all_places(name: str) -> None:
+def test_model_file_with_any_other_value_is_refused_or_of_use(name: str) -> None:
     faults = []
     for path in leaves(content_of(name)):
         for other in OTHERS:
