@@ -150,7 +150,7 @@ def test_several_recordings_know_the_widest_range_and_the_longest_time():
     assert cold.temperatures is None
 
 
-def test_what_is_outside_is_told_in_the_unit_of_its_joint():
+def test_excesses_are_in_the_unit_of_their_joint():
     robot = load_robot('stanford_arm')
     trained = Trained({'velocity': np.array([[-1.0, 1.0]] * robot.n)})
     found = trained.excesses(robot, {'velocity': np.full((1, robot.n), 1.5)})

@@ -267,7 +267,7 @@ def test_a_further_topic_may_have_some_joints_only(tmp_path):
     assert any(f.startswith('joint torque taken from topic') for f in log.findings)
 
 
-def test_which_topic_holds_the_joint_states(tmp_path):
+def test_read_bag_selects_the_topic_of_joint_states(tmp_path):
     messages, values = states()
     one = write_topics(tmp_path / 'one', {'/arm/joint_states': messages})
     log = read_bag(one)

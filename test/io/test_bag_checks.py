@@ -98,7 +98,7 @@ def test_no_change_of_a_file_with_checksums_is_silent(tmp_path: Path, writer: st
     assert told > 20
 
 
-def test_what_is_written_has_every_checksum(tmp_path: Path) -> None:
+def test_bag_writer_writes_every_checksum(tmp_path: Path) -> None:
     file = storage_file(ours(tmp_path / 'bag'))
     data = file.read_bytes()
     place, checksums = len(MAGIC), {}

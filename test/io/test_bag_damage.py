@@ -107,7 +107,7 @@ def test_scrambled_bytes_never_break_the_reader(tmp_path, storage):
     assert read > 30
 
 
-def test_one_damaged_chunk_does_not_hide_the_others(tmp_path):
+def test_read_bag_leaves_out_only_the_damaged_chunk(tmp_path):
     stamps = START + 10**6 * np.arange(900)
     values = motion(900)
     with BagWriter(tmp_path / 'b') as bag:
@@ -129,7 +129,7 @@ def test_one_damaged_chunk_does_not_hide_the_others(tmp_path):
     assert any('time: 1 gaps' in f for f in log.findings)
 
 
-def test_what_a_wrong_checksum_belongs_to_is_left_out(tmp_path):
+def test_read_bag_leaves_out_a_chunk_with_a_wrong_checksum(tmp_path):
     messages, values = states(count=100)
     path = write_topics(tmp_path / 'b', {'/joint_states': messages})
     file = storage_file(path)

@@ -220,7 +220,9 @@ def lbr(store: Any) -> Messages:
 
 
 @pytest.mark.parametrize('storage', STORAGES)
-def test_any_message_by_the_paths_of_its_fields(tmp_path: Path, storage: str) -> None:
+def test_read_bag_reads_any_message_by_the_paths_of_its_fields(
+    tmp_path: Path, storage: str
+) -> None:
     path = write(tmp_path / 'b', {'/lbr/state': lbr(STORE)}, STORE, storage)
     given = '{topic: /lbr/state, position: measured_joint_position, effort: measured_torque'
     log = read_bag(path, NAMES, named(f'{given}}}'))
@@ -404,7 +406,9 @@ def test_a_damaged_chunk_of_ros_1_is_told(tmp_path: Path) -> None:
     ([f'{name}_l' for name in NAMES], r'{joint}_l'),
     ([name.removeprefix('joint') for name in NAMES], 'without joint'),
 ])
-def test_one_prefix_or_suffix_of_all_names(tmp_path: Path, there: list[str], note: str) -> None:
+def test_read_bag_removes_one_prefix_or_suffix_of_all_joint_names(
+    tmp_path: Path, there: list[str], note: str
+) -> None:
     path = write(tmp_path / 'b', {'/joint_states': joint_states(
         STORE, TIME, [*there, 'finger'], np.c_[POSITION, POSITION[:, 0]], None,
         np.c_[EFFORT, EFFORT[:, 0]])}, STORE)
@@ -433,7 +437,7 @@ def test_joints_of_a_pattern_come_before_others_of_the_robots_names(tmp_path: Pa
                  position=VELOCITY)
 
 
-def test_some_names_of_other_joints_are_no_prefix(tmp_path: Path) -> None:
+def test_read_bag_removes_no_prefix_when_a_joint_is_missing(tmp_path: Path) -> None:
     path = write(tmp_path / 'b', {'/joint_states': joint_states(
         STORE, TIME, [f'left_{name}' for name in NAMES[:6]], POSITION[:, :6])}, STORE)
     with pytest.raises(DataError, match=r'no joints joint1, .* and joint7; it has left_joint1'):
@@ -533,7 +537,7 @@ def test_topics_with_and_without_stamps_are_brought_to_one_clock(
     require_same(read_bag(path, NAMES, named('effort=/tau')), position=POSITION, effort=EFFORT)
 
 
-def test_one_topic_may_hold_several_things(tmp_path: Path) -> None:
+def test_read_bag_reads_several_channels_from_one_topic(tmp_path: Path) -> None:
     path = write(tmp_path / 'b', {'/lbr/state': lbr(STORE)}, STORE)
     log = read_bag(path, NAMES, named(
         '{topic: /lbr/state, position: measured_joint_position}',

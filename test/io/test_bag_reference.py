@@ -67,7 +67,7 @@ def states(stamps: FloatArray, values: FloatArray, names: tuple[str, ...] = NAME
 
 
 @pytest.mark.parametrize('storage', list(PLUGINS))
-def test_it_is_read_joint_by_joint(tmp_path: Path, storage: str) -> None:
+def test_read_bag_reads_the_reference_joint_by_joint(tmp_path: Path, storage: str) -> None:
     ahead = POSITION + 0.01
     log = bag(tmp_path / 'bag', {'/arm/controller_state': states(
         TIME, ahead[:, ::-1], NAMES[::-1])}, storage)
@@ -95,7 +95,7 @@ TWO = ('reference_position: 2 controllers (/one/controller_state, /two/controlle
     ({'/one/controller_state': NAMES, '/two/controller_state': NAMES}, (TWO,)),
     ({'/one/controller_state': NAMES[:2]}, ()),  # that of another group of joints: no news
 ])
-def test_it_must_be_one_controller_of_all_joints(
+def test_read_bag_takes_the_reference_only_of_one_controller_of_all_joints(
     tmp_path: Path, controllers: dict[str, tuple[str, ...]], told: tuple[str, ...]
 ) -> None:
     log = bag(tmp_path / 'bag', {topic: states(TIME, POSITION[:, :len(names)], names)

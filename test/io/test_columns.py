@@ -329,7 +329,7 @@ def test_every_preset_says_where_it_is_from() -> None:
 
 @settings(max_examples=25)
 @given(st.data())
-def test_any_way_of_writing_gives_the_same_log(
+def test_load_log_gives_the_same_log_for_any_table_format(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     """Columns in any order, any separator, decimals, units and marks give the true log."""

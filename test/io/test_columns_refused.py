@@ -86,7 +86,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize('case', REFUSED)
-def test_what_cannot_be_read_is_refused_with_the_remedy(tmp_path: Path, case: str) -> None:
+def test_load_log_refuses_unreadable_tables_with_the_remedy(tmp_path: Path, case: str) -> None:
     text, robot, words = REFUSED[case]
     (tmp_path / 'log.csv').write_text(text)
     with pytest.raises(DataError) as error:

@@ -144,7 +144,7 @@ PLANAR, SHORT = load_robot('planar_3r'), whole(0.1)
 
 @given(share=st.floats(-DAMAGED_BEYOND, DAMAGED_BEYOND), joint=st.integers(0, 2),
        row=st.integers(0, 49), name=st.sampled_from(MEASURED))
-def test_nothing_the_robot_can_do_is_dropped(share, joint, row, name):
+def test_drop_implausible_keeps_values_that_the_robot_can_reach(share, joint, row, name):
     values = np.array(getattr(SHORT, name))
     values[row, joint] = share * possible(PLANAR, SHORT.time[-1])[name][joint]
     one = replace(SHORT, **{name: values})

@@ -140,7 +140,7 @@ def test_files_of_other_recorders(tmp_path: Path, style: Style) -> None:
         shutil.rmtree(folder)
 
 
-def test_what_is_damaged_is_left_out_and_said(tmp_path: Path) -> None:
+def test_repair_bag_leaves_out_and_reports_damaged_chunks(tmp_path: Path) -> None:
     whole = bytearray(mcap_file(MESSAGES, Style(chunk=30)))
     whole[whole.index(MESSAGES[40][1])] ^= 1  # the checksum of the second chunk is wrong now
     stranger = record(5, b'\7\0' + message(1, b'data')[11:])
@@ -332,7 +332,7 @@ def test_an_earlier_original_is_not_replaced(tmp_path: Path) -> None:
     ('text.db3', b'no database', 'not a readable rosbag2 sqlite3 file'),
     ('packed.mcap.zstd', b'', 'is compressed as a whole; unpack'),
 ])
-def test_what_is_no_bag_exits_with_1(
+def test_repair_exits_with_one_for_files_that_are_no_bags(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: bytes | None,
     words: str
 ) -> None:

@@ -78,7 +78,7 @@ def test_coefficients_along_a_recording_are_those_of_kalman() -> None:
     np.testing.assert_allclose(state[2:], covariance, atol=SAME_FORMULA)
 
 
-def test_what_is_not_seen_returns_to_what_is_not_known() -> None:
+def test_forget_returns_coefficients_to_the_prior_over_time() -> None:
     """The variance of the process itself, for any step; a mean fades."""
     deviations, rates = np.array([0.2, 0.5]), np.array([0.5, 2.0])
     for step in (0.01, 1.0, 30.0):

@@ -60,7 +60,7 @@ def test_unfit_arguments_are_refused_with_the_cause(arguments: Any, cause: str) 
         zero_phase(*arguments)
 
 
-def test_both_builds_agree_to_the_last_bit() -> None:
+def test_kernel_builds_agree_to_the_last_bit() -> None:
     """No operation is contracted or put in another order: any machine gives the same numbers."""
     rng, found = np.random.default_rng(0), []
     robot = nominal_model('planar_3r').robot

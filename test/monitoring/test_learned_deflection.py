@@ -27,7 +27,7 @@ from robot_dynid.signals.filters import corner_of
 
 
 @pytest.mark.parametrize('fit', [GMR, RadialBasis()], ids=['gmr', 'rbf'])
-def test_what_the_deflection_tells_is_predicted_and_no_contact(fit: ResidualFit) -> None:
+def test_deflected_observer_predicts_the_learned_residual(fit: ResidualFit) -> None:
     own = model_with(fit)
     motion = monitor_input(own, recording(4, 6.0))
     with_it = observer_of(own, MonitorSettings()).along(motion)[200:]

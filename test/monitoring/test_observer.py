@@ -126,7 +126,7 @@ def still(
 
 
 @pytest.mark.parametrize('gain', [1.0, 1e3, 1e6])
-def test_any_step_is_stable_and_exact_for_constant_torque(gain: float) -> None:
+def test_observer_is_stable_and_exact_at_any_gain_for_constant_torque(gain: float) -> None:
     drive, torque = np.random.default_rng(1).normal(size=(2, 7))
     model, motion = still(drive, torque)
     exact = torque * -np.expm1(-gain * (motion.time - motion.time[0]))[:, None]

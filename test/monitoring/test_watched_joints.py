@@ -147,7 +147,7 @@ LOSSES: dict[str, tuple[Callable[[Follower], None], str]] = {
 
 
 @pytest.mark.parametrize('name', LOSSES)
-def test_all_joints_are_blind_until_the_observer_has_settled_anew(
+def test_monitor_is_blind_after_a_loss_until_the_observer_has_settled(
     model: IdentifiedModel, name: str
 ) -> None:
     follow, (loss, words) = Follower(model), LOSSES[name]

@@ -61,7 +61,7 @@ def test_the_remedy_puts_the_recording_right(
     assert not findings(right(float(said[1]))(ROBOT, log)[1])
 
 
-def test_what_is_left_falls() -> None:
+def test_finding_states_an_error_that_the_correction_halves() -> None:
     (finding,) = findings(spoiled(times('effort', -1.0, 1)))
     before, after = re.findall(r'([\d.]+) %', finding.looks_like)[:2]
     assert float(before) > 2.0 * float(after)

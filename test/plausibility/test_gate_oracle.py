@@ -30,7 +30,7 @@ def shows(name: str, joint: int = 0) -> bool:
 @pytest.mark.parametrize('name', [
     'mounted: wall x', 'mounted: ceiling', 'efforts swapped', 'gravity removed',
     'sign of all efforts', 'clock x 1.07', 'late velocities', 'degrees'])
-def test_what_contradicts_the_description_shows(name: str) -> None:
+def test_shows_is_true_for_faults_that_contradict_the_description(name: str) -> None:
     assert shows(name)
 
 

@@ -58,7 +58,7 @@ def in_turn(names: Sequence[str]) -> list[Any]:
 
 
 @pytest.mark.parametrize(('take', 'name'), in_turn(NAMED))
-def test_what_shows_is_named(take: Take, name: str) -> None:
+def test_gate_names_faults_that_show(take: Take, name: str) -> None:
     """A joint is drawn where a fault is of one; in the long run, each joint in turn."""
     (cell,) = run_row(take, name, 1)
     assert cell.verdict not in BAD, line_of(cell, True)
@@ -68,14 +68,14 @@ def test_what_shows_is_named(take: Take, name: str) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize('name', NAMED)
 @pytest.mark.parametrize('take', TAKES, ids=lambda take: f'{take.name}-{take.motion}')
-def test_what_shows_is_named_in_each_joint(take: Take, name: str) -> None:
+def test_gate_names_faults_that_show_in_each_joint(take: Take, name: str) -> None:
     wrong = [line_of(cell, True) for cell in run_row(take, name)
              if cell.verdict in BAD or (cell.verdict == SILENT and must_be_named(cell))]
     assert not wrong, '\n'.join(wrong)
 
 
 @pytest.mark.parametrize(('take', 'name'), in_turn(TAKEN_UP))
-def test_what_identification_takes_up_is_taken_for_nothing_else(take: Take, name: str) -> None:
+def test_gate_names_no_fault_for_what_identification_takes_up(take: Take, name: str) -> None:
     (cell,) = run_row(take, name)
     assert cell.verdict not in BAD, line_of(cell, True)
 

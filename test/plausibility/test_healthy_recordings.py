@@ -26,7 +26,7 @@ def ur10e(ur10e_data: Path) -> dict[str, list[Examination]]:
 
 
 @pytest.mark.parametrize('name', FOLDERS)
-def test_nothing_is_found_in_recordings_of_the_ur10e(
+def test_verdict_finds_nothing_in_recordings_of_the_ur10e(
     name: str, ur10e: dict[str, list[Examination]]
 ) -> None:
     robot = load_robot('ur10e')
@@ -35,13 +35,15 @@ def test_nothing_is_found_in_recordings_of_the_ur10e(
         assert verdict(robot, [one]) == ((), frozenset())
 
 
-def test_nothing_is_found_in_all_together(ur10e: dict[str, list[Examination]]) -> None:
+def test_verdict_finds_nothing_in_all_recordings_of_the_ur10e_together(
+    ur10e: dict[str, list[Examination]]
+) -> None:
     everything = [one for name in FOLDERS for one in ur10e[name]]
     assert len(everything) == 26
     assert verdict(load_robot('ur10e'), everything) == ((), frozenset())
 
 
-def test_nothing_is_found_in_the_recording_of_the_tx40(shared_data: Path) -> None:
+def test_verdict_finds_nothing_in_the_recording_of_the_tx40(shared_data: Path) -> None:
     robot = load_robot('tx40')
     log = load_log(shared_data / 'tx40' / 'exciting.csv.gz', robot)
     assert verdict(robot, [examine(robot, log)]) == ((), frozenset())
@@ -55,12 +57,12 @@ def nothing_found(seed: int, name: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize('name', HEALTHY)
-def test_nothing_is_found_in_recordings_of_random_robots(name: str, tmp_path: Path) -> None:
+def test_verdict_finds_nothing_in_recordings_of_random_robots(name: str, tmp_path: Path) -> None:
     for seed in range(3):
         nothing_found(seed, name, tmp_path)
 
 
-def test_what_friction_and_offset_explain_says_nothing_of_the_links() -> None:
+def test_explained_sizes_are_nan_when_friction_and_offset_suffice() -> None:
     robot = load_robot('planar_3r')
     motion = np.random.default_rng(5).standard_normal((3, 60, 3))
     none = np.empty((0, 3))
@@ -71,6 +73,6 @@ def test_what_friction_and_offset_explain_says_nothing_of_the_links() -> None:
 
 @pytest.mark.soak
 @pytest.mark.parametrize('seed', range(50))
-def test_nothing_is_found_in_recordings_of_fifty_robots(seed: int, tmp_path: Path) -> None:
+def test_verdict_finds_nothing_in_recordings_of_fifty_robots(seed: int, tmp_path: Path) -> None:
     for name in HEALTHY:
         nothing_found(seed, name, tmp_path)

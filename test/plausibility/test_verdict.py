@@ -61,7 +61,9 @@ def test_every_entry_of_the_core_refuses(
             enter()
 
 
-def test_what_is_accepted_warns(negated: RawLog, result: IdentificationResult) -> None:
+def test_accepted_finding_is_a_warning_and_no_refusal(
+    negated: RawLog, result: IdentificationResult
+) -> None:
     accepting = replace(RECIPE, accept=('effort_sign',))
     found = identify(ROBOT, [negated], recipe=accepting)
     assert any('effort_sign' in text for text in found.warnings)
@@ -83,7 +85,7 @@ def test_kinds_are_known() -> None:
     assert recipe_from_dict({'accept': 'clock'}).accept == ('clock',)
 
 
-def test_all_findings_are_told_at_once(log: RawLog, negated: RawLog) -> None:
+def test_plausible_recordings_reports_all_findings_at_once(log: RawLog, negated: RawLog) -> None:
     late = replace(log, time=1e3 * log.time, source='late')
     with pytest.raises(DataError) as told:
         plausible_recordings(ROBOT, [negated, late])

@@ -59,7 +59,7 @@ def found(robot: RobotModel, *logs: RawLog) -> tuple[Finding, ...]:
 @pytest.mark.parametrize(('arm', 'row'), [
     pytest.param(arm, row, id=f'{arm}: {row.name}', marks=() if among_few(k) else pytest.mark.soak)
     for k, (arm, row) in enumerate(ROWS)])
-def test_what_is_wrong_is_named_with_its_remedy(
+def test_verdict_names_what_is_wrong_with_its_remedy(
     arm: str, row: Row, request: pytest.FixtureRequest
 ) -> None:
     folder = request.getfixturevalue('shared_data') if ARMS[arm][2] else None
@@ -99,7 +99,7 @@ def test_the_joint_is_named(joint: int, factor: float) -> None:
     assert finding.joints == (robot.joints[joint],) and finding.recording == 'r'
 
 
-def test_one_wrong_recording_is_found_among_others() -> None:
+def test_verdict_names_one_wrong_recording_among_others() -> None:
     robot = load_robot('planar_3r')
     logs = [recording(robot, seed, 8.0) for seed in range(6)]
     wrong = dict(ROWS_OF_PLANAR)['zero +pi/2 off'].spoil(robot, logs[4])[1]

@@ -66,7 +66,7 @@ ALL_CASES = {
 
 
 @pytest.mark.parametrize('part', range(6))
-def test_both_reductions_agree_on_random_chains(part):
+def test_reduce_analytic_agrees_with_reduce_numeric_on_random_chains(part):
     """Equal kept sets, equal matrices, equal spaces: 300 chains in six parts."""
     for seed in range(part * CHAINS // 6, (part + 1) * CHAINS // 6):
         robot = random_chain(np.random.default_rng(seed), 1 + seed % 7)
@@ -216,7 +216,7 @@ def test_further_blocks_are_refused():
         reduce_analytic(robot, (JointFriction(axes, ()),))
 
 
-def test_both_reductions_agree_on_random_trees():
+def test_reduce_analytic_agrees_with_reduce_numeric_on_random_trees():
     """URDFs with branches and fixed joints, axes askew, gravity along the base's axes or not."""
     branching = 0
     for seed in range(60):

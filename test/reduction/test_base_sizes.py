@@ -38,6 +38,6 @@ def test_size_of_the_minimal_set(what, robot, size, method):
 
 
 @pytest.mark.parametrize(('what', 'robot', 'size'), SIZES, ids=[row[0] for row in SIZES])
-def test_both_methods_print_the_same(what, robot, size):
+def test_analytic_and_numeric_reduction_have_the_same_labels(what, robot, size):
     numeric, analytic = (METHODS[m](robot, (RigidLinks(robot),)) for m in ('numeric', 'analytic'))
     assert numeric.labels == analytic.labels

@@ -81,7 +81,7 @@ def test_a_rotor_is_told_from_its_link_behind_a_gear_only() -> None:
         'joint wrenches': INDEPENDENT, 'all of them': INDEPENDENT}
 
 
-def test_what_each_further_measurement_shows() -> None:
+def test_with_advice_states_what_each_further_measurement_shows() -> None:
     robot = load_robot('ur10e')
     found = with_advice(robot, blocks_of(robot), reduce_numeric(robot, blocks_of(robot)))
     assert found['mx1'].category == UNIDENTIFIABLE  # a vertical axis does not feel weight

@@ -52,7 +52,7 @@ def test_a_mass_is_weighed_rather_than_an_inertia_swung() -> None:
     assert found['Ixx1'].kind == PRIOR
 
 
-def test_what_the_data_left_open_is_of_the_prior(reduction: Reduction) -> None:
+def test_origins_of_parameters_left_open_are_the_prior(reduction: Reduction) -> None:
     first = next(o.name for o in origins(reduction) if o.kind == MEASURED)
     found = {o.name: o for o in origins(reduction, {first})}
     assert (found[first].kind, found[first].separated_by) == (PRIOR, '')

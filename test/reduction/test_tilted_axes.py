@@ -156,7 +156,7 @@ def test_leftmost_column_is_kept_unless_another_shows_much_more(share):
                                              else [share, 0.0, 1.0]]))
 
 
-def test_what_a_pivot_shows_by_rounding_is_no_direction_of_its_own():
+def test_row_echelon_takes_no_pivot_that_shows_by_rounding_only():
     """Columns 0 and 1 are independent by 2e-6 alone; only column 2 shows the second direction.
     """
     tall = np.array([[2e-2, 1.0, 0.0], [0.0, 0.0, 6e-4], [-2e-6, 0.0, 9e-5]])

@@ -86,7 +86,7 @@ def without_scripts(page: str) -> str:
     return re.sub(r'<script.*?</script>', '', page, flags=re.S)
 
 
-def test_nothing_is_loaded_from_outside(page: str) -> None:
+def test_report_page_loads_nothing_from_outside(page: str) -> None:
     text = without_scripts(page)
     assert not re.search(r'(src|href)\s*=\s*["\'](?!#|data:,")', text)
     assert '@import' not in text
@@ -158,7 +158,7 @@ def test_a_banner_is_as_good_as_its_uses(oks, banner) -> None:
     assert found.status is not None and found.status.kind == banner
 
 
-def test_what_is_not_shown_stands_with_the_motion_that_shows_it() -> None:
+def test_verdict_sections_give_the_motion_for_a_use_not_shown() -> None:
     use = UseVerdict('simulation', None, None, None, '', 'seen once', Action(
         'record more', 'robot-dynid design arm --out T.yaml'))
     (section,) = Verdict(('note',), (JointVerdict('elbow', (use,) * 4, 'words'),)).sections()

@@ -53,7 +53,7 @@ def test_velocities(joint: int, value: float, said: str) -> None:
     assert len(found) == bool(said) and ''.join(found) == said
 
 
-def test_all_that_is_wrong_is_named() -> None:
+def test_beyond_limits_names_all_quantities_and_joints() -> None:
     states = np.array([[40.0, 50.0, 60.0], [-50.0, 60.0, 70.0]])
     position, velocity = beyond_limits(ROBOT, states, states)
     assert position.startswith('position of joint_1 is -50 rad in state 1, its limit is -2.1 to '

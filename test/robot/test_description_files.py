@@ -47,7 +47,7 @@ limits: {elbow: {position: [-2, 2], acceleration: 4}}
 """
 
 
-def test_what_a_good_urdf_says() -> None:
+def test_robot_from_urdf_reads_a_valid_urdf() -> None:
     robot = robot_from_urdf(ARM)
     assert robot.name == 'arm'
     assert robot.joints == ('shoulder', 'elbow')
@@ -165,14 +165,14 @@ def test_bad_urdf_is_refused(tmp_path: Path, case: str) -> None:
     ('<robot name="r"><link name="a"/><link name="b"/>' + joint('j', 'a', 'b', 'fixed'),
      "no movable joint below link 'a'"),
 ])
-def test_what_is_no_robot_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_load_robot_refuses_xml_without_a_robot(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / 'arm.urdf'
     path.write_text(text)
     with pytest.raises(RobotError, match=message):
         load_robot(path)
 
 
-def test_what_is_no_text_or_no_file_is_refused(tmp_path: Path) -> None:
+def test_load_robot_refuses_absent_and_binary_files(tmp_path: Path) -> None:
     path = tmp_path / 'arm.urdf'
     with pytest.raises(UsageError, match=r'arm.urdf: cannot be read \(No such file'):
         load_robot(path)
@@ -214,7 +214,7 @@ def settings_file(folder: Path, content: str) -> Path:
     return path
 
 
-def test_what_a_good_robot_file_says(tmp_path: Path) -> None:
+def test_load_robot_reads_a_valid_robot_yaml(tmp_path: Path) -> None:
     robot = load_robot(settings_file(tmp_path, SETTINGS))
     assert robot.name == 'mine'
     assert robot.drive.kind == 'current'

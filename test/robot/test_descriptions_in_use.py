@@ -74,7 +74,7 @@ def test_a_broken_inertial_is_an_error_within_the_arm_and_a_warning_behind_it() 
     (link('plate'), link('plate', '<visual><geometry><box size="0 0 0"/></geometry></visual>'),
      '', ''),
 ])
-def test_what_cannot_be_read_counts_where_the_dynamics_need_it(
+def test_robot_from_urdf_refuses_bad_values_only_in_the_dynamics(
     old: str, new: str, error: str, warning: str
 ) -> None:
     assert ARM.count(old) == 1
@@ -186,7 +186,7 @@ def test_blank_lines_may_stand_in_front(tmp_path: Path) -> None:
     ('robot: arm\njoints: []\n', 'not well-formed XML'),
     (f'{ARM}\ndone', 'not well-formed XML (junk after document element'),
 ])
-def test_what_is_no_urdf_is_named(tmp_path: Path, text: str, message: str) -> None:
+def test_load_robot_names_files_that_are_no_urdf(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / 'arm.urdf'
     path.write_text(text)
     with pytest.raises(RobotError, match=re.escape(message)):

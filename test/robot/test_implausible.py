@@ -168,7 +168,7 @@ def test_public_descriptions_are_plausible(path: Path) -> None:
     assert not wrong or path.stem in WRONG
 
 
-def test_what_is_fixed_to_a_link_is_judged_together_with_it() -> None:
+def test_implausible_inertials_adds_fixed_links_to_their_body() -> None:
     path = ROOT / 'examples' / 'arm.urdf'
     camera = ('<link name="camera"><inertial><mass value="{}"/><inertia ixx="{}" iyy="{}" '
               'izz="{}" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="mount" '

@@ -184,7 +184,7 @@ def test_planning_keeps_clear_of_boxes_with_rods() -> None:
     ('--c code --out o.urdf', 'and not --c'),
     ('--urdf x.urdf --out o.urdf', 'and not --urdf'),
 ])
-def test_what_a_description_is_not_written_as(
+def test_export_of_a_robot_refuses_options_of_identified_models(
     words: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:

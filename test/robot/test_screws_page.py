@@ -17,7 +17,7 @@ from robot_dynid.simulation.truth import distance, load_truth, true_base
 PAGE = (Path(__file__).resolve().parents[2] / 'docs' / 'screws.md').read_text(encoding='utf-8')
 
 
-def test_what_the_page_says_works(
+def test_screws_page_identifies_the_true_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

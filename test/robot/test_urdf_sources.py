@@ -38,7 +38,9 @@ def test_xacro_is_expanded(arm: Path) -> None:
     np.testing.assert_array_equal(described.nominal, robot.nominal)
 
 
-def test_what_xacro_cannot_expand_is_told(arm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_load_robot_reports_what_xacro_cannot_expand(
+    arm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     arm.write_text(ARM.format(1.5).replace('2*mass', '2*mess'))
     with pytest.raises(RobotError, match=r'arm.urdf.xacro: xacro cannot expand it: .*mess'):
         load_robot(arm)

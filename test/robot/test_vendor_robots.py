@@ -138,7 +138,7 @@ def test_a_package_that_is_not_installed_is_named(
     ('{file: "package://only"}', 'package://only must be package://PACKAGE/FILE'),
     ('{file: a.urdf, arguments: {b: 1}}', 'not a xacro file .*; remove the arguments b'),
 ])
-def test_what_is_no_urdf_with_arguments_is_told(
+def test_load_robot_refuses_malformed_urdf_entries(
     urdf: str, message: str, tmp_path: Path
 ) -> None:
     (tmp_path / 'a.urdf').write_text('<robot name="a"><link name="b"/></robot>')

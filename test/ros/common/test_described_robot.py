@@ -66,7 +66,7 @@ FIRST = {'gravity': -9.81, 'joints': 'joint_1, joint_2, joint_3', 'acceleration'
     ({'acceleration': 0.5}, ('limits.acceleration',)),
     ({'x': 3.0, 'acceleration': 9.0}, ('limits.acceleration', 'surroundings.keep_out.centre')),
 ])
-def test_what_changed_in_the_files_is_named(
+def test_differences_names_what_changed_in_the_robot_files(
     node: Any, change: dict[str, float], names: tuple[str, ...], tmp_path: Path
 ) -> None:
     path = tmp_path / 'arm.yaml'
@@ -89,7 +89,7 @@ def test_other_joints_need_a_new_start(node: Any, tmp_path: Path) -> None:
     assert len(files.robot.joints) == 3
 
 
-def test_it_waits_for_the_topic_and_says_so(
+def test_urdf_on_topic_waits_and_logs_while_no_urdf_comes(
     node: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(described, 'WAITING_REPORT', 0.2)

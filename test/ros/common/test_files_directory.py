@@ -58,7 +58,7 @@ OUTSIDE = ('../secret.yaml', 'out.yaml', 'up/secret.yaml', 'up/none.yaml', '/etc
 
 @pytest.mark.parametrize('name', OUTSIDE)
 @pytest.mark.parametrize('place', [source_inside, file_inside, target_inside])
-def test_nothing_outside_is_reached(
+def test_requests_cannot_reach_or_probe_files_outside_the_folder(
     folder: Path, name: str, place: Callable[[Path, str], Path]
 ) -> None:
     """Nor is anything told about it: the answer is that to a name of nothing."""
@@ -70,12 +70,12 @@ def test_nothing_outside_is_reached(
 
 
 @pytest.mark.parametrize('name', ['none.yaml', 'deeper', '', 'pipe', 'loop', 'a' * 5000])
-def test_what_is_no_file_is_answered_as_what_is_not_there(folder: Path, name: str) -> None:
+def test_file_inside_answers_special_files_as_absent_ones(folder: Path, name: str) -> None:
     with pytest.raises(UsageError, match=': requests may not read it; give a name'):
         file_inside(folder, name)
 
 
-def test_what_cannot_be_read_is_answered_as_what_is_not_there(
+def test_unreadable_files_are_answered_as_absent_ones(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, 'access', lambda path, mode: False)

@@ -55,7 +55,7 @@ def test_joint_states_of_rclpy_are_read_whatever_is_empty(names: tuple[str, ...]
         assert {key: list(value) for key, value in values.items()} == given
 
 
-def test_all_are_heard_in_order_while_the_executor_does_something_else(node: Any) -> None:
+def test_listener_hears_all_in_order_while_the_executor_is_busy(node: Any) -> None:
     listener, heard = Listener(node), list[int]()
     listener.subscribe(Int64, 'numbers', lambda data, _: heard.append(number(data)), RELIABLE)
     executor = SingleThreadedExecutor(context=node.context)
@@ -278,7 +278,7 @@ def test_an_adaptive_subscription_hears_what_is_offered(
     listener.close()
 
 
-def test_what_is_no_message_of_its_type_is_called_that() -> None:
+def test_message_of_refuses_data_of_another_type() -> None:
     """Nodes leave it out with a warning: it is no fault of theirs."""
     data = serialize_message(JointState(name=['a'], position=[1.0]))
     assert message_of(bytes(data), JointState).position[0] == 1.0

@@ -31,7 +31,7 @@ ended.set()
 
 
 @pytest.mark.skipif(not sys.platform.startswith('linux'), reason='real-time scheduling of Linux')
-def test_all_threads_but_those_that_compute_for_long() -> None:
+def test_ask_real_time_exempts_threads_that_compute_for_long() -> None:
     done = subprocess.run([sys.executable, '-c', SCRIPT], timeout=60.0, capture_output=True,
                           text=True, check=True)
     refused, asked, computing, given_up = done.stdout.splitlines()

@@ -100,7 +100,7 @@ def test_keys_of_a_terminal_ask(key: bytes | None) -> None:
         program.communicate()
 
 
-def test_what_is_no_terminal_has_no_keys() -> None:
+def test_keyboard_is_none_without_a_terminal() -> None:
     program = 'from robot_dynid.ros.common.stop_request import keyboard; print(keyboard())'
     done = subprocess.run([sys.executable, '-c', program], stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, check=True)

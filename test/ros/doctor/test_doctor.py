@@ -176,7 +176,7 @@ def test_joint_states_elsewhere_are_named_and_those_of_another_domain_are_not(
     pytest.param('ROS_AUTOMATIC_DISCOVERY_RANGE', 'OFF', 'discovery', marks=pytest.mark.soak),
     ('RMW_IMPLEMENTATION', 'rmw_of_nobody_cpp', 'middleware'),
     ('ROS_DOMAIN_ID', 'laboratory', 'domain')])
-def test_what_cuts_nodes_off_is_named(
+def test_doctor_names_the_variable_that_isolates_nodes(
     variable: str, value: str, name: str, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -71,7 +71,7 @@ def test_every_publisher_is_heard_and_neither_side_warns(
     assert 'New subscription discovered' not in told
 
 
-def test_what_a_latched_publisher_said_before_is_heard(node: Any) -> None:
+def test_alarm_topics_hear_what_a_latched_publisher_sent_before(node: Any) -> None:
     ears = Ears(node, PUBLISHERS['latched'], before=True)
     ears.hear(repeated=False)
 

@@ -152,7 +152,7 @@ def test_the_robot_is_told_at_once_and_the_user_why(stage: Stage, cause: str) ->
     assert counts['/excitation/sent'] >= 2 + commanded, 'the move, the excitation, and the stop'
 
 
-def test_what_is_worrying_before_the_start_keeps_the_robot_where_it_is(stage: Stage) -> None:
+def test_excite_sends_nothing_when_an_alarm_precedes_the_start(stage: Stage) -> None:
     client = ready(stage)
     client.press(True)
     result = client.excite()

@@ -111,7 +111,7 @@ def test_the_parameter_decides_where_the_goal_does_not() -> None:
     assert poses.validation is None
 
 
-def test_either_motion_is_refused_where_it_breaks_what_it_must_keep(
+def test_plan_refuses_either_motion_that_exceeds_its_limits(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both motions are checked: in the design, and before a dry run is executed."""
