@@ -79,7 +79,7 @@ def run(example: Example, copy: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize('task', TASKS)
-def test_what_the_page_says_works(task: str, tmp_path: Path) -> None:
+def test_architecture_page_examples_work(task: str, tmp_path: Path) -> None:
     for name in ('robot_dynid', 'robot_dynid_extras', 'config', 'urdf', 'scripts'):
         shutil.copytree(PACKAGE / name, tmp_path / name)  # with its compiled kernels
     shutil.copytree(ROOT / 'robot_dynid_evaluation', tmp_path / 'robot_dynid_evaluation')

@@ -232,7 +232,7 @@ def test_a_block_in_any_thread_counts(threads: None) -> None:
     assert blas_threads() == {THREADS}
 
 
-def test_others_may_set_their_own_limit_afterwards() -> None:
+def test_blas_limit_of_others_applies_after_one_blas_thread() -> None:
     elsewhere = Elsewhere()
     elsewhere.enter()
     elsewhere.leave()

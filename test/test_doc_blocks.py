@@ -120,7 +120,7 @@ def test_yaml_is_what_its_loader_takes(page: Path, arm_folder: Path) -> None:
 @pytest.mark.parametrize('page', [page for page in PAGES if any(
     block.language in (SHELL, PYTHON) and not block.needs and block.marker != 'soak'
     for block in blocks(page))], ids=stem)
-def test_what_a_page_says_works(
+def test_code_blocks_of_a_page_run(
     page: Path, arm_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if page.stem in LITERAL:
@@ -134,7 +134,7 @@ def test_what_a_page_says_works(
 @pytest.mark.soak
 @pytest.mark.parametrize('page', [page for page in PAGES if any(
     block.marker == 'soak' for block in blocks(page))], ids=stem)
-def test_what_takes_long_works(page: Path, arm_folder: Path) -> None:
+def test_long_code_blocks_of_a_page_run(page: Path, arm_folder: Path) -> None:
     follow(page, arm_folder, soak=True)
 
 
@@ -162,7 +162,7 @@ PAGE = Path(__file__).resolve().parents[1] / 'docs' / 'index.md'
     'ros2 launch robot_dynid exite.launch.py', 'ros2 launch robot_dynid excite.launch.py rob:=a',
     'ros2 run robot_dynid excitation --ros-args -p robto:=a', 'make dmo', 'rm -rf /',
     'python examples/nothing.py'])
-def test_what_cannot_be_is_found(text: str) -> None:
+def test_check_commands_rejects_impossible_commands(text: str) -> None:
     with pytest.raises(AssertionError):
         check_commands(Block(PAGE, 1, SHELL, text, ''))
 

@@ -49,7 +49,7 @@ def missing(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize('page', PAGES, ids=lambda page: page.stem)
-def test_what_a_page_mentions_is_there(page: Path) -> None:
+def test_files_and_names_that_a_page_mentions_exist(page: Path) -> None:
     assert not missing(page.read_text(encoding='utf-8'))
 
 
@@ -57,7 +57,7 @@ def test_what_a_page_mentions_is_there(page: Path) -> None:
     ('see `signals/nowhere.py`', 'signals/nowhere.py'),
     ('```python\nfrom robot_dynid import nothing\n```\n', 'nothing'),
     ('```python\nfrom robot_dynid.nowhere import nothing\n```\n', 'robot_dynid.nowhere')])
-def test_what_is_not_there_is_found(text: str, name: str) -> None:
+def test_missing_reports_files_and_names_that_do_not_exist(text: str, name: str) -> None:
     assert missing(text) == [name]
 
 

@@ -81,7 +81,7 @@ def test_the_installed_command_explains_itself(target: Path) -> None:
 
 
 @pytest.mark.slow
-def test_all_shared_files_are_installed_and_found(target: Path) -> None:
+def test_installed_package_finds_all_shared_files(target: Path) -> None:
     """Robots, launch files and configuration: byte by byte, by the way the package looks."""
     program = ('import json, sys; from robot_dynid import load_robot;'
                'from robot_dynid.robot.locate import find;'

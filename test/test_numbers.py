@@ -108,7 +108,7 @@ CASES = [(owner, name) for owner in OWNERS for name in ranges_of(owner)]
 
 
 @pytest.mark.parametrize(('owner', 'name'), CASES, ids=lambda one: getattr(one, '__name__', one))
-def test_what_is_beyond_a_range_is_refused(owner: type, name: str) -> None:
+def test_settings_refuse_values_beyond_their_range(owner: type, name: str) -> None:
     default = {f.name: f.default for f in fields(owner)}[name]
     for value in beyond(ranges_of(owner)[name]):
         if type(value) is type(default) and value == default:
@@ -156,7 +156,7 @@ def test_numbers_are_read() -> None:
 @pytest.mark.parametrize('value', [
     [[1.0, 2.0], [1.0]], [[1.0, True]], [['1', 2.0]], [[1.0, 3.0]], [[1.0, math.nan]], 1.0, 'ab',
     [[1.0, 10**400]], None, {}, [[1.0, None]], [[[1.0], [1.0]]], np.array([['a', 'b']])])
-def test_what_is_no_array_is_refused(value: Any) -> None:
+def test_number_range_array_refuses_what_is_no_array(value: Any) -> None:
     with pytest.raises(RobotError, match='x must be'):
         LENGTHS.array(value, (1, 2), 'x', RobotError)
 

@@ -236,7 +236,7 @@ def test_commands_refuse_to_replace_their_inputs(
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_what_was_written_before_an_error_stays_and_is_named(
+def test_identify_names_the_model_written_before_the_report_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -288,7 +288,7 @@ def test_outputs_of_requests_stay_below_their_root(tmp_path: Path) -> None:
     assert write_below(str(root), str(root / 'a/b/m.yaml'), MODEL.save).is_file()
 
 
-def test_what_comes_to_the_place_meanwhile_stays(tmp_path: Path) -> None:
+def test_atomic_writer_keeps_a_file_that_appears_meanwhile(tmp_path: Path) -> None:
     path = tmp_path / 'm.yaml'
     with pytest.raises(UsageError, match='is not overwritten'), atomic_writer(
             path, mark=b'ours') as file:

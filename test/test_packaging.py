@@ -112,7 +112,7 @@ def evaluation() -> dict[str, Any]:
     return tomllib.loads((ROOT / 'robot_dynid_evaluation' / 'pyproject.toml').read_text())
 
 
-def test_each_build_of_the_kernels_has_object_files_of_its_own(tmp_path: Path) -> None:
+def test_kernel_builds_have_separate_object_files(tmp_path: Path) -> None:
     """Compilers that run at the same time may not write the same file."""
     calls, compiler = tmp_path / 'calls', tmp_path / 'compiler'
     compiler.write_text(f'#!/bin/sh\necho "$@" >> {calls}\n'

@@ -86,7 +86,7 @@ def test_scipy_signal_and_stats_are_for_rare_cases() -> None:
     assert found == RARE
 
 
-def test_there_are_few_and_they_resolve() -> None:
+def test_public_names_resolve_and_are_at_most_fifty() -> None:
     names = robot_dynid.__all__
     assert 30 <= len(names) <= 50
     assert sorted(set(names)) == names == dir(robot_dynid)

@@ -65,7 +65,7 @@ def ids(page: Path) -> str:
 @pytest.mark.parametrize('page', [
     pytest.param(page, marks=[pytest.mark.soak] if page.parent.name == 'papers' else [])
     for page in PAGES], ids=ids)
-def test_what_the_page_says_works(
+def test_walkthrough_page_commands_run_in_order(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip('mujoco')

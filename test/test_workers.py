@@ -53,7 +53,7 @@ def test_not_all_tasks_are_handed_out_at_once(two: Processes) -> None:
     results.close()
 
 
-def test_what_a_killed_worker_had_is_done_by_another(tmp_path: Path) -> None:
+def test_processes_repeat_the_work_of_a_killed_worker(tmp_path: Path) -> None:
     with Processes(2) as workers:
         assert list(workers.results(KilledOnce(tmp_path, 5), range(12))) == [
             2 * i for i in range(12)]

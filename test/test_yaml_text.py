@@ -70,7 +70,7 @@ def test_refused_with_the_place(text: str, words: str) -> None:
     assert len(str(caught.value)) < 300
 
 
-def test_what_is_written_is_read_again() -> None:
+def test_yaml_text_round_trips_through_parsed() -> None:
     words = ['no', '1e5', '<<', 'ü', '0123', '08', '']
     value = {'a': [1.0, 1e-5, -3, True, None, *words], 'b': {'c': {}}}
     assert parsed(yaml_text(value)) == value

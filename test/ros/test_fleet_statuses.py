@@ -18,7 +18,7 @@ ARMS = (ArmStatus('SN0', True, 'joint_2: dry friction +20 ± 4 %', {'sessions': 
         ArmStatus('SN1', False, 'as expected', {}))
 
 
-def test_who_listens_has_the_conditions_of_all_arms(node: Any) -> None:
+def test_publish_sends_the_status_of_all_arms_to_subscribers(node: Any) -> None:
     found: list[DiagnosticArray] = []
     node.create_subscription(DiagnosticArray, '/diagnostics', found.append, 10)
     assert publish(ARMS, 4.0 * PATIENCE)

@@ -210,7 +210,9 @@ def test_files_included_in_one_share_no_defaults(described: Described) -> None:
                for words in (first, *rest))
 
 
-def test_all_files_in_one_start_their_nodes(module_domain: int, tmp_path: Path) -> None:
+def test_launch_files_included_in_one_start_their_nodes(
+    module_domain: int, tmp_path: Path
+) -> None:
     """The real launch, with its shared scope, and arguments of whoever includes them."""
     pytest.importorskip('launch_ros.actions')
     log, file = tmp_path / 'launch.log', tmp_path / 'cell.launch.py'

@@ -288,7 +288,7 @@ class Life:
 @pytest.mark.slow
 @pytest.mark.parametrize('seconds', [
     pytest.param(0, id='short'), pytest.param(SOAK, id='long', marks=pytest.mark.soak)])
-def test_whoever_is_killed_what_was_recorded_is_there_and_a_model_is_whole(
+def test_recordings_and_models_survive_the_kill_of_any_process(
     settled: None, tmp_path: Path, seconds: int
 ) -> None:
     """At seeded instants, life after life: one of the others, then the identifier itself."""

@@ -69,7 +69,7 @@ TESTS: dict[str, dict[str, str]] = {
         **each('test_plan.py::test_the_parameter_decides_where_the_goal_does_not', 'validation'),
         **each('test_excitation_handlers.py::'
                'test_where_nothing_can_be_written_nothing_is_moved', 'recording_directory'),
-        **each('test_given_trajectory.py::test_excite_refuses_trajectories_and_options_that_do_not_fit',
+        **each('test_given_trajectory.py::test_excite_refuses_goals_that_do_not_fit_by_name',
                'files_directory'),
         **each('test_plan.py::test_without_file_requests_dry_runs_remain', 'file_requests'),
         **each(f'{PLAN}::test_trajectory_rate_and_lead_in', 'trajectory_rate', 'lead_in'),

@@ -16,7 +16,7 @@ PACKAGE = ROOT / 'robot_dynid'
 TEMPLATE = PACKAGE / 'config' / 'controllers.yaml'
 
 
-def test_all_joints_of_the_robot_take_positions() -> None:
+def test_urdf_with_hardware_gives_all_joints_position_commands() -> None:
     robot = load_robot('ur10e')
     root = fromstring(urdf_with_hardware(robot, 'mujoco', {'mujoco_model': 'arm.xml'}))
     (block,) = root.findall('ros2_control')

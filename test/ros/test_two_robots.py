@@ -86,7 +86,7 @@ def sides(ros_domain: int, tmp_path: Path) -> Iterator[list[Side]]:
             side.cell.require_alive()
 
 
-def test_one_is_stopped_and_the_other_goes_on(sides: list[Side]) -> None:
+def test_cancel_stops_one_robot_while_the_other_goes_on(sides: list[Side]) -> None:
     left, right = sides
     for side in sides:
         side.record('start')

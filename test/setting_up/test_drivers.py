@@ -67,7 +67,7 @@ def test_a_driver_is_suggested_by_what_the_urdf_shows(name: str) -> None:
     assert found.name == name and because
 
 
-def test_nothing_is_suggested_where_nothing_tells() -> None:
+def test_suggested_driver_is_other_when_nothing_identifies_one() -> None:
     found, because = suggested(urdf_of('arm', 'joint_{}', ''))
     assert found.name == OTHER and not because
 
@@ -107,7 +107,7 @@ def test_every_fact_has_its_source_with_a_commit(driver: Driver) -> None:
     assert set(driver.recognised) <= {'robot', 'joints', 'packages', 'plugins'}
 
 
-def test_what_starts_a_driver_is_a_command() -> None:
+def test_launch_facts_of_drivers_are_commands() -> None:
     for driver in drivers():
         for one in driver.facts['launch']:
             assert re.match(r'(ros2|roslaunch|docker) \w', one.fact), one.fact
@@ -124,7 +124,7 @@ def test_different_meanings_of_effort_ask_what_decides() -> None:
     ('/joint_states', ''), ('/left/joint_states', ''), ('/anything', ''),
     ('/franka_robot_state_broadcaster/desired_joint_states', 'desired'),
     ('/iiwa/external_torque_broadcaster/joint_states', 'external')])
-def test_what_a_topic_shows_is_told_by_its_longest_name(topic: str, shows: str) -> None:
+def test_shown_by_takes_the_longest_name_of_a_topic(topic: str, shows: str) -> None:
     assert shown_by(topic) == shows
 
 

@@ -186,7 +186,7 @@ def off(found: list[Diagnosis]) -> dict[str, Diagnosis]:
 
 
 @pytest.mark.parametrize('moving', [True, False], ids=['moving', 'at rest'])
-def test_nothing_is_said_of_a_system_in_order(moving: bool) -> None:
+def test_live_diagnoses_report_nothing_when_the_system_is_in_order(moving: bool) -> None:
     found = live_diagnoses(UR, system(UR, moving=moving))
     beside = {'collision check'}  # the bench knows no shapes
     assert not set(off(found)) - beside, off(found)
@@ -208,7 +208,7 @@ def test_the_fault_is_named_and_nothing_else(setup: str) -> None:
 @pytest.mark.parametrize(('seen', 'words'), [
     (('left_a', 'left_b', 'left_tool'), "the prefix 'left_'"),
     (('a_joint', 'b_joint'), "the suffix '_joint'"), (('left_a', 'right_b'), ''), ((), '')])
-def test_one_prefix_or_suffix_is_recognised(seen: tuple[str, ...], words: str) -> None:
+def test_renaming_recognises_one_prefix_or_suffix(seen: tuple[str, ...], words: str) -> None:
     assert renaming(('a', 'b'), seen)[0] == words
     if words.startswith('the prefix'):
         assert renaming(seen[:2], ('a', 'b')) == (f'{words} left out', ['a', 'b'])

@@ -62,7 +62,7 @@ def test_without_noise_the_deflection_is_that_of_the_gears(robot: RobotModel) ->
     np.testing.assert_allclose(found, exact, atol=EXACT_PERIOD)
 
 
-def test_it_is_as_good_as_the_mean_of_both_encoders(robot: RobotModel) -> None:
+def test_average_deflection_is_as_precise_as_the_mean_of_both_encoders(robot: RobotModel) -> None:
     found, exact, notes = deflection(robot, recording(offset=0.2))
     off = found - exact
     off -= off.mean(axis=0)  # the offset is estimated, see test_encoders

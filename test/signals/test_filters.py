@@ -165,7 +165,7 @@ def test_fused_velocity_follows_position_where_velocity_has_an_offset():
     assert np.mean((fused - v)[MIDDLE]) == pytest.approx(0.0, abs=2e-3)
 
 
-def test_both_sides_of_a_linear_law_stay_equal_under_the_filter():
+def test_zero_phase_low_pass_commutes_with_a_linear_law():
     rng = np.random.default_rng(6)
     speed = rng.normal(size=(len(TIME), 2))
     effort = speed @ np.array([[2.0, 0.3], [-1.0, 4.0]])

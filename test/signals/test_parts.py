@@ -116,7 +116,7 @@ def test_an_excerpt_is_spread_over_the_motion(robot: RobotModel) -> None:
     assert all(len(one.time) <= most for one in found)
 
 
-def test_what_needs_one_piece_refuses_a_long_recording(
+def test_uncut_refuses_a_recording_longer_than_one_piece(
     robot: RobotModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parts, 'WHOLE_ROWS', 1000)

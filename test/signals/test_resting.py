@@ -95,7 +95,7 @@ def test_coming_to_rest_is_motion_and_a_third_step_ends_the_rest() -> None:
 
 
 @pytest.mark.parametrize('dt', [0.01, 0.002])
-def test_one_reading_in_five_neither_makes_a_third_step_nor_hides_one(dt: float) -> None:
+def test_resting_counts_steps_right_with_noise_in_one_reading_of_five(dt: float) -> None:
     """Noise by one step, all to one side: averages of two readings differ by up to 1.4 steps."""
     rows = np.arange(round(4.0 / dt))
     noise, late = rows % 5 == 0, rows >= len(rows) // 2

@@ -44,7 +44,7 @@ def test_a_swing_is_one_stretch_of_the_joint_that_moves() -> None:
         assert time[rows.start] - STEP <= motion.start <= time[rows.stop - 1]
 
 
-def test_both_ask_the_same_thresholds() -> None:
+def test_single_joint_stretches_and_motions_have_the_same_thresholds() -> None:
     """Nothing is found where the other joint travels too far, nor below the least travel."""
     for other, found in ((0.9 * LOCKED_SHARE, True), (1.1 * LOCKED_SHARE, False)):
         time, position = swing(0.5, other)

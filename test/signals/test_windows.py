@@ -96,7 +96,7 @@ def test_bag_gives_the_rows_from_start_to_before_stop(tmp_path, storage):
     assert stamps.min() > 0.1 and stamps.max() < 0.2
 
 
-def test_what_is_far_from_a_window_is_not_kept(tmp_path, monkeypatch):
+def test_load_log_of_a_window_keeps_no_rows_far_from_it(tmp_path, monkeypatch):
     monkeypatch.setattr('robot_dynid.signals.windows.WINDOW_MARGIN', 0.1)
     messages, values = states(count=1500)  # 2 ms apart
     efforts, _ = states(count=1500, offset=1_000_000)
@@ -119,7 +119,7 @@ def test_what_is_far_from_a_window_is_not_kept(tmp_path, monkeypatch):
             load_log(f'{path}[5:]', SimpleNamespace(joints=('a', 'b')))
 
 
-def test_what_depends_on_the_time_since_the_beginning_counts_from_there(log):
+def test_prepare_counts_elapsed_from_the_beginning_before_a_window(log):
     samples = prepare(ROBOT, repair(ROBOT, cut_window(log, Window(3.0))), Preprocessing(10.0))
     np.testing.assert_allclose(samples.elapsed, samples.time - 100.0, atol=1e-9)
     assert samples.elapsed[0] > 3.0

@@ -21,7 +21,7 @@ STIFFNESS, DAMPING = np.array([15000.0, 5000.0]), np.array([400.0, 130.0])
 CONTROL = GravityPD(STIFFNESS, DAMPING)
 
 
-def test_it_comes_to_rest_where_its_equations_say() -> None:
+def test_arm_comes_to_rest_where_gravity_and_stiffness_balance() -> None:
     """Gravity of the setpoint, not of the links, is compensated: the difference bends the loop."""
     arm, wanted, still = Arm(ROBOT, SMOOTH, CONTROL), np.array([0.4, -0.9]), np.zeros(2)
     arm.place(np.zeros(2))
@@ -38,7 +38,7 @@ def test_it_comes_to_rest_where_its_equations_say() -> None:
     assert np.abs(wanted - arm.motor_position).max() > 1e-6
 
 
-def test_its_effort_is_that_of_its_gains() -> None:
+def test_recorded_effort_of_arm_follows_from_its_gains() -> None:
     motion = Sines(ROBOT, 4.0)
     log = record(Arm(ROBOT, load_truth(ROBOT), CONTROL), motion, 1000.0)
     wanted = motion.sample(log.time)

@@ -232,7 +232,7 @@ def test_friction_that_the_urdf_states_is_on_no_side_of_a_gear(tmp_path: Path) -
     np.testing.assert_array_equal(model.dof_frictionloss, same.dof_frictionloss)
 
 
-def test_what_the_simulation_cannot_do_is_named() -> None:
+def test_plant_refuses_harmonic_drives_that_it_cannot_simulate() -> None:
     stiff = dict.fromkeys(('joint_2', 'joint_3'), replace(PENDULUM, stiffness=1e8))
     with pytest.raises(RobotError, match=r'too stiff.*are: joint_2 [^;]*, [^;]*; joint_3 '):
         Plant(ROBOT, replace(RIGID, drives=stiff))

@@ -277,7 +277,7 @@ def test_friction_only_takes_energy() -> None:
     assert np.abs(plant.state()[1]).max() < 0.02
 
 
-def test_what_cannot_be_is_named(tmp_path: Path) -> None:
+def test_plant_and_load_truth_refuse_impossible_presliding(tmp_path: Path) -> None:
     with pytest.raises(RobotError, match=r'presliding of joint_3 is too short.*or more'):
         Plant(ROBOT, truth(presliding=np.array([0.0, 0.0, 1e-9])))
     tx40 = load_robot('tx40')

@@ -78,7 +78,7 @@ def test_the_fastest_swing_just_keeps_its_first_limit(limit, name):
         assert getattr(peaks, other)[1] <= getattr(limits, other)[1]
 
 
-def test_it_survives_a_file():
+def test_sine_swing_round_trips_through_describe_and_build():
     again = build(describe(swing()))
     time = np.linspace(0.0, swing().duration, 50)
     assert np.array_equal(again.sample(time).position, swing().sample(time).position)

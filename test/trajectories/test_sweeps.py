@@ -110,7 +110,7 @@ def test_a_speed_with_friction_that_depends_on_the_pose_is_told_and_has_a_wide_b
     assert all(p.half_width > 1.0 for p in found.points)
 
 
-def test_one_way_is_named_with_joint_speed_and_side() -> None:
+def test_sweeps_note_names_joint_speed_and_side_of_one_way_motion() -> None:
     time, position, torque = swept(speeds=(0.4, 0.8))
     peak = int(np.argmax(position[:, 0]))  # the top of the last sweep
     rows = slice(0, peak)

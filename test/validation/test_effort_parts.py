@@ -50,7 +50,7 @@ def test_causes_are_those_of_lagrange() -> None:
     assert np.allclose(found.other, 0.0, atol=1e-9 * size)
 
 
-def test_what_no_cause_explains_is_other() -> None:
+def test_effort_parts_puts_unexplained_effort_into_other() -> None:
     samples = motion()
     effort = MODEL.torque_model.effort(samples, MODEL.values)
     found = effort_parts(MODEL, samples, effort + np.array([0.0, 3.0, 0.0]))

@@ -208,7 +208,7 @@ def test_folds_are_scored_at_the_stamps(model: TorqueModel) -> None:
     assert np.sqrt(raw).min() / NOISE > 1.0 - WHITE_NOISE and np.sqrt(raw).max() / NOISE < 1.1
 
 
-def test_one_motion_on_other_stamps_differs_by_its_noise_only(model: TorqueModel) -> None:
+def test_repeatability_is_the_noise_when_one_motion_has_other_stamps(model: TorqueModel) -> None:
     samples = prepare(model.robot, repair(model.robot, recording('jittered', 5)),
                       Preprocessing(8.0))
     found = repeatability(samples)

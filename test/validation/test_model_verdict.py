@@ -148,7 +148,7 @@ def around(threshold: float) -> list[tuple[float, bool]]:
     return [(0.99 * threshold, True), (1.01 * threshold, False)]
 
 
-def test_nothing_is_good_by_the_recordings_of_the_fit(arm) -> None:
+def test_verdict_shows_no_use_by_the_recordings_of_the_fit(arm) -> None:
     _, logs, result = arm
     verdict = judged(result.model, validate(result.model, logs[:2]))
     for j in range(3):
@@ -259,7 +259,7 @@ def test_an_open_parameter_of_the_weight_is_not_shown(arm, unseen) -> None:
 
 
 @pytest.mark.parametrize(('share', 'good'), around(CRITERIA[FEED_FORWARD].threshold))
-def test_what_is_left_in_motion_decides_on_feed_forward(arm, unseen, share, good) -> None:
+def test_verdict_on_feed_forward_follows_the_error_in_motion(arm, unseen, share, good) -> None:
     verdict = judged(arm[2].model, with_motion(unseen, share, 1.0))
     assert [of(verdict, j, FEED_FORWARD).ok for j in range(3)] == [True, good, True]
     assert of(verdict, JOINT, FEED_FORWARD).value == share
@@ -540,7 +540,9 @@ def test_a_pair_one_motor_turns_is_told_once_with_its_larger_share(arm, unseen, 
 
 
 @pytest.mark.parametrize(('error', 'told'), [(0.99 * SLIGHT, False), (1.01 * SLIGHT, True)])
-def test_nothing_is_looked_for_in_what_is_hardly_left(arm, unseen, error, told) -> None:
+def test_verdict_advises_on_coupling_only_when_the_error_is_not_slight(
+    arm, unseen, error, told
+) -> None:
     """Errors of a recording without noise are rounding, and alike in all joints."""
     caused = np.zeros((3, 3))
     caused[JOINT, 0] = 0.9
@@ -646,7 +648,7 @@ def test_the_ur10e_is_good_for_everything(told: Verdicts) -> None:
     assert ['unseen' in one.command for one in verdict.actions] == [True]
 
 
-def test_one_file_is_thinner_evidence(told: Verdicts) -> None:
+def test_verdict_calls_one_file_thin_evidence(told: Verdicts) -> None:
     verdict, whole = told('one file'), told('ur10e')
     assert 'Thin evidence' in verdict.words
     wider = [of(verdict, j, GRAVITY).value / of(whole, j, GRAVITY).value for j in range(6)]
@@ -654,7 +656,7 @@ def test_one_file_is_thinner_evidence(told: Verdicts) -> None:
     assert any('another motion on another day' in one.words for one in verdict.actions)
 
 
-def test_one_motion_of_the_tx40_leaves_all_uses_open(told: Verdicts) -> None:
+def test_verdict_leaves_all_uses_open_for_one_motion_of_the_tx40(told: Verdicts) -> None:
     verdict = told('tx40')
     for joint in verdict.joints:
         assert [use.ok for use in joint.uses] == [None] * 4
@@ -720,7 +722,7 @@ def test_motion_left_out_of_the_fit_counts(arm) -> None:
 
 @pytest.mark.parametrize(('seconds', 'words'), [
     (0.0, 'one motion only'), (60.0, ''), (None, 'too short to leave a motion out')])
-def test_one_motion_shows_nothing(arm, seconds, words) -> None:
+def test_verdict_shows_no_use_when_no_motion_is_held_out(arm, seconds, words) -> None:
     result = arm[2]
     held = replace(result.held_out, seconds=seconds or 0.0, spread=0.0)
     if seconds is None:
@@ -740,14 +742,14 @@ def test_a_command_that_remedies_two_causes_is_named_once(arm, unseen) -> None:
     assert [one for one in found if one in actions] == [actions[k] for k in (0, 1, 3, 4)]
 
 
-def test_one_joint_that_contradicts_the_robot_spoils_simulation_for_all(arm, unseen) -> None:
+def test_verdict_on_simulation_fails_when_one_joint_contradicts_the_urdf(arm, unseen) -> None:
     sentence = 'run.csv: effort_scale of joint_2: 900 times: look like mN m; divide by 1000'
     verdict = judged(replace(arm[2].model, warnings=(sentence,)), unseen)
     good = ['good'] * 3 + ['not good']
     assert [words_of(verdict, j) for j in range(3)] == [good, ['not good'] * 4, good]
 
 
-def test_what_is_meant_to_be_so_does_not_spoil_the_verdict(arm, unseen) -> None:
+def test_verdict_ignores_accepted_findings(arm, unseen) -> None:
     model, sentence = arm[2].model, 'run.csv: effort_scale: 0.08 times: look like A; set the kind'
     assert of(judged(replace(model, warnings=(sentence,)), unseen), 0, GRAVITY).ok is False
     accepted = judged(replace(model, warnings=(f'{sentence} (accepted)',)), unseen)

@@ -54,7 +54,7 @@ def test_coarser_encoders_pass_a_lower_one(model):
     assert coarse < fine
 
 
-def test_it_predicts_about_as_well_as_any_would(model):
+def test_settings_for_predicts_about_as_well_as_any_cutoff(model):
     for speed in (0.25, 1.0, 4.0):
         log = recording(model, speed)
         repaired, errors = repair(model.robot, log), {}
@@ -75,7 +75,7 @@ def test_the_effort_does_not_decide_on_it(model):
     assert chosen(model, shuffled) == chosen(model, quiet)
 
 
-def test_it_is_never_below_that_of_the_fit(model):
+def test_settings_for_gives_no_cutoff_below_that_of_the_fit(model):
     fast = replace(model, preprocessing=Preprocessing(33.0))
     assert chosen(fast, recording(model, 0.5)) == 33.0
 

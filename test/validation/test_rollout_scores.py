@@ -98,7 +98,7 @@ def test_open_loop_motions_of_a_good_model_stay_by_the_recording(model: Identifi
     assert drawn.measured[:, 0] == pytest.approx(drawn.positions['model'][:, 0])
 
 
-def test_what_cannot_be_simulated_says_why(model: IdentifiedModel) -> None:
+def test_validate_states_why_a_model_cannot_be_simulated(model: IdentifiedModel) -> None:
     refused = replace(model, not_identified=('joint_2',))
     with pytest.warns(UserWarning, match='joint_2'):
         found = validate(refused, [recording(ROBOT, 1, 5.0)])

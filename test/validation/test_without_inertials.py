@@ -57,7 +57,7 @@ def unseen(result: IdentificationResult, logs: list[RawLog]) -> Validation:
     return validate(result.model, logs[1:])
 
 
-def test_there_is_no_row_of_nominal_links(
+def test_scores_without_inertials_have_no_row_of_nominal_links(
     result: IdentificationResult, unseen: Validation,
 ) -> None:
     for scores in (result.training, unseen):
@@ -76,7 +76,9 @@ def test_the_verdict_says_nothing_about_them(
         'nominal', 'of the URDF', 'weight differs'))
 
 
-def test_it_is_told_why(result: IdentificationResult, unseen: Validation) -> None:
+def test_warnings_state_why_nominal_links_are_not_compared(
+    result: IdentificationResult, unseen: Validation
+) -> None:
     for warnings in (result.warnings, unseen.warnings):
         told = [text for text in warnings if text in NOTHING or 'mass looks like g' in text]
         assert len(told) == (1 if NOTHING[0] in told else 3 * (warnings is result.warnings))

@@ -101,7 +101,7 @@ def own(points: SampledTrajectory, delay: float) -> tuple[np.ndarray, ...]:
     ({'trajectory': 'good.yaml', 'type': 'fourier'}, Code.INVALID, 'omit one of them'),
     ({'trajectory': 'good.yaml', 'options': SHORT}, Code.INVALID, 'omit one of them'),
 ])
-def test_excite_refuses_trajectories_and_options_that_do_not_fit(
+def test_excite_refuses_goals_that_do_not_fit_by_name(
     stage: Stage, goal: dict[str, str], code: Code, words: str
 ) -> None:
     """Relative to files_directory, and against joints and limits of the node's own robot."""

@@ -228,7 +228,7 @@ def sent(plan: plans.ExcitationPlan, here: np.ndarray) -> dict[str, Any]:
             for segment in plan.goals(GuardSettings(), states)[1]}
 
 
-def test_what_was_shown_is_sent_wherever_the_robot_stands(tmp_path: Path) -> None:
+def test_dry_run_is_sent_as_shown_wherever_the_robot_stands(tmp_path: Path) -> None:
     """Bit for bit, for the first pass, too; only the moves to the start and back are others."""
     kept = plans.DryRuns(str(tmp_path))
     plan = designed(3)

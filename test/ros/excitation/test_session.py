@@ -202,7 +202,7 @@ def test_how_sessions_end(
         before = goal
 
 
-def test_nothing_moves_that_was_not_agreed_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_session_moves_nothing_when_the_operator_declines(monkeypatch: pytest.MonkeyPatch) -> None:
     node = Node(shown())
     found = ran(node, monkeypatch, agrees=False)
     assert (found['ended'], found['swings']) == ('declined', []) and len(node.asked) == 1

@@ -43,7 +43,9 @@ def passed(client: Client) -> list[str]:
     return [name for name, before in zip(names, [None, *names]) if name != before]
 
 
-def test_both_motions_are_shown_executed_and_recorded_apart(stage: Stage, client: Client) -> None:
+def test_excite_shows_executes_and_records_both_motions_apart(
+    stage: Stage, client: Client
+) -> None:
     shown = client.excite(MOTION, dry_run=True)
     assert shown.success and '; validation: 4.5 s of excitation, ' in shown.message
     status, result = client.result(client.send('', trajectory=shown.plan))
@@ -92,7 +94,7 @@ def test_after_a_stop_in_the_first_motion_nothing_else_moves(
     assert recordings_in(stage.folder) == [result.recording]
 
 
-def test_what_stops_the_first_motion_is_asked_again_before_the_second(
+def test_emergency_stop_between_the_motions_prevents_the_second(
     stage: Stage, client: Client
 ) -> None:
     """The emergency stop, pressed while the robot rests between the motions."""

@@ -179,7 +179,7 @@ CAUSES: dict[str, tuple[Callable[[Stage], None], str, tuple[int, ...]]] = {
 
 
 @pytest.mark.parametrize('name', CAUSES)
-def test_what_cannot_be_watched_is_an_error_and_contact(stage: Stage, name: str) -> None:
+def test_monitoring_reports_unwatched_joints_as_error_and_contact(stage: Stage, name: str) -> None:
     cause, words, joints = CAUSES[name]
     stage.watched()
     stage.until(lambda: stage.contact[-1], lambda: cause(stage))

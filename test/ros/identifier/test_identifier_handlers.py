@@ -405,7 +405,7 @@ def test_wrenches_that_cannot_be_are_refused(
             handler(request, kind.Response())
 
 
-def test_one_rollout_at_a_time_three_wait_others_are_refused(
+def test_rollout_service_computes_one_queues_three_refuses_others(
     node: Any, services: DynamicsServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All over the wire; forward dynamics are answered meanwhile."""

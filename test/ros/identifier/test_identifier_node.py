@@ -66,7 +66,7 @@ def served(client: Client, data: Data) -> Client:
     return client
 
 
-def test_nothing_is_there_yet(client: Client) -> None:
+def test_identifier_refuses_requests_without_model_or_data(client: Client) -> None:
     zeros = np.zeros(7)
     for service in ('forward_dynamics', 'inverse_dynamics', 'rollout'):
         said = client.refusal(service, position=zeros, velocity=zeros)

@@ -188,7 +188,7 @@ def test_full_disk_keeps_everything_in_memory_and_recovers(tmp_path):
 
 
 @pytest.mark.parametrize('again', [True, False], ids=['stopped again', 'by itself'])
-def test_what_a_full_disk_does_not_take_is_written_after_the_stop(tmp_path, monkeypatch, again):
+def test_recorder_writes_after_the_stop_what_a_full_disk_refused(tmp_path, monkeypatch, again):
     monkeypatch.setattr(recorder_module, 'RETRY', 60.0 if again else 0.05)
     stamps, payloads, values = messages(3000)
     recorder = Recorder(tmp_path / 'run', period=60)

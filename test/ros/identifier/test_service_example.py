@@ -27,7 +27,7 @@ BURST = 60  # requests at once: six times what a service of ROS keeps by default
 
 
 @pytest.mark.usefixtures('ros_domain')
-def test_what_the_services_answer_is_what_the_model_says(arm_folder: Path) -> None:
+def test_call_services_example_agrees_with_the_model(arm_folder: Path) -> None:
     command = [sys.executable, 'examples/call_services.py']
     with made(Identifier, robot='my_arm.yaml', model='M.yaml'):  # its services have threads
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
