@@ -1,4 +1,4 @@
-"""What pip installs runs without ROS, wherever pip puts it."""
+"""setup.py: what pip installs runs without ROS, wherever pip puts it."""
 
 from __future__ import annotations
 

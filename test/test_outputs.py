@@ -1,4 +1,5 @@
-"""Every writer against links, devices, foreign files, full disks, kill -9 and other writers."""
+"""files.py: every writer against links, devices, foreign files, full disks, kill -9 and other
+writers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is installed is complete, and nothing names the machine it was written on."""
+"""setup.py: what is installed is complete, and nothing names the machine it was written on."""
 
 from __future__ import annotations
 

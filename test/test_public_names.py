@@ -1,4 +1,4 @@
-"""The public names: they resolve late, are documented, and stay few."""
+"""robot_dynid/__init__.py: the public names: they resolve late, are documented, and stay few."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: every verb, what it prints where, and its exit codes."""
+"""cli/main.py: the command line: every verb, what it prints where, and its exit codes."""
 
 from __future__ import annotations
 

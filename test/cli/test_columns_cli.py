@@ -1,4 +1,5 @@
-"""Columns of tables from the command line: identified in one go, proposed by `init`, kept."""
+"""io/tables/columns.py: columns of tables from the command line: identified in one go, proposed by
+`init`, kept."""
 
 from __future__ import annotations
 

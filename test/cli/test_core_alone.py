@@ -1,4 +1,4 @@
-"""The core runs where the packages that it finds by entry points are absent."""
+"""registry.py: the core runs where the packages that it finds by entry points are absent."""
 
 from __future__ import annotations
 

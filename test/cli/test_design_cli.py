@@ -1,4 +1,4 @@
-"""`robot-dynid design` for all types, with options as text and file."""
+"""cli/design.py: `robot-dynid design` for all types, with options as text and file."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""The verbs of a running excitation node, as far as they need none."""
+"""cli/excite.py: the verbs of a running excitation node, as far as they need none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`robot-dynid export` and `identify --urdf`: a URDF that loads, or one line that says why not."""
+"""cli/export.py: `robot-dynid export` and `identify --urdf`: a URDF that loads, or one line that
+says why not."""
 
 from __future__ import annotations
 

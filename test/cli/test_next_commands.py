@@ -1,4 +1,5 @@
-"""The commands that verdicts print run as they are pasted, with the options of the first one."""
+"""validation/evidence.py: the commands that verdicts print run as they are pasted, with the
+options of the first one."""
 
 from __future__ import annotations
 

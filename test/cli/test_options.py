@@ -1,4 +1,5 @@
-"""Every option of every verb has a test that shows its effect; keys of recipes: test_recipe."""
+"""cli/: every option of every verb has a test that shows its effect; keys of recipes: test_recipe.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payloads: bad input, the verb of the command line, the job of the action."""
+"""cli/payload.py: payloads: bad input, the verb of the command line, the job of the action."""
 
 from __future__ import annotations
 

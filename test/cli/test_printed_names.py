@@ -1,4 +1,5 @@
-"""Names come from files of others: none reaches the terminal as an escape sequence."""
+"""cli/terminal.py: names come from files of others: none reaches the terminal as an escape
+sequence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Waits: a bar with the remaining time on a terminal, one line elsewhere, nothing when quiet."""
+"""cli/base.py: waits: a bar with the remaining time on a terminal, one line elsewhere, nothing
+when quiet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Validation recordings: `identify` leaves them out of the fit, `validate` takes them alone."""
+"""cli/recordings.py: validation recordings: `identify` leaves them out of the fit, `validate`
+takes them alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Shapes that cannot be read: left out and told behind the arm, an error within it."""
+"""collision/scene.py: shapes that cannot be read: left out and told behind the arm, an error
+within it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Robots with elastic joints against MuJoCo, energy, closed forms and rigid inverse dynamics."""
+"""dynamics/elastic.py: robots with elastic joints against MuJoCo, energy, closed forms and rigid
+inverse dynamics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Elastic 2R against Lagrange's equations by SymPy, from energies written down anew."""
+"""dynamics/elastic.py: elastic 2R against Lagrange's equations by SymPy, from energies written
+down anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Motion of robots with elastic joints: MuJoCo, an adaptive integrator, energy, stiff gears."""
+"""dynamics/rollout.py: motion of robots with elastic joints: MuJoCo, an adaptive integrator,
+energy, stiff gears."""
 
 from __future__ import annotations
 

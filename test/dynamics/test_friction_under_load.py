@@ -1,4 +1,5 @@
-"""Inverse and forward dynamics with every law, friction under the load of the acceleration."""
+"""dynamics/rigid_body.py: inverse and forward dynamics with every law, friction under the load of
+the acceleration."""
 
 from __future__ import annotations
 

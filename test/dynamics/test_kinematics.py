@@ -1,4 +1,5 @@
-"""Forward kinematics against products of homogeneous transforms; the tip of chains and trees."""
+"""dynamics/rigid_body.py: forward kinematics against products of homogeneous transforms; the tip
+of chains and trees."""
 
 from __future__ import annotations
 

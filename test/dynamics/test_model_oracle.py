@@ -1,4 +1,4 @@
-"""The dynamics against Pinocchio on 200 random trees and chains."""
+"""dynamics/rigid_body.py: the dynamics against Pinocchio on 200 random trees and chains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Generalised momentum and its rate against Pinocchio's Coriolis matrix and energies."""
+"""dynamics/rigid_body.py: generalised momentum and its rate against Pinocchio's Coriolis matrix
+and energies."""
 
 from __future__ import annotations
 

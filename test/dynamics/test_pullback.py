@@ -1,4 +1,4 @@
-"""Exact gradients of regressors in the motion, against central differences."""
+"""effects/: exact gradients of regressors in the motion, against central differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Motion with dry friction: sticking, creeping, braking, coupled motors, other laws."""
+"""dynamics/rollout.py: motion with dry friction: sticking, creeping, braking, coupled motors,
+other laws."""
 
 from __future__ import annotations
 

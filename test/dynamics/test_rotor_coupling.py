@@ -1,4 +1,5 @@
-"""Rotors that spin on moving links, in everything a model is asked, against rotors as bodies."""
+"""dynamics/rotors.py: rotors that spin on moving links, in everything a model is asked, against
+rotors as bodies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The block-matrix equations of screws against the kernels, and forward dynamics from them."""
+"""dynamics/rigid_body.py: the block-matrix equations of screws against the kernels, and forward
+dynamics from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""External wrenches: the torque on the joints against Pinocchio and MuJoCo, with friction too."""
+"""dynamics/rigid_body.py: external wrenches: the torque on the joints against Pinocchio and
+MuJoCo, with friction too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Friction that warms up and coefficients that drift: found where they are, and only there."""
+"""effects/slow_changes_search.py: friction that warms up and coefficients that drift: found where
+they are, and only there."""
 
 from __future__ import annotations
 

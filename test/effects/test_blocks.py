@@ -1,4 +1,4 @@
-"""The contract of every block and every friction law, and their own physics."""
+"""effects/: the contract of every block and every friction law, and their own physics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What gears show of the torque that passes through them: fit, ends, file."""
+"""effects/deflection.py: what gears show of the torque that passes through them: fit, ends, file.
+"""
 
 from __future__ import annotations
 

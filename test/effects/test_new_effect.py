@@ -1,4 +1,5 @@
-"""A made-up effect with memory: one file and one line reach all that a model is used for."""
+"""effects/: a made-up effect with memory: one file and one line reach all that a model is used
+for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Orders that recordings show, aliases of the others, and speeds at which amplitudes are known."""
+"""effects/ripple_search.py: orders that recordings show, aliases of the others, and speeds at
+which amplitudes are known."""
 
 from __future__ import annotations
 

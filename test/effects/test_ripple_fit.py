@@ -1,4 +1,5 @@
-"""The fit of torque ripple: known gears are found, noise alone is not."""
+"""effects/ripple_search.py: the fit of torque ripple: known gears are found, noise alone is not.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Torque ripple as waves over position: columns, phase, file."""
+"""effects/ripple.py: torque ripple as waves over position: columns, phase, file."""
 
 from __future__ import annotations
 

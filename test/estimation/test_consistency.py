@@ -1,4 +1,5 @@
-"""The test of [H tau]: nothing outside without noise, the noise itself with it."""
+"""estimation/uncertainty/held_out.py: the test of [H tau]: nothing outside without noise, the
+noise itself with it."""
 
 from __future__ import annotations
 

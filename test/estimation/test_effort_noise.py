@@ -1,4 +1,5 @@
-"""Noise of the effort: told by repetition, or by what a fit leaves over."""
+"""estimation/least_squares.py: noise of the effort: told by repetition, or by what a fit leaves
+over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The estimator of elastic joints: coarse encoders, gears too stiff to be seen, feasible gears."""
+"""estimation/elastic.py: the estimator of elastic joints: coarse encoders, gears too stiff to be
+seen, feasible gears."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Bounds of links are kept, said to be active, and refused where they contradict."""
+"""estimation/feasible/bounds.py: bounds of links are kept, said to be active, and refused where
+they contradict."""
 
 from __future__ import annotations
 

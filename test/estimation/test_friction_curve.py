@@ -1,4 +1,5 @@
-"""Laws through points of friction: every law, the choice, bands, against statsmodels."""
+"""estimation/friction_sweeps.py: laws through points of friction: every law, the choice, bands,
+against statsmodels."""
 
 from __future__ import annotations
 

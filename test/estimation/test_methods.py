@@ -1,4 +1,4 @@
-"""Methods gls, irls and iv from recipe to report: keys, files, sentences."""
+"""estimation/: methods gls, irls and iv from recipe to report: keys, files, sentences."""
 
 from __future__ import annotations
 

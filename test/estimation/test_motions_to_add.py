@@ -1,4 +1,5 @@
-"""Advice on locked joints: the motions named really close what is open, and no others are."""
+"""estimation/staged/procedure.py: advice on locked joints: the motions named really close what is
+open, and no others are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""An estimator that exists only here: one class and one line in the registry."""
+"""estimation/estimate.py: an estimator that exists only here: one class and one line in the
+registry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Intervals from few stretches of time are those of Student, by the table in any textbook."""
+"""estimation/estimate.py: intervals from few stretches of time are those of Student, by the table
+in any textbook."""
 
 from __future__ import annotations
 

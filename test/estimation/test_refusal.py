@@ -1,4 +1,5 @@
-"""Joints without a model are refused and it is said wherever they are used; no healthy one is."""
+"""identified/caution.py: joints without a model are refused and it is said wherever they are used;
+no healthy one is."""
 
 from __future__ import annotations
 

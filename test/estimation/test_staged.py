@@ -1,4 +1,5 @@
-"""Staged identification: truth found stage by stage, knowledge carried on, honesty about rest."""
+"""estimation/staged/: staged identification: truth found stage by stage, knowledge carried on,
+honesty about rest."""
 
 from __future__ import annotations
 

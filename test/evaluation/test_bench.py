@@ -1,4 +1,5 @@
-"""The benchmarks compare like with like; their speed is measured by `make bench`."""
+"""robot_dynid_evaluation/bench/: the benchmarks compare like with like; their speed is measured by
+`make bench`."""
 
 from __future__ import annotations
 

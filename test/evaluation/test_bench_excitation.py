@@ -1,4 +1,5 @@
-"""The benchmarks of excitations: one problem for all contenders, precision as predicted."""
+"""robot_dynid_evaluation/bench/excitation.py: the benchmarks of excitations: one problem for all
+contenders, precision as predicted."""
 
 from __future__ import annotations
 

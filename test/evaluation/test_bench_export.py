@@ -1,4 +1,5 @@
-"""The benchmark of exports: every form loads, and its error is rounding."""
+"""robot_dynid_evaluation/bench/export.py: the benchmark of exports: every form loads, and its
+error is rounding."""
 
 from __future__ import annotations
 

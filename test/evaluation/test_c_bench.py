@@ -1,4 +1,4 @@
-"""The benchmark of generated C code calls what it says."""
+"""robot_dynid_evaluation/bench/c.py: the benchmark of generated C code calls what it says."""
 
 from __future__ import annotations
 

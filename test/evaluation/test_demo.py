@@ -1,4 +1,5 @@
-"""The story of the demo without its nodes; and that its processes end whatever happens."""
+"""robot_dynid_evaluation/demo/: the story of the demo without its nodes; and that its processes
+end whatever happens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The benchmark of the estimators shows what each is for, also with less data."""
+"""robot_dynid_evaluation/bench/estimators.py: the benchmark of the estimators shows what each is
+for, also with less data."""
 
 from __future__ import annotations
 

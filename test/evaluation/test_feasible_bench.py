@@ -1,4 +1,5 @@
-"""The benchmark of feasible identification compares the same problem with itself."""
+"""robot_dynid_evaluation/bench/feasible.py: the benchmark of feasible identification compares the
+same problem with itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The benchmark of gears shows what hysteresis does to damping, also with less data."""
+"""robot_dynid_evaluation/bench/gears.py: the benchmark of gears shows what hysteresis does to
+damping, also with less data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The benchmark of health: its motion is one, its counts are right, a load is found."""
+"""robot_dynid_evaluation/bench/health.py: the benchmark of health: its motion is one, its counts
+are right, a load is found."""
 
 from __future__ import annotations
 

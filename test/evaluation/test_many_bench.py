@@ -1,4 +1,5 @@
-"""The benchmark of many recordings: sizes, what it measures, its page."""
+"""robot_dynid_evaluation/bench/many.py: the benchmark of many recordings: sizes, what it measures,
+its page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The plan for many arms: its arithmetic, and that it is measured."""
+"""robot_dynid_evaluation/bench/plan.py: the plan for many arms: its arithmetic, and that it is
+measured."""
 
 from __future__ import annotations
 

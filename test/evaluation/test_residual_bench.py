@@ -1,4 +1,5 @@
-"""The table of errors by effect, and what a robot itself repeats."""
+"""robot_dynid_evaluation/bench/residual.py: the table of errors by effect, and what a robot itself
+repeats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The account of a motion after an event, and the verdicts on it: both must be able to fail."""
+"""robot_dynid_evaluation/stops/account.py: the account of a motion after an event, and the
+verdicts on it: both must be able to fail."""
 
 from __future__ import annotations
 

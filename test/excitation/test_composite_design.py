@@ -1,4 +1,5 @@
-"""Composite designs: several kinds in one motion, each within its own limits."""
+"""excitation/design.py: composite designs: several kinds in one motion, each within its own
+limits."""
 
 import numpy as np
 import pytest

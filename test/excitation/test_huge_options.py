@@ -1,4 +1,5 @@
-"""Huge options are refused by their range or by the length of the motion, before the work."""
+"""excitation/design.py: huge options are refused by their range or by the length of the motion,
+before the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Designed motions of random robots collide nowhere, as Pinocchio and coal see it."""
+"""excitation/design.py: designed motions of random robots collide nowhere, as Pinocchio and coal
+see it."""
 
 from __future__ import annotations
 

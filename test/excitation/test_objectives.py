@@ -1,4 +1,5 @@
-"""Objectives of excitation designs: exact gradients, and what they mean."""
+"""excitation/search/objective.py: objectives of excitation designs: exact gradients, and what they
+mean."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""A fit motion comes with a distinct validation motion, which passes none of its states."""
+"""excitation/design.py: a fit motion comes with a distinct validation motion, which passes none of
+its states."""
 
 import numpy as np
 import pytest

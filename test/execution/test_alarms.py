@@ -1,4 +1,4 @@
-"""Emergency stop and temperatures: before the motion and during it."""
+"""execution/guards.py: emergency stop and temperatures: before the motion and during it."""
 
 from dataclasses import replace
 

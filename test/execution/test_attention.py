@@ -1,4 +1,5 @@
-"""A program that is held up does not blame the robot, and does not overlook a fault either."""
+"""execution/clocks.py: a program that is held up does not blame the robot, and does not overlook a
+fault either."""
 
 from dataclasses import replace
 

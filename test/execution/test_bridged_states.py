@@ -1,4 +1,5 @@
-"""Joint states that do not come while the controller is there, and joints that turn over."""
+"""execution/watchdog.py: joint states that do not come while the controller is there, and joints
+that turn over."""
 
 from dataclasses import replace
 

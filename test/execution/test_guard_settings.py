@@ -1,4 +1,5 @@
-"""Every threshold of the guards, at two values each: what it says is when the robot is stopped."""
+"""execution/guards.py: every threshold of the guards, at two values each: what it says is when the
+robot is stopped."""
 
 from dataclasses import replace
 

@@ -1,4 +1,5 @@
-"""Pause, way on, gentle stops and the topic face of an execution, with a clock of one's own."""
+"""execution/supervisor.py: pause, way on, gentle stops and the topic face of an execution, with a
+clock of one's own."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""Speed scaling by the controller: the motion follows it, and no setpoint is above the plan."""
+"""execution/supervisor.py: speed scaling by the controller: the motion follows it, and no setpoint
+is above the plan."""
 
 from dataclasses import replace
 

@@ -1,4 +1,5 @@
-"""Stops by their cause: along the path, within the limits off it, at once; the next harder."""
+"""execution/stopping.py: stops by their cause: along the path, within the limits off it, at once;
+the next harder."""
 
 from dataclasses import replace
 

@@ -1,4 +1,5 @@
-"""A controller that follows another program: noticed at once, by what it commands."""
+"""execution/watchdog.py: a controller that follows another program: noticed at once, by what it
+commands."""
 
 from dataclasses import replace
 

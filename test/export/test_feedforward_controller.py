@@ -1,4 +1,5 @@
-"""The loop of the example controller, compiled with the C code of an arm, on that arm."""
+"""robot_dynid_evaluation/bench/feedforward.py: the loop of the example controller, compiled with
+the C code of an arm, on that arm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Models of Pinocchio and Drake: accelerations of random states, and what they say they lack."""
+"""export/pinocchio.py: models of Pinocchio and Drake: accelerations of random states, and what
+they say they lack."""
 
 from __future__ import annotations
 

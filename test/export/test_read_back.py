@@ -1,4 +1,5 @@
-"""What is exported is read back by its tool before it is written, and the exit code says so."""
+"""export/: what is exported is read back by its tool before it is written, and the exit code says
+so."""
 
 from __future__ import annotations
 

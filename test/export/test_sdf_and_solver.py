@@ -1,4 +1,5 @@
-"""SDF and the parameters of inverse_dynamics_solver, read by others and compared by dynamics."""
+"""export/sdf.py: SDF and the parameters of inverse_dynamics_solver, read by others and compared by
+dynamics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Motion and parameters at once: the spline's equations, truth from noisy channels, the paper."""
+"""robot_dynid_extras/latent/motion.py: motion and parameters at once: the spline's equations,
+truth from noisy channels, the paper."""
 
 from __future__ import annotations
 

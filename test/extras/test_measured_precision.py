@@ -1,4 +1,5 @@
-"""Adaptive sessions: what was measured decides the next swings, until the accuracy is met."""
+"""robot_dynid_extras/session/precision.py: adaptive sessions: what was measured decides the next
+swings, until the accuracy is met."""
 
 from __future__ import annotations
 

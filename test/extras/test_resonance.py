@@ -1,4 +1,5 @@
-"""Gears seen by their motors alone, on the simulated arm and in made-up responses."""
+"""robot_dynid_extras/resonance/two_masses.py: gears seen by their motors alone, on the simulated
+arm and in made-up responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Friction laws: one contract for all, and each against a computation of its own."""
+"""friction/laws.py: friction laws: one contract for all, and each against a computation of its
+own."""
 
 from __future__ import annotations
 

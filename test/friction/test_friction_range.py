@@ -1,4 +1,5 @@
-"""Friction beyond what it was fitted to: linear in the speed, held in time and temperature."""
+"""friction/law.py: friction beyond what it was fitted to: linear in the speed, held in time and
+temperature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Friction of all axes at once against the law of every axis."""
+"""friction/axes.py: friction of all axes at once against the law of every axis."""
 
 from __future__ import annotations
 

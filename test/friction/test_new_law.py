@@ -1,4 +1,5 @@
-"""Two laws that only this file knows, one with memory: all that uses friction takes them."""
+"""friction/law.py: two laws that only this file knows, one with memory: all that uses friction
+takes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The harness of damaged inputs sees every kind of fault."""
+"""test/support/fuzzing.py: the harness of damaged inputs sees every kind of fault."""
 
 from __future__ import annotations
 

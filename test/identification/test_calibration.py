@@ -1,4 +1,5 @@
-"""Truth recovered from a simulated arm with default noise, and honest about what it does not know.
+"""identification/identify.py: truth recovered from a simulated arm with default noise, and honest
+about what it does not know.
 
 The plant is MuJoCo, the sensors are noisy, the path is the offline one.
 """

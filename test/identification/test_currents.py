@@ -1,4 +1,4 @@
-"""Currents become torque by the drive gains wherever effort is used."""
+"""robot/model.py: currents become torque by the drive gains wherever effort is used."""
 
 from __future__ import annotations
 

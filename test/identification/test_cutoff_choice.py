@@ -1,4 +1,5 @@
-"""The cut-off of short and noisy recordings, and how far their samples are thinned."""
+"""identification/selection.py: the cut-off of short and noisy recordings, and how far their
+samples are thinned."""
 
 from __future__ import annotations
 

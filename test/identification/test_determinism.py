@@ -1,4 +1,5 @@
-"""The same data, recipe and version give the same files, byte for byte, on one machine.
+"""identification/identify.py: the same data, recipe and version give the same files, byte for
+byte, on one machine.
 
 That workers of any number give the model of one process is in test_by_recording.
 """

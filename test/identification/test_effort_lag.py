@@ -1,4 +1,5 @@
-"""The lag of the effort and its deviation, where disturbances are alike for a while."""
+"""signals/alignment.py: the lag of the effort and its deviation, where disturbances are alike for
+a while."""
 
 from __future__ import annotations
 

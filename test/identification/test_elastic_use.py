@@ -1,4 +1,5 @@
-"""What uses models of elastic joints without asking for their gears: it must keep working."""
+"""identified/model.py: what uses models of elastic joints without asking for their gears: it must
+keep working."""
 
 from __future__ import annotations
 

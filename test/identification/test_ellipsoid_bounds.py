@@ -1,4 +1,5 @@
-"""Bounding ellipsoids from the collision primitives of a URDF: they hold the bodies, and bind."""
+"""estimation/feasible/bounds.py: bounding ellipsoids from the collision primitives of a URDF: they
+hold the bodies, and bind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A simulated arm pushed by a known wrench is identified as if nothing pushed it."""
+"""identification/identify.py: a simulated arm pushed by a known wrench is identified as if nothing
+pushed it."""
 
 from __future__ import annotations
 

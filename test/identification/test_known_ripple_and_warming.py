@@ -1,4 +1,5 @@
-"""Ripple, stiffness, warm-up and links of an arm of known truth, within their intervals."""
+"""identification/identify.py: ripple, stiffness, warm-up and links of an arm of known truth,
+within their intervals."""
 
 from __future__ import annotations
 

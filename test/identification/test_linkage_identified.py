@@ -1,4 +1,5 @@
-"""A robot whose joints move others, from recordings to efforts and accelerations."""
+"""robot/linkage.py: a robot whose joints move others, from recordings to efforts and
+accelerations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Measured data of real robots: no worse than the figures that come with the data."""
+"""identification/identify.py: measured data of real robots: no worse than the figures that come
+with the data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Rows near reversals, where dry friction sticks, count by their own residual."""
+"""identification/gathered.py: rows near reversals, where dry friction sticks, count by their own
+residual."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Torque sensors behind the gears of a simulated arm show neither rotors nor their friction."""
+"""identification/identify.py: torque sensors behind the gears of a simulated arm show neither
+rotors nor their friction."""
 
 from __future__ import annotations
 

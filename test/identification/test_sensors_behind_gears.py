@@ -1,4 +1,5 @@
-"""Efforts of torque sensors behind the gears: rotors they do not see must not be looked for."""
+"""identification/fit.py: efforts of torque sensors behind the gears: rotors they do not see must
+not be looked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Friction laws from recordings of single joints: each from its own motion, then the links."""
+"""estimation/staged/joint_effort.py: friction laws from recordings of single joints: each from its
+own motion, then the links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Identification of a plant apart from every law and simulator of the package.
+"""identification/identify.py: identification of a plant apart from every law and simulator of the
+package.
 
 The tables that are printed are those of `python test/support/strange_scores.py`.
 """

@@ -1,4 +1,5 @@
-"""Torque ripple from recordings to its uses: identify, predict, monitor, inverse, file."""
+"""identification/learnt.py: torque ripple from recordings to its uses: identify, predict, monitor,
+inverse, file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Positions that a driver reports within a turn: the model is that of positions that go on."""
+"""signals/turns.py: positions that a driver reports within a turn: the model is that of positions
+that go on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Findings that were accepted when a model was identified are accepted wherever it is used."""
+"""identified/uses.py: findings that were accepted when a model was identified are accepted
+wherever it is used."""
 
 from __future__ import annotations
 

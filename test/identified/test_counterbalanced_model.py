@@ -1,4 +1,5 @@
-"""Counterbalances in the model file, the report, the monitor's momentum, and what exports say."""
+"""effects/counterbalance.py: counterbalances in the model file, the report, the monitor's
+momentum, and what exports say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The interval of the effort holds parameters, and what the model leaves in other motion."""
+"""identified/uncertainty.py: the interval of the effort holds parameters, and what the model
+leaves in other motion."""
 
 from __future__ import annotations
 

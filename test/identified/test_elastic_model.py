@@ -1,4 +1,5 @@
-"""Identified models with elastic joints: accelerations and motion against MuJoCo, other laws."""
+"""identified/model.py: identified models with elastic joints: accelerations and motion against
+MuJoCo, other laws."""
 
 from __future__ import annotations
 

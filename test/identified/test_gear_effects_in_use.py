@@ -1,4 +1,5 @@
-"""Kinematic error and hysteresis of gears where an identified model is used."""
+"""identified/caution.py: kinematic error and hysteresis of gears where an identified model is
+used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The identified model: inverse and forward dynamics, messages of bad input."""
+"""identified/model.py: the identified model: inverse and forward dynamics, messages of bad input.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Every model: fit, inverse, forward, mass matrix, rollout and monitor are one."""
+"""identified/model.py: every model: fit, inverse, forward, mass matrix, rollout and monitor are
+one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Model files with one value of another type or size: refused by the key, or of use."""
+"""identified/model_file.py: model files with one value of another type or size: refused by the
+key, or of use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Parameters of models in words: complete, told apart, with units that the columns confirm."""
+"""friction/terms.py: parameters of models in words: complete, told apart, with units that the
+columns confirm."""
 
 from __future__ import annotations
 

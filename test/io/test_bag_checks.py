@@ -1,4 +1,5 @@
-"""Changed bytes of bags: whatever gives other data is said, as far as the format allows."""
+"""io/bag.py: changed bytes of bags: whatever gives other data is said, as far as the format
+allows."""
 
 from __future__ import annotations
 

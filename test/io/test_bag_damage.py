@@ -1,4 +1,4 @@
-"""Bags that a crash left behind, or that were damaged later."""
+"""io/bag.py: bags that a crash left behind, or that were damaged later."""
 
 import shutil
 import sqlite3

@@ -1,4 +1,5 @@
-"""Every kind of message that tells states of joints is read as the recording it was made of."""
+"""io/bag.py: every kind of message that tells states of joints is read as the recording it was
+made of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The reference of a trajectory controller comes out of a bag, and instruments take it."""
+"""io/bag.py: the reference of a trajectory controller comes out of a bag, and instruments take it.
+"""
 
 from __future__ import annotations
 

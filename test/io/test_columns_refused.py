@@ -1,4 +1,5 @@
-"""Tables and mappings that cannot be read: each is refused with its cause and the remedy."""
+"""io/tables/: tables and mappings that cannot be read: each is refused with its cause and the
+remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Finite numbers that no robot can have measured: named, dropped, and without a trace left."""
+"""signals/plausible.py: finite numbers that no robot can have measured: named, dropped, and
+without a trace left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Recordings for fit and validation, told apart by what bags and names say."""
+"""io/recording_names.py: recordings for fit and validation, told apart by what bags and names say.
+"""
 
 from pathlib import Path
 

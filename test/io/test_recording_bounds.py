@@ -1,4 +1,5 @@
-"""Recordings that are bombs, devices, links or queries: refused quickly, with little memory."""
+"""io/: recordings that are bombs, devices, links or queries: refused quickly, with little memory.
+"""
 
 from __future__ import annotations
 

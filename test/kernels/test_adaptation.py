@@ -1,4 +1,5 @@
-"""Followed coefficients and warmth, against the equations written out in NumPy."""
+"""kernels/adaptation.hpp: followed coefficients and warmth, against the equations written out in
+NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled filters, splines and triangles against SciPy and LAPACK."""
+"""kernels/triangle.hpp: compiled filters, splines and triangles against SciPy and LAPACK."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Kernels: what they take and refuse, their builds, and threads that run beside them."""
+"""kernels/kernels.cpp: kernels: what they take and refuse, their builds, and threads that run
+beside them."""
 
 from __future__ import annotations
 

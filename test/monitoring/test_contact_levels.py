@@ -1,4 +1,5 @@
-"""When external torque is contact: noise levels, hysteresis, friction that holds."""
+"""monitoring/noise_levels.py: when external torque is contact: noise levels, hysteresis, friction
+that holds."""
 
 from __future__ import annotations
 

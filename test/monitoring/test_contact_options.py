@@ -1,4 +1,5 @@
-"""`robot-dynid contact` looks for contacts with the gain and the margin it is given."""
+"""cli/contact.py: `robot-dynid contact` looks for contacts with the gain and the margin it is
+given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The monitor of elastic joints with motor states: link side, gear torque, and without them."""
+"""monitoring/monitor.py: the monitor of elastic joints with motor states: link side, gear torque,
+and without them."""
 
 from __future__ import annotations
 

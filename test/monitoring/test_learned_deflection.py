@@ -1,4 +1,5 @@
-"""The monitor of a model that has learned what the deflection of a joint tells."""
+"""monitoring/deflected_observer.py: the monitor of a model that has learned what the deflection of
+a joint tells."""
 
 from __future__ import annotations
 

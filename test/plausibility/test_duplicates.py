@@ -1,4 +1,5 @@
-"""No sample counts twice, whatever its recording is called and whenever it was taken."""
+"""plausibility/content.py: no sample counts twice, whatever its recording is called and whenever
+it was taken."""
 
 from __future__ import annotations
 

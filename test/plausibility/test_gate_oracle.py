@@ -1,4 +1,5 @@
-"""What the table of faults is judged by: who could tell a fault, and what remedies say."""
+"""test/support/gate_oracle.py: what the table of faults is judged by: who could tell a fault, and
+what remedies say."""
 
 from __future__ import annotations
 

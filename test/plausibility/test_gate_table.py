@@ -1,4 +1,5 @@
-"""Faults of recordings and descriptions are named, on arms and motions of the strange plant.
+"""plausibility/gate.py: faults of recordings and descriptions are named, on arms and motions of
+the strange plant.
 
 A few rows of the table that `python test/support/gate_table.py --help` describes. What clearly
 shows in the plant must be named, with a remedy that leads to the recording without the fault; of

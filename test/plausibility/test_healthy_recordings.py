@@ -1,4 +1,5 @@
-"""Nothing is found in healthy recordings: measured ones, and those of random robots."""
+"""plausibility/gate.py: nothing is found in healthy recordings: measured ones, and those of random
+robots."""
 
 from __future__ import annotations
 

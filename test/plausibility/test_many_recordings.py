@@ -1,4 +1,4 @@
-"""Many recordings are compared with each other, and all together."""
+"""plausibility/gate.py: many recordings are compared with each other, and all together."""
 
 from __future__ import annotations
 

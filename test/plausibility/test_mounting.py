@@ -1,4 +1,5 @@
-"""A base that is mounted otherwise than the robot YAML says: the gate names its gravity."""
+"""plausibility/gate.py: a base that is mounted otherwise than the robot YAML says: the gate names
+its gravity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Wrong units, signs, orders, zeros and clocks: each is refused or named, with what to set."""
+"""plausibility/gate.py: wrong units, signs, orders, zeros and clocks: each is refused or named,
+with what to set."""
 
 from __future__ import annotations
 

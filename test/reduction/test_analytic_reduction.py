@@ -1,4 +1,5 @@
-"""Theorem 2 of Lin 1991 with all its cases, against the rank of the regressor and Pinocchio's."""
+"""reduction/analytic.py: theorem 2 of Lin 1991 with all its cases, against the rank of the
+regressor and Pinocchio's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes of minimal sets of known arms, by both reductions, against the literature."""
+"""reduction/: sizes of minimal sets of known arms, by both reductions, against the literature."""
 
 from __future__ import annotations
 

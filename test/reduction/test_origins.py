@@ -1,4 +1,5 @@
-"""Where standard parameters come from: against the null space, by rank, on several robots."""
+"""reduction/numeric.py: where standard parameters come from: against the null space, by rank, on
+several robots."""
 
 from __future__ import annotations
 

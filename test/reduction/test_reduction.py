@@ -1,4 +1,5 @@
-"""Minimal parameter sets: known sizes, Pinocchio's rank, and the torque they preserve."""
+"""reduction/: minimal parameter sets: known sizes, Pinocchio's rank, and the torque they preserve.
+"""
 
 from __future__ import annotations
 

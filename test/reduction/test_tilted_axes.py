@@ -1,4 +1,5 @@
-"""Axes as a calibration finds them, tilted by little: minimal sets hold, down to the effort."""
+"""reduction/numeric.py: axes as a calibration finds them, tilted by little: minimal sets hold,
+down to the effort."""
 
 from __future__ import annotations
 

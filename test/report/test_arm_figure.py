@@ -1,4 +1,5 @@
-"""The figure of the arm: the frame of each joint is drawn where forward kinematics has it."""
+"""report/joints.py: the figure of the arm: the frame of each joint is drawn where forward
+kinematics has it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Reports in a browser: drawn without an error, linked, on paper and phones, light and dark."""
+"""report/html.py: reports in a browser: drawn without an error, linked, on paper and phones, light
+and dark."""
 
 from __future__ import annotations
 

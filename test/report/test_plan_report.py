@@ -1,4 +1,4 @@
-"""The report of a planned excitation, and the way of the tip."""
+"""report/plan.py: the report of a planned excitation, and the way of the tip."""
 
 from __future__ import annotations
 

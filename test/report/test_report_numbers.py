@@ -1,4 +1,4 @@
-"""Numbers of a report are those of the model, in the units their heads say."""
+"""report/: numbers of a report are those of the model, in the units their heads say."""
 
 from __future__ import annotations
 

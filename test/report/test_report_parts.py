@@ -1,4 +1,5 @@
-"""Sections that only some models have: links of feasible fits, stages of staged ones."""
+"""report/parameters.py: sections that only some models have: links of feasible fits, stages of
+staged ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""States in other units than the limits of a robot are named, with what they may be."""
+"""robot/implausible.py: states in other units than the limits of a robot are named, with what they
+may be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What is read from good URDF and robot YAML files, and how bad ones are refused."""
+"""robot/robot_file.py: what is read from good URDF and robot YAML files, and how bad ones are
+refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Descriptions as people have them: what counts where it is, encodings, what xacro leaves."""
+"""robot/urdf.py: descriptions as people have them: what counts where it is, encodings, what xacro
+leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Descriptions of many links take time in proportion; bombs are refused."""
+"""robot/urdf.py: descriptions of many links take time in proportion; bombs are refused."""
 
 from __future__ import annotations
 

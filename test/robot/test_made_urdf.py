@@ -1,4 +1,5 @@
-"""URDF and MJCF made of screws: the same dynamics in Pinocchio and MuJoCo."""
+"""export/description.py: URDF and MJCF made of screws: the same dynamics in Pinocchio and MuJoCo.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Joints that mimic others: locked in tools and where they carry nothing, coupled in the arm."""
+"""robot/linkage.py: joints that mimic others: locked in tools and where they carry nothing,
+coupled in the arm."""
 
 from __future__ import annotations
 

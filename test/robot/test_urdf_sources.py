@@ -1,4 +1,4 @@
-"""URDF that is written with xacro, and URDF that a robot YAML leaves to a topic."""
+"""robot/urdf.py: URDF that is written with xacro, and URDF that a robot YAML leaves to a topic."""
 
 from __future__ import annotations
 

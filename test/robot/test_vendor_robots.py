@@ -1,4 +1,5 @@
-"""Robots whose URDF is in the description package of the vendor; config/robots has the rest."""
+"""robot/locate.py: robots whose URDF is in the description package of the vendor; config/robots
+has the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The demo as its user runs it, with real nodes; and that nothing of it stays when it is ended."""
+"""robot_dynid_evaluation/demo/: the demo as its user runs it, with real nodes; and that nothing of
+it stays when it is ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The comparison of service round trips runs and is of a sane size."""
+"""robot_dynid_evaluation/bench/node_costs.py: the comparison of service round trips runs and is of
+a sane size."""
 
 from __future__ import annotations
 

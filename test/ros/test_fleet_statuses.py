@@ -1,4 +1,5 @@
-"""Conditions of arms on /diagnostics: as they are, once, and whether anybody listens."""
+"""robot_dynid_extras/fleet/statuses.py: conditions of arms on /diagnostics: as they are, once, and
+whether anybody listens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Every launch file describes nodes; loading them needs launch_ros, which comes with ROS 2."""
+"""launch/: every launch file describes nodes; loading them needs launch_ros, which comes with ROS
+2."""
 
 from __future__ import annotations
 

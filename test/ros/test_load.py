@@ -1,4 +1,5 @@
-"""The identifier under load: 14 joints at 1 kHz, four clients, identifications, and kill -9.
+"""ros/identifier/node.py: the identifier under load: 14 joints at 1 kHz, four clients,
+identifications, and kill -9.
 
 ``pytest -m soak test/ros/test_load.py -s`` for an hour each, or as many seconds as the variable
 ROBOT_DYNID_SOAK says, with the figures printed, and kept where ROBOT_DYNID_TRUST says.

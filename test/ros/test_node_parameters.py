@@ -1,4 +1,4 @@
-"""Every parameter of every node is seen to take effect by a test, which is named here.
+"""ros/: every parameter of every node is seen to take effect by a test, which is named here.
 
 What the nodes declare is asked of the nodes themselves; the tests named must exist and speak of
 the parameter. A parameter without a test, or a line without a parameter, fails.

@@ -1,4 +1,5 @@
-"""Layouts of PlotJuggler and Foxglove, groups of diagnostics, and descriptions of parameters."""
+"""config/plotjuggler.xml: layouts of PlotJuggler and Foxglove, groups of diagnostics, and
+descriptions of parameters."""
 
 from __future__ import annotations
 

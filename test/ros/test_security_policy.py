@@ -1,4 +1,5 @@
-"""Policies of SROS 2: exactly the graph of the running nodes, so that neither can drift."""
+"""config/sros2/robot_dynid.policy.xml: policies of SROS 2: exactly the graph of the running nodes,
+so that neither can drift."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Time of a simulation that is not that of the system: /clock and use_sim_time."""
+"""ros/recording/session.py: time of a simulation that is not that of the system: /clock and
+use_sim_time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Two robots side by side in one DDS domain, each in a namespace: neither knows of the other."""
+"""ros/: two robots side by side in one DDS domain, each in a namespace: neither knows of the
+other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""From a URDF to a robot YAML and a recipe that the other verbs take."""
+"""setting_up/description.py: from a URDF to a robot YAML and a recipe that the other verbs take.
+"""
 
 from __future__ import annotations
 

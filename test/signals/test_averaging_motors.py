@@ -1,4 +1,5 @@
-"""Mean periods keep the motors' encoders, on the joint side, as far as they can be used."""
+"""signals/averaging.py: mean periods keep the motors' encoders, on the joint side, as far as they
+can be used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A clock that is set back splits a recording; rows that come late do not."""
+"""signals/alignment.py: a clock that is set back splits a recording; rows that come late do not.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Repeated motions of robots with elastic joints: motors beside joints, exact derivatives."""
+"""signals/averaging.py: repeated motions of robots with elastic joints: motors beside joints,
+exact derivatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Channels that are late against each other."""
+"""signals/alignment.py: channels that are late against each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A joint that rests within a step of its encoder: where it is between the steps."""
+"""signals/single_joint_motion.py: a joint that rests within a step of its encoder: where it is
+between the steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Motion at rest from averaged readings is nearer to the truth than that of the readings."""
+"""signals/single_joint_motion.py: motion at rest from averaged readings is nearer to the truth
+than that of the readings."""
 
 from __future__ import annotations
 

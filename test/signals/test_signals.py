@@ -1,4 +1,5 @@
-"""Recordings with every flaw, repaired and prepared; every repair shows in the notes."""
+"""signals/prepare.py: recordings with every flaw, repaired and prepared; every repair shows in the
+notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Harmonic drives of the simulated arm against closed forms, Pinocchio and the rigid arm."""
+"""simulation/plant.py: harmonic drives of the simulated arm against closed forms, Pinocchio and
+the rigid arm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The simulated arm follows setpoints from outside, as drives do those of a real controller."""
+"""simulation/simulator.py: the simulated arm follows setpoints from outside, as drives do those of
+a real controller."""
 
 from __future__ import annotations
 

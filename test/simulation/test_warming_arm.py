@@ -1,4 +1,4 @@
-"""The arm whose gears ripple and warm up is what it says it is."""
+"""test/support/warming_arm.py: the arm whose gears ripple and warm up is what it says it is."""
 
 from __future__ import annotations
 

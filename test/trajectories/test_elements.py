@@ -1,4 +1,4 @@
-"""What trajectories consist of, against their own motion."""
+"""trajectories/composite.py: what trajectories consist of, against their own motion."""
 
 from __future__ import annotations
 

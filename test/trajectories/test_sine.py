@@ -1,4 +1,5 @@
-"""The swing of one joint: exact derivatives, rest at both ends, peaks that bound it."""
+"""trajectories/single_joint.py: the swing of one joint: exact derivatives, rest at both ends,
+peaks that bound it."""
 
 from __future__ import annotations
 

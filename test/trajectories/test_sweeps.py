@@ -1,4 +1,5 @@
-"""Friction from sweeps: eq. 8 in closed form, coloured noise, outliers, bad sweeps."""
+"""estimation/friction_sweeps.py: friction from sweeps: eq. 8 in closed form, coloured noise,
+outliers, bad sweeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The headline says where the URDF was as good as what was identified."""
+"""validation/verdict.py: the headline says where the URDF was as good as what was identified."""
 
 from __future__ import annotations
 

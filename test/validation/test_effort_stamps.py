@@ -1,4 +1,5 @@
-"""Efforts are scored as they were measured: at their own stamps, with all of their noise."""
+"""validation/validate.py: efforts are scored as they were measured: at their own stamps, with all
+of their noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The verdict on a model: thresholds on a simulated arm, and six recordings it tells apart."""
+"""validation/verdict.py: the verdict on a model: thresholds on a simulated arm, and six recordings
+it tells apart."""
 
 from __future__ import annotations
 

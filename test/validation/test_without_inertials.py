@@ -1,4 +1,5 @@
-"""A description without inertials, or with impossible ones, is compared with nothing."""
+"""validation/validate.py: a description without inertials, or with impossible ones, is compared
+with nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Messages to and from a trajectory controller: every number in its own field, in its own unit."""
+"""ros/excitation/controller_client.py: messages to and from a trajectory controller: every number
+in its own field, in its own unit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Statuses on /diagnostics say whose they are, where many robots share the topic."""
+"""ros/common/messages.py: statuses on /diagnostics say whose they are, where many robots share the
+topic."""
 
 from __future__ import annotations
 

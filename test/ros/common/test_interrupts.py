@@ -1,4 +1,5 @@
-"""Nodes that ROS refuses to start say why in a line; signals end them at once, at any moment."""
+"""ros/common/process.py: nodes that ROS refuses to start say why in a line; signals end them at
+once, at any moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Large answers of one service beside small ones of another that are fetched late."""
+"""ros/identifier/dynamics_services.py: large answers of one service beside small ones of another
+that are fetched late."""
 
 from __future__ import annotations
 

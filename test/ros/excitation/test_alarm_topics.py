@@ -1,4 +1,5 @@
-"""The emergency stop is heard whatever its publisher promises, and nobody is warned of that."""
+"""ros/excitation/node.py: the emergency stop is heard whatever its publisher promises, and nobody
+is warned of that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The checklist over DDS: the command asks a node, which looks at a simulated robot."""
+"""ros/excitation/checklist.py: the checklist over DDS: the command asks a node, which looks at a
+simulated robot."""
 
 from __future__ import annotations
 

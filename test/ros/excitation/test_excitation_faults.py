@@ -1,4 +1,5 @@
-"""Whatever goes wrong in mid-motion: who is told, how soon, why, and what is left on the disk.
+"""ros/excitation/runner.py: whatever goes wrong in mid-motion: who is told, how soon, why, and
+what is left on the disk.
 
 Over real DDS, each node a process of its own. `pytest -s` prints the times that were measured.
 """

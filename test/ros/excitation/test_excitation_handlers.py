@@ -1,4 +1,5 @@
-"""The excitation node in the process of the test: whom it talks to, goals given up in time."""
+"""ros/excitation/runner.py: the excitation node in the process of the test: whom it talks to,
+goals given up in time."""
 
 from __future__ import annotations
 

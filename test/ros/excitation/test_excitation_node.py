@@ -1,4 +1,5 @@
-"""The excitation node against the simulated robot, separate processes over real DDS."""
+"""ros/excitation/node.py: the excitation node against the simulated robot, separate processes over
+real DDS."""
 
 from __future__ import annotations
 

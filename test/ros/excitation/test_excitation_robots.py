@@ -1,4 +1,5 @@
-"""Excitations of a current-driven robot and of one with a prismatic joint, over real DDS.
+"""ros/excitation/node.py: excitations of a current-driven robot and of one with a prismatic joint,
+over real DDS.
 
 What the guards make of them is tested in simulated time; here it is that the nodes agree on what
 the numbers mean, and that a bag says the same.

@@ -1,4 +1,5 @@
-"""Parameters of the excitation node: what each of them does to the plan and to its rules."""
+"""ros/excitation/settings.py: parameters of the excitation node: what each of them does to the
+plan and to its rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`robot-dynid excite` and `stop` with a running node, and the key that stops the robot."""
+"""cli/excite.py: `robot-dynid excite` and `stop` with a running node, and the key that stops the
+robot."""
 
 from __future__ import annotations
 

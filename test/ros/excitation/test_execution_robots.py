@@ -1,4 +1,5 @@
-"""Excitations of robots unlike the others: motors that report their current, joints that slide.
+"""ros/simulated_robot/node.py: excitations of robots unlike the others: motors that report their
+current, joints that slide.
 
 The whole way but DDS, in simulated time: design, plan, messages, supervision, simulated robot.
 """

@@ -1,4 +1,5 @@
-"""Designed files and dry runs are executed as they are, over DDS, by a simulated robot."""
+"""ros/excitation/plan.py: designed files and dry runs are executed as they are, over DDS, by a
+simulated robot."""
 
 from __future__ import annotations
 

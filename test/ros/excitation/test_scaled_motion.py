@@ -1,4 +1,5 @@
-"""Motions whose speed the controller scales, as by a speed slider: separate processes over DDS."""
+"""ros/excitation/runner.py: motions whose speed the controller scales, as by a speed slider:
+separate processes over DDS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Motions are refused where the time of the controller is not that of the guards."""
+"""ros/excitation/waiting.py: motions are refused where the time of the controller is not that of
+the guards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way of the tip as a line for RViz."""
+"""ros/excitation/messages.py: the way of the tip as a line for RViz."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""A goal moves twice: to fit a model, and to judge it by; a stop, checks and a bag for each."""
+"""ros/excitation/runner.py: a goal moves twice: to fit a model, and to judge it by; a stop, checks
+and a bag for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Whatever keeps the node from watching ends in an error and in contact, never in 'no contact'."""
+"""ros/identifier/monitoring.py: whatever keeps the node from watching ends in an error and in
+contact, never in 'no contact'."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrows of external torque for RViz."""
+"""ros/identifier/messages.py: arrows of external torque for RViz."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Services of an elastic model over DDS, and `robot-dynid forward` with the states of motors."""
+"""ros/identifier/dynamics_services.py: services of an elastic model over DDS, and `robot-dynid
+forward` with the states of motors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Health over real DDS: everyday motion of a changed robot, the alarm, and the updated model."""
+"""robot_dynid_extras/health/node_part.py: health over real DDS: everyday motion of a changed
+robot, the alarm, and the updated model."""
 
 from __future__ import annotations
 

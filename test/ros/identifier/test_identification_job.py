@@ -1,4 +1,5 @@
-"""What the worker process does before and around an identification, in the process of the test."""
+"""ros/identifier/identification.py: what the worker process does before and around an
+identification, in the process of the test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The identifier in the process of the test: what its parameters do, goals before they begin."""
+"""ros/identifier/node.py: the identifier in the process of the test: what its parameters do, goals
+before they begin."""
 
 from __future__ import annotations
 

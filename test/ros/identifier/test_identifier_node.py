@@ -1,4 +1,5 @@
-"""The identifier as a process of its own, over real DDS: recording, identifying, serving."""
+"""ros/identifier/node.py: the identifier as a process of its own, over real DDS: recording,
+identifying, serving."""
 
 from __future__ import annotations
 

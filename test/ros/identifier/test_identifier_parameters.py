@@ -1,4 +1,5 @@
-"""Parameters and codes of the identifier, and the process its identifications run in."""
+"""ros/identifier/node.py: parameters and codes of the identifier, and the process its
+identifications run in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The monitor inside the identifier, over real DDS: topics, contact, bad joint states."""
+"""ros/identifier/monitoring.py: the monitor inside the identifier, over real DDS: topics, contact,
+bad joint states."""
 
 from __future__ import annotations
 

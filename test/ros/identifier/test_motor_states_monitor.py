@@ -1,4 +1,5 @@
-"""The monitor of the identifier with motor states: its topics, and motor states that are odd."""
+"""ros/identifier/monitoring.py: the monitor of the identifier with motor states: its topics, and
+motor states that are odd."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A payload by the action of the identifier."""
+"""ros/identifier/identify_action.py: a payload by the action of the identifier."""
 
 from __future__ import annotations
 

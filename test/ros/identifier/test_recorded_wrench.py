@@ -1,4 +1,5 @@
-"""Topics of external wrenches are recorded live, and read back by the worker and offline."""
+"""io/wrenches.py: topics of external wrenches are recorded live, and read back by the worker and
+offline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Recordings of live topics: stopped again and again, what never came in, names of folders."""
+"""ros/recording/session.py: recordings of live topics: stopped again and again, what never came
+in, names of folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""~/robot_description over real DDS: with feasible parameters only, and only of what is served."""
+"""ros/identifier/model_services.py: ~/robot_description over real DDS: with feasible parameters
+only, and only of what is served."""
 
 from __future__ import annotations
 

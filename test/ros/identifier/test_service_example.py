@@ -1,4 +1,5 @@
-"""The examples that call the services of the identifier, and send goals to nodes."""
+"""examples/call_services.py: the examples that call the services of the identifier, and send goals
+to nodes."""
 
 from __future__ import annotations
 

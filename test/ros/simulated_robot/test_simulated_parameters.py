@@ -1,4 +1,5 @@
-"""Parameters of the simulated robot: what each of them does, in the process of the test."""
+"""ros/simulated_robot/node.py: parameters of the simulated robot: what each of them does, in the
+process of the test."""
 
 from __future__ import annotations
 

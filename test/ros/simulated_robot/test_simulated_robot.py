@@ -1,4 +1,5 @@
-"""The simulated robot as a process of its own, over real DDS: its topics, action and faults."""
+"""ros/simulated_robot/node.py: the simulated robot as a process of its own, over real DDS: its
+topics, action and faults."""
 
 from __future__ import annotations
 
