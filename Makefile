@@ -10,7 +10,7 @@ LIMIT = -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true
 
 # one suite at a time, also under `make -j`
 .NOTPARALLEL:
-.PHONY: setup demo test test-static test-core test-ros test-alone soak bench trust versions docs clean
+.PHONY: setup demo test test-fast test-static test-core test-ros test-alone tiers soak bench trust versions docs clean
 
 setup:
 	@$(PYTHON) tools/ros_env/setup.py
@@ -19,6 +19,16 @@ demo: setup
 	$(ENV) robot-dynid demo
 
 test: test-static test-core test-ros test-alone
+
+# Tests without ROS of at most half a second each; `make test` runs those of up to a second, too, and
+# `make soak` the others.
+test-fast: setup
+	$(ENV) pytest -n auto $(GROUPS) $(LIMIT) -m 'not ros and not slow and not soak'
+
+# Measure which are slow, on a machine that does nothing else: test/support/tiers.py
+tiers: setup
+	$(ENV) ROBOT_DYNID_TIERS=all pytest -n auto $(GROUPS) -m 'not ros and not soak'
+	$(ENV) ROBOT_DYNID_TIERS=fast pytest -n auto $(GROUPS) -m 'not ros and not slow and not soak'
 
 test-static: setup
 	$(ENV) ruff check .

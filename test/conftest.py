@@ -27,7 +27,7 @@ from robot_dynid_evaluation.ros_domain import claim_domain  # noqa: E402
 
 #: the examples tests try, the tests that may be skipped
 pytest_plugins = ('hypothesis_profile', 'allowed_skips', 'absent_oracles', 'arm_recordings',
-                  'busy_machine')
+                  'busy_machine', 'tiers')
 ROOT = Path(__file__).resolve().parents[1]
 # What commands say must not depend on how busy the machine is.
 terminal.DELAY = 3600.0
@@ -120,21 +120,16 @@ def module_domain(settled: None) -> Iterator[int]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[Any]) -> None:
-    """Mark every test that claims a DDS domain, and let files with slow tests come first.
+    """Mark every test that claims a DDS domain.
 
     Such a test needs ROS, whatever its file says; all of them are below test/ros, where alone
-    `make test` looks for them. A file runs in one worker (--dist loadfile), so that no worker
-    should be left with a long one at the end.
+    `make test` looks for them.
     """
-    slow = set()
     for item in items:
         if {'ros_domain', 'module_domain'} & set(item.fixturenames):
             item.add_marker(pytest.mark.ros)
         if item.get_closest_marker('ros') and not item.path.is_relative_to(ROOT / 'test' / 'ros'):
             raise pytest.UsageError(f'{item.nodeid}: tests that need ROS are below test/ros')
-        if item.get_closest_marker('slow'):
-            slow.add(item.path)
-    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.fixture

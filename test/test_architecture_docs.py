@@ -77,7 +77,6 @@ def run(example: Example, copy: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize('task', TASKS)
 def test_architecture_page_examples_work(task: str, tmp_path: Path) -> None:
     for name in ('robot_dynid', 'robot_dynid_extras', 'config', 'urdf', 'scripts'):

@@ -69,18 +69,15 @@ def run(target: Path, *words: str) -> str:
     return printed(target, [target / 'bin' / 'robot-dynid', *words])
 
 
-@pytest.mark.slow
 def test_the_installed_command_finds_the_robots(target: Path) -> None:
     found = json.loads(run(target, 'base', 'ur10e', '--json'))
     assert found['base'] == 36
 
 
-@pytest.mark.slow
 def test_the_installed_command_explains_itself(target: Path) -> None:
     assert '--rotor-inertia' in run(target, 'base', '--help')
 
 
-@pytest.mark.slow
 def test_installed_package_finds_all_shared_files(target: Path) -> None:
     """Robots, launch files and configuration: byte by byte, by the way the package looks."""
     program = ('import json, sys; from robot_dynid import load_robot;'
@@ -98,7 +95,6 @@ def test_installed_package_finds_all_shared_files(target: Path) -> None:
             'config/identifier.yaml'} <= set(names)
 
 
-@pytest.mark.slow
 def test_the_wheel_names_its_extras(target: Path) -> None:
     (metadata,) = target.glob('robot_dynid-*.dist-info/METADATA')
     extras = {line.split()[1] for line in metadata.read_text().splitlines()

@@ -30,6 +30,7 @@ ON_DEMAND = {'casadi', 'coal', 'cvxpy', 'cyipopt', 'distributed', 'figaroh', 'fs
              'xacro'}
 #: requirements that are run or read by others, not imported
 TOOLS = {'mypy': 'make test', 'ruff': 'make test', 'pytest-xdist': 'make test',
+         'pytest-rerunfailures': 'make test',
          'scipy-stubs': 'mypy', 'types-pyyaml': 'mypy', 'zstandard': 'mcap'}
 #: licences of what is installed: permissive, and such as bind changes to the library itself
 ALLOWED = re.compile(r'\b(BSD|MIT|Apache|ISC|PSF|Python Software|MPL|Lesser General Public|LGPL)\b'

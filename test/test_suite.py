@@ -12,6 +12,7 @@ import pytest
 from allowed_skips import ALLOWED, allowed
 from hypothesis import settings
 from hypothesis_profile import FEWEST
+from tiers import BEYOND, FAST, slow_tests
 
 pytest_plugins = ('pytester',)
 TESTS = Path(__file__).parent
@@ -97,6 +98,7 @@ def test_a_test_that_hangs_in_a_library_is_named(pytester: pytest.Pytester) -> N
     done.stderr.fnmatch_lines(['*test_hanging.py*in test_waits*'])
 
 
+@pytest.mark.always
 @pytest.mark.parametrize(('goes_on', 'most', 'outcomes'), [
     (True, '1', {'passed': 1, 'rerun': 1}),
     (True, '0', {'failed': 1}),
@@ -125,6 +127,35 @@ def test_only_a_failure_on_a_busy_machine_is_run_again(
     done = pytester.runpytest_subprocess(
         '-p', 'no:cacheprovider', '-p', 'busy_machine', '-o', 'markers=ros',
         '--max-suite-reruns', most)
+    assert done.parseoutcomes() == outcomes
+
+
+def test_slow_tests_are_measured_and_exist() -> None:
+    """A test that takes longer than its tier allows fails; `make tiers` measures them again."""
+    for name, seconds in slow_tests().items():
+        file, _, test = name.partition('::')
+        function = test.partition('[')[0].rpartition('::')[2]
+        assert seconds >= FAST, name
+        assert f'def {function}(' in (TESTS.parent / file).read_text('utf-8'), name
+
+
+@pytest.mark.always
+@pytest.mark.parametrize(('marks', 'outcomes'), [
+    ('', {'failed': 1}), ('@pytest.mark.slow', {'passed': 1})])
+def test_a_test_beyond_its_tier_fails(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, marks: str,
+    outcomes: dict[str, int]
+) -> None:
+    monkeypatch.setenv('PYTHONPATH', str(TESTS / 'support'))
+    monkeypatch.delenv('ROBOT_DYNID_TIERS', raising=False)
+    pytester.makepyfile(f"""
+        import time, pytest
+        {marks}
+        def test_counts():
+            while time.process_time() < {BEYOND * FAST + 0.1} + begun: pass
+        begun = time.process_time()""")
+    done = pytester.runpytest_subprocess(
+        '-p', 'no:cacheprovider', '-p', 'tiers', '-o', 'markers=slow\nalways')
     assert done.parseoutcomes() == outcomes
 
 

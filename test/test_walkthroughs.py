@@ -19,8 +19,6 @@ from doc_blocks import check_command
 from robot_dynid.cli.main import main, parser
 from robot_dynid.identified.model import IdentifiedModel
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / 'docs'
 PAGES = [DOCS / 'two_encoders.md', *sorted((DOCS / 'papers').glob('*.md'))]

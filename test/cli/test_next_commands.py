@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from monitored import model_of
 from synthetic_recordings import recording
 
 from robot_dynid.cli.main import main
@@ -74,9 +75,8 @@ def test_a_model_names_the_command_that_made_it(
         '--method', 'ols']
 
 
-def test_the_robot_is_as_it_was_given(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(folder)
-    model = IdentifiedModel.load('again.yaml')
+def test_the_robot_is_as_it_was_given() -> None:
+    model = model_of(load_robot('planar_3r'))
     file = replace(model, record=replace(model.record, command=('robot-dynid', '--robot=my.yaml')))
     assert Names.of(file).robot == 'my.yaml'
     assert Names.of(file, robot='other.yaml').robot == 'other.yaml'

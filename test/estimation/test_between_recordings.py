@@ -246,7 +246,6 @@ def test_estimators_hold_the_spread(method: str) -> None:
     assert np.sqrt(np.mean(share**2)) == pytest.approx(SPREAD['viscous'], rel=BETWEEN)
 
 
-@pytest.mark.slow
 def test_disjoint_recordings_of_a_real_robot_agree(ur10e_data: Path) -> None:
     model = ur10e_model('auto')
     own, settings = model.torque_model, model.preprocessing

@@ -95,7 +95,6 @@ def test_batches_changed_what_refits_without_them_say(model: TorqueModel) -> Non
         assert fit.values - again.values == pytest.approx(changes[left_out], rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.slow
 def test_least_squares_is_biased_and_instruments_are_not(
     model: TorqueModel, fits: dict[str, list[Estimate]]
 ) -> None:
@@ -133,7 +132,6 @@ def expected_bias(model: TorqueModel) -> np.ndarray:
         squared * (exact - mean)) @ truth_of(model)))
 
 
-@pytest.mark.slow
 def test_intervals_hold_the_truth(model: TorqueModel, fits: dict[str, list[Estimate]]) -> None:
     assert coverage(model, fits['wls']) < 0.75
     experiment = noisy(model, 0, NOISE)
@@ -151,7 +149,6 @@ def test_intervals_hold_the_truth(model: TorqueModel, fits: dict[str, list[Estim
         assert abs(coverage(model, fits[method]) - share) < CHANCE * scatter
 
 
-@pytest.mark.slow
 def test_the_bias_of_least_squares_is_found_and_told(fits: dict[str, list[Estimate]]) -> None:
     for fit in fits['iv']:
         test = fit.details.durbin_wu_hausman
@@ -165,7 +162,6 @@ def test_the_bias_of_least_squares_is_found_and_told(fits: dict[str, list[Estima
         assert told[name] == pytest.approx(fits['wls'][0].values[i] - true[i], rel=0.3)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize('seeds', [12, pytest.param(40, marks=pytest.mark.soak)])
 def test_without_noise_of_the_encoders_the_test_rejects_rarely(
     model: TorqueModel, seeds: int

@@ -172,7 +172,6 @@ def test_peer_of_the_rollout_moves_the_same() -> None:
     np.testing.assert_array_equal(euler.loop(*few), euler.batch(*few))
 
 
-@pytest.mark.slow
 def test_minutes_from_mapped_arrays_in_a_process_of_its_own(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

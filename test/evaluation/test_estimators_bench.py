@@ -8,7 +8,6 @@ import pytest
 from robot_dynid_evaluation.bench import estimators
 
 
-@pytest.mark.slow
 def test_every_method_is_better_where_its_assumption_holds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

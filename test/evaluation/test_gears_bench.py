@@ -8,7 +8,6 @@ import pytest
 from robot_dynid_evaluation.bench import gears
 
 
-@pytest.mark.slow
 def test_damping_is_found_beside_hysteresis(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gears, 'SECONDS', 4.0)
     monkeypatch.setattr(gears, 'SEEDS', 1)

@@ -12,7 +12,6 @@ from robot_dynid_evaluation.papers import sequential_sdp as paper
 from robot_dynid_evaluation.papers.sequential_sdp import NINE, PUMA, recorded, true_robot
 
 
-@pytest.mark.slow
 def test_sequential_sdp_paper_is_reproduced_by_both_estimators(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -97,7 +97,6 @@ def test_friction_is_found_joint_by_joint(truth, result):
         assert found[f'fv{i + 1}'] == pytest.approx(truth.viscous[i], rel=0.05)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize('seeds', [8, pytest.param(20, marks=pytest.mark.soak)])
 def test_intervals_hold_the_truth_over_seeds(robot, truth, log, result, seeds):
     recipe = chosen(result)
@@ -123,7 +122,6 @@ def test_intervals_hold_the_truth_over_motions(robot, truth):
     assert DEVIATION_RATIO[0] < np.sqrt(np.mean(deviations**2)) < DEVIATION_RATIO[1]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize('late', [0.0, 0.003, 0.012])
 def test_late_effort_is_found_and_corrected(robot, truth, log, result, late):
     delayed = np.stack([np.interp(log.time - late, log.time, c) for c in log.effort.T], axis=1)

@@ -161,7 +161,6 @@ def ur10e(ur10e_data):
     return robot, [load_log(loaded, robot)], unloaded
 
 
-@pytest.mark.slow
 def test_ur10e_gains(ur10e):
     """Published: those of the controller; joints 1 and 6 inferred from equal size.
 
@@ -180,7 +179,6 @@ def test_ur10e_gains(ur10e):
     np.testing.assert_allclose(near, 1.0, atol=GAIN_MEASURED)
 
 
-@pytest.mark.slow
 def test_ur10e_gains_of_equal_drives(ur10e):
     robot, loaded, unloaded = ur10e
     equal = [robot.joints[:2], robot.joints[3:]]

@@ -166,7 +166,6 @@ def test_damping_beside_waves_as_fast_as_those_of_a_swift_wrist() -> None:
         assert abs(result.choice.preprocessing.effort_lag) < 1e-4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(('sharp', 'share'), [
     pytest.param(3.0, 0.7, marks=pytest.mark.soak), (1.0, 0.5)])
 def test_intervals_hold_beside_hysteresis_of_another_kind(

@@ -303,7 +303,6 @@ def test_ur10e_payload_from_the_difference(measured):
     assert result.matches[0].lag == pytest.approx(-1.17998, abs=LAG)
 
 
-@pytest.mark.slow
 def test_ur10e_payload_from_a_model_of_the_arm(measured, ur10e_data):
     robot, loaded, _ = measured
     logs = [load_log(f, robot) for f in sorted((ur10e_data / 'train').iterdir())

@@ -116,7 +116,7 @@ def percent(found: Validation) -> np.ndarray:
     return np.array([100.0 * s.relative_error for s in found.model['all'].values()])
 
 
-@pytest.mark.slow
+@pytest.mark.always
 @pytest.mark.parametrize('name', UR10E)
 def test_ur10e_predicts_what_it_has_not_seen(ur10e, ur10e_data, name):
     log = load_log(ur10e_data / 'test' / f'{name}.csv.gz', ur10e.model.robot)
@@ -124,7 +124,6 @@ def test_ur10e_predicts_what_it_has_not_seen(ur10e, ur10e_data, name):
     assert percent(validate(ur10e.model, [log])) == pytest.approx(UR10E[name], abs=ONE_DECIMAL)
 
 
-@pytest.mark.slow
 def test_the_page_shows_what_the_ur10e_gives(ur10e, predicted, root):
     found = predicted
     rows = [line.split('|')[1:-1] for line in
@@ -141,7 +140,6 @@ def test_the_page_shows_what_the_ur10e_gives(ur10e, predicted, root):
     assert printed[:, 5] == pytest.approx([s.r2 for s in scores], abs=1e-3)
 
 
-@pytest.mark.slow
 def test_ur10e_wrist_errs_less_than_two_thirds_of_the_baseline(ur10e, predicted):
     error, baseline = percent(predicted), np.array(UR10E_COULOMB)
     assert np.all(error < 0.92 * baseline)
@@ -163,7 +161,6 @@ def gains(found: Iterable[tuple[IdentifiedModel, RawLog]]) -> np.ndarray:
     return 1.0 - squares[0] / squares[1]
 
 
-@pytest.mark.slow
 def test_ur10e_has_torque_ripple_of_its_gears(ur10e, unseen):
     # multiples of 101 in the training residuals alone removed 37 % at the fifth joint
     assert np.all(gains((ur10e.model, log) for log in unseen) >
@@ -177,7 +174,6 @@ def test_ur10e_has_torque_ripple_of_its_gears(ur10e, unseen):
     assert 3e4 < stiff[2][0] < stiff[2][2] < 5e4
 
 
-@pytest.mark.slow
 def test_ur10e_is_known_better_with_its_slow_changes(ur10e, predicted):
     found = predicted
     static, warm, adaptive = (
@@ -194,19 +190,16 @@ def test_ur10e_is_known_better_with_its_slow_changes(ur10e, predicted):
     assert np.all(np.array(errors) < (8.2, 2.8, 3.6, 7.1, 8.0, 11.6))
 
 
-@pytest.mark.slow
 def test_tx40_has_torque_ripple_where_it_shows(tx40_folds):
     found = gains((result.model, left) for result, left in tx40_folds)
     assert np.all(found[[0, 2, 3]] > (0.2, 0.1, 0.2))
     assert np.all(found > -0.01), 'no joint loses by it'
 
 
-@pytest.mark.slow
 def test_ur10e_motion_is_well_conditioned(with_coulomb):
     assert with_coulomb.estimate.condition < 20.0  # parts of the friction chosen are alike
 
 
-@pytest.mark.slow
 def test_ur10e_shows_its_choices_and_the_control_row(ur10e):
     assert 3.0 <= ur10e.choice.preprocessing.cutoff <= 15.0
     control = ur10e.training.control['all']
@@ -249,7 +242,7 @@ def assert_folds_are_predicted(found: Iterable[Fold]) -> None:
     assert np.all(error < np.array(TX40))
 
 
-@pytest.mark.slow
+@pytest.mark.always
 def test_tx40_predicts_the_fold_left_out_with_settings_chosen(tx40_folds):
     assert_folds_are_predicted(tx40_folds)
 
@@ -259,7 +252,6 @@ def test_tx40_predicts_the_fold_left_out_with_settings_given(tx40):
     assert_folds_are_predicted(folds(tx40, Recipe(cutoff=40.0, effort_lag=0.0)))
 
 
-@pytest.mark.slow
 def test_tx40_friction_is_that_of_its_source(tx40):
     robot = load_robot('tx40')
     recipe = Recipe(friction='coulomb', ripple='none', adaptation='none')  # as the source
@@ -270,7 +262,6 @@ def test_tx40_friction_is_that_of_its_source(tx40):
             assert found == pytest.approx(value, rel=REFERENCE_FRICTION), (prefix, labels)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize('joint', [1, 4])
 def test_ur10e_single_joint_leaves_parameters_open(ur10e_data, joint):
     robot = load_robot('ur10e')
@@ -290,7 +281,6 @@ def one_joint_at_a_time(data: Path, method: str) -> IdentificationResult:
     return identify(robot, logs, method)
 
 
-@pytest.mark.slow
 def test_ur10e_one_joint_at_a_time(ur10e_data, unseen):
     """Staged identification keeps to the control.
 
@@ -345,7 +335,6 @@ def relative_error(found):
     return np.sqrt(error / size)
 
 
-@pytest.mark.slow
 def test_links_of_the_ur10e_are_bodies(ur10e, unseen):
     plain = relative_error([squares(ur10e, ur10e.estimate, unseen)])
     for method in METHODS:
@@ -355,7 +344,6 @@ def test_links_of_the_ur10e_are_bodies(ur10e, unseen):
         assert np.all(ratio < HELD_OUT_RISE), ratio
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize('count', [1, pytest.param(3, marks=pytest.mark.soak)])
 def test_links_of_the_tx40_are_bodies(tx40_folds, count):
     """Constraints cost more on five seconds: a part left out of them is one of motion itself."""
@@ -373,7 +361,6 @@ def test_links_of_the_tx40_are_bodies(tx40_folds, count):
         assert np.all(ratio < TX40_RISE), ratio
 
 
-@pytest.mark.slow
 def test_no_method_predicts_worse_than_weighted_least_squares(with_coulomb, unseen):
     def fit(name, **settings):
         estimate = estimator_from(name, settings).fit(with_coulomb.experiment)

@@ -24,7 +24,6 @@ def bench() -> Bench:
     return Bench.prepared()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(('with_contact', 'without_contact'), [
     pytest.param(1, 1, id='short'),
     pytest.param(WITH_CONTACT, WITHOUT_CONTACT, id='long', marks=pytest.mark.soak)])
@@ -48,7 +47,6 @@ def ur10e(ur10e_data: Path) -> IdentifiedModel:
         friction='coulomb', cutoff=8.0, ramp_width=0.01, effort_lag=0.0)).model
 
 
-@pytest.mark.slow
 def test_pushes_on_a_real_arm_are_seen(ur10e: IdentifiedModel, ur10e_data: Path) -> None:
     paths = sorted((ur10e_data / 'contact').glob('*.gz'))
     for found in contact_events(ur10e, [load_log(path, ur10e.robot) for path in paths]):
@@ -58,7 +56,6 @@ def test_pushes_on_a_real_arm_are_seen(ur10e: IdentifiedModel, ur10e_data: Path)
         assert np.all(found.without_contact < np.abs(found.torque).max() / 2.0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(('folder', 'count'), [('static', 10), ('test', 3)])
 def test_untouched_arms_show_no_contact(
     ur10e: IdentifiedModel, ur10e_data: Path, folder: str, count: int
@@ -69,7 +66,6 @@ def test_untouched_arms_show_no_contact(
     assert [c for p in found for c in p.contacts] == []
 
 
-@pytest.mark.slow
 def test_command_prints_and_reports(
     ur10e: IdentifiedModel, ur10e_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
