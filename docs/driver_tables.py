@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
 from robot_dynid.setting_up.drivers import ASPECTS, MEASURED, Driver, Fact, drivers
 
 #: the controller of config/excitation.yaml
@@ -80,9 +85,16 @@ def launches(driver: Driver) -> list[str]:
         if one.started == 'inactive':
             commands.insert(0, f'ros2 control switch_controllers --activate {name}')
         controller = '' if name == DEFAULT_CONTROLLER else f' controller:={name}'
+        stops = ''.join(f' emergency_stop:=/{stop.topic} parameters:=STOP.yaml'
+                        for stop in driver.facts['stops'] if stop.topic)
         commands.append('ros2 launch robot_dynid excite.launch.py '
-                        f'robot:=ARM.yaml{controller}{states}')
+                        f'robot:=ARM.yaml{controller}{states}{stops}')
     return commands
+
+
+def stop_file(parameters: Mapping[str, Any]) -> str:
+    """Return the parameter file with which the excitation node reads the stops of a driver."""
+    return yaml.safe_dump({'/**': {'ros__parameters': dict(parameters)}}, sort_keys=False)
 
 
 def details() -> str:
@@ -101,4 +113,7 @@ def details() -> str:
             lines += [_row(driver, aspect, one) for one in facts]
         if commands := launches(driver):
             lines += ['', 'Start the nodes of robot_dynid:', '', '```sh', *commands, '```']
+        for stop in (one for one in driver.facts['stops'] if one.topic):
+            lines += ['', f'STOP.yaml, for the emergency stop on `{stop.topic}`:', '',
+                      '```yaml', stop_file(stop.parameters).rstrip(), '```']
     return '\n'.join(lines)

@@ -98,6 +98,8 @@ TESTS: dict[str, dict[str, str]] = {
                'emergency_stop_required'),
         **each(f'{ALARMS}::test_the_publisher_of_a_required_emergency_stop_dies_in_mid_motion',
                'emergency_stop_timeout'),
+        **each('test_alarm_topics.py::test_alarm_topics_read_the_states_of_a_driver',
+               'emergency_stop_type', 'emergency_stop_field', 'emergency_stop_released'),
         **each(f'{ALARMS}::test_a_hot_joint_is_given_time_to_brake', 'temperature_limit'),
         **each(f'{ALARMS}::test_a_thermometer_that_falls_silent', 'temperature_timeout'),
     },

@@ -99,6 +99,7 @@ def test_every_fact_has_its_source_with_a_commit(driver: Driver) -> None:
             assert bool(one.started) == (aspect == 'controllers')
             assert one.started in ('', 'active', 'inactive', 'no')
             assert one.shows in ('measured', 'copy', 'desired', 'external', 'position')
+            assert bool(one.topic) == bool(one.parameters) <= (aspect == 'stops')
             if aspect == 'efforts':
                 assert one.kind in (*EFFORT_KINDS, '') and one.sensor in (MOTOR, LINK, '')
             else:
@@ -199,7 +200,8 @@ def test_the_page_has_the_commands_of_the_nodes_beside_each_driver() -> None:
         if verb == 'launch':
             check_launch([word for word in words if word != 'robot:=ARM.yaml'])
     assert commands['ur_robot_driver'][1].endswith(
-        ' controller:=scaled_joint_trajectory_controller')
+        ' controller:=scaled_joint_trajectory_controller '
+        'emergency_stop:=/io_and_status_controller/safety_mode parameters:=STOP.yaml')
     assert all(text.endswith(' joint_states:=/franka/joint_states')
                for text in commands['franka_ros2'])
     assert commands['kuka_rsi_driver'][0] == (
@@ -208,6 +210,18 @@ def test_the_page_has_the_commands_of_the_nodes_beside_each_driver() -> None:
         1, 0, 0]
     page = TABLES.details()
     assert all(text in page for texts in commands.values() for text in texts)
+
+
+def test_the_excitation_node_has_the_parameters_that_read_the_stops_of_a_driver() -> None:
+    files = [TABLES.stop_file(one.parameters) for driver in drivers()
+             for one in driver.facts['stops'] if one.topic]
+    assert len(files) == 3 and all(file.rstrip() in TABLES.details() for file in files)
+    taken = yaml.safe_load((PACKAGE / 'config' / 'excitation.yaml').read_text())['/**']
+    for content in map(yaml.safe_load, files):
+        given = content['/**']['ros__parameters']
+        assert all(type(value) is type(taken['ros__parameters'][name])
+                   for name, value in given.items())
+        assert given['emergency_stop_required'], 'a wrong topic must not go unnoticed'
 
 
 def test_the_page_is_filled_from_the_facts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -223,7 +223,7 @@ def check_launch(words: list[str]) -> None:
     assert words[0] == 'robot_dynid' and (PACKAGE / 'launch' / words[1]).is_file(), words
     source = ''.join((PACKAGE / 'robot_dynid' / 'ros' / f'{name}.py').read_text('utf-8')
                      for name in ('launching', 'bringup'))
-    known = set(re.findall(r"_argument\('(\w+)'|^ {4}'(\w+)': ['(]", source, re.M))
+    known = set(re.findall(r"_argument\(\s*'(\w+)'|^ {4}'(\w+)': ['(]", source, re.M))
     for word in words[2:]:
         if word != '-s':
             assert word.partition(':=')[0] in {a or b for a, b in known}, word

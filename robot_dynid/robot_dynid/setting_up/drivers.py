@@ -38,7 +38,8 @@ class Fact:
 
     Of topics ``rate`` [Hz], None if not stated, and their content ``shows``; of controllers
     whether the launch file has ``started`` them; of efforts ``kind`` and ``sensor`` of a robot
-    YAML, empty for none, and the value of a ``parameter`` of <ros2_control> that states it.
+    YAML, empty for none, and the value of a ``parameter`` of <ros2_control> that states it; of
+    stops the ``topic`` of the emergency stop, and ``parameters`` of the excitation node for it.
     """
 
     fact: str
@@ -50,6 +51,8 @@ class Fact:
     kind: str = ''
     sensor: str = ''
     parameter: Mapping[str, str] = field(default_factory=dict)
+    topic: str = ''
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def conditions(self) -> str:

@@ -13,6 +13,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -24,15 +26,15 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState, Temperature
-from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import Marker
 
-from robot_dynid.errors import Cancelled, DynIdError
+from robot_dynid.errors import Cancelled, DynIdError, UsageError
 from robot_dynid.excitation.design import SessionOver
 from robot_dynid.execution.checklist import verdict
 from robot_dynid.execution.guards import Alarms, Code, GuardSettings, Outcome
+from robot_dynid.numbers import shown
 from robot_dynid.ros.common import process, real_time
 from robot_dynid.ros.common.described_robot import RobotFiles
 from robot_dynid.ros.common.listener import Listener
@@ -76,11 +78,13 @@ class AlarmTopics:
     """
 
     def __init__(self, node: Node, alarms: Alarms, on_alarm: Callable[[], None],
-                 listener: Listener) -> None:
+                 listener: Listener, settings: ExcitationSettings) -> None:
         self._node, self._alarms, self._on_alarm = node, alarms, on_alarm
         self._listener, self._latched = listener, False
         self._topic = node.resolve_topic_name('emergency_stop')
-        listener.subscribe(Bool, 'emergency_stop', self._on_stop, ANY)
+        self._kind, self._state = stop_state(settings)
+        self._released = settings.emergency_stop_released
+        listener.subscribe(self._kind, 'emergency_stop', self._on_stop, ANY)
         listener.subscribe(Temperature, 'temperature', self._on_temperature, ANY)
 
     def check_publishers(self) -> None:
@@ -90,10 +94,10 @@ class AlarmTopics:
         self._alarms.present = bool(offered)
         if not self._latched and any(keeps(qos) for qos in offered):
             self._latched = True
-            self._listener.subscribe(Bool, 'emergency_stop', self._on_stop, LATCHED)
+            self._listener.subscribe(self._kind, 'emergency_stop', self._on_stop, LATCHED)
 
     def _on_stop(self, data: bytes, info: Mapping[str, Any]) -> None:
-        pressed = bool(message_of(data, Bool).data)
+        pressed = self._state(message_of(data, self._kind)) not in self._released
         self._alarms.note_emergency_stop(self._listener.arrival(info), pressed)
         if pressed:
             self._on_alarm()
@@ -103,6 +107,30 @@ class AlarmTopics:
         self._alarms.note_temperature(
             self._listener.arrival(info), message.header.frame_id, message.temperature)
         self._on_alarm()
+
+
+def stop_state(settings: ExcitationSettings) -> tuple[Any, Callable[[Any], Any]]:
+    """Return the message type of the emergency stop, and the function that gets its state.
+
+    Raises UsageError if the type is not installed, or its field is not a whole number or Bool.
+    """
+    name, field = settings.emergency_stop_type, settings.emergency_stop_field
+    package, _, kind = name.replace('/msg/', '/').partition('/')
+    try:
+        message = getattr(import_module(f'{package}.msg'), kind)
+    except (ImportError, AttributeError, TypeError):
+        raise UsageError(f'parameter emergency_stop_type: {shown(name)} is not installed; source '
+                         'the workspace of your driver, or correct the name') from None
+    state = attrgetter(field)
+    try:
+        valid = isinstance(state(message()), int)
+    except AttributeError:
+        valid = False
+    if not valid:
+        raise UsageError(
+            f'parameter emergency_stop_field: {name} has no whole number or bool {shown(field)}; '
+            f'see `ros2 interface show {name}`')
+    return message, state
 
 
 def keeps(qos: QoSProfile) -> bool:
@@ -150,7 +178,8 @@ class ExcitationNode(Node):
         self._path = self.create_publisher(Marker, '~/path', both)
         self._diagnostics = Diagnostics(self, self.runner.robot.name)
         self.listener.subscribe(JointState, 'joint_states', self._on_joint_states, STATES_QOS)
-        self._alarms = AlarmTopics(self, self.runner.alarms, self._on_alarm, self.listener)
+        self._alarms = AlarmTopics(
+            self, self.runner.alarms, self._on_alarm, self.listener, self.runner.settings)
         self._tick_timer = self.create_timer(WAITS, self._tick, group, clock=steady)
         self._tick_timer.cancel()
         self.create_timer(1.0, self._diagnose, group, clock=steady)

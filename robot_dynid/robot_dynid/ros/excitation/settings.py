@@ -58,6 +58,12 @@ class ExcitationSettings(RobotParameters, FileParameters):
         'into a separate bag; the option validation of a goal takes precedence', live=True)
     require_collision_check: bool = setting(
         False, text='whether a motion is refused when collisions cannot be checked')
+    emergency_stop_type: str = setting(
+        'std_msgs/msg/Bool', text='type of the topic emergency_stop')
+    emergency_stop_field: str = setting(
+        'data', text='its field with the state of the emergency stop, such as e_stopped.val')
+    emergency_stop_released: tuple[int, ...] = setting(
+        (0,), kind=int, text='values of that field with which the robot may move; false is 0')
     longest: float = setting(600.0, LONGEST, 'longest motion allowed, s')
     controller_wait: float = setting(3.0, WAIT, 'how long to wait for the controller to appear, s')
     start_tolerance: float = setting(
