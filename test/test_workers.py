@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -105,8 +106,9 @@ def ended(worker: int) -> None:
     """Wait until a process has ended, for less than a task of `own_process` may take."""
     until = time.monotonic() + 30.0
     while Path(f'/proc/{worker}').exists() and time.monotonic() < until:
-        if Path(f'/proc/{worker}/stat').read_text().split()[2] == 'Z':
-            break  # it has ended, and nobody has asked for its exit code
+        with suppress(OSError):  # it may end meanwhile
+            if Path(f'/proc/{worker}/stat').read_text().split()[2] == 'Z':
+                break  # it has ended, and nobody has asked for its exit code
         time.sleep(0.02)
     else:
         assert not Path(f'/proc/{worker}').exists()

@@ -60,8 +60,9 @@ CRITERIA: Mapping[str, Criterion] = {
         'times smaller. A model that predicts worse than URDF inertials with fitted friction '
         'has no use.'),
     CONTACT: Criterion(
-        'push that is detected in 95 % of the motion, divided by the smaller of 140 N at the tip '
-        'and the largest effort of the joint', 1.0, 'of the largest useful push',
+        'smallest push that is detected during 95 % of the motion, divided by 140 N at the tip or '
+        'by the largest effort of the joint, whichever is smaller', 1.0,
+        'of the largest useful push',
         'ISO/TS 15066 permits 140 N on chest and hands, and a push larger than the effort of the '
         'joint shows without a model. A tip closer to the axis than 0.1 m counts as 0.1 m away.'),
     SIMULATION: Criterion(
@@ -75,7 +76,7 @@ CRITERIA: Mapping[str, Criterion] = {
 WITHOUT_FRICTION = Criterion(
     'error of the static effort with its 95 % interval, divided by the largest static effort',
     0.05, 'of the largest static effort',
-    'Nothing holds a joint without dry friction: the error makes it sink, and a light touch '
+    'Nothing holds a joint without dry friction, so that any error makes it drift; a light touch '
     'balances a twentieth of the weight.')
 #: of contact detection, too
 FALSE_ALARMS = Criterion(
