@@ -29,6 +29,8 @@ from robot_dynid.types import RawLog
 
 FIXED = Recipe(friction='coulomb', cutoff=30.0, ripple='none')
 OFFSETS = np.array([0.01, 0.0, -0.002])
+#: noise of a torque sensor [N m]
+SENSOR_NOISE = 0.05
 
 
 @cache
@@ -146,7 +148,10 @@ def test_behind_torque_sensors_the_whole_effort_is_compared() -> None:
     robot, _ = elastic_arm()
     log = log_of(5e-6, 4.0)
     assert log.motor_position is not None
-    seen = replace(log, joint_torque=np.array(K) * (log.motor_position - OFFSETS - log.position))
+    torque = np.array(K) * (log.motor_position - OFFSETS - log.position)
+    # equations without any noise would weigh so much that the others are rounding beside them
+    noise = SENSOR_NOISE * np.random.default_rng(1).standard_normal(torque.shape)
+    seen = replace(log, joint_torque=torque + noise)
     arm = replace(robot, drive=replace(robot.drive, torque_sensors=(1,)))
     rows = identify(arm, [seen], 'wls', FIXED).model.record.rigid_beside
     plain = identify(robot, [log], 'wls', FIXED).model.record.rigid_beside

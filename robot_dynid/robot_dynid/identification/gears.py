@@ -92,18 +92,13 @@ def undetermined_stiffness(model: IdentifiedModel) -> tuple[str, ...]:
     """Return the elastic joints whose dynamics the recordings do not show, to be rigid.
 
     Their stiffness is negative, or its interval contains infinity; or the elastic model predicts
-    the effort of the joint worse on held-out data than the rigid one. With torque sensors behind
-    some gears, the stiffness of the others is not a base parameter by itself: the deflection
-    decides.
+    the effort of the joint worse on held-out data than the rigid one.
     """
     worse = {one.joint for one in model.record.rigid_beside
              if one.elastic_error > one.rigid_error * LOSES}
-    shown = {one.joint for one in model.record.encoders
-             if one.stiffness.determined and model.robot.drive.torque_sensors}
     return tuple(gear.joint for gear in model.record.gears
-                 if gear.joint in worse or not (
-                     gear.joint in shown
-                     or gear.stiffness > interval_factor(np.inf) * gear.stiffness_std))
+                 if gear.joint in worse
+                 or not gear.stiffness > interval_factor(np.inf) * gear.stiffness_std)
 
 
 def gear_table(
