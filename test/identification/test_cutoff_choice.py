@@ -4,24 +4,32 @@ samples are thinned."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
+import pytest
+from nominal import nominal_model
 from synthetic_recordings import recording
 
+from robot_dynid.errors import ModelError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.selection import (
     AMPLE_SAMPLES,
+    PASSBAND_GAIN,
     SAMPLES_PER_PARAMETER,
     Excerpt,
     best_cutoff,
     choose,
+    choose_passbands,
 )
+from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.prepare import OVERSAMPLING, Preprocessing, repair
-from robot_dynid.types import FloatArray, Samples
+from robot_dynid.types import FloatArray, RawLog, Samples
+from robot_dynid.validation.validate import validate
 
 ROBOT = load_robot('planar_3r')
 COULOMB = Structure.uniform(ROBOT, False, 'coulomb', {'width': 0.05}).torque_model(ROBOT)
@@ -34,9 +42,9 @@ SCATTER = 0.1 * np.array([1.0, -1.0, 0.5, -0.5, 0.0])
 class Lower(Excerpt):
     """Recordings for which every lower cut-off has a better score, in all folds."""
 
-    def errors(self, model: TorqueModel, samples: Iterable[Samples]) -> FloatArray:
+    def log_errors(self, model: TorqueModel, samples: Iterable[Samples]) -> FloatArray:
         """Return the cut-off."""
-        return np.full(5, next(iter(samples)).cutoff)
+        return np.full((5, model.robot.rows), next(iter(samples)).cutoff)
 
 
 def test_a_lower_cutoff_wins_only_beyond_a_standard_error():
@@ -90,3 +98,69 @@ def test_a_short_recording_is_fitted_with_a_low_cutoff():
     result = identify(ROBOT, [recording(ROBOT, 1, 4.0)], recipe=Recipe(
         cutoff=2.0, effort_lag=0.0, ripple='none', adaptation='none'))
     assert result.model.record.samples == 400
+
+
+#: squared errors of five folds of two joints
+SQUARES = np.array([[1.0, 4.0], [1.2, 4.4], [0.9, 4.2], [1.1, 3.9], [1.0, 4.1]])
+
+
+def lower(share: float) -> FloatArray:
+    """Return squared errors of which those of the second joint are lower by a share (RMS)."""
+    return SQUARES * [1.0, (1.0 - share)**2]
+
+
+def test_a_joint_is_predicted_with_a_higher_cutoff_that_lowers_its_error():
+    more, less = PASSBAND_GAIN + 0.01, PASSBAND_GAIN - 0.01
+
+    def chosen(errors: dict[float, FloatArray]) -> tuple[float, ...]:
+        return choose_passbands({10.0: SQUARES, **errors}, 10.0)
+
+    assert chosen({22.0: lower(more), 33.0: lower(0.2)}) == (10.0, 33.0)
+    assert chosen({22.0: lower(0.2), 33.0: lower(more)}) == (10.0, 22.0)
+    assert chosen({22.0: lower(less)}) == ()
+    assert chosen({4.5: lower(0.5)}) == (), 'a lower one does not count'
+    one_fold = SQUARES * np.array([1.0, 1.0, 1.0, 1.0, 0.3])[:, None]
+    assert chosen({22.0: one_fold}) == (), 'a single fold is chance'
+    assert chosen({22.0: lower(0.5)[:4]}) == (), 'other folds'
+
+
+#: rotor [kg m^2] of the last joint, its vibration [rad, Hz], noise of the other encoders [rad]
+ROTOR, VIBRATION, VIBRATION_RATE, COARSE = 2.0, 2e-4, 20.0, 3e-4
+
+
+def vibrating(seed: int) -> RawLog:
+    """Return a recording of an arm whose last joint vibrates, and whose other encoders are coarse.
+"""
+    rng = np.random.default_rng(seed)
+    time = np.arange(5000) / 500.0
+    motion = np.zeros((3, len(time), 3))
+    for k in range(1, 6):
+        w = 0.2 * k * 2.0 * np.pi
+        angle, size = w * time[:, None] + rng.uniform(0.0, 6.0, 3), rng.uniform(0.2, 0.5, 3) / k
+        motion += size * np.stack([np.sin(angle), w * np.cos(angle), -w**2 * np.sin(angle)])
+    w = VIBRATION_RATE * 2.0 * np.pi
+    sine, cosine = np.sin(w * time), np.cos(w * time)
+    motion[:, :, 2] += VIBRATION * np.stack([sine, w * cosine, -w**2 * sine])
+    torque = replace(nominal_model('planar_3r'), not_identified=()).inverse(*motion)
+    torque[:, 2] += ROTOR * motion[2, :, 2]
+    position = motion[0] + [COARSE, COARSE, 0.0] * rng.standard_normal(torque.shape)
+    return RawLog(f'seed {seed}', ROBOT.joints, time, position, None,
+                  torque + 0.05 * rng.standard_normal(torque.shape))
+
+
+def test_a_vibrating_wrist_is_predicted_with_a_higher_cutoff_than_the_arm():
+    model = identify(ROBOT, [vibrating(1)], recipe=Recipe(
+        friction='coulomb', ramp_width=0.05, effort_lag=0.0, rotor_inertia=True, ripple='none',
+        adaptation='none')).model
+    common, own = model.preprocessing.cutoff, model.record.passbands
+    assert own[:2] == (common, common) and own[2] >= VIBRATION_RATE > common
+    plain = replace(model, record=replace(model.record, passbands=()))
+    error, without = (np.array([one.rmse for one in validate(m, [vibrating(2)]).model[
+        'all'].values()]) for m in (model, plain))
+    assert error[2] < 0.5 * without[2]
+    assert error[:2] == pytest.approx(without[:2], rel=1e-12)
+    again = IdentifiedModel.from_yaml(model.to_yaml())
+    assert again.record.passbands == own
+    short = replace(model, record=replace(model.record, passbands=own[:2]))
+    with pytest.raises(ModelError, match=r'record\.passbands'):
+        IdentifiedModel.from_yaml(short.to_yaml())

@@ -122,6 +122,7 @@ def test_every_field_survives_the_model_file() -> None:
                      motor_encoders=(MotorEncoder('joint_1', 1.01, 0.1, 1e-4, 1e-5, 1e-3),),
                      left_over=(0.2, 0.1, 0.05), accepted=('effort_sign',),
                      command=('arm.yaml', 'a.csv', '--method', 'wls'),
+                     passbands=(10.0, 10.0, 33.0),
                      encoders=(DeflectionFit('joint_1', OPEN, *[SHOWN] * 5, 7e-4, 3e-5),))
     model = replace(nominal_model('planar_3r'), record=record, noise_levels=NoiseLevels(
         np.ones(3), np.full(3, 2.0), np.full(3, 0.01), 20.0))

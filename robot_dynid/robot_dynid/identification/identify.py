@@ -363,7 +363,7 @@ def _record(
         friction_spread=_friction_spread(experiment),
         degrees_of_freedom=float(estimate.degrees_of_freedom),
         cutoffs_tried=tuple(CutoffScore(float(c), float(s)) for c, s in choice.cutoffs),
-        friction=choice.friction, effort_lag=choice.lag)
+        friction=choice.friction, effort_lag=choice.lag, passbands=choice.passbands)
 
 
 def _std_over_textbook(experiment: Experiment, estimate: Estimate) -> float:

@@ -41,7 +41,7 @@ from robot_dynid.estimation.staged.joint_effort import (
 )
 from robot_dynid.estimation.staged.least_squares import StagedLeastSquares
 from robot_dynid.estimation.uncertainty.between_recordings import scatter_covariance
-from robot_dynid.estimation.uncertainty.held_out import held_out
+from robot_dynid.estimation.uncertainty.held_out import falls, held_out
 from robot_dynid.friction import ADDITIONS, LAWS
 from robot_dynid.identification.chosen_effects import choose_parts
 from robot_dynid.identification.gear_effects import gear_effects
@@ -127,6 +127,9 @@ DEFAULT_WIDTH = 0.01
 SAMPLES_PER_PARAMETER, AMPLE_SAMPLES = 5.0, 20.0
 #: most choices of the cut-off after the first, with the chosen friction; two have always sufficed
 CUTOFF_ROUNDS = 3
+#: least share by which a higher cut-off must lower the held-out error of a joint; less changes
+#: from motion to motion
+PASSBAND_GAIN = 0.05
 #: share of the error by which held-out errors scatter, which refutes no certain lag
 HELD_OUT_SCATTER = 0.01
 
@@ -136,6 +139,7 @@ class Choice:
     """Choices of the pipeline, with the candidates tried: (value, held-out score).
 
     ``friction`` holds those for the law of every axis; it is empty if the law was prescribed.
+    ``passbands`` as in `FitRecord`.
     """
 
     preprocessing: Preprocessing
@@ -143,6 +147,7 @@ class Choice:
     cutoffs: tuple[tuple[float, float], ...] = ()
     lag: Lag | None = None
     friction: tuple[AxisChoice, ...] = ()
+    passbands: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,11 +186,17 @@ class Excerpt:
     def errors(self, model: TorqueModel, samples: Iterable[Samples]) -> FloatArray:
         """Return the log held-out error (f,) of each fold, averaged over the joints.
 
-        Joints and folds have equal weight, whatever their torque; the mean is the score. Each
-        joint counts with its best fit, see `near_nominal`.
+        Joints and folds have equal weight, whatever their torque; the mean is the score.
+        """
+        return np.asarray(self.log_errors(model, samples).mean(axis=1))
+
+    def log_errors(self, model: TorqueModel, samples: Iterable[Samples]) -> FloatArray:
+        """Return the log held-out error (f, n) of each fold and equation.
+
+        Each joint counts with its best fit, see `near_nominal`.
         """
         errors = best_held_out(Experiment.of(model, samples))
-        return np.asarray(0.5 * np.mean(np.log(np.maximum(errors, 1e-300)), axis=1))
+        return np.asarray(0.5 * np.log(np.maximum(errors, 1e-300)))
 
     def ramp(self, structure: Structure, settings: Preprocessing) -> Structure:
         """Return ``structure`` with the best width of the Coulomb ramp."""
@@ -249,9 +260,10 @@ def _choose_once(part: Excerpt, recipe: Recipe, first: Structure, previous: Choi
     """
     best = first if previous is None else previous.structure
     scores: tuple[tuple[float, float], ...] = ()
+    passbands: tuple[float, ...] = ()
     cutoff = recipe.cutoff
     if cutoff is None:
-        cutoff, scores = _choose_cutoff(part, best, progress)
+        cutoff, scores, passbands = _choose_cutoff(part, best, progress)
     settings, _ = part.prepare_enough(best.torque_model(part.robot), Preprocessing(
         cutoff, recipe.rate, recipe.effort_lag or 0.0, not first.gears))
     lag = None
@@ -260,9 +272,9 @@ def _choose_once(part: Excerpt, recipe: Recipe, first: Structure, previous: Choi
         settings, lag = _choose_lag(part, best, settings, dict(scores).get(cutoff))
     if previous is not None:
         if settings == previous.preprocessing:
-            return replace(previous, cutoffs=scores, lag=lag)
+            return replace(previous, cutoffs=scores, lag=lag, passbands=passbands)
         if _is_same_choice(settings, lag, previous):
-            return replace(previous, cutoffs=scores)
+            return replace(previous, cutoffs=scores, passbands=passbands)
     structure = first
     if recipe.ramp_width is None:
         progress('choosing the Coulomb ramp', 0.5)
@@ -274,7 +286,7 @@ def _choose_once(part: Excerpt, recipe: Recipe, first: Structure, previous: Choi
     if any(request.law != COULOMB for request in requests):
         progress('choosing friction laws', 0.8)
         structure, choices = part.laws(structure, settings, requests)
-    return Choice(settings, structure, scores, lag, choices)
+    return Choice(settings, structure, scores, lag, choices, passbands)
 
 
 def choose_gear_effects(
@@ -345,8 +357,8 @@ def _is_same_choice(settings: Preprocessing, lag: Lag | None, previous: Choice) 
 
 def _choose_cutoff(
     part: Excerpt, structure: Structure, progress: Progress
-) -> tuple[float, tuple[tuple[float, float], ...]]:
-    """Return the cut-off, see `best_cutoff`, and the scores of all that were tried."""
+) -> tuple[float, tuple[tuple[float, float], ...], tuple[float, ...]]:
+    """Return the cut-off, see `best_cutoff`, the scores of all tried ones, and the passbands."""
     model = structure.torque_model(part.robot)
     highest = CUTOFF_RATE_SHARE / max(r.step for r in part.recordings)
     candidates = [c for c in CUTOFFS if c <= highest] or [highest]
@@ -357,7 +369,7 @@ def _choose_cutoff(
                                                                   decimate=not structure.gears))
             seconds = sum(len(s) * float(s.time[1] - s.time[0]) for s in samples if len(s) > 1)
             return (OVERSAMPLING * cutoff * seconds / len(model.reduction.pivots),
-                    part.errors(model, samples))
+                    part.log_errors(model, samples))
         except DataError as error:
             return error
 
@@ -372,8 +384,12 @@ def _choose_cutoff(
             tried[cutoff] = outcome
     if not tried:
         raise problem
-    return best_cutoff(tried), tuple(
-        (cutoff, float(errors.mean())) for cutoff, (_, errors) in tried.items())
+    best = best_cutoff({cutoff: (count, errors.mean(axis=1))
+                        for cutoff, (count, errors) in tried.items()})
+    by_joint = {cutoff: np.exp(2.0 * errors) for cutoff, (_, errors) in tried.items()}
+    by_equation = by_joint[best].shape[1] == part.robot.rows  # not joint after joint
+    return best, tuple((cutoff, float(errors.mean())) for cutoff, (_, errors) in tried.items()), \
+        choose_passbands(by_joint, best) if by_equation else ()
 
 
 def best_cutoff(tried: Mapping[float, tuple[float, FloatArray]]) -> float:
@@ -392,6 +408,26 @@ def best_cutoff(tried: Mapping[float, tuple[float, FloatArray]]) -> float:
     return max([best, *(
         cutoff for cutoff, one in errors.items() if cutoff > best
         and one.mean() < errors[best].mean() + _standard_error(one, errors[best]))])
+
+
+def choose_passbands(errors: Mapping[float, FloatArray], common: float) -> tuple[float, ...]:
+    """Return the cut-off [Hz] at which the effort of each joint is predicted; empty: ``common``.
+
+    ``errors`` (f, n) are squared held-out errors of folds by cut-off. A light wrist follows motion
+    that is noise to the joints before it. A cut-off above the common one must lower the error of a
+    joint by PASSBAND_GAIN, in most folds, and on average by more than the standard error of the
+    difference.
+    """
+    reference = errors[common]
+    chosen = np.full(reference.shape[1], common)
+    lowest = (1.0 - PASSBAND_GAIN)**2 * reference.mean(axis=0)
+    for cutoff, one in errors.items():
+        if cutoff <= common or len(one) != len(reference):
+            continue
+        for j in np.flatnonzero(one.mean(axis=0) < lowest):
+            if falls(one[:, j], reference[:, j]):
+                chosen[j], lowest[j] = cutoff, one[:, j].mean()
+    return tuple(chosen.tolist()) if np.any(chosen > common) else ()
 
 
 def _standard_error(errors: FloatArray, others: FloatArray) -> float:
@@ -506,9 +542,9 @@ def _choose_laws(
 class SingleJointExcerpt(Excerpt):
     """Recordings in which one joint moves at a time."""
 
-    def errors(self, model: TorqueModel, samples: Iterable[Samples]) -> FloatArray:
-        """Return the log held-out error (n,) of each joint while it moves."""
-        return single_joint_errors(model, samples)
+    def log_errors(self, model: TorqueModel, samples: Iterable[Samples]) -> FloatArray:
+        """Return the log held-out error (n, 1) of each joint while it moves."""
+        return single_joint_errors(model, samples)[:, None]
 
     def ramp(self, structure: Structure, settings: Preprocessing) -> Structure:
         """Return ``structure`` with the best width of the Coulomb ramp."""

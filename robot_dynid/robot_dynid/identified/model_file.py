@@ -26,7 +26,7 @@ from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.serialization import robot_from_plain, robot_to_plain
-from robot_dynid.signals.prepare import Preprocessing
+from robot_dynid.signals.prepare import CUTOFF, Preprocessing
 from robot_dynid.types import FloatArray, frozen
 from robot_dynid.version import VERSION
 from robot_dynid.yaml_text import YamlError, parsed, yaml_text
@@ -338,6 +338,8 @@ def _require_record(record: FitRecord, robot: RobotModel) -> None:
     for mean in record.averaging:
         if not len(mean.position_noise) == len(mean.effort_noise) == robot.n:
             raise ValueError(f'record.averaging: its noise is not that of {robot.n} joints')
+    if record.passbands:
+        CUTOFF.array(record.passbands, (robot.rows,), 'record.passbands')
     for curve in record.friction_curves:
         if not set(curve.shapes) <= set(curve.settings):
             raise ValueError('record.friction_curves: its shapes are not among its settings')

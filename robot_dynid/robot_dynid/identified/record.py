@@ -192,8 +192,10 @@ class FitRecord:
     ``recording_digests`` are the SHA-256 of the recordings, empty without files; likewise
     ``robot_digest`` and ``recipe_digest``. ``left_over`` [N m] is the standard deviation of the
     residual of each joint on motion that was not fitted. ``accepted`` are the kinds of findings
-    accepted by the user, ``command`` the words of the command line of the fit, if any. Quantities
-    that were not computed are empty, or None.
+    accepted by the user, ``command`` the words of the command line of the fit, if any.
+    ``passbands`` [Hz] are the cut-offs of the motion at which recordings show the effort of each
+    equation best, empty if that of the fit suits all. Quantities that were not computed are empty,
+    or None.
     """
 
     recordings: tuple[str, ...] = ()
@@ -222,6 +224,7 @@ class FitRecord:
     accepted: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     encoders: tuple[DeflectionFit, ...] = ()
+    passbands: tuple[float, ...] = ()
 
     @property
     def spread_sentence(self) -> str:

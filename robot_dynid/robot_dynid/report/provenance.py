@@ -61,6 +61,8 @@ def _settings(model: IdentifiedModel) -> tuple[Row, ...]:
     rate = "the recording's own" if settings.rate is None else f'{number(settings.rate)} Hz'
     pairs = (
         ('low-pass', f'{number(settings.cutoff)} Hz, zero phase, motion and effort alike'),
+        *([('low-pass of the prediction, by joint [Hz]', ', '.join(
+            number(one) for one in model.record.passbands))] if model.record.passbands else []),
         ('grid', rate), ('lag of the effort', f'{number(1e3 * settings.effort_lag)} ms, removed'
                          + measured),
         ('samples reduced to what the cut-off leaves', setting(settings.decimate)),

@@ -1,17 +1,20 @@
-"""Cut-off for a recording on which a model is scored, chosen from its motion.
+"""Cut-offs for a recording on which a model is scored, chosen from its motion and from the fit.
 
 The cut-off of a fit suits the motion of the fit. A faster motion needs a higher one, because the
 filter must not remove scored content; a coarser recording a lower one. The measured effort is not
-used: scores must not depend on a choice made from it.
+used: scores must not depend on a choice made from it. Joints whose effort the recordings of the
+fit show better at a higher cut-off are predicted with that one.
 """
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
 from robot_dynid.identified.model import IdentifiedModel
@@ -23,7 +26,7 @@ from robot_dynid.signals.prepare import (
     Repaired,
     prepare,
 )
-from robot_dynid.types import FloatArray, RawLog
+from robot_dynid.types import FloatArray, RawLog, Samples
 
 Timed = TypeVar('Timed', RawLog, Efforts)
 
@@ -56,6 +59,42 @@ def settings_for(model: IdentifiedModel, recording: Repaired) -> Preprocessing:
     chosen = next((cutoff for (cutoff, *_), change in zip(trials, changes, strict=False)
                    if change <= EMPTY * min(changes)), min(fit.cutoff, highest))
     return replace(fit, cutoff=min(max(chosen, fit.cutoff), highest))
+
+
+@dataclass(frozen=True, eq=False)
+class Passbands:
+    """Samples of a recording at the common cut-off, and at the ``higher`` ones of some equations.
+
+    Those are undecimated, with the equations (k,) that they serve.
+    """
+
+    samples: Samples
+    higher: tuple[tuple[Samples, NDArray[np.int64]], ...]
+
+    @classmethod
+    def of(cls, model: IdentifiedModel, recording: Repaired) -> Passbands:
+        """Prepare a recording for the prediction by ``model``."""
+        common = settings_for(model, recording)
+        samples = prepare(model.robot, recording, common)
+        cutoffs = np.minimum(model.record.passbands, CUTOFF_RATE_SHARE / recording.step)
+        higher = []
+        for cutoff in np.unique(cutoffs[cutoffs > common.cutoff]):
+            settings = replace(common, cutoff=float(cutoff), decimate=False, trim_rest=False)
+            higher.append((prepare(model.robot, recording, settings),
+                           np.flatnonzero(cutoffs == cutoff)))
+        return cls(samples, tuple(higher))
+
+    def merge(self, common: FloatArray, of: Callable[[Samples], FloatArray]) -> FloatArray:
+        """Return the effort (N, rows) ``of`` the samples with each equation at its cut-off.
+
+        ``common`` (N, rows) is that at the common one.
+        """
+        effort = common.copy()
+        for samples, equations in self.higher:
+            _, here, there = np.intersect1d(self.samples.instants, samples.instants,
+                                            return_indices=True)
+            effort[np.ix_(here, equations)] = of(samples)[np.ix_(there, equations)]
+        return effort
 
 
 def first_rows(recording: Repaired) -> Repaired:

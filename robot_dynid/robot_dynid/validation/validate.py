@@ -19,12 +19,12 @@ from robot_dynid.robot.implausible import described, without_inertials
 from robot_dynid.signals.averaging import repeatability
 from robot_dynid.signals.external import check_external
 from robot_dynid.signals.parts import OMITTED_PART, Parts
-from robot_dynid.signals.prepare import Repaired, moving, prepare, repair
+from robot_dynid.signals.prepare import Repaired, moving, repair
 from robot_dynid.types import FloatArray, RawLog, Samples
 from robot_dynid.validation.contact_scores import ContactScore, scored_contact
 from robot_dynid.validation.effort_parts import EffortParts, effort_parts
 from robot_dynid.validation.encoder_steps import step_warning
-from robot_dynid.validation.passband import settings_for
+from robot_dynid.validation.passband import Passbands
 from robot_dynid.validation.residual_parts import ResidualParts, residual_parts
 from robot_dynid.validation.rollout_scores import (
     OpenLoop,
@@ -276,17 +276,24 @@ def _trace(
 ) -> Trace:
     """Return the trace of a recording; ``how``: stride, and the simulation if in full."""
     stride, simulator = how
-    samples = prepare(model.robot, recording, settings_for(model, recording))
+    passbands = Passbands.of(model, recording)
+    samples = passbands.samples
     assert samples.measured is not None
     rows = np.flatnonzero(samples.fresh)[::stride]
+
+    def with_ripple(of: Samples, effort: FloatArray) -> FloatArray:
+        return effort + model.ripple_torque.of_samples(of, effort)
+
     smooth = model.without_ripple(samples)
-    whole = smooth + model.ripple_torque.of_samples(samples, smooth)
-    predicted = whole[rows]
+    whole = with_ripple(samples, smooth)
+    predicted = passbands.merge(
+        whole, lambda of: with_ripple(of, model.without_ripple(of)))[rows]
     warmed, adapted = (predicted + more[::stride] for more in slow(recording, samples, smooth)
                        ) if slow.any else (None, None)
     rollouts, steady = rollouts_along(model, samples) if simulator else (None, None)
     control, at_stamps = model.torque_model.effort(samples, model.control), samples.moved
-    control = control + model.ripple_torque.of_samples(samples, control)
+    control = passbands.merge(with_ripple(samples, control), lambda of: with_ripple(
+        of, model.torque_model.effort(of, model.control)))
     control[:, ~described(model.robot)[list(model.robot.row_joints)]] = np.nan
     robot, noise = repeatability(samples) or (None, None)
     return Trace(
