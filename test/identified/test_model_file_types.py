@@ -69,7 +69,7 @@ def planar() -> IdentifiedModel:
     return replace(
         model, record=replace(
             record, averaging=(replace(record.averaging[0], **noise),),
-            friction=(replace(record.friction[0], axis='1'),),
+            friction=(replace(record.friction[0], axis='1'),), passbands=(20.0, 20.0, 30.0),
             friction_curves=(replace(record.friction_curves[0], shapes=('joint_1',)),)),
         learnt={'residual': (mixture, radial, None), 'ripple': (ripple, None, ripple),
                 'adaptation': (slow, None, None)},
