@@ -23,7 +23,7 @@ LEAST = 0.05
 BEYOND = 20.0
 #: the processor time and the name of each test of FAST and more
 SLOW = Path(__file__).parents[1] / 'slow_tests.txt'
-#: 'all': every test is measured; 'fast': those are that would be fast, without the others before
+#: 'all' measures every test; 'fast' only fast ones, which then pay for what slow ones had cached
 MEASURE = os.environ.get('ROBOT_DYNID_TIERS', '')
 
 #: the processor time of each fixture of this process [s], by name and whose it is

@@ -187,7 +187,7 @@ def _fits(
         for i, k, then in zip(entries, of, results, strict=True):
             one, explained = table[i], batch[k][0]
             if one.change.velocity is not None or 'velocity' in one.change.channels:
-                timed = replace(one.change, time=1.0)  # the changed rows have the unit of time
+                timed = replace(one.change, time=1.0)  # rows are in the new unit
                 off, travel = explained.travel(timed.integrated(explained.rows))
                 then = replace(then, off=off, parts=(then.parts[0], travel, *then.parts[2:]))
             lost = max(int(np.isfinite(score.off).sum() - np.isfinite(then.off).sum()), 0)
