@@ -94,7 +94,7 @@ def test_laws_stand_where_the_lag_is_the_same_as_far_as_it_is_known(
         return structure, (AxisChoice('1', 'coulomb'),)
 
     where = 'robot_dynid.identification.selection.'
-    monkeypatch.setattr(f'{where}_choose_cutoff', lambda *_: (10.0, ()))
+    monkeypatch.setattr(f'{where}_choose_cutoff', lambda *_: (10.0, (), ()))
     monkeypatch.setattr(f'{where}_choose_lag', lag)
     monkeypatch.setattr(f'{where}_choose_width', lambda part, structure, settings: structure)
     monkeypatch.setattr(f'{where}_choose_laws', choose_laws)
