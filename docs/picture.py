@@ -22,7 +22,7 @@ SCALE = 22.0  # px for one per cent
 def errors(text: str) -> dict[str, tuple[float, ...]]:
     """Return the relative errors [%] of every joint by the models."""
     rows = re.findall(r'^\| (\w+_joint) \| [\d.]+ \| ([\d.]+) \| ([\d.]+) \|', text, re.M)
-    (coulomb,) = re.findall(r'`friction: coulomb` as well, it is ([\d., ]+) %', text)
+    (coulomb,) = re.findall(r'`friction: coulomb` as well, they are ([\d., ]+) %', text)
     simple = coulomb.split(', ')
     return {name: (float(simple[j]), float(baseline), float(identified))
             for j, (name, identified, baseline) in enumerate(rows)}
