@@ -21,9 +21,12 @@ from robot_dynid.cli.main import VERBS, as_json, main
 from robot_dynid.cli.terminal import MOST_LINES
 from robot_dynid.errors import DataError
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.io.trajectory_file import load_trajectory
+from robot_dynid.io.trajectory_file import load_trajectory, save_trajectory
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.simulation.truth import distance, load_truth, true_base
+from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
+from robot_dynid.trajectories.limits import motion_limits
 from robot_dynid_evaluation import bench
 
 ROBOT = 'planar_3r'
@@ -172,6 +175,48 @@ def test_validate_scores_every_joint(run: Run, stage: Stage) -> None:
     for horizon in found['forward']['rollouts']:
         for errors in horizon['joints'].values():
             assert errors['model']['position'] < errors['constant_velocity']['position']
+
+
+def plan_of(robot: RobotModel, folder: Path) -> Path:
+    """Return the file of a random motion of a robot."""
+    save_trajectory(random_fourier(motion_limits(robot), FourierOptions(duration=8.0),
+                                   np.random.default_rng(3)), folder / 'T.yaml')
+    return folder / 'T.yaml'
+
+
+def test_validate_states_the_error_to_expect_on_a_plan(
+    run: Run, stage: Stage, capsys: Capture
+) -> None:
+    plan = plan_of(load_robot(ROBOT), stage.folder)
+    page = stage.folder / 'plan.html'
+    found = run('validate', stage.model, '--plan', plan, '--report', page)
+    model = IdentifiedModel.load(stage.model)
+    assert [one['joint'] for one in found['expected']] == list(model.joints)
+    motion = load_trajectory(plan).sample(np.linspace(0.0, 8.0, 2000))
+    effort = np.sqrt(np.mean(model.inverse(
+        motion.position, motion.velocity, motion.acceleration) ** 2, axis=0))
+    for one, size in zip(found['expected'], effort, strict=True):
+        assert 0.0 < one['low'] < one['rmse'] < one['high']
+        assert one['effort'] == pytest.approx(size, rel=0.01)
+    assert 'Error to expect on the plan' in page.read_text() and found['joints'] == {}
+    beside = run('validate', stage.model, stage.test, '--plan', plan)
+    assert beside['joints']['joint_1']['rmse'] == pytest.approx(
+        run('validate', stage.model, stage.test)['joints']['joint_1']['rmse'])
+    main(['validate', str(stage.model), str(stage.test), '--plan', str(plan)])
+    lines = capsys.readouterr().out.splitlines()
+    row = next(line.split() for line in lines if line.startswith('joint_2'))
+    assert row[-1] == f"{beside['joints']['joint_2']['rmse']:.3g}"
+    assert row[-2] == f"{100.0 * found['expected'][1]['rmse'] / effort[1]:.1f}"
+
+
+def test_wrong_use_of_a_plan_is_named(stage: Stage, capsys: Capture) -> None:
+    model, plan = str(stage.model), str(plan_of(load_robot('ur10e'), stage.folder))
+    for words, told in (((), 'nothing to score the model on'),
+                        (('--plan', plan), 'the joints of the model are joint_1'),
+                        (('--plan', plan, '--forward'), 'omit --forward'),
+                        (('--plan', plan, '--max-nrmse', '0.1'), 'omit --forward')):
+        assert main(['validate', model, *words]) == 2
+        assert told in capsys.readouterr().err
 
 
 def test_validate_exits_with_one_above_the_largest_error_allowed(

@@ -67,6 +67,7 @@ OPTIONS = [
     ('compare', '--report --json',
      'test_comparison.py::test_the_command_compares_models_on_recordings'),
     ('validate', '--report --forward --json', 'test_cli.py::test_validate_scores_every_joint'),
+    ('validate', '--plan', 'test_cli.py::test_validate_states_the_error_to_expect_on_a_plan'),
     ('validate', '--max-nrmse',
      'test_cli.py::test_validate_exits_with_one_above_the_largest_error_allowed'),
     ('validate', '--robot', 'test_cli.py::test_model_of_another_robot_is_refused'),

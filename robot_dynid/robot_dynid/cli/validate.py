@@ -33,10 +33,13 @@ EXAMPLES = (
     'robot-dynid validate M.yaml test.csv --report R.html',
     'robot-dynid validate M.yaml test_*.csv --max-nrmse 0.2 --max-nrmse joint_6=0.4',
     'robot-dynid validate M.yaml bag/ --forward --json',
+    'robot-dynid validate M.yaml --plan T.yaml',
 )
 LARGEST_SHARE = 1e3  # share that may be asked for
 #: endings of model files among the files to compare
 MODELS = ('.yaml', '.yml')
+#: states along a plan, and their channels
+PLAN_SAMPLES, STATES = 5000, ('position', 'velocity', 'acceleration')
 PARTS = ('motion', 'rest', 'near reversals')
 #: keys of the scores with friction that warms up, and with all slow changes
 WARM_UP, ADAPTIVE = 'warm_up', 'adaptive'
@@ -45,9 +48,12 @@ WARM_UP, ADAPTIVE = 'warm_up', 'adaptive'
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_common(parser, 'model')
-    parser.add_argument('data', metavar='DATA', nargs='+',
+    parser.add_argument('data', metavar='DATA', nargs='*',
                         help='recordings, or folders of them; if some names end in _validation, '
                              'only those')
+    parser.add_argument('--plan', metavar='T.yaml',
+                        help='planned motion: print the error to expect of each joint on it, '
+                             'beside that on DATA, if given')
     add_common(parser, '--robot', '--report')
     parser.add_argument('--forward', action='store_true',
                         help='also score accelerations and simulated motions of 0.1, 0.5 and 1 s')
@@ -58,6 +64,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
+    """Read model and recordings, score, write the report."""
+    if not arguments.plan and not arguments.data:
+        raise UsageError('nothing to score the model on: give recordings, or --plan T.yaml')
+    return (_run_plan if arguments.plan else _run_data)(arguments, terminal)
+
+
+def _run_plan(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
+    """Read model and plan, compute the errors to expect, and those on recordings, if any."""
+    import numpy as np
+
+    from robot_dynid.identified.expected_error import expected_errors
+    from robot_dynid.io.trajectory_file import load_trajectory
+    from robot_dynid.report.expected import expected_report
+    from robot_dynid.validation.validate import validate
+
+    if arguments.forward or arguments.max_nrmse:
+        raise UsageError('--plan prints errors to expect: omit --forward and --max-nrmse')
+    check_outputs(reports=[arguments.report], inputs=(
+        arguments.model, arguments.plan, *arguments.data, arguments.robot))
+    model = load_model(arguments.model, arguments.robot)
+    trajectory = load_trajectory(arguments.plan)
+    if trajectory.joints != model.joints:
+        raise UsageError(f'{arguments.plan}: moves {", ".join(trajectory.joints)}, the joints of '
+                         f'the model are {", ".join(model.joints)}')
+    motion = trajectory.sample(np.linspace(0.0, trajectory.duration, PLAN_SAMPLES))
+    states = motion.position, motion.velocity, motion.acceleration
+    expected = expected_errors(model, *states)
+    scored: dict[str, Any] = {}
+    with terminal.progress('validate') as progress:
+        logs = load_logs(arguments.data, of_recordings(model.robot, arguments), progress,
+                         arguments.accept)
+        if arguments.data:
+            progress('scoring', 0.8)
+            scored = joint_scores(validate(model, logs))
+    measured = {joint: score['rmse'] for joint, score in scored.items()}
+    warnings = model.trained.warnings(model.robot, dict(zip(STATES, states, strict=True)))
+    report = partial(expected_report, model, expected, measured, warnings)
+    return {'ok': True, 'robot': model.robot.name, 'model': arguments.model,
+            'plan': arguments.plan, 'expected': [vars(one) for one in expected],
+            'joints': scored, 'above_max_nrmse': [], 'findings': logs.findings,
+            'warnings': warnings, 'report': arguments.report,
+            'chapters': reported(arguments, report, report)}
+
+
+def _run_data(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read model and recordings, score, write the report."""
     from robot_dynid.identified.caution import require_every_joint, usable
     from robot_dynid.io.recording_names import by_purpose, listed

@@ -55,6 +55,7 @@ from robot_dynid.identification.learnt import learn_ripple, learn_slow_changes
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.selection import Choice
 from robot_dynid.identification.sequential_fit import Stopwatch
+from robot_dynid.identified.expected_error import learn_error_law
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import impossible
 from robot_dynid.identified.record import CutoffScore, FitRecord, digest_of
@@ -240,6 +241,7 @@ def fit_gathered(
     warnings = (*training.remarks, *warnings)
     model = replace(model, warnings=warnings, not_identified=tuple(refused))
     held = _add_reversals(held, training.model)
+    model = _add_error_law(model, training)
     if held.baseline is not None:
         held = replace(held, baseline=_add_reversals(held.baseline, training.control))
     return IdentificationResult(estimate, model, experiment, choice, held, training,
@@ -304,6 +306,15 @@ def _add_reversals(held: HeldOut, scores: Scores) -> HeldOut:
     errors = np.array([score.rmse for score in scores.get('all', {}).values()])
     more[:len(errors)] = np.maximum(errors**2 - held.fitted[:len(errors)], 0.0)
     return replace(held, raw=held.raw + more, fitted=held.fitted + more)
+
+
+def _add_error_law(model: IdentifiedModel, training: Validation) -> IdentifiedModel:
+    """Return the model with the dependence of its error on the motion, without elastic joints."""
+    if model.elastic_joints:
+        return model
+    law = learn_error_law((trace.time, trace.measured - trace.predicted, trace.split.inertia)
+                          for trace in training.traces if trace.split is not None)
+    return replace(model, record=replace(model.record, error_law=law))
 
 
 def _mark_refusals(

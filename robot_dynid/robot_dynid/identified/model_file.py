@@ -21,7 +21,7 @@ from robot_dynid.identified.record import FitRecord, record_from_provenance
 from robot_dynid.identified.structure import Structure
 from robot_dynid.identified.trained import Trained
 from robot_dynid.identified.uncertainty import CORRELATION_FIGURES
-from robot_dynid.numbers import BOUNDS, NumberRange, shown
+from robot_dynid.numbers import AMOUNT, BOUNDS, NumberRange, shown
 from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.robot.model import RobotModel
@@ -340,6 +340,8 @@ def _require_record(record: FitRecord, robot: RobotModel) -> None:
             raise ValueError(f'record.averaging: its noise is not that of {robot.n} joints')
     if record.passbands:
         CUTOFF.array(record.passbands, (robot.rows,), 'record.passbands')
+    for name in ('rest', 'share') if record.error_law else ():
+        AMOUNT.array(getattr(record.error_law, name), (robot.n,), f'record.error_law.{name}')
     for curve in record.friction_curves:
         if not set(curve.shapes) <= set(curve.settings):
             raise ValueError('record.friction_curves: its shapes are not among its settings')

@@ -13,6 +13,7 @@ from robot_dynid.estimation import ESTIMATORS, Details
 from robot_dynid.estimation.deflection_fit import DeflectionFit
 from robot_dynid.estimation.friction_selection.law_selection import AxisChoice
 from robot_dynid.estimation.friction_sweeps import CurveSummary
+from robot_dynid.identified.expected_error import ErrorLaw
 from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.signals.prepare import Averaging
@@ -194,7 +195,8 @@ class FitRecord:
     residual of each joint on motion that was not fitted. ``accepted`` are the kinds of findings
     accepted by the user, ``command`` the words of the command line of the fit, if any.
     ``passbands`` [Hz] are the cut-offs of the motion at which recordings show the effort of each
-    equation best, empty if that of the fit suits all. Quantities that were not computed are empty,
+    equation best, empty if that of the fit suits all; ``error_law`` is the dependence of the error
+    on the motion, None with elastic joints. Quantities that were not computed are empty,
     or None.
     """
 
@@ -225,6 +227,7 @@ class FitRecord:
     command: tuple[str, ...] = ()
     encoders: tuple[DeflectionFit, ...] = ()
     passbands: tuple[float, ...] = ()
+    error_law: ErrorLaw | None = None
 
     @property
     def spread_sentence(self) -> str:
