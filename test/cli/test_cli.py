@@ -272,7 +272,7 @@ def test_benches_are_listed(run: Run) -> None:
 
 
 @pytest.mark.parametrize(('words', 'code', 'message'), [
-    ('', 2, 'which verb'), ('nonsense', 2, 'nonsense'), ('base', 2, 'ROBOT'),
+    ('', 2, 'no verb given'), ('nonsense', 2, 'nonsense'), ('base', 2, 'ROBOT'),
     ('base nobody', 2, 'nobody'), ('base planar_3r --method qr', 2, 'analytic'),
     ('base planar_3r --method analytic --friction', 2, 'numeric'),
     ('design planar_3r', 2, '--out'), ('design planar_3r --type sinus --out t.yaml', 2, 'fourier'),

@@ -58,7 +58,7 @@ def test_a_folder_with_both_is_fitted_and_judged(folder: Path, tmp_path: Path, s
     fit, judge = (str(folder / name) for name in ('run.csv', 'run_validation.csv'))
     model = tmp_path / 'M.yaml'
     found, told = said('identify', folder, '--robot', 'planar_3r', '--out', model)
-    assert f'left out of the fit, for validation: {judge}' in told
+    assert f'held out for validation: {judge}' in told
     assert list(IdentifiedModel.load(model).record.recordings) == [fit]
     assert found['validation']['recordings'] == [judge]
     assert set(found['validation']['joints']) == set(ROBOT.joints)
@@ -66,12 +66,12 @@ def test_a_folder_with_both_is_fitted_and_judged(folder: Path, tmp_path: Path, s
     titles = [section['title'] for chapter in found['chapters'] for section in chapter['sections']]
     assert 'Scores on held-out recordings' in titles
     again, told = said('validate', model, folder)
-    assert f'to fit, and not judged by: {fit}' in told and again['files'] == 1
+    assert f'fit recordings, not scored: {fit}' in told and again['files'] == 1
     assert again['joints'] == found['validation']['joints']
     assert again['verdict']['words'] == found['verdict']['words']
     info = tmp_path / 'run.info'
     _, told = said('information', folder, '--robot', 'planar_3r', '--out', info)
-    assert f'left out, for validation: {judge}' in told
+    assert f'held out for validation: {judge}' in told
     assert list(load_information(str(info)).record.recordings) == [fit]
 
 

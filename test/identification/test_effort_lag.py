@@ -1,4 +1,4 @@
-"""signals/alignment.py: the lag of the effort and its deviation, where disturbances are alike for
+"""signals/alignment.py: the effort lag and its deviation, where disturbances are alike for
 a while."""
 
 from __future__ import annotations

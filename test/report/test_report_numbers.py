@@ -34,7 +34,7 @@ def test_recordings_and_settings_in_their_units() -> None:
     found = data([log], MODEL)
     assert rows(found) == [('run.csv', '401', '2', '200', 'position')]
     settings = dict(rows(found, 1))
-    assert settings['lag of the effort'] == '1 ms, removed'  # the model has 0.001 s
+    assert settings['effort lag'] == '1 ms, removed'  # the model has 0.001 s
     assert settings['low-pass'].startswith('10 Hz')
 
 

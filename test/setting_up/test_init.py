@@ -236,7 +236,7 @@ def test_a_terminal_is_asked(
     terminal.isatty = lambda: True  # type: ignore[method-assign]
     monkeypatch.setattr(sys, 'stdin', terminal)
     urdf = root / 'robot_dynid' / 'urdf' / 'ur10e.urdf'
-    assert main(['init', str(urdf)]) == 2, 'the answers ended'
+    assert main(['init', str(urdf)]) == 2, 'input ended'
 
 
 def test_files_of_others_are_not_replaced(root: Path, tmp_path: Path) -> None:

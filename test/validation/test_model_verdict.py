@@ -155,7 +155,7 @@ def test_verdict_shows_no_use_by_the_recordings_of_the_fit(arm) -> None:
     for j in range(3):
         for use in verdict.joints[j].uses:
             assert use.ok is None and use.value <= use.threshold
-            assert 'recordings of its fit' in use.shown_by.words
+            assert 'own training recordings' in use.shown_by.words
             assert use.shown_by == verdict.actions[0]
     assert 'not shown' in verdict.words and 'good for' not in verdict.words.lower()
     understood(verdict)
@@ -278,7 +278,7 @@ def test_nominal_inertials_with_fitted_friction_are_not_to_be_better(
 ) -> None:
     found = of(judged(arm[2].model, with_motion(unseen, 0.1 * share, 0.1)), JOINT, FEED_FORWARD)
     assert found.ok is good
-    assert ('use those' in found.words) is not good
+    assert ('use those inertials' in found.words) is not good
 
 
 @pytest.mark.parametrize(('error', 'robot', 'noise', 'ok'), [
@@ -290,9 +290,10 @@ def test_a_robot_that_repeats_badly_excuses_no_model_and_noise_hides_one(
     told = with_repetition(with_motion(unseen, error, 1.0), robot, noise)
     found = of(judged(arm[2].model, told), JOINT, FEED_FORWARD)
     assert found.ok is ok
-    assert f'the robot itself repeats to {100.0 * robot:.4g}' in found.words.replace('.0 %', ' %')
+    words = found.words.replace('.0 %', ' %')
+    assert f'the robot repeats its own effort to within {100.0 * robot:.4g}' in words
     assert (found.shown_by is not None and '--periods' in found.shown_by.command) is (ok is None)
-    assert ('its effort is noise' in found.words) is (noise > 0.75)
+    assert ('its effort is mostly noise' in found.words) is (noise > 0.75)
 
 
 def with_contact(validation: Validation, **changes: Any) -> Validation:
@@ -376,7 +377,7 @@ def test_nominal_inertials_are_not_to_simulate_better(arm, unseen, share, good) 
         horizons=[SimpleNamespace(seconds=ROLLOUT_SECONDS, scores=scores)])
     verdict = judged(arm[2].model, unseen, forward=forward)
     assert [of(verdict, j, SIMULATION).ok for j in range(3)] == [True, good, True]
-    assert ('use those' in of(verdict, JOINT, SIMULATION).words) is not good
+    assert ('use those inertials' in of(verdict, JOINT, SIMULATION).words) is not good
 
 
 def test_a_mass_matrix_that_no_robot_has_spoils_simulation(arm, unseen) -> None:
@@ -536,7 +537,7 @@ def test_a_pair_one_motor_turns_is_told_once_with_its_larger_share(arm, unseen, 
         caused[one, two], caused[two, one] = 0.9, other
         actions = judged(arm[2].model, with_parts(unseen, caused=caused)).actions
         (words,) = [action.words for action in actions if 'coupling' in action.words]
-        assert words.startswith('one motor turns joint_1 and joint_2 (')
+        assert words.startswith('joint_1 and joint_2 share a motor (')
         assert 'explains 90.0 % of the error' in words
 
 
@@ -651,7 +652,7 @@ def test_the_ur10e_is_good_for_everything(told: Verdicts) -> None:
 
 def test_verdict_calls_one_file_thin_evidence(told: Verdicts) -> None:
     verdict, whole = told('one file'), told('ur10e')
-    assert 'Thin evidence' in verdict.words
+    assert 'Weak evidence' in verdict.words
     wider = [of(verdict, j, GRAVITY).value / of(whole, j, GRAVITY).value for j in range(6)]
     assert np.median(wider) > 1.5 and min(wider) > 1.0
     assert any('another motion on another day' in one.words for one in verdict.actions)
@@ -661,14 +662,14 @@ def test_verdict_leaves_all_uses_open_for_one_motion_of_the_tx40(told: Verdicts)
     verdict = told('tx40')
     for joint in verdict.joints:
         assert [use.ok for use in joint.uses] == [None] * 4
-    assert any('hold one motion only' in one.words for one in verdict.actions)
+    assert any('hold only one motion' in one.words for one in verdict.actions)
     assert not any('coupling' in one.words for one in verdict.actions)
 
 
 def test_a_wrist_that_two_motors_turn_is_named(told: Verdicts) -> None:
     verdict = told('tx40 without coupling')
     assert [of(verdict, j, FEED_FORWARD).ok for j in range(6)] == [None] * 4 + [False] * 2
-    assert verdict.actions[0].words.startswith('one motor turns joint_5 and joint_6 (')
+    assert verdict.actions[0].words.startswith('joint_5 and joint_6 share a motor (')
 
 
 def test_a_dead_wrist_is_refused_and_the_other_joints_are_not(told: Verdicts) -> None:
@@ -722,7 +723,7 @@ def test_motion_left_out_of_the_fit_counts(arm) -> None:
 
 
 @pytest.mark.parametrize(('seconds', 'words'), [
-    (0.0, 'one motion only'), (60.0, ''), (None, 'too short to leave a motion out')])
+    (0.0, 'only one motion'), (60.0, ''), (None, 'too short to leave a motion out')])
 def test_verdict_shows_no_use_when_no_motion_is_held_out(arm, seconds, words) -> None:
     result = arm[2]
     held = replace(result.held_out, seconds=seconds or 0.0, spread=0.0)

@@ -171,7 +171,8 @@ def _answer(question: Question, terminal: Terminal) -> Any:
         terminal.note(f'{question.key}{default}: ', None)
         text = sys.stdin.readline()
         if not text:
-            raise UsageError('the answers ended; give the others in a file (--answers)')
+            raise UsageError('input ended before all questions were answered: give the rest in a '
+                             'file (--answers)')
         try:
             value = load_yaml(text, question.key, UsageError)
         except UsageError as error:
@@ -239,8 +240,8 @@ def _columns(robot: RobotModel, paths: Iterable[str]) -> str:
         try:
             load_log(path, robot)
         except NoPreset as error:
-            return (f'# columns of tables, proposed from {Path(path).name}: correct it where it '
-                    'is wrong; units other than s, rad and N m or A: {column: NAME, unit: deg}; '
+            return (f'# columns of tables, proposed from {Path(path).name}: correct any '
+                    'errors; units other than s, rad and N m or A: {column: NAME, unit: deg}; '
                     f'docs/recordings.md\ncolumns: {one_line(error.proposal)}\n')
         except DynIdError:  # the check says so
             continue

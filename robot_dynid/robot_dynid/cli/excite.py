@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress, Terminal
     from robot_dynid.ros.excitation.remote import Seen
 
-HELP = 'let a running excitation node execute a plan; Enter stops the robot'
+HELP = 'have a running excitation node execute a plan; Enter stops the robot'
 EXAMPLES = (
     'robot-dynid excite T.yaml --robot ur10e',
     'robot-dynid excite --scale 0.5 --dry-run',
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--options', metavar='YAML',
                         help="options of the type as YAML text, '{poses: 30}', or file")
     parser.add_argument('--scale', type=float,
-                        help='share of every limit that such a motion uses')
+                        help='share of every limit that a designed motion uses')
     parser.add_argument('--dry-run', action='store_true',
                         help='show and check the motion; nothing moves')
     add_node(parser)
@@ -59,7 +59,7 @@ def add_node(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--namespace', default='', metavar='NAME',
                         help='namespace of the node')
     parser.add_argument('--timeout', type=float, default=NODE_TIMEOUT, metavar='S',
-                        help='how long the node may be absent or silent [s] '
+                        help='how long to wait for an absent or silent node [s] '
                              f'(default {NODE_TIMEOUT:g})')
 
 
@@ -145,7 +145,7 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     terminal.line(f'{result["code"]}: {result["message"]}', 'green' if result['ok'] else 'yellow')
     terminal.warnings(result['warnings'])
     terminal.facts((('recording', result['recording'] or None),
-                    ('seconds in all', f'{result["total_duration"]:.1f}'
+                    ('total seconds', f'{result["total_duration"]:.1f}'
                      if result['total_duration'] else None)))
     if result['plan']:
         terminal.line('next: execute what was shown')

@@ -58,8 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='recordings (.csv, .csv.gz, rosbag2 folder, .mcap, .db3, .bag), '
                              'windows of them in seconds (run.csv.gz[12.0:40.5]), folders, '
                              "patterns ('run_*.mcap'), lists (@list.txt), or X.info of the verb "
-                             'information. Names that end in _validation are held out and judge '
-                             'the model')
+                             'information. Names that end in _validation are held out and '
+                             'validate the model')
     parser.add_argument('--robot', help='name, URDF file or robot YAML; default: the robot of '
                                         'X.info')
     add_common(parser, '--recipe')
@@ -109,7 +109,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         result.model.save(arguments.out)
         findings = logs.findings
         if judges:
-            terminal.note(f'left out of the fit, for validation: {", ".join(judges)}')
+            terminal.note(f'held out for validation: {", ".join(judges)}')
             with written_before(arguments.out):
                 unseen = load_logs(judges, robot, progress, arguments.accept)
                 result = validate_result(result, unseen)

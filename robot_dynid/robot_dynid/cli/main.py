@@ -33,7 +33,8 @@ EXAMPLES = (
     'robot-dynid validate M.yaml test.csv',
     'robot-dynid identify --help',
 )
-MORE = f"""Exit codes: 0 done, 1 the data or the model does not allow it, 2 wrong use.
+MORE = f"""Exit codes: 0 done, 1 the data or the model does not allow it, 2 usage error,
+130 interrupted.
 Environment: NO_COLOR=1 no colours, {TRACEBACK}=1 tracebacks.
 Completion in a shell: `{PROGRAM} completion bash` (or zsh, fish)."""
 
@@ -125,7 +126,7 @@ def _run(words: list[str]) -> int:
         print(f'{PROGRAM} {__version__}')
         return DONE
     if options.verb is None:
-        raise UsageError(f'which verb? One of {", ".join(VERBS)}; see {PROGRAM} --help')
+        raise UsageError(f'no verb given: choose one of {", ".join(VERBS)}; see {PROGRAM} --help')
     if getattr(options, 'robot', None) is not None:
         from robot_dynid.cli.files import check_robot
 

@@ -179,7 +179,7 @@ def run_information(arguments: argparse.Namespace, terminal: Terminal) -> dict[s
                          f'{SUFFIX}')
     arguments.data, judges = by_purpose(listed(arguments.data))
     if judges:
-        terminal.note(f'left out, for validation: {", ".join(judges)}')
+        terminal.note(f'held out for validation: {", ".join(judges)}')
     check_outputs((arguments.out, MARK), inputs=(
         *arguments.data, arguments.robot, arguments.recipe, arguments.like))
     recipe = read_recipe(arguments.recipe) if arguments.recipe else Recipe()

@@ -121,7 +121,7 @@ def _run_data(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, An
     started = time.perf_counter()
     fitted, judges = by_purpose(listed(arguments.data))
     if judges:
-        terminal.note(f'to fit, and not judged by: {", ".join(fitted)}')
+        terminal.note(f'fit recordings, not scored: {", ".join(fitted)}')
     arguments.data = judges or fitted
     check_outputs(reports=[arguments.report], inputs=(
         arguments.model, *arguments.data, arguments.robot))

@@ -186,7 +186,7 @@ class Prepared:
 
     @property
     def as_recorded(self) -> AsRecorded:
-        """The unfiltered recordings, with the lag of the effort removed."""
+        """The unfiltered recordings, with the effort lag removed."""
         return AsRecorded(self._unfiltered, lambda stage, share: self.progress(
             stage, 0.9 + 0.02 * share))
 

@@ -268,7 +268,7 @@ def _choose_once(part: Excerpt, recipe: Recipe, first: Structure, previous: Choi
         cutoff, recipe.rate, recipe.effort_lag or 0.0, not first.gears))
     lag = None
     if recipe.effort_lag is None:
-        progress('estimating the lag of the effort', 0.45)
+        progress('estimating the effort lag', 0.45)
         settings, lag = _choose_lag(part, best, settings, dict(scores).get(cutoff))
     if previous is not None:
         if settings == previous.preprocessing:
@@ -444,7 +444,7 @@ def _standard_error(errors: FloatArray, others: FloatArray) -> float:
 def _choose_lag(
     part: Excerpt, structure: Structure, settings: Preprocessing, without: float | None
 ) -> tuple[Preprocessing, Lag]:
-    """Choose the lag of the effort; ``without`` is the score at zero lag, if known."""
+    """Choose the effort lag; ``without`` is the score at zero lag, if known."""
     model = structure.torque_model(part.robot)
     lag = solve_lag(lambda late: effort_lag(
         model, part.samples(replace(settings, effort_lag=late))))

@@ -46,7 +46,7 @@ def single_joint_motions_of(
 ) -> list[SingleJointMotion]:
     """Return the motions of single joints in a recording, with the torque of their motors.
 
-    Only the lag of the effort is taken from ``settings``: nothing is filtered. For a part of a
+    Only the effort lag is taken from ``settings``: nothing is filtered. For a part of a
     longer recording its own rows count.
     """
     if repaired.averaging is not None:

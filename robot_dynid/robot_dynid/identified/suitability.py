@@ -56,15 +56,16 @@ CRITERIA: Mapping[str, Criterion] = {
     FEED_FORWARD: Criterion(
         'unpredicted effort in motion that was not fitted, divided by the effort', 0.2,
         'of the effort',
-        'Feedback has to supply the rest: with four fifths fed forward, tracking errors are five '
+        'Feedback must supply the rest: with four fifths fed forward, tracking errors are five '
         'times smaller. A model that predicts worse than URDF inertials with fitted friction '
-        'has no use.'),
+        'is of no use.'),
     CONTACT: Criterion(
         'smallest push that is detected during 95 % of the motion, divided by 140 N at the tip or '
         'by the largest effort of the joint, whichever is smaller', 1.0,
         'of the largest useful push',
         'ISO/TS 15066 permits 140 N on chest and hands, and a push larger than the effort of the '
-        'joint shows without a model. A tip closer to the axis than 0.1 m counts as 0.1 m away.'),
+        'joint is noticed without a model. A tip closer to the axis than 0.1 m is taken as 0.1 m '
+        'away.'),
     SIMULATION: Criterion(
         'error of positions simulated for 0.5 s, divided by the error of assuming constant '
         'velocity', 0.5, 'of the error at constant velocity',
@@ -76,12 +77,12 @@ CRITERIA: Mapping[str, Criterion] = {
 WITHOUT_FRICTION = Criterion(
     'error of the static effort with its 95 % interval, divided by the largest static effort',
     0.05, 'of the largest static effort',
-    'Nothing holds a joint without dry friction, so that any error makes it drift; a light touch '
+    'Nothing holds a joint without dry friction, so any error makes it drift; a light touch '
     'balances a twentieth of the weight.')
 #: of contact detection, too
 FALSE_ALARMS = Criterion(
     'contacts reported although nothing touches the robot', 1.0, 'false alarms per hour',
-    'Each alarm stops the robot; with more than one an hour, operators switch detection off.')
+    'Each alarm stops the robot; with more than one an hour, operators turn detection off.')
 
 
 @dataclass(frozen=True)

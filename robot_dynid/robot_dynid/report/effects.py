@@ -58,9 +58,9 @@ ENCODERS = (
     'Brackets: 95 % intervals. A value is given only if the motion determines it: its interval '
     'excludes zero, that of K infinity.')
 BESIDE = (
-    'The same recordings were fitted as if all joints were rigid, with the lag of the effort that '
-    'suits that: errors are root mean squares of the whole effort of each joint on stretches left '
-    'out of both fits in turn, by weighted least squares. ')
+    'The same recordings were fitted as if all joints were rigid, with the effort lag that '
+    'suits that: errors are root mean squares of the whole effort of each joint cross-'
+    'validated in both fits, by weighted least squares. ')
 
 
 def friction_laws(model: IdentifiedModel) -> tuple[Section, ...]:

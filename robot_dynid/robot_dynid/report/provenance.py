@@ -63,7 +63,7 @@ def _settings(model: IdentifiedModel) -> tuple[Row, ...]:
         ('low-pass', f'{number(settings.cutoff)} Hz, zero phase, motion and effort alike'),
         *([('low-pass of the prediction, by joint [Hz]', ', '.join(
             number(one) for one in model.record.passbands))] if model.record.passbands else []),
-        ('grid', rate), ('lag of the effort', f'{number(1e3 * settings.effort_lag)} ms, removed'
+        ('grid', rate), ('effort lag', f'{number(1e3 * settings.effort_lag)} ms, removed'
                          + measured),
         ('samples reduced to what the cut-off leaves', setting(settings.decimate)),
         ('weights of samples near reversals of velocity', ', '.join(

@@ -152,7 +152,7 @@ def questions(arm: Arm, answers: Mapping[str, Any]) -> list[Question]:
                  tuple(one.name for one in drivers()), likely.name,
                  ', '.join(because) or 'no evidence in the URDF', required=True),
         Question('effort_kind', 'What is the effort of the joint states? '
-                 'torque [N m] with gravity in it, current [A], or torque without gravity'
+                 'torque [N m] including gravity, current [A], or torque without gravity'
                  f'{". " * bool(driver.ask)}{driver.ask}', EFFORT_KINDS, by_urdf,
                  f'{"by <ros2_control> of the URDF; " * bool(by_urdf)}{driver.name}: {meanings}',
                  required=True),
@@ -179,7 +179,7 @@ def _questions_of_the_arm(arm: Arm, driver: Driver, elastic: bool) -> list[Quest
                  'frame such as [9.81, 0, 0] for a wall', (), 'floor', 'default'),
         Question('acceleration', 'Acceleration limits [rad/s^2, m/s^2]: one number, joint: number '
                  'for each, or unknown', (), UNKNOWN, f'unknown: speed limit in {RAMP:g} s'),
-        Question('gear_ratios', 'Turns of the motor per turn of the joint, joint: ratio for each, '
+        Question('gear_ratios', 'Gear ratio, motor turns per joint turn, joint: ratio for each, '
                  'or unknown', (), UNKNOWN, RATIOS_OF_TWO_ENCODERS if elastic else
                  'needed to identify gear ripple, and for rotor axes'),
         Question('rotor_axes', 'Axes of the rotors in the frames of the links before the joints, '
@@ -297,7 +297,7 @@ def robot_yaml(arm: Arm, answers: Mapping[str, Any], urdf: str,
     """
     joints = arm.between(str(answers['base_link']), str(answers['tip_link']))
     driver = driver_named(str(answers['driver']))
-    lines = [f'{MARK}: what the URDF leaves open. All keys: docs/files.md.',
+    lines = [f'{MARK}: what the URDF does not state. All keys: docs/files.md.',
              f'urdf: {_yaml(urdf)}', f'base_link: {_yaml(answers["base_link"])}',
              f'tip_link: {_yaml(answers["tip_link"])}    # links after it move with it',
              f'gravity: {list(gravity(answers["mounting"]))}    # in the base frame: '

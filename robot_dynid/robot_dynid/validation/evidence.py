@@ -88,7 +88,7 @@ class Names:
     def judging_motion(self, cause: str) -> Action:
         """Return the validation motion to record if, by ``cause``, recordings do not suffice."""
         return self.design(
-            f'{cause}: record a motion that is not in the fit, and validate the model on it',
+            f'{cause}: record a distinct motion, and validate the model on it',
             'fourier', 'unseen.yaml', '--seed', '2')
 
     @property
@@ -179,11 +179,11 @@ class Evidence:
         """The motion that each joint lacks in the recordings, None if it lacks none."""
         motions = None if self.held is None else self.held.motions
         if not self.unseen and motions is None:
-            cause = 'the model was judged on recordings of its fit'
+            cause = 'the model was scored on its own training recordings'
         elif not self.unseen and motions == 0:
             cause = 'the recordings are too short to leave a motion out'
         elif not self.unseen and motions == 1:
-            cause = 'the recordings hold one motion only'
+            cause = 'the recordings contain only one motion'
         elif self.unseen and self.repeats:
             cause = 'the recordings repeat the motion of the fit'
         else:
@@ -212,7 +212,8 @@ class Evidence:
         """The action to move the joints that hardly moved."""
         return self.names.design(
             f'{joints_named(self.still)} {"moves" if len(self.still) == 1 else "move"} little: '
-            'record a motion that uses more of range and speed', 'fourier', 'excitation.yaml')
+            'record a motion that uses more of their range and speed', 'fourier',
+            'excitation.yaml')
 
     @property
     def score_forward(self) -> str:

@@ -55,7 +55,7 @@ def next_actions(evidence: Evidence, joints: Sequence[JointVerdict]) -> tuple[Ac
     for action in (
         *_about_data(evidence, coupled), *showing, *_about_motion(evidence, joints, coupled),
         *_about_recordings(evidence), *_about_friction(evidence), *_about_load(evidence),
-        *([evidence.names.judging_motion('the model was judged on recordings of its fit')]
+        *([evidence.names.judging_motion('the model was scored on its own training recordings')]
           if unjudged else []), *_about_sensors(evidence.model, joints)):
         actions.setdefault(action.command or action.words, action)
     return tuple(actions.values())
@@ -72,7 +72,7 @@ def _about_data(evidence: Evidence, coupled: Sequence[tuple[str, float]]) -> Ite
         yield Action('all drive_gains are 1.0, so results in N m may be amperes: state the gains '
                      'of this arm in the robot YAML (docs/drivers.md)')
     for pair, share in coupled:
-        yield Action(f'one motor turns {pair} (friction of one explains {percent(share)} % of the '
+        yield Action(f'{pair} share a motor (friction of one explains {percent(share)} % of the '
                      'error of the other): state it in the robot YAML under coupling')
     if model.not_identified:
         yield Action(caution(model))
@@ -123,7 +123,7 @@ def _about_motion(
         yield names.identify(f'{much}: fit friction and links at once (recipe without loops: '
                              'three)', model)
     elif left:
-        yield names.design(f'{much}: record sweeps at constant velocity, which show friction',
+        yield names.design(f'{much}: record sweeps at constant velocity to measure friction',
                            'constant-velocity', 'sweeps.yaml')
     if heavy:
         yield names.static_poses
@@ -181,7 +181,8 @@ def _about_friction(evidence: Evidence) -> Iterator[Action]:
     lag = model.record.effort_lag
     if lag is not None and lag.significant and abs(lag.seconds) > LATE_EFFORT \
             and model.preprocessing.effort_lag == 0.0:
-        yield Action(f'effort is {lag.words} than the motion: stamp both when they are measured')
+        yield Action(f'effort is {lag.words} than the motion: stamp both at the time of '
+                     'their measurement')
 
 
 def _about_load(evidence: Evidence) -> Iterator[Action]:
@@ -190,7 +191,7 @@ def _about_load(evidence: Evidence) -> Iterator[Action]:
     heavier = {} if evidence.findings else _heavier(model)
     if heavier:
         words = ', '.join(f'{joint} by {percent(share)} %' if np.isfinite(share) else
-                          f'{joint}, which has none in the URDF'
+                          f'{joint}, which carries no weight in the URDF'
                           for joint, share in heavier.items())
         without = ''.join(f' ({one})' for one in without_inertials(model.robot))
         yield Action(f'weight differs from the URDF ({words}): add what is mounted to the URDF, '

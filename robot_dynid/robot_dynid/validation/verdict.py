@@ -64,7 +64,7 @@ NO_FRICTION = 1e-3
 #: move
 SLIDING_SHARE = 0.5
 #: lack of a fit from a single recording
-THIN = 'Thin evidence: the model was fitted to one recording.'
+THIN = 'Weak evidence: the model was fitted to one recording.'
 
 
 @one_blas_thread()
@@ -175,22 +175,22 @@ def _gravity(evidence: Evidence, j: int) -> UseVerdict:
         return _use(GRAVITY, ok, value, words, shown_by, criterion)
 
     if model.robot.drive.kind == 'gravity_compensated_torque':
-        return verdict(None, None, 'the efforts are without weight, which the drives compensate: '
-                       'record efforts before the compensation')
+        return verdict(None, None, 'the efforts do not contain gravity, because the drives '
+                       'compensate it: record efforts before the compensation')
     if np.isnan(half):
         return verdict(None, None, 'the model file has no covariance', _again(evidence))
     if np.isinf(half):
         return verdict(None, None, 'a parameter of its weight is not excited by the motion',
                        names.static_poses)
     if largest == 0.0:
-        return verdict(True, 0.0, 'weight does not load it')
+        return verdict(True, 0.0, 'gravity does not load it')
     seen = EXTREME * (0.0 if parts is None else float(parts.static[j]))
     error = float(np.linalg.norm([half, seen, EXTREME * evidence.beyond[j], UNEVEN * held]))
     value, sure = (one / (largest if free else held) for one in (error, seen))
     ok = True if value <= criterion.threshold else False if sure > criterion.threshold else None
     words = f'static effort of up to {number(largest, 3)} {unit} known to ' \
         f'{number(error, 2)} {unit}'
-    words += f' ({percent(value)} %), and no dry friction holds it' if free else (
+    words += f' ({percent(value)} %), and the joint has no dry friction to hold it' if free else (
         f', against dry friction of {number(held, 3)} {unit}: it ' + (
             'stays where it is released' if ok else 'may drift when it is released'))
     return verdict(ok, value, words, names.static_poses if ok is None else None)
@@ -219,15 +219,15 @@ def _feed_forward(evidence: Evidence, j: int) -> UseVerdict:
     words += compared
     control = evidence.error('motion', joint, control=True)
     if control is not None and evidence.held is None and motion > AS_GOOD_RATIO * control:
-        return _use(FEED_FORWARD, False, value, f'{words}, use those')
+        return _use(FEED_FORWARD, False, value, f'{words}: use those inertials')
     if noise**2 > NOISE_POWER_SHARE:
-        return _use(FEED_FORWARD, False, None, f'{words}: its effort is noise')
+        return _use(FEED_FORWARD, False, None, f'{words}: its effort is mostly noise')
     if value <= threshold:
         return _use(FEED_FORWARD, True, value, words)
     if mean**2 - noise**2 > threshold**2:
         return _use(FEED_FORWARD, False, value, words)
     if mean > threshold:
-        return _use(FEED_FORWARD, None, value, f'{words}, which hides it', names.design(
+        return _use(FEED_FORWARD, None, value, f'{words}, which hides the error', names.design(
             'noise of the effort hides the error of the model: record many periods and average '
             'them (recipe period: auto)', 'fourier', 'periods.yaml', '--periods', '20'))
     return _use(FEED_FORWARD, None, value, words, names.judging_motion(DIFFER))
@@ -252,14 +252,14 @@ def _compared(evidence: Evidence, j: int) -> tuple[float, str]:
     validation, joint, words = evidence.validation, evidence.model.joints[j], ''
     control = evidence.error('motion', joint, control=True)
     if control is not None:
-        words = f', where nominal inertials with fitted friction leave {percent(control)} %'
+        words = f', where URDF inertials with fitted friction leave {percent(control)} %'
     whole = validation.model['all'][joint]
     robot, noise = validation.repeatability, validation.noise
     if robot is None or noise is None or not whole.relative_error > 0.0:
         return 0.0, words
     repeats, noisy = (float(one[j]) * whole.relative_error / whole.rmse for one in (robot, noise))
-    return noisy, f'{words}, the robot itself repeats to {percent(repeats)} %, and the noise of ' \
-        f'the effort is {percent(noisy)} %'
+    return noisy, f'{words}, the robot repeats its own effort to within {percent(repeats)} %, ' \
+        f'and the noise of the effort is {percent(noisy)} %'
 
 
 def _contact(evidence: Evidence, j: int) -> UseVerdict:
@@ -291,13 +291,13 @@ def _contact(evidence: Evidence, j: int) -> UseVerdict:
         return _use(CONTACT, None, value, words, names.judging_motion(DIFFER))
     if expected > FALSE_ALARMS.threshold:
         return _use(CONTACT, None, expected,
-                    f'{words}, up to {number(expected, 2)} an hour to be expected',
+                    f'{words}, up to {number(expected, 2)} per hour expected',
                     names.judging_motion(
                         'external torque without contact comes near the contact threshold'),
                     FALSE_ALARMS)
     if score.stops[j] < LEAST_STOPS:
         return _use(CONTACT, None, value, f'{words}; it came to rest {score.stops[j]:.0f} times, '
-                    'where friction takes up load', names.design(
+                    'and static friction carries part of the load at rest', names.design(
                         'the joints hardly come to rest: record static poses and validate the '
                         'model on them',
                         'static-poses', 'stops.yaml'))
@@ -337,7 +337,7 @@ def _simulation(evidence: Evidence, j: int) -> UseVerdict:
             'no motion was simulated: validate with --forward', evidence.score_forward))
     model_errors, steady, nominal, stopped = errors
     if stopped:
-        return _use(SIMULATION, False, None, f'{stopped} simulated motions stopped')
+        return _use(SIMULATION, False, None, f'{stopped} simulations ended early')
     unit = 'mm' if model.robot.types[j] == PRISMATIC else 'mrad'
     mean = float(model_errors[j] / steady[j]) if steady[j] > 0.0 else np.inf
     rmse = evidence.validation.model['all'][model.joints[j]].rmse
@@ -349,7 +349,7 @@ def _simulation(evidence: Evidence, j: int) -> UseVerdict:
              f'{number(1e3 * steady[j], 3)} {unit} at constant velocity')
     if nominal is not None:
         words += f', {number(1e3 * nominal[j], 3)} {unit} with nominal inertials' + (
-            ', use those' if worse else '')
+            ': use those inertials' if worse else '')
     if worse or mean > threshold:
         return _use(SIMULATION, False, value, words)
     if value <= threshold:

@@ -220,7 +220,7 @@ def test_identify_from_files(client: Client, data: Data) -> None:
     assert result.success, result.message
     assert (result.model_file, result.report_file) == (str(out), str(report))
     assert list(result.payload) == list(result.not_identified) == []
-    assert 'Thin evidence' in result.verdict[0]
+    assert 'Weak evidence' in result.verdict[0]
     assert any(sentence.startswith('next: ') for sentence in result.verdict)
     assert lines_of(result) < SCREEN + len(result.verdict) + len(result.warnings)
     fractions = [fraction for _, fraction in client.feedback]
