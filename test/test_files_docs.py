@@ -59,7 +59,8 @@ def test_the_limits_that_are_listed_are_those_that_are_read(tmp_path: Path) -> N
 
 
 def test_the_columns_of_recordings_are_those_that_are_read() -> None:
+    from robot_dynid.io.tables.finder import COMMAND
     from robot_dynid.types import CHANNELS
 
     page = PAGE_OF_RECORDINGS.partition('| column |')[2].partition('\n\n')[0]
-    assert set(re.findall(r'`(\w+)\.<joint>`', page)) == set(CHANNELS)
+    assert set(re.findall(r'`(\w+)\.<joint>`', page)) == {*CHANNELS, *COMMAND}

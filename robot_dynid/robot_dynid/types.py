@@ -192,7 +192,8 @@ class Samples:
     ``cutoff`` [Hz] is that of the filter the motion has passed, None for unfiltered states.
     ``noise`` (n,) is the standard deviation of ``measured`` where it is known from repetition.
     ``temperature`` (N, n) [deg C] of the joints, where it was measured.
-    ``reference_position`` (N, n) that of the drives' commands, filtered as ``position``.
+    ``reference_position`` (N, n) that of the drives' commands, filtered as ``position``; as it
+    acts, if the drives are position servos.
     ``motor_position``, ``motor_velocity`` (N, n) those of the motors on the joint side, filtered
     as the motion; NaN for joints whose two encoders cannot be used together.
     ``whole`` is the recording they are the ``rows`` (N,) of, with its ends, for what depends on

@@ -102,6 +102,15 @@ def test_a_shipped_urdf_becomes_a_robot_that_is_identified(
     usable(tmp_path, capsys)
 
 
+def test_position_servos_have_gains_and_a_limit(root: Path) -> None:
+    """Unknown gains are marked in their own unit."""
+    arm = read_arm(root / 'robot_dynid' / 'urdf' / 'tx40.urdf')
+    answers = completed(arm, {**TORQUE, 'effort_kind': 'position_error', 'error_limit': 0.18})
+    text = robot_yaml(arm, answers, str(arm.path))
+    assert 'error_limit: 0.18\n' in text
+    assert '[N m/rad], UNKNOWN: parameters are in units of rad' in text
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize('name', PUBLIC)
 def test_a_public_urdf_becomes_a_robot_that_is_identified(
@@ -124,6 +133,8 @@ def test_the_arm_in_a_public_urdf_is_read(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(('change', 'words'), [
     ({'effort_kind': None}, 'no answer to effort_kind: .*choose torque, current'),
+    ({'effort_kind': 'position_error'}, 'no answer to error_limit'),
+    ({'effort_kind': 'position_error', 'error_limit': -0.1}, 'error_limit must be positive'),
     ({'driver': None}, 'no answer to driver'),
     ({'effort_kind': 'amperes'}, "effort_kind: 'amperes' is none of torque"),
     ({'mounting': 'wall'}, 'for a wall give gravity in the base frame'),

@@ -520,12 +520,14 @@ def test_a_joint_that_hardly_moves_is_named(arm, unseen, share, told) -> None:
 
 @pytest.mark.parametrize(('kind', 'gains', 'told'), [
     ('current', [1.0, 1.0, 1.0], True), ('current', [1.0, 1.0, 1.1], False),
-    ('torque', None, False)])
+    ('position_error', [1.0, 1.0, 1.0], True), ('torque', None, False)])
 def test_gains_of_one_are_told_first(arm, unseen, kind, gains, told) -> None:
     model = arm[2].model
-    drive = replace(model.robot.drive, kind=kind, gains=None if gains is None else np.array(gains))
+    drive = replace(model.robot.drive, kind=kind, gains=None if gains is None else np.array(gains),
+                    error_limit=np.ones(3) if kind == 'position_error' else None)
     found = judged(replace(model, robot=replace(model.robot, drive=drive)), unseen).actions
-    words = 'all drive_gains are 1.0, so results in N m may be amperes: state the gains'
+    unit = 'rad' if kind == 'position_error' else 'A'
+    words = f'all drive_gains are 1.0, so results labelled N m are in {unit}: state the gains'
     assert [one.words.startswith(words) for one in found[:1]] == [told]
     assert any('drive_gains' in one.words for one in found) is told
 

@@ -31,7 +31,8 @@ class IdentifiedArm:
     ``trained`` are the ranges (n, 2) of the recordings by name: position, velocity, acceleration
     [rad, m and per s]; empty if unknown. ``not_identified`` are the joints it must not be used
     for. No format holds the torque ``ripples`` of its joints, nor the slow changes of friction of
-    the joints ``changing``. Raises ModelError for infeasible links.
+    the joints ``changing``. Commands act on position servos after ``delay`` [s]. Raises ModelError
+    for infeasible links.
     """
 
     mechanism: Mechanism
@@ -39,6 +40,7 @@ class IdentifiedArm:
     not_identified: tuple[str, ...] = ()
     ripples: tuple[TorqueRipple | None, ...] = ()
     changing: tuple[str, ...] = ()
+    delay: float = 0.0
 
     def __post_init__(self) -> None:
         for name, parameters in zip(self.robot.bodies, self.mechanism.bodies, strict=True):

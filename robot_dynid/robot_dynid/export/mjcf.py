@@ -2,7 +2,7 @@
 
 The rotor and friction of a motor that turns with several joints are those of a tendon. The motor
 of an elastic gear is a separate rotor in the world, behind a spring and a damper. Source: MuJoCo
-documentation, XML reference.
+documentation, XML reference. Position servos are driven by commands of position, motors by torque.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from robot_dynid.export.written import (
 from robot_dynid.numbers import SIZE, NumberRange
 from robot_dynid.robot.inertia import com_from_parameters
 from robot_dynid.robot.locate import located
-from robot_dynid.robot.model import REVOLUTE, RobotModel
+from robot_dynid.robot.model import POSITION_ERROR, REVOLUTE, RobotModel
 from robot_dynid.robot.tree import Selection
 from robot_dynid.robot.urdf import Reader, parse_urdf, require_unique, robot_from_urdf
 from robot_dynid.robot.urdf_text import FreeNames, number_text
@@ -369,11 +369,31 @@ class _Document:
             more: dict[str, str] = {}
             if offset != 0.0:
                 more = {'biastype': 'affine', 'biasprm': number_text([-offset, 0.0, 0.0])}
+            if self._robot.drive.kind == POSITION_ERROR:
+                SubElement(self._actuators, 'general', {
+                    'name': name, 'joint': name, **self._servo(j, offset)})
+                continue
             limit = float(self._robot.limits.effort[j])
             if np.isfinite(limit) and limit > 0.0:
                 more['ctrlrange'] = number_text([-limit, limit])
             SubElement(self._actuators, 'general', {
                 'name': name, 'joint': _motor_joint(name, j in elastic), **more})
+
+
+    def _servo(self, joint: int, offset: float) -> dict[str, str]:
+        """Return the attributes of the position servo of a joint with a constant friction torque.
+        """
+        drive, gain = self._robot.drive, float(self._robot.torque_factors[joint])
+        assert drive.error_limit is not None
+        late = 0.0 if drive.derivative_time is None else float(drive.derivative_time[joint])
+        limit = abs(gain) * float(drive.error_limit[joint])
+        attributes = {'gainprm': repr(gain), 'biastype': 'affine',
+                      'biasprm': number_text([-offset, -gain, -gain * late]),
+                      'forcerange': number_text([-limit - offset, limit - offset])}
+        steps = round(self._written.arm.delay / self._step)
+        if steps > 0:
+            attributes |= {'delay': repr(steps * self._step), 'nsample': str(steps)}
+        return attributes
 
 
 def _motor_joint(joint: str, elastic: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
@@ -86,17 +87,20 @@ def accelerations(written: Written, model: mujoco.MjModel, motion: Motion) -> Fl
     ids = [model.joint(name).id for name in names]
     places, rows = model.jnt_qposadr[ids], model.jnt_dofadr[ids]
     motors = [model.actuator(name).id for name in robot.joints] if model.nu else []
-    flags, disabled = mujoco.mjtDisableBit, int(model.opt.disableflags)
-    model.opt.disableflags = disabled | int(flags.mjDSBL_CONTACT) | int(flags.mjDSBL_LIMIT) | int(
+    model, flags = copy(model), mujoco.mjtDisableBit
+    model.opt.disableflags |= int(flags.mjDSBL_CONTACT) | int(flags.mjDSBL_LIMIT) | int(
         flags.mjDSBL_CLAMPCTRL)
+    model.actuator_forcelimited[:], model.actuator_delay[:] = False, 0.0
+    gain, place, speed = (table[motors, i] for table, i in (
+        (model.actuator_gainprm, 0), (model.actuator_biasprm, 1), (model.actuator_biasprm, 2)))
     data, result = mujoco.MjData(model), np.empty_like(motion.x)
     for k, (x, v, effort) in enumerate(zip(motion.x, motion.v, motion.effort, strict=True)):
         data.qpos[places], data.qvel[rows], data.qacc_warmstart[:] = x, v, 0.0
         if motors:
-            data.ctrl[motors] = effort
+            n = len(motors)
+            data.ctrl[motors] = (effort - place * x[:n] - speed * v[:n]) / gain
         else:
             data.qfrc_applied[rows] = effort
         mujoco.mj_forward(model, data)
         result[k] = data.qacc[rows]
-    model.opt.disableflags = disabled
     return result

@@ -344,8 +344,8 @@ def _check(robot: RobotModel, logs: Sequence[RawLog]) -> None:
     if not robot.drive.kind:
         raise UsageError(
             f'{robot.name}: the kind of its effort is not stated: put effort_kind: torque, '
-            'current or gravity_compensated_torque into a robot YAML (two lines: urdf and '
-            'effort_kind) and give that')
+            'current, gravity_compensated_torque or position_error into a robot YAML (two lines: '
+            'urdf and effort_kind) and give that')
 
 
 def _sources(logs: Sequence[RawLog]) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ from robot_dynid.identified.trained import Trained
 from robot_dynid.identified.uncertainty import correlation_factor, parameter_variance
 from robot_dynid.monitoring.noise_levels import learn_noise_levels, recorded_motions
 from robot_dynid.robot.implausible import without_inertials
-from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.model import POSITION_ERROR, RobotModel
 from robot_dynid.robot.serialization import robot_to_plain
 from robot_dynid.signals.windows import file_of
 from robot_dynid.types import Progress, RawLog
@@ -226,7 +226,7 @@ def fit_gathered(
     warnings = (
         *refusal_notes, *gathered.findings, *robot.warnings, *without_inertials(robot),
         *torque_model.reduction.warnings,
-        *gathered.notes, *estimate.warnings, *_advice(estimate, estimator, choice),
+        *gathered.notes, *estimate.warnings, *_advice(estimate, estimator, choice, robot),
         *consistency(counted).warnings(robot.row_names),
         *sensor_warnings(experiment, held, part, choice), *fit.notes, *impossible(model))
     motions = recorded_motions(model, gathered.logs)
@@ -345,7 +345,9 @@ def _advice_of(estimate: Estimate) -> list[str]:
             else estimate.status.value]
 
 
-def _advice(estimate: Estimate, estimator: Estimator, choice: Choice) -> list[str]:
+def _advice(
+    estimate: Estimate, estimator: Estimator, choice: Choice, robot: RobotModel
+) -> list[str]:
     advice = []
     if estimate.not_excited:
         values = f'; {estimator.open_parameters}' if estimator.open_parameters else ''
@@ -357,7 +359,9 @@ def _advice(estimate: Estimate, estimator: Estimator, choice: Choice) -> list[st
     lag = choice.lag
     if lag is not None and lag.significant:
         applied = choice.preprocessing.effort_lag != 0.0
-        advice.append(f'effort is {lag.words} than the motion; '
+        late, than = ('the servos act', 'their commands') if robot.drive.kind == POSITION_ERROR \
+            else ('effort is', 'the motion')
+        advice.append(f'{late} {lag.words} than {than}; '
                       f'{"corrected" if applied else "correcting it does not help"}')
     return advice
 

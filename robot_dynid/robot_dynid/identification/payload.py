@@ -108,16 +108,15 @@ def _equations(
     share: float,
 ) -> Equations:
     """Return a recording in the unit it was measured in, with a ``share`` of the payload."""
-    robot = replace(torque.robot, drive=replace(
-        torque.robot.drive, kind='current', gains=np.ones(torque.robot.n)))
-    settings = settings_for(model, log)
+    robot, settings = torque.robot, settings_for(model, log)
     repaired = repair(robot, log, settings.rate)
     samples = prepare(robot, repaired, settings)
     columns = np.concatenate([torque.columns(samples), share * body.columns(samples.moved)],
                              axis=1)
     assert samples.effort is not None and samples.measured is not None
-    return Equations(samples, columns, samples.effort, samples.measured, Match(log.source),
-                     repaired.notes)
+    unit = robot.torque_factors
+    return Equations(samples, columns, samples.effort / unit, samples.measured / unit,
+                     Match(log.source), repaired.notes)
 
 
 #: low-pass [Hz] without a model, as far as the recording allows; the mass of the measured pair

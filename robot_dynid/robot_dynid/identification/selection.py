@@ -47,7 +47,7 @@ from robot_dynid.identification.chosen_effects import choose_parts
 from robot_dynid.identification.gear_effects import gear_effects
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.structure import Structure
-from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.model import POSITION_ERROR, RobotModel
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.signals.filters import derivative
 from robot_dynid.signals.prepare import (
@@ -461,7 +461,8 @@ def effort_lag(model: TorqueModel, recordings: Sequence[Samples]) -> Lag:
     """Estimate the delay of the effort behind the motion.
 
     A late effort is ``y(t - lag) = y - lag dy/dt`` to first order, so the lag is one more linear
-    parameter, shared by all joints, with its own standard deviation. Rows of a joint near its
+    parameter, shared by all joints, with its own standard deviation. The effort of position servos
+    is ``gain (c(t - lag) - q)``: of these only the command c is late. Rows of a joint near its
     reversals are excluded: while a joint sticks, its friction changes ahead of the velocity, which
     looks like a lag.
     """
@@ -473,12 +474,12 @@ def effort_lag(model: TorqueModel, recordings: Sequence[Samples]) -> Lag:
         accumulator = accumulator or Accumulator(
             names, structure, batch_samples(samples), sum(map(len, recordings)))
         accumulator.begin(samples)
-        rate = samples.at_stamps(_rate(samples.gridded))
+        change = samples.at_stamps(_change_by_lag(model.robot, samples))
         regression = Regression(model, samples)
         far = swift(model.robot, samples)
         for rows in chunks(samples):
             used = far[rows].T
-            late = np.concatenate([regression.columns(rows), -rate[rows].T[:, None, :]], axis=1)
+            late = np.concatenate([regression.columns(rows), change[rows].T[:, None, :]], axis=1)
             late *= used[:, None, :]
             effort, measured = (y[rows] * used.T for y in (samples.effort, samples.measured))
             accumulator.add(late, effort, measured)
@@ -486,14 +487,22 @@ def effort_lag(model: TorqueModel, recordings: Sequence[Samples]) -> Lag:
     return lag_of(accumulator.information())
 
 
-def _rate(samples: Samples) -> FloatArray:
-    """Return the derivative (N, rows) [N m/s] of the filtered effort of uniform samples."""
-    assert samples.effort is not None
-    rate = np.zeros_like(samples.effort)
+def _change_by_lag(robot: RobotModel, samples: Samples) -> FloatArray:
+    """Return the change (N, rows) [N m/s] of the effort by a lag, which is not corrected."""
+    command, effort = samples.reference_position, samples.gridded.effort
+    if robot.drive.kind == POSITION_ERROR and command is not None:
+        return _rate(samples, command * robot.torque_factors)
+    assert effort is not None
+    return -_rate(samples, effort)
+
+
+def _rate(samples: Samples, values: FloatArray) -> FloatArray:
+    """Return the derivative (N, rows) [N m/s] of ``values`` at the times of uniform samples."""
+    rate = np.zeros_like(values)
     for segment in samples.segments:
         if segment.stop - segment.start > 1:
             step = float(samples.time[segment.start + 1] - samples.time[segment.start])
-            rate[segment] = derivative(samples.effort[segment], step)
+            rate[segment] = derivative(values[segment], step)
     return rate
 
 

@@ -29,6 +29,7 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import shift
 from robot_dynid.signals.external import net_torque
 from robot_dynid.signals.prepare import Preprocessing, Repaired, repair
+from robot_dynid.signals.servo import delayed
 from robot_dynid.signals.single_joint_motion import (
     SingleJointMotion,
     least_travel,
@@ -54,7 +55,8 @@ def single_joint_motions_of(
     motions: list[SingleJointMotion] = []
     for part in repaired.parts:
         assert part.effort is not None
-        early = replace(part, effort=shift(part.effort, settings.effort_lag, repaired.step))
+        part, effort, lag = delayed(robot, part, part.time, part.effort, settings.effort_lag)
+        early = replace(part, effort=shift(effort, lag, repaired.step))
         # one joint moves, so its own motor is separated from the other that acts on it
         torque = robot.motor_torque(net_torque(robot, early))
         rows = slice(None) if repaired.place is None else repaired.place.own(part.time)

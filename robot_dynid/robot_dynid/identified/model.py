@@ -43,7 +43,7 @@ from robot_dynid.identified.structure import Structure
 from robot_dynid.identified.trained import Trained
 from robot_dynid.identified.uncertainty import effort_intervals
 from robot_dynid.reduction.base import Reduction
-from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.model import POSITION_ERROR, RobotModel
 from robot_dynid.robot.urdf_text import generate_urdf
 from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.types import FloatArray, Portable, Progress, Samples
@@ -224,8 +224,9 @@ class IdentifiedModel(Portable):
                 f'{self.method or "unknown"}); identify with --method feasible')
         changing = (joint for joint, one in zip(
             self.joints, self.parts_of('adaptation'), strict=True) if one is not None)
+        delay = self.preprocessing.effort_lag if self.robot.drive.kind == POSITION_ERROR else 0.0
         return IdentifiedArm(self.mechanism, self.trained.quantities, self.not_identified,
-                             self.parts_of('ripple'), tuple(changing))
+                             self.parts_of('ripple'), tuple(changing), delay)
 
     @cached_property
     def _derivatives(self) -> Derivatives:

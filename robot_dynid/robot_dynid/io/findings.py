@@ -14,8 +14,9 @@ GAP = 2.5  # a gap: an interval longer than this many median intervals
 RATE_RATIO = 1.5  # the rate is mixed when the medians of two stretches differ by this factor
 STRETCHES = 20  # parts of the recording whose rates are compared
 MEDIAN_STEPS = 1_000_000  # evenly spaced steps of which medians are taken, where there are more
-#: prefix of the finding about a recording without efforts
-NO_EFFORT = 'effort: not recorded'
+#: prefix of findings about efforts, and of that about a recording without any
+EFFORT = 'effort: '
+NO_EFFORT = f'{EFFORT}not recorded'
 #: largest recording in memory [numbers], 1.2 GB: an hour of seven joints at 1 kHz with positions,
 #: velocities, efforts and motor states has 1.3e8
 MEMORY_NUMBERS = 150_000_000

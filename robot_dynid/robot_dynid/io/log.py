@@ -15,13 +15,13 @@ from robot_dynid.errors import DataError, UsageError, reported
 from robot_dynid.files import file_digest
 from robot_dynid.io.bag import Topics, read_bag
 from robot_dynid.io.csv import read_csv
-from robot_dynid.io.findings import MEMORY_NUMBERS
+from robot_dynid.io.findings import EFFORT, MEMORY_NUMBERS
 from robot_dynid.io.recording_names import BAGS, is_remote, store_of
 from robot_dynid.io.tables.arrays import READERS
 from robot_dynid.io.tables.opened import TABLE_FILES, TEXTS
 from robot_dynid.io.wrenches import WrenchTopics
 from robot_dynid.robot.columns import column_mapping
-from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.model import POSITION_ERROR, RobotModel
 from robot_dynid.signals.parts import Glance, Parts, find_glances
 from robot_dynid.signals.windows import Window, cut_window, split_window
 from robot_dynid.types import Progress, RawLog, StoredRecording, channels
@@ -81,6 +81,9 @@ def load_log(
             f'{file}: unknown kind of recording{REMEDIES.get(file.suffix.lower(), "")}; give a '
             f'table ({", ".join((*TEXTS, *READERS))}), a rosbag2 folder, or a .mcap, .db3 or .bag '
             'file, optionally with a window [start:stop] in seconds')
+    if model is not None and model.drive.kind == POSITION_ERROR:  # effort follows from commands
+        log = replace(log, findings=tuple(
+            text for text in log.findings if not text.startswith(EFFORT)))
     return log if window is None else cut_window(log, window)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.errors import DataError
+from robot_dynid.errors import DataError, ModelError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.motor_states import (
     LONGEST_RUN,
@@ -20,10 +20,12 @@ from robot_dynid.monitoring.motor_states import (
     follows_motors,
     motors_along,
 )
+from robot_dynid.robot.model import POSITION_ERROR
 from robot_dynid.signals import alignment
 from robot_dynid.signals.external import net_torque
 from robot_dynid.signals.filters import Delay
 from robot_dynid.signals.plausible import DAMAGED_BEYOND, drop_implausible, possible
+from robot_dynid.signals.servo import position_error
 from robot_dynid.signals.turns import Turns
 from robot_dynid.types import FloatArray, RawLog
 
@@ -108,10 +110,11 @@ def monitor_input(model: IdentifiedModel, log: RawLog) -> MonitorInput:
     Torque of known external wrenches is included in the effort, so only unknown contact is
     detected. Without recorded velocity, motion and effort are those in the middle of each step.
     """
-    if log.effort is None:
+    if log.effort is None and model.robot.drive.kind != POSITION_ERROR:
         raise DataError(f'{log.source}: no effort; record JointState.effort')
     lost = _lost_time(alignment.one_clock(log)[0].time)
     log, dropped = drop_implausible(model.robot, log)
+    log, _ = position_error(model.robot, log, model.preprocessing.effort_lag)
     missing = _missing(log)
     turned = log.motor_position, log.motor_velocity
     log, filled = alignment.fill_holes(log)
@@ -178,7 +181,7 @@ def _lost_time(time: FloatArray) -> list[tuple[float, float, str]]:
 
 def lags(model: IdentifiedModel) -> tuple[float, float]:
     """Return the delays [s] of motion and effort that align both."""
-    lag = model.preprocessing.effort_lag
+    lag = 0.0 if model.robot.drive.kind == POSITION_ERROR else model.preprocessing.effort_lag
     return max(lag, 0.0), max(-lag, 0.0)
 
 
@@ -205,6 +208,10 @@ class MonitorInputStream:
     """
 
     def __init__(self, model: IdentifiedModel) -> None:
+        if model.robot.drive.kind == POSITION_ERROR:
+            raise ModelError(f'{model.robot.name}: the monitor does not support effort_kind '
+                             f'{POSITION_ERROR}, because joint states hold no commands: set '
+                             'monitor: false')
         self._factors, self._ripple = model.robot.torque_factors, model.ripple_torque
         able = possible(model.robot, LONGEST_RUN)
         self._bound = DAMAGED_BEYOND * np.stack(

@@ -13,7 +13,14 @@ from robot_dynid.dynamics import rigid_body
 from robot_dynid.plausibility.excerpt import Excerpt
 from robot_dynid.plausibility.finding import Severity
 from robot_dynid.plausibility.score import Explained
-from robot_dynid.robot.model import PRISMATIC, REVOLUTE, STANDARD_GRAVITY, RobotModel
+from robot_dynid.robot.model import (
+    GAIN_UNITS,
+    POSITION_ERROR,
+    PRISMATIC,
+    REVOLUTE,
+    STANDARD_GRAVITY,
+    RobotModel,
+)
 from robot_dynid.types import FloatArray, frozen
 
 #: channels recorded per joint
@@ -302,7 +309,7 @@ def _positions(stated: Explained) -> Iterator[Explanation]:
 def _efforts(stated: Explained) -> Iterator[Explanation]:
     """Yield explanations by efforts with another sign or unit."""
     n, drive = stated.stated.n, stated.stated.drive
-    everyone, unit = tuple(range(n)), 'A' if drive.kind == 'current' else 'N m'
+    everyone, unit = tuple(range(n)), GAIN_UNITS.get(drive.kind, '/N m').partition('/')[2]
     negated = 'efforts look negated', 'change the sign of the efforts, so that they point along ' \
         'the axis'
     yield Explanation('effort_sign', everyone, *negated, Change(effort=-np.ones(n)))
@@ -310,20 +317,20 @@ def _efforts(stated: Explained) -> Iterator[Explanation]:
         looks = f'like {UNITS[factor]}{unit}' if factor in UNITS else f'{factor:g} times too large'
         yield Explanation('effort_scale', everyone, f'efforts look {looks}',
                           f'{_rescale("efforts", factor)}, so that they are {unit}'
-                          f'{" (N)" * (unit != "A")}',
+                          f'{" (N)" * (unit == "N m")}',
                           Change(effort=np.full(n, 1.0 / factor)))
     if drive.gear_ratios is not None:
         yield Explanation('effort_scale', everyone, 'efforts look like torque on the motor side '
                           'of the gear, by the gear ratios of the robot', 'multiply efforts by '
                           'the gear ratios', Change(effort=np.abs(drive.gear_ratios)))
-    if drive.gains is not None and drive.kind != 'current':
+    if drive.gains is not None and drive.kind not in GAIN_UNITS:
         for factor, name in ((1.0, 'A'), (1e-3, 'mA')):
             convert = '' if name == 'A' else 'divide efforts by 1000, and '
             yield Explanation('effort_scale', everyone, f'efforts look like currents in {name}, '
                               'by the drive gains of the robot',
                               f'{convert}state effort_kind: current in the robot YAML',
                               Change(effort=factor * np.abs(drive.gains)))
-    if drive.kind != 'current':
+    if drive.kind not in GAIN_UNITS:
         yield from _currents(stated)
     for j in range(n):
         yield Explanation('effort_sign', (j,), *negated, Change(effort=only(n, j, -1.0)))
@@ -378,9 +385,10 @@ def _gravity(stated: Explained) -> Iterator[Explanation]:
         yield Explanation('gravity', (), 'efforts hold gravity: they look like torque',
                           'state effort_kind: torque in the robot YAML', Change(kind='torque'))
         return
-    yield Explanation('gravity', (), 'efforts look gravity-compensated',
-                      'state effort_kind: gravity_compensated_torque in the robot YAML',
-                      Change(kind='gravity_compensated_torque'))
+    if robot.drive.kind != POSITION_ERROR:
+        yield Explanation('gravity', (), 'efforts look gravity-compensated',
+                          'state effort_kind: gravity_compensated_torque in the robot YAML',
+                          Change(kind='gravity_compensated_torque'))
     fitted = gravity_direction(stated)
     near = np.cos(np.radians(NAMED_DIRECTION_ANGLE)) * GRAVITY * float(
         np.linalg.norm(robot.gravity))

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from robot_dynid import figures
-from robot_dynid.document import Figure, Section
+from robot_dynid.document import Figure, Section, Table
 from robot_dynid.effects.shown import ByJoint
 from robot_dynid.figures import FROM_ZERO, Spec, axis, line, on, points
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.report import thinning
 from robot_dynid.report.texts import file_names
+from robot_dynid.robot.model import POSITION_ERROR
 from robot_dynid.robot.units import length, rate, unit
 from robot_dynid.types import FloatArray
 from robot_dynid.validation.effort_parts import CAUSES
@@ -101,14 +102,19 @@ def simulated(validation: Validation, model: IdentifiedModel) -> ByJoint:
         charts[j] = (Figure(figures.figure(
             curves, axis('time [s]'), axis(f'position [{length(model.robot, j)}]'),
             {'height': 260}), 'Simulated and measured position',
-            'Every piece starts at a measured state and runs open loop under the measured '
-            'effort; the gap at its end is the error of the simulation.'),)
+            f'Every piece starts at a measured state and runs under the {_driven_by(model)}; the '
+            'gap at its end is the error of the simulation.'),)
     return charts
 
 
 def _with_gaps(pieces: FloatArray) -> FloatArray:
     """Return pieces (k, P) one after the other, with NaN between them."""
     return np.pad(pieces, ((0, 0), (0, 1)), constant_values=np.nan).ravel()
+
+
+def _driven_by(model: IdentifiedModel) -> str:
+    """Return the input of a simulation; position servos follow their commands."""
+    return 'recorded commands' if model.robot.drive.kind == POSITION_ERROR else 'measured effort'
 
 
 def horizons(validation: Validation, model: IdentifiedModel) -> Section:
@@ -128,10 +134,18 @@ def horizons(validation: Validation, model: IdentifiedModel) -> Section:
         drawn.append(Figure(figures.figure(curves, axis('horizon [s]'), axis(
             f'RMS error [{of}]', FROM_ZERO), {'height': 200, 'margin': {'t': 6}}), name))
     stopped = f', of which {errors.stopped} stopped' if errors.stopped else ''
-    return Section(HORIZONS_TITLE, beside=True, figures=tuple(drawn), text=(
-        f'{errors.count} motions from measured states under the measured effort{stopped}. Where '
-        'blue lies below orange, the identified model simulates better than the URDF with fitted '
-        'friction. Ripple and slow changes are not simulated.'),
+    reached = np.isfinite(errors.errors[MODEL][:, 0])
+    over = {words: 1e3 * np.sqrt(np.mean(errors.errors[key][reached]**2, axis=0))
+            for key, words in ((MODEL, 'identified'), (CONTROL, 'baseline'))
+            if key in errors.errors}
+    table = Table(('joint', *over), zip((*robot.joints, 'tip'), *(
+        one.tolist() for one in over.values())), 'RMS error of simulated motions of '
+        f'{INSTANTS[int(reached.sum()) - 1]:g} s [mrad, mm]') if reached.any() else None
+    return Section(HORIZONS_TITLE, beside=True, figures=tuple(drawn), tables=(
+        () if table is None else (table,)), text=(
+        f'{errors.count} motions from measured states under the {_driven_by(model)}{stopped}. '
+        'Where blue lies below orange, the identified model simulates better than the URDF with '
+        'fitted friction. Ripple and slow changes are not simulated.'),
         legend=(('identified', 'model'), ('baseline: URDF inertials with fitted friction',
                                           'control')))
 

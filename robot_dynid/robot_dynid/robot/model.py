@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from robot_dynid.robot.linkage import Linkage
 
 REVOLUTE, PRISMATIC = 0, 1
-EFFORT_KINDS = ('torque', 'current', 'gravity_compensated_torque')
+POSITION_ERROR = 'position_error'
+EFFORT_KINDS = ('torque', 'current', 'gravity_compensated_torque', POSITION_ERROR)
+#: kinds of effort that drive gains convert to torque, by their units
+GAIN_UNITS = {'current': 'N m/A', POSITION_ERROR: 'N m/rad'}
 #: where the effort is measured: at the motors, or by torque sensors behind the gears
 MOTOR, LINK = 'motor', 'link'
 #: default relative standard deviation of drive gains: those of one arm, calibrated by a weighed
@@ -51,15 +54,17 @@ class Limits:
 class Drive:
     """Relation between recorded effort and joint torque.
 
-    ``kind`` is one of EFFORT_KINDS, empty if not stated; ``gains`` (n,) N m/A on the joint side,
-    required for ``current``, with ``gains_std`` (n,) relative; ``gear_ratios`` (n,) or None;
-    ``coupling`` (n, n) or None maps joint to motor motion (motor motion = C q, joint effort = C^T
-    motor effort). ``elastic`` are the joints with elastic gears, in order, ``torque_sensors``
-    those of them with a torque sensor behind the gear. ``rotor_axes`` (n, 3) are the axes of
-    spinning rotors in the frame of the link before each joint, zero if not given; for a motor that
-    turns with several joints in the frame of the link before the first of them. ``sensor`` MOTOR:
-    the effort is that of the motors and includes rotors and friction; LINK: torque sensors behind
-    the gears measure it without both.
+    ``kind`` is one of EFFORT_KINDS, empty if not stated; ``gains`` (n,) in GAIN_UNITS on the joint
+    side, required for these kinds, with ``gains_std`` (n,) relative. For position servos
+    ``error_limit`` (n,) [rad, m] is the error at which their output reaches its limit, and
+    ``derivative_time`` (n,) [s] their gain of velocity over that of position, None for zero;
+    ``gear_ratios`` (n,) or None; ``coupling`` (n, n) or None maps joint to motor motion (motor
+    motion = C q, joint effort = C^T motor effort). ``elastic`` are the joints with elastic gears,
+    in order, ``torque_sensors`` those of them with a torque sensor behind the gear.
+    ``rotor_axes`` (n, 3) are the axes of spinning rotors in the frame of the link before each
+    joint, zero if not given; for a motor that turns with several joints in the frame of the link
+    before the first of them. ``sensor`` MOTOR: the effort is that of the motors and includes
+    rotors and friction; LINK: torque sensors behind the gears measure it without both.
     """
 
     kind: str = ''
@@ -71,6 +76,8 @@ class Drive:
     rotor_axes: FloatArray | None = None
     gains_std: FloatArray | None = None
     sensor: str = MOTOR
+    error_limit: FloatArray | None = None
+    derivative_time: FloatArray | None = None
 
     @property
     def shows_motors(self) -> bool:
@@ -81,20 +88,21 @@ class Drive:
     def gain_uncertainty(self) -> FloatArray | float:
         """Relative standard deviation (n,) of the conversion from recorded effort to torque.
 
-        GAINS_STD by default for currents, zero for torques.
+        GAINS_STD by default where gains convert it, zero for torques.
         """
         if self.gains_std is not None:
             return self.gains_std
-        return GAINS_STD if self.kind == 'current' else 0.0
+        return GAINS_STD if self.kind in GAIN_UNITS else 0.0
 
     def __post_init__(self) -> None:
         if self.kind and self.kind not in EFFORT_KINDS:
             raise UsageError(f'effort kind {self.kind!r}: choose one of {", ".join(EFFORT_KINDS)}')
-        if self.kind == 'current' and self.gains is None:
+        if self.kind in GAIN_UNITS and self.gains is None:
             raise RobotError(
-                'effort kind current needs drive_gains [N m/A, joint side] for every joint '
-                'in the robot YAML'
+                f'effort kind {self.kind} needs drive_gains [{GAIN_UNITS[self.kind]}, joint side] '
+                'for every joint in the robot YAML'
             )
+        self._check_servos()
         if not set(self.torque_sensors) <= set(self.elastic):
             raise RobotError('joint_torque_sensors must be on elastic joints; record the torque '
                              'of a rigid joint as effort')
@@ -113,6 +121,16 @@ class Drive:
         rows = () if self.coupling is None else self.coupling
         return tuple(i for i, row in enumerate(rows) if np.count_nonzero(row) > 1)
 
+    def _check_servos(self) -> None:
+        servos = self.kind == POSITION_ERROR
+        if servos and self.error_limit is None:
+            raise RobotError(
+                f'effort kind {POSITION_ERROR} needs error_limit [rad]: the position error at '
+                'which the output of a servo reaches its limit (forcerange / kp in MuJoCo)')
+        if servos and (self.coupling is not None or self.elastic):
+            raise RobotError(f'effort kind {POSITION_ERROR} is not supported with coupling or '
+                             'elastic_joints: remove them')
+
     def _check_sensor(self) -> None:
         if self.sensor not in (MOTOR, LINK):
             raise UsageError(f'sensor {self.sensor!r}: choose {MOTOR} (effort of the motors) or '
@@ -120,7 +138,7 @@ class Drive:
         if self.shows_motors:
             return
         wrong = {
-            'effort_kind: current is that of motors': self.kind == 'current',
+            f'effort_kind: {self.kind} is that of motors': self.kind in GAIN_UNITS,
             'coupling turns joint effort into that of motors': self.coupling is not None,
             'elastic_joints need the effort of motors (plus joint_torque_sensors)':
                 bool(self.elastic)}
@@ -277,8 +295,8 @@ class RobotModel(Portable):
 
     @property
     def torque_factors(self) -> FloatArray:
-        """Factors (n,) from recorded effort to joint torque: gains [N m/A] of currents, or 1."""
-        gains = self.drive.gains if self.drive.kind == 'current' else None
+        """Factors (n,) from recorded effort to joint torque: gains in GAIN_UNITS, or 1."""
+        gains = self.drive.gains if self.drive.kind in GAIN_UNITS else None
         return np.ones(self.n) if gains is None else np.asarray(gains, dtype=np.float64)
 
     def motor_torque(self, effort: FloatArray) -> FloatArray:

@@ -24,7 +24,7 @@ from robot_dynid.numbers import (
 from robot_dynid.robot import locate
 from robot_dynid.robot.columns import ColumnMapping, column_mapping
 from robot_dynid.robot.locate import SCHEME, package_file
-from robot_dynid.robot.model import MOTOR, Drive, Limits, RobotModel
+from robot_dynid.robot.model import GAIN_UNITS, MOTOR, Drive, Limits, RobotModel
 from robot_dynid.robot.screws import robot_from_screws, screws_from_yaml
 from robot_dynid.robot.surroundings import Surroundings, surroundings_from_plain
 from robot_dynid.robot.topics import topics_from_plain, with_topics
@@ -37,8 +37,10 @@ from robot_dynid.yaml_text import load_yaml
 UrdfOnTopic = Callable[[str], Path]
 #: turns of the rotor per turn of the joint; motor motion per joint motion
 RATIO = NumberRange(-1e6, 1e6)
-GAIN = NumberRange(-1e6, 1e6, 'N m/A')
+GAIN = NumberRange(-1e6, 1e6, ' or '.join(GAIN_UNITS.values()))
 GAINS_STD = NumberRange(0.0, 0.999, note='it is relative, from 0 to 1; 0.02 stands for 2 %')
+#: position error at which a servo reaches its limit; its gain of velocity over that of position
+ERROR_LIMIT, DERIVATIVE_TIME = NumberRange(1e-6, 1e3, 'rad'), NumberRange(0.0, 1e3, 's')
 
 
 @reported
@@ -208,11 +210,11 @@ def _per_joint(allowed: NumberRange, robot: RobotModel, given: Any, where: str) 
     return frozen([allowed.read(values[j], f'{where}: {j}', RobotError) for j in robot.joints])
 
 
-def _gains_std(robot: RobotModel, given: Any, where: str) -> FloatArray:
-    """Return relative standard deviations (n,) from one number, or one for each joint."""
+def _one_or_each(allowed: NumberRange, robot: RobotModel, given: Any, where: str) -> FloatArray:
+    """Return (n,) from one number for all joints, or one for each."""
     if isinstance(given, Mapping):
-        return _per_joint(GAINS_STD, robot, given, where)
-    return frozen(np.full(robot.n, GAINS_STD.read(given, where, RobotError)))
+        return _per_joint(allowed, robot, given, where)
+    return frozen(np.full(robot.n, allowed.read(given, where, RobotError)))
 
 
 def _indices(robot: RobotModel, given: Any, where: str) -> tuple[int, ...]:
@@ -251,7 +253,9 @@ def _coupling(robot: RobotModel, given: Any, where: str) -> FloatArray:
 #: keys of drives: field of Drive, and its reader (robot, value, location)
 DRIVE: dict[str, tuple[str, Callable[[RobotModel, Any, str], Any]]] = {
     'drive_gains': ('gains', partial(_per_joint, GAIN)),
-    'drive_gains_std': ('gains_std', _gains_std),
+    'drive_gains_std': ('gains_std', partial(_one_or_each, GAINS_STD)),
+    'error_limit': ('error_limit', partial(_one_or_each, ERROR_LIMIT)),
+    'derivative_time': ('derivative_time', partial(_one_or_each, DERIVATIVE_TIME)),
     'gear_ratios': ('gear_ratios', partial(_per_joint, RATIO)),
     'coupling': ('coupling', _coupling),
     'elastic_joints': ('elastic', _indices),

@@ -29,7 +29,8 @@ ENTRY = NumberRange(-1e12, 1e12)
 TYPE = NumberRange(0, 1, whole=True)
 #: keys of the drives that are omitted if they have these values
 ABSENT: dict[str, Any] = {'elastic': [], 'torque_sensors': [], 'rotor_axes': None,
-                          'gains_std': None, 'sensor': MOTOR}
+                          'gains_std': None, 'sensor': MOTOR, 'error_limit': None,
+                          'derivative_time': None}
 
 
 def robot_to_plain(robot: RobotModel) -> dict[str, Any]:
@@ -159,7 +160,8 @@ def _require_shape(shape: LinkShape) -> None:
 def _drive(drive: _Drive, n: int) -> Drive:
     values = {f.name: getattr(drive, f.name) for f in fields(Drive)}
     for key, shape in (('gains', (n,)), ('gear_ratios', (n,)), ('coupling', (n, n)),
-                       ('rotor_axes', (n, 3)), ('gains_std', (n,))):
+                       ('rotor_axes', (n, 3)), ('gains_std', (n,)), ('error_limit', (n,)),
+                       ('derivative_time', (n,))):
         if values[key] is not None:
             values[key] = ENTRY.array(values[key], shape, key, RobotError)
     for key in ('elastic', 'torque_sensors'):

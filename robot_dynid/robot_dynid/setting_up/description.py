@@ -15,8 +15,8 @@ from robot_dynid.numbers import GRAVITY, LARGEST, shown
 from robot_dynid.robot.description import MOVABLE, Description, JointDescription
 from robot_dynid.robot.linkage import TOOL
 from robot_dynid.robot.locate import located
-from robot_dynid.robot.model import EFFORT_KINDS, LINK, MOTOR
-from robot_dynid.robot.robot_file import GAIN, RATIO
+from robot_dynid.robot.model import EFFORT_KINDS, GAIN_UNITS, LINK, MOTOR, POSITION_ERROR
+from robot_dynid.robot.robot_file import ERROR_LIMIT, GAIN, RATIO
 from robot_dynid.robot.tree import Selection, build_robot
 from robot_dynid.robot.urdf import described, parse_urdf, urdf_text
 from robot_dynid.setting_up.diagnosis import WARN, Diagnosis
@@ -152,7 +152,8 @@ def questions(arm: Arm, answers: Mapping[str, Any]) -> list[Question]:
                  tuple(one.name for one in drivers()), likely.name,
                  ', '.join(because) or 'no evidence in the URDF', required=True),
         Question('effort_kind', 'What is the effort of the joint states? '
-                 'torque [N m] including gravity, current [A], or torque without gravity'
+                 'torque [N m] including gravity, current [A], torque without gravity, or the '
+                 'position error of servos'
                  f'{". " * bool(driver.ask)}{driver.ask}', EFFORT_KINDS, by_urdf,
                  f'{"by <ros2_control> of the URDF; " * bool(by_urdf)}{driver.name}: {meanings}',
                  required=True),
@@ -160,13 +161,23 @@ def questions(arm: Arm, answers: Mapping[str, Any]) -> list[Question]:
                  'gears (link)?', (MOTOR, LINK), sensor,
                  driver.name if sensor else driver.ask, not sensor),
     ]
-    if kind == 'current':
+    if kind in GAIN_UNITS:
         asked.append(Question(
-            'drive_gains', 'Torque of the joint over current [N m/A], joint: gain for each, or '
-            'unknown', (), UNKNOWN, 'calibrate unknown ones with a weighed payload'))
+            'drive_gains', f'Torque of the joint over {_recorded(str(kind))}, joint: gain for '
+            'each, or unknown', (), UNKNOWN, 'calibrate unknown ones with a weighed payload'))
+    if kind == POSITION_ERROR:
+        asked.append(Question(
+            'error_limit', 'Position error at which the output of a servo reaches its limit '
+            '[rad], one number, or joint: number for each', (), None, 'forcerange / kp in MuJoCo',
+            required=True))
     bending = answers.get('sensor', sensor) == MOTOR and kind != 'gravity_compensated_torque'
     elastic = bending and answers.get('elastic_joints', NONE) not in (NONE, [])
     return [*asked, *([ELASTIC] if bending else []), *_questions_of_the_arm(arm, driver, elastic)]
+
+
+def _recorded(kind: str) -> str:
+    """Return the quantity that drive gains of a kind of effort refer to, with their unit."""
+    return f'{kind.replace("_", " ")} [{GAIN_UNITS[kind]}]'
 
 
 def _questions_of_the_arm(arm: Arm, driver: Driver, elastic: bool) -> list[Question]:
@@ -227,7 +238,7 @@ def _checked(arm: Arm, answers: Mapping[str, Any]) -> None:
     """Raise UsageError for invalid numbers and unknown joints."""
     joints = arm.between(str(answers['base_link']), str(answers['tip_link']))
     for key, allowed in (('drive_gains', GAIN), ('gear_ratios', RATIO),
-                         ('acceleration', LARGEST)):
+                         ('acceleration', LARGEST), ('error_limit', ERROR_LIMIT)):
         given = answers.get(key, UNKNOWN)
         if isinstance(given, Mapping):
             if set(given) != set(joints):
@@ -235,7 +246,7 @@ def _checked(arm: Arm, answers: Mapping[str, Any]) -> None:
             for joint, value in given.items():
                 allowed.read(value, f'{key}: {joint}')
         elif given != UNKNOWN:
-            if key != 'acceleration':
+            if key not in ('acceleration', 'error_limit'):
                 raise UsageError(f'{key}: give joint: number for each of {", ".join(joints)}, or '
                                  f'{UNKNOWN}; is {shown(given)}')
             allowed.read(given, key)
@@ -327,17 +338,21 @@ def _effort_lines(answers: Mapping[str, Any], driver: Driver, joints: Sequence[s
         f'# effort: {one.fact}, {one.conditions}\n#   {driver.link(one)}'
         for one in driver.facts['efforts'] if one.kind == kind),
         f'effort_kind: {kind}', f'sensor: {answers["sensor"]}']
-    if kind != 'current':
+    if kind not in GAIN_UNITS:
         return lines
+    unit = GAIN_UNITS[kind]
+    if kind == POSITION_ERROR:
+        lines += ['# position error at which the output reaches its limit [rad]',
+                  f'error_limit: {_yaml(answers["error_limit"])}']
     given = answers['drive_gains']
     if isinstance(given, Mapping):
-        return [*lines, '# joint torque over current [N m/A]', f'drive_gains: {_yaml(given)}']
+        return [*lines, f'# joint torque over {_recorded(kind)}', f'drive_gains: {_yaml(given)}']
     if gains is not None:
-        return [*lines, '# [N m/A], provisional: scaled to the nominal links by a recording. '
+        return [*lines, f'# [{unit}], provisional: scaled to the nominal links by a recording. '
                 'Calibrate with a weighed payload: robot-dynid payload --known-mass',
                 f'drive_gains: {_yaml(gains)}', 'drive_gains_std: 0.2']
-    return [*lines, '# [N m/A], UNKNOWN: parameters are in units of A. Sources of gains: '
-            'docs/drivers.md', f'drive_gains: {_yaml(dict.fromkeys(joints, GAIN_UNKNOWN))}',
+    return [*lines, f'# [{unit}], UNKNOWN: parameters are in units of {unit[4:]}. Sources of '
+            'gains: docs/drivers.md', f'drive_gains: {_yaml(dict.fromkeys(joints, GAIN_UNKNOWN))}',
             f'drive_gains_std: {GAIN_UNKNOWN_STD}']
 
 

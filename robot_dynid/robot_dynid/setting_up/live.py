@@ -21,7 +21,7 @@ from robot_dynid.plausibility.finding import Finding, Severity
 from robot_dynid.plausibility.gate import examine, verdict
 from robot_dynid.plausibility.score import Explained
 from robot_dynid.robot.implausible import implausible_inertials
-from robot_dynid.robot.model import EFFORT_KINDS, RobotModel
+from robot_dynid.robot.model import EFFORT_KINDS, GAIN_UNITS, POSITION_ERROR, RobotModel
 from robot_dynid.setting_up.diagnosis import ERROR, OK, WARN, Diagnosis, of_finding, of_item
 from robot_dynid.setting_up.drivers import MEASURED, shown_by
 from robot_dynid.setting_up.middleware import domain
@@ -332,9 +332,10 @@ def kind_diagnosis(robot: RobotModel, log: RawLog) -> Diagnosis:
     if not refused:
         return Diagnosis('effort kind', OK, where,
                          f'{stated}: nothing in the efforts contradicts it')
-    fitting = [kind for kind in EFFORT_KINDS if kind != stated and (
-        kind != 'current' or robot.drive.gains is not None) and not _refused(
-            replace(robot, drive=replace(robot.drive, kind=kind)), log)]
+    fitting = [] if stated == POSITION_ERROR else [
+        kind for kind in EFFORT_KINDS if kind not in (stated, POSITION_ERROR) and (
+            kind not in GAIN_UNITS or robot.drive.gains is not None) and not _refused(
+                replace(robot, drive=replace(robot.drive, kind=kind)), log)]
     if not fitting:
         return Diagnosis('effort kind', ERROR, where, f'neither {stated} nor another kind fits: '
                          f'{", ".join(refused)}', 'correct what is named above first')

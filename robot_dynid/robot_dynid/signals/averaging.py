@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dynid.errors import DataError
+from robot_dynid.errors import DataError, UsageError
 from robot_dynid.numbers import NumberRange
-from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.model import POSITION_ERROR, RobotModel
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.signals import alignment, periodic
 from robot_dynid.signals.alignment import SAME_MOTION
@@ -245,6 +245,9 @@ def average(
     measured in no period.
     """
     check_usable(robot, log)
+    if robot.drive.kind == POSITION_ERROR:
+        raise UsageError(f'period: averages of effort_kind {POSITION_ERROR} are not supported: '
+                         'omit period')
     log, notes = drop_implausible(robot, log)
     log, more = alignment.drop_stale_rows(log)
     step = grid_step(log, rate)

@@ -9,6 +9,7 @@ import numpy as np
 
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import order_rows
+from robot_dynid.signals.servo import position_error
 from robot_dynid.signals.turns import USUAL_FASTEST, unroll
 from robot_dynid.types import FloatArray, RawLog, channels
 
@@ -26,6 +27,8 @@ UNITS = 1e9
 
 def drop_implausible(robot: RobotModel, log: RawLog) -> tuple[RawLog, list[str]]:
     """Return rows in order of time, with NaN for impossible values, and notes.
+
+    The effort of position servos is computed from their commands, see `position_error`.
 
     Positions are unrolled where their driver wraps, see `turns`. A value is dropped if it is more
     than DAMAGED_BEYOND times as large as both what the robot can do (`possible`) and the median
@@ -46,7 +49,8 @@ def drop_implausible(robot: RobotModel, log: RawLog) -> tuple[RawLog, list[str]]
         cleaned['effort_messages'] = time, _drop_large(
             log, 'effort', time, values, limits['effort'])[0]
     log, turned = unroll(robot, replace(log, **cleaned) if cleaned else log)
-    return log, [*notes, *turned]
+    log, limited = position_error(robot, log)
+    return log, [*notes, *turned, *limited]
 
 
 def _drop_large(

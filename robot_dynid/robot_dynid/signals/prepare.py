@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.numbers import BOUNDS, NumberRange
-from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.model import POSITION_ERROR, RobotModel
 from robot_dynid.signals import alignment, periodic
 from robot_dynid.signals.encoders import convert_to_joint_side
 from robot_dynid.signals.external import add_external_torque
 from robot_dynid.signals.filters import derivative, fuse_velocity, zero_phase_low_pass
 from robot_dynid.signals.plausible import drop_implausible
+from robot_dynid.signals.servo import command_at_servos, delayed
 from robot_dynid.signals.single_joint_motion import remove_flicker
 from robot_dynid.signals.stacked import require_channels, stack_coordinates
 from robot_dynid.types import FloatArray, Part, RawLog, Samples, concatenate, interpolated
@@ -52,8 +53,9 @@ class Preprocessing:
     """Settings of `prepare`.
 
     ``cutoff`` [Hz] of the low-pass; ``rate`` [Hz] of the uniform grid (None: that of the
-    recording); ``effort_lag`` [s]: delay of effort behind position; ``decimate``: drop samples far
-    above the cut-off; ``trim_rest``: drop the rest before the first and after the last motion.
+    recording); ``effort_lag`` [s]: delay of effort behind position, of position servos behind
+    their commands; ``decimate``: drop samples far above the cut-off; ``trim_rest``: drop the rest
+    before the first and after the last motion.
     """
 
     cutoff: float = field(metadata={BOUNDS: CUTOFF})
@@ -187,7 +189,10 @@ def check_usable(robot: RobotModel, log: RawLog) -> None:
     if log.joints != robot.joints:
         raise UsageError(f'{log.source}: joints {log.joints} are not those of {robot.name}: '
                          f'{robot.joints}')
-    _require_effort(log)
+    if robot.drive.kind == POSITION_ERROR:
+        _require_commands(log)
+    else:
+        _require_effort(log)
 
 
 def grid_step(log: RawLog, rate: float | None) -> float:
@@ -232,6 +237,16 @@ def _synchronise_velocity(parts: list[RawLog], step: float) -> tuple[list[RawLog
     shifted = [replace(p, velocity=alignment.shift(p.velocity, lag.seconds, step))
                for p in parts if p.velocity is not None]
     return shifted, [f'{longest.source}: velocity is {lag.words} than position; corrected']
+
+
+def _require_commands(log: RawLog) -> None:
+    commands = log.reference_position
+    missing = [joint for j, joint in enumerate(log.joints)
+               if commands is None or not np.isfinite(commands[:, j]).any()]
+    if missing:
+        raise DataError(f'{log.source}: holds no commands of {", ".join(missing)}, of which '
+                        f'effort_kind {POSITION_ERROR} is computed; record the columns '
+                        'command.<joint>, or the topic controller_state')
 
 
 def _require_effort(log: RawLog) -> None:
@@ -393,6 +408,8 @@ def _filter_part(
     """Return a part, on a grid of ``dt`` [s] and with its measured effort, as samples."""
 
     log, efforts = part
+    log, late, lag = delayed(robot, log, efforts.time, efforts.effort, settings.effort_lag)
+    efforts = replace(efforts, effort=late)
 
     def smooth(values: FloatArray) -> FloatArray:
         return zero_phase_low_pass(values, settings.cutoff, dt)
@@ -400,7 +417,7 @@ def _filter_part(
     def smoothed(values: FloatArray | None) -> FloatArray | None:
         return None if values is None else smooth(values)
 
-    nearest = alignment.nearest(efforts.time - settings.effort_lag, log.time)
+    nearest = alignment.nearest(efforts.time - lag, log.time)
 
     def filtered_and_measured(
         grid: FloatArray | None, measured: FloatArray | None
@@ -423,9 +440,10 @@ def _filter_part(
         joints=log.joints, time=log.time, position=smooth(log.position), velocity=velocity,
         acceleration=derivative(velocity, dt), effort=effort, measured=measured,
         cutoff=settings.cutoff, temperature=log.temperature,
-        reference_position=smoothed(log.reference_position),
+        reference_position=command_at_servos(
+            robot, log, smoothed(log.reference_position), settings.effort_lag),
         motor_position=smoothed(log.motor_position), motor_velocity=motor_velocity,
-        stamps=efforts.time[nearest] - settings.effort_lag,
+        stamps=efforts.time[nearest] - lag,
         raw_position=efforts.position[nearest],
     )
     samples = stack_coordinates(

@@ -9,6 +9,7 @@ import numpy as np
 
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Repaired
+from robot_dynid.signals.servo import delayed
 from robot_dynid.signals.stacked import efforts_of_equations, require_channels
 from robot_dynid.types import FloatArray, Progress, interpolated
 
@@ -42,8 +43,10 @@ def unfiltered(robot: RobotModel, repaired: Repaired, lag: float) -> tuple[Unfil
         require_channels(robot, part, repaired.notes)
         efforts = repaired.measured[number] if repaired.measured else None
         assert part.effort is not None
-        stamps = (part.time if efforts is None else efforts.time) - lag
-        effort = part.effort if efforts is None else efforts.effort
+        stamps = part.time if efforts is None else efforts.time
+        part, effort, late = delayed(
+            robot, part, stamps, part.effort if efforts is None else efforts.effort, lag)
+        stamps = stamps - late
         torque = part.joint_torque if efforts is None else efforts.joint_torque
         position, warm = part.position, part.temperature
         if motors:

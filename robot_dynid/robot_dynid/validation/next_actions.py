@@ -19,6 +19,7 @@ from robot_dynid.identified.suitability import (
     JointVerdict,
 )
 from robot_dynid.robot.implausible import described, without_inertials
+from robot_dynid.robot.model import GAIN_UNITS, POSITION_ERROR
 from robot_dynid.validation.evidence import Evidence, static_columns
 from robot_dynid.validation.validate import NEAR
 
@@ -68,9 +69,10 @@ def _about_data(evidence: Evidence, coupled: Sequence[tuple[str, float]]) -> Ite
         yield Action(f'in {finding.recording}{finding.of_joints}: {finding.looks_like}: '
                      f'{finding.remedy}')
     drive = model.robot.drive
-    if drive.kind == 'current' and drive.gains is not None and np.all(drive.gains == 1.0):
-        yield Action('all drive_gains are 1.0, so results in N m may be amperes: state the gains '
-                     'of this arm in the robot YAML (docs/drivers.md)')
+    unit = GAIN_UNITS.get(drive.kind, '').removeprefix('N m/')
+    if unit and drive.gains is not None and np.all(drive.gains == 1.0):
+        yield Action(f'all drive_gains are 1.0, so results labelled N m are in {unit}: state the '
+                     'gains of this arm in the robot YAML (docs/drivers.md)')
     for pair, share in coupled:
         yield Action(f'{pair} share a motor (friction of one explains {percent(share)} % of the '
                      'error of the other): state it in the robot YAML under coupling')
@@ -180,7 +182,7 @@ def _about_friction(evidence: Evidence) -> Iterator[Action]:
             'auto)', model)
     lag = model.record.effort_lag
     if lag is not None and lag.significant and abs(lag.seconds) > LATE_EFFORT \
-            and model.preprocessing.effort_lag == 0.0:
+            and model.preprocessing.effort_lag == 0.0 and model.robot.drive.kind != POSITION_ERROR:
         yield Action(f'effort is {lag.words} than the motion: stamp both at the time of '
                      'their measurement')
 

@@ -12,7 +12,7 @@ from robot_dynid.errors import ModelError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.states import rollout
 from robot_dynid.robot.implausible import described
-from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.model import POSITION_ERROR, RobotModel
 from robot_dynid.signals.stacked import drive_effort, per_joint
 from robot_dynid.types import FloatArray, Samples
 
@@ -26,6 +26,9 @@ OPEN_LOOP_SECONDS = (2.0, 1.0, 0.5)
 INSTANTS = tuple(0.1 * k for k in range(1, 21))
 #: points at which an open-loop motion is drawn
 DRAWN_POINTS = 41
+#: step [s] in which a simulated position servo computes its torque: a sixteenth of a radian of the
+#: oscillation of a hobby servo on its rotor
+SERVO_STEP = 2e-3
 #: positions and velocities (K, m, n) of the joints
 Motions = tuple[FloatArray, FloatArray]
 
@@ -67,7 +70,8 @@ class Stretches:
 
     They begin at ``start`` (K,) [s]; ``position`` and ``velocity`` (K, m + 1, c) of its
     coordinates are measured; ``effort`` (K, m, n) [N m] is that of the drives and from outside,
-    filtered like these, held for ``step`` [s] each.
+    filtered like these, held for ``step`` [s] each; of position servos it is ``command`` (K, m, n)
+    [rad, m] that is held.
     """
 
     robot: RobotModel
@@ -76,6 +80,7 @@ class Stretches:
     velocity: FloatArray
     effort: FloatArray
     step: float
+    command: FloatArray | None = None
 
     @classmethod
     def along(cls, robot: RobotModel, samples: Samples, seconds: float) -> Stretches | None:
@@ -96,20 +101,44 @@ class Stretches:
         effort = drive_effort(robot, samples.gridded)
         if samples.external is not None:
             effort = effort + samples.external
-        held = 0.5 * (effort[rows[:, :-1]] + effort[rows[:, 1:]])
+
+        def held(values: FloatArray) -> FloatArray:
+            return np.asarray(0.5 * (values[rows[:, :-1]] + values[rows[:, 1:]]))
+
+        command = samples.reference_position if robot.drive.kind == POSITION_ERROR else None
         return cls(robot, samples.time[chosen], samples.position[rows], samples.velocity[rows],
-                   held, step)
+                   held(effort), step, None if command is None else held(command))
 
     def rollouts(self, model: IdentifiedModel) -> Motions:
         """Return the motions of the model from the first states, NaN after one stops.
 
-        Raises ModelError for impossible gears.
+        Position servos follow the commands. Raises ModelError for impossible gears.
         """
+        if self.command is not None:
+            return self._follow(model, self.command)
         states = [per_joint(self.robot, both[:, 0]) for both in (self.position, self.velocity)]
         joints, motors = ([side[i] for side in states] for i in range(2))
         start = [*joints, *motors] if model.elastic_joints else joints
         motions = rollout(model, start, self.effort, self.step)
         return motions.position, motions.velocity
+
+    def _follow(self, model: IdentifiedModel, command: FloatArray) -> Motions:
+        """Return the motions under ``command`` (K, m, n) [rad], with the servos in the loop."""
+        drive, gains = self.robot.drive, self.robot.torque_factors
+        assert drive.error_limit is not None
+        late = 0.0 if drive.derivative_time is None else drive.derivative_time
+        count = -(-self.step // SERVO_STEP)
+        h = self.step / count
+        q, qd = self.position[:, 0], self.velocity[:, 0]
+        position, velocity = np.empty_like(command), np.empty_like(command)
+        for k in range(command.shape[1]):
+            for _ in range(int(count)):  # the error in the middle of the step
+                error = command[:, k] - q - (0.5 * h + late) * qd
+                torque = gains * np.clip(error, -drive.error_limit, drive.error_limit)
+                motion = rollout(model, [q, qd], torque[:, None, :], h)
+                q, qd = motion.position[:, 0], motion.velocity[:, 0]
+            position[:, k], velocity[:, k] = q, qd
+        return position, velocity
 
     def at_constant_velocity(self) -> Motions:
         """Return the motions of joints that continue at their initial velocity."""

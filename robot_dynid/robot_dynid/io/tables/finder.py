@@ -25,10 +25,12 @@ from robot_dynid.robot.columns import (
     by_joint,
     unit_of,
 )
-from robot_dynid.robot.model import PRISMATIC, RobotModel
+from robot_dynid.robot.model import POSITION_ERROR, PRISMATIC, RobotModel
 from robot_dynid.yaml_text import one_line
 
 #: name of a column with its unit in brackets
+#: names of channels in tables of this package, as other programs call them
+COMMAND = {'command': 'reference_position'}
 _WITH_UNIT = re.compile(r'(?P<name>.*?)\s*[\[(](?P<unit>[^\[\]()]+)[\])]')
 
 
@@ -93,8 +95,9 @@ class Finder:
         joints = self._renamed([name.partition('.')[2] for name in names
                                 if name.startswith('position.')])
         for k, name in enumerate(names):
-            channel, _, joint = name.partition('.')
-            name = f'{channel}.{joints[joint]}' if joint in joints else name
+            channel, dot, joint = name.partition('.')
+            channel = COMMAND.get(channel, channel)
+            name = f'{channel}{dot}{joints.get(joint, joint)}'
             unit = self._units[k] if channel in QUANTITIES else ''
             if unit:
                 self._require_quantity(channel, unit, name.partition('.')[2], name)
@@ -210,7 +213,7 @@ class Finder:
             return
         kind = robot.drive.kind
         if channel == 'effort' and (quantity == 'current') != (kind == 'current') and (
-                kind or quantity == 'current'):
+                kind or quantity == 'current') and kind != POSITION_ERROR:
             raise self._other_kind(column, unit, kind)
         turns = robot.types[robot.joints.index(joint)] != PRISMATIC if joint in robot.joints \
             else None
