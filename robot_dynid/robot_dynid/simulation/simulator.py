@@ -72,7 +72,7 @@ class Simulator:
         self._lock = threading.Lock()
         self._cycles = 0
         self._view = Update(np.zeros((3, robot.n)), np.zeros((3, robot.n)), 0)
-        self._setpoints: deque[tuple[float, FloatArray]] = deque(maxlen=SETPOINT_COUNT)
+        self._setpoints: deque[tuple[float, FloatArray, FloatArray]] = deque(maxlen=SETPOINT_COUNT)
 
     @property
     def has_motor_states(self) -> bool:
@@ -122,17 +122,17 @@ class Simulator:
             self._arm.place(np.asarray(position, dtype=np.float64))
             self._controller.activate(self._arm.motor_position)
 
-    def command(self, time: float, position: FloatArray) -> None:
-        """Let the drives follow positions (n,) from outside, valid at ``time`` [s].
+    def command(self, time: float, position: FloatArray, velocity: FloatArray) -> None:
+        """Let the drives follow positions and velocities (n,) from outside, valid at ``time`` [s].
 
-        They interpolate linearly, SETPOINT_DELAY late, and hold the last one. The first command
+        They interpolate by cubics, SETPOINT_DELAY late, and hold the last one. The first command
         puts the robot there at rest; from then on the simulator's own controller is not used.
         """
         if not self._setpoints:
             self.place(position)
         with self._lock:
             if not self._setpoints or time > self._setpoints[-1][0]:
-                self._setpoints.append((time, position))
+                self._setpoints.append((time, position, velocity))
 
     @property
     def ahead(self) -> bool:
@@ -204,24 +204,28 @@ class Simulator:
                                                      self._arm.motor_velocity)
                 position, velocity, acceleration = self._view.output
             else:
-                position, velocity = self._interpolated(self.time - SETPOINT_DELAY)
-                acceleration = np.zeros_like(velocity)
+                position, velocity, acceleration = self._interpolated(self.time - SETPOINT_DELAY)
         if self.fault == 'tracking_error':
             position = position.copy()
             position[0] += TRACKING_FAULT
         self._arm.control(Setpoint(position, velocity, acceleration))
 
-    def _interpolated(self, time: float) -> tuple[FloatArray, FloatArray]:
-        """Return position and velocity (n,) of the setpoints at ``time``."""
+    def _interpolated(self, time: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return position, velocity and acceleration (n,) of the setpoints at ``time``."""
         setpoints = self._setpoints
         while len(setpoints) > 1 and setpoints[1][0] <= time:
             setpoints.popleft()
-        begin, position = setpoints[0]
+        begin, position, velocity = setpoints[0]
         if len(setpoints) == 1 or time <= begin:
-            return position, np.zeros_like(position)
-        end, following = setpoints[1]
-        velocity = (following - position) / (end - begin)
-        return position + velocity * (time - begin), velocity
+            still = np.zeros_like(position)
+            return position, still, still
+        end, following, faster = setpoints[1]
+        h, t = end - begin, time - begin
+        mean = (following - position) / h
+        second = 2.0 * (3.0 * mean - 2.0 * velocity - faster) / h
+        third = 6.0 * (velocity + faster - 2.0 * mean) / h**2
+        return (position + t * (velocity + t * (second / 2.0 + t * third / 6.0)),
+                velocity + t * (second + t * third / 2.0), second + t * third)
 
     def _finish_cycle(self) -> None:
         with self._lock:

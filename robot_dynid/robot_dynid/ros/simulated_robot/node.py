@@ -165,19 +165,22 @@ class SimulatedRobot(Node):
         self._thread.join(timeout=2.0)
 
     def _follow(self, message: JointTrajectoryControllerState) -> None:
-        """Take the output of a controller; one without a finite position of each joint is none.
+        """Take the output of a controller and the velocity of its reference.
+
+        One without finite numbers of each joint is none.
 
         Its stamp is that of its cycle. Joint states of mock components mirror it a cycle later, by
         a stamp that jitters beside it.
         """
         row = {name: i for i, name in enumerate(message.joint_names)}
-        joints, positions = self._simulator.robot.joints, message.output.positions
-        if not all(name in row and row[name] < len(positions) for name in joints):
+        joints = self._simulator.robot.joints
+        given = message.output.positions, message.reference.velocities
+        if not all(name in row and row[name] < min(map(len, given)) for name in joints):
             return
-        position = np.array(positions)[[row[name] for name in joints]]
-        if np.all(np.isfinite(position)):
+        position, velocity = np.array([[one[row[name]] for name in joints] for one in given])
+        if np.all(np.isfinite([position, velocity])):
             time_ns = Time.from_msg(message.header.stamp).nanoseconds - self._epoch
-            self._simulator.command(1e-9 * time_ns, position)
+            self._simulator.command(1e-9 * time_ns, position, velocity)
 
     def _take_changes(self, changed: dict[str, Any]) -> None:
         for name in changed.keys() & set(LIVE):
