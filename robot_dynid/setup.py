@@ -123,6 +123,7 @@ setup(
             'simulated_robot = robot_dynid.ros.simulated_robot.node:main',
         ],
         'robot_dynid.verbs': [
+            f'calibrate = {ADDED}.health.verb',
             f'fleet = {ADDED}.fleet.verb',
             f'resonance = {ADDED}.resonance.verb',
             f'session = {ADDED}.session.verb',

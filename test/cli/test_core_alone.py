@@ -23,7 +23,7 @@ from robot_dynid.robot.robot_file import load_robot
 ROBOT = 'planar_3r'
 #: verbs by the package that adds them
 ADDED = {**dict.fromkeys(('bench', 'demo', 'reproduce'), 'robot_dynid_evaluation'),
-         **dict.fromkeys(('fleet', 'resonance', 'session'), 'robot_dynid_extras')}
+         **dict.fromkeys(('calibrate', 'fleet', 'resonance', 'session'), 'robot_dynid_extras')}
 METHODS = {'latent', 'trajectory'}
 #: runs the commands that it is given as JSON, in one process that cannot import the packages
 ALONE = """

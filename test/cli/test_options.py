@@ -50,7 +50,8 @@ OPTIONS = [
       for verb in VERBS),
     ('completion', '--json', 'test_completion.py::test_code_for_each_shell'),
     *((verb, '--accept', 'test_verdict.py::test_the_command_line_refuses_and_accepts')
-      for verb in ('identify', 'information', 'validate', 'compare', 'contact', 'payload')),
+      for verb in ('identify', 'information', 'validate', 'compare', 'contact', 'payload',
+                   'calibrate')),
     *((verb, '--accept-partial', 'test_verdict.py::test_exit_codes_of_refused_joints')
       for verb in ('forward', 'inverse', 'validate', 'contact')),
     ('export', '--accept-partial',
@@ -109,7 +110,9 @@ OPTIONS = [
     *((verb, '--columns --topic',
        'test_topics.py::test_every_verb_that_reads_recordings_takes_the_option')
       for verb in ('identify', 'validate', 'compare', 'payload', 'contact', 'information',
-                   'design', 'resonance', 'fleet')),
+                   'design', 'resonance', 'fleet', 'calibrate')),
+    ('calibrate', '--robot --out --json',
+     'test_calibration.py::test_the_command_writes_the_model_and_prints_the_changes'),
     ('topics', '--robot --json', 'test_topics.py::test_topics_are_listed_with_what_can_be_read'),
     ('repair', '--json', 'test_repair.py::test_command_prints_what_was_done'),
     ('check', '--node --timeout --json', 'test_check.py::test_a_robot_in_order_is_ready'),

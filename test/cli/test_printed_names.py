@@ -108,6 +108,7 @@ ROBOT = ('--robot', 'robot.yaml')
     ('contact', f'{MODEL}.yaml', f'{TEST}.csv'),
     ('resonance', f'{TEST}.csv', *ROBOT, '--joint', f'a{IN_TEXT}'),
     ('information', f'{TEST}.csv', *ROBOT, '--out', f'i{HOSTILE}.info'),
+    ('calibrate', f'{MODEL}.yaml', f'{TEST}.csv', '--out', 'o.yaml'),
     ('fleet', f'{TEST}.csv', *ROBOT), ('repair', f'{TEST}.csv'), ('init', 'keys.yaml'),
 ], ids=lambda words: words[0])
 @pytest.mark.parametrize('json_words', [[], ['--json']], ids=['text', 'json'])

@@ -98,7 +98,8 @@ def complete() -> dict[str, str]:
         'resonance': 'x.csv --robot tx40 --joint j', 'repair': 'x', 'check': '', 'demo': '',
         'bench': '', 'reproduce': '', 'completion': 'zsh',
         'information': 'x.csv --robot tx40 --out X.info', 'session': '', 'doctor': '',
-        'init': 'x.urdf', 'excite': 'T', 'stop': '', 'fleet': 'x --robot tx40', 'topics': 'x',
+        'init': 'x.urdf', 'excite': 'T', 'stop': '', 'fleet': 'x --robot tx40',
+        'calibrate': 'M x --out N', 'topics': 'x',
     }
 
 

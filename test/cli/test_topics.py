@@ -177,7 +177,8 @@ def commands() -> dict[str, str]:
         'payload': 'BAG --robot ROBOT', 'contact': 'MODEL BAG',
         'information': 'BAG --robot ROBOT --out OUT.info',
         'design': 'ROBOT --type sine-sequence --adaptive --data BAG --out OUT',
-        'resonance': 'BAG --robot ROBOT --joint turn', 'fleet': 'ARMS --robot ROBOT'}
+        'resonance': 'BAG --robot ROBOT --joint turn', 'fleet': 'ARMS --robot ROBOT',
+        'calibrate': 'MODEL BAG --out OUT'}
 
 
 @pytest.mark.parametrize(('option', 'code', 'words'), [

@@ -115,6 +115,7 @@ def test_the_command_line_refuses_and_accepts(
         ['compare', model, model, data], ['payload', data, '--model', model],
         ['information', data, '--robot', 'planar_3r', '--recipe', str(tmp_path / 'r.yaml'),
          '--out', str(tmp_path / 'o.info')],
+        ['calibrate', model, data, '--out', str(tmp_path / 'c.yaml')],
     ):
         assert main([*words, '--json']) == 1
         assert words[0] != 'identify' or not (tmp_path / 'o.yaml').exists()
