@@ -107,6 +107,13 @@ def claims() -> str:
         for name, run in runs() for row in run['rows'] if row['claim']))
 
 
+def real_robot() -> str:
+    """Return the figures of the run on a real robot with two encoders."""
+    (rows,) = [run['rows'] for name, run in runs() if name == 'double-encoder-robot']
+    return table(('figure', 'value', 'verdict'), (
+        (cell(row['quantity']), _figure(row['ours']), reproduce.verdict(row)) for row in rows))
+
+
 def _figure(value: Any) -> str:
     text = f'{value:.4g}' if isinstance(value, float) else str(value)
     return '' if value is None else cell(text)
@@ -127,7 +134,8 @@ def _counts(count: Mapping[str, int]) -> str:
     return f'{count["agree"]} agree, {count["differ"]} differ{known}'
 
 
-TABLES = {'claims': claims, 'verdicts': verdicts, 'criteria': criteria, 'recipe': recipe,
+TABLES = {'claims': claims, 'verdicts': verdicts, 'real_robot': real_robot,
+          'criteria': criteria, 'recipe': recipe,
           'methods': methods, 'drivers': driver_tables.overview, 'efforts': driver_tables.efforts}
 
 

@@ -32,13 +32,13 @@ EXPERIMENTS = {
     'stanford-arm': Experiment('Lin 1991', 'composite bodies, one joint at a time', 0.1),
     'sequential-sdp': Experiment(
         'sequential optimization', 'feasible parameters link by link and at once, up to 60 joints',
-        3.0),
+        2.0),
     'elastic-joints': Experiment(
-        'Zollo et al. 2014', 'all parameters of arms whose gears deflect, with noise', 25.0),
+        'Zollo et al. 2014', 'all parameters of arms whose gears deflect, with noise', 19.0),
     'double-encoder': Experiment(
-        'Liu et al. 2023', 'three loops with both encoders against least squares', 19.0),
+        'Liu et al. 2023', 'three loops with both encoders against least squares', 13.0),
     'double-encoder-robot': Experiment(
-        'public recordings', 'two encoders on a KUKA KR300, one run against the other', 15.0),
+        'public recordings', 'two encoders on a KUKA KR300, one run against the other', 6.0),
     'double-encoder-excitation': Experiment(
         'Liu et al. 2023', 'Fourier excitation and its limits, by three objectives', 0.3),
 }
