@@ -271,3 +271,10 @@ def test_stiff_gears_come_near_the_rigid_robot(stiffness: float) -> None:
     np.testing.assert_allclose(found[:3], rigid, atol=SAME_FORMULA * np.abs(rigid).max())
     np.testing.assert_allclose(found[3:], rigid,
                                atol=STIFF_GEARS[stiffness] * np.abs(rigid).max())
+
+
+def test_gears_sum_the_amplitudes_of_their_hysteresis() -> None:
+    states = np.array([[0.0, 0.0, 1e-3, 2.0], [1.0, 0.0, 2e-3, 3.0], [1.0, 1.0, 5e-3, 4.0]])
+    gears = Gears((0, 2, 3), *np.ones((4, 3)), states=states)
+    np.testing.assert_array_equal(gears.amplitudes, [2.0, 7.0, 0.0])
+    np.testing.assert_array_equal(gears.hysteretic, [True, True, False])
