@@ -97,7 +97,8 @@ class RawLog:
     the recording began of which it is a window, None: with the first row. ``accepted`` are the
     kinds of findings about plausibility (plausibility.KINDS) that are known to be meant so.
     ``epoch`` [s] is the time of day, since 1970, at which ``time`` is zero; None where the stamps
-    do not tell.
+    do not tell. ``wrench`` (T, 6) are the readings of the robot's ``wrench_sensor``, in the order
+    of WRENCH_COMPONENTS, in the frame of this name.
 
     Raises DataError when the shapes do not agree.
     """
@@ -120,6 +121,8 @@ class RawLog:
     epoch: float | None = None
     began: float | None = None
     external_torque: FloatArray | None = None
+    wrench: FloatArray | None = None
+    wrench_frame: str = ''
 
     def __post_init__(self) -> None:
         shape = (len(self.time), len(self.joints))
@@ -171,6 +174,8 @@ def channels(log: RawLog) -> dict[str, FloatArray]:
 def take(log: RawLog, rows: NDArray[np.bool_] | NDArray[np.int64] | slice) -> RawLog:
     """Return the log with the chosen ``rows`` of all channels: a mask (N,), indices or a slice."""
     taken: dict[str, Any] = {name: values[rows] for name, values in channels(log).items()}
+    if log.wrench is not None:
+        taken['wrench'] = log.wrench[rows]
     return replace(log, time=log.time[rows], **taken)
 
 

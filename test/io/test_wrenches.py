@@ -13,6 +13,7 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 
 from robot_dynid import DataError, RawLog, RobotModel, external_torque, load_log, load_robot
 from robot_dynid.io.cdr import JOINT_STATE, WRENCH, encode_joint_states
+from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.serialization import robot_from_plain, robot_to_plain
 from robot_dynid.types import FloatArray
 
@@ -209,3 +210,46 @@ def test_models_know_the_topics(with_topic: RobotModel) -> None:
     assert again.wrenches == ((TOPIC, with_topic.bodies[-1]),)
     plain = robot_to_plain(replace(with_topic, wrenches=()))
     assert 'wrenches' not in plain and robot_from_plain(plain, 'm.yaml').wrenches == ()
+
+
+def test_readings_of_a_sensor_are_read_as_they_are(arm: RobotModel, tmp_path: Path) -> None:
+    log, wrench = run(arm)
+    sensor = replace(arm, wrench_sensor=TOPIC)
+    path = bag(tmp_path / 'bag', log, (TOPIC, wrench_messages(log.time, wrench, 'ft_frame')))
+    found = load_log(path, sensor)
+    np.testing.assert_allclose(found.wrench, wrench)
+    assert (found.wrench_frame, found.external_torque) == ('ft_frame', None)
+    with pytest.raises(DataError, match=r'no WrenchStamped messages on topic /ft; topics with '
+                                        'wrenches: /ft/wrench'):
+        load_log(path, replace(arm, wrench_sensor='/ft'))
+    write_csv(tmp_path / 'run.csv', replace(log, wrench=wrench, wrench_frame='ft'))
+    sensor = replace(arm, wrench_sensor='ft')
+    again = load_log(tmp_path / 'run.csv', sensor)
+    np.testing.assert_array_equal(again.wrench, wrench)
+    part = load_log(f'{tmp_path / "run.csv"}[0.2:0.4]', sensor)
+    np.testing.assert_array_equal(part.wrench, wrench[(log.time >= 0.2) & (log.time < 0.4)])
+
+
+def test_what_is_wrong_with_readings_of_a_sensor_is_named(arm: RobotModel, tmp_path: Path) -> None:
+    log, wrench = run(arm)
+    by_topic, by_name = replace(arm, wrench_sensor=TOPIC), replace(arm, wrench_sensor='ft')
+    half = len(log.time) // 2
+    path = bag(tmp_path / 'bag', log, (TOPIC, [
+        *wrench_messages(log.time[:half], wrench[:half], 'one'),
+        *wrench_messages(log.time[half:], wrench[half:], 'other')]))
+    with pytest.raises(DataError, match=r'/ft/wrench has wrenches in several frames, one, other'):
+        load_log(path, by_topic)
+    path = bag(tmp_path / 'nan', log, (TOPIC, wrench_messages(log.time, np.nan * wrench, 'one')))
+    with pytest.raises(DataError, match='the wrench has no value at the time of any position'):
+        load_log(path, by_topic)
+
+    part = wrench.copy()
+    part[3, 1] = np.nan
+    for number, values in enumerate((part, np.nan * wrench)):
+        write_csv(tmp_path / f'{number}.csv', replace(
+            log, effort=None, wrench=values, wrench_frame='ft'))
+    findings = load_log(tmp_path / '0.csv', by_name).findings
+    assert any(text.startswith('wrench: NaN values: fy 1; first at t = ') for text in findings)
+    assert not any('effort: not recorded' in text for text in findings)
+    with pytest.raises(DataError, match='the wrench has no value at the time of any position'):
+        load_log(tmp_path / '1.csv', by_name)

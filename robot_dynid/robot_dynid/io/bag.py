@@ -154,7 +154,8 @@ def log_from_topics(
         raise DataError('the joint states have no positions')
     zero = begin * 1e-9
     log = RawLog(source, base.joints, time, **available, findings=tuple(notes),
-                 epoch=epoch_of(zero, zero), began=None if main.window is None else 0.0)
+                 epoch=epoch_of(zero, zero), began=None if main.window is None else 0.0,
+                 wrench_frame='' if names.wrenches is None else names.wrenches.frame(decoded))
     messages = made.effort_messages()
     if messages is None:
         return log
@@ -174,6 +175,7 @@ def _assembled(
     if names.wrenches is not None:
         made.channels[CHANNEL] = names.wrenches.torque(
             decoded, made.base.time, made.channels['position'], notes)
+        made.channels['wrench'] = names.wrenches.readings(decoded, made.base.time, notes)
     return made
 
 
@@ -184,7 +186,7 @@ def _recorded(name: str, values: FloatArray | None, notes: list[str]) -> FloatAr
     """
     if values is None or not np.isnan(values).all():
         return values
-    if name == CHANNEL:
+    if name in (CHANNEL, 'wrench'):
         raise unknown_wrench()
     notes.append(f'{name}: NaN in every message: the robot does not export this interface')
     return None

@@ -82,20 +82,21 @@ def read_csv(
             except TooLong as error:
                 raise TooLong(f'{source}: {error}') from None
     channels: dict[str, Any] = {name: joined(parts.pop(name)) if name in parts else None
-                                for name in ('time', *CHANNELS)}
+                                for name in ('time', *CHANNELS, 'wrench')}
     time = channels.pop('time')
     if window is not None and not len(time):
         raise window.empty_error(source, last - (began or 0.0))
-    torque = channels[CHANNEL]
-    if torque is not None and len(torque) and not np.isfinite(torque).any():
-        raise DataError(f'{source}: {unknown_wrench()}')
+    for values in (channels[CHANNEL], channels['wrench']):
+        if values is not None and len(values) and not np.isfinite(values).any():
+            raise DataError(f'{source}: {unknown_wrench()}')
     notes = [*([plan.summary] if plan.summary else []), *notes,
              *findings_of(time, chosen, channels),
              *_ignored((*columns, *plan.unused), chosen, robot)]
     if channels['position'] is None:
         raise DataError(f'{source}: no joints selected')
     return RawLog(source, chosen, time, **channels, findings=tuple(notes), began=began,
-                  epoch=epoch_of(float(time[0])) if len(time) else None)
+                  epoch=epoch_of(float(time[0])) if len(time) else None,
+                  wrench_frame=robot.wrench_sensor if robot else '')
 
 
 def _channels(
@@ -103,6 +104,12 @@ def _channels(
 ) -> dict[str, FloatArray | None]:
     """Return all channels (T, n), None for those without a column."""
     channels = {name: _channel(table, name, joints, notes) for name in CHANNELS}
+    if robot is not None and robot.wrench_sensor:
+        wrenches, sensor = _wrenches(table), robot.wrench_sensor
+        if sensor not in wrenches:
+            raise DataError(f'{table.source}: no columns {PREFIX}{clipped(sensor)}.fx to .tz; it '
+                            f'has wrenches of: {clipped(_listed(wrenches))}')
+        return {**channels, 'wrench': wrenches[sensor]}
     torque = table_torque(table, robot, channels['position'])
     if torque is not None:
         given = channels[CHANNEL]
@@ -127,9 +134,10 @@ def write_csv(path: str | Path, log: RawLog) -> None:
 
     Raises UsageError if the path holds another file, DynIdError if it cannot be written.
     """
-    channels = {name: getattr(log, name) for name in CHANNELS}
-    recorded = {name: c for name, c in channels.items() if c is not None}
-    header = ['time', *(f'{name}.{joint}' for name in recorded for joint in log.joints)]
+    recorded = {name: c for name in (*CHANNELS, 'wrench') if (c := getattr(log, name)) is not None}
+    columns = {'wrench': [f'{log.wrench_frame}.{c}' for c in WRENCH_COMPONENTS]}
+    header = ['time', *(f'{name}.{column}' for name in recorded
+                        for column in columns.get(name, log.joints))]
     table = np.column_stack([log.time, *recorded.values()])
     with ExitStack() as opened:
         if str(path).endswith('.gz'):
@@ -236,14 +244,11 @@ def table_torque(
     None without wrenches, or without a robot. Raises DataError for an unknown link, component or
     axes, and for a missing component.
     """
-    heads = dict.fromkeys(c.removeprefix(PREFIX).rpartition('.')[0]
-                          for c in table.columns if is_wrench(c))
-    if robot is None or position is None or not heads:
+    wrenches = {} if robot is None or position is None else _wrenches(table)
+    if robot is None or position is None or not wrenches:
         return None
-    _require_components(table, heads)
     total = np.zeros((len(table.values), robot.n))
-    for head in heads:
-        values = np.stack([table.column(f'{PREFIX}{head}.{c}') for c in WRENCH_COMPONENTS], axis=1)
+    for head, values in wrenches.items():
         try:
             total += link_torque(robot, head, position, values)
         except UsageError as error:
@@ -263,18 +268,22 @@ def read_wrenches(path: str | Path, robot: RobotModel, position: FloatArray) -> 
     return torque
 
 
-def _require_components(table: Table, heads: Iterable[str]) -> None:
-    """Raise DataError unless every wrench has exactly its six components."""
-    names = ', '.join(WRENCH_COMPONENTS)
+def _wrenches(table: Table) -> dict[str, FloatArray]:
+    """Return the wrenches (T, 6) by name; raises DataError unless all have six components."""
+    names, wrenches = ', '.join(WRENCH_COMPONENTS), dict[str, FloatArray]()
     for column in filter(is_wrench, table.columns):
         if column.rpartition('.')[2] not in WRENCH_COMPONENTS or column.count('.') < 2:
             raise DataError(f'{table.source}: column {clipped(column)}: a wrench has the columns '
                             f'{PREFIX}<link>.<component> with {names} [N, N m]')
-    for head in heads:
+    for head in dict.fromkeys(c.removeprefix(PREFIX).rpartition('.')[0]
+                              for c in table.columns if is_wrench(c)):
         missing = [c for c in WRENCH_COMPONENTS if f'{PREFIX}{head}.{c}' not in table.columns]
         if missing:
             raise DataError(f'{table.source}: {PREFIX}{clipped(head)} lacks {", ".join(missing)}: '
                             f'a wrench has {names} [N, N m]; write zeros for absent components')
+        wrenches[head] = np.stack(
+            [table.column(f'{PREFIX}{head}.{c}') for c in WRENCH_COMPONENTS], axis=1)
+    return wrenches
 
 
 def read_table(path: str | Path) -> Table:

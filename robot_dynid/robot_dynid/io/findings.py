@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
-from robot_dynid.types import FloatArray
+from robot_dynid.types import WRENCH_COMPONENTS, FloatArray
 
 GAP = 2.5  # a gap: an interval longer than this many median intervals
 RATE_RATIO = 1.5  # the rate is mixed when the medians of two stretches differ by this factor
@@ -53,14 +53,15 @@ def findings_of(
     """Return one sentence per irregularity of stamps and channels.
 
     ``time`` (T,) s; ``channels`` maps a channel name to (T, n) values in the order of ``joints``,
-    or to None if it was not recorded.
+    or to None if it was not recorded. With a ``wrench`` (T, 6) efforts are not needed.
     """
     findings = stamp_findings(time)
     for name, values in channels.items():
         if values is not None and len(values):
-            findings += _bad_values(name, time, values, joints)
+            findings += _bad_values(name, time, values,
+                                    WRENCH_COMPONENTS if name == 'wrench' else joints)
     effort, position = channels.get('effort'), channels.get('position')
-    if effort is None and len(time):
+    if effort is None and len(time) and channels.get('wrench') is None:
         findings.append(f'{NO_EFFORT}, the dynamics cannot be identified from this file')
     elif effort is not None:
         findings += _zero_effort((effort == 0.0).all(axis=0), joints)

@@ -89,7 +89,7 @@ def load_log(
 
 def with_wrenches(topics: Topics | None, robot: RobotModel | None) -> Topics | None:
     """Return ``topics`` with the wrench topics of the YAML of ``robot``."""
-    if robot is None or not robot.wrenches:
+    if robot is None or not (robot.wrenches or robot.wrench_sensor):
         return topics
     return replace(topics or Topics(), wrenches=WrenchTopics(robot))
 

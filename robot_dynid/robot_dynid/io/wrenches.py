@@ -46,9 +46,28 @@ class WrenchTopics:
             notes.append(f'wrench on {link} taken from topic {name}')
         return total
 
+    def readings(
+        self, decoded: Mapping[str, Topic], time: IntArray, notes: list[str]
+    ) -> FloatArray | None:
+        """Return the readings (N, 6) of the wrench sensor, None without one."""
+        if not self.robot.wrench_sensor:
+            return None
+        topic = decoded[self.robot.wrench_sensor]
+        _frame(topic)  # before its components are mixed
+        series = topic.series(topic.joints, notes)
+        return sampled(time, series.time, series.values['effort'])
+
+    def frame(self, decoded: Mapping[str, Topic]) -> str:
+        """Return the frame of the wrench sensor, '' without one; raises DataError for several."""
+        return _frame(decoded[self.robot.wrench_sensor]) if self.robot.wrench_sensor else ''
+
     def require(self, decoded: Iterable[Topic]) -> None:
         """Raise DataError if a topic has no wrenches."""
         there = {topic.name for topic in decoded if topic.kind == WRENCH}
+        sensor = self.robot.wrench_sensor
+        if sensor and sensor not in there:
+            raise DataError(f'no WrenchStamped messages on topic {sensor}; topics with wrenches: '
+                            f'{clipped(", ".join(sorted(there))) or "none"}')
         for name, link in self.robot.wrenches:
             if name not in there:
                 raise DataError(f'no WrenchStamped messages on topic {name} of {link} in the '
@@ -56,11 +75,7 @@ class WrenchTopics:
 
     def _components(self, topic: Topic, link: str, notes: list[str]) -> tuple[str, ...]:
         """Return the six components on a topic, whose frame must be ``link``."""
-        frames = tuple(dict.fromkeys(name.partition(IN_FRAME)[2] for name in topic.joints))
-        if len(frames) > 1:
-            raise DataError(f'topic {topic.name} has wrenches in several frames, '
-                            f'{clipped(", ".join(frames))}; publish one frame')
-        frame = frames[0]
+        frame = _frame(topic)
         links = (self.robot.base_link, *(one.name for one in self.robot.tree.links))
         if frame in links and frame != link:
             raise DataError(f'topic {topic.name} has wrenches in the frame {frame}, and the robot '
@@ -70,6 +85,15 @@ class WrenchTopics:
             notes.append(f'topic {topic.name}: the robot has no link {clipped(frame)}, the frame '
                          f'of the wrenches; read as that of {link}')
         return topic.joints
+
+
+def _frame(topic: Topic) -> str:
+    """Return the frame of the wrenches on a topic; raises DataError if it changes."""
+    frames = tuple(dict.fromkeys(name.partition(IN_FRAME)[2] for name in topic.joints))
+    if len(frames) > 1:
+        raise DataError(f'topic {topic.name} has wrenches in several frames, '
+                        f'{clipped(", ".join(frames))}; publish one frame')
+    return frames[0]
 
 
 def unknown_wrench() -> DataError:

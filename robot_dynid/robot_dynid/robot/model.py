@@ -215,7 +215,8 @@ class RobotModel(Portable):
     external wrenches with their links; ``topics`` unusual topics of its recordings by role;
     ``shapes`` those of links described by screws; ``xacro_arguments`` expand a xacro file at
     ``source``; ``columns`` assigns the columns of tables, None: by preset. With a ``linkage``
-    joints are coupled: link data is then that of ``tree``.
+    joints are coupled: link data is then that of ``tree``. ``wrench_sensor`` is the topic, or the
+    name in columns, of the force-torque sensor whose readings are read.
     """
 
     name: str
@@ -241,6 +242,7 @@ class RobotModel(Portable):
     xacro_arguments: tuple[tuple[str, str], ...] = ()
     columns: ColumnMapping | None = None
     linkage: Linkage | None = None
+    wrench_sensor: str = ''
 
     @cached_property
     def tree(self) -> RobotModel:
