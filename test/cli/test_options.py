@@ -92,6 +92,7 @@ OPTIONS = [
      'test_payload_use.py::test_command_line_with_a_model_and_a_link'),
     ('payload', '--known-mass --known-com --equal-gains',
      'test_drive_gains.py::test_command_line'),
+    ('payload', '--wrench --out', 'test_wrist_sensor.py::test_command_line'),
     ('contact', '--gain --margin --report --json',
      'test_cli.py::test_thresholds_of_contacts_follow_margin_and_gain'),
     ('contact', '--gain --margin',

@@ -39,7 +39,7 @@ NAMED = re.compile(r'# ([\w.-]+\.yaml)\n')
 #: what a block may need; anything else is run
 NEEDS = {
     'a robot', 'ROS', 'ROS and a robot', 'recordings of a robot', 'a compiler', 'Drake', 'JAX',
-    'an installation', 'minutes and ROS', 'a cluster',
+    'an installation', 'minutes and ROS', 'a cluster', 'MuJoCo',
 }
 #: first words of shell lines that are neither ours nor of ROS
 SHELL = {'make', 'pip', 'git', 'ln', 'cd', 'colcon', '.', 'source', 'export', 'gcc', 'for', 'done',

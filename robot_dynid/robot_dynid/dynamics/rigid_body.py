@@ -407,8 +407,8 @@ class ExternalWrench:
 
     def __init__(self, robot: RobotModel, link: str, axes: str = '') -> None:
         self._robot = robot
-        self._body, self._place = _place(robot, link)
-        self._frame = None if axes == robot.base_link else _place(robot, axes or link)
+        self._body, self._place = placed(robot, link)
+        self._frame = None if axes == robot.base_link else placed(robot, axes or link)
 
     @classmethod
     def at(cls, robot: RobotModel, place: str) -> ExternalWrench:
@@ -455,7 +455,7 @@ def external_torque(
     return torque[0] if np.ndim(q) == 1 else torque
 
 
-def _place(robot: RobotModel, link: str) -> tuple[int, FloatArray]:
+def placed(robot: RobotModel, link: str) -> tuple[int, FloatArray]:
     """Return the index of the joint that moves ``link``, and the link frame (4, 4) in its body."""
     for one in robot.tree.links:
         if one.name == link:
