@@ -93,6 +93,7 @@ OPTIONS = [
     ('payload', '--known-mass --known-com --equal-gains',
      'test_drive_gains.py::test_command_line'),
     ('payload', '--wrench --out', 'test_wrist_sensor.py::test_command_line'),
+    ('export', '--wrist-sensor', 'test_wrist_code.py::test_the_function_agrees_with_python'),
     ('contact', '--gain --margin --report --json',
      'test_cli.py::test_thresholds_of_contacts_follow_margin_and_gain'),
     ('contact', '--gain --margin',

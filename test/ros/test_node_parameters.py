@@ -53,6 +53,7 @@ TESTS: dict[str, dict[str, str]] = {
                'observer_gain'),
         **each(f'{MONITOR}::test_every_parameter_reaches_its_setting',
                'contact_margin', 'contact_thresholds', 'contact_release', 'contact_duration'),
+        **each('test_wrist.py::test_the_wrench_of_the_surroundings_is_published', 'wrist_sensor'),
         **each('test_health_node.py::'
                'test_a_change_is_told_and_served_when_it_is_asked_for', 'health'),
         **each('test_health_node.py::test_memory_and_false_alarms_reach_the_levels',

@@ -20,6 +20,7 @@ pytest.importorskip('robot_dynid_interfaces')
 
 from in_process import made
 
+from robot_dynid.dynamics.wrist import WristSensor
 from robot_dynid.robot.inertia import parameters_from_com
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.excitation.node import ExcitationNode
@@ -75,8 +76,14 @@ def graph(observer: Any) -> Rules:
 
 @pytest.mark.ros
 @pytest.mark.parametrize('name', NODES)
-def test_policy_allows_exactly_what_the_node_uses(root: Path, node: Any, name: str) -> None:
+def test_policy_allows_exactly_what_the_node_uses(
+    root: Path, node: Any, name: str, tmp_path: Path
+) -> None:
     kind, parameters = NODES[name]
+    if name == 'identifier':
+        WristSensor('ur10e', load_robot('ur10e').hash(), 'wrist_3_link', np.zeros(10), np.zeros(6),
+                    np.eye(3), 1).save(tmp_path / 'sensor.yaml')
+        parameters = {**parameters, 'wrist_sensor': tmp_path / 'sensor.yaml'}
     expected = allowed(root)[name]
     with made(kind, **parameters) as used:
         if name == 'identifier':  # the description comes with the first feasible model

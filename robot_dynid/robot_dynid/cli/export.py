@@ -83,6 +83,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, target in TARGETS.items():
         parser.add_argument(_option(name), metavar=target.metavar,
                             help=target.help)
+    parser.add_argument('--wrist-sensor', metavar='SENSOR.yaml',
+                        help='with --c: also compensate this sensor (payload --wrench)')
     add_common(parser, '--accept-partial')
 
 
@@ -92,6 +94,7 @@ def _option(name: str) -> str:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read model and URDF, write what is asked for."""
+    from robot_dynid.dynamics.wrist import WristSensor
     from robot_dynid.identified.caution import require_every_joint
     from robot_dynid.robot.urdf import read_urdf_text
 
@@ -102,7 +105,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     model = load_model(arguments.model, None)
     urdf: Urdf = (read_urdf_text(arguments.urdf), arguments.urdf) if arguments.urdf else ()
     drawn = model.posterior(arguments.samples) if arguments.samples else ((), ())
-    made = {name: TARGETS[name].make(model, urdf) for name in asked}
+    sensor = WristSensor.load(arguments.wrist_sensor) if arguments.wrist_sensor else None
+    made: dict[str, Any] = {name: model.to_c(sensor) if name == 'c' else
+                            TARGETS[name].make(model, urdf) for name in asked}
     if asked.keys() - {'c'}:  # whose functions have no number of a refused joint
         require_every_joint(model, arguments.accept_partial, OR_PARTIAL)
     samples = {name: _numbered(name, path, len(drawn[0])) for name, path in asked.items()}
@@ -129,7 +134,8 @@ def _description(arguments: argparse.Namespace, asked: dict[str, str]) -> dict[s
     from robot_dynid.robot.robot_file import load_robot
 
     other = [_option(name) for name in asked if name not in ('out', 'mjcf', 'sdf')]
-    other += [f'--{name}' for name in ('urdf', 'samples') if getattr(arguments, name)]
+    other += [_option(name) for name in ('urdf', 'samples', 'wrist_sensor')
+              if getattr(arguments, name)]
     if other or not asked:
         raise UsageError(f'{arguments.model} is a robot, not an identified model: give --out '
                          'OUT.urdf, --mjcf OUT.xml or --sdf OUT.sdf'
@@ -150,6 +156,8 @@ def _check(arguments: argparse.Namespace, asked: dict[str, str]) -> None:
     if not asked:
         raise UsageError('nothing to write: give one of '
                          f'{", ".join(f"{_option(n)} {t.metavar}" for n, t in TARGETS.items())}')
+    if arguments.wrist_sensor and 'c' not in asked:
+        raise UsageError('--wrist-sensor is for C code: add --c DIR')
     marks = {name: import_module(TARGETS[name].module).MARK for name in asked
              if not TARGETS[name].folder}
     for name in asked.keys() - marks.keys():

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.dynamics.mechanism import Mechanism
+from robot_dynid.dynamics.wrist import SIX, WristCompensation
 from robot_dynid.errors import ModelError
 from robot_dynid.export.equations import (
     Acceleration,
@@ -46,6 +47,8 @@ UNITS = {'position': 'rad, m', 'velocity': 'rad/s, m/s', 'acceleration': 'rad/s^
 LINE_WIDTH = 96
 #: arguments of functions, each with an element per joint
 ARGUMENTS = ('position', 'velocity', 'acceleration', 'effort', 'motor_position', 'motor_velocity')
+#: arguments of the function of a wrist sensor, each with an element per component
+READING, COMPENSATED = 'reading', 'wrench'
 Q, QD, QDD, EFFORT, THETA, THETA_D = ARGUMENTS
 #: helper functions of the code, written only if called; smaller and larger return NaN if ``x`` is
 #: NaN
@@ -151,8 +154,13 @@ class CCode:
         return paths
 
 
-def c_code(mechanism: Mechanism, provenance: Provenance | None = None) -> CCode:
+def c_code(
+    mechanism: Mechanism, provenance: Provenance | None = None,
+    wrist: WristCompensation | None = None,
+) -> CCode:
     """Return the C code of a mechanism; names begin with that of the robot.
+
+    With a ``wrist`` sensor it contains the compensation of its readings.
 
     Raises ModelError for numbers that are not finite, and for unphysical gears, MissingDependency
     without CasADi.
@@ -166,7 +174,7 @@ def c_code(mechanism: Mechanism, provenance: Provenance | None = None) -> CCode:
             raise ModelError('a constant of the model is '
                              f'{numbers[~np.isfinite(numbers)][0]}: C code needs finite ones')
     name, origin = c_name(mechanism.robot.name), provenance or Provenance()
-    text = _Text(name, mechanism, origin)
+    text = _Text(name, mechanism, origin, wrist)
     return CCode(name, text.header(), text.source(), origin.digest, origin.cautions)
 
 
@@ -208,20 +216,22 @@ class _Turns(SparseAlgebra):
 
     def _symbol(self, function: Any, angle: Any) -> Any:
         value = function(angle)
+        if value.is_constant():
+            return value
         return self.values.setdefault(str(value), (self._casadi.SX.sym('turn'), value))[0]
 
 
 class _Functions:
     """The functions of a mechanism as expressions of CasADi."""
 
-    def __init__(self, mechanism: Mechanism) -> None:
-        self.casadi, self._mechanism = required_casadi(), mechanism
+    def __init__(self, mechanism: Mechanism, wrist: WristCompensation | None) -> None:
+        self.casadi, self._mechanism, self._wrist = required_casadi(), mechanism, wrist
         self.n, self.algebra = mechanism.robot.n, _Turns(self.casadi)
         self.states = friction_states(mechanism.friction)
         #: axes whose friction has history
         self.turned = tuple(sorted({axis for axis, _, _ in self.states}))
         sizes = {**dict.fromkeys(ARGUMENTS, self.n), 'state': len(self.states),
-                 'past': len(self.turned)}
+                 'past': len(self.turned), READING: SIX}
         self.symbols = {name: self.casadi.SX.sym(name, size) for name, size in sizes.items()}
         self._stiff = replace(mechanism, gears=None)
         self._bare = Equations(
@@ -264,6 +274,22 @@ class _Functions:
             accelerations, *self._solution(self._whole.forward(q, qd, effort)))
         if motors:
             yield from self._with_gears()
+        if self._wrist is not None:
+            yield Function(
+                'compensate_wrench', 'What the surroundings exert on the tool: force [N] and '
+                f'torque [N m] about the origin of {self._wrist.sensor.link}, in its axes, for a '
+                'reading of the wrist sensor. Zero velocity and acceleration: compensates the '
+                'weight only.', (*motion, READING), ((COMPENSATED, 1),),
+                (self._compensated(self._wrist, q, qd, qdd),))
+
+    def _compensated(self, wrist: WristCompensation, *motion: list[Number]) -> Number:
+        """Return the wrench on the tool of a sensor, see `WristCompensation`."""
+        sensor, robot, constant = wrist.sensor, wrist.extended, self.algebra.constant
+        still = [self.casadi.SX(0.0)] * SIX
+        tool = Equations(replace(Mechanism.without_effects(robot), links=robot.nominal),
+                         self.algebra)
+        return constant(sensor.turn.T) @ (self.symbols[READING] - constant(sensor.bias)) + (
+            tool.inverse(*(one + still for one in motion))[-SIX:])
 
     def _solution(self, solution: Acceleration, rows: Sequence[Sequence[int]] = ()
                   ) -> tuple[tuple[Any, ...], int]:
@@ -375,9 +401,10 @@ class _Functions:
 class _Text:
     """The texts of the two files."""
 
-    def __init__(self, name: str, mechanism: Mechanism, provenance: Provenance) -> None:
+    def __init__(self, name: str, mechanism: Mechanism, provenance: Provenance,
+                 wrist: WristCompensation | None) -> None:
         self._name, self._mechanism, self._big = name, mechanism, name.upper()
-        self._provenance, self._functions = provenance, _Functions(mechanism)
+        self._provenance, self._functions = provenance, _Functions(mechanism, wrist)
         self._made = tuple(self._functions.all())
 
     def header(self) -> str:
@@ -462,10 +489,12 @@ class _Text:
 
     def _prototype(self, function: Function, end: str) -> list[str]:
         """Return the declaration of a function."""
-        size = f'[{self._big}_JOINTS]'
+        joints = f'[{self._big}_JOINTS]'
+        sizes = dict.fromkeys((READING, COMPENSATED), f'[{SIX}]')
         arguments = [f'{self._name}_friction_state *state'] if function.state else []
-        arguments += [f'const double {name}{size}' for name in function.reads]
-        arguments += [f'double {name}{size * rank}' for name, rank in function.writes]
+        arguments += [f'const double {name}{sizes.get(name, joints)}' for name in function.reads]
+        arguments += [f'double {name}{sizes.get(name, joints) * rank}'
+                      for name, rank in function.writes]
         kind = 'int' if function.state or function.checks else 'void'
         return broken(f'{kind} {self._name}_{function.name}({", ".join(arguments)}){end}')
 
@@ -499,6 +528,9 @@ class _Text:
         """Yield the location of each result, and its joints."""
         joints, functions = range(self._functions.n), self._functions
         for name, rank in function.writes:
+            if name == COMPENSATED:  # is of no joint
+                yield from ((f'{name}[{i}]',) for i in range(SIX))
+                continue
             for place in product(joints, repeat=rank):
                 yield name + ''.join(f'[{j}]' for j in place), *place
         if function.state:

@@ -51,6 +51,7 @@ from robot_dynid.types import FloatArray, Portable, Progress, Samples
 if TYPE_CHECKING:
     from pydrake.multibody.plant import MultibodyPlant
 
+    from robot_dynid.dynamics.wrist import WristSensor
     from robot_dynid.export.c_code import CCode
     from robot_dynid.export.equations import Functions
     from robot_dynid.export.identified_arm import IdentifiedArm
@@ -623,12 +624,14 @@ class IdentifiedModel(Portable):
         warn_of(export.warnings)
         return export.plant
 
-    def to_c(self) -> CCode:
+    def to_c(self, wrist: WristSensor | None = None) -> CCode:
         """Return C code of the dynamics, and of friction with history; see docs/export.md.
 
-        The digest in it is the SHA-256 of the model file. Raises ModelError if a number is not
-        finite or a gear is unphysical.
+        With a ``wrist`` sensor also of its compensation. The digest in it is the SHA-256 of the
+        model file. Raises ModelError if a number is not finite or a gear is unphysical, and for
+        the sensor of another robot.
         """
+        from robot_dynid.dynamics.wrist import WristCompensation
         from robot_dynid.export.c_code import Provenance, c_code
 
         warn(self)
@@ -636,7 +639,8 @@ class IdentifiedModel(Portable):
         origin = f'method {self.method or "unknown"}, {self.status or "no status"}'
         return c_code(self.mechanism, Provenance(
             digest, origin, self.trained.quantities, cautions(self),
-            tuple(map(self.joints.index, self.not_identified))))
+            tuple(map(self.joints.index, self.not_identified))),
+            None if wrist is None else WristCompensation(self.robot, wrist))
 
     def to_yaml(self) -> str:
         """Return the model as text."""

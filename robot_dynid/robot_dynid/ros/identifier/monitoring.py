@@ -270,7 +270,7 @@ class Monitoring:
     def _begin(self, model: IdentifiedModel) -> None:
         """Change to another model; raises UsageError for parameters that do not fit it."""
         self._model, self.monitor, self._without = model, None, ()
-        self._states, self._efforts, self._motors = (_Topic(model.joints) for _ in range(3))
+        self._states, self._efforts, self._motors = (OrderedStates(model.joints) for _ in range(3))
         self._refused = np.isin(model.joints, model.not_identified)
         self._seen, self._reason = -np.inf, ''
         self.status.reading, self.status.motor_problem = None, ''
@@ -337,7 +337,7 @@ class Monitoring:
             self._contact.publish(Bool(data=contact))
 
 
-class _Topic:
+class OrderedStates:
     """Joint states of a topic in the order of ``joints``, NaN for joints that they lack.
 
     ``others`` describes their joints if they have none of these.

@@ -31,7 +31,8 @@ from robot_dynid.ros.identifier.identify_action import IdentifyAction
 from robot_dynid.ros.identifier.messages import contact_diagnosis, diagnosis
 from robot_dynid.ros.identifier.model_services import ModelServices
 from robot_dynid.ros.identifier.monitoring import Monitoring, MonitorParameters
-from robot_dynid.ros.recording.session import TOPICS, Recording
+from robot_dynid.ros.identifier.wrist import WristService
+from robot_dynid.ros.recording.session import TOPICS, WRENCH, Recording
 from robot_dynid.settings import require_allowed, setting
 from robot_dynid.threads import limit_threads
 
@@ -67,6 +68,8 @@ class IdentifierParameters(RobotParameters, FileParameters, MonitorParameters):
     recording_directory: str = setting(
         'recordings', text='folder that receives one bag per recording')
     recipe: str = setting('', text='recipe file for goals without a recipe; empty: defaults')
+    wrist_sensor: str = setting(
+        '', text='file of robot-dynid payload --wrench: compensate the sensor on the topic wrench')
     optional_topics: tuple[str, ...] = setting(
         (), TOPICS[1:], 'further topics to expect: motor_states, effort (replaces the effort '
         'field), joint_torques (behind the gears)', kind=str)
@@ -112,7 +115,11 @@ class Identifier(Node):
         self.recording = closing(Recording(
             self, self.folder, robot.name if robot is not None else 'recording',
             (*parameters.optional_topics, *needed), parameters.queue_depth,
-            () if robot is None else (topic for topic, _ in robot.wrenches)))
+            (*(topic for topic, _ in (robot.wrenches if robot else ())),
+             *([WRENCH] if parameters.wrist_sensor else ()))))
+        self.wrist = closing(WristService(
+            self, self.recording, robot, parameters.wrist_sensor
+        )) if parameters.wrist_sensor else None
         self.monitoring = closing(Monitoring(
             self, self.recording, self.models, parameters.settings()
         )) if parameters.monitor else None

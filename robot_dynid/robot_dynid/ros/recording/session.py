@@ -35,6 +35,8 @@ from robot_dynid.types import FIT, VALIDATION
 
 TOPICS = ('joint_states', 'motor_states', 'effort', 'joint_torques')
 MOTORS = TOPICS[1]
+#: topic of the readings of a wrist sensor
+WRENCH = 'wrench'
 #: s without messages from before a stop after which it waits no more for silent publishers: under
 #: load they take some tenths; and after which for none: DDS sends lost ones again within 3 s
 QUIET_SECONDS, LONGEST_STOP = 0.25, 3.5
