@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from nominal import nominal_model
 from scipy import integrate
 from scipy.stats import multivariate_normal
 from tolerances import CONDITIONAL, RADIAL
 
+from robot_dynid.effects import RigidLinks
 from robot_dynid.effects.deflection import (
     RESIDUALS,
     MixtureModel,
     RadialBasis,
     RadialModel,
+    gear_load,
     residual_from_plain,
 )
 from robot_dynid.errors import DataError
@@ -185,3 +188,11 @@ def test_prediction_does_not_need_scikit_learn() -> None:
     code = ('import sys; sys.modules["sklearn"] = None; import robot_dynid.effects.deflection; '
             'import robot_dynid')
     subprocess.run([sys.executable, '-c', code], check=True)
+
+
+def test_gears_bear_the_links_and_nothing_else() -> None:
+    model = nominal_model('planar_3r').torque_model
+    links = model.base_of(RigidLinks)
+    values = np.arange(1.0, len(links) + 1.0)
+    assert links.any() and not links.all()
+    np.testing.assert_array_equal(gear_load(model, values), np.where(links, values, 0.0))

@@ -342,3 +342,15 @@ def test_values_at_the_edges_of_a_gap_are_kept_and_those_inside_unknown():
     found = sampled(time, stamps, values)[:, 0]
     np.testing.assert_array_equal(
         found, [1000.0, 8000.0, np.nan, 100_000.0, 101_000.0, 106_000.0, np.nan])
+
+
+def test_removed_bag_leaves_no_file_and_no_folder(tmp_path):
+    bag = BagWriter(tmp_path / 'bag')
+    topic = bag.add_topic('/joint_states', JOINT_STATE)
+    bag.write(topic, START, raw(['a'], START, [0.0], [0.0], [0.0]))
+    bag.remove()
+    assert not (tmp_path / 'bag').exists()
+    kept = BagWriter(tmp_path / 'other')
+    (tmp_path / 'other' / 'notes.txt').write_text('mine')
+    kept.remove()
+    assert [one.name for one in (tmp_path / 'other').iterdir()] == ['notes.txt']
