@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -137,6 +138,15 @@ def test_slow_tests_are_measured_and_exist() -> None:
         function = test.partition('[')[0].rpartition('::')[2]
         assert seconds >= FAST, name
         assert f'def {function}(' in (TESTS.parent / file).read_text('utf-8'), name
+
+
+@pytest.mark.always
+def test_no_test_of_what_moves_a_robot_leaves_make_test() -> None:
+    done = subprocess.run(
+        [sys.executable, '-m', 'pytest', '--collect-only', '-q', '-m', 'not soak',
+         '-p', 'no:cacheprovider', 'test/execution/test_alarms.py'],
+        cwd=TESTS.parent, capture_output=True, text=True, check=True)
+    assert 'test_alarms.py::' in done.stdout and 'deselected' not in done.stdout
 
 
 @pytest.mark.always

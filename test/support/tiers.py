@@ -16,6 +16,8 @@ import pytest
 
 #: what `make test-fast` runs takes at most this each, and what `make test` runs [s]
 FAST, SEEN = 0.5, 1.0
+#: folders of tests of what moves a robot: `make test` runs all of them, however long they take
+MOVING = ('execution',)
 #: fixtures below this are not worth a name [s]
 LEAST = 0.05
 #: a fast test fails beyond this many times FAST: processors are shared, and differ, and the first
@@ -49,8 +51,9 @@ def processor() -> float:
 def pytest_collection_modifyitems(items: list[Any]) -> None:
     """Mark the tests of the slower tiers, and let the files that take longest come first.
 
-    `make test` runs of each file at least the quickest test, and those marked ``always``. A file
-    runs in one worker (--dist loadfile): none should be left with a long one at the end.
+    `make test` runs of each file at least the quickest test, those marked ``always``, and those
+    in MOVING. A file runs in one worker (--dist loadfile): none should be left with a long one at
+    the end.
     """
     of_file = defaultdict[Path, list[float]](list)
     for item in items:
@@ -58,7 +61,8 @@ def pytest_collection_modifyitems(items: list[Any]) -> None:
         of_file[item.path].append(slow_tests().get(item.nodeid, by_hand))
     for item in items if MEASURE != 'all' else ():
         seconds = slow_tests().get(item.nodeid, 0.0)
-        seen = item.get_closest_marker('always') or seconds <= max(SEEN, min(of_file[item.path]))
+        seen = item.path.parent.name in MOVING or item.get_closest_marker('always') or (
+            seconds <= max(SEEN, min(of_file[item.path])))
         if seconds:
             item.add_marker(pytest.mark.slow if seen else pytest.mark.soak)
     items.sort(key=lambda item: -sum(of_file[item.path]))
