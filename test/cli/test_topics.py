@@ -83,6 +83,12 @@ def test_topics_are_listed_with_what_can_be_read(
     assert found['/chatter']['rate'] is None
 
 
+def test_topics_of_another_robot_say_so(bag: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = topics_of(capsys, bag, '--robot', 'planar_3r')
+    assert "of 3 joints, no velocity (none of the robot's): " in (
+        found['/left/joint_states']['uses'][0])
+
+
 def test_without_a_robot_topics_are_those_that_name_joints(
     bag: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
