@@ -84,6 +84,15 @@ def test_the_other_sign_with_a_negative_mass_is_not_taken() -> None:
     assert result.sensor.sign == -1 and abs(result.estimate.mass - heavy.mass) < 0.01
 
 
+def test_intervals_of_the_bias_are_in_the_axes_of_the_sensor(log: RawLog) -> None:
+    assert log.wrench is not None
+    turned = (log.wrench.reshape(-1, 2, 3) @ rotation_about([0.0, 0.0, 1.0], np.pi / 2.0).T)
+    widths, other = (identify_wrist_sensor(arm(), [one]).bias_width for one in (
+        log, replace(log, wrench=turned.reshape(-1, 6))))
+    assert abs(widths[0] / widths[1] - 1.0) > 0.1
+    np.testing.assert_allclose(other, widths[[1, 0, 2, 4, 3, 5]], rtol=1e-3)
+
+
 def test_rest_in_many_poses_shows_no_inertia() -> None:
     plant = Plant()
     slow = resting(random_poses(3, 9), 1.0, 9.0)
@@ -118,8 +127,15 @@ def test_a_push_and_a_hose_are_named() -> None:
     error, width = errors(hose, result)
     assert np.all(np.abs(error) < WIDE * width) and abs(error[0]) < width[0]
     assert any('a hose or cable pulls' in text for text in result.warnings)
-    tool, centre = result.estimate, result.estimate.centre_of_mass  # dI = (c c^T - c^T c 1) dm
-    assert np.all(np.diag(tool.inertia_std) > 0.9 * tool.mass_std * (centre @ centre - centre**2))
+    assert np.all(result.bias_width[:3] < 0.15)  # without the stiffness of the hose up to 0.3
+
+
+def test_a_pull_that_may_be_vertical_makes_the_inertia_uncertain() -> None:
+    long = Plant(hose=HOSE, com=(0.0, 0.1, 0.25))
+    tool = identify_wrist_sensor(arm(), [long.record(moving(8, 12.0, 2.0), 8)]).estimate
+    centre = tool.centre_of_mass  # moments about it change by (c c^T - c^T c 1) dm
+    expected = tool.mass_std * (centre @ centre - centre**2)
+    assert np.all(np.diag(tool.inertia_std)[:2] > 0.8 * expected[:2])
 
 
 def test_compensated_wrench_is_that_of_the_surroundings(tmp_path: Path, log: RawLog) -> None:

@@ -15,13 +15,7 @@ from robot_dynid.effects.links import AttachedBody
 from robot_dynid.errors import DataError, UsageError, reported
 from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.irls import LOW_WEIGHT, MEDIAN_DEVIATION, NORMS, SQUARES, Norm
-from robot_dynid.estimation.least_squares import (
-    batch_covariance,
-    joint_weights,
-    solve,
-    solve_part,
-    weighted_factor,
-)
+from robot_dynid.estimation.least_squares import batch_covariance, joint_weights, solve
 from robot_dynid.estimation.payload import PayloadEstimate, PayloadStatus, fit_payload
 from robot_dynid.identification.payload import (
     Equations,
@@ -109,20 +103,17 @@ def identify_wrist_sensor(
         (_refined(one, readings) for one in _starts(start, readings)), key=lambda fit: fit[3])
     tool = fit_payload(information, moderate_effort(body)[-SIX:])
     weights = joint_weights(information)
-    nuisance = solve_part(  # of the consistent body, where least squares found another
-        weighted_factor(information, weights), np.arange(len(information.names)) < TOOL,
-        np.append(np.zeros(TOOL), tool.parameters))
-    spread, _ = batch_covariance(information, weights, solve(information, weights))
-    std = np.sqrt(np.diag(spread))
+    solution = solve(information, weights)
+    std = np.sqrt(np.diag(batch_covariance(information, weights, solution)[0]))
     width = tool.margins[0] * std
-    pull, gravity = float(np.sqrt(max(0.0, np.sum(
-        nuisance[PULL] ** 2 - (SIGNIFICANT * std[PULL]) ** 2)))), np.linalg.norm(robot.gravity)
-    tool = _without_hidden(_with_pull(tool, pull / float(gravity)))
-    sensor = replace(_moved(sensor, nuisance), parameters=tool.parameters)
+    excess = np.sum(solution.values[PULL] ** 2 - (SIGNIFICANT * std[PULL]) ** 2)
+    pull, gravity = float(np.sqrt(max(0.0, excess))), float(np.linalg.norm(robot.gravity))
+    tool = _without_hidden(_with_pull(tool, pull / gravity))
+    sensor = replace(sensor, parameters=tool.parameters)
     return WristResult(
         tool, robot, link, information.samples, (), (
             *warnings_of(readings), *_missing(tool, robot.name, readings),
-            *_warnings(tool, tool.mass * float(gravity), known_mass, pull, outliers)),
+            *_warnings(tool, tool.mass * gravity, known_mass, pull, outliers)),
         sensor, np.abs(sensor.turn) @ width[BIAS], width[TURN], outliers)
 
 
@@ -250,11 +241,11 @@ def _refined(
                 _weighted(one, np.sqrt(w)) for one, w in zip(turned, weights, strict=True)])
             values = solve(information, joint_weights(information)).values
             weights, size = _weights(turned, values, norm)
-            if np.abs(values[TURN]).max() < SETTLED and values[TOOL] >= 0.0:
-                break
             sensor = _moved(sensor, values)
             if values[TOOL] < 0.0:  # the same readings as of a positive mass and the other sign
                 sensor = replace(sensor, sign=-sensor.sign)
+            elif np.abs(values[TURN]).max() < SETTLED:
+                break
     return sensor, information, float((np.concatenate(weights) < LOW_WEIGHT).mean()), size
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -43,10 +44,11 @@ def test_the_wrench_of_the_surroundings_is_published(tmp_path: Path, ros_domain:
         user.create_subscription(WrenchStamped, 'identifier/compensated_wrench', heard.append, 10)
         spinner = Spinner(node, user)
 
-        def publish() -> bool:
-            state = JointState(name=list(arm().joints), position=q[0].tolist())
-            state.header.stamp = user.get_clock().now().to_msg()
-            states.publish(state)
+        def publish(shift: float | None = 0.0) -> bool:
+            if shift is not None:
+                state = JointState(name=list(arm().joints), position=(q[0] + shift).tolist())
+                state.header.stamp = user.get_clock().now().to_msg()
+                states.publish(state)
             message = WrenchStamped()
             message.header.frame_id = 'ft_frame'
             for part, values in zip((message.wrench.force, message.wrench.torque),
@@ -55,6 +57,10 @@ def test_the_wrench_of_the_surroundings_is_published(tmp_path: Path, ros_domain:
             wrenches.publish(message)
             return bool(heard)
 
+        spinner.wait(wrenches.get_subscription_count)
+        alone = count()
+        spinner.wait(lambda: publish(None) or next(alone) > 30)
+        assert not heard  # without joint states nothing is known of the weight
         spinner.wait(publish)
         spinner.wait(zero.service_is_ready)
         assert 'readings were compensated: wait' in spinner.answer(
@@ -63,6 +69,11 @@ def test_the_wrench_of_the_surroundings_is_published(tmp_path: Path, ros_domain:
         drift = np.linalg.norm(np.array([force.x, force.y, force.z]) - PUSH[0, :3])
         assert heard[-1].header.frame_id == LINK
         assert drift == pytest.approx(0.5 * np.sqrt(3.0), abs=1e-9)
+        moving = count()
+        spinner.wait(lambda: publish(0.01 * (next(moving) % 2)) and len(heard) > 120)
+        assert 'the arm moves: call again at rest' in spinner.answer(
+            zero.call_async(Trigger.Request())).message
+        heard.clear()
         spinner.wait(lambda: publish() and len(heard) > 120)
         answer = spinner.answer(zero.call_async(Trigger.Request()))
         assert answer.success and answer.message.startswith('bias changed by ')
