@@ -97,7 +97,7 @@ def test_caller_can_stop(planar):
 def test_unknown_method_and_unstated_effort_are_refused(planar):
     with pytest.raises(UsageError, match="method 'magic': choose one of ols, wls"):
         identify(planar.robot, [recording(planar)], 'magic')
-    with pytest.raises(UsageError, match='not stated.*torque, current, .*position_error'):
+    with pytest.raises(UsageError, match=r'not stated.*torque, current, .*position_error'):
         identify(with_kind(planar.robot, ''), [recording(planar)])
 
 
