@@ -63,6 +63,21 @@ def test_a_signal_asks_and_is_handled_as_before_afterwards(number: int) -> None:
         signal.signal(number, before)
 
 
+def test_a_signal_wakes_from_another_thread() -> None:
+    """The interrupted program may hold the very lock that waking takes."""
+    woken, threads = threading.Event(), []
+
+    def wake() -> None:
+        threads.append(threading.current_thread())
+        woken.set()
+
+    with stop_request(wake) as stop:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.asked
+        assert woken.wait(PATIENCE)
+    assert threading.main_thread() not in threads
+
+
 def test_ignored_signals_stay_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:

@@ -1,7 +1,8 @@
 """Request of an operator to stop a motion: Enter, Ctrl-C, a closed terminal.
 
 Python runs no signal handler while a program waits in the middleware. So a thread waits for keys
-and signal numbers, which arrive through a pipe at once, and wakes the program.
+and signal numbers, which arrive through a pipe at once, and wakes the program. Handlers of signals
+wake nothing: they may run while the program itself holds a lock that waking takes.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class StopRequest:
 
     def hear(self, number: int, frame: FrameType | None) -> None:
         """Record a signal; within `interrupting` raise KeyboardInterrupt."""
-        self.ask()
+        self.asked = True
         if self._interrupts:
             raise KeyboardInterrupt
 
