@@ -43,7 +43,7 @@ NEEDS = {
 }
 #: first words of shell lines that are neither ours nor of ROS
 SHELL = {'make', 'pip', 'git', 'ln', 'cd', 'colcon', '.', 'source', 'export', 'gcc', 'for', 'done',
-         'sudo', 'mkdir', 'apt', 'python', 'dask'}
+         'sudo', 'mkdir', 'apt', 'python', 'dask', 'rosdep'}
 #: interfaces of others that pages use
 FOREIGN = {'std_srvs/srv/Trigger': set[str](), 'std_msgs/msg/Bool': {'data'},
            'action_msgs/srv/CancelGoal': {'goal_info'}}
