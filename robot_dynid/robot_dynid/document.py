@@ -15,6 +15,8 @@ from typing import Any
 DASH = '–'
 #: most digits behind the point
 MOST_DECIMALS = 6
+#: number from which powers of ten are written
+LONGEST_WHOLE = 1e6
 #: share from which per cents say no more than that nothing agrees
 LARGEST_SHARE = 10.0
 #: names of a list in brief
@@ -22,10 +24,13 @@ BRIEF_NAMES = 6
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Return a number with few digits, a dash where there is none."""
+    """Return a number with few digits, all of those before the point; a dash if there is none."""
     if value is None or math.isnan(value):
         return DASH
-    return '∞' if math.isinf(value) else f'{value:.{digits}g}'
+    if math.isinf(value):
+        return '∞'
+    text = f'{value:.{digits}g}'
+    return f'{value:.0f}' if 'e+' in text and abs(value) < LONGEST_WHOLE else text
 
 
 def percent(share: float | None) -> str:

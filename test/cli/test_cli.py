@@ -144,7 +144,8 @@ def test_people_get_tables(
     assert len(capsys.readouterr().out.splitlines()) <= MOST_LINES
     assert main([*words, '--verbose']) == 0
     out = capsys.readouterr().out
-    for name in ('base parameters', 'joint_3', 'baseline [%]', 'low-pass', 'condition', 'rank'):
+    for name in ('base parameters', 'joint_3', 'baseline [%]', 'low-pass', 'condition',
+                 'independent'):
         assert name in out
     assert main(['validate', str(model), str(stage.test)]) == 0
     assert len(capsys.readouterr().out.splitlines()) <= MOST_LINES

@@ -45,9 +45,9 @@ def test_the_headline_names_what_is_good_everywhere_and_the_rest_is_excepted() -
     assert verdict.headline == f'Good for {GRAVITY} in all joints.'
     assert verdict.exceptions == (
         (FEED_FORWARD, 'poor',
-         'not good in elbow and wrist: elbow more than 10 times the effort (limit 20 %)'),
+         'not good in elbow and wrist: elbow more than 10 times the effort (threshold 20 %)'),
         (CONTACT, '', 'not shown'),
-        (SIMULATION, 'poor', 'not good in elbow: more than 10 times the effort (limit 20 %)'))
+        (SIMULATION, 'poor', 'not good in elbow: more than 10 times the effort (threshold 20 %)'))
     assert verdict.words.startswith(f'{verdict.headline} Feed-forward: not good in elbow and')
     assert Verdict(('No model.',)).words == 'No model.'
     assert Verdict((), (joint('elbow', None, None, None, None),)).headline == \

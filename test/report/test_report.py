@@ -37,6 +37,7 @@ from robot_dynid.report.identification import (
     identification_report,
     validation_report,
 )
+from robot_dynid.report.texts import TERMS
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import FloatArray, RawLog
 from robot_dynid.validation.effort_parts import EffortParts
@@ -108,6 +109,19 @@ def test_chapters_answer_the_questions_of_a_reader_in_their_order(
     assert f'{result.model.preprocessing.cutoff:.4g} Hz' in text
 
 
+def test_a_report_explains_the_terms_that_it_uses_and_no_others(
+    report: Report, page: str
+) -> None:
+    head, explained = without_scripts(page).split('<h3>Terms</h3>')
+    assert [row.cells[0] for row in html.glossary(report).tables[0].rows] == list(TERMS)
+    for term, meaning in TERMS.items():
+        assert re.search(re.escape(term), head, re.I) and f'>{meaning}<' in explained
+    brief = Report('arm', '', (Chapter('Swings', (Section('', text='Condition number 7.'),)),))
+    assert [row.cells[0] for row in html.glossary(brief).tables[0].rows] == ['condition number']
+    silent = Report('arm', '', (Chapter('Swings', (Section('', text='None.'),)),))
+    assert '<h3>Terms</h3>' not in html.render(silent)
+
+
 def test_the_verdict_leads_and_actions_follow_with_their_commands(report: Report) -> None:
     good_for, next_ = report.chapters[0].sections[:2]
     assert good_for.status is not None and good_for.status.advice == 'Good for some uses.'
@@ -118,7 +132,7 @@ def test_the_verdict_leads_and_actions_follow_with_their_commands(report: Report
     first = table.rows[0].cells
     assert [cell.mark for cell in first[3:]] == ['good', 'poor', '', 'good']
     assert [cell.text for cell in first[3:]] == ['good', 'not good', 'not shown', 'good']
-    assert first[4].note == '0.12 N m (limit 0.1)'
+    assert first[4].note == '0.12 N m (threshold 0.1)'
     assert [action.command for action in next_.actions] == [
         'robot-dynid design planar_3r --out T.yaml', '']
 
@@ -136,11 +150,11 @@ def test_model_and_baseline_have_errors_on_motion_left_out(result: Identificatio
 
 
 @pytest.mark.parametrize(('ok', 'value', 'told'), [
-    (False, 0.1004, '0.1004 N m (limit 0.1)'),
-    (True, 0.1, '0.1 N m (limit 0.1)'),
+    (False, 0.1004, '0.1004 N m (threshold 0.1)'),
+    (True, 0.1, '0.1 N m (threshold 0.1)'),
     (False, 0.05, 'nominal inertials do better'),
-    (True, 0.12, '0.12 N m (limit 0.1)'),
-    (None, 0.05, '0.05 N m (limit 0.1)')])
+    (True, 0.12, '0.12 N m (threshold 0.1)'),
+    (None, 0.05, '0.05 N m (threshold 0.1)')])
 def test_a_cell_says_what_decided_where_the_number_did_not(
     ok: bool | None, value: float, told: str
 ) -> None:

@@ -121,7 +121,7 @@ def _static(
     rest = np.zeros_like(poses)
     errors = [result.model.inverse(poses, rest, rest) - plant.gravity(poses),
               result.model.gravity(poses) - plant.weight(poses)]
-    promised = [re.search(r'known to ([\d.e+-]+) N', one.words) for one in _uses(result, GRAVITY)]
+    promised = [re.search(r'error of ([\d.e+-]+) N', one.words) for one in _uses(result, GRAVITY)]
     return (np.array([float(match.group(1)) if match else np.nan for match in promised]),
             *(np.percentile(np.abs(one), 99, axis=0) for one in errors))
 

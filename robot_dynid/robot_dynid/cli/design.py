@@ -50,7 +50,7 @@ OPTIONS: dict[str, tuple[type, str]] = {
     'procedure': (str, 'order of a sine sequence: distal-to-proximal (default), body-by-body, '
                        'adaptive'),
     'swings': (int, 'swings to plan at once (adaptive)'),
-    'longest': (float, 'longest time of all swings [s] (adaptive; default 3600)'),
+    'longest': (float, 'longest total time of the swings [s] (adaptive; default 3600)'),
     'configurations': (int, 'configurations of the locked joints per stage (sine-sequence)'),
     'objective': (str, 'what to optimise: condition (default), blocks, log-det, precision'),
     'starts': (int, 'random starts of the search (default 8)'),

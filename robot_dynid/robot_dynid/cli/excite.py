@@ -33,9 +33,9 @@ GUARDS_SHOWN = 2
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.epilog = ('The node waits for goals; `ros2 launch robot_dynid excite.launch.py '
-                     'robot:=...` starts it. Enter, Ctrl-C or closing the terminal stops the '
-                     'robot along its path. Exit code 0: executed.')
+    parser.epilog = ('Start the node with `ros2 launch robot_dynid excite.launch.py robot:=...`.\n'
+                     'Enter, Ctrl-C or closing the terminal stops the robot along its path. Exit\n'
+                     'code 0: executed.')
     parser.add_argument('plan', metavar='PLAN', nargs='?', default='',
                         help='trajectory file of `design` in the files_directory of the node, or '
                              'identifier of a dry run; without it the node designs a motion')

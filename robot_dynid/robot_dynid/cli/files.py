@@ -121,8 +121,8 @@ COMMON: dict[str, dict[str, Any]] = {
                   'YAML, else the preset that fits)'},
     '--accept': {'action': 'append', 'default': [], 'metavar': 'KIND'},
     '--accept-partial': {
-        'action': 'store_true', 'help': 'accept a model with refused joints for the other '
-                                        'joints (exit code 0)'},
+        'action': 'store_true', 'help': 'use a model although some of its joints are refused '
+                                        '(exit code 0)'},
 }
 
 
@@ -134,8 +134,8 @@ def add_common(parser: argparse.ArgumentParser, *names: str) -> None:
             from robot_dynid.plausibility.finding import KINDS
 
             more = {'choices': KINDS, 'help':
-                    'accept findings of a kind in the recordings, as they are intended '
-                    f'(repeatable): {", ".join(KINDS)}'}
+                    'accept recordings with findings of this kind (repeatable): '
+                    f'{", ".join(KINDS)}'}
         parser.add_argument(name, **COMMON[name], **more)
 
 

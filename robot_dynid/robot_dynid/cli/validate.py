@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='recordings, or folders of them; if some names end in _validation, '
                              'only those')
     parser.add_argument('--plan', metavar='T.yaml',
-                        help='planned motion: print the error to expect of each joint on it, '
+                        help='print the error to expect of each joint on a planned motion, '
                              'beside that on DATA, if given')
     add_common(parser, '--robot', '--report')
     parser.add_argument('--forward', action='store_true',
@@ -203,8 +203,9 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
 
 
 def _add_compare_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument('files', metavar='M.yaml M.yaml ... [DATA ...]', nargs='+',
-                        help='models to compare with the first, and recordings to score all on')
+    parser.add_argument('files', metavar='M.yaml|DATA', nargs='+',
+                        help='two or more models, compared with the first, and recordings '
+                             'to score all of them on')
     add_common(parser, '--report', *READING)
 
 

@@ -22,7 +22,7 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.surroundings import Surroundings
 
 FLOOR, BOX = 'floor', 'keep_out'
-NO_FLOOR = "floor NOT checked: none is given; add 'floor: z' to the robot YAML, or the option"
+NO_FLOOR = "floor NOT checked: none is given; add 'scene: {floor: z}' to the robot YAML"
 GIVE_SHAPES = "give every link <collision> elements in the robot's URDF, or collision in screws"
 
 
@@ -80,11 +80,11 @@ def layout(robot: RobotModel, around: Surroundings) -> Layout:
 def _blind(robot: RobotModel, around: Surroundings, bare: tuple[str, ...]) -> tuple[str, ...]:
     warnings = []
     if len(bare) == robot.n:
-        warnings.append(f'{robot.name} has no collision shapes: collisions of the robot '
-                        f'with itself were NOT checked; {GIVE_SHAPES}')
+        warnings.append(f'{robot.name} has no collision shapes: self-collision '
+                        f'was NOT checked; {GIVE_SHAPES}')
     elif bare:
-        warnings.append(f'{", ".join(bare)} without collision shape: collisions of the robot with '
-                        f'it were NOT checked; {GIVE_SHAPES}')
+        warnings.append(f'{", ".join(bare)} without collision shape: self-collision with it was '
+                        f'NOT checked; {GIVE_SHAPES}')
     if around.environment and len(bare) == robot.n:
         warnings.append(f'the environment {around.environment} was NOT checked: the robot has no '
                         'collision shapes')

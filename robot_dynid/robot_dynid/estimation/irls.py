@@ -134,7 +134,7 @@ class RobustLeastSquares(Estimator):
     tolerance: float = 1e-4
     rounds: int = 100
     name = 'irls'
-    summary = 'iteratively reweighted least squares: samples far from the model count less'
+    summary = 'iteratively reweighted least squares: outliers count less'
     details_type = RobustDetails
 
     def fit(self, experiment: Experiment) -> Estimate:

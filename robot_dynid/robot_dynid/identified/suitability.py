@@ -19,6 +19,7 @@ from robot_dynid.document import (
     Section,
     Table,
     listed,
+    number,
     share_of,
 )
 from robot_dynid.plain import to_plain
@@ -32,7 +33,7 @@ MOST_ACTIONS, MOST_JOINTS = 5, 3
 #: words and marks of what is shown to be good, is shown not to be, and is not shown
 WORDS: Mapping[bool | None, str] = {True: 'good', False: 'not good', None: 'not shown'}
 MARKS: Mapping[bool | None, str] = {True: 'good', False: 'poor', None: ''}
-LEGEND = 'Good: the recordings show that the number meets its limit; not good: that it does ' \
+LEGEND = 'Good: the recordings show that the number meets its threshold; not good: that it does ' \
     'not; not shown: neither. The largest useful push is 140 N at the tip, or the largest ' \
     'effort of the joint if that is smaller.'
 
@@ -111,9 +112,9 @@ class UseVerdict:
 
     @property
     def figure(self) -> str:
-        """The value with its limit: '25 % of the effort (limit 20 %)'; '' without a number.
+        """The value: '25 % of the effort (threshold 20 %)'; '' without a number.
 
-        It has as many digits as tell it from the limit. A model that meets the limit is not good
+        It has as many digits as tell it from the threshold. A model that meets it is not good
         where nominal inertials do better.
         """
         if self.value is None or self.threshold is None:
@@ -121,13 +122,13 @@ class UseVerdict:
         if self.ok is False and self.value <= self.threshold:
             return 'nominal inertials do better'
         share = self.unit.startswith('of ')
-        value, limit = ((100.0 * one if share else one) for one in (self.value, self.threshold))
-        bound, sign = f'{limit:g}', ' %' if share else ''
+        value, most = ((100.0 * one if share else one) for one in (self.value, self.threshold))
+        bound, sign = f'{most:g}', ' %' if share else ''
         if share and self.value > LARGEST_SHARE:
-            return f'{share_of(self.value, self.unit.removeprefix("of "))} (limit {bound} %)'
+            return f'{share_of(self.value, self.unit.removeprefix("of "))} (threshold {bound} %)'
         shown = next((text for digits in range(2, MOST_DECIMALS + 1)
-                      if (text := _significant(value, digits)) != bound), bound)
-        return f'{shown}{sign} {self.unit} (limit {bound}{sign})'
+                      if (text := number(value, digits)) != bound), bound)
+        return f'{shown}{sign} {self.unit} (threshold {bound}{sign})'
 
 
 @dataclass(frozen=True)
@@ -203,7 +204,7 @@ class Verdict:
                 for joint in self.joints), LEGEND, detail=True),
             Table(('joint', 'use', 'because'), (
                 (joint, use.use, _because(use)) for joint, use in uses if use.words),
-                'Why: what was measured, against what', words=True, folded=True))
+                'Reasons', words=True, folded=True))
         uses_section = Section('What it is good for', cards=self.errors, status=Conclusion(
             self._kind, self.headline, ' '.join(self.notes)),
             tables=tuple(table for table in tables if table.rows))
@@ -245,11 +246,6 @@ def _part(parts: Mapping[bool | None, Mapping[str, UseVerdict]], ok: bool | None
     figures = {use.figure for use in uses.values()}
     of = f'{joint} ' if len(figures) > 1 else ''
     return f'{WORDS[ok]}{where}: {of}{why}'
-
-
-def _significant(value: float, digits: int) -> str:
-    """Return a number with some significant digits, and all of those before the point."""
-    return f'{value:.0f}' if abs(value) >= 10.0**digits else f'{value:.{digits}g}'
 
 
 def _excess(use: UseVerdict) -> float:

@@ -41,8 +41,8 @@ def predictions(validation: Validation, model: IdentifiedModel) -> ByJoint:
             prediction(validation.traces, (i, joint), unit(robot, joint)), link=TIME,
             title=f'Measured and predicted effort of {name}' + (
                 ' (not identified)' if name in model.not_identified else ''),
-            text='Peaks of the residual at the strokes (reversals) are friction, lone circles '
-                 'faults of the recording.')
+            text='Peaks of the residual at the tick marks (reversals) are friction; single '
+                 'circles are faults of the recording.')
         charts[joint] = (*charts.get(joint, ()), drawn)
     return charts
 
@@ -60,8 +60,8 @@ def split(validation: Validation, model: IdentifiedModel) -> ByJoint:
                   for i, (cause, values) in enumerate(parts.items()) if np.nanmax(np.abs(values))]
         charts[j] = (Figure(figures.figure(
             curves, axis('time [s]'), axis(f'effort [{unit(robot, j)}]'), {'height': 240}),
-            'Where the effort goes', 'The curves add up to the predicted effort; the largest '
-            'decides what the model must know best.', link=TIME),)
+            'Where the effort goes', 'The curves add up to the predicted effort; the model '
+            'must know the largest best.', link=TIME),)
     return charts
 
 
@@ -219,8 +219,8 @@ def friction_data(validation: Validation, model: IdentifiedModel) -> ByJoint:
         measured = part + thinning.residuals(traces, i)
         drawn[joint] = (Figure(
             friction(speed, measured, part, (rate(length(robot, joint)), unit(robot, joint))),
-            'Friction over speed', 'Measured effort less all of the model but friction; where '
-            'the points leave the line, the friction law is wrong.'),)
+            'Friction over speed', 'Measured effort minus all modelled parts but friction. '
+            'Where the points leave the line, the friction law is wrong.'),)
     return drawn
 
 

@@ -36,8 +36,8 @@ FAR_DEVIATIONS = 100  # a law that misses by more deviations has nothing to say 
 SWEEPS = (
     'One joint there and back at constant speed while the others rest: half the difference of the '
     'torques at equal positions is friction alone, without gravity and inertia. Bars: 95 % '
-    'interval of every speed, from stretches of time, so coloured residuals count. Line and band: '
-    'the law named and its 95 % band. Held-out speeds: the error of a law there, in standard '
+    'interval of every speed, from stretches of time, so correlated residuals count. Line and '
+    'band: the law named and its 95 % band. Held-out speeds: error of a law there, in standard '
     'deviations of the points (plus 1 % of the friction). What friction has in common forward and '
     'backward (an offset) stays with gravity and does not show here.')
 PREDICTIONS = (

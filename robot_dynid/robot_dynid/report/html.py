@@ -8,10 +8,10 @@ import json
 from functools import cache
 from pathlib import Path
 
-from robot_dynid.document import Report
+from robot_dynid.document import Report, Section, Table, plain_document
 from robot_dynid.errors import MissingDependency, printable
 from robot_dynid.files import atomic_write
-from robot_dynid.report.texts import without_folders
+from robot_dynid.report.texts import TERMS, without_folders
 
 try:
     import jinja2
@@ -44,8 +44,15 @@ def render(report: Report) -> str:
                      for name in ('report.css', 'report.js'))
     page: str = environment.get_template('report.html.j2').render(
         report=report, style=style, script=script, plotly=packed_plotly(),
-        figures=_figures(report))
+        figures=_figures(report), terms=glossary(report))
     return printable(page)
+
+
+def glossary(report: Report) -> Section:
+    """Return the TERMS that a report uses."""
+    text = str(plain_document(report)).lower()
+    rows = [(term, meaning) for term, meaning in TERMS.items() if term.lower() in text]
+    return Section('Terms', tables=(Table((), rows, words=True),))
 
 
 def _figures(report: Report) -> str:

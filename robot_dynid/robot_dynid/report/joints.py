@@ -26,11 +26,11 @@ NAMES_APART, NAMES_WIDE = 0.15, 0.75
 def overview(validation: Validation, model: IdentifiedModel) -> tuple[Section, ...]:
     """Return the arm in its pose, and the size of each cause of effort."""
     drawn = [Figure(arm(model), 'The arm halfway through its range of motion',
-                    'Dots: frames of the joints; blue strokes: their axes; orange: the tip.')]
+                    'Dots: frames of the joints; blue lines: their axes; orange: the tip.')]
     if all(t.split is not None for t in validation.traces):
         drawn.append(Figure(causes(validation, model), 'Where the effort goes',
-                            'RMS of each cause over that of the effort; the highest bar is what '
-                            'the model must know best.'))
+                            'RMS of each cause, divided by that of the effort: the model must '
+                            'know the largest best.'))
     return (Section('The arm and its effort', figures=tuple(drawn), beside=True),)
 
 

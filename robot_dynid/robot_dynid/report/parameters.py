@@ -16,6 +16,7 @@ from robot_dynid.document import (
     Section,
     Sheet,
     Table,
+    counted,
     number,
     percent,
     with_deviation,
@@ -91,9 +92,9 @@ def compared(model: IdentifiedModel) -> tuple[Section, ...]:
             drawn.append(Figure(_compared(model, rows, half), body))
     return (Section(
         'Identified and nominal parameters', beside=True, figures=tuple(drawn),
-        text='Base parameters: combinations that bear the name of their first parameter. Strokes: '
-             '95 % intervals. An orange bar outside the stroke of the blue one: the URDF is '
-             'wrong there, or friction hides in the parameter.',
+        text='Each base parameter has the name of the first parameter in its combination. Error '
+             'bars: 95 % intervals. If an orange bar ends outside the error bar of the blue one, '
+             'the URDF is wrong there, or the parameter contains friction.',
         legend=(('identified', 'model'), ('nominal', 'control'))),) if drawn else ()
 
 
@@ -279,7 +280,7 @@ def base_parameters(model: IdentifiedModel) -> Section:
         rows.append(Row(cells, mark))
     columns = ('parameter', 'value', 'std', 'unit', 'std / value [%]', 'combination')
     text = ('Combinations of standard parameters that the efforts determine, in SI units. '
-            'Standard deviations are computed from stretches of time, so they hold for coloured '
+            'Standard deviations are computed from stretches of time, so they hold for correlated '
             'residuals. 95 % interval: value ± '
             f'{number(interval_factor(model.record.degrees_of_freedom or np.inf))} std. '
             f'Spread of friction between recordings: {model.record.spread_sentence}.')
@@ -299,8 +300,8 @@ def correlations(model: IdentifiedModel) -> tuple[Section, ...]:
         *np.triu_indices(len(names), 1)) if abs(matrix[i, k]) > STRONG_CORRELATION]
     pairs.sort(key=lambda pair: -abs(pair[0]))
     strongest = ', '.join(f'{a} and {b} ({r:+.2f})' for r, a, b in pairs[:PAIRS])
-    text = ('In a dark cell an error of one parameter is compensated by the other; a motion that '
-            'moves them differently separates them. '
+    text = ('Errors of the two parameters of a dark cell compensate each other; a motion that '
+            'excites them differently separates them. '
             + (f'Strongest: {strongest}{" and more" if len(pairs) > PAIRS else ""}.' if pairs else
                f'No pair is correlated by more than {STRONG_CORRELATION:g}.'))
     small = {'tickfont': {'size': 9}, 'showgrid': False, 'dtick': 1}
@@ -314,7 +315,7 @@ def correlations(model: IdentifiedModel) -> tuple[Section, ...]:
                    'xaxis': axis(more=small),
                    'yaxis': axis(more={**small, 'autorange': 'reversed'})}}
     return (Section('Correlation map of the base parameters', text=text, folded=True,
-                    brief=f'{len(pairs)} pairs above {STRONG_CORRELATION:g}',
+                    brief=f'{counted(len(pairs), "pair")} above {STRONG_CORRELATION:g}',
                     figures=(Figure(spec),)),)
 
 
@@ -329,7 +330,7 @@ def categories(model: IdentifiedModel) -> tuple[Section, ...]:
     """Return one section with the category of every standard parameter."""
     torque = model.torque_model
     advice = with_advice(torque.robot, torque.blocks, model.reduction)
-    counted = [one.category for one in advice.values()]
+    found = [one.category for one in advice.values()]
     tables = (
         Table(('parameter', 'category', 'in', 'sensor configuration'), (
             Row((name, one.category, ', '.join(one.combinations), one.advice),
@@ -339,6 +340,6 @@ def categories(model: IdentifiedModel) -> tuple[Section, ...]:
             (SENSOR_CONFIGURATIONS[key].words, ', '.join(lifted[INDEPENDENT]) or 'none',
              ', '.join(lifted[DEPENDENT]) or 'none') for key, lifted in lifted_by(advice).items()),
             'Parameters identifiable with other sensor configurations', words=True))
-    cards = tuple(Card(category, str(counted.count(category))) for category in CATEGORIES)
+    cards = tuple(Card(category, str(found.count(category))) for category in CATEGORIES)
     return (Section('What can be identified', text=CATEGORIES_TEXT, cards=cards, tables=tables,
                     folded=True),)

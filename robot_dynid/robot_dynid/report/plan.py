@@ -85,7 +85,7 @@ def _summary(plan: Plan) -> Section:
             (f'condition number, {part} alone', number(value if value < SINGULAR else np.inf, 3))
             for part, value in result.score.parts.items())]
         if result.score.largest_deviation is not None:
-            cards.append(Card(f'largest relative deviation, {result.score.least_known}',
+            cards.append(Card(f'largest relative std, {result.score.least_known}',
                               percent(result.score.largest_deviation), '%'))
     if clearance is not None and np.isfinite(clearance.smallest):
         cards.append(Card(f'smallest distance, {" to ".join(clearance.pair)}',
@@ -99,7 +99,7 @@ def _summary(plan: Plan) -> Section:
 
 
 def _verdict(clearance: Clearance | None) -> Conclusion:
-    sentence = 'All limits are kept, between the points, too.'
+    sentence = 'All limits are kept, also between the points.'
     if clearance is None:
         return Conclusion('fair', 'Collisions were not checked:',
                           f'look at the path of the tip before it runs. {sentence}')

@@ -11,7 +11,7 @@ from pathlib import PurePath
 import numpy as np
 
 from robot_dynid import figures
-from robot_dynid.document import Action, Card, Cell, Figure, Row, Section, Table, number, percent
+from robot_dynid.document import Action, Cell, Figure, Row, Section, Table, number, percent
 from robot_dynid.estimation import Estimate
 from robot_dynid.figures import axis
 from robot_dynid.identification.selection import Choice
@@ -127,14 +127,8 @@ def cutoffs(tried: Sequence[tuple[float, float]], chosen: float, units: str) -> 
 def excitation(model: IdentifiedModel, estimate: Estimate | None = None) -> Section:
     """Return the ranges of the motion of the fit beside the limits, and what it left open."""
     ranges, robot = model.trained.quantities, model.robot
-    cards: tuple[Card, ...] = ()
-    text = ''
-    if estimate is not None:
-        cards = (Card('condition number', number(estimate.condition, 3), 'columns of unit length'),
-                 Card('condition number', f'{estimate.condition_raw:.0f}', 'columns as they are'),
-                 Card('rank', f'{estimate.rank} of {len(estimate.values)}'))
-        if estimate.not_excited:
-            text = f'Not excited: {", ".join(estimate.not_excited)}. '
+    text = f'Not excited: {", ".join(estimate.not_excited)}. ' \
+        if estimate is not None and estimate.not_excited else ''
     rows = []
     for j, joint in enumerate(robot.joints if ranges else ()):
         at = length(robot, j)
@@ -150,7 +144,7 @@ def excitation(model: IdentifiedModel, estimate: Estimate | None = None) -> Sect
     tables = (Table(columns, tuple(rows), 'Motion of the fit'),) if rows else ()
     text += ('Outside these ranges the model extrapolates, with a warning. A joint that uses '
              'little of its range or speed shows little of its parameters.')
-    return Section('Excitation', text=text, cards=cards, tables=tables)
+    return Section('Excitation', text=text, tables=tables)
 
 
 def _share(model: IdentifiedModel, j: int, quantity: str) -> str | Cell:

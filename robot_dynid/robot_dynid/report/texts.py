@@ -11,6 +11,23 @@ import numpy as np
 
 from robot_dynid.document import DASH, number
 
+#: what the words of a report mean that it explains nowhere else
+TERMS: Mapping[str, str] = {
+    'effort': 'torque, force or motor current of a joint, as the driver reports it',
+    'baseline': 'URDF inertials with fitted friction',
+    'nominal': 'from the URDF',
+    'held-out': 'not used for the fit',
+    'R²': 'share of the variance of the effort that the model predicts',
+    'outliers': 'errors more than 1.5 interquartile ranges outside the quartiles',
+    'reversal': 'change of the direction of motion',
+    'standard parameter': 'mass, mass times centre of mass, or inertia of one link',
+    'base parameter': 'one of the smallest set of combinations that determines all efforts',
+    'only in combination': 'determined together with other parameters, not alone',
+    'condition number': 'how unevenly the motion shows the parameters; 1 is best',
+    'unit columns': 'after scaling every parameter to the same effect on the efforts',
+    'prior': 'preference for nominal values where the recordings do not decide',
+}
+
 
 def setting(value: Any) -> str:
     """Return one setting of the model file in one line."""

@@ -118,7 +118,7 @@ def summary(result: IdentificationResult) -> Section:
     estimate, model, held = result.estimate, result.model, result.held_out
     cards = (Card('base parameters', str(len(estimate.values)),
                   f'{estimate.rank} independent'),
-             Card('condition number', number(estimate.condition, 3), 'columns of unit length'),
+             Card('condition number', number(estimate.condition, 3), 'unit columns'),
              Card('samples of the fit', f'{result.experiment.information.samples}'))
     expected = () if estimate.shares is not None else (Table(
         ('joint', 'on held-out motion', 'on a new motion'),
@@ -181,15 +181,16 @@ def _rollouts(model: IdentifiedModel, horizon: Horizon) -> Table:
     """Return the errors of rollouts of one length by what predicts them."""
     words = {MODEL: '', CONTROL: 'baseline', CONSTANT_VELOCITY: 'constant velocity'}
     scores = {words[name]: one for name, one in horizon.scores.items()}
-    stopped = ', '.join(f'{one.stopped} of {one.count} stopped' for name, one
-                        in horizon.scores.items() if name == MODEL)
+    model_score = horizon.scores[MODEL]
+    ended = f' ({model_score.stopped} of {model_score.count} ended early)' if model_score.stopped \
+        else ''
     return Table(
         ('joint', *(word or unit for unit in ('position [mrad, mm]', 'velocity [mrad/s, mm/s]')
                     for word in scores)),
         ((joint, *(1e3 * float(getattr(one, what)[j]) if one.stopped < one.count else None
                    for what in ('position', 'velocity') for one in scores.values()))
          for j, joint in enumerate(model.joints)),
-        f'Simulated motions of {horizon.seconds:g} s, RMS over all their samples ({stopped})')
+        f'Simulated motions of {horizon.seconds:g} s, RMS over all their samples{ended}')
 
 
 def error_bars(by_model: Mapping[str, Mapping[str, float]]) -> figures.Spec:

@@ -188,10 +188,10 @@ def _gravity(evidence: Evidence, j: int) -> UseVerdict:
     error = float(np.linalg.norm([half, seen, EXTREME * evidence.beyond[j], UNEVEN * held]))
     value, sure = (one / (largest if free else held) for one in (error, seen))
     ok = True if value <= criterion.threshold else False if sure > criterion.threshold else None
-    words = f'static effort of up to {number(largest, 3)} {unit} known to ' \
+    words = f'static effort up to {number(largest, 3)} {unit} with an error of ' \
         f'{number(error, 2)} {unit}'
     words += f' ({percent(value)} %), and the joint has no dry friction to hold it' if free else (
-        f', against dry friction of {number(held, 3)} {unit}: it ' + (
+        f'; dry friction {number(held, 3)} {unit}: the joint ' + (
             'stays where it is released' if ok else 'may drift when it is released'))
     return verdict(ok, value, words, names.static_poses if ok is None else None)
 
@@ -252,13 +252,13 @@ def _compared(evidence: Evidence, j: int) -> tuple[float, str]:
     validation, joint, words = evidence.validation, evidence.model.joints[j], ''
     control = evidence.error('motion', joint, control=True)
     if control is not None:
-        words = f', where URDF inertials with fitted friction leave {percent(control)} %'
+        words = f'; URDF inertials with fitted friction leave {percent(control)} %'
     whole = validation.model['all'][joint]
     robot, noise = validation.repeatability, validation.noise
     if robot is None or noise is None or not whole.relative_error > 0.0:
         return 0.0, words
     repeats, noisy = (float(one[j]) * whole.relative_error / whole.rmse for one in (robot, noise))
-    return noisy, f'{words}, the robot repeats its own effort to within {percent(repeats)} %, ' \
+    return noisy, f'{words}, the robot repeats its effort within {percent(repeats)} %, ' \
         f'and the noise of the effort is {percent(noisy)} %'
 
 
@@ -345,10 +345,10 @@ def _simulation(evidence: Evidence, j: int) -> UseVerdict:
         float(np.sqrt(evidence.held.raw[j])) / rmse, 1.0)  # on motion left out of the fit
     value = mean * growth
     worse = nominal is not None and model_errors[j] > AS_GOOD_RATIO * nominal[j]
-    words = (f'{number(1e3 * model_errors[j], 3)} {unit} off over {ROLLOUT_SECONDS:g} s, '
+    words = (f'RMS error {number(1e3 * model_errors[j], 3)} {unit} over {ROLLOUT_SECONDS:g} s, '
              f'{number(1e3 * steady[j], 3)} {unit} at constant velocity')
     if nominal is not None:
-        words += f', {number(1e3 * nominal[j], 3)} {unit} with nominal inertials' + (
+        words += f', {number(1e3 * nominal[j], 3)} {unit} with URDF inertials' + (
             ': use those inertials' if worse else '')
     if worse or mean > threshold:
         return _use(SIMULATION, False, value, words)

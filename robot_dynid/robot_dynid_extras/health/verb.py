@@ -12,7 +12,7 @@ from robot_dynid.document import percent
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
 
-HELP = 'bring the friction of a model up to date by a minute of motion'
+HELP = 'adapt the friction of a model to a minute of motion'
 EXAMPLES = ('robot-dynid calibrate M.yaml this_morning.mcap --out today.yaml',)
 
 

@@ -231,7 +231,7 @@ class Latent(Estimator):
     """
 
     name = 'latent'
-    summary = 'motion and parameters at once: encoders are as noisy as they are'
+    summary = 'motion and parameters at once, for noisy encoders'
     details_type = LatentDetails
     estimates_motion = True
 

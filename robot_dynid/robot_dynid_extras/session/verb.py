@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='required deviation of base parameters relative to nominal ones '
                              f'(default {DEFAULT_ACCURACY:g})')
     parser.add_argument('--longest', type=float, default=DEFAULT_LONGEST, metavar='S',
-                        help=f'longest time of all swings [s] (default {DEFAULT_LONGEST:g})')
+                        help=f'longest total time of the swings [s] (default {DEFAULT_LONGEST:g})')
     parser.add_argument('--swings', type=int, default=1,
                         help='swings to plan and execute at once (default 1)')
     parser.add_argument('--data', nargs='+', default=[], metavar='BAG',

@@ -290,7 +290,7 @@ class TrajectoryFit(Estimator):
     start: str = setting('wls', tuple(STARTS), 'method whose parameters the fit starts from: '
                          f'{" or ".join(STARTS)}')
     name = 'trajectory'
-    summary = 'simulated motions follow the measured ones; least squares where that is no gain'
+    summary = 'fit of simulated to measured motion; least squares unless that is better'
     details_type = TrajectoryDetails
 
     def fit(self, experiment: Experiment) -> Estimate:

@@ -153,7 +153,7 @@ class SequentialFeasible(Feasible):
     Every problem includes `generations` of links: 1 is the procedure of the source.
     """
 
-    sweeps: int = setting(2, SWEEPS, 'largest number of sweeps over all links that improve '
+    sweeps: int = setting(2, SWEEPS, 'maximum number of sweeps over all links that improve '
                           'the result')
     generations: int = setting(2, GENERATIONS, 'links in every problem: 1 for one '
                                'link as published, 2 to add the next link')
