@@ -291,7 +291,7 @@ def test_a_robot_that_repeats_badly_excuses_no_model_and_noise_hides_one(
     found = of(judged(arm[2].model, told), JOINT, FEED_FORWARD)
     assert found.ok is ok
     words = found.words.replace('.0 %', ' %')
-    assert f'the robot repeats its own effort to within {100.0 * robot:.4g}' in words
+    assert f'the robot repeats its effort within {100.0 * robot:.4g}' in words
     assert (found.shown_by is not None and '--periods' in found.shown_by.command) is (ok is None)
     assert ('its effort is mostly noise' in found.words) is (noise > 0.75)
 

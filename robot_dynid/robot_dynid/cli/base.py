@@ -105,7 +105,7 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     terminal.line(f'{result["robot"]}: {len(result["joints"])} joints, {result["standard"]} '
                   f'standard parameters, {result["base"]} base parameters', style='bold')
     terminal.line('rank counted from the axes' if math.isinf(result['gap']) else
-                  f'rank by the singular values, which fall by a factor of {result["gap"]:.1g}')
+                  f'the singular values drop at the rank by a factor of {result["gap"]:.1g}')
     if result['constants']:
         terminal.table('inertia constants of composite bodies: a link with all that it carries', (
             'constant', 'body from', 'nominal', 'combination'), (

@@ -342,7 +342,7 @@ def warnings_of(parts: Sequence[Equations]) -> tuple[str, ...]:
                   if len(p.samples) > 1)
     if seconds < LEAST_SECONDS:
         warnings.append(f'{seconds:.2g} s of motion give few independent stretches, so the '
-                     f'deviations may be too small: record at least {LEAST_SECONDS:g} s')
+                        f'standard deviations may be too small: record {LEAST_SECONDS:g} s')
     return tuple(warnings)
 
 
