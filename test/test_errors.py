@@ -66,6 +66,11 @@ def test_the_family_and_interrupts_pass() -> None:
     assert reported(len)([1, 2]) == 2
 
 
+def test_messages_are_one_line() -> None:
+    said = 'a  b.yaml: not valid:\n  character\x85 at 3\r\n'
+    assert str(UsageError(said)) == 'a  b.yaml: not valid: character at 3'
+
+
 @pytest.mark.parametrize('name', PUBLIC)
 def test_public_functions_are_reported(name: str) -> None:
     function = getattr(robot_dynid, name)

@@ -42,10 +42,13 @@ DISTRIBUTIONS = {'sklearn': 'scikit-learn', 'yaml': 'PyYAML'}
 
 
 class DynIdError(Exception):
-    """The data, the robot or the model does not allow what was asked (exit code 1)."""
+    """The data, the robot or the model does not allow what was asked (exit code 1).
+
+    Its message is one line, also where it quotes those of libraries and files.
+    """
 
     def __init__(self, message: str = '') -> None:
-        super().__init__(clipped(message, MESSAGE))
+        super().__init__(clipped(' '.join(map(str.strip, message.splitlines())), MESSAGE))
 
 
 class UsageError(DynIdError):

@@ -24,6 +24,8 @@ def test_faults_are_seen_and_counted() -> None:
             os.kill(os.getpid(), signal.SIGSEGV)
         if kind == 7:
             _ = bytearray(600_000_000)
+        if kind == 8:
+            raise DataError('two\nlines')
         if kind == 9:
             raise DataError('inside')
 
@@ -33,8 +35,9 @@ def test_faults_are_seen_and_counted() -> None:
     outcome = fuzz(reader, 30)
     kinds = [numbers[input_of(reader, 0, k)] % 10 for k in range(30)]
     seen = dict(outcome.faults)
-    assert sorted(seen) == [k for k in range(30) if kinds[k] in (3, 5, 7)]
-    words = {3: 'ValueError: outside', 5: 'the process ended by SIGSEGV', 7: 'MB'}
+    assert sorted(seen) == [k for k in range(30) if kinds[k] in (3, 5, 7, 8)]
+    words = {3: 'ValueError: outside', 5: 'the process ended by SIGSEGV', 7: 'MB',
+             8: 'not a message of one line: DataError: two lines'}
     assert all(words[kinds[k]] in text for k, text in seen.items())
     assert outcome.inputs == 30
     assert outcome.peak > 500.0

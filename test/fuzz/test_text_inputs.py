@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 from feasible_models import feasible_model, random_links
-from fuzzing import Outcome, Reader, assert_no_faults, fuzz, mutated
+from fuzzing import Outcome, Reader, assert_no_faults, fuzz, may_refuse, mutated
 from nominal import nominal_model
 
 from robot_dynid.cli.files import with_text
 from robot_dynid.effects.deflection import RadialModel
-from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.families import FAMILIES, parse_request
 from robot_dynid.execution.sampled import sampled
 from robot_dynid.identification.recipe import read_recipe
@@ -123,7 +121,7 @@ def read_options(path: Path) -> None:
     options = with_text({}, str(path))
     given = [lambda kind=kind: parse_request(kind, options) for kind in FAMILIES]
     for read in (*given, lambda: surroundings_from_plain(options, 'scene')):
-        with suppress(DynIdError):
+        with may_refuse():
             read()
 
 

@@ -3,11 +3,11 @@
 import shutil
 import sqlite3
 import zlib
-from contextlib import suppress
 
 import numpy as np
 import pytest
 from bags import FILES, PLUGINS, START, motion, raw, states, storage_file, write_topics
+from fuzzing import may_refuse
 
 from robot_dynid.errors import DataError
 from robot_dynid.io.bag import read_bag
@@ -102,7 +102,7 @@ def test_scrambled_bytes_never_break_the_reader(tmp_path, storage):
         for at in rng.integers(0, reach, rng.integers(1, 30)):
             data[at] = rng.integers(256)
         file.write_bytes(data)
-        with suppress(DataError):
+        with may_refuse():
             read += len(read_bag(file).time) > 0
     assert read > 30
 

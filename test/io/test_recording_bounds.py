@@ -20,6 +20,7 @@ import lz4.frame
 import numpy as np
 import pytest
 from bags import START, raw, states, storage_file, write_topics
+from fuzzing import may_refuse
 from mcap_files import MAGIC, Style, announced, chunk_of, mcap_file, message, record, text
 from rosbags.rosbag2 import CompressionMode
 from rosbags.rosbag2.storage_mcap import zstd
@@ -136,11 +137,9 @@ def test_compressed_bags_that_are_cut_off_or_bombs(
     whole = file.read_bytes()
     for size in range(0, len(whole), len(whole) // 10):
         file.write_bytes(whole[:size])
-        try:
+        with may_refuse():
             log = read_bag(path)
-        except DataError:
-            continue
-        assert len(log.time) == 60 or log.findings
+            assert len(log.time) == 60 or log.findings
     if compression is CompressionMode.FILE:
         file.write_bytes(zstd.compress(bytes(1 << 25)) * 3)
         with pytest.raises(DataError, match='unpacks to more than'):

@@ -1,7 +1,8 @@
 """Damaged inputs for readers: seeded, counted, in a process of their own.
 
-A reader may accept an input or raise a DynIdError. Everything else is a fault: another exception,
-a crash of the interpreter, an input that takes longer than SECONDS, or more memory than MEGABYTES.
+A reader may accept an input or raise a DynIdError whose message is one line. Everything else is a
+fault: another exception, a crash of the interpreter, an input that takes longer than SECONDS, or
+more memory than MEGABYTES.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import struct
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.context import ForkProcess
 from pathlib import Path
@@ -64,6 +65,24 @@ class Outcome:
         return (f'{self.name:28s} {self.inputs:9d} inputs {self.accepted:9d} accepted '
                 f'{len(self.faults):6d} faults  slowest {self.slowest:7.3f} s  '
                 f'peak {self.peak:7.1f} MB')
+
+
+def fault_of(error: BaseException) -> str:
+    """Return what is wrong with a refusal: '' if it is a DynIdError with a message of one line."""
+    cause = error.__cause__ or error if isinstance(error, UnexpectedError) else error
+    words = f'{type(cause).__name__}: {" ".join(str(cause).split())[:200]}'
+    if not isinstance(error, DynIdError) or isinstance(error, UnexpectedError):
+        return words
+    return '' if len(str(error).splitlines()) == 1 else f'not a message of one line: {words}'
+
+
+@contextmanager
+def may_refuse() -> Iterator[None]:
+    """Let the block end, or be refused by a DynIdError with a message of one line."""
+    try:
+        yield
+    except DynIdError as error:
+        assert not fault_of(error), fault_of(error)
 
 
 def input_of(reader: Reader, seed: int, number: int) -> bytes:
@@ -149,13 +168,8 @@ def _work(reader: Reader, numbers: range, seed: int, folder: Path, place: mmap.m
             try:
                 reader.read(path)
                 accepted += 1
-            except UnexpectedError as error:  # stands for one outside the family
-                cause = error.__cause__ or error
-                words = f'{type(cause).__name__}: {" ".join(str(cause).split())[:200]}'
-            except DynIdError:
-                pass
             except BaseException as error:
-                words = f'{type(error).__name__}: {" ".join(str(error).split())[:200]}'
+                words = fault_of(error)
             seconds, memory = time.monotonic() - start, _peak() - before
             slowest, peak = max(slowest, seconds), max(peak, memory)
             if not words and (seconds > SECONDS or memory > MEGABYTES):

@@ -261,8 +261,9 @@ def _evidence(stated: Score, changed: Score) -> Iterator[str]:
     falls = [np.nan_to_num(a - b) for a, b in zip(stated.parts, changed.parts, strict=True)]
     sums = [float(fall.sum()) for fall in falls]
     worst = [int(np.argmax(fall)) for fall in falls]
-    fell = falls[0] > 0.0 if np.any(falls[0] > 0.0) else np.isfinite(stated.left)
-    left = [float(np.exp(np.mean(np.log(s.left[fell])))) for s in (stated, changed)]
+    fell = falls[0] > 0.0  # of no joint where no effort counts, of which nothing is said then
+    left = [float(np.exp(np.log(s.left[fell]).sum() / max(fell.sum(), 1)))
+            for s in (stated, changed)]
     words = (
         f'{percent(left[0])} % of the efforts are unexplained, with the change {percent(left[1])} '
         '%',

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.signals.alignment import GAP_SECONDS, GAP_STEPS
+from robot_dynid.signals.alignment import GAP_SECONDS, GAP_STEPS, LATEST_STAMP
 from robot_dynid.signals.external import net_torque
 from robot_dynid.signals.filters import derivative, zero_phase_low_pass
 from robot_dynid.signals.plausible import drop_implausible
@@ -96,10 +96,10 @@ def _empty(n: int) -> Excerpt:
 
 
 def typical_step(time: FloatArray) -> float:
-    """Return the median positive step of stamps (N,); NaN without any."""
+    """Return the median positive step of stamps (N,) up to LATEST_STAMP; NaN without any."""
     with np.errstate(invalid='ignore', over='ignore'):
         steps = np.diff(time)
-        steps = steps[np.isfinite(steps) & (steps > 0.0)]
+        steps = steps[(steps > 0.0) & (steps <= LATEST_STAMP)]
     return float(np.median(steps)) if len(steps) else float('nan')
 
 
