@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import json
 import runpy
+import subprocess
+from datetime import date, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +14,7 @@ from typing import Any
 import pytest
 
 from robot_dynid.errors import DataError
-from robot_dynid_evaluation.trust import ROOT, VARIABLE, keep
+from robot_dynid_evaluation.trust import FRESH, ROOT, SOURCES, VARIABLE, digest, keep, outdated
 
 trust: Any = SimpleNamespace(**runpy.run_path(str(ROOT / 'docs' / 'trust_page.py')))
 
@@ -21,6 +23,52 @@ RECORDS = trust.records()
 
 def test_the_page_is_that_of_its_records() -> None:
     assert trust.PAGE.read_text() == trust.page(RECORDS), 'make trust'
+
+
+@pytest.mark.always
+@pytest.mark.parametrize('record', RECORDS, ids=lambda one: f'{one["kind"]} {one["part"]}'.strip())
+def test_records_are_no_older_than_the_code_they_speak_of(record: dict[str, Any]) -> None:
+    """By the date of the commit: what passes today passes when it is checked out again."""
+    done = subprocess.run(['git', '-C', str(ROOT), 'log', '-1', '--format=%cs'],
+                          capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip('committed files: not a git repository')
+    changed = outdated(record, date.fromisoformat(done.stdout.strip()))
+    assert not changed, (
+        f'docs/trust: {record["kind"]} {record["part"]} was measured on {record["date"]}, more '
+        f'than {FRESH} days ago, and these changed since: {", ".join(changed)}. Measure again: '
+        f'{VARIABLE}=docs/trust {trust.KINDS[record["kind"]].command}, then make trust')
+
+
+def test_outdated_names_what_changed_once_a_record_is_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert set(SOURCES) == set(trust.KINDS)
+    assert all((ROOT / source).exists() for sources in SOURCES.values() for source in sources)
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    keep('resumed', {'kills': 2, 'recordings': 3, 'difference': 0.0}, 12.0)
+    (record,) = trust.records(tmp_path)
+    measured = date.fromisoformat(record['date'])
+    fresh, old = (measured + timedelta(days=FRESH + more) for more in (0, 1))
+    assert outdated(record, old) == [], 'nothing changed'
+    first, *others = SOURCES['resumed']
+    record['sources'][first] = 'another'
+    assert outdated(record, old) == [first]
+    del record['sources']
+    assert outdated(record, old) == [first, *others]
+    assert outdated(record, fresh) == []
+
+
+def test_digest_is_that_of_names_and_contents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr('robot_dynid_evaluation.trust.ROOT', tmp_path)
+    seen = set()
+    for name, text in (('a.py', '1'), ('a.py', '2'), ('b.py', '2'), ('b.pyc', '3')):
+        (tmp_path / 'code').mkdir(exist_ok=True)
+        (tmp_path / 'code' / name).write_text(text)
+        seen.add(digest('code'))
+    assert len(seen) == 3, 'what is made of the code does not count'
 
 
 @pytest.mark.parametrize('kind', trust.KINDS)
