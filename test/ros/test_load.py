@@ -50,7 +50,14 @@ INSTANTS = 2.0  # s in which the instant lies at which they are
 RATE_OF_STATES = 1000  # per second: what a second of a recording is
 SOAK = int(os.environ.get('ROBOT_DYNID_SOAK', '3600'))  # s
 LONGEST = 0.02  # s; of a hundred forward dynamics of one state, one may take longer
-GROWTH = 1e7  # bytes by which a node may grow in the second half; measured 5.3e6 in half an hour
+#: the same over the median rollout, which a busy machine lengthens, too: measured 0.02, beside a
+#: dozen busy processes 0.09 and 0.11
+SOON = 0.25
+#: bytes by which a node may grow in the second half; measured 5.3e6 in half an hour
+GROWTH = 1e7
+#: and in the few seconds of the short form, where threads still take their first memory: measured
+#: 2.2e7 and 4.5e7; requests and answers of six rollouts, if they stayed, are 1.3e8
+EARLY_GROWTH = 9e7
 
 
 def dual_arm() -> str:
@@ -175,10 +182,12 @@ def test_fourteen_joints_four_clients_and_an_identification(
     np.testing.assert_array_equal(recorded.position[:, 0], np.arange(count))
     assert f'recorded {count} messages' in stopped.message
     assert figures['forward']['50'] < 0.5 * figures['rollout']['50'], 'they wait for no rollouts'
+    assert figures['forward']['99'] < SOON * figures['rollout']['50']
     if seconds > 60:
-        assert figures['forward']['99'] < figures['rollout']['50']
         assert figures['forward']['99'] < LONGEST
         assert slope * (when[-1] - when[0]) / 60.0 < GROWTH
+    else:
+        assert max(one for _, one in memory) - memory[0][1] < EARLY_GROWTH
     trust.keep('load', {
         'joints': JOINTS, 'published': count, 'recorded': len(recorded.time),
         'identifications': identified, 'busy': (before[0], os.getloadavg()[0]),
@@ -319,8 +328,11 @@ def test_recordings_and_models_survive_the_kill_of_any_process(
     print(f'\n{len(bags)} identifiers killed after {sum(bags.values())} messages: at most '  # noqa: T201
           f'{max(lost)} of the last were not on the disk; whole models {whole.tolist()}, others '
           'absent')
-    if seconds:
-        assert max(lost) < RATE_OF_STATES
+    # what is received is on the disk a second later; on a busy machine, all is as much later as
+    # processes share a core: measured 1449 and 4259 beside a dozen of them
+    share = 0.0 if seconds else os.getloadavg()[0] / (os.cpu_count() or 1)
+    assert max(lost) < (1.0 + share) * RATE_OF_STATES
+    assert whole[1], 'of the models that a client saves all the time, one is there'
     trust.keep('kills', {
         'lives': len(bags), 'others': others, 'messages': sum(bags.values()),
         'again': sum(again.values()), 'late': max(lost), 'models': there,
