@@ -43,6 +43,16 @@ def test_wrong_names_are_named(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(('ok', 'style'), [(True, 'green'), (False, 'red')])
+def test_show_stop_colours_a_failure(
+    ok: bool, style: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[tuple[str, str | None]] = []
+    monkeypatch.setattr(Terminal, 'line', lambda self, text, style: lines.append((text, style)))
+    excite.show_stop({'message': 'said', 'ok': ok, 'recording': ''}, Terminal())
+    assert lines == [('said', style)]
+
+
 def request(*words: str, verb: str = 'excite') -> dict[str, str]:
     parser = argparse.ArgumentParser()
     VERBS[verb].add_arguments(parser)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from rippling import RATIO, Gear, joint_residual
 from scipy.stats import chi2
 from tolerances import DIFFERENCE, LEAST_SQUARES, RIPPLE_INTERVALS, SAME_FORMULA
 
+from robot_dynid.effects import ripple_search
 from robot_dynid.effects.ripple import TorqueRipple
 from robot_dynid.effects.ripple_search import (
     DELAYS,
@@ -103,6 +105,28 @@ def test_a_wave_must_be_unlikely_and_lower_the_held_out_error() -> None:
     with_wave = Phases.none(0.0).with_wave(1010.0, -4e-3)
     errors = NormalEquations.of(alike, with_wave.columns(alike)).held_out_errors()
     np.testing.assert_allclose(errors, data.residual)  # nothing else to learn from
+
+
+@pytest.mark.parametrize(('deviations', 'better'), [(1.5, False), (3.0, True)])
+def test_is_better_asks_for_two_deviations_of_the_gain(deviations: float, better: bool) -> None:
+    blocks = 100
+    gains = 0.1 * (deviations / np.sqrt(blocks) + np.tile([1.0, -1.0], blocks // 2))
+    signs = np.tile([1.0, -1.0], blocks)  # no mean in a block of two rows
+    data = SimpleNamespace(block=np.repeat(np.arange(blocks), 2), residual=signs)
+    candidate = signs * np.repeat(np.sqrt(1.0 - gains / 2.0), 2)
+    assert ripple_search._is_better(signs, candidate, data) == better
+
+
+def test_rivals_are_at_least_a_hundredth_as_likely() -> None:
+    likelihoods = {70.0: 1.0, 71.0: 1.0, 30.0: 1.0 / 150.0, 40.0: 1.0 / 70.0, 90.0: 1.0 / 20.0}
+    orders = np.arange(20.0, 120.0)
+    power = np.zeros((1, len(orders)))
+    for order, likelihood in likelihoods.items():
+        power[0, orders == order] = 60.0 + 2.0 * np.log(likelihood)
+    level = np.ones((2, len(orders)))
+    found = Spectrum(orders, power, level).rivals(
+        70.0, 1.5, Spectrum(orders, np.zeros_like(power), level))
+    assert found.tolist() == [90.0, 40.0]
 
 
 def test_slopes_of_the_phase_are_differences() -> None:

@@ -90,6 +90,17 @@ def test_where_least_squares_is_feasible_it_is_kept(method):
     assert_real(data.model, estimate, rng)
 
 
+def test_rise_is_over_a_thousandth_of_the_effort_where_least_squares_leaves_less():
+    rng = np.random.default_rng(6)
+    robot = load_robot('planar_3r')
+    data = recorded(robot, robot.nominal, rng)
+    task = Task.of(data.experiment, 'entropic', Bounds())
+    base = LeastSquares().fit(data.experiment).values
+    for share in (1e-4, 3e-3):  # of all parameters, thus of every effort
+        rise = task.rise((1.0 + share) * base)
+        assert rise == pytest.approx(max(share / 1e-3, 1.0) - 1.0, rel=1e-3)
+
+
 @pytest.mark.parametrize('prior', ['entropic', 'euclidean'])
 def test_prior_alone_decides_what_no_effort_shows(prior):
     rng = np.random.default_rng(5)

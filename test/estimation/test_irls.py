@@ -158,9 +158,12 @@ def test_irls_estimate_stays_in_its_interval_with_one_wild_sample(seed: int, siz
 
 
 def test_a_fit_that_does_not_settle_says_so(model: TorqueModel) -> None:
-    experiment = Experiment.of(model, [spoiled(model, 0.1)])
-    estimate = RobustLeastSquares(rounds=1).fit(experiment)
-    assert estimate.status is Status.NOT_SETTLED
+    experiment = Experiment.of(model, [lively(model, 300, noise=0.01)])
+    for rounds, estimator in ((1, RobustLeastSquares(rounds=1, tolerance=0.0)),
+                              (100, RobustLeastSquares(tolerance=0.0))):
+        estimate = estimator.fit(experiment)
+        assert estimate.status is Status.NOT_SETTLED
+        assert f'after {rounds} rounds' in estimate.details.sentence(())
 
 
 def test_weights_that_all_vanish_leave_those_of_before(

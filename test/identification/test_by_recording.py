@@ -121,7 +121,9 @@ def whole(paths: list[str]) -> RecordedInformation:
     return reduced([load_log(path, ROBOT) for path in paths])
 
 
-@pytest.mark.parametrize('numbers', [log_module.CACHE_NUMBERS, 0], ids=['in memory', 'read again'])
+@pytest.mark.parametrize('numbers', [
+    pytest.param(log_module.CACHE_NUMBERS, id='in memory', marks=pytest.mark.always),
+    pytest.param(0, id='read again')])
 def test_recorded_one_by_one_gives_the_same_model_as_identify(
     numbers: int, paths: list[str], plain: IdentificationResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:

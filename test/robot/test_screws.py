@@ -147,6 +147,11 @@ def random_bodies(rng: np.random.Generator, n: int) -> FloatArray:
     return np.array([parameters_from_pseudo_inertia(s @ s.T) for s in spread])
 
 
+def test_screw_has_no_limits_unless_they_are_given() -> None:
+    limits = Screw('a', [0, 0, 1], [0, 0, 0]).limits
+    assert limits.shape == (4,) and np.isnan(limits).all()
+
+
 def test_branches_name_their_parent() -> None:
     robot = robot_from_screws('tree', [
         Screw('trunk', [0, 0, 1], [0, 0, 0]),

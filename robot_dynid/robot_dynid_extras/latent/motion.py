@@ -501,7 +501,7 @@ class LatentProblem:
     def _unlikely(self, state: LatentState) -> float:
         """Return the negative logarithm of the likelihood per sample, but for constants."""
         off, counted = np.zeros_like(state.errors), np.zeros_like(state.errors)
-        seen, samples = 0.0, 0
+        seen, samples = [], 0
         for along, c in zip(
                 self.along(state, self.motions_of(state)), state.coefficients, strict=True):
             one = along.stretch
@@ -509,11 +509,11 @@ class LatentProblem:
                 (along.misfit(state.values) / (CAUCHY * state.errors)) ** 2), axis=0)
             counted += along.counts.sum(axis=0)
             at = one.splines[0].motion(c)
-            seen += sum(float(np.sum(((k.values - at[k.order]) / k.deviation) ** 2))
-                        for k in one.channels)
+            seen += [float(np.sum(((k.values - at[k.order]) / k.deviation) ** 2))
+                     for k in one.channels]
             samples += len(one.time)
         told = np.log(state.errors) + 0.5 * off / np.maximum(counted, 1.0)
-        return float(np.sum(told) + 0.5 * seen / samples)
+        return float(np.sum(told) + 0.5 * sum(seen) / samples)
 
     def _smooth(self, one: Stretch) -> tuple[FloatArray, list[FloatArray]]:
         """Return coefficients of a smooth motion, and it at the stamps."""
