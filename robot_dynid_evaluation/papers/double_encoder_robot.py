@@ -27,11 +27,14 @@ from robot_dynid.types import FloatArray, Progress, RawLog
 from robot_dynid.validation.validate import validate
 from robot_dynid_evaluation.papers import Row, matched, shown
 from robot_dynid_evaluation.papers.double_encoder import free_fit
+from robot_dynid_extras.resonance.two_masses import motor_resonance
 
 #: the folder of public recordings
 DATA = 'ROBOT_DYNID_DATA'
 RUNS = ('A', 'B')
 GEAR_RATIOS = (256.857, 267.429, 252.333, 221.0, 239.619, 154.323)
+#: the joints with link encoders
+ENCODED = ('joint_1', 'joint_2', 'joint_3')
 #: percent of the error that the default may be worse than a model it was chosen over
 WORSE = 10.0
 WHY = "a public robot, not the paper's"
@@ -63,12 +66,18 @@ def rows(progress: Progress) -> Sequence[Row]:
             scores = validate(model, [logs[other]])
             errors[name] = np.array([100.0 * one.relative_error
                                      for one in scores.model['all'].values()])
+            if name == ELASTIC:
+                found.append(shown(f'run {fitted}: joints that stay elastic', None,
+                                   ', '.join(model.elastic_joints) or 'none', WHY))
             if name == DEFAULT:
                 fits[fitted] = result
                 errors[CONTROL] = np.array([100.0 * one.relative_error
                                             for one in scores.control['all'].values()])
         found += effort_rows(f'{fitted} to {other}', errors)
-    return (*encoder_rows([fits[run].model.record.encoders for run in RUNS]), *found)
+    progress('both runs', 0.95)
+    together = identify(robot, [logs[run] for run in RUNS]).model.record.encoders
+    return (*encoder_rows([fits[run].model.record.encoders for run in RUNS]),
+            *together_rows(together), *resonance_rows(robot, logs), *found)
 
 
 def recordings() -> tuple[RobotModel, dict[str, RawLog]]:
@@ -99,6 +108,26 @@ def encoder_rows(fits: Sequence[Sequence[DeflectionFit]]) -> Iterator[Row]:
             yield shown(f'{joint}, run {run}: deflection and the rest [urad]', None,
                         f'{1e6 * one.rms:.0f}, {1e6 * one.residual:.0f}; determined: '
                         f'{", ".join(one.determined)}', WHY)
+
+
+def together_rows(fits: Sequence[DeflectionFit]) -> Iterator[Row]:
+    """Yield stiffness and delay of each joint in both runs together."""
+    for one in fits:
+        yield shown(f'{one.joint}, both runs: stiffness [MN m/rad]', None,
+                    interval(one.stiffness, 1e-6), WHY)
+        yield shown(f'{one.joint}, both runs: delay [ms]', None, interval(one.delay, 1e3), WHY)
+
+
+def resonance_rows(robot: RobotModel, logs: Mapping[str, RawLog]) -> Iterator[Row]:
+    """Yield the antiresonance of each joint with two encoders, or why it is not shown."""
+    for joint in ENCODED:
+        found = []
+        for log in logs.values():
+            try:
+                found.append(f'{motor_resonance(robot, log, joint)[0].antiresonance:.3g}')
+            except DataError as error:
+                found.append(f'not shown ({str(error).partition(":")[0]})')
+        yield shown(f'{joint}: antiresonance [Hz]', None, ', '.join(dict.fromkeys(found)), WHY)
 
 
 def interval(one: Determined, scale: float) -> str:

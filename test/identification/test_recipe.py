@@ -73,6 +73,17 @@ def effort_lag() -> None:
     assert np.abs(found[1].values - found[0].values).max() > 0.01
 
 
+def encoder_delays() -> None:
+    recipe = recipe_from_dict({'encoder_delays': {'joint_2': 0.003}})
+    assert recipe.encoder_delays_of(ROBOT) == (0.0, 0.003, 0.0)
+    assert identified({'encoder_delays': {}}).model.preprocessing.encoder_delays == ()
+    with pytest.raises(UsageError, match='has no joint'):
+        recipe_from_dict({'encoder_delays': {'joint_9': 0.003}}).encoder_delays_of(ROBOT)
+    for wrong in ([0.003], {'joint_1': 1.0}, {'joint_1': 'late'}):
+        with pytest.raises(UsageError, match='encoder_delays'):
+            recipe_from_dict({'encoder_delays': wrong})
+
+
 def rate() -> None:
     assert repeated({'rate': 250}).step == pytest.approx(0.004)
 
@@ -206,9 +217,10 @@ def elastic_joints() -> None:
 
 
 CASES: dict[str, Callable[[], None]] = {case.__name__: case for case in (
-    accept, cutoff, ramp_width, effort_lag, rate, rotor_inertia, friction, procedure, prior,
-    prior_weight, bounds, sweeps, period, warm_up, robust, instrument_cutoff, residual, loops,
-    ripple, adaptation, elastic_joints, estimator, start, windows, generations, columns, topics)}
+    accept, cutoff, ramp_width, effort_lag, encoder_delays, rate, rotor_inertia, friction,
+    procedure, prior, prior_weight, bounds, sweeps, period, warm_up, robust, instrument_cutoff,
+    residual, loops, ripple, adaptation, elastic_joints, estimator, start, windows, generations,
+    columns, topics)}
 
 
 @pytest.mark.parametrize('key', [*(f.name for f in fields(Recipe)), *owned_settings()])

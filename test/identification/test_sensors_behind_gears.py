@@ -8,16 +8,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from elastic_arms import elastic_arm, recordings
 
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.errors import ModelError
-from robot_dynid.estimation import LeastSquares
+from robot_dynid.estimation import ESTIMATORS, LeastSquares
+from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.identification.fit import choose_feasible
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
+from robot_dynid.identification.selection import Choice
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import impossible
+from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import motion_limits
 from robot_dynid.types import RawLog
@@ -158,3 +163,18 @@ def test_a_motor_of_several_joints_is_named():
                             None)
     warning, = impossible(model)
     assert 'motor of joint_6 (Iam6: -0.01' in warning
+
+
+@pytest.mark.parametrize('method', ['wls', 'elastic'])
+def test_choose_feasible_counts_for_elastic_joints_too(method: str) -> None:
+    """Parameters of a robot that cannot be are replaced, whichever method gave them."""
+    robot, _ = elastic_arm()
+    structure = Structure.uniform(robot, True, 'coulomb', {'width': 0.01})
+    settings = Preprocessing(30.0, decimate=False)
+    torque, log = structure.torque_model(robot), recordings(2.0)[0]
+    experiment = Experiment.of(torque, [prepare(torque.robot, repair(robot, log), settings)])
+    free = LeastSquares().fit(experiment)
+    chosen, found = choose_feasible(ESTIMATORS[method], replace(free, values=-free.values),
+                                    experiment, Choice(settings, structure))
+    assert chosen.name == found.method == 'feasible'
+    assert any('is not positive definite' in one for one in found.warnings)

@@ -75,6 +75,18 @@ def test_good_encoders_pass_without_a_word(robot: RobotModel, log: RawLog) -> No
     assert np.max(np.abs(deflection(repaired) - log.effort / STIFFNESS)) < DEFLECTION
 
 
+@pytest.mark.parametrize('late', [-2e-3, 2e-3])
+def test_a_late_encoder_is_no_swap(robot: RobotModel, log: RawLog, late: float) -> None:
+    """The deflection then goes with the velocity, as friction does, for or against the effort."""
+    assert log.effort is not None and log.motor_position is not None
+    velocity = np.gradient(log.position, log.time, axis=0)
+    sliding = replace(log, effort=log.effort + 20.0 * np.sign(velocity),
+                      motor_position=log.motor_position + late * velocity)
+    assert not [n for n in repair(robot, sliding).notes if 'motor' in n]
+    swapped = replace(log, motor_position=2.0 * log.position - log.motor_position)
+    assert any('swapped' in note for note in repair(robot, swapped).notes)
+
+
 def test_rounding_is_no_offset(robot: RobotModel, log: RawLog) -> None:
     """Of a joint that nothing bends: both encoders count the same, but for a few steps."""
     assert log.effort is not None

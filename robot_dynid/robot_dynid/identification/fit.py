@@ -176,7 +176,7 @@ def choose_feasible(
     Otherwise nothing changes.
     """
     torque = experiment.model
-    if estimator != ESTIMATORS[DEFAULT] or torque.gears:
+    if not (estimator == ESTIMATORS[DEFAULT] or estimator.seeks_elastic_joints):
         return estimator, estimate
     where = indefinite_at(IdentifiedModel(
         torque.robot, choice.structure, torque.reduction, estimate.values, estimate.std,

@@ -54,6 +54,11 @@ UNKNOWN = 0.5
 #: error ratio of the rigid model from which elasticity matters, and of the elastic model from
 #: which it predicts efforts worse
 MATTERS = LOSES = 1.1
+#: fits that undo delays of encoders; the first has them from links that they bias
+DELAY_FITS = 2
+#: reasons for making a joint rigid, with the remedy
+UNDETERMINED = 'the efforts leave its stiffness open; load it more, or move it faster'
+WORSE = 'the elastic model predicts the held-out effort of {} worse; record another motion'
 
 
 def record_gears(fit: Fit, gathered: Gathered, estimator: Estimator, recipe: Recipe) -> Fit:
@@ -82,23 +87,33 @@ def _deflections(fit: Fit, recordings: Sequence[Repaired]) -> tuple[DeflectionFi
         return ()
     for one in recordings:
         with suppress(DataError):  # a part of a longer recording that is at rest or too short
-            samples.append(prepare(model.robot, one, replace(model.preprocessing,
-                                                             decimate=False)))
+            samples.append(prepare(model.robot, one, replace(
+                model.preprocessing, decimate=False, encoder_delays=())))
     return fit_deflections(model.torque_model, fit.estimate.values, fit.estimate.covariance,
                            samples)
 
 
-def undetermined_stiffness(model: IdentifiedModel) -> tuple[str, ...]:
-    """Return the elastic joints whose dynamics the recordings do not show, to be rigid.
+def joints_to_make_rigid(model: IdentifiedModel) -> dict[str, str]:
+    """Return the elastic joints whose dynamics the recordings do not show, with the reason.
 
     Their stiffness is negative, or its interval contains infinity; or the elastic model predicts
     the effort of the joint worse on held-out data than the rigid one.
     """
     worse = {one.joint for one in model.record.rigid_beside
              if one.elastic_error > one.rigid_error * LOSES}
-    return tuple(gear.joint for gear in model.record.gears
-                 if gear.joint in worse
-                 or not gear.stiffness > interval_factor(np.inf) * gear.stiffness_std)
+    open_ones = {gear.joint for gear in model.record.gears
+                 if not gear.stiffness > interval_factor(np.inf) * gear.stiffness_std}
+    return {gear.joint: UNDETERMINED if gear.joint in open_ones else WORSE.format(gear.joint)
+            for gear in model.record.gears if gear.joint in worse | open_ones}
+
+
+def late_encoders(model: IdentifiedModel) -> dict[str, float]:
+    """Return the delays [s] of the link encoders of elastic joints, {} if they are undone."""
+    undone = dict(zip(model.joints, model.preprocessing.encoder_delays, strict=False))
+    elastic = [one for one in model.record.encoders if one.joint in model.elastic_joints]
+    if not any(one.shows_delay(undone.get(one.joint, 0.0)) for one in elastic):
+        return {}
+    return {one.joint: one.delay.value for one in elastic if one.shows_delay(0.0)}
 
 
 def gear_table(

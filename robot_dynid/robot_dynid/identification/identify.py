@@ -47,9 +47,13 @@ from robot_dynid.identification.fit import (
 from robot_dynid.identification.gathered import Fit, Gathered, Request, gather
 from robot_dynid.identification.gear_effects import allow_for_low_pass, allow_for_other_hysteresis
 from robot_dynid.identification.gears import (
+    DELAY_FITS,
+    LOSES,
+    WORSE,
+    joints_to_make_rigid,
+    late_encoders,
     record_gears,
     record_motor_encoders,
-    undetermined_stiffness,
 )
 from robot_dynid.identification.learnt import learn_ripple, learn_slow_changes
 from robot_dynid.identification.recipe import Recipe
@@ -137,24 +141,57 @@ def _with_determined_gears(
 ) -> IdentificationResult:
     """Return the fit in which only joints are elastic whose stiffness the recordings determine.
 
-    The others are rigid in the dynamics; the causes of their deflection are in the record. Without
-    any elastic joint left, a method for elastic joints is replaced by the default one.
+    Delays of their link encoders behind those of the motors, unless the recipe gives them, are
+    undone. The others are rigid in the dynamics; the causes of their deflection are in the record.
+    Without any elastic joint left, a method for elastic joints is replaced by the default one.
     """
     result, notes = fit(robot, estimator, recipe), []
-    while rigid := undetermined_stiffness(result.model):
-        left = tuple(j for j in result.model.elastic_joints if j not in rigid)
-        if estimator.seeks_elastic_joints and not left:
-            estimator = ESTIMATORS[DEFAULT].for_robot(robot)
-        notes.append(f'{", ".join(rigid)}: rigid in the dynamics, because the recordings do not '
-                     'determine the stiffness, or the elastic model predicts the effort worse; '
-                     f'method {estimator.name}; for the stiffness load the joint more, or move '
-                     'it faster')
-        recipe = replace(recipe, elastic_joints=left)
+    for _ in range(DELAY_FITS if recipe.encoder_delays is None else 0):
+        if delays := late_encoders(result.model):
+            recipe = replace(recipe, encoder_delays=delays)
+            result = fit(robot, estimator, recipe)
+            notes = ['link encoders show the past of those of the motors, corrected: ' + ', '.join(
+                f'{joint} by {1e3 * late:.3g} ms' for joint, late in delays.items())]
+    while reasons := joints_to_make_rigid(result.model):
+        left = tuple(j for j in result.model.elastic_joints if j not in reasons)
+        estimator = _without_gears(estimator, robot) if not left else estimator
+        notes += [f'{joint}: rigid in the dynamics, because {reason}'
+                  for joint, reason in reasons.items()]
+        recipe = replace(recipe, elastic_joints=left, encoder_delays={
+            joint: late for joint, late in (recipe.encoder_delays or {}).items()
+            if joint in left})
         result = fit(robot, estimator, recipe)
+    near_nominal = result.model.elastic_joints and result.model.feasible is not None
+    if near_nominal and not robot.drive.torque_sensors:
+        rigid = fit(robot, _without_gears(estimator, robot),
+                    replace(recipe, elastic_joints=(), encoder_delays={}))
+        result, more = better_on_held_out_motion(result, rigid)
+        notes += more
     if not notes:
         return result
     warnings = (*notes, *result.warnings)
     return replace(result, warnings=warnings, model=replace(result.model, warnings=warnings))
+
+
+def better_on_held_out_motion(
+    elastic: IdentificationResult, rigid: IdentificationResult
+) -> tuple[IdentificationResult, list[str]]:
+    """Return the rigid result, with a note, if the elastic one predicts any joint worse.
+
+    Near the nominal links both are other models than those that `joints_to_make_rigid` compares.
+    """
+    worse = [joint for joint, soft, stiff in zip(
+                 rigid.model.joints, elastic.held_out.raw, rigid.held_out.raw, strict=False)
+             if soft > LOSES**2 * stiff]
+    if not worse:
+        return elastic, []
+    return rigid, [f'{", ".join(elastic.model.elastic_joints)}: rigid in the dynamics, because '
+                   + WORSE.format(', '.join(worse))]
+
+
+def _without_gears(estimator: Estimator, robot: RobotModel) -> Estimator:
+    """Return the method for rigid joints: the default one for a method of elastic joints."""
+    return ESTIMATORS[DEFAULT].for_robot(robot) if estimator.seeks_elastic_joints else estimator
 
 
 @reported

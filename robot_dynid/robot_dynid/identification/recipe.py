@@ -28,7 +28,7 @@ from robot_dynid.robot.topics import topics_from_plain, with_topics
 from robot_dynid.settings import read_settings, require_allowed, setting, settings_of
 from robot_dynid.signals.averaging import PERIOD as AVERAGED_PERIOD
 from robot_dynid.signals.averaging import WARM_UP, Periodic
-from robot_dynid.signals.prepare import CUTOFF, EFFORT_LAG, RATE
+from robot_dynid.signals.prepare import CUTOFF, EFFORT_LAG, ENCODER_DELAY, RATE
 from robot_dynid.signals.windows import Window
 from robot_dynid.yaml_text import load_yaml
 
@@ -50,6 +50,15 @@ def _read_joints(value: Any, key: str) -> tuple[str, ...] | None:
     if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
         raise UsageError(f'{key} must be a list of joint names, is {shown(value)}')
     return tuple(value)
+
+
+def _read_delays(value: Any, key: str) -> dict[str, float] | None:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise UsageError(f'{key} must be a mapping of joints to seconds such as '
+                         f'{{joint_1: 0.003}}, is {shown(value)}')
+    return {name: ENCODER_DELAY.read(late, f'{key}: {name}') for name, late in value.items()}
 
 
 def _read_friction(value: Any, key: str) -> str | dict[str, str]:
@@ -119,6 +128,9 @@ class Recipe:
     effort_lag: float | None = setting(
         None, EFFORT_LAG, 'delay of the effort after the position [s]; chosen from the data '
         'unless given')
+    encoder_delays: Mapping[str, float] | None = setting(
+        None, _read_delays, 'delays of the link encoders of elastic joints behind those of their '
+        'motors, by joint [s]; from the data unless given')
     rate: float | None = setting(
         None, RATE, 'rate of the uniform time grid [Hz]; that of the recording unless given')
     rotor_inertia: bool | None = setting(
@@ -189,6 +201,13 @@ class Recipe:
         if self.ramp_width is not None:
             requests = [LawRequest(COULOMB) if one.auto else one for one in requests]
         return tuple(requests)
+
+    def encoder_delays_of(self, robot: RobotModel) -> tuple[float, ...]:
+        """Return the delay [s] of every link encoder, () for none. Raises UsageError."""
+        delays = self.encoder_delays or {}
+        for name in delays:
+            robot.index(name)
+        return tuple(delays.get(joint, 0.0) for joint in robot.joints) if delays else ()
 
     def chooses_friction(self, robot: RobotModel) -> bool:
         """Return True if laws of friction are chosen from the data."""

@@ -263,9 +263,10 @@ def _choose_once(part: Excerpt, recipe: Recipe, first: Structure, previous: Choi
     passbands: tuple[float, ...] = ()
     cutoff = recipe.cutoff
     if cutoff is None:
-        cutoff, scores, passbands = _choose_cutoff(part, best, progress)
+        cutoff, scores, passbands = _choose_cutoff(part, best, recipe, progress)
     settings, _ = part.prepare_enough(best.torque_model(part.robot), Preprocessing(
-        cutoff, recipe.rate, recipe.effort_lag or 0.0, not first.gears))
+        cutoff, recipe.rate, recipe.effort_lag or 0.0, not first.gears,
+        encoder_delays=recipe.encoder_delays_of(part.robot)))
     lag = None
     if recipe.effort_lag is None:
         progress('estimating the effort lag', 0.45)
@@ -356,7 +357,7 @@ def _is_same_choice(settings: Preprocessing, lag: Lag | None, previous: Choice) 
 
 
 def _choose_cutoff(
-    part: Excerpt, structure: Structure, progress: Progress
+    part: Excerpt, structure: Structure, recipe: Recipe, progress: Progress
 ) -> tuple[float, tuple[tuple[float, float], ...], tuple[float, ...]]:
     """Return the cut-off, see `best_cutoff`, the scores of all tried ones, and the passbands."""
     model = structure.torque_model(part.robot)
@@ -365,8 +366,9 @@ def _choose_cutoff(
 
     def errors(cutoff: float) -> tuple[float, FloatArray] | DataError:
         try:
-            _, samples = part.prepare_enough(model, Preprocessing(cutoff,
-                                                                  decimate=not structure.gears))
+            _, samples = part.prepare_enough(model, Preprocessing(
+                cutoff, decimate=not structure.gears,
+                encoder_delays=recipe.encoder_delays_of(part.robot)))
             seconds = sum(len(s) * float(s.time[1] - s.time[0]) for s in samples if len(s) > 1)
             return (OVERSAMPLING * cutoff * seconds / len(model.reduction.pivots),
                     part.log_errors(model, samples))

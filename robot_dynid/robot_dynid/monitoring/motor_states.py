@@ -11,6 +11,7 @@ from robot_dynid.effects.deflection import drop_gears
 from robot_dynid.errors import ModelError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.signals.plausible import DAMAGED_BEYOND, possible
+from robot_dynid.signals.prepare import late_encoders
 from robot_dynid.signals.turns import within_half_turn
 from robot_dynid.types import FloatArray
 
@@ -66,7 +67,8 @@ class MotorStates:
 
     A joint state uses the newest motor state with an earlier stamp, in any order of arrival, so a
     recording gives the same as its messages one by one. The deflection is taken at the motor
-    state, between two joint states, and extrapolated with its rate to the joint state.
+    state, between two joint states (later ones by the delay of the link encoder), and extrapolated
+    with its rate to the joint state.
 
     ``unusable`` counts motor states whose stamps repeat, go back or are not finite.
     """
@@ -82,6 +84,10 @@ class MotorStates:
         # kinematic error varies faster than deflection, so it is not extrapolated
         self._gears = gears if gears is not None and gears.wavy.any() else None
         self._elastic = list(robot.drive.elastic)
+        self._late = np.zeros(n)
+        for j, late in late_encoders(model.preprocessing.encoder_delays):
+            self._late[j] = late
+        self._delays: list[float] = np.unique(self._late).tolist()
         able = possible(robot, LONGEST_RUN)
         self._bound = DAMAGED_BEYOND * np.stack([able['motor_position'], able['motor_velocity']])
         self._unknown = np.full((2, n), np.nan)
@@ -133,7 +139,7 @@ class MotorStates:
             self.reset()
         joints.append((time, q, qd))
         latest: State | None = None
-        while waiting and waiting[0][0] < time:
+        while waiting and waiting[0][0] < time - max(self._delays[-1], 0.0):
             latest = waiting.popleft()
         if latest is not None:
             self._at, self._bent = latest[0], self._deflection(latest)
@@ -142,7 +148,7 @@ class MotorStates:
             return self._unknown
         motors = np.stack([self._turned(q), self._turned(qd)])
         motors += self._bent
-        motors[0] += self.age * self._bent[1]
+        motors[0] += (self.age - self._late) * self._bent[1]
         if self._gears is not None:
             motors[:, self._elastic] = self._gears.motor(motors[:, self._elastic])
         return motors
@@ -156,17 +162,23 @@ class MotorStates:
         Includes the kinematic error of gears.
         """
         time, *values = motor
+        links = self._links(time + self._delays[0])
+        for late in self._delays[1:]:
+            links = np.where(self._late == late, self._links(time + late), links)
+        bent = np.stack(values) - links
+        if self._coupling is None:  # the encoders may differ by whole turns
+            bent[0] = within_half_turn(self._robot, bent[0])
+        if self._gears is not None:
+            error, slope, _ = self._gears.error(values[0][self._elastic])
+            bent[:, self._elastic] += [error, slope * values[1][self._elastic]]
+        return bent
+
+    def _links(self, time: float) -> FloatArray:
+        """Return the joint states at ``time`` as motors would turn (2, n); NaN before any."""
         after: State | None = None
         for state in reversed(self._joints):
             if state[0] <= time:
-                q, qd = _between(state, after, time)
-                bent = np.stack(values) - np.stack([self._turned(q), self._turned(qd)])
-                if self._coupling is None:  # the encoders may differ by whole turns
-                    bent[0] = within_half_turn(self._robot, bent[0])
-                if self._gears is not None:
-                    error, slope, _ = self._gears.error(values[0][self._elastic])
-                    bent[:, self._elastic] += [error, slope * values[1][self._elastic]]
-                return bent
+                return np.stack([self._turned(one) for one in _between(state, after, time)])
             after = state
         return self._unknown
 

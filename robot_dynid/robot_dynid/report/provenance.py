@@ -19,7 +19,7 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.report.texts import file_names, setting, with_file_names
 from robot_dynid.robot.units import effort_unit, length, unit
 from robot_dynid.signals.parts import Parts, in_memory
-from robot_dynid.signals.prepare import Averaging
+from robot_dynid.signals.prepare import Averaging, late_encoders
 from robot_dynid.types import RawLog, StoredRecording
 from robot_dynid.version import VERSION
 
@@ -65,6 +65,10 @@ def _settings(model: IdentifiedModel) -> tuple[Row, ...]:
             number(one) for one in model.record.passbands))] if model.record.passbands else []),
         ('grid', rate), ('effort lag', f'{number(1e3 * settings.effort_lag)} ms, removed'
                          + measured),
+        *([('delays of link encoders, removed [ms]', ', '.join(
+            f'{model.joints[j]} {number(1e3 * late)}'
+            for j, late in late_encoders(settings.encoder_delays)))]
+          if settings.encoder_delays else []),
         ('samples reduced to what the cut-off leaves', setting(settings.decimate)),
         ('weights of samples near reversals of velocity', ', '.join(
             number(w) for w in model.record.weights_near_reversals) or 'not known'),

@@ -273,7 +273,7 @@ def _remove_offset(track: Track, so_far: Encoder) -> Encoder:
     if slip is not None and _exceeds_friction(track, deflection, columns, slip):
         return replace(so_far, refused=f'their offset changes by {slip[1]:+.3g} rad near '
                                        f'{slip[0]:.1f} s: an encoder or the gear slipped')
-    if np.corrcoef(deflection, track.effort)[0, 1] < OPPOSED:
+    if _opposed(deflection, track.effort, columns):
         return replace(so_far, refused='the motor lags behind the joint it drives: motor and link '
                                        'side are swapped, or the effort has the wrong sign')
     line, deviation = _line(track, deflection, columns)
@@ -284,6 +284,18 @@ def _remove_offset(track: Track, so_far: Encoder) -> Encoder:
         if abs(line[0]) > spread else ''
     return replace(so_far, offset=float(line[0]),
                    note='; '.join(text for text in (so_far.note, offset) if text))
+
+
+def _opposed(deflection: FloatArray, effort: FloatArray, columns: FloatArray) -> bool:
+    """Return True if the deflection (N,) is against the effort (N,), with and without friction.
+
+    A late encoder moves the deflection with the velocity, as friction does the effort.
+    """
+    pair = np.stack([deflection, effort])
+    friction = columns[:, 2:]
+    without = pair - (friction @ np.linalg.lstsq(friction, pair.T, rcond=None)[0]).T
+    return all(a @ b < OPPOSED * np.linalg.norm(a) * np.linalg.norm(b)
+               for a, b in (one - one.mean(axis=1, keepdims=True) for one in (pair, without)))
 
 
 def _columns(track: Track) -> FloatArray:

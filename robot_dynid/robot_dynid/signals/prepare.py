@@ -44,6 +44,7 @@ LAG_CUTOFF, LEAST_LAG_STEPS = 6.0, 0.05
 
 CUTOFF = NumberRange(1e-2, 1e4, 'Hz')
 EFFORT_LAG = NumberRange(-10.0, 10.0, 's')
+ENCODER_DELAY = NumberRange(-0.1, 0.1, 's')
 RATE = NumberRange(1.0, 1e5, 'Hz')
 PERIODS = NumberRange(1, 1e9, whole=True)
 
@@ -55,7 +56,8 @@ class Preprocessing:
     ``cutoff`` [Hz] of the low-pass; ``rate`` [Hz] of the uniform grid (None: that of the
     recording); ``effort_lag`` [s]: delay of effort behind position, of position servos behind
     their commands; ``decimate``: drop samples far above the cut-off; ``trim_rest``: drop the rest
-    before the first and after the last motion.
+    before the first and after the last motion; ``encoder_delays`` [s] of the link encoders behind
+    those of the motors, by joint, empty for none.
     """
 
     cutoff: float = field(metadata={BOUNDS: CUTOFF})
@@ -63,6 +65,7 @@ class Preprocessing:
     effort_lag: float = field(default=0.0, metadata={BOUNDS: EFFORT_LAG})
     decimate: bool = True
     trim_rest: bool = True
+    encoder_delays: tuple[float, ...] = ()
 
     def limited_to(self, recording: Repaired) -> Preprocessing:
         """Return the settings with the cut-off limited to what the rate of a ``recording`` shows.
@@ -389,7 +392,10 @@ def _mean_period(
     if log.motor_position is None:
         return add_external(samples)
     # noise was already removed, see `averaging`
-    motors = periodic.motion(log.motor_position, settings.cutoff, dt, np.zeros(robot.n))
+    turned = log.motor_position.copy()
+    for j, late in late_encoders(settings.encoder_delays):
+        turned[:, [j]] = periodic.undo_delay(turned[:, [j]], -late, dt)
+    motors = periodic.motion(turned, settings.cutoff, dt, np.zeros(robot.n))
     samples = replace(samples, motor_position=motors[0], motor_velocity=motors[1])
     return add_external(stack_coordinates(robot, samples, motors[2], None))
 
@@ -433,16 +439,23 @@ def _filter_part(
             log.time, smooth(grid[:, finite]), efforts.time[nearest])
         return channels
 
+    def at_links(motors: FloatArray | None) -> FloatArray | None:
+        """Return a channel of the motors at the times that the link encoders show."""
+        if motors is not None:
+            for j, late in late_encoders(settings.encoder_delays):
+                motors[:, [j]] = interpolated(log.time, motors[:, [j]], log.time - late)
+        return motors
+
     assert log.velocity is not None
     effort, measured = filtered_and_measured(log.effort, efforts.effort) * robot.torque_factors
-    velocity, motor_velocity = smooth(log.velocity), smoothed(log.motor_velocity)
+    velocity, motor_velocity = smooth(log.velocity), at_links(smoothed(log.motor_velocity))
     samples = Samples(
         joints=log.joints, time=log.time, position=smooth(log.position), velocity=velocity,
         acceleration=derivative(velocity, dt), effort=effort, measured=measured,
         cutoff=settings.cutoff, temperature=log.temperature,
         reference_position=command_at_servos(
             robot, log, smoothed(log.reference_position), settings.effort_lag),
-        motor_position=smoothed(log.motor_position), motor_velocity=motor_velocity,
+        motor_position=at_links(smoothed(log.motor_position)), motor_velocity=motor_velocity,
         stamps=efforts.time[nearest] - lag,
         raw_position=efforts.position[nearest],
     )
@@ -451,6 +464,11 @@ def _filter_part(
         None if efforts.joint_torque is None else
         filtered_and_measured(log.joint_torque, efforts.joint_torque))
     return add_external_torque(samples, log.external_torque, smooth)
+
+
+def late_encoders(delays: tuple[float, ...]) -> list[tuple[int, float]]:
+    """Return the joints whose link encoders are behind those of the motors, and by how long."""
+    return [(j, late) for j, late in enumerate(delays) if late]
 
 
 def moving(samples: Samples) -> FloatArray:
