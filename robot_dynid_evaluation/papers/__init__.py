@@ -38,7 +38,7 @@ EXPERIMENTS = {
     'double-encoder': Experiment(
         'Liu et al. 2023', 'three loops with both encoders against least squares', 13.0),
     'double-encoder-robot': Experiment(
-        'public recordings', 'two encoders on a KUKA KR300, one run against the other', 6.0),
+        'public recordings', 'two encoders on a KUKA KR300, one run against the other', 9.0),
     'double-encoder-excitation': Experiment(
         'Liu et al. 2023', 'Fourier excitation and its limits, by three objectives', 0.3),
 }
