@@ -150,8 +150,8 @@ def _with_determined_gears(
         if delays := late_encoders(result.model):
             recipe = replace(recipe, encoder_delays=delays)
             result = fit(robot, estimator, recipe)
-            notes = ['link encoders show the past of those of the motors, corrected: ' + ', '.join(
-                f'{joint} by {1e3 * late:.3g} ms' for joint, late in delays.items())]
+            lags = ', '.join(f'{joint} by {1e3 * late:.3g} ms' for joint, late in delays.items())
+            notes = [f'link encoders lag those of the motors: {lags}; corrected']
     while reasons := joints_to_make_rigid(result.model):
         left = tuple(j for j in result.model.elastic_joints if j not in reasons)
         estimator = _without_gears(estimator, robot) if not left else estimator
