@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,10 @@ from robot_dynid.validation.validate import validate
 
 #: least share of 95 % intervals that hold, of 42 pairs of recordings of two joints each and more
 HELD = 0.9
+#: least length of a window in one half of a range, and what is left out at both ends [s]
+SHORTEST, CLEAR = 2.5, 0.05
+#: times its baseline that the error of a joint may be in poses never fitted
+WORSE = 1.05
 #: windows of the only recording of the TX40: of the fit, and held out
 TX40_WINDOWS = ((('[:5.1]',), '[5.2:]'), (('[2.6:]',), '[:2.5]'),
                 (('[:2.5]', '[5.2:]'), '[2.6:5.1]'))
@@ -144,3 +149,41 @@ def test_intervals_hold_on_other_recordings_of_real_arms(shared_data: Path) -> N
     for arm, one in inside.items():
         sys.stdout.write(f'{arm}: {100.0 * np.mean(one):.1f} % of {len(one)} intervals hold\n')
         assert np.mean(one) >= HELD
+
+
+def windows(path: Path, log: RawLog, joint: int, middle: float) -> dict[bool, list[str]]:
+    """Return the windows of a recording with a joint above and below the ``middle`` [rad]."""
+    time, above = log.time - log.time[0], log.position[:, joint] > middle
+    edges = np.flatnonzero(np.diff(above, prepend=not above[0], append=not above[-1]))
+    found: dict[bool, list[str]] = {True: [], False: []}
+    for a, b in pairwise(edges):
+        if time[b - 1] - time[a] > SHORTEST:
+            found[bool(above[a])].append(
+                f'{path}[{time[a] + CLEAR:.2f}:{time[b - 1] - CLEAR:.2f}]')
+    return found
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize('joint', [0, 2])
+@pytest.mark.parametrize('fitted', [True, False])
+def test_errors_in_the_other_half_of_a_range(
+    shared_data: Path, joint: int, fitted: bool
+) -> None:
+    """From poses with the pan or the elbow joint above its median to those below, and back."""
+    robot = load_robot('ur10e')
+    paths = [path for folder in ('train', 'test')
+             for path in sorted((shared_data / 'ur10e' / folder).iterdir())]
+    logs = [load_log(path, robot) for path in paths]
+    middle = float(np.median(np.concatenate([log.position[:, joint] for log in logs])))
+    halves = [windows(path, log, joint, middle) for path, log in zip(paths, logs, strict=True)]
+    inside, outside = ([load_log(one, robot) for half in halves for one in half[side]]
+                       for side in (fitted, not fitted))
+    model = identify(robot, inside).model
+    found = validate(model, outside)
+    errors, baseline = (np.array([100.0 * one.relative_error for one in of['all'].values()])
+                        for of in (found.model, found.control))
+    share = 100.0 * np.mean([one for log in outside for one in held(model, log)])
+    sys.stdout.write(f'joint {joint + 1}, fitted {"above" if fitted else "below"}: errors '
+                     f'{errors.round(1)} %, baseline {baseline.round(1)} %, {share:.1f} % of the '
+                     f'intervals of {len(outside)} windows hold\n')
+    assert np.all(errors < WORSE * baseline)
