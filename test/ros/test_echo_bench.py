@@ -16,6 +16,10 @@ from identifier_stage import Data
 from robot_dynid.errors import UsageError
 from robot_dynid_evaluation.bench.node_costs import round_trips
 
+#: of the round trip of the identifier over that of an echo. Measured: 0.97 to 1.7, beside a dozen
+#: busy processes
+LARGEST_RATIO = 5.0
+
 
 @pytest.mark.ros
 def test_round_trips(ros_domain: int, tmp_path: Path) -> None:
@@ -27,7 +31,7 @@ def test_round_trips(ros_domain: int, tmp_path: Path) -> None:
         assert 0.0 < np.median(row.computing) < np.median(row.identifier)
         assert np.median(row.echo) > 0.0
         ratio = np.median(row.identifier / row.echo)
-        assert ratio < 10.0, 'far above what any load of the machine explains'
+        assert ratio < LARGEST_RATIO
 
 
 def test_missing_model_is_named() -> None:
