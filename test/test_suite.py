@@ -88,6 +88,19 @@ def words_of_make(name: str) -> list[str]:
     return words.split()
 
 
+def test_absolute_tolerances_stand_alone() -> None:
+    """NumPy adds a relative one of 1e-7 unless it is told not to."""
+    for path in (path for path in TESTS.rglob('*.py') if 'ros' not in path.parts):
+        text = path.read_text()
+        for match in re.finditer(r'np\.testing\.assert_allclose\(', text):
+            end, depth = match.end(), 1
+            while depth:
+                depth += {'(': 1, ')': -1}.get(text[end], 0)
+                end += 1
+            call = text[match.start():end]
+            assert 'atol=' not in call or 'rtol=' in call, f'{path}: state rtol=0.0 in {call}'
+
+
 def test_a_test_that_hangs_in_a_library_is_named(pytester: pytest.Pytester) -> None:
     """Such a call keeps the interpreter to itself, so that no signal handler would run."""
     pytester.makepyfile(test_hanging="""

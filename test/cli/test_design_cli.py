@@ -117,7 +117,7 @@ def test_periods_repeat_the_motion(designed):
     time = np.linspace(0.5, 2.0, 7)  # the ends move off and stop
     here, later = (trajectory.sample(time + delay).position for delay in (0.0, 3.0))
     assert found['duration'] == 6.0 and np.ptp(here, axis=0).min() > 0.1
-    np.testing.assert_allclose(later, here, atol=1e-12)
+    np.testing.assert_allclose(later, here, rtol=0.0, atol=1e-12)
 
 
 def test_objectives_prefer_what_they_name(designed):

@@ -172,7 +172,7 @@ def test_efforts_at_mujocos_accelerations_are_those_applied(name, own) -> None:
         a[k] = [*data.qacc[link], *data.qacc[motor[list(own)]]]
     found = efforts(robot, parameters, replace(states, acceleration=a))
     np.testing.assert_allclose(found, torque[:, list(robot.row_joints)].T,
-                               atol=1e-6 * np.abs(torque).max())
+                               rtol=0.0, atol=1e-6 * np.abs(torque).max())
 
 
 def test_power_is_the_rate_of_energy_and_what_dampers_take() -> None:
@@ -203,7 +203,7 @@ def test_power_is_the_rate_of_energy_and_what_dampers_take() -> None:
     lost = np.sum(np.array(D) * (spin - qd)**2 + truth.viscous * spin**2, axis=1)
     assert np.ptp(x[:, 3:] - x[:, :3], axis=0).min() > 1e-3
     np.testing.assert_allclose(power[2:-2], rate + lost[2:-2],
-                               atol=ENERGY_RATE * np.abs(rate).max())
+                               rtol=0.0, atol=ENERGY_RATE * np.abs(rate).max())
 
 
 @settings(max_examples=40)
@@ -231,9 +231,9 @@ def test_motors_that_follow_make_a_rigid_robot(seed: int, joints: int) -> None:
                                                      states.acceleration))
         expected = peer.inverse_dynamics(q, v, a) + rotors * a + friction * v
         np.testing.assert_allclose(found[:joints, k], expected,
-                                   atol=SAME_FORMULA * max(np.abs(expected).max(), 1.0))
+                                   rtol=0.0, atol=SAME_FORMULA * max(np.abs(expected).max(), 1.0))
         np.testing.assert_allclose(found[joints:, k], (rotors * a + friction * v)[list(own)],
-                                   atol=SAME_FORMULA * np.abs(a).max())
+                                   rtol=0.0, atol=SAME_FORMULA * np.abs(a).max())
 
 
 @settings(max_examples=25)
@@ -268,9 +268,9 @@ def test_stiff_gears_come_near_the_rigid_robot(stiffness: float) -> None:
     found = efforts(robot, values, replace(
         states, position=np.hstack([q, theta]), velocity=np.hstack([qd, qd]),
         acceleration=np.hstack([qdd, qdd])))
-    np.testing.assert_allclose(found[:3], rigid, atol=SAME_FORMULA * np.abs(rigid).max())
+    np.testing.assert_allclose(found[:3], rigid, rtol=0.0, atol=SAME_FORMULA * np.abs(rigid).max())
     np.testing.assert_allclose(found[3:], rigid,
-                               atol=STIFF_GEARS[stiffness] * np.abs(rigid).max())
+                               rtol=0.0, atol=STIFF_GEARS[stiffness] * np.abs(rigid).max())
 
 
 def test_gears_sum_the_amplitudes_of_their_hysteresis() -> None:

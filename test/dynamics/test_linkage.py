@@ -91,18 +91,18 @@ def test_effort_inertia_and_acceleration_are_those_of_pinocchio(case: int) -> No
     expected = np.array([peer.inverse_dynamics(*state) for state in zip(*whole)]) @ matrix
     scale = np.abs(expected).max()
     np.testing.assert_allclose(rigid_body.inverse_dynamics(made, *motion), expected,
-                               atol=1e-10 * scale)
+                               rtol=0.0, atol=1e-10 * scale)
     columns = rigid_body.regressor(made, motion)
     np.testing.assert_allclose(np.einsum('nkt,k->tn', columns, made.tree.nominal.ravel()),
-                               expected, atol=1e-10 * scale)
+                               expected, rtol=0.0, atol=1e-10 * scale)
     np.testing.assert_allclose(rigid_body.InverseDynamics(made)(*motion), expected,
-                               atol=1e-10 * scale)
+                               rtol=0.0, atol=1e-10 * scale)
     inertia = rigid_body.mass_matrix(made, motion[0])
     full = np.array([matrix.T @ peer.mass_matrix(q) @ matrix for q in whole[0]])
-    np.testing.assert_allclose(inertia, full, atol=1e-10 * np.abs(full).max())
+    np.testing.assert_allclose(inertia, full, rtol=0.0, atol=1e-10 * np.abs(full).max())
     found, verdicts = rigid_body.ForwardDynamics(made)(motion[0], motion[1], expected)
     definite = verdicts > 1e-6 * np.abs(full).max()
-    np.testing.assert_allclose(found[definite], motion[2][definite], atol=1e-7)
+    np.testing.assert_allclose(found[definite], motion[2][definite], rtol=0.0, atol=1e-7)
 
 
 def test_effort_is_that_of_the_joints_that_pinocchio_couples(tmp_path: Path) -> None:
@@ -110,7 +110,8 @@ def test_effort_is_that_of_the_joints_that_pinocchio_couples(tmp_path: Path) -> 
     peer = Peer.of(pin.buildModelFromUrdf(str(tmp_path / 'arm.urdf'), mimic=True), WRIST)
     motion = states(WRIST)
     expected = [peer.inverse_dynamics(*state) for state in zip(*motion)]
-    np.testing.assert_allclose(rigid_body.inverse_dynamics(WRIST, *motion), expected, atol=1e-10)
+    np.testing.assert_allclose(rigid_body.inverse_dynamics(WRIST, *motion), expected,
+                               rtol=0.0, atol=1e-10)
 
 
 def test_gradients_of_the_regressor_are_its_differences() -> None:
@@ -125,7 +126,7 @@ def test_gradients_of_the_regressor_are_its_differences() -> None:
             moved[which][:, joint] += side
             totals.append(np.sum(weights * rigid_body.regressor(WRIST, tuple(moved)), (0, 1)))
         np.testing.assert_allclose(gradients[which][:, joint],
-                                   (totals[0] - totals[1]) / (2 * step), atol=1e-6)
+                                   (totals[0] - totals[1]) / (2 * step), rtol=0.0, atol=1e-6)
 
 
 def test_a_minimal_set_gives_the_effort_of_all_links() -> None:
@@ -141,7 +142,7 @@ def test_a_minimal_set_gives_the_effort_of_all_links() -> None:
     columns = rigid_body.regressor(WRIST, motion)
     np.testing.assert_allclose(
         np.einsum('nkt,k->nt', columns[:, reduction.pivots], reduction.base(nominal)),
-        np.einsum('nkt,k->nt', columns, nominal), atol=1e-9)
+        np.einsum('nkt,k->nt', columns, nominal), rtol=0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize('law', ['coulomb', 'coulomb+load'])
@@ -157,7 +158,7 @@ def test_forward_is_the_inverse_of_inverse_with_rotors_and_friction(law: str) ->
     found, verdicts = rigid_body.ForwardDynamics(WRIST, None, rotors, friction)(
         motion[0], motion[1], effort)
     assert verdicts.min() > 0.0
-    np.testing.assert_allclose(found, motion[2], atol=1e-8)
+    np.testing.assert_allclose(found, motion[2], rtol=0.0, atol=1e-8)
 
 
 def test_columns_of_all_effects_are_the_torque_of_the_mechanism() -> None:
@@ -172,7 +173,7 @@ def test_columns_of_all_effects_are_the_torque_of_the_mechanism() -> None:
         WRIST, mechanism.links, mechanism.rotors, mechanism.friction)(
             samples.position, samples.velocity, samples.acceleration)
     np.testing.assert_allclose(np.einsum('nkt,k->tn', model.columns(samples), values), expected,
-                               atol=1e-9)
+                               rtol=0.0, atol=1e-9)
 
 
 def test_distances_change_as_their_gradients_say_and_no_faster_than_levers(tmp_path: Path) -> None:
@@ -194,7 +195,7 @@ def test_distances_change_as_their_gradients_say_and_no_faster_than_levers(tmp_p
     for joint in range(2):
         off = step * np.eye(2)[joint]
         change = (scene.distances(q + off) - scene.distances(q - off))[rows, columns]
-        np.testing.assert_allclose(rates[:, joint], change / (2 * step), atol=1e-3)
+        np.testing.assert_allclose(rates[:, joint], change / (2 * step), rtol=0.0, atol=1e-3)
     levers = scene.levers(np.full(2, 2.0))
     assert np.all(np.abs(rates) <= levers.T[columns] + 1e-9)
 

@@ -82,10 +82,12 @@ def test_warmth_is_the_integral_of_the_power(fall: tuple[float, float], atol: fl
                       np.zeros((2, 1)), np.zeros(1))
     state = np.zeros(1)
     found = warming.warmth(one, state)
-    np.testing.assert_allclose(found[:, 0], warmth_by_euler(one, 7.0, 5.0, fall), atol=atol)
+    np.testing.assert_allclose(found[:, 0], warmth_by_euler(one, 7.0, 5.0, fall),
+                               rtol=0.0, atol=atol)
     assert state[0] == found[-1, 0]
     expected = -found[:, 0] * (fall[0] * one.viscous + fall[1] * one.dry)
-    np.testing.assert_allclose(warming.torque(one, found), expected, atol=SAME_FORMULA * 10.0)
+    np.testing.assert_allclose(warming.torque(one, found), expected,
+                               rtol=0.0, atol=SAME_FORMULA * 10.0)
 
 
 @pytest.mark.parametrize('gap', [20.0, None])
@@ -151,7 +153,7 @@ def test_refit_warming_equals_one_fit_of_parameters_and_warm_up() -> None:
     left = np.concatenate([one.left - warming.torque(one, warming.warmth(one, state))
                            for one in hot])
     refitted = np.linalg.lstsq(tall, left)[0]
-    np.testing.assert_allclose(found.change, refitted, atol=1e-3)
+    np.testing.assert_allclose(found.change, refitted, rtol=0.0, atol=1e-3)
     assert np.all(np.linalg.eigvalsh(found.covariance) > -1e-12)
 
 
@@ -189,7 +191,7 @@ def test_a_change_of_torque_stays_where_friction_is_another() -> None:
     warmth = warming.warmth(one, np.zeros(1))
     torques = [w.torque(x, warmth) for w, x in ((warming, one), (again, other))]
     assert again.power == pytest.approx(1.1 * warming.power)
-    np.testing.assert_allclose(torques[1], torques[0], atol=SAME_FORMULA * VISCOUS)
+    np.testing.assert_allclose(torques[1], torques[0], rtol=0.0, atol=SAME_FORMULA * VISCOUS)
     np.testing.assert_allclose(again.fall_std, [[0.8], [1.25]])
 
 
@@ -232,7 +234,7 @@ def test_the_filter_is_that_of_kalman() -> None:
     normal = columns.T @ columns / NOISE ** 2 + np.diag(1.0 / settings.prior(2)[0] ** 2)
     expected = np.linalg.solve(normal, columns.T @ one.left[1:-1] / NOISE ** 2)
     # forgetting of 6e-8 in all, against coefficients of 0.1
-    np.testing.assert_allclose(means[-1], expected, atol=1e-6)
+    np.testing.assert_allclose(means[-1], expected, rtol=0.0, atol=1e-6)
 
 
 def test_coefficients_are_those_of_an_ornstein_uhlenbeck_process() -> None:
@@ -259,7 +261,7 @@ def test_coefficients_are_those_of_an_ornstein_uhlenbeck_process() -> None:
                            3.0 * deviations)
             covariance -= np.outer(gain, gain) / variance
     np.testing.assert_allclose(
-        settings.means(one, settings.unknown(2)), means, atol=SAME_FORMULA)
+        settings.means(one, settings.unknown(2)), means, rtol=0.0, atol=SAME_FORMULA)
 
 
 def test_coefficients_are_forgotten_over_their_time() -> None:

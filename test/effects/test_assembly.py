@@ -183,7 +183,7 @@ def test_entries_of_one_place_add_up_and_unwanted_places_stay() -> None:
     summed = 0.5 * history[0] - 2.0 * history[1]
     expected = np.full((4, COUNT), 7.0)
     expected[0, :-1], expected[2, :-1] = 3.0, summed[1:]
-    np.testing.assert_allclose(out.reshape(4, COUNT), expected, atol=SAME_FORMULA)
+    np.testing.assert_allclose(out.reshape(4, COUNT), expected, rtol=0.0, atol=SAME_FORMULA)
 
 
 def test_chunks_are_whole_tiles_that_stay_in_the_cache() -> None:

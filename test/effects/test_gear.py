@@ -45,7 +45,8 @@ def test_a_gear_is_found_and_stored(ratio: bool) -> None:
     np.testing.assert_array_equal(again.mean(other), model.mean(other))
     np.testing.assert_array_equal(again.variance(other), model.variance(other))
     inside = (other[:, 0] > model.lower) & (other[:, 0] < model.upper)
-    np.testing.assert_allclose(model.mean(other)[inside], (0.5 + other @ size)[inside], atol=0.02)
+    np.testing.assert_allclose(model.mean(other)[inside], (0.5 + other @ size)[inside],
+                               rtol=0.0, atol=0.02)
     for key, value in (('size', []), ('size', [*size[:-1], np.nan]), ('upper', model.lower)):
         with pytest.raises(ValueError, match='gear'):
             residual_from_plain({**model.plain(), key: value})
@@ -58,7 +59,7 @@ def test_a_gear_that_bends_as_it_never_did_tells_nothing() -> None:
     model = RESIDUALS['gear'].fit(table, table @ SIZE)
     far = table[:1].repeat(2, axis=0)
     far[:, 0] = 0.02, -0.02
-    np.testing.assert_allclose(model.mean(far), 0.0, atol=1e-9)
+    np.testing.assert_allclose(model.mean(far), 0.0, rtol=0.0, atol=1e-9)
     np.testing.assert_allclose(model.variance(far), np.mean((table @ SIZE)**2))
 
 

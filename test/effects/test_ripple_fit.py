@@ -149,7 +149,8 @@ def test_slopes_of_the_phase_are_differences() -> None:
                                 compliance=ripple.compliance + side * (k == 2)))
         difference = (torque(ends[0]) - torque(ends[1])) / (2.0 * step)
         scale = float(np.abs(difference).max())
-        np.testing.assert_allclose(slopes[:, k], difference, atol=100.0 * DIFFERENCE * scale)
+        np.testing.assert_allclose(slopes[:, k], difference,
+                                   rtol=0.0, atol=100.0 * DIFFERENCE * scale)
 
 
 def test_a_phase_by_direction_is_no_compliance() -> None:
@@ -233,9 +234,9 @@ def test_equations_are_those_of_the_columns_of_the_ripple() -> None:
     whole = phases.ripple(data).columns(data.position, data.velocity, data.effort)
     equations = NormalEquations.of(data, phases.columns(data))
     np.testing.assert_allclose(equations.grams.sum(axis=0), whole.T @ whole,
-                               atol=LEAST_SQUARES * len(whole))
+                               rtol=0.0, atol=LEAST_SQUARES * len(whole))
     np.testing.assert_allclose(equations.sides.sum(axis=0), whole.T @ data.residual,
-                               atol=LEAST_SQUARES * len(whole))
+                               rtol=0.0, atol=LEAST_SQUARES * len(whole))
 
 
 def test_held_out_errors_are_those_of_fits_to_the_other_folds() -> None:
@@ -249,4 +250,4 @@ def test_held_out_errors_are_those_of_fits_to_the_other_folds() -> None:
         rest = replace(data, residual=np.where(own, 0.0, data.residual))
         gram = add_ridge(columns[~own].T @ columns[~own])
         left[own] -= columns[own] @ np.linalg.solve(gram, columns.T @ rest.residual)
-    np.testing.assert_allclose(once.held_out_errors(), left, atol=LEAST_SQUARES * 100.0)
+    np.testing.assert_allclose(once.held_out_errors(), left, rtol=0.0, atol=LEAST_SQUARES * 100.0)

@@ -78,7 +78,7 @@ def test_coefficients_are_those_of_the_velocity() -> None:
     time = np.linspace(0.0, paper.PERIOD, 50)
     phase = 2.0 * np.pi / paper.PERIOD * np.outer(time, paper.ORDER)
     velocity = np.cos(phase) @ np.array(paper.A).T + np.sin(phase) @ np.array(paper.B).T
-    np.testing.assert_allclose(motion.sample(time).velocity, velocity, atol=SAME_FORMULA)
+    np.testing.assert_allclose(motion.sample(time).velocity, velocity, rtol=0.0, atol=SAME_FORMULA)
 
 
 def test_tables_agree_with_each_other() -> None:
@@ -331,7 +331,7 @@ def test_every_effect_adds_what_its_models_expect(
     told = dict(double_encoder.predictions(model, samples, data.motion))
     np.testing.assert_allclose(told[MIXTURE] - told[PHYSICS], 2.0)
     np.testing.assert_allclose((told[ALL] - told[GEAR]).T, np.tile(
-        ~gears[:, None], len(samples)), atol=SAME_FORMULA)
+        ~gears[:, None], len(samples)), rtol=0.0, atol=SAME_FORMULA)
     assert np.all((np.ptp(told[GEAR] - told[RIPPLE_TOO], axis=0) > 0.0) == gears)
     assert gears.sum() >= 3
 
@@ -376,7 +376,7 @@ def test_torque_of_the_plant_is_that_of_links_less_what_acts_on_them(disturbed: 
     ours = inverse_dynamics(robot, q, qd, qdd, robot.nominal)
     torque = arm.transmitted(moving, wrench)
     if not disturbed:
-        np.testing.assert_allclose(torque, ours, atol=SAME_FORMULA * np.abs(ours).max())
+        np.testing.assert_allclose(torque, ours, rtol=0.0, atol=SAME_FORMULA * np.abs(ours).max())
         return
     acts = torque - arm.transmitted(moving, 2.0 * wrench)
     assert np.abs(torque + acts - ours).max() > 0.1, 'cables'
@@ -386,7 +386,7 @@ def test_torque_of_the_plant_is_that_of_links_less_what_acts_on_them(disturbed: 
                        link_poses(robot, q).rotations[:, -1])
     turn = np.stack([turned[:, 2, 1], turned[:, 0, 2], turned[:, 1, 0]], axis=1)
     np.testing.assert_allclose(np.sum(acts * qd, axis=1), np.sum(
-        wrench * np.hstack([speed, turn]), axis=1), atol=1e-6)
+        wrench * np.hstack([speed, turn]), axis=1), rtol=0.0, atol=1e-6)
 
 
 def test_only_the_effects_differ_between_the_recipes() -> None:

@@ -125,7 +125,7 @@ def test_the_first_effort_is_the_weight_and_the_rest_ramps_in(loop) -> None:
     assert np.abs(steps).max() < 0.1 * STIFFNESS.max() * STEP / 0.5 * 1.01
     offset = loop.model.friction(START[None], STILL[None])[0]
     held = np.clip(weight + offset + 0.1 * STIFFNESS, -LIMIT, LIMIT)
-    np.testing.assert_allclose(efforts[-1], held, atol=1e-9)
+    np.testing.assert_allclose(efforts[-1], held, rtol=0.0, atol=1e-9)
 
 
 def test_a_heavier_arm_sags_by_what_stiffness_allows(loop) -> None:
@@ -226,11 +226,11 @@ def test_references_that_are_not_finite_are_none(loop) -> None:
         reference = [START + 0.1, STILL.copy(), STILL.copy()]
         reference[place] = np.full(N, np.nan)
         assert loop.update(*reference) == RUNNING
-        np.testing.assert_allclose(loop.effort, weight, atol=2e-3)
+        np.testing.assert_allclose(loop.effort, weight, rtol=0.0, atol=2e-3)
     huge = [START, STILL, np.full(N, 1e308)]
     for k in range(7):  # the effort itself is not finite
         assert loop.update(*huge) == (BLIND if k < 5 else OFF)
-        np.testing.assert_allclose(loop.effort, loop.model.gravity(loop.q), atol=1e-9)
+        np.testing.assert_allclose(loop.effort, loop.model.gravity(loop.q), rtol=0.0, atol=1e-9)
     assert loop.fault == NOT_FINITE
 
 
@@ -251,12 +251,12 @@ def test_where_drives_hold_the_arm_everything_rises_from_zero_and_returns_to_it(
     for k in range(600):
         assert loop.update(START) == RUNNING
         if k < 500:
-            np.testing.assert_allclose(loop.effort, k / 500 * weight, atol=1e-9)
-    np.testing.assert_allclose(loop.effort, weight, atol=1e-9)
+            np.testing.assert_allclose(loop.effort, k / 500 * weight, rtol=0.0, atol=1e-9)
+    np.testing.assert_allclose(loop.effort, weight, rtol=0.0, atol=1e-9)
     for k in range(6):
         assert loop.update(START, q=NONE) == (BLIND if k < 5 else OFF)
         if k < 5:
-            np.testing.assert_allclose(loop.effort, weight, atol=1e-9)
+            np.testing.assert_allclose(loop.effort, weight, rtol=0.0, atol=1e-9)
     efforts = [loop.effort.copy()]
     for _ in range(400):
         assert loop.update(START) == OFF
@@ -278,7 +278,7 @@ def test_a_position_outside_of_the_recordings_switches_it_off(loop, drives_hold,
     assert loop.update(place, q=beyond) == OFF
     assert loop.fault == OUT_OF_RANGE
     held = STILL if drives_hold else loop.model.gravity(place)
-    np.testing.assert_allclose(loop.effort, held, atol=1e-9)
+    np.testing.assert_allclose(loop.effort, held, rtol=0.0, atol=1e-9)
     assert loop.update(place, q=place) == OFF
     assert not loop.activate(q=beyond, drives_hold=drives_hold)
     assert loop.activate(q=place, drives_hold=drives_hold)

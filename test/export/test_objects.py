@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from exported_models import NAMES, model_named
-from tolerances import MUJOCO_ACCELERATION
+from tolerances import DRAKE_ACCELERATION, MUJOCO_ACCELERATION
 
 from robot_dynid.errors import ExportWarning, MissingDependency
 from robot_dynid.export.pinocchio import pinocchio_model
@@ -68,7 +68,7 @@ def test_drake_moves_the_same(name: str) -> None:
     model = model_named(name)
     found = drake_plant(model.arm)
     assert 'dry friction [N m]' in found.warnings[0]
-    assert found.error() <= MUJOCO_ACCELERATION
+    assert found.error() <= DRAKE_ACCELERATION
     assert found.plant.GetJointActuatorByName(model.joints[0]).default_rotor_inertia() > 0.0
 
 

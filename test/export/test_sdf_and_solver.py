@@ -14,7 +14,7 @@ import yaml
 from exported import rigid, states
 from exported_models import NAMES, model_named
 from random_robots import Peer
-from tolerances import MUJOCO_ACCELERATION, READ_BY_OTHERS
+from tolerances import DRAKE_ACCELERATION, MUJOCO_ACCELERATION, READ_BY_OTHERS
 
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
@@ -91,7 +91,7 @@ def test_sdf_moves_the_same(name: str, tmp_path: Path) -> None:
 def test_drake_reads_the_sdf(name: str) -> None:
     pytest.importorskip('pydrake', reason='Drake is not installed')
     facts = model_named(name).to_sdf().facts()
-    assert facts['error'] <= MUJOCO_ACCELERATION and facts['tool'].startswith('Drake ')
+    assert facts['error'] <= DRAKE_ACCELERATION and facts['tool'].startswith('Drake ')
 
 
 @pytest.mark.parametrize('name', NAMES[:3])

@@ -48,7 +48,8 @@ def test_a_spline_follows_polynomials_with_their_derivatives() -> None:
     found = spline.motion(spline.fitted(np.stack([c(time) for c in curves], axis=1)))
     for order, values in enumerate(found):
         wanted = [(c.deriv(order) if order else c)(time) for c in curves]
-        np.testing.assert_allclose(values, np.stack(wanted, axis=1), atol=1e4 * SAME_FORMULA)
+        np.testing.assert_allclose(values, np.stack(wanted, axis=1),
+                                   rtol=0.0, atol=1e4 * SAME_FORMULA)
 
 
 def test_band_equations_are_those_of_dense_least_squares() -> None:
@@ -69,9 +70,9 @@ def test_band_equations_are_those_of_dense_least_squares() -> None:
     band = spline.normal(local)
     for k in range(len(band)):
         np.testing.assert_allclose(band[k, :count - k], np.diagonal(dense.T @ dense, -k),
-                                   atol=SAME_FORMULA * scale)
+                                   rtol=0.0, atol=SAME_FORMULA * scale)
     np.testing.assert_allclose(spline.gathered(local, right), dense.T @ right.reshape(-1, 3),
-                               atol=SAME_FORMULA * scale)
+                               rtol=0.0, atol=SAME_FORMULA * scale)
 
 
 def test_gears_are_told_from_noise_that_drowns_their_deflection(

@@ -131,7 +131,7 @@ def test_columns_with_and_without_memory(law: type[FrictionLaw]) -> None:
         still = np.zeros_like(q)
         z1, z2 = LAWS['maxwell'](lengths=(1e-3, 1e-2)).columns(AxisMotion(still, q, still))[1:3]
         found = own.columns(AxisMotion(still, q, still))[1]
-        np.testing.assert_allclose(found, (2.0 * z1 + z2) / 3.0, atol=1e-12)
+        np.testing.assert_allclose(found, (2.0 * z1 + z2) / 3.0, rtol=0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize('friction_wanted', ['this', 'auto'])
@@ -176,7 +176,8 @@ def test_the_monitor_follows_it(law: type[FrictionLaw]) -> None:
     values = np.array([model.standard[name] for name in block.names])
     expected = (values[:, None] * columns).reshape(3, -1, len(along.time)).sum(axis=1).T
     found = Observer(model, 30.0).along(along)[:, FRICTION]
-    np.testing.assert_allclose(found, expected, atol=SAME_FORMULA * np.abs(expected).max())
+    np.testing.assert_allclose(found, expected,
+                               rtol=0.0, atol=SAME_FORMULA * np.abs(expected).max())
 
 
 def test_a_design_looks_for_its_parameters(law: type[FrictionLaw]) -> None:

@@ -105,13 +105,13 @@ def test_the_simulated_sensor_shows_what_moves_the_links():
     arm, still = Arm(BEHIND, TRUTH), np.zeros(7)
     arm.place(np.full(7, 0.4))
     weight = rigid_body.gravity_effort(BEHIND, arm.position[None])[0]
-    np.testing.assert_allclose(arm.effort(), weight, atol=1e-6)
+    np.testing.assert_allclose(arm.effort(), weight, rtol=0.0, atol=1e-6)
     arm.plant.external = np.array([0.0, 5.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     for _ in range(1500):
         arm.control(Setpoint(np.full(7, 0.4), still, still))
         arm.advance()
     weight = rigid_body.gravity_effort(BEHIND, arm.position[None])[0]
-    np.testing.assert_allclose(arm.effort(), weight - arm.plant.external, atol=1e-3)
+    np.testing.assert_allclose(arm.effort(), weight - arm.plant.external, rtol=0.0, atol=1e-3)
 
 
 def test_the_simulated_sensor_misses_rotors_and_friction():
@@ -127,7 +127,7 @@ def test_the_simulated_sensor_misses_rotors_and_friction():
     acceleration = (plant.state()[1] - before) / (2.0 * step)
     lost = TRUTH.rotor_inertia * acceleration + TRUTH.viscous * speed
     assert np.abs(lost).min() > 0.1
-    np.testing.assert_allclose(sensed, torque - lost, atol=1e-3)
+    np.testing.assert_allclose(sensed, torque - lost, rtol=0.0, atol=1e-3)
 
 
 def test_file_says_where_the_effort_is_measured(tmp_path):

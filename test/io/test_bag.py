@@ -93,7 +93,7 @@ def test_round_trip(tmp_path_factory, data):
     write_bag(path, log)
     back = read_bag(path)
     order = np.argsort(np.round(time * 1e9), kind='stable')
-    np.testing.assert_allclose(back.time, (time - time[order[0]])[order], atol=2e-9)
+    np.testing.assert_allclose(back.time, (time - time[order[0]])[order], rtol=0.0, atol=2e-9)
     np.testing.assert_array_equal(back.position, log.position[order])
     for name in ('velocity', 'effort'):
         written, read = getattr(log, name), getattr(back, name)
@@ -123,7 +123,7 @@ def test_folder_and_bare_file_read_the_same(tmp_path, storage):
         log = load_log(source, robot)
         np.testing.assert_array_equal(log.position, values[:, ::-1])
         np.testing.assert_array_equal(log.effort, 3 * values[:, ::-1])
-        np.testing.assert_allclose(log.time, 0.002 * np.arange(400), atol=1e-12)
+        np.testing.assert_allclose(log.time, 0.002 * np.arange(400), rtol=0.0, atol=1e-12)
         assert log.findings == ()
 
 
@@ -194,7 +194,7 @@ def test_joints_published_at_other_times_are_interpolated_but_not_over_gaps(tmp_
     np.testing.assert_array_equal(np.flatnonzero(np.isnan(log.position[:, 1])),
                                   [0, *range(100, 151)])
     good = ~np.isnan(log.position[:, 1])
-    np.testing.assert_allclose(log.position[good, 1], line[good], atol=1e-9)
+    np.testing.assert_allclose(log.position[good, 1], line[good], rtol=0.0, atol=1e-9)
 
 
 def test_receive_time_without_header_stamps(tmp_path):

@@ -59,7 +59,7 @@ def require_close(found: Any, values: Any) -> None:
 
 
 def require_same(log: RawLog, **channels: Any) -> None:
-    np.testing.assert_allclose(log.time, 2e-3 * np.arange(COUNT), atol=1e-12)
+    np.testing.assert_allclose(log.time, 2e-3 * np.arange(COUNT), rtol=0.0, atol=1e-12)
     for name, values in channels.items():
         found: Any = getattr(log, name)
         if values is None:

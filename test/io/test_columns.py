@@ -154,7 +154,7 @@ def require_true(log: RawLog, epoch: bool = False, without: str = '') -> None:
     """Fail unless a log is the true one."""
     assert log.joints == JOINTS
     time = log.time - EPOCH if epoch else log.time
-    np.testing.assert_allclose(time, LOG.time, atol=3e-7 if epoch else 1e-12)
+    np.testing.assert_allclose(time, LOG.time, rtol=0.0, atol=3e-7 if epoch else 1e-12)
     for name, values in CHANNELS.items():
         if name == without:
             assert getattr(log, name) is None
@@ -226,7 +226,7 @@ def test_units_factors_and_offsets(tmp_path: Path) -> None:
                      'offset': [0.0, 0.0, 90.0]},
         'velocity': {'column': 'dq{i}', 'unit': 'rpm'},
         'effort': {'column': 'tau{i}', 'unit': 'mA', 'factor': -1.0}})
-    np.testing.assert_allclose(log.time, LOG.time, atol=1e-9)
+    np.testing.assert_allclose(log.time, LOG.time, rtol=0.0, atol=1e-9)
     for name, true in CHANNELS.items():
         np.testing.assert_allclose(getattr(log, name), true, rtol=1e-9, atol=1e-9)
     assert 'effort is tau0 .. tau2 [mA] with their sign changed' in log.findings[0]
@@ -242,7 +242,7 @@ def test_dates_are_times(tmp_path: Path) -> None:
             ','.join(['time', *columns]),
             *(f'{stamp}{zone},{row}' for stamp, row in zip(stamps, rows, strict=True))]))
         log = load_log(tmp_path / 'log.csv', ARM)
-        np.testing.assert_allclose(log.time - 1772366400 - shift, LOG.time, atol=3e-7)
+        np.testing.assert_allclose(log.time - 1772366400 - shift, LOG.time, rtol=0.0, atol=3e-7)
 
 
 def test_several_files_by_row_and_by_time(tmp_path: Path) -> None:

@@ -42,12 +42,13 @@ def test_columns_become_torque_on_the_joints(arm: RobotModel, tmp_path: Path) ->
     found = load_log(path, arm)
     expected = external_torque(arm, link, log.position, wrench)
     assert found.external_torque is not None
-    np.testing.assert_allclose(found.external_torque, expected, atol=1e-6)
+    np.testing.assert_allclose(found.external_torque, expected, rtol=0.0, atol=1e-6)
     assert not any('not used' in text for text in found.findings)
     other = write_pushed(tmp_path / 'b.csv', log, f'{link}@{arm.base_link}', wrench)
     turned = load_log(other, arm).external_torque
     np.testing.assert_allclose(
-        turned, external_torque(arm, link, log.position, wrench, arm.base_link), atol=1e-6)
+        turned, external_torque(arm, link, log.position, wrench, arm.base_link),
+        rtol=0.0, atol=1e-6)
 
 
 def test_wrenches_and_torque_add_up(arm: RobotModel, tmp_path: Path) -> None:
@@ -58,7 +59,8 @@ def test_wrenches_and_torque_add_up(arm: RobotModel, tmp_path: Path) -> None:
     once = write_pushed(tmp_path / 'b.csv', log, arm.bodies[0], wrench)
     alone = load_log(once, arm).external_torque
     assert alone is not None
-    np.testing.assert_allclose(load_log(path, arm).external_torque, alone + more, atol=1e-6)
+    np.testing.assert_allclose(load_log(path, arm).external_torque, alone + more,
+                               rtol=0.0, atol=1e-6)
     both = write_pushed(tmp_path / 'c.csv', log, arm.bodies[0], wrench)
     head, rest = both.read_text().split('\n', 1)
     names = [f'wrench.{arm.bodies[2]}.{c}' for c in ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')]
@@ -66,7 +68,8 @@ def test_wrenches_and_torque_add_up(arm: RobotModel, tmp_path: Path) -> None:
     both.write_text(f'{head},{",".join(names)}\n{rows}\n')
     second = external_torque(
         arm, arm.bodies[2], log.position, np.tile(np.arange(1.0, 7.0), (60, 1)))
-    np.testing.assert_allclose(load_log(both, arm).external_torque, alone + second, atol=1e-6)
+    np.testing.assert_allclose(load_log(both, arm).external_torque, alone + second,
+                               rtol=0.0, atol=1e-6)
 
 
 def test_long_tables_have_it_in_every_piece(
@@ -161,7 +164,8 @@ def test_a_topic_is_brought_to_the_joint_states(
     found = load_log(path, with_topic)
     at = np.outer(log.time, np.arange(1.0, 7.0)) + 3.0
     np.testing.assert_allclose(
-        found.external_torque, external_torque(with_topic, link, log.position, at), atol=1e-9)
+        found.external_torque, external_torque(with_topic, link, log.position, at),
+        rtol=0.0, atol=1e-9)
     assert any('read as that of' in text for text in found.findings) == (
         frame == 'tool0_controller')
     assert load_log(path, load_robot('planar_3r')).external_torque is None

@@ -74,9 +74,9 @@ def test_coefficients_along_a_recording_are_those_of_kalman() -> None:
         mean, covariance = learnt(mean, covariance, columns[i], left[i], (
             noise / min(step, LONGEST), prior[0]))
     assert np.any(np.isclose(np.abs(wanted), BOUND * prior[0], rtol=0.02)), 'a bound is reached'
-    np.testing.assert_allclose(means, wanted, atol=SAME_FORMULA)
-    np.testing.assert_allclose(state[0], mean, atol=SAME_FORMULA)
-    np.testing.assert_allclose(state[2:], covariance, atol=SAME_FORMULA)
+    np.testing.assert_allclose(means, wanted, rtol=0.0, atol=SAME_FORMULA)
+    np.testing.assert_allclose(state[0], mean, rtol=0.0, atol=SAME_FORMULA)
+    np.testing.assert_allclose(state[2:], covariance, rtol=0.0, atol=SAME_FORMULA)
 
 
 def test_forget_returns_coefficients_to_the_prior_over_time() -> None:
@@ -101,7 +101,7 @@ def test_warmth_of_a_constant_power_is_an_exponential() -> None:
     adaptation.follow_warmth(power, still, steps, 1.0 / seconds, warmth.copy(), out)
     since = np.cumsum(steps) - steps[0]
     np.testing.assert_allclose(
-        out, 1.7 + (warmth - 1.7) * np.exp(-since[:, None] / seconds), atol=SAME_FORMULA)
+        out, 1.7 + (warmth - 1.7) * np.exp(-since[:, None] / seconds), rtol=0.0, atol=SAME_FORMULA)
 
 
 def test_warmth_takes_the_mean_power_of_a_step() -> None:
@@ -163,7 +163,8 @@ def test_slow_changes_on_line_are_those_of_kalman_behind_the_low_pass() -> None:
             torque = result_of(adaptation.corrected, known, memory, j, column, speed[i, j], step)
             assert torque == pytest.approx(
                 (warming + mean) @ column, abs=SAME_FORMULA, rel=SAME_FORMULA)
-            np.testing.assert_allclose(scales[:, j], 1.0 + warming + mean, atol=SAME_FORMULA)
+            np.testing.assert_allclose(scales[:, j], 1.0 + warming + mean,
+                                       rtol=0.0, atol=SAME_FORMULA)
             share = 1.0 - np.exp(-GAIN * step)
             low = (low + share * (0.5 * (last + column) - low)) if step else np.zeros(ONLINE_COUNT)
             low_slow = low_slow + share * (
@@ -173,7 +174,7 @@ def test_slow_changes_on_line_are_those_of_kalman_behind_the_low_pass() -> None:
             deviation = np.sqrt(low @ covariance @ low)
             assert result_of(adaptation.uncertain, known, memory, j, seen) == pytest.approx(
                 deviation, abs=SAME_FORMULA)
-            np.testing.assert_allclose(seen, low, atol=SAME_FORMULA)
+            np.testing.assert_allclose(seen, low, rtol=0.0, atol=SAME_FORMULA)
             if step > 0.0:
                 outside = low_slow - drift @ low + rng.normal(0.0, 0.2)
                 size = settings[j, 0] / min(step, LONGEST)
@@ -183,6 +184,6 @@ def test_slow_changes_on_line_are_those_of_kalman_behind_the_low_pass() -> None:
                 adaptation.take(known, memory, j, seen, outside, step)
                 mean, covariance = learnt(
                     mean, covariance, low, low_slow - outside, (size, prior[j, 0]))
-        np.testing.assert_allclose(states[j, 0], mean, atol=SAME_FORMULA)
-        np.testing.assert_allclose(states[j, 2:], covariance, atol=SAME_FORMULA)
-        np.testing.assert_allclose(pasts[j, 4:6], w, atol=SAME_FORMULA)
+        np.testing.assert_allclose(states[j, 0], mean, rtol=0.0, atol=SAME_FORMULA)
+        np.testing.assert_allclose(states[j, 2:], covariance, rtol=0.0, atol=SAME_FORMULA)
+        np.testing.assert_allclose(pasts[j, 4:6], w, rtol=0.0, atol=SAME_FORMULA)

@@ -77,7 +77,8 @@ def test_chosen_columns_are_solved_as_by_least_squares() -> None:
         own = columns[columns >= 0]
         for f, table in enumerate(tables):
             expected = np.linalg.lstsq(table[:, own], table[:, -1], rcond=None)[0]
-            np.testing.assert_allclose(values[c, f, :len(own)], expected, atol=SAME_FORMULA)
+            np.testing.assert_allclose(values[c, f, :len(own)], expected,
+                                       rtol=0.0, atol=SAME_FORMULA)
             assert not values[c, f, len(own):].any()
             scaled = table[:, own] / np.linalg.norm(table[:, own], axis=0)
             least = np.linalg.svd(scaled, compute_uv=False)[-1]

@@ -183,7 +183,8 @@ def test_the_deflection_between_joint_states_is_that_of_the_motion(turns: float)
         found = states.at(t, *motion(t))
         if k > 1:
             q, qd = motion(t)
-            np.testing.assert_allclose(found, [q + bend + rate * t, qd + rate], atol=1e-12)
+            np.testing.assert_allclose(found, [q + bend + rate * t, qd + rate],
+                                       rtol=0.0, atol=1e-12)
             assert states.age == pytest.approx(0.003)
         at = t + 0.007
         q, qd = motion(at)
@@ -270,7 +271,7 @@ def test_a_known_wrench_is_no_contact() -> None:
                  still + bent, still, external_torque=still + torque)
     told, missed = (observer_of(own, MonitorSettings()).along(monitor_input(own, one))[-1]
                     for one in (log, replace(log, external_torque=None)))
-    np.testing.assert_allclose(told[EXTERNAL], 0.0, atol=1e-6)
+    np.testing.assert_allclose(told[EXTERNAL], 0.0, rtol=0.0, atol=1e-6)
     np.testing.assert_allclose(missed[EXTERNAL], torque, rtol=1e-6)
     np.testing.assert_allclose(told[GEAR], own.gravity(rest)[0] - torque, rtol=1e-9)
 
@@ -283,7 +284,7 @@ def test_the_effort_of_the_motors_is_predicted_with_their_own_motion() -> None:
     errors = [np.sqrt(np.mean(r[:, RESIDUAL]**2, axis=0)) for r in (with_it, without)]
     assert (errors[0] < 0.95 * errors[1]).all(), errors
     measured = [r[:, PREDICTED] + r[:, RESIDUAL] for r in (with_it, without)]
-    np.testing.assert_allclose(*measured, atol=1e-9)
+    np.testing.assert_allclose(*measured, rtol=0.0, atol=1e-9)
 
 
 @cache
@@ -352,7 +353,7 @@ def test_motors_bear_the_slope_of_the_kinematic_error() -> None:
     effort = (1.0 + gears.error(motor)[1]) * weight
     log = RawLog('held', own.joints, time, still, still, still + effort, still + motor, still)
     found = observer_of(own, MonitorSettings()).along(monitor_input(own, log))[-1]
-    np.testing.assert_allclose(found[[EXTERNAL, RESIDUAL]], 0.0, atol=1e-6)
+    np.testing.assert_allclose(found[[EXTERNAL, RESIDUAL]], 0.0, rtol=0.0, atol=1e-6)
     np.testing.assert_allclose(found[GEAR], weight[0], rtol=1e-9)
     assert (np.abs(effort - weight) > 0.1).all()
 

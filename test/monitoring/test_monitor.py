@@ -54,7 +54,7 @@ def test_samples_one_by_one_are_the_recording(lag: float, velocity: bool) -> Non
     whole = external_torque(model, monitor_input(model, log), monitor.settings.gain)
     single = followed(monitor, log)
     assert monitor.restarts == 1
-    np.testing.assert_allclose(single, whole, atol=SAME_FORMULA * np.abs(whole).max())
+    np.testing.assert_allclose(single, whole, rtol=0.0, atol=SAME_FORMULA * np.abs(whole).max())
 
 
 def friction_along(model: IdentifiedModel, along: MonitorInput) -> FloatArray:
@@ -89,7 +89,7 @@ def test_friction_carries_its_past(law: str) -> None:
     whole = friction_along(model, along)
     found = carried(model, along)
     assert np.abs(whole).max() > 1.0
-    np.testing.assert_allclose(found, whole, atol=SAME_FORMULA * np.abs(whole).max())
+    np.testing.assert_allclose(found, whole, rtol=0.0, atol=SAME_FORMULA * np.abs(whole).max())
 
 
 def test_additions_of_all_kinds_are_followed_together() -> None:
@@ -107,7 +107,7 @@ def test_additions_of_all_kinds_are_followed_together() -> None:
     along = monitor_input(model, motion(robot))
     whole = friction_along(model, along)
     np.testing.assert_allclose(
-        carried(model, along), whole, atol=SAME_FORMULA * np.abs(whole).max())
+        carried(model, along), whole, rtol=0.0, atol=SAME_FORMULA * np.abs(whole).max())
 
 
 @pytest.mark.parametrize(('kind', 'factor'), [
@@ -201,7 +201,7 @@ def test_delay_looks_back_between_samples() -> None:
     rng = np.random.default_rng(0)
     time, delay = np.cumsum(rng.uniform(1e-3, 3e-3, 200)), Delay(0.0123)
     found = np.array([delay(float(t), np.array([t]))[0] for t in time])
-    np.testing.assert_allclose(found, np.maximum(time - 0.0123, time[0]), atol=1e-12)
+    np.testing.assert_allclose(found, np.maximum(time - 0.0123, time[0]), rtol=0.0, atol=1e-12)
 
 
 def seam_faults(log: RawLog, fault: str) -> RawLog:
@@ -238,10 +238,10 @@ def test_positions_that_turn_over_are_no_contact(
     truth, found = (followed(Monitor(model), one) for one in (log, shown))
     size = np.abs(model.inverse(q, qd, qdd)).max()
     # a difference of large angles is less exact by what they are rounded to
-    np.testing.assert_allclose(found, truth, atol=1e-6 * size)
+    np.testing.assert_allclose(found, truth, rtol=0.0, atol=1e-6 * size)
     whole, along = (external_torque(model, monitor_input(model, one), MonitorSettings().gain)
                     for one in (log, shown))
-    np.testing.assert_allclose(along, whole, atol=1e-6 * size)
+    np.testing.assert_allclose(along, whole, rtol=0.0, atol=1e-6 * size)
 
 
 def test_states_too_far_apart_for_the_monitor_give_no_levels() -> None:

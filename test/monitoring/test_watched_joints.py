@@ -251,7 +251,7 @@ def test_a_whole_recording_is_watched(model: IdentifiedModel) -> None:
     found = events(model, still(model))
     assert found.watched
     np.testing.assert_allclose(
-        found.blind_seconds(model.joints), OBSERVER_CONSTANTS / SETTINGS.gain, atol=STEP)
+        found.blind_seconds(model.joints), OBSERVER_CONSTANTS / SETTINGS.gain, rtol=0.0, atol=STEP)
 
 
 def test_blind_time_is_told_with_its_reason(model: IdentifiedModel) -> None:
@@ -275,7 +275,8 @@ def test_blind_time_is_told_with_its_reason(model: IdentifiedModel) -> None:
         found = events(model, replace(log, **changed))
         assert not found.watched
         np.testing.assert_allclose(
-            np.array(found.blind_seconds(model.joints)) - settling, lost, atol=3.0 * STEP)
+            np.array(found.blind_seconds(model.joints)) - settling, lost,
+            rtol=0.0, atol=3.0 * STEP)
         assert any(one.reason.startswith(reason) for one in found.blind)
         for one in found.blind:
             rows = (found.time > one.start) & (found.time < one.stop)

@@ -18,5 +18,5 @@ def test_every_joint_has_a_frame_of_its_own_in_the_figure() -> None:
     q = np.full((1, 3), 0.3) if ranges is None else ranges.mean(axis=1)[None]
     expected = link_poses(model.robot, q).origins[0] @ VIEW.T
     drawn = np.column_stack([unpacked(frames[key]) for key in 'xy'])
-    np.testing.assert_allclose(drawn, expected, atol=1e-6)
+    np.testing.assert_allclose(drawn, expected, rtol=0.0, atol=1e-6)
     assert np.linalg.norm(np.diff(expected, axis=0), axis=1).min() > 0.1, 'they are apart'

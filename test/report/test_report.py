@@ -318,7 +318,8 @@ def test_long_recordings_keep_extremes_gaps_reversals_and_outliers() -> None:
     assert curve.outliers[0, 0] == pytest.approx(10.0)
     turns = np.arccos(0.0) / 1.5 + np.pi / 1.5 * np.arange(14)  # of cos(1.5 t)
     turns = np.where((turns > 15.0) & (turns < 16.0), 14.999, turns)  # somewhere in the gap
-    np.testing.assert_allclose(curve.reversals[:len(turns)], turns[turns < 31.0], atol=2e-3)
+    np.testing.assert_allclose(curve.reversals[:len(turns)], turns[turns < 31.0],
+                               rtol=0.0, atol=2e-3)
 
 
 def processor_time(work: Callable[[], object]) -> float:
@@ -390,7 +391,7 @@ def test_friction_is_drawn_with_its_data() -> None:
     drawn = {curve['name']: curve for curve in spec['data']}
     median, law = (unpacked(drawn[name]['y']) for name in (
         'measured, median and quartiles', 'model'))
-    np.testing.assert_allclose(median - law, 2.0, atol=1e-5)
+    np.testing.assert_allclose(median - law, 2.0, rtol=0.0, atol=1e-5)
     assert spec['layout']['xaxis']['title']['text'] == 'speed [rad/s]'
 
 
@@ -410,7 +411,7 @@ def test_autocorrelation_of_a_known_process() -> None:
     lag, value = thinning.autocorrelation([trace], 0)
     assert lag[0] == 0.0
     assert value[0] == pytest.approx(1.0)
-    np.testing.assert_allclose(value[1:10], 0.9 ** np.round(lag[1:10] / 0.01), atol=0.02)
+    np.testing.assert_allclose(value[1:10], 0.9 ** np.round(lag[1:10] / 0.01), rtol=0.0, atol=0.02)
 
 
 def test_truth_section_marks_what_is_outside() -> None:
@@ -437,4 +438,4 @@ def test_intervals_are_those_of_few_stretches(result: IdentificationResult) -> N
     known = np.isfinite(half)
     np.testing.assert_allclose(half[known], 0.5 * (high - low)[known])
     assert result.estimate.degrees_of_freedom == SCATTER_STRETCHES - 1
-    np.testing.assert_allclose(half[known] / result.model.std[known], 2.365, atol=1e-3)
+    np.testing.assert_allclose(half[known] / result.model.std[known], 2.365, rtol=0.0, atol=1e-3)

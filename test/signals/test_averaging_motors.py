@@ -60,7 +60,7 @@ def deflection(robot: RobotModel, log: RawLog
 
 def test_without_noise_the_deflection_is_that_of_the_gears(robot: RobotModel) -> None:
     found, exact, _ = deflection(robot, recording(noise=0.0))
-    np.testing.assert_allclose(found, exact, atol=EXACT_PERIOD)
+    np.testing.assert_allclose(found, exact, rtol=0.0, atol=EXACT_PERIOD)
 
 
 def test_average_deflection_is_as_precise_as_the_mean_of_both_encoders(robot: RobotModel) -> None:
@@ -102,7 +102,7 @@ def test_a_pause_is_left_to_the_other_periods(robot: RobotModel) -> None:
     motor = log.motor_position.copy()
     motor[(log.time > 2.2 * PERIOD) & (log.time < 2.4 * PERIOD), 1] = np.nan
     found, exact, _ = deflection(robot, replace(log, motor_position=motor))
-    np.testing.assert_allclose(found, exact, atol=1e-6)
+    np.testing.assert_allclose(found, exact, rtol=0.0, atol=1e-6)
 
 
 def test_motors_that_were_not_recorded_stay_out(robot: RobotModel) -> None:

@@ -65,7 +65,7 @@ def test_samples_are_those_without_it(robot: RobotModel, gains: tuple[float, ...
                   for one in (log, helped(log, robot)[0]))
     assert plain.effort is not None and plain.measured is not None and plain.external is None
     for name in ('effort', 'measured', 'position', 'velocity', 'acceleration'):
-        np.testing.assert_allclose(getattr(own, name), getattr(plain, name), atol=1e-9)
+        np.testing.assert_allclose(getattr(own, name), getattr(plain, name), rtol=0.0, atol=1e-9)
     assert own.external is not None and own.moved.external is not None
 
 
@@ -76,7 +76,7 @@ def test_the_lag_is_that_of_the_effort_alone(robot: RobotModel) -> None:
                  for one in (log, replace(log, external_torque=None)))
     assert own.measured is not None and bare.measured is not None and own.stamps is not None
     expected = interpolated(log.time, torque, own.stamps, degree=1)
-    np.testing.assert_allclose(own.measured - bare.measured, expected, atol=1e-9)
+    np.testing.assert_allclose(own.measured - bare.measured, expected, rtol=0.0, atol=1e-9)
 
 
 def test_efforts_with_stamps_of_their_own(robot: RobotModel) -> None:
@@ -94,7 +94,7 @@ def test_efforts_with_stamps_of_their_own(robot: RobotModel) -> None:
     assert lost.any() and not np.any((found.time > 2.0) & (found.time < 2.6))
     rows = np.isin(full.time, found.time)
     np.testing.assert_allclose(full.measured[rows], found.measured[
-        np.isin(found.time, full.time)], atol=1e-6)
+        np.isin(found.time, full.time)], rtol=0.0, atol=1e-6)
 
 
 def test_motors_of_elastic_joints_keep_their_rows() -> None:
@@ -110,7 +110,7 @@ def test_motors_of_elastic_joints_keep_their_rows() -> None:
     assert bare.measured is not None and own.measured is not None and own.stamps is not None
     more = own.measured - bare.measured
     np.testing.assert_allclose(more[:, :3], interpolated(
-        log.time, torque, own.stamps, degree=1), atol=1e-9)
+        log.time, torque, own.stamps, degree=1), rtol=0.0, atol=1e-9)
     assert np.array_equal(more[:, 3:], np.zeros_like(more[:, 3:]))
 
 
@@ -124,7 +124,7 @@ def test_mean_periods_need_not_repeat_the_push(robot: RobotModel) -> None:
     assert mean.averaging is not None and plain.averaging is not None
     np.testing.assert_allclose(mean.averaging.effort_noise, plain.averaging.effort_noise)
     first, second = (prepare(robot, one, SETTINGS) for one in (plain, mean))
-    np.testing.assert_allclose(second.effort, first.effort, atol=EXACT_PERIOD)
+    np.testing.assert_allclose(second.effort, first.effort, rtol=0.0, atol=EXACT_PERIOD)
     torque[1300:1500] = np.nan  # longer than what is interpolated: that period does not count
     holed = average(robot, replace(own, external_torque=torque), Periodic(PERIOD))
     left = prepare(robot, holed, SETTINGS)
@@ -178,16 +178,17 @@ def test_sweeps_show_the_sum(robot: RobotModel) -> None:
     assert [one.joint for one in plain] == [0, 0]
     for first, second in zip(plain, own, strict=True):
         assert len(first.torque)
-        np.testing.assert_allclose(second.torque, first.torque, atol=1e-9)
+        np.testing.assert_allclose(second.torque, first.torque, rtol=0.0, atol=1e-9)
 
 
 def test_gate_and_monitor_look_at_the_sum(robot: RobotModel) -> None:
     log = motion()
     own, _ = helped(log, robot)
-    np.testing.assert_allclose(excerpt(robot, own).torque, excerpt(robot, log).torque, atol=1e-9)
+    np.testing.assert_allclose(excerpt(robot, own).torque, excerpt(robot, log).torque,
+                               rtol=0.0, atol=1e-9)
     model = nominal_model('planar_3r')
     np.testing.assert_allclose(
-        monitor_input(model, own).effort, monitor_input(model, log).effort, atol=1e-9)
+        monitor_input(model, own).effort, monitor_input(model, log).effort, rtol=0.0, atol=1e-9)
 
 
 def test_forward_dynamics_are_scored_with_it() -> None:

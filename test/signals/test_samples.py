@@ -29,8 +29,8 @@ def test_efforts_come_to_the_time_of_the_motion_in_every_segment() -> None:
     time = np.concatenate([0.01 * np.arange(20), 7.0 + 0.01 * np.arange(30)])
     found = samples(time, (0, 20), later=0.003).gridded
     assert found.stamps is None and found.effort is not None and found.measured is not None
-    np.testing.assert_allclose(found.effort, ramps(time), atol=1e-12)
-    np.testing.assert_allclose(found.measured, ramps(time), atol=1e-12)
+    np.testing.assert_allclose(found.effort, ramps(time), rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(found.measured, ramps(time), rtol=0.0, atol=1e-12)
     assert found.starts == (0, 20)
 
 
@@ -57,7 +57,8 @@ def test_more_is_left_out_at_the_end_that_is_cut_off_in_motion(rests_first: bool
         cutoff, decimate=False, trim_rest=False))
     lost = [found.time[0] - time[0], time[-1] - found.time[-1]]
     expected = [RESTING / cutoff, FILTER_PERIODS / cutoff]
-    np.testing.assert_allclose(lost, expected if rests_first else expected[::-1], atol=0.0101)
+    np.testing.assert_allclose(lost, expected if rests_first else expected[::-1],
+                               rtol=0.0, atol=0.0101)
 
 
 def test_the_noise_of_several_recordings_counts_by_their_length() -> None:

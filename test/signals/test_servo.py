@@ -59,7 +59,7 @@ def test_error_is_the_mean_of_that_of_a_servo_with_held_commands(
     robot = servo_robot(derivative_time=np.full(5, damping))
     ours, theirs = effort(log, delay, robot)[3:-3], simulated(log, delay, damping)[3:-3]
     assert np.abs(theirs).max() == pytest.approx(ERROR_LIMIT, rel=0.02)
-    np.testing.assert_allclose(ours, theirs, atol=0.015 * ERROR_LIMIT)
+    np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=0.015 * ERROR_LIMIT)
 
 
 def test_saturated_samples_are_counted_and_have_the_limit_as_effort() -> None:
@@ -107,12 +107,12 @@ def test_commands_of_a_table_become_torque(tmp_path: Path) -> None:
     rate = np.pi * 0.5 * np.cos(2.0 * np.pi * 0.5 * first.time)
     for one, delay in ((first, 0.01), (late, 0.015)):
         np.testing.assert_allclose(
-            one.effort[inner, 0], GAIN * (0.1 - delay * rate)[inner], atol=GAIN * 1e-3)
+            one.effort[inner, 0], GAIN * (0.1 - delay * rate)[inner], rtol=0.0, atol=GAIN * 1e-3)
         assert one.stamps is not None
         np.testing.assert_allclose(one.stamps, one.time)
         assert one.reference_position is not None
         np.testing.assert_allclose(one.reference_position[inner, 0], 0.5 * np.sin(
-            np.pi * (one.time[inner] - delay)), atol=1e-3)
+            np.pi * (one.time[inner] - delay)), rtol=0.0, atol=1e-3)
 
 
 def test_what_is_missing_is_named() -> None:

@@ -32,9 +32,9 @@ def test_arm_comes_to_rest_where_gravity_and_stiffness_balance() -> None:
     weight = gravity_effort(ROBOT, arm.position[None])[0]
     compensated = gravity_effort(ROBOT, wanted[None])[0]
     sag = arm.motor_position - arm.position
-    np.testing.assert_allclose(sag, weight / [2.6e4, 1.6e4], atol=DRIVE_STATICS)
+    np.testing.assert_allclose(sag, weight / [2.6e4, 1.6e4], rtol=0.0, atol=DRIVE_STATICS)
     np.testing.assert_allclose(STIFFNESS * (wanted - arm.motor_position), weight - compensated,
-                               atol=1e-3)
+                               rtol=0.0, atol=1e-3)
     assert np.abs(wanted - arm.motor_position).max() > 1e-6
 
 
@@ -47,7 +47,8 @@ def test_recorded_effort_of_arm_follows_from_its_gains() -> None:
     torque = (STIFFNESS * error + DAMPING * (wanted.velocity - log.motor_velocity)
               + gravity_effort(ROBOT, wanted.position))
     # effort is the mean of the torques of this period and of the one before
-    np.testing.assert_allclose(log.effort[1:], 0.5 * (torque[1:] + torque[:-1]), atol=1e-6)
+    np.testing.assert_allclose(log.effort[1:], 0.5 * (torque[1:] + torque[:-1]),
+                               rtol=0.0, atol=1e-6)
     assert 1e-4 < np.abs(error).max() < 0.02
     assert np.degrees(np.abs(log.motor_position - log.position).max(axis=0)) == pytest.approx(
         [0.4, 0.15], abs=0.2)

@@ -96,9 +96,9 @@ def test_inverse_is_pinocchio_plus_the_given_friction_and_rotors(name: str) -> N
     expected = rigid + motor @ coupling
     plant = Plant(robot, truth)
     found = plant.inverse(q, qd, qdd, ramp=0.05)
-    np.testing.assert_allclose(found, expected, atol=1e-10 * np.abs(expected).max())
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-10 * np.abs(expected).max())
     back = plant.acceleration(q, qd, found, ramp=0.05)
-    np.testing.assert_allclose(back, qdd, atol=1e-8 * np.abs(qdd).max())
+    np.testing.assert_allclose(back, qdd, rtol=0.0, atol=1e-8 * np.abs(qdd).max())
 
 
 # Not the TX40: opposite speeds of its joints 5 and 6 leave motor 6 at rest, where it sticks.
@@ -180,7 +180,7 @@ def test_sensors_quantise_and_add_the_stated_noise() -> None:
     sensors = Sensors(robot, noise, np.random.default_rng(3))
     true = np.tile(np.linspace(-1.0, 1.0, robot.n), (4000, 1))
     counts = sensors.position(true) / 1e-4
-    np.testing.assert_allclose(counts, np.round(counts), atol=1e-6)
+    np.testing.assert_allclose(counts, np.round(counts), rtol=0.0, atol=1e-6)
     assert np.abs(sensors.position(true) - true).max() <= 0.5e-4 + 1e-12
     assert (sensors.velocity(true) - true).std() == pytest.approx(2e-3, rel=0.05)
     spread = (sensors.effort(true) - true).std(axis=0)
@@ -230,7 +230,7 @@ def test_current_driven_robot_reports_amperes() -> None:
     arm.place(pose)
     torque = arm.plant.torque_for(pose, np.zeros(robot.n), np.zeros(robot.n))
     assert robot.drive.gains is not None
-    np.testing.assert_allclose(arm.effort() * robot.drive.gains, torque, atol=1e-12)
+    np.testing.assert_allclose(arm.effort() * robot.drive.gains, torque, rtol=0.0, atol=1e-12)
 
 
 ROBOT = replace(load_robot('planar_3r'), gravity=np.zeros(3))
@@ -252,7 +252,7 @@ def test_states_are_those_of_the_friction_law() -> None:
     still = np.zeros(len(position))
     expected = law_from('dahl', {'length': LENGTH}).columns(
         AxisMotion(still, position, still))[1]
-    np.testing.assert_allclose(found[:, 0], expected, atol=1e-12)
+    np.testing.assert_allclose(found[:, 0], expected, rtol=0.0, atol=1e-12)
     assert not found[:, 1].any()
     assert Bristles.of(None) is None
     assert Bristles.of(np.zeros(2)) is None

@@ -43,11 +43,11 @@ def test_the_first_setpoint_places_the_arm_and_the_last_is_held() -> None:
     place = np.array([0.3, -0.2, 0.1])
     still = np.zeros(3)
     simulator.command(0.0, place, still)
-    np.testing.assert_allclose(simulator.advance(1).position, place, atol=1e-3)
+    np.testing.assert_allclose(simulator.advance(1).position, place, rtol=0.0, atol=1e-3)
     simulator.command(0.01, place + 0.005, still)
     simulator.command(0.005, place + 1.0, still)  # out of order
     for _ in range(1000):
         reading = simulator.advance(1)
-    np.testing.assert_allclose(reading.position, place + 0.005, atol=3e-3)
+    np.testing.assert_allclose(reading.position, place + 0.005, rtol=0.0, atol=3e-3)
     assert np.abs(reading.velocity).max() < 0.01
     assert simulator.ahead

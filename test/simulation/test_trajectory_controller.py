@@ -188,7 +188,7 @@ def test_a_goal_in_mid_motion_starts_with_the_measured_velocity() -> None:
     end = Waypoint(1.0, (0.9, 0.1, 0.3), (0.0,) * 3, (0.0,) * 3)
     robot.start(Goal(Command(JOINTS, (point, end))), 0.0, (START, speed))
     first = robot.update(0.0, START, speed).reference
-    np.testing.assert_allclose(first, [START, speed, STILL], atol=1e-12)
+    np.testing.assert_allclose(first, [START, speed, STILL], rtol=0.0, atol=1e-12)
 
 
 def test_a_goal_stamped_as_the_one_under_way_continues_it_without_a_step() -> None:
@@ -202,7 +202,7 @@ def test_a_goal_stamped_as_the_one_under_way_continues_it_without_a_step() -> No
     behind = before.output[0] - 0.05
     robot.start(Goal(replace(command, stamp=7.0)), 7.7, (behind, STILL))
     after = robot.update(7.7, behind, STILL)
-    np.testing.assert_allclose(after.output, before.output, atol=1e-9)
+    np.testing.assert_allclose(after.output, before.output, rtol=0.0, atol=1e-9)
     assert after.elapsed == pytest.approx(0.7)
 
 
