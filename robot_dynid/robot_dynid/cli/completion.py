@@ -110,7 +110,7 @@ def file_endings(metavar: str) -> tuple[str, ...]:
     by_word = {**recordings, 'YAML': YAML, 'FILE': YAML, 'BAG': BAGS,
                'URDF': ('.urdf', '.xacro')}
     endings: dict[str, None] = {}
-    for word in metavar.strip('[]').split():
+    for word in metavar.replace('|', ' ').strip('[]').split():
         ending = re.fullmatch(r'\w+(\.\w+)', word)
         accepted = () if ending is None else YAML if ending[1] in YAML else (ending[1],)
         endings |= dict.fromkeys(by_word.get(word.strip('[].'), accepted))
