@@ -11,7 +11,7 @@ from elastic_arms import D, K, elastic_arm, recordings
 
 from robot_dynid import identify, load_robot
 from robot_dynid.estimation.deflection_fit import DeflectionFit, Determined
-from robot_dynid.identification.gears import joints_to_make_rigid, late_encoders
+from robot_dynid.identification.gears import delays_to_undo, joints_to_make_rigid
 from robot_dynid.identification.identify import better_on_held_out_motion
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.signals.averaging import Periodic, average
@@ -77,14 +77,14 @@ def fit(joint: str, delay: float, late: float, determined: bool = True) -> Defle
     ([fit('joint_1', 2e-3, 5e-4)], (1.9e-3, 0.0), {'joint_1': 2e-3}),  # not quite
     ([fit('joint_1', 2e-3, 5e-4), fit('joint_2', 1e-3, 5e-7)], (), {'joint_1': 2e-3}),
 ])
-def test_late_encoders_are_those_that_change_the_deflection(
+def test_delays_to_undo_are_those_that_change_the_deflection(
     fits: list[DeflectionFit], undone: tuple[float, ...], delays: dict[str, float]
 ) -> None:
     model: object = Mapping(
         joints=('joint_1', 'joint_2'), elastic_joints=('joint_1', 'joint_2'),
         preprocessing=Preprocessing(10.0, encoder_delays=undone),
         record=Mapping(encoders=tuple(fits)))
-    assert late_encoders(model) == delays  # type: ignore[arg-type]
+    assert delays_to_undo(model) == delays  # type: ignore[arg-type]
 
 
 def test_joints_to_make_rigid_say_why() -> None:
@@ -122,7 +122,7 @@ def test_better_on_held_out_motion_counts_every_joint(
 
 
 def test_identify_undoes_delays_of_encoders() -> None:
-    """A millisecond makes damping forty times too large, and less so the stiffness."""
+    """Ignored, a millisecond makes damping more than twenty times too large."""
     def late(log: RawLog) -> RawLog:
         assert log.velocity is not None
         return replace(log, position=interpolated(log.time, log.position, log.time - 1e-3),

@@ -25,8 +25,8 @@ from robot_dynid.types import FloatArray, Samples
 QUANTITIES = (*CAUSES, 'zero')
 #: symbol of the delay
 LATE = 't'
-#: share of the deflection below which the part that a delay adds changes damping by less than its
-#: interval: 0.2 % were 27 % of a damping of 2 ms
+#: share of the deflection that a delay may add without being undone: 0.2 % of it changed the
+#: damping of a simulated gear by 27 %
 NEGLIGIBLE = 1e-3
 #: Gauss-Newton steps for the delay, whose part of second order is half its square times the
 #: acceleration

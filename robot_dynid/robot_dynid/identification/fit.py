@@ -168,12 +168,12 @@ def choose_feasible(
 ) -> tuple[Estimator, Estimate]:
     """Return the method and the estimate that the model is made of.
 
-    If the default method gives a mass matrix that is not positive definite within the joint
-    limits, or predicts distinct motion worse than nominal links with fitted friction, this is the
-    method feasible, with the nominal links as prior, and its estimate from the same information,
-    with a warning; a warning only if its solver is missing. The same for counterbalances and
-    offsets that the motion does not separate from gravity: with free links both grow and cancel.
-    Otherwise nothing changes.
+    If the default method, or one for elastic joints, gives a mass matrix that is not positive
+    definite within the joint limits, or predicts distinct motion worse than nominal links with
+    fitted friction, this is the method feasible, with the nominal links as prior, and its estimate
+    from the same information, with a warning; a warning only if its solver is missing. The same
+    for counterbalances and offsets that the motion does not separate from gravity: with free links
+    both grow and cancel. Otherwise nothing changes.
     """
     torque = experiment.model
     if not (estimator == ESTIMATORS[DEFAULT] or estimator.seeks_elastic_joints):

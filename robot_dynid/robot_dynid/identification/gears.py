@@ -107,7 +107,7 @@ def joints_to_make_rigid(model: IdentifiedModel) -> dict[str, str]:
             for gear in model.record.gears if gear.joint in worse | open_ones}
 
 
-def late_encoders(model: IdentifiedModel) -> dict[str, float]:
+def delays_to_undo(model: IdentifiedModel) -> dict[str, float]:
     """Return the delays [s] of the link encoders of elastic joints, {} if they are undone."""
     undone = dict(zip(model.joints, model.preprocessing.encoder_delays, strict=False))
     elastic = [one for one in model.record.encoders if one.joint in model.elastic_joints]

@@ -50,8 +50,8 @@ from robot_dynid.identification.gears import (
     DELAY_FITS,
     LOSES,
     WORSE,
+    delays_to_undo,
     joints_to_make_rigid,
-    late_encoders,
     record_gears,
     record_motor_encoders,
 )
@@ -147,7 +147,7 @@ def _with_determined_gears(
     """
     result, notes = fit(robot, estimator, recipe), []
     for _ in range(DELAY_FITS if recipe.encoder_delays is None else 0):
-        if delays := late_encoders(result.model):
+        if delays := delays_to_undo(result.model):
             recipe = replace(recipe, encoder_delays=delays)
             result = fit(robot, estimator, recipe)
             lags = ', '.join(f'{joint} by {1e3 * late:.3g} ms' for joint, late in delays.items())
