@@ -254,6 +254,15 @@ def test_a_motion_is_continued_where_the_clock_of_its_controller_lags():
     assert bench.execution.watchdog.timed
 
 
+def test_a_controller_that_runs_late_is_not_said_to_state_no_time():
+    bench = placed(RULES, excitation(1)).start()
+    bench.clock_lag = 0.3
+    bench.run()
+    assert bench.outcome.code is Code.CONTROLLER_LOST
+    assert 'the controller runs 0.30 s late' in bench.outcome.text
+    assert np.all(np.abs(accelerations(bench)) < 8.0)
+
+
 @pytest.mark.parametrize(('earlier', 'ours'), [(0.05, True), (0.15, False)])
 def test_a_motion_that_began_before_it_was_sent_is_not_taken_for_ours(earlier, ours):
     bench = placed(RULES, excitation(0, 0.5)).start()

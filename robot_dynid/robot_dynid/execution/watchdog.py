@@ -246,6 +246,15 @@ class Watchdog:
         """Return whether the controller reports a motion begun at ``time`` s or later."""
         return self._told > time - EARLY
 
+    @property
+    def lag(self) -> float:
+        """By how much the controller states an earlier start of the motion than was sent, s.
+
+        0 without a statement, and up to what `LAGGING` excuses.
+        """
+        lag = self._begun[0] - self._told
+        return lag if LAGGING <= lag < np.inf else 0.0
+
     def exact(self, now: float) -> bool:
         """Return whether the time of the controller in its motion is known exactly."""
         return self.timed and self.attention.age(self._timed_at, now) <= FRESH
