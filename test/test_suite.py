@@ -13,7 +13,7 @@ import pytest
 from allowed_skips import ALLOWED, allowed
 from hypothesis import settings
 from hypothesis_profile import FEWEST
-from tiers import FAST, slow_tests
+from tiers import FAST, RULES, slow_tests
 
 pytest_plugins = ('pytester',)
 TESTS = Path(__file__).parent
@@ -154,12 +154,14 @@ def test_slow_tests_are_measured_and_exist() -> None:
 
 
 @pytest.mark.always
-def test_no_test_of_what_moves_a_robot_leaves_make_test() -> None:
+def test_no_test_of_what_moves_a_robot_or_of_a_rule_leaves_make_test() -> None:
     done = subprocess.run(
         [sys.executable, '-m', 'pytest', '--collect-only', '-q', '-m', 'not soak',
-         '-p', 'no:cacheprovider', 'test/execution/test_alarms.py'],
+         '-p', 'no:cacheprovider', 'test/execution/test_alarms.py',
+         *(f'test/{name}' for name in RULES)],
         cwd=TESTS.parent, capture_output=True, text=True, check=True)
-    assert 'test_alarms.py::' in done.stdout and 'deselected' not in done.stdout
+    assert all(f'{name}::' in done.stdout for name in ('test_alarms.py', *RULES))
+    assert 'deselected' not in done.stdout
 
 
 @pytest.mark.always

@@ -114,7 +114,7 @@ def test_is_better_asks_for_two_deviations_of_the_gain(deviations: float, better
     signs = np.tile([1.0, -1.0], blocks)  # no mean in a block of two rows
     data = SimpleNamespace(block=np.repeat(np.arange(blocks), 2), residual=signs)
     candidate = signs * np.repeat(np.sqrt(1.0 - gains / 2.0), 2)
-    assert ripple_search._is_better(signs, candidate, data) == better
+    assert ripple_search.is_better(signs, candidate, data) == better
 
 
 def test_rivals_are_at_least_a_hundredth_as_likely() -> None:

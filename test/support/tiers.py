@@ -18,6 +18,10 @@ import pytest
 FAST, SEEN = 0.5, 1.0
 #: folders of tests of what moves a robot: `make test` runs all of them, however long they take
 MOVING = ('execution',)
+#: files of rules about every source, which any change may break: `make test` runs all of them, and
+#: they read the sources once, which is charged to whichever test comes first
+RULES = ('test_architecture.py', 'test_docstrings.py', 'test_packaging.py',
+         'test_requirements.py')
 #: fixtures below this are not worth a name [s]
 LEAST = 0.05
 #: a fast test fails beyond this many times FAST: processors are shared, and differ, and the first
@@ -52,8 +56,8 @@ def pytest_collection_modifyitems(items: list[Any]) -> None:
     """Mark the tests of the slower tiers, and let the files that take longest come first.
 
     `make test` runs of each file at least the quickest test, those marked ``always``, and those
-    in MOVING. A file runs in one worker (--dist loadfile): none should be left with a long one at
-    the end.
+    in MOVING and RULES. A file runs in one worker (--dist loadfile): none should be left with a
+    long one at the end.
     """
     of_file = defaultdict[Path, list[float]](list)
     for item in items:
@@ -61,8 +65,9 @@ def pytest_collection_modifyitems(items: list[Any]) -> None:
         of_file[item.path].append(slow_tests().get(item.nodeid, by_hand))
     for item in items if MEASURE != 'all' else ():
         seconds = slow_tests().get(item.nodeid, 0.0)
-        seen = item.path.parent.name in MOVING or item.get_closest_marker('always') or (
-            seconds <= max(SEEN, min(of_file[item.path])))
+        seen = (item.path.parent.name in MOVING or item.path.name in RULES
+                or item.get_closest_marker('always')
+                or seconds <= max(SEEN, min(of_file[item.path])))
         if seconds:
             item.add_marker(pytest.mark.slow if seen else pytest.mark.soak)
     items.sort(key=lambda item: -sum(of_file[item.path]))

@@ -605,7 +605,7 @@ def fit_ripple(data: JointResidual, ratio: float | None = None) -> RippleFit:
     if not len(phases.orders):
         return nothing
     errors = NormalEquations.of(data, phases.columns(data)).held_out_errors()
-    if not _is_better(data.residual, errors, data, SURE_TOGETHER):
+    if not is_better(data.residual, errors, data, SURE_TOGETHER):
         return nothing
     rms_with = float(np.sqrt(np.mean(errors**2)))
     twist = compliance_of_load(phases, data) if phases.compliance else (0.0, 0.0)
@@ -641,7 +641,7 @@ def _add_waves(
             more = NormalEquations.of(
                 data, phases.with_wave(peak.order, peak.delay).columns(data))
             now = more.held_out_errors()
-            if _is_better(error, now, data):
+            if is_better(error, now, data):
                 break
         else:
             return phases
@@ -678,7 +678,7 @@ def _first_scans(data: JointResidual) -> dict[float, Spectrum]:
     return {c: Spectrum.of(data, data.residual, c) for c in tried}
 
 
-def _is_better(
+def is_better(
     previous: FloatArray, candidate: FloatArray, data: JointResidual, sure: float = WAVE_DEVIATIONS
 ) -> bool:
     """Return True if held-out errors (N,) fell by enough, and by ``sure`` deviations of that.

@@ -332,7 +332,7 @@ def _require_units(readings: Sequence[Equations], link: str) -> None:
 def _warnings(
     tool: PayloadEstimate, weight: float, known_mass: float | None, pull: float, outliers: float
 ) -> Iterator[str]:
-    """Yield what is wrong with scale, hose or contacts; raises DataError for another unit."""
+    """Yield warnings about scale, hose and contacts; raises DataError for another unit."""
     if known_mass is not None:
         for unit, newtons in UNITS.items():
             if abs(known_mass - newtons * tool.mass) < UNIT_TOLERANCE * newtons * tool.mass:
