@@ -12,10 +12,12 @@ import pytest
 from nominal import nominal_model
 from synthetic_recordings import recording
 
-from robot_dynid import identify, load_log, load_robot
+from robot_dynid import identify, identify_payload, load_log, load_robot
+from robot_dynid.effects.links import AttachedBody
 from robot_dynid.errors import ModelError
 from robot_dynid.identified.expected_error import ErrorLaw, expected_errors, learn_error_law
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.signals.prepare import prepare, repair
 from robot_dynid.types import FloatArray, RawLog
 from robot_dynid.validation.validate import validate
 
@@ -25,6 +27,8 @@ HELD = 0.9
 SHORTEST, CLEAR = 2.5, 0.05
 #: times its baseline that the error of a joint may be in poses never fitted
 WORSE = 1.05
+#: mass of the load of the UR10e [kg]
+WEIGHED = 2.805
 #: windows of the only recording of the TX40: of the fit, and held out
 TX40_WINDOWS = ((('[:5.1]',), '[5.2:]'), (('[2.6:]',), '[:2.5]'),
                 (('[:2.5]', '[5.2:]'), '[2.6:5.1]'))
@@ -120,16 +124,29 @@ def test_models_without_the_law_are_named() -> None:
         expected_errors(with_law(None), *states())
 
 
-def held(model: IdentifiedModel, log: RawLog) -> list[bool]:
-    """Return, by joint, whether the RMSE on a recording is inside the interval for its motion."""
-    found = validate(model, [log])
-    trace = found.traces[0]
+def held(
+    model: IdentifiedModel, log: RawLog, payload: FloatArray | None = None
+) -> tuple[list[bool], FloatArray]:
+    """Return whether the RMSE (n,) on a recording is inside the interval for its motion.
+
+    And the relative errors (n,) [%]. ``payload`` (10,) are the parameters of one on the last link.
+    """
+    trace = validate(model, [log]).traces[0]
     assert trace.position is not None and trace.velocity is not None
     time = np.arange(trace.time[0], trace.time[-1], 0.01)
     q, qd = (np.array([np.interp(time, trace.time, column) for column in of.T]).T
              for of in (trace.position, trace.velocity))
     expected = expected_errors(model, q, qd, np.gradient(qd, time, axis=0))
-    return [one.low < found.model['all'][one.joint].rmse < one.high for one in expected]
+    error = trace.measured - trace.predicted
+    if payload is not None:
+        samples = prepare(model.robot, repair(model.robot, log), model.preprocessing)
+        efforts = np.einsum('jkt,k->jt', AttachedBody.on(model.robot, '').columns(samples.moved),
+                            payload)
+        error -= np.array([np.interp(trace.time, samples.time, one) for one in efforts]).T
+    known = np.isfinite(error).all(axis=1)
+    rmse, size = (np.sqrt(np.mean(of[known]**2, axis=0)) for of in (error, trace.measured))
+    return ([one.low < found < one.high for one, found in zip(expected, rmse, strict=True)],
+            100.0 * rmse / size)
 
 
 @pytest.mark.soak
@@ -141,11 +158,11 @@ def test_intervals_hold_on_other_recordings_of_real_arms(shared_data: Path) -> N
         model = identify(robot, [log]).model
         for other in logs:
             if other is not log:
-                inside.setdefault('UR10e', []).extend(held(model, other))
+                inside.setdefault('UR10e', []).extend(held(model, other)[0])
     robot, path = load_robot('tx40'), shared_data / 'tx40' / 'exciting.csv.gz'
     for fit, test in TX40_WINDOWS:
         model = identify(robot, [load_log(f'{path}{window}', robot) for window in fit]).model
-        inside.setdefault('TX40', []).extend(held(model, load_log(f'{path}{test}', robot)))
+        inside.setdefault('TX40', []).extend(held(model, load_log(f'{path}{test}', robot))[0])
     for arm, one in inside.items():
         sys.stdout.write(f'{arm}: {100.0 * np.mean(one):.1f} % of {len(one)} intervals hold\n')
         assert np.mean(one) >= HELD
@@ -182,8 +199,28 @@ def test_errors_in_the_other_half_of_a_range(
     found = validate(model, outside)
     errors, baseline = (np.array([100.0 * one.relative_error for one in of['all'].values()])
                         for of in (found.model, found.control))
-    share = 100.0 * np.mean([one for log in outside for one in held(model, log)])
+    share = 100.0 * np.mean([one for log in outside for one in held(model, log)[0]])
     sys.stdout.write(f'joint {joint + 1}, fitted {"above" if fitted else "below"}: errors '
                      f'{errors.round(1)} %, baseline {baseline.round(1)} %, {share:.1f} % of the '
                      f'intervals of {len(outside)} windows hold\n')
     assert np.all(errors < WORSE * baseline)
+
+
+@pytest.mark.soak
+def test_errors_with_a_load_of_a_model_without(shared_data: Path) -> None:
+    """A model of other motions without load; the load from one half of a motion, for the other."""
+    robot, data = load_robot('ur10e'), shared_data / 'ur10e'
+    motion = '20_02_19_14harm50sec'
+    logs = [load_log(path, robot) for folder in ('train', 'test')
+            for path in sorted((data / folder).iterdir()) if motion not in path.name]
+    model = identify(robot, logs).model
+    loaded = data / 'payload_2.805kg' / f'{motion}Load.csv.gz'
+    for fit, test in (('[:26]', '[27:]'), ('[27:]', '[:26]')):
+        payload = identify_payload(
+            robot, [load_log(f'{loaded}{fit}', robot)], model=model).estimate
+        inside, error = held(model, load_log(f'{loaded}{test}', robot), payload.parameters)
+        _, bare = held(model, load_log(f'{data}/train/{motion}.csv.gz{test}', robot))
+        sys.stdout.write(f'loaded {test}: {payload.mass:.3f} kg, errors {error.round(1)} %, '
+                         f'without load {bare.round(1)} %, {sum(inside)} of 6 intervals hold\n')
+        assert all(inside)
+        assert payload.mass == pytest.approx(WEIGHED, rel=0.02)
