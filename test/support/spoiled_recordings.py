@@ -131,10 +131,12 @@ def table(robot: RobotModel, joint: int, other: int) -> list[Row]:
     motors = together(times('position', GEAR_RATIO), times('velocity', GEAR_RATIO))
     everything = ('position', 'velocity', 'effort')
     long = robot.name != 'tx40'  # in nine seconds a payload explains another zero as well
-    epoch, milli = 1.7e9, 'mA' if robot.drive.kind == 'current' else 'mN m'
+    epoch = 1.7e9
+    milli, kilo = ('mA', 'so that they are A') if robot.drive.kind == 'current' else (
+        'mN m', 'kN m')
     return [
         Row('effort x1000', times('effort', 1e3), 'effort_scale', milli),
-        Row('effort /1000', times('effort', 1e-3), 'effort_scale', 'kN m'),
+        Row('effort /1000', times('effort', 1e-3), 'effort_scale', kilo),
         Row('one effort x1000', times('effort', 1e3, joint), 'effort_scale', milli),
         Row('efforts negated', times('effort', -1.0), 'effort_sign', 'negated'),
         *(Row(f'effort {j + 1} negated', times('effort', -1.0, j), 'effort_sign', 'negated')
