@@ -25,9 +25,6 @@ from robot_dynid.types import FloatArray, Samples
 QUANTITIES = (*CAUSES, 'zero')
 #: symbol of the delay
 LATE = 't'
-#: share of the deflection that a delay may add without being undone: 0.2 % of it changed the
-#: damping of a simulated gear by 27 %
-NEGLIGIBLE = 1e-3
 #: Gauss-Newton steps for the delay, whose part of second order is half its square times the
 #: acceleration
 DELAY_ROUNDS = 3
@@ -70,10 +67,13 @@ class DeflectionFit:
     late: float = 0.0
 
     def shows_delay(self, undone: float) -> bool:
-        """Return True if the delay is determined, and what is not ``undone`` [s] of it counts."""
+        """Return True if the delay is determined, and what is not ``undone`` [s] of it counts.
+
+        That adds more to the deflection than all its causes leave unexplained: hysteresis of
+        another law looks like a smaller delay, which would take its place.
+        """
         left = abs(self.delay.value - undone)
-        return self.delay.determined and (
-            left * self.late > NEGLIGIBLE * self.rms * abs(self.delay.value))
+        return self.delay.determined and left * self.late > self.residual * abs(self.delay.value)
 
     @property
     def determined(self) -> tuple[str, ...]:
