@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
 
+import fuzzing
+import numpy as np
+import pytest
 from fuzzing import Reader, assert_no_faults, fuzz, input_of
 
 from robot_dynid.errors import DataError
@@ -41,6 +46,20 @@ def test_faults_are_seen_and_counted() -> None:
     assert all(words[kinds[k]] in text for k, text in seen.items())
     assert outcome.inputs == 30
     assert outcome.peak > 500.0
+
+
+@pytest.mark.parametrize(('work', 'fault'), [
+    (lambda: time.sleep(0.2), []),
+    (lambda: np.log(np.zeros(1)), ['RuntimeWarning: divide by zero encountered in log']),
+    (lambda: sum(range(10**8)), ['the process ended by SIGXCPU']),
+], ids=['waits', 'warns', 'works'])
+def test_processor_time_and_warnings_are_faults_and_waiting_is_not(
+    work: Callable[[], object], fault: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fuzzing, 'PATIENCE', 0)
+    monkeypatch.setattr(fuzzing, 'SECONDS', 0.1)
+    outcome = fuzz(Reader('work', '.bin', SEEDS, lambda path: work()), 1)
+    assert [text for _, text in outcome.faults] == fault
 
 
 def test_inputs_follow_the_seed() -> None:

@@ -1,19 +1,21 @@
 """Damaged inputs for readers: seeded, counted, in a process of their own.
 
-A reader may accept an input or raise a DynIdError whose message is one line. Everything else is a
-fault: another exception, a crash of the interpreter, an input that takes longer than SECONDS, or
-more memory than MEGABYTES.
+A reader, which may use what it has read, may accept an input or raise a DynIdError whose message
+is one line. Everything else is a fault: another exception, a warning of NumPy, a crash of the
+interpreter, an input that takes more than SECONDS of processor, or more memory than MEGABYTES.
 """
 
 from __future__ import annotations
 
 import mmap
 import multiprocessing
+import os
 import resource
 import signal
 import struct
 import tempfile
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -26,10 +28,12 @@ import numpy as np
 from robot_dynid.errors import DynIdError, UnexpectedError
 from robot_dynid_evaluation import trust
 
-#: longest time of one input [s] and most memory beyond that of the process before [MB]
+#: most processor time of one input [s] and most memory beyond that of the process before [MB]
 SECONDS, MEGABYTES = 5.0, 500.0
-#: an input that takes so long [s] is given up, with its process
-PATIENCE = 30.0
+#: an input that takes so much processor time [s] is given up, with its process
+PATIENCE = 30
+#: an input that waits for something, and so takes none, is given up after so long [s]
+BLOCKED = 600.0
 #: address space of the process beyond what it has [bytes]: a bomb meets MemoryError, not the host
 SPACE = 4 << 30
 FORK = multiprocessing.get_context('fork')
@@ -72,8 +76,16 @@ def fault_of(error: BaseException) -> str:
     cause = error.__cause__ or error if isinstance(error, UnexpectedError) else error
     words = f'{type(cause).__name__}: {" ".join(str(cause).split())[:200]}'
     if not isinstance(error, DynIdError) or isinstance(error, UnexpectedError):
-        return words
+        return f'{words}{_place_of(cause)}'
     return '' if len(str(error).splitlines()) == 1 else f'not a message of one line: {words}'
+
+
+def _place_of(error: BaseException) -> str:
+    """Return where in our packages an exception was raised, or passed through last."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__)
+              if 'robot_dynid' in frame.filename]
+    return f' at {"/".join(frames[-1].filename.split("/")[-2:])}:{frames[-1].lineno}' \
+        if frames else ''
 
 
 @contextmanager
@@ -132,7 +144,7 @@ def _waited(child: ForkProcess, place: mmap.mmap) -> int:
     """Return the exit code of the process, ended when one input takes too long."""
     while child.exitcode is None:
         child.join(0.1)
-        if time.monotonic() - struct.unpack('<qd', place[:])[1] > PATIENCE:
+        if time.monotonic() - struct.unpack('<qd', place[:])[1] > BLOCKED:
             child.kill()
     return child.exitcode
 
@@ -162,15 +174,18 @@ def _work(reader: Reader, numbers: range, seed: int, folder: Path, place: mmap.m
             path.unlink(missing_ok=True)
             path.write_bytes(input_of(reader, seed, number))
             before = _peak(reset=True)
-            start = time.monotonic()
-            place[:] = struct.pack('<qd', number, start)
+            place[:] = struct.pack('<qd', number, time.monotonic())
+            start = _processor()
+            _, most = resource.getrlimit(resource.RLIMIT_CPU)
+            resource.setrlimit(
+                resource.RLIMIT_CPU, (int(time.process_time()) + 1 + PATIENCE, most))
             words = ''
             try:
                 reader.read(path)
                 accepted += 1
             except BaseException as error:
                 words = fault_of(error)
-            seconds, memory = time.monotonic() - start, _peak() - before
+            seconds, memory = _processor() - start, _peak() - before
             slowest, peak = max(slowest, seconds), max(peak, memory)
             if not words and (seconds > SECONDS or memory > MEGABYTES):
                 words = f'took {seconds:.1f} s and {memory:.0f} MB'
@@ -181,6 +196,12 @@ def _work(reader: Reader, numbers: range, seed: int, folder: Path, place: mmap.m
                 results.write(f'sums {accepted} {slowest} {peak}\n')
                 results.flush()
                 accepted = 0
+
+
+def _processor() -> float:
+    """Return the processor time of this process and of those it has ended [s]."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def _peak(reset: bool = False) -> float:

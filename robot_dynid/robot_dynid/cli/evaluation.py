@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -155,12 +153,11 @@ def _columns(channels: Iterable[str], joints: Sequence[str]) -> list[str]:
 
 
 def _table(joints: Sequence[str], values: Mapping[str, Sequence[Sequence[float]]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator='\n')
-    writer.writerow(_columns(values, joints))
-    for parts in zip(*values.values(), strict=True):
-        writer.writerow([f'{value:.17g}' for row in parts for value in row])
-    return text.getvalue()
+    from robot_dynid.io.csv import header_line
+
+    rows = (','.join(f'{value:.17g}' for row in parts for value in row)
+            for parts in zip(*values.values(), strict=True))
+    return '\n'.join([header_line(_columns(values, joints)), *rows, ''])
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:

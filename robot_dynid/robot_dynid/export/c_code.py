@@ -23,7 +23,7 @@ import numpy as np
 
 from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.wrist import SIX, WristCompensation
-from robot_dynid.errors import ModelError
+from robot_dynid.errors import ModelError, printable
 from robot_dynid.export.equations import (
     Acceleration,
     Equations,
@@ -470,8 +470,7 @@ class _Text:
         paragraphs += self._provenance.cautions
         lines = [f'{MARK.decode()} {VERSION}', ' *']
         for paragraph in paragraphs:
-            lines += [
-                f' * {line}' for line in wrap(paragraph.replace('*/', '* /'), LINE_WIDTH - 4)]
+            lines += [f' * {line}' for line in wrap(_in_comment(paragraph), LINE_WIDTH - 4)]
             lines.append(' *')
         return [*lines[:-1], ' */']
 
@@ -561,11 +560,17 @@ def broken(line: str) -> list[str]:
 
 def comment(text: str) -> list[str]:
     """Return a text as the lines of a comment."""
-    return wrap(f'/* {text} */', LINE_WIDTH, subsequent_indent='   ', break_on_hyphens=False)
+    return wrap(f'/* {_in_comment(text)} */', LINE_WIDTH, subsequent_indent='   ',
+                break_on_hyphens=False)
+
+
+def _in_comment(text: str) -> str:
+    """Return a text that neither ends nor begins a comment, nor turns the direction of writing."""
+    return printable(text).replace('*/', '* /').replace('/*', '/ *')
 
 
 def quoted(text: str) -> str:
-    """Return a text as a literal of C."""
+    """Return a text as a literal of C, without blanks at which `broken` breaks lines."""
     plain = ''.join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f'\\{b:03o}'
                     for b in text.encode())
-    return f'"{plain}"'
+    return re.sub('(?<=[,&]) ', r'\\040', f'"{plain}"')

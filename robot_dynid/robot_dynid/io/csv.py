@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -132,7 +133,8 @@ def _require_columns(
 def write_csv(path: str | Path, log: RawLog) -> None:
     """Write a recording that ``read_csv`` reads back exactly (.gz compresses).
 
-    Raises UsageError if the path holds another file, DynIdError if it cannot be written.
+    Raises UsageError if the path holds another file, DynIdError if it cannot be written, as for a
+    joint whose name `header_line` refuses.
     """
     recorded = {name: c for name in (*CHANNELS, 'wrench') if (c := getattr(log, name)) is not None}
     columns = {'wrench': [f'{log.wrench_frame}.{c}' for c in WRENCH_COMPONENTS]}
@@ -145,13 +147,28 @@ def write_csv(path: str | Path, log: RawLog) -> None:
             file = opened.enter_context(gzip.GzipFile(COMPRESSED, 'wb', fileobj=file))
         else:
             file = opened.enter_context(atomic_writer(path, header_mark(header)))
-        np.savetxt(file, table, fmt='%.17g', delimiter=',', header=','.join(header), comments='',
-                   encoding='utf-8')
+        np.savetxt(file, table, fmt='%.17g', delimiter=',', header=header_line(header),
+                   comments='', encoding='utf-8')
 
 
-def header_mark(header: Sequence[str]) -> bytes:
-    """Return the signature of tables with a header; other files are not overwritten."""
-    return '\n'.join(('', ','.join(header), '')).encode()[:HEADER_BYTES]
+def header_line(columns: Sequence[str]) -> str:
+    """Return the header of a table, with names in quotes where they need them.
+
+    Raises DataError for a name that no header holds: of several lines, or ending in a blank.
+    """
+    for column in columns:
+        if column != column.rstrip() or re.search('[\0\n\ufffd]', column):
+            raise DataError(f'{clipped(repr(column))} cannot be the name of a column: it ends in '
+                            'a blank, or has a line break or a character that is no text; rename '
+                            'the joint')
+    quoted = ('"' + column.replace('"', '""') + '"' for column in columns)
+    return ','.join(name if set(column) & set('",\r') else column
+                    for column, name in zip(columns, quoted, strict=True))
+
+
+def header_mark(columns: Sequence[str]) -> bytes:
+    """Return the signature of tables with these columns; other files are not overwritten."""
+    return f'\n{header_line(columns)}\n'.encode()[:HEADER_BYTES]
 
 
 def read_states(

@@ -53,6 +53,11 @@ def known_robots() -> list[str]:
     return sorted(names)
 
 
+def name_of(path: str | Path) -> str:
+    """Return the name of the robot in a file: that of the file, which may not be text."""
+    return Path(path).stem.encode('utf-8', 'backslashreplace').decode()
+
+
 def robot_file(robot: str | Path) -> Path:
     """Return the URDF, xacro or YAML file of a robot given by path or name.
 

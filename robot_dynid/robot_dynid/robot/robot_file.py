@@ -82,7 +82,8 @@ def robot_from_yaml(path: Path, text: str, on_topic: UrdfOnTopic | None = None) 
     robot = _kinematics(path, content, on_topic)
     where = str(path)
     robot = replace(
-        robot, name=path.stem, limits=_limits(robot, content.get('limits') or {}, where),
+        robot, name=locate.name_of(path),
+        limits=_limits(robot, content.get('limits') or {}, where),
         drive=_drive(robot, content, where), surroundings=_surroundings(path, content),
         wrenches=_wrenches(robot, content.get('wrenches') or {}, where),
         columns=_column_mapping(content.get('columns'), where),
@@ -112,7 +113,8 @@ def _kinematics(
     if 'urdf' in content:
         return read_urdf(_urdf_path(path, str(urdf)), selection)
     screws = screws_from_yaml(content['screws'], f'{path}: screws')
-    return robot_from_screws(path.stem, screws, selection, str(path), selection.base_link)
+    return robot_from_screws(
+        locate.name_of(path), screws, selection, str(path), selection.base_link)
 
 
 def _published(path: Path, urdf: Mapping[str, Any], on_topic: UrdfOnTopic | None) -> Path:

@@ -37,7 +37,7 @@ from robot_dynid.robot.inertia import (
     rotation_from_rpy,
     symmetric,
 )
-from robot_dynid.robot.locate import XACRO_SUFFIX, YAML_SUFFIXES
+from robot_dynid.robot.locate import XACRO_SUFFIX, YAML_SUFFIXES, name_of
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.tree import Selection, build_robot
 from robot_dynid.robot.urdf_text import XmlError, decoded, generate_urdf, xml_root
@@ -275,7 +275,7 @@ def described(text: str, source: str) -> Description:
         for one in above if one.tag.startswith('xacro:'))
     notes = (f'tags that xacro did not expand are ignored: {clipped(", ".join(macros))}; expand '
              'the file where they matter',) if macros else ()
-    return Description(root.get('name') or Path(source).stem,
+    return Description(root.get('name') or name_of(source),
                        {link.name: link for link in links}, joints, source, notes)
 
 

@@ -47,7 +47,8 @@ class Finder:
         for k, name in enumerate(self._names):
             match = _WITH_UNIT.fullmatch(name)
             unit = unit_of(match['unit']) if match else ''
-            if match and unit and match['name'] not in layout.columns:
+            if match and unit and match['name'] not in layout.columns \
+                    and name.partition('.')[2] not in (joints or ()):
                 self._names[k], self._units[k] = match['name'], unit
         self._where = f'{layout.source}: columns'
 

@@ -45,12 +45,11 @@ class Form:
     def cells(self, line: str) -> list[str]:
         """Return the cells of a line, without blanks and quotes around them."""
         if not self.separator:
-            return [line.strip().strip('"').strip()]
+            return [_bare(line)]
         if self.separator == ' ':
             return [quoted or bare for quoted, bare in re.findall(r'"([^"]*)"|(\S+)', line)]
         held = _QUOTED.sub(lambda text: text[0].replace(self.separator, '\0'), line.strip('\r\n'))
-        return [cell.replace('\0', self.separator).strip().strip('"').strip()
-                for cell in held.split(self.separator)]
+        return [_bare(cell.replace('\0', self.separator)) for cell in held.split(self.separator)]
 
     def with_commas(self, text: bytes) -> bytes:
         """Return whole lines with commas between cells and points in numbers."""
@@ -70,6 +69,14 @@ class Form:
         if self.trailing:
             text = re.sub(rb',(?=\n|\Z)', b'', text)
         return text
+
+
+def _bare(cell: str) -> str:
+    """Return a cell without blanks and quotes around it; a quote within quotes is doubled."""
+    bare = cell.strip()
+    if '""' in bare[1:-1] and bare[0] == bare[-1] == '"':
+        return bare[1:-1].replace('""', '"').strip()
+    return bare.strip('"').strip()
 
 
 @dataclass(frozen=True)
