@@ -28,7 +28,7 @@ def number(value: float | None, digits: int = 4) -> str:
     if value is None or math.isnan(value):
         return DASH
     if math.isinf(value):
-        return '∞'
+        return '∞' if value > 0.0 else '-∞'
     text = f'{value:.{digits}g}'
     return f'{value:.0f}' if 'e+' in text and abs(value) < LONGEST_WHOLE else text
 

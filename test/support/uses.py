@@ -43,8 +43,9 @@ from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.limits import fractions_used, motion_limits
 from robot_dynid.types import CHANNELS
 
-#: a number that is none, as text; also the words that name such numbers in a page
+#: a number that is none, as text, and as a result on a page
 NO_NUMBER = re.compile(r'(?<![\w.])[-+]?(?:nan|inf|infinity)(?![\w.])', re.IGNORECASE)
+NO_RESULT = re.compile(rf'(?:(?:\A|[=±]|\+-)\s*|, ){NO_NUMBER.pattern}', re.IGNORECASE)
 #: states that a model is used in, with their largest position, velocity and acceleration
 STATES, SIZES = 4, (1.0, 0.5, 2.0)
 #: step and steps of a simulation
@@ -126,7 +127,8 @@ def require_page(path: Path, names: bool = False) -> Page:
     assert len(page.scripts) == 3, f'the page has {len(page.scripts)} scripts'
     json.loads(page.scripts[0], parse_constant=_no_number)
     for word in () if names else page.words:
-        assert NO_NUMBER.search(word) is None, f'the page says {word.strip()[:200]}'
+        found = NO_RESULT.search(word.strip())
+        assert found is None, f'the page says {word.strip()[max(found.start() - 99, 0):][:200]}'
     return page
 
 

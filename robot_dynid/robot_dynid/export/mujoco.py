@@ -69,7 +69,7 @@ def check(written: Written, model: mujoco.MjModel) -> dict[str, Any]:
     return {'error': deviation(written, model), 'tool': f'MuJoCo {mujoco.__version__}'}
 
 
-def deviation(written: Written, model: mujoco.MjModel) -> float:
+def deviation(written: Written, model: mujoco.MjModel) -> float | None:
     """Return the largest error of MuJoCo's accelerations relative to ours, joint by joint.
 
     In random states with sliding dry friction; without joint limits and contacts.

@@ -41,7 +41,7 @@ class PinocchioModel:
         """Sentences about effects that the model omits."""
         return tuple(self.written.warnings())
 
-    def error(self) -> float:
+    def error(self) -> float | None:
         """Return the largest error of its accelerations relative to ours, joint by joint."""
         motion, data = Motion.of(self.written), self.model.createData()
         accelerations, written = np.empty_like(motion.x), self.written.friction

@@ -203,7 +203,7 @@ class DrakePlant:
         """Sentences about effects that the plant omits."""
         return *self.written.warnings(), *self.renamed
 
-    def error(self) -> float:
+    def error(self) -> float | None:
         """Return the largest error of its accelerations relative to ours, joint by joint.
 
         Finalises the plant, and removes the limits of its motors.

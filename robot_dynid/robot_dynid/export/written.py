@@ -364,8 +364,8 @@ class Motion:
     def of(cls, written: Written, slides: float = 0.0) -> Motion:
         """Return at most COMPARED_STATES random states in the training range of an arm.
 
-        In all of them every axis of friction slides, by its law and with a speed above ``slides``
-        [s] times its acceleration.
+        In all of them every axis of dry friction slides, by its law and with a speed above
+        ``slides`` [s] times its acceleration.
         """
         mechanism, rng = written.mechanism, np.random.default_rng(1)
         q, qd, qdd = written.arm.states(4 * COMPARED_STATES, seed=1)
@@ -378,13 +378,19 @@ class Motion:
             twist = drives[:, elastic] * part / mechanism.gears.stiffness
             x, v = np.hstack([q, q[:, elastic] + twist]), np.hstack([qd, qd[:, elastic]])
         expected = accelerations(mechanism, x, v, drives)
-        axes, law = mechanism.friction.axes, written.arm.mechanism.friction
-        rows = np.all(np.abs(v[:, columns] @ axes.T)
-                      > slides * np.abs(expected[:, columns] @ axes.T), axis=1)
+        law = written.arm.mechanism.friction
+        axes, free = mechanism.friction.axes, written.friction.dry == 0.0
+        rows = np.all(free | (np.abs(v[:, columns] @ axes.T)
+                              > slides * np.abs(expected[:, columns] @ axes.T)), axis=1)
         rows &= np.all(np.abs(v[:, columns] @ law.axes.T) > sliding_from(law), axis=1)
         return cls(*(part[rows][:COMPARED_STATES] for part in (x, v, drives, expected)))
 
-    def error(self, accelerations: FloatArray) -> float:
-        """Return the largest error of accelerations (K, N) relative to those of the joint."""
+    def error(self, accelerations: FloatArray) -> float | None:
+        """Return the largest error of accelerations (K, N) relative to those of the joint.
+
+        None without states, as where the training range is slower than friction develops.
+        """
+        if not len(self.expected):
+            return None
         size = np.abs(self.expected).max(axis=0)
         return float(np.max(np.abs(accelerations - self.expected).max(axis=0) / size))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robot_dynid.blas import one_blas_thread
-from robot_dynid.document import percent
+from robot_dynid.document import number, percent
 from robot_dynid.identified.uncertainty import half_intervals
 from robot_dynid.reduction.numeric import COMBINED, MEASURED, Origin, kind_of, origins
 
@@ -62,7 +62,7 @@ def parameter_card(model: IdentifiedModel) -> tuple[ParameterRow, ...]:
 
 
 def _combinations(model: IdentifiedModel, origin: Origin) -> tuple[str, ...]:
-    return tuple(f'{model.labels[i]} = {model.values[i]:.4g} +- {model.std[i]:.2g}'
+    return tuple(f'{model.labels[i]} = {model.values[i]:.4g} +- {number(model.std[i], 2)}'
                  for i in origin.base)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.document import number
 from robot_dynid.dynamics.elastic import coordinates
 from robot_dynid.dynamics.rollout import FEASIBLE
 from robot_dynid.effects import axes_of
@@ -37,7 +38,8 @@ def _rotors(model: IdentifiedModel) -> list[str]:
         joint = int(label.removeprefix('m')) - 1
         owner = ('motor of ' if label.startswith('m') else '') + robot.joints[joint]
         unit = 'kg m^2' if robot.types[joint] == REVOLUTE else 'kg'
-        negative.append(f'{owner} ({name}: {model.values[i]:.3g} +- {model.std[i]:.2g} {unit})')
+        negative.append(f'{owner} ({name}: {model.values[i]:.3g} +- '
+                        f'{number(model.std[i], 2)} {unit})')
     return [f'rotor inertia below zero: {", ".join(negative)}'] if negative else []
 
 

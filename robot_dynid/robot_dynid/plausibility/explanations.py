@@ -21,6 +21,7 @@ from robot_dynid.robot.model import (
     STANDARD_GRAVITY,
     RobotModel,
 )
+from robot_dynid.robot.robot_file import RATIO
 from robot_dynid.types import FloatArray, frozen
 
 #: channels recorded per joint
@@ -282,8 +283,9 @@ def _positions(stated: Explained) -> Iterator[Explanation]:
                           'convert positions to m', Change(position=metres, velocity=metres))
     slopes = stated.travel_slopes
     tried = [np.full(n, ratio) for ratio in RATIOS] if ratios is None else [np.asarray(ratios)]
-    alone = tried if ratios is not None or not np.isfinite(slopes).any() else [
-        1.0 / np.where(np.isfinite(slopes), slopes, np.nanmedian(slopes))]
+    known = np.abs(slopes) > 1.0 / RATIO.high
+    alone = tried if ratios is not None or not known.any() else [
+        1.0 / np.where(known, slopes, np.median(slopes[known]))]
     for ratio, velocity, also in [*((one, 1.0 / one, ' and velocities') for one in tried),
                                   *((one, None, '') for one in alone)]:
         if np.abs(ratio).min() > LEAST_RATIO:

@@ -392,7 +392,9 @@ class Fits:
                     system = (weights[i] @ gram[g].reshape(n, -1)).reshape(k, k)
                     system *= prior[i][:, None] * prior[i]
                     system.flat[::k + 1] += 1.0 + SYSTEM_ROUNDING * system.max()
-                    factor, state[i], _ = dposv(system, pull[i], lower=1)
+                    factor, state[i], indefinite = dposv(system, pull[i], lower=1)
+                    if indefinite:  # by rounding: nothing is fitted
+                        state[i], factor = 0.0, np.eye(k)
                     volume[i] = np.log(factor.diagonal()).sum()
                 values = self.stated + prior * state
                 whole = np.stack([(gram[g] @ v) @ v for g, v in zip(which, values, strict=True)])

@@ -78,11 +78,11 @@ def _turns(log: RawLog) -> tuple[int, float, float, str]:
         values = values[np.isfinite(values).all(axis=1)]
         if len(values) < 20:
             continue
-        near = np.mean(np.abs(np.diff(values, axis=0)), axis=0)
         least = NEIGHBOUR_STEP if name == 'position' else 1e-6
         for turn in range(2, LONGEST_TURN + 1):
-            far = np.mean(np.abs(values[turn:] - values[:-turn]), axis=0)
-            with np.errstate(divide='ignore', invalid='ignore'):
+            with np.errstate(divide='ignore', invalid='ignore', over='ignore'):
+                near = np.mean(np.abs(np.diff(values, axis=0)), axis=0)
+                far = np.mean(np.abs(values[turn:] - values[:-turn]), axis=0)
                 share = np.where(near > least, far / near, np.inf)
             j = int(np.argmin(share))
             if share[j] < TURNS:

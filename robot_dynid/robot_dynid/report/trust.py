@@ -139,7 +139,7 @@ def scores(
             joint, score.rmse,
             *(None if one is None else float(one[i]) for one in (spread, noise)),
             percent(score.nrmse), *_shares(validation.model, validation.control, joint),
-            f'{score.r2:.3f}', ' / '.join(number(q, 2) for q in score.quartiles),
+            _r_squared(score), ' / '.join(number(q, 2) for q in score.quartiles),
             percent(score.outliers)), 'poor' if score.relative_error > POOR_ERROR else ''))
     units = effort_unit(model.robot)
     columns = ('joint', f'RMSE [{units}]', f'robot itself [{units}]', f'noise [{units}]',
@@ -158,6 +158,11 @@ def scores(
     return Section(title, text=text, tables=tuple(tables), folded=folded)
 
 
+def _r_squared(score: JointScore) -> str:
+    """Return R² to three decimals, a dash for a signal that does not vary."""
+    return f'{score.r2:.3f}' if np.isfinite(score.r2) else DASH
+
+
 def _shares(model: Scores, control: Scores, joint: str) -> list[str]:
     """Return the relative errors [%] in all samples, of the control row, and by part."""
     shares = [model['all'].get(joint), control.get('all', {}).get(joint),
@@ -171,7 +176,7 @@ def forward_dynamics(model: IdentifiedModel, found: ForwardValidation) -> Sectio
         ('joint', 'RMSE [rad/s², m/s²]', 'floor', 'error [%]', 'baseline [%]', *PART_COLUMNS,
          'R²'),
         ((joint, score.rmse, floor, *_shares(found.model, found.control, joint),
-          f'{score.r2:.3f}') for (joint, score), floor in zip(
+          _r_squared(score)) for (joint, score), floor in zip(
             found.model['all'].items(), found.floor.tolist(), strict=True)), 'Accelerations')
     return Section('Forward dynamics', text=FORWARD, tables=(
         accelerations, *(_rollouts(model, horizon) for horizon in found.horizons)))

@@ -1,4 +1,4 @@
-"""Plausibility of measured values: drops finite numbers far beyond every limit."""
+"""Plausibility of measured values: drops numbers far beyond every limit."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _drop_large(
 ) -> tuple[FloatArray, list[str]]:
     """Return a channel (N, n) with NaN in place of excessive values, and notes."""
     bound = DAMAGED_BEYOND * np.fmax(limit, _typical(values, DAMAGED_BEYOND * limit))
-    bad = np.isfinite(values) & (np.abs(values) > bound)
+    bad = np.abs(values) > bound
     if not bad.any():
         return values, []
     notes = []
