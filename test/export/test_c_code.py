@@ -18,6 +18,7 @@ from tolerances import WRITTEN_OUT
 
 from robot_dynid import load_robot
 from robot_dynid.dynamics import rigid_body
+from robot_dynid.dynamics.wrist import WristCompensation, WristSensor
 from robot_dynid.effects import axes_of
 from robot_dynid.errors import ModelError, RefusedJointWarning, UsageError
 from robot_dynid.export.c_code import CCode, Provenance, c_code, c_name
@@ -304,3 +305,21 @@ def test_a_quarter_turn_costs_nothing() -> None:
     code: CCode = c_code(plain.mechanism)
     body = code.source.partition('planar_3r_gravity')[2].partition('\n}')[0]
     assert body.count('*') < 20
+
+
+@pytest.mark.parametrize('name', ['x */ int y; /*', 'a, b && c ' * 20, '\u202e"\\??/%s', 'x' * 200])
+def test_names_are_no_code(name: str, tmp_path: Path) -> None:
+    robot = load_robot('planar_3r')
+    named = replace(robot, joints=(name, *robot.joints[1:]), bodies=(*robot.bodies[:2], name),
+                    links=tuple(replace(link, name=name) if link.name == robot.bodies[2] else link
+                                for link in robot.links))
+    sensor = WristSensor(robot.name, named.hash(), name, np.zeros(10), np.zeros(6), np.eye(3), 1)
+    code = c_code(model_of(named, AUTO).mechanism, Provenance('abc', name, {}, (name,)),
+                  WristCompensation(named, sensor))
+    for text in (code.header, code.source):
+        outside = re.sub(r'/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', '', text, flags=re.DOTALL)
+        assert not re.search('[xy]{3}|int y|&& c|\u202e', outside)
+    assert '\u202e' not in code.header
+    names = ctypes.c_char_p * 3
+    library = Compiled(code, tmp_path).functions
+    assert names.in_dll(library, 'planar_3r_joint_names')[0] == name.encode()

@@ -22,6 +22,7 @@ from tolerances import MUJOCO_ACCELERATION
 from robot_dynid.cli.main import main
 from robot_dynid.errors import DynIdError, MissingDependency, ModelError, UsageError
 from robot_dynid.export.c_code import CCode, c_code
+from robot_dynid.export.description import Description
 from robot_dynid.export.mjcf import Mjcf
 from robot_dynid.export.urdf import Export
 from robot_dynid.robot.robot_file import load_robot
@@ -352,3 +353,16 @@ def test_public_descriptions(
         assert 'has no physically valid mass and inertia' in found['error']
         return
     read_by_others(out, form, Selection(base_link=robot.base_link, joints=robot.joints))
+
+
+def test_accelerations_without_a_limit_are_compared_where_nothing_rubs() -> None:
+    robot = load_robot('planar_3r')
+    fast = replace(robot, limits=replace(robot.limits, acceleration=np.full(3, 1e7)))
+    assert Description(fast).to_mjcf().facts()['error'] < MUJOCO_ACCELERATION
+
+
+def test_motions_slower_than_friction_develops_are_not_compared() -> None:
+    model = model_of(load_robot('planar_3r'))
+    slow = np.tile([-1e-9, 1e-9], (model.robot.n, 1))
+    still = replace(model, trained=replace(model.trained, quantities={'velocity': slow}))
+    assert still.to_mjcf().facts()['error'] is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -197,3 +198,11 @@ def test_model_of_another_robot_is_refused(planar, tmp_path):
     with pytest.raises(ModelError, match='joints, geometry or gravity differ'):
         IdentifiedModel.load(tmp_path / 'm.yaml', tilted)
     assert IdentifiedModel.load(tmp_path / 'm.yaml', load_robot('planar_3r'))
+
+
+@pytest.mark.parametrize(('end', 'value'), [('lower', '-1.8e+30'), ('effort', '1e+90')])
+def test_limits_of_a_robot_that_none_can_have_are_refused(end: str, value: str) -> None:
+    text = unprotected(nominal_model('planar_3r').to_yaml())
+    wrong = re.sub(rf'{end}: [-+.\de]+', f'{end}: {value}', text, count=1)
+    with pytest.raises(ModelError, match='limits of joint joint_1: positions are at most 1e'):
+        IdentifiedModel.from_yaml(wrong)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from robot_dynid.cli.evaluation import write_rows
 from robot_dynid.errors import DataError
 from robot_dynid.io.csv import read_csv, read_states, write_csv
 from robot_dynid.types import CHANNELS, RawLog
@@ -196,3 +197,25 @@ def test_real_logs_read_fast(tx40_data):
     with gzip.open(log.source, 'rt') as file:
         oracle = np.loadtxt(file, delimiter=',', skiprows=1)
     np.testing.assert_array_equal(np.column_stack([log.time, log.position, log.effort]), oracle)
+
+
+@pytest.mark.parametrize('name', ['a,b', 'a"b', '"', '""', '",,"', 'a\rb', ' a', "it's", 'a;b',
+                                  'a [deg]', 'a, b (rad)'])
+def test_names_of_joints_are_read_back(tmp_path, name):
+    values = np.arange(20.0).reshape(10, 2)
+    log = RawLog('x', (name, 'other'), 0.1 * np.arange(10), values, effort=2.0 * values)
+    for _ in range(2):  # its own file is replaced
+        write_csv(tmp_path / 'log.csv', log)
+        write_rows(str(tmp_path / 'rows.csv'), log.joints, {'position': values})
+    back = read_csv(tmp_path / 'log.csv', log.joints)
+    np.testing.assert_array_equal(back.effort, log.effort)
+    (rows,) = read_states(tmp_path / 'rows.csv', log.joints, ('position',))
+    np.testing.assert_array_equal(rows, values)
+
+
+@pytest.mark.parametrize('name', ['a\nb', 'a ', 'a\0', '\ufffd'])
+def test_names_that_no_header_holds_are_refused(tmp_path, name):
+    log = RawLog('x', (name,), np.arange(2.0), np.zeros((2, 1)))
+    with pytest.raises(DataError, match='cannot be the name of a column'):
+        write_csv(tmp_path / 'log.csv', log)
+    assert not list(tmp_path.iterdir())

@@ -109,3 +109,24 @@ def test_verdict_names_one_wrong_recording_among_others() -> None:
 
 
 ROWS_OF_PLANAR = [(row.name, row) for arm, row in ROWS if arm == 'planar_3r']
+
+
+@pytest.mark.filterwarnings('error::RuntimeWarning')
+@pytest.mark.parametrize(('channel', 'value'), [
+    ('velocity', np.inf), ('position', -np.inf), ('effort', np.inf), ('velocity', 0.0),
+    ('velocity', 1e-300), ('position', 1e308), ('effort', -1e308)])
+def test_absurd_numbers_are_dropped_or_told(channel: str, value: float) -> None:
+    robot = load_robot('planar_3r')
+    log = recording(robot, 1, 6.0)
+    for rows in (slice(400, 401), slice(None)):
+        values = np.array(getattr(log, channel))
+        values[rows, 0] = value * np.resize([1.0, -1.0], len(values[rows]))
+        examine(robot, replace(log, **{channel: values}))
+
+
+@pytest.mark.filterwarnings('error::RuntimeWarning')
+def test_an_absurd_inertia_leaves_a_score() -> None:
+    robot = load_robot('planar_3r')
+    nominal = robot.nominal.copy()
+    nominal[0, 4] = 2.3e10
+    assert not examine(robot.with_nominal(nominal), recording(robot, 1, 6.0)).findings

@@ -11,11 +11,12 @@ from drawn import unpacked
 from nominal import nominal_model
 
 from robot_dynid.cli.validate import joint_scores
-from robot_dynid.document import Section
+from robot_dynid.document import Section, number
+from robot_dynid.identified.parameter_card import parameter_card
 from robot_dynid.report.errors import rounded, spectra_figure
 from robot_dynid.report.parameters import base_parameters
 from robot_dynid.report.provenance import cutoffs, data
-from robot_dynid.report.trust import warnings
+from robot_dynid.report.trust import scores, warnings
 from robot_dynid.signals.prepare import Averaging
 from robot_dynid.types import RawLog
 from robot_dynid.validation.validate import Validation, joint_score
@@ -106,3 +107,13 @@ def test_outliers_are_beyond_the_quartiles_by_more_than_1_5_of_their_distance() 
     # quartiles at -1 and 1: the fences are at -4 and 4
     error = np.concatenate([np.linspace(-2.0, 2.0, 1001), [3.5, -3.5, 4.5, -4.5]])
     assert joint_score(error, np.zeros(1005)).outliers == pytest.approx(2.0 / 1005.0)
+
+
+def test_numbers_that_are_infinite_or_none_are_signs() -> None:
+    assert [number(x) for x in (np.inf, -np.inf, np.nan)] == ['∞', '-∞', '–']
+    still = joint_score(np.ones(50), np.zeros(50))
+    joints = dict.fromkeys(MODEL.joints, still)
+    found = scores(MODEL, Validation({'all': joints}, {}, (), ()), 'scores')
+    assert [row[found.tables[0].columns.index('R²')] for row in rows(found)] == ['–'] * 3
+    unknown = replace(MODEL, std=np.full(len(MODEL.std), np.inf))
+    assert '+- inf' not in str(parameter_card(unknown))

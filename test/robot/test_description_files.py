@@ -12,6 +12,7 @@ from own_robots import own_robots
 
 from robot_dynid import load_robot
 from robot_dynid.errors import DynIdError, RobotError, UsageError
+from robot_dynid.export.description import Description
 from robot_dynid.robot.tree import Selection
 from robot_dynid.robot.urdf import robot_from_urdf
 
@@ -308,3 +309,16 @@ def test_robots_that_come_with_the_package_are_complete(name: str) -> None:
     assert robot.index(joint_name) == 0
     with pytest.raises(UsageError, match=f"{name} has no joint 'knee'; it has {joint_name}"):
         robot.index('knee')
+
+
+@pytest.mark.parametrize('form', ['urdf', 'screws', 'nameless'])
+def test_a_name_of_a_file_that_is_no_text_is_a_name_in_text(tmp_path: Path, form: str) -> None:
+    body = 'mass: 2, com: [0, 0, 0.1], inertia: {ixx: 0.1, iyy: 0.1, izz: 0.1}'
+    path = tmp_path / f'arm\udcff.{"urdf" if form == "nameless" else "yaml"}'
+    path.write_text({
+        'urdf': 'urdf: planar_3r.urdf', 'nameless': ARM.replace(' name="arm"', ''),
+        'screws': f'screws: [{{name: a, axis: [0, 0, 1], origin: [0, 0, 0], {body}}}]'}[form])
+    robot = load_robot(path)
+    assert robot.name == 'arm\\udcff'
+    Description(robot).to_urdf().facts()
+    assert Description(robot).to_mjcf().model() is not None

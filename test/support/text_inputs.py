@@ -68,15 +68,16 @@ def structured(rng: np.random.Generator, data: bytes) -> bytes:
     return data[:begin] + data[begin:end] * count + data[end:]
 
 
-def trajectories() -> list[Trajectory]:
+def trajectories(joints: tuple[str, ...] = ('a', 'b')) -> list[Trajectory]:
     """Return one of every type."""
-    joints, low, high = ('a', 'b'), np.zeros(2), np.array([0.5, -0.4])
+    n, first, last = len(joints), joints[0], joints[-1]
+    low, high = np.zeros(n), np.linspace(0.5, -0.4, n)
     there, back = QuinticMove(joints, low, high, 2.0), QuinticMove(joints, high, low, 2.0)
+    points = np.resize([[0.0, 0.1, 0.3], [0.2, 0.1, 0.0]], (n, 3))
     return [
-        FourierTrajectory(joints, 0.1, low, np.full((2, 3), 0.1), np.full((2, 3), 0.2), 2),
-        BSplineTrajectory(joints, 5.0, np.array([[0.0, 0.1, 0.3], [0.2, 0.1, 0.0]])),
-        SineSwing(joints, 'a', low, 0.3, 0.5), Sweep(joints, 'b', low, 0.4, 0.3, 1.0), there,
-        Composite((there, back)),
+        FourierTrajectory(joints, 0.1, low, np.full((n, 3), 0.1), np.full((n, 3), 0.2), 2),
+        BSplineTrajectory(joints, 5.0, points), SineSwing(joints, first, low, 0.3, 0.5),
+        Sweep(joints, last, low, 0.4, 0.3, 1.0), there, Composite((there, back)),
     ]
 
 

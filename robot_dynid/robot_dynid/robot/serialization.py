@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.errors import RobotError
-from robot_dynid.numbers import GRAVITY, SIZE, NumberRange, shown
+from robot_dynid.numbers import GRAVITY, LARGEST, POSITION, SIZE, NumberRange, shown
 from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.robot.columns import column_mapping
 from robot_dynid.robot.linkage import Linkage
@@ -184,6 +184,10 @@ def robot_from_plain(content: Any, source: str) -> RobotModel:
         low, high, *rates = vars(joint.limits).values()
         if low > high or any(rate < 0.0 for rate in rates):
             raise RobotError(f'limits of joint {joint.name}: no position or speed is within them')
+        if any(allowed.high < abs(value) < np.inf for allowed, values in (
+                (POSITION, (low, high)), (LARGEST, rates)) for value in values):
+            raise RobotError(f'limits of joint {joint.name}: positions are at most '
+                             f'{POSITION.high:g}, rates and efforts {LARGEST.high:g}')
     for shape in given.shapes:
         _require_shape(shape)
     robot = RobotModel(
