@@ -36,10 +36,10 @@ ROOT = Path(__file__).resolve().parents[2] / 'robot_dynid'
 #: seed and number of inputs of the long run
 SEED, COUNT = map(int, os.environ.get('ROBOT_DYNID_FUZZ', '1 500').split())
 #: pieces of the short run, and the inputs of each
-PIECES = {'robot': (3, 3), 'URDF': (3, 2), 'model': (4, 2), 'recording': (4, 1), 'bag': (3, 1),
+PIECES = {'robot': (4, 2), 'URDF': (4, 1), 'model': (5, 1), 'recording': (4, 1), 'bag': (3, 1),
           'plan': (2, 4), 'names': (5, 1)}
 #: a recording of the arm of the recordings [s], and its settings
-SECONDS = 6.0
+SECONDS = 4.0
 RECIPE = '{friction: coulomb, cutoff: 5.0, effort_lag: 0.0, ripple: none, adaptation: none}\n'
 SMALL = ('planar_3r', 'elastic_2r')
 

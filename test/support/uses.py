@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -36,12 +37,22 @@ from robot_dynid.io.csv import read_states, write_csv
 from robot_dynid.io.log import load_log
 from robot_dynid.io.trajectory_file import load_trajectory, save_trajectory
 from robot_dynid.plausibility.finding import KINDS
-from robot_dynid.report.html import write_report
+from robot_dynid.report.html import packed_plotly, write_report
 from robot_dynid.report.plan import Plan, plan_report
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.limits import fractions_used, motion_limits
 from robot_dynid.types import CHANNELS
+
+# what commands load when they are run is loaded here, and not again in every process of a piece
+for module in ('casadi', 'mujoco', 'pinocchio', 'rich.console', 'scipy.signal', 'scipy.optimize',
+               *(f'robot_dynid.{name}' for name in (
+                   'export.c_code', 'export.functions', 'export.mujoco', 'export.pinocchio',
+                   'export.solver_parameters', 'report.expected', 'robot.implausible'))):
+    import_module(module)
+for verb in ('base', 'export', 'forward', 'identify', 'inverse', 'validate'):
+    _ = VERBS[verb]
+packed_plotly()
 
 #: a number that is none, as text, and as a result on a page
 NO_NUMBER = re.compile(r'(?<![\w.])[-+]?(?:nan|inf|infinity)(?![\w.])', re.IGNORECASE)
