@@ -18,6 +18,13 @@ from robot_dynid.errors import DataError
 SEEDS = (b'abc' * 20, b'0123456789')
 
 
+class TwoLines(DataError):
+    """A refusal that would be printed in two lines."""
+
+    def __str__(self) -> str:
+        return 'two\nlines'
+
+
 def test_faults_are_seen_and_counted() -> None:
     numbers: dict[bytes, int] = {}
 
@@ -30,7 +37,7 @@ def test_faults_are_seen_and_counted() -> None:
         if kind == 7:
             _ = bytearray(600_000_000)
         if kind == 8:
-            raise DataError('two\nlines')
+            raise TwoLines
         if kind == 9:
             raise DataError('inside')
 
@@ -42,7 +49,7 @@ def test_faults_are_seen_and_counted() -> None:
     seen = dict(outcome.faults)
     assert sorted(seen) == [k for k in range(30) if kinds[k] in (3, 5, 7, 8)]
     words = {3: 'ValueError: outside', 5: 'the process ended by SIGSEGV', 7: 'MB',
-             8: 'not a message of one line: DataError: two lines'}
+             8: 'not a message of one line: TwoLines: two lines'}
     assert all(words[kinds[k]] in text for k, text in seen.items())
     assert outcome.inputs == 30
     assert outcome.peak > 500.0
