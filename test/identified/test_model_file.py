@@ -200,6 +200,18 @@ def test_model_of_another_robot_is_refused(planar, tmp_path):
     assert IdentifiedModel.load(tmp_path / 'm.yaml', load_robot('planar_3r'))
 
 
+@pytest.mark.parametrize(('pattern', 'wrong', 'words'), [
+    (r'(nominal|parameters): \[[-+.\de]+', r'\1: [3e-300', 'a mass is 3e-300 kg'),
+    (r'(- \{name: fv1.*\n)', r'\1\1', 'combinations are not those of the parameters'),
+])
+def test_masses_and_names_that_none_can_have_are_refused(
+    pattern: str, wrong: str, words: str
+) -> None:
+    text = re.sub(pattern, wrong, unprotected(nominal_model('planar_3r').to_yaml()))
+    with pytest.raises(ModelError, match=words):
+        IdentifiedModel.from_yaml(text)
+
+
 @pytest.mark.parametrize(('end', 'value'), [('lower', '-1.8e+30'), ('effort', '1e+90')])
 def test_limits_of_a_robot_that_none_can_have_are_refused(end: str, value: str) -> None:
     text = unprotected(nominal_model('planar_3r').to_yaml())

@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from drawn import unpacked
 from feasible_models import feasible_model
 from fuzzing import may_refuse
 
@@ -129,6 +130,14 @@ def _no_number(word: str) -> float:
     raise AssertionError(f'the figures have {word}')
 
 
+def _finite(part: dict[str, Any]) -> dict[str, Any]:
+    """Return a part of a figure; a curve may have gaps, and is finite beside them."""
+    if part.get('packed'):
+        values = unpacked(part)
+        assert np.isfinite(values).any() and not np.isinf(values).any(), 'a curve has no numbers'
+    return part
+
+
 def require_page(path: Path, names: bool = False) -> Page:
     """Return a page, of figures and texts with finite numbers.
 
@@ -136,7 +145,7 @@ def require_page(path: Path, names: bool = False) -> Page:
     """
     page = Page(path.read_text('utf-8'))
     assert len(page.scripts) == 3, f'the page has {len(page.scripts)} scripts'
-    json.loads(page.scripts[0], parse_constant=_no_number)
+    json.loads(page.scripts[0], parse_constant=_no_number, object_hook=_finite)
     for word in () if names else page.words:
         found = NO_RESULT.search(word.strip())
         assert found is None, f'the page says {word.strip()[max(found.start() - 99, 0):][:200]}'

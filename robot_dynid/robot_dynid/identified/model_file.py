@@ -388,7 +388,7 @@ def _read_feasible(
 def _reduction(content: _Reduction, names: list[str]) -> Reduction:
     index = {name: i for i, name in enumerate(content.standard)}
     matrix = np.zeros((len(names), len(index)))
-    if set(content.combinations) != set(names) or not set(names) <= set(index):
+    if sorted(content.combinations) != sorted(names) or not set(names) <= set(index):
         raise ValueError('reduction: its combinations are not those of the parameters')
     for row, name in zip(matrix, names, strict=True):
         for other, factor in content.combinations[name].items():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.errors import RobotError
-from robot_dynid.numbers import GRAVITY, LARGEST, POSITION, SIZE, NumberRange, shown
+from robot_dynid.numbers import GRAVITY, LARGEST, MASS, POSITION, SIZE, NumberRange, shown
 from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.robot.columns import column_mapping
 from robot_dynid.robot.linkage import Linkage
@@ -190,6 +190,9 @@ def robot_from_plain(content: Any, source: str) -> RobotModel:
                              f'{POSITION.high:g}, rates and efforts {LARGEST.high:g}')
     for shape in given.shapes:
         _require_shape(shape)
+    for body in (*(joint.nominal for joint in joints), *(link.parameters for link in given.links)):
+        if len(body) and 0.0 < abs(body[0]) < MASS.low:
+            raise RobotError(f'a mass is {body[0]:g} kg: it must be zero or at least {MASS.low:g}')
     robot = RobotModel(
         name=given.name, joints=tuple(joint.name for joint in joints),
         types=np.array([TYPE.read_whole(joint.type, 'type of a joint', RobotError)
