@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynid.errors import UsageError
 from robot_dynid.numbers import POSITION, SECONDS, NumberRange
+from robot_dynid.plain import to_plain
 from robot_dynid.types import FloatArray
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class Parametric:
     def parameters(self) -> dict[str, Any]:
         """Return the fields in plain types."""
         instance: Any = self
-        return {f.name: np.asarray(getattr(self, f.name)).tolist() for f in fields(instance)}
+        return {f.name: to_plain(getattr(self, f.name)) for f in fields(instance)}
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
